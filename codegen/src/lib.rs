@@ -1,0 +1,1 @@
+//! C-family kernel text from the IR, and the compiler trait.

@@ -1,0 +1,1 @@
+//! One conformance suite over dyn Device that every backend inherits.

@@ -1,0 +1,1 @@
+//! A driver simulator with the C symbols of libcuda and libamdhip64, adversarial schedules and fault injection.

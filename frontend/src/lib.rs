@@ -1,0 +1,1 @@
+//! Kernel syntax tree, stream_parallel validation, lowering to IR, and the run-time kernel builder.

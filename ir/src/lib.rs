@@ -1,0 +1,1 @@
+//! Typed kernel IR: arenas, printer, verifier, offload, access analysis and reference interpreter.

@@ -1,0 +1,1 @@
+//! Programs, tensors, kernel launcher and stream manager.

@@ -1,0 +1,1 @@
+//! The host processor behind the quadrants device traits.

@@ -1,0 +1,1 @@
+//! The CUDA driver API behind the quadrants device traits.

@@ -1,0 +1,38 @@
+//! The shape of a launch.
+
+/// Grid and block of a launch. Backends without blocks (the CPU) ignore it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LaunchConfig {
+    /// Blocks in x, y and z; each at least 1.
+    pub grid_dim: [u32; 3],
+    /// Threads of a block in x, y and z; each at least 1.
+    pub block_dim: [u32; 3],
+    /// Dynamic shared memory of a block in bytes.
+    pub shared_bytes: u32,
+}
+
+impl LaunchConfig {
+    /// One thread.
+    pub const SERIAL: Self = Self { grid_dim: [1; 3], block_dim: [1; 3], shared_bytes: 0 };
+
+    /// A one-dimensional launch of at least `threads` threads in blocks of `block`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use quadrants_rhi::LaunchConfig;
+    /// assert_eq!(LaunchConfig::linear(1000, 256).grid_dim, [4, 1, 1]);
+    /// assert_eq!(LaunchConfig::linear(0, 256).grid_dim, [1, 1, 1]);
+    /// ```
+    #[must_use]
+    pub const fn linear(threads: u64, block: u32) -> Self {
+        let blocks = threads.div_ceil(block as u64);
+        let blocks = if blocks == 0 {
+            1
+        } else if blocks > i32::MAX as u64 {
+            i32::MAX as u64
+        } else {
+            blocks
+        };
+        Self { grid_dim: [blocks as u32, 1, 1], block_dim: [block, 1, 1], shared_bytes: 0 }
+    }
+}

@@ -1,0 +1,26 @@
+//! The seam between quadrants and a driver: what a backend implements, and nothing above it.
+//!
+//! A backend crate offers one [`Driver`], which opens [`Device`]s. Both traits are object safe, so
+//! everything above is written once over `Arc<dyn Device>`. Handles are plain typed numbers that
+//! own nothing; the crate `quadrants-runtime` wraps them in owners.
+//!
+//! This crate knows no kernel language and sets no policy: no pools, no caches, no retries.
+
+mod capabilities;
+mod device;
+mod driver;
+mod error;
+mod handle;
+mod image;
+mod launch;
+
+pub use capabilities::{Capabilities, DeviceInfo, ImageKind, PriorityRange};
+pub use device::{Device, EventOptions, StreamOptions};
+pub use driver::Driver;
+pub use error::{DriverError, DriverErrorKind, Error, Result, Severity};
+pub use handle::{
+    DevicePtr, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle,
+    ModuleHandle, StreamHandle,
+};
+pub use image::{Image, NativeCall, NativeEntry, NativeFunction, NativeImage};
+pub use launch::LaunchConfig;

@@ -1,0 +1,1 @@
+//! Owned streams, events, buffers and modules over any quadrants device, with their pools.
