@@ -1,1 +1,22 @@
-//! Typed kernel IR: arenas, printer, verifier, offload, access analysis and reference interpreter.
+//! The kernel IR: what a kernel means, independent of who wrote it and of what runs it.
+//!
+//! A [`Kernel`] is typed, structured and already free of hidden effects: expressions are pure trees,
+//! and what touches memory stands at the root of a statement, in the order written. [`offload`]
+//! splits a kernel into [`Task`]s; [`abi`] says how a launch's arguments lie in memory.
+//!
+//! [`offload`]: fn@offload
+
+pub mod abi;
+mod arena;
+mod kernel;
+mod scalar;
+mod task;
+
+pub use arena::{Arena, Id};
+pub use kernel::{
+    AtomicOp, BinaryOp, Block, BlockId, DivRemOp, Expr, ExprId, ExprKind, GroupId, Kernel, Local,
+    LocalId, LoopDim, MathFn, Options, ParallelFor, Param, ParamId, ParamKind, Site, SiteId,
+    SiteKind, Stmt, TempId, TopStmt, UnaryOp,
+};
+pub use scalar::{Const, ScalarType};
+pub use task::{Access, Offloaded, Task, TaskId, TaskKind};

@@ -13,6 +13,8 @@ mod error;
 mod handle;
 mod image;
 mod launch;
+mod staged;
+pub mod table;
 
 pub use capabilities::{Capabilities, DeviceInfo, ImageKind, PriorityRange};
 pub use device::{Device, EventOptions, StreamOptions};
@@ -24,3 +26,4 @@ pub use handle::{
 };
 pub use image::{Image, NativeCall, NativeEntry, NativeFunction, NativeImage};
 pub use launch::LaunchConfig;
+pub use staged::StagedImage;

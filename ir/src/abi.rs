@@ -1,0 +1,137 @@
+//! How a launch's arguments, temporaries, result and device error lie in memory: the agreement
+//! between launcher, generated code, CPU bodies and the simulator.
+//!
+//! The argument block is a list of 8-byte little-endian words, the same for every task of a kernel:
+//!
+//! | word | what |
+//! |---|---|
+//! | 0 | address of the launch's [error record](ErrorRecord) |
+//! | 1 | address of the scratch memory, or 0: word `i` is temporary `i`, the word after the last temporary is the result |
+//! | 2 | the launch's number, for the error record |
+//! | 3 … | the parameters in order: a tensor's address and then its extents; a scalar's value in the low bytes of its word |
+//!
+//! A kernel takes the block by value, or where [`Passing::Buffer`] is chosen the address of one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Offloaded, Param, ParamId, ParamKind, TempId};
+
+/// The word of the error record's address.
+pub const ERROR_WORD: usize = 0;
+/// The word of the scratch memory's address.
+pub const SCRATCH_WORD: usize = 1;
+/// The word of the launch's number.
+pub const LAUNCH_WORD: usize = 2;
+/// The word of the first parameter.
+pub const FIRST_PARAM_WORD: usize = 3;
+
+/// How a task's function gets the argument block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Passing {
+    /// By value, in the driver's parameter space.
+    Value,
+    /// As the device address of the block: the only parameter is one word.
+    Buffer,
+}
+
+/// Whether a body checks its indices.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Form {
+    /// The launch has proven every access; nothing is checked.
+    Proven,
+    /// Every access is checked: a read out of range gives zero, a write is dropped, and the error is
+    /// recorded.
+    Checked,
+}
+
+/// Where each parameter lies in the argument block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArgLayout {
+    words: Vec<usize>,
+    len: usize,
+}
+
+impl ArgLayout {
+    /// The layout for `params`.
+    #[must_use]
+    pub fn new(params: &[Param]) -> Self {
+        let mut len = FIRST_PARAM_WORD;
+        let words = params
+            .iter()
+            .map(|param| {
+                let at = len;
+                len += match param.kind {
+                    ParamKind::Scalar(_) => 1,
+                    ParamKind::Tensor { rank, .. } => 1 + usize::from(rank),
+                };
+                at
+            })
+            .collect();
+        Self { words, len }
+    }
+
+    /// The word at which a parameter starts.
+    #[must_use]
+    pub fn word(&self, param: ParamId) -> usize {
+        self.words[param.index()]
+    }
+
+    /// The length of the block in words.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the block is empty, which it never is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// The scratch word of a temporary.
+#[must_use]
+pub fn temp_word(temp: TempId) -> usize {
+    temp.index()
+}
+
+/// The scratch word of the result.
+#[must_use]
+pub fn result_word(kernel: &Offloaded) -> usize {
+    kernel.temps.len()
+}
+
+/// Bytes of scratch memory that a launch needs.
+#[must_use]
+pub fn scratch_bytes(kernel: &Offloaded) -> usize {
+    8 * (kernel.temps.len() + usize::from(kernel.result.is_some()))
+}
+
+/// A device error, as device code writes it to pinned memory. The first one wins: `state` goes from
+/// [`EMPTY`](Self::EMPTY) to [`CLAIMED`](Self::CLAIMED) by a system-wide compare-and-swap, the other
+/// fields are written, a system-wide fence follows, then `state` becomes [`FULL`](Self::FULL).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct ErrorRecord {
+    /// [`EMPTY`](Self::EMPTY), [`CLAIMED`](Self::CLAIMED) or [`FULL`](Self::FULL).
+    pub state: u32,
+    /// The number of the site.
+    pub site: u32,
+    /// The launch's number, from [`LAUNCH_WORD`].
+    pub launch: u64,
+    /// The number of the task.
+    pub task: u32,
+    /// How many of `values` are set.
+    pub count: u32,
+    /// What the site's kind says: for an index error the index, then the shape.
+    pub values: [u64; 8],
+}
+
+impl ErrorRecord {
+    /// Nothing recorded.
+    pub const EMPTY: u32 = 0;
+    /// Being written.
+    pub const CLAIMED: u32 = 1;
+    /// Complete.
+    pub const FULL: u32 = 2;
+}

@@ -1,0 +1,528 @@
+//! The kernel itself: parameters, pure expressions, statements with effects, and the top level.
+//!
+//! Two rules make the rest simple, and the verifier holds them:
+//!
+//! * **Effects stand at roots.** [`ExprKind::Load`], [`ExprKind::Atomic`] and [`ExprKind::DivRem`]
+//!   occur only as the whole value of a [`Stmt::Let`] or [`Stmt::Eval`]. All else is pure, and may
+//!   be evaluated any number of times at its statement.
+//! * **Every local is defined once**, by the `Let`, loop or serial task that owns it, before its
+//!   uses, within scope; only a `mutable` one is ever assigned.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Const, ScalarType,
+    arena::{Arena, Id, Tag},
+};
+
+/// A kernel as its author wrote it, with all types known.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Kernel {
+    /// The function's name: an identifier of both Rust and C.
+    pub name: String,
+    /// The source file, for messages.
+    pub file: String,
+    /// The parameters in order.
+    pub params: Vec<Param>,
+    /// All locals, loop variables included.
+    pub locals: Arena<Local>,
+    /// All expressions.
+    pub exprs: Arena<Expr>,
+    /// All blocks.
+    pub blocks: Arena<Block>,
+    /// The places that can raise a device error.
+    pub sites: Vec<Site>,
+    /// The top level.
+    pub body: Vec<TopStmt>,
+    /// The type of the kernel's value, where it has one.
+    pub result: Option<ScalarType>,
+    /// What the kernel's attribute asks for.
+    pub options: Options,
+}
+
+/// What a kernel's attribute asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Options {
+    /// Floats may be reassociated (GPU code only).
+    pub fast_math: bool,
+    /// No contraction of multiply and add: bit-identical `+ - * / sqrt fma` everywhere.
+    pub strict: bool,
+}
+
+/// A statement at a kernel's top level, or at that of a `stream_parallel` block.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum TopStmt {
+    /// Statements in one thread. Locals that its top level defines are visible to what follows.
+    Serial(BlockId),
+    /// A parallel loop.
+    ParallelFor(ParallelFor),
+    /// A `stream_parallel` block; never inside another.
+    Group {
+        /// Its number, from 1 in source order.
+        group: GroupId,
+        /// What stands in it.
+        body: Vec<TopStmt>,
+    },
+    /// The kernel's value; only last.
+    Return(ExprId),
+}
+
+/// A parallel loop over one to three dimensions, the last of them fastest.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ParallelFor {
+    /// The dimensions, outermost first.
+    pub dims: Vec<LoopDim>,
+    /// The body of one iteration.
+    pub body: BlockId,
+    /// The source line of the loop.
+    pub line: u32,
+}
+
+/// One dimension of a parallel loop: `begin <= var < end`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LoopDim {
+    /// The loop variable, immutable, of an integer type.
+    pub var: LocalId,
+    /// The first value.
+    pub begin: ExprId,
+    /// The value after the last; at or below `begin`, nothing runs.
+    pub end: ExprId,
+}
+
+/// A statement list.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Block {
+    /// The statements in order.
+    pub stmts: Vec<Stmt>,
+}
+
+/// A statement.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Stmt {
+    /// Defines a local. The only place of an effect's value.
+    Let {
+        /// The local.
+        local: LocalId,
+        /// Its value; may be an effect.
+        value: ExprId,
+    },
+    /// Assigns a mutable local.
+    Assign {
+        /// The local.
+        local: LocalId,
+        /// The new value; pure.
+        value: ExprId,
+    },
+    /// Evaluates an effect for its effect.
+    Eval {
+        /// The effect.
+        value: ExprId,
+    },
+    /// Writes an element.
+    Store {
+        /// The tensor parameter.
+        tensor: ParamId,
+        /// One `u64` index per dimension.
+        index: Vec<ExprId>,
+        /// The element.
+        value: ExprId,
+        /// Where an index out of range is reported from.
+        site: SiteId,
+    },
+    /// A branch.
+    If {
+        /// A bool.
+        cond: ExprId,
+        /// Where it is true.
+        then: BlockId,
+        /// Where it is false.
+        otherwise: BlockId,
+    },
+    /// A serial loop over `begin <= var < end`; the bounds are evaluated once.
+    For {
+        /// The loop variable, immutable, of an integer type.
+        var: LocalId,
+        /// The first value.
+        begin: ExprId,
+        /// The value after the last.
+        end: ExprId,
+        /// The body.
+        body: BlockId,
+    },
+    /// Loops until a `Break`.
+    Loop {
+        /// The body.
+        body: BlockId,
+    },
+    /// Leaves the innermost `For` or `Loop`.
+    Break,
+    /// Goes on with the next round of the innermost `For` or `Loop`, or ends the iteration of the
+    /// parallel loop where there is none.
+    Continue,
+    /// Raises the site's device error where `cond` is false, and ends the iteration.
+    Assert {
+        /// A bool.
+        cond: ExprId,
+        /// What is reported.
+        site: SiteId,
+    },
+    /// Writes a temporary of the launch. Made by offloading alone.
+    SetTemp {
+        /// The temporary.
+        temp: TempId,
+        /// Its value.
+        value: ExprId,
+    },
+    /// Writes the kernel's result. Made by offloading alone.
+    SetResult {
+        /// The value.
+        value: ExprId,
+    },
+}
+
+/// An expression: its type and what it computes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Expr {
+    /// The type of the value.
+    pub ty: ScalarType,
+    /// What computes it.
+    pub kind: ExprKind,
+}
+
+/// What an expression computes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum ExprKind {
+    /// A constant.
+    Const(Const),
+    /// The value of a local at the statement.
+    Local(LocalId),
+    /// A scalar parameter.
+    Param(ParamId),
+    /// The extent of a tensor parameter along an axis, as `u64`.
+    Dim {
+        /// The tensor.
+        tensor: ParamId,
+        /// The axis, from 0.
+        axis: u8,
+    },
+    /// A temporary of the launch. Made by offloading alone.
+    Temp(TempId),
+    /// An operation on one value of the expression's type.
+    Unary {
+        /// The operation.
+        op: UnaryOp,
+        /// The operand.
+        value: ExprId,
+    },
+    /// An operation on two values of one type (for shifts the right one may be of any integer type).
+    /// Integers wrap; shift counts are masked to the width.
+    Binary {
+        /// The operation.
+        op: BinaryOp,
+        /// The left operand.
+        lhs: ExprId,
+        /// The right operand.
+        rhs: ExprId,
+    },
+    /// A mathematical function.
+    Math {
+        /// The function.
+        function: MathFn,
+        /// Its arguments, [`MathFn::arity`] of them.
+        args: Vec<ExprId>,
+    },
+    /// A conversion to the expression's type with Rust's `as` semantics: float to integer saturates,
+    /// NaN is 0; integers truncate or extend.
+    Cast {
+        /// What is converted.
+        value: ExprId,
+    },
+    /// `then` where `cond`, else `otherwise`; both may be evaluated.
+    Select {
+        /// A bool.
+        cond: ExprId,
+        /// The value where it is true.
+        then: ExprId,
+        /// The value where it is false.
+        otherwise: ExprId,
+    },
+    /// Effect: reads an element. Out of range in the checked form it gives zero.
+    Load {
+        /// The tensor parameter.
+        tensor: ParamId,
+        /// One `u64` index per dimension.
+        index: Vec<ExprId>,
+        /// Where an index out of range is reported from.
+        site: SiteId,
+    },
+    /// Effect: combines an element with a value atomically and gives the old element.
+    Atomic {
+        /// The combination.
+        op: AtomicOp,
+        /// The tensor parameter.
+        tensor: ParamId,
+        /// One `u64` index per dimension.
+        index: Vec<ExprId>,
+        /// The value combined in.
+        value: ExprId,
+        /// Where an index out of range is reported from.
+        site: SiteId,
+    },
+    /// Effect: integer division or remainder. A zero divisor raises the site's error and gives 0;
+    /// the overflow of `MIN / -1` wraps.
+    DivRem {
+        /// Which of the two.
+        op: DivRemOp,
+        /// The dividend.
+        lhs: ExprId,
+        /// The divisor.
+        rhs: ExprId,
+        /// Where a zero divisor is reported from.
+        site: SiteId,
+    },
+}
+
+impl ExprKind {
+    /// Whether it touches memory or can raise a device error, and so stands at a statement's root.
+    #[must_use]
+    pub const fn is_effect(&self) -> bool {
+        matches!(self, Self::Load { .. } | Self::Atomic { .. } | Self::DivRem { .. })
+    }
+}
+
+/// Operations on one value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum UnaryOp {
+    /// Negation: wrapping on integers.
+    Neg,
+    /// Logical not on bool, bitwise not on integers.
+    Not,
+}
+
+/// Operations on two values. Comparisons give bool. `Div` and `Rem` are of floats alone; integers
+/// use [`ExprKind::DivRem`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)] // each is the operator of its name
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl BinaryOp {
+    /// Whether it compares, and so gives bool.
+    #[must_use]
+    pub const fn is_comparison(self) -> bool {
+        matches!(self, Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge)
+    }
+}
+
+/// Integer division and remainder, rounding towards zero.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum DivRemOp {
+    /// `/`
+    Div,
+    /// `%`
+    Rem,
+}
+
+/// How an atomic combines. The comparison ones are of integers alone.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum AtomicOp {
+    /// Adds; wrapping on integers.
+    Add,
+    /// Keeps the smaller.
+    Min,
+    /// Keeps the larger.
+    Max,
+}
+
+/// Mathematical functions, with the meaning of Rust's methods of these names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)] // each is std's method of its name
+pub enum MathFn {
+    Sqrt,
+    Sin,
+    Cos,
+    Tan,
+    Exp,
+    Ln,
+    Powf,
+    /// The second argument is an `i32`.
+    Powi,
+    /// Also of signed integers, wrapping.
+    Abs,
+    /// Also of integers. Of floats the number wins over NaN.
+    Min,
+    /// Also of integers. Of floats the number wins over NaN.
+    Max,
+    Floor,
+    Ceil,
+    /// Half away from zero.
+    Round,
+    MulAdd,
+    Atan2,
+    Tanh,
+}
+
+impl MathFn {
+    /// How many arguments it takes.
+    #[must_use]
+    pub const fn arity(self) -> usize {
+        match self {
+            Self::MulAdd => 3,
+            Self::Powf | Self::Powi | Self::Min | Self::Max | Self::Atan2 => 2,
+            _ => 1,
+        }
+    }
+
+    /// Rust's name of the method.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sqrt => "sqrt",
+            Self::Sin => "sin",
+            Self::Cos => "cos",
+            Self::Tan => "tan",
+            Self::Exp => "exp",
+            Self::Ln => "ln",
+            Self::Powf => "powf",
+            Self::Powi => "powi",
+            Self::Abs => "abs",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Floor => "floor",
+            Self::Ceil => "ceil",
+            Self::Round => "round",
+            Self::MulAdd => "mul_add",
+            Self::Atan2 => "atan2",
+            Self::Tanh => "tanh",
+        }
+    }
+
+    /// The function that Rust's method `name` is.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        use MathFn::*;
+        [
+            Sqrt, Sin, Cos, Tan, Exp, Ln, Powf, Powi, Abs, Min, Max, Floor, Ceil, Round, MulAdd,
+            Atan2, Tanh,
+        ]
+        .into_iter()
+        .find(|f| f.name() == name)
+    }
+}
+
+/// A parameter.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Param {
+    /// Its name in the source.
+    pub name: String,
+    /// What it is.
+    pub kind: ParamKind,
+}
+
+/// What a parameter is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum ParamKind {
+    /// A value.
+    Scalar(ScalarType),
+    /// A dense row-major tensor of 1 to 3 dimensions.
+    Tensor {
+        /// The type of an element.
+        elem: ScalarType,
+        /// The number of dimensions.
+        rank: u8,
+        /// Whether the kernel may write it.
+        writable: bool,
+    },
+}
+
+/// A local variable.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Local {
+    /// Its name in the source, or one that the frontend made. Need not be unique.
+    pub name: String,
+    /// Its type.
+    pub ty: ScalarType,
+    /// Whether it is assigned after its definition.
+    pub mutable: bool,
+}
+
+/// A place in the source that can raise a device error.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Site {
+    /// What went wrong there.
+    pub kind: SiteKind,
+    /// The line, from 1; 0 where there is no source.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+/// What goes wrong at a site.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum SiteKind {
+    /// An index of this tensor is out of range. Values: the index, then the shape.
+    Index(ParamId),
+    /// An `assert!` failed. No values.
+    Assert {
+        /// Its message, or the text of its condition.
+        message: String,
+    },
+    /// An integer was divided by zero. No values.
+    DivideByZero,
+}
+
+macro_rules! tags {
+    ($($(#[$doc:meta])* $id:ident = $tag:ty, $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        pub type $id = Id<$tag>;
+        impl Tag for $tag {
+            const PREFIX: &'static str = $prefix;
+        }
+    )*};
+}
+
+tags! {
+    /// The id of a parameter.
+    ParamId = Param, "$";
+    /// The id of a local.
+    LocalId = Local, "%";
+    /// The id of an expression.
+    ExprId = Expr, "e";
+    /// The id of a block.
+    BlockId = Block, "b";
+    /// The id of a site.
+    SiteId = Site, "!";
+    /// The id of a `stream_parallel` block; 0 is "none".
+    GroupId = Group, "group";
+    /// The id of a temporary of the launch.
+    TempId = Temp, "t";
+}
+
+/// What [`GroupId`] counts.
+#[derive(Clone, Copy, Debug)]
+pub enum Group {}
+
+/// What [`TempId`] counts.
+#[derive(Clone, Copy, Debug)]
+pub enum Temp {}
+
+impl GroupId {
+    /// Outside every `stream_parallel` block.
+    pub const NONE: Self = Self::new(0);
+}

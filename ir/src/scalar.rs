@@ -1,0 +1,177 @@
+//! Scalar types and constants.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A scalar type. Rust's `usize` is `U64` here, on every backend.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ScalarType {
+    /// `bool`; one byte in memory, 0 or 1.
+    Bool,
+    /// `i32`
+    I32,
+    /// `i64`
+    I64,
+    /// `u32`
+    U32,
+    /// `u64` and `usize`
+    U64,
+    /// `f32`
+    F32,
+    /// `f64`
+    F64,
+}
+
+impl ScalarType {
+    /// All types.
+    pub const ALL: [Self; 7] =
+        [Self::Bool, Self::I32, Self::I64, Self::U32, Self::U64, Self::F32, Self::F64];
+
+    /// Bytes of one element in memory.
+    #[must_use]
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Bool => 1,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+        }
+    }
+
+    /// Whether it is `f32` or `f64`.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+
+    /// Whether it is an integer type.
+    #[must_use]
+    pub const fn is_int(self) -> bool {
+        matches!(self, Self::I32 | Self::I64 | Self::U32 | Self::U64)
+    }
+
+    /// Whether it is a signed integer type.
+    #[must_use]
+    pub const fn is_signed_int(self) -> bool {
+        matches!(self, Self::I32 | Self::I64)
+    }
+
+    /// The smallest and the largest value of an integer type.
+    #[must_use]
+    pub const fn int_range(self) -> Option<(i128, i128)> {
+        match self {
+            Self::I32 => Some((i32::MIN as i128, i32::MAX as i128)),
+            Self::I64 => Some((i64::MIN as i128, i64::MAX as i128)),
+            Self::U32 => Some((0, u32::MAX as i128)),
+            Self::U64 => Some((0, u64::MAX as i128)),
+            _ => None,
+        }
+    }
+
+    /// Rust's name of the type (`u64` also for `usize`).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::U32 => "u32",
+            Self::U64 => "u64",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+}
+
+impl fmt::Display for ScalarType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A constant: a type and the bits of a value of it.
+///
+/// Equality is by bits, so that a kernel's hash is well defined for every float.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Const {
+    ty: ScalarType,
+    bits: u64,
+}
+
+macro_rules! consts {
+    ($($rust:ty, $variant:ident, |$v:ident| $bits:expr;)*) => {$(
+        impl From<$rust> for Const {
+            fn from($v: $rust) -> Self {
+                Self { ty: ScalarType::$variant, bits: $bits }
+            }
+        }
+    )*};
+}
+
+consts! {
+    bool, Bool, |v| u64::from(v);
+    i32, I32, |v| u64::from(v as u32);
+    i64, I64, |v| v as u64;
+    u32, U32, |v| u64::from(v);
+    u64, U64, |v| v;
+    usize, U64, |v| v as u64;
+    f32, F32, |v| u64::from(v.to_bits());
+    f64, F64, |v| v.to_bits();
+}
+
+impl Const {
+    /// A constant of `ty` from its bits; bits above the type's size are dropped.
+    #[must_use]
+    pub const fn from_bits(ty: ScalarType, bits: u64) -> Self {
+        let bits = match ty.size() {
+            1 => bits & 1,
+            4 => bits & 0xffff_ffff,
+            _ => bits,
+        };
+        Self { ty, bits }
+    }
+
+    /// The type.
+    #[must_use]
+    pub const fn ty(self) -> ScalarType {
+        self.ty
+    }
+
+    /// The bits, zero-extended: also the word that stands for the value in an argument block.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.bits
+    }
+
+    /// The value of an integer or bool constant.
+    #[must_use]
+    pub const fn as_int(self) -> Option<i128> {
+        match self.ty {
+            ScalarType::I32 => Some(self.bits as u32 as i32 as i128),
+            ScalarType::I64 => Some(self.bits as i64 as i128),
+            ScalarType::Bool | ScalarType::U32 | ScalarType::U64 => Some(self.bits as i128),
+            ScalarType::F32 | ScalarType::F64 => None,
+        }
+    }
+
+    /// The value of a float constant, widened.
+    #[must_use]
+    pub fn as_float(self) -> Option<f64> {
+        match self.ty {
+            ScalarType::F32 => Some(f64::from(f32::from_bits(self.bits as u32))),
+            ScalarType::F64 => Some(f64::from_bits(self.bits)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Const {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ty {
+            ScalarType::Bool => write!(f, "{}", self.bits != 0),
+            ScalarType::F32 => write!(f, "{:?}f32", f32::from_bits(self.bits as u32)),
+            ScalarType::F64 => write!(f, "{:?}f64", f64::from_bits(self.bits)),
+            _ => write!(f, "{}{}", self.as_int().unwrap_or_default(), self.ty),
+        }
+    }
+}
