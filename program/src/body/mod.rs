@@ -1,0 +1,1 @@
+//! What the emitted CPU bodies run on.

@@ -1,0 +1,1 @@
+//! What a kernel is written with besides Rust itself.

@@ -1,0 +1,53 @@
+//! The types that a tensor's elements and a kernel's scalar arguments can have.
+
+use quadrants_ir::{Const, ScalarType};
+
+/// A type that lives in device memory: `f32 f64 i32 i64 u32 u64 usize bool`.
+///
+/// Sealed: the device side of each type is fixed by the IR.
+///
+/// # Examples
+/// ```
+/// use quadrants_program::Element;
+/// assert_eq!(f32::TYPE, quadrants_ir::ScalarType::F32);
+/// assert_eq!(usize::TYPE, quadrants_ir::ScalarType::U64);
+/// ```
+pub trait Element: Copy + Default + Send + Sync + Into<Const> + sealed::Sealed + 'static {
+    /// The type's name in the IR.
+    const TYPE: ScalarType;
+
+    /// Whether every bit pattern of the type's size is a value of it. Not so for `bool`.
+    const ANY_BITS: bool = true;
+
+    /// The value whose little-endian bits these are; higher bits are dropped.
+    fn from_bits64(bits: u64) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! elements {
+    ($($ty:ty, $scalar:ident, |$bits:ident| $from:expr;)*) => {$(
+        impl sealed::Sealed for $ty {}
+        impl Element for $ty {
+            const TYPE: ScalarType = ScalarType::$scalar;
+            const ANY_BITS: bool = !matches!(ScalarType::$scalar, ScalarType::Bool);
+            fn from_bits64($bits: u64) -> Self {
+                $from
+            }
+        }
+        const _: () = assert!(size_of::<$ty>() == ScalarType::$scalar.size());
+    )*};
+}
+
+elements! {
+    f32, F32, |bits| f32::from_bits(bits as u32);
+    f64, F64, |bits| f64::from_bits(bits);
+    i32, I32, |bits| bits as i32;
+    i64, I64, |bits| bits as i64;
+    u32, U32, |bits| bits as u32;
+    u64, U64, |bits| bits;
+    usize, U64, |bits| bits as usize;
+    bool, Bool, |bits| bits & 1 != 0;
+}
