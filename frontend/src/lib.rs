@@ -1,1 +1,12 @@
-//! Kernel syntax tree, stream_parallel validation, lowering to IR, and the run-time kernel builder.
+//! From a kernel's source to its IR: the syntax tree, the rules of the language, lowering, and the
+//! builder for kernels made at run time.
+#![forbid(unsafe_code)]
+
+mod check;
+mod error;
+mod source;
+pub mod syntax;
+
+pub use check::{Rejection, Rule, check};
+pub use error::Error;
+pub use source::{FuncSource, KernelSource, Source};

@@ -1,0 +1,447 @@
+//! The syntax tree of a kernel or a func: what its author wrote, before any type is known.
+//!
+//! The macro makes it from tokens, and embeds it, serialized, in what it emits; so the tree holds no
+//! type, only indices into tables that rustc fills when the emitted code is compiled ([`TypeIx`],
+//! [`ExprKind::Const`], [`ExprKind::Call`]). It can hold code that kernels do not allow: finding that
+//! is [`check`](fn@crate::check)'s work, so that each rejection is written once.
+
+use serde::{Deserialize, Serialize};
+
+pub use quadrants_ir::{AtomicOp, BinaryOp, Options, UnaryOp};
+
+use crate::Error;
+
+/// An index into the type table of a [`Source`](crate::Source).
+pub type TypeIx = u32;
+
+/// A kernel or a func.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Function {
+    /// Which of the two.
+    pub kind: FunctionKind,
+    /// Its name.
+    pub name: String,
+    /// The name's place.
+    pub span: Span,
+    /// The parameters in order.
+    pub params: Vec<Param>,
+    /// The type of its value, where it has one.
+    pub result: Option<TypeIx>,
+    /// Its body.
+    pub body: Block,
+    /// What the attribute asks for; a func's are its caller's.
+    pub options: Options,
+}
+
+/// Which attribute a function carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FunctionKind {
+    /// `#[kernel]`
+    Kernel,
+    /// `#[func]`
+    Func,
+}
+
+/// A place in the source. The macro finds its tokens by `id`, a message its reader by the others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Span {
+    /// The macro's own number for the tokens.
+    pub id: u32,
+    /// The line, from 1; 0 where there is no source.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+/// A parameter. What it is a tensor or a number of, the source's tables say.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// How it is passed.
+    pub passing: ParamPassing,
+    /// Whether the binding is `mut`.
+    pub mutable: bool,
+    /// The name's place.
+    pub span: Span,
+}
+
+/// How a parameter is passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ParamPassing {
+    /// A scalar, by value.
+    Value,
+    /// `&`: a tensor that is only read.
+    Ref,
+    /// `&mut`: a tensor that may be written.
+    RefMut,
+}
+
+/// Statements, and the value after them where there is one.
+///
+/// A last `if`, block, call or atomic without a semicolon is the `value` even where it is of type
+/// `()`; a last loop or assignment is a statement.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Block {
+    /// The statements in order.
+    pub stmts: Vec<Stmt>,
+    /// The expression at the end without a semicolon.
+    pub value: Option<Box<Expr>>,
+}
+
+/// A statement.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Stmt {
+    /// What it does.
+    pub kind: StmtKind,
+    /// Its place.
+    pub span: Span,
+}
+
+/// What a statement does.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum StmtKind {
+    /// `let name = value;`, `let mut name: T = value;`
+    Let {
+        /// The name.
+        name: String,
+        /// Whether it is `mut`.
+        mutable: bool,
+        /// The type that rustc gave the binding.
+        ty: TypeIx,
+        /// The value.
+        value: Expr,
+    },
+    /// `let s = t.shape();`: the name stands for the tensor's extents.
+    LetShape {
+        /// The name.
+        name: String,
+        /// The tensor, or an earlier name for its extents.
+        base: String,
+    },
+    /// `let [h, w] = t.shape();`
+    LetExtents {
+        /// The names in order, each of type `usize`; none for `_`.
+        names: Vec<Option<String>>,
+        /// The tensor, or an earlier name for its extents.
+        base: String,
+    },
+    /// `target = value`, `target op= value`
+    Assign {
+        /// What is assigned: [`ExprKind::Name`] or [`ExprKind::Index`].
+        target: Expr,
+        /// The operation of a compound assignment.
+        op: Option<BinaryOp>,
+        /// The value, or the right operand.
+        value: Expr,
+    },
+    /// An expression for its effects, `let _ = …` among them.
+    Expr(Expr),
+    /// A `for` over a range or an `ndrange`; parallel at a kernel's or block's top level.
+    For(For),
+    /// `while cond { … }`
+    While {
+        /// The condition.
+        cond: Expr,
+        /// The body.
+        body: Block,
+        /// The label's place, where there is one.
+        label: Option<Span>,
+    },
+    /// `loop { … }`
+    Loop {
+        /// The body.
+        body: Block,
+        /// The label's place, where there is one.
+        label: Option<Span>,
+    },
+    /// `break`
+    Break {
+        /// The label's place, where there is one.
+        label: Option<Span>,
+        /// The value's place, where there is one.
+        value: Option<Span>,
+    },
+    /// `continue`
+    Continue {
+        /// The label's place, where there is one.
+        label: Option<Span>,
+    },
+    /// `return`, `return value`
+    Return {
+        /// The value.
+        value: Option<Expr>,
+    },
+    /// `assert!(cond)`, `assert!(cond, "message")`
+    Assert {
+        /// The condition.
+        cond: Expr,
+        /// The message, or the text of the condition.
+        message: String,
+    },
+    /// What kernels have no statement for.
+    Unsupported(Construct),
+}
+
+/// A `for` loop.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct For {
+    /// One for a range, as many as the `ndrange` has otherwise; outermost first.
+    pub dims: Vec<Dim>,
+    /// The body.
+    pub body: Block,
+    /// The label's place, where there is one.
+    pub label: Option<Span>,
+}
+
+/// One dimension of a loop. Of `ndrange(t.shape())` dimension `k` ends at `t.shape()[k]`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Dim {
+    /// The variable's name; `_` where there is none.
+    pub name: String,
+    /// Whether the variable is `mut`.
+    pub mutable: bool,
+    /// The type that rustc gave the variable.
+    pub ty: TypeIx,
+    /// The first value; without one, 0.
+    pub begin: Option<Expr>,
+    /// The value after the last, or the last one of `a..=b`.
+    pub end: Expr,
+    /// Whether the range is `a..=b`.
+    pub inclusive: bool,
+}
+
+/// An expression. Parentheses are not kept.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Expr {
+    /// What it computes.
+    pub kind: ExprKind,
+    /// Its place.
+    pub span: Span,
+}
+
+/// What an expression computes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum ExprKind {
+    /// A literal.
+    Literal {
+        /// What its text is.
+        kind: LiteralKind,
+        /// The text without the suffix: `12`, `0xff`, `1_000`, `1e-3`, `true`.
+        text: String,
+        /// The suffix: `f32`, `usize`.
+        suffix: Option<String>,
+    },
+    /// A parameter or a local. As an argument of a func also a tensor, with any `&`, `&mut` and `*`
+    /// before it left out.
+    Name(String),
+    /// An entry of the source's table of constants.
+    Const(u32),
+    /// `-x`, `!x`
+    Unary {
+        /// The operation.
+        op: UnaryOp,
+        /// The operand.
+        value: Box<Expr>,
+    },
+    /// `a + b`, `a < b`, …; not `&&` and `||`.
+    Binary {
+        /// The operation.
+        op: BinaryOp,
+        /// The left operand.
+        lhs: Box<Expr>,
+        /// The right operand.
+        rhs: Box<Expr>,
+    },
+    /// `a && b`, `a || b`
+    Logic {
+        /// Which of the two.
+        op: LogicOp,
+        /// The left operand.
+        lhs: Box<Expr>,
+        /// The right operand, evaluated where the left one does not decide.
+        rhs: Box<Expr>,
+    },
+    /// `value as T`
+    Cast {
+        /// What is converted.
+        value: Box<Expr>,
+        /// `T`.
+        ty: TypeIx,
+    },
+    /// `if cond { … } else { … }`; an `else if` is an `else` block whose value is an `if`.
+    If {
+        /// The condition.
+        cond: Box<Expr>,
+        /// The block where it is true.
+        then: Block,
+        /// The block where it is false.
+        otherwise: Option<Block>,
+    },
+    /// `{ … }`
+    Block(Block),
+    /// `t[i]`, `t[[i, j]]`; of a name for extents, `s[0]`.
+    Index {
+        /// The name before the brackets.
+        base: String,
+        /// One index per dimension.
+        index: Vec<Expr>,
+    },
+    /// `t.len()`
+    Len {
+        /// The tensor, or a name for its extents.
+        base: String,
+    },
+    /// `t.shape()[k]`
+    Extent {
+        /// The tensor.
+        base: String,
+        /// `k`, a literal or a constant.
+        axis: Box<Expr>,
+    },
+    /// `receiver.name(args)`; also `f32::name(receiver, args)`.
+    Method {
+        /// The receiver.
+        receiver: Box<Expr>,
+        /// The method.
+        name: String,
+        /// Its other arguments.
+        args: Vec<Expr>,
+    },
+    /// A call of an entry of the source's table of funcs.
+    Call {
+        /// The entry.
+        func: u32,
+        /// The arguments.
+        args: Vec<Expr>,
+    },
+    /// `qd::atomic_add(&mut t[i], v)` and its like.
+    Atomic {
+        /// The combination.
+        op: AtomicOp,
+        /// The tensor.
+        base: String,
+        /// One index per dimension.
+        index: Vec<Expr>,
+        /// The value combined in.
+        value: Box<Expr>,
+    },
+    /// A call of `stream_parallel`, wherever it stands.
+    StreamParallel(RegionArgument),
+    /// What kernels have no expression for.
+    Unsupported(Construct),
+}
+
+/// What a literal's text is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum LiteralKind {
+    /// An integer; with a suffix `f32` or `f64` still this.
+    Int,
+    /// A text with a point or an exponent.
+    Float,
+    /// `true` or `false`.
+    Bool,
+}
+
+/// The operators that need not evaluate both sides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum LogicOp {
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+}
+
+/// What `stream_parallel` was given.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum RegionArgument {
+    /// A closure literal.
+    Closure {
+        /// How many parameters it declares.
+        params: u32,
+        /// Its body; one that is no block is a block of that value.
+        body: Block,
+    },
+    /// Anything else, no or several arguments among them.
+    Other,
+}
+
+/// What kernels do not allow, named so that each gets its own advice.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Construct {
+    /// `match`
+    Match,
+    /// `if let`, `while let`, `let … else`
+    LetCondition,
+    /// A closure that is not `stream_parallel`'s.
+    Closure,
+    /// `[a, b]`, `[a; n]` or a place that is indexed and is no tensor.
+    Array,
+    /// `(a, b)`
+    Tuple,
+    /// `S { … }`, `s.field`
+    Struct,
+    /// A text, byte or char literal.
+    Text,
+    /// `&x`, `*x` where no tensor is passed.
+    Reference,
+    /// A `for` over anything but `a..b` and `ndrange`.
+    Iterator,
+    /// `a..b` outside a `for`.
+    Range,
+    /// A pattern that is no single name.
+    Pattern,
+    /// `let x;`
+    LetWithoutValue,
+    /// `x?`
+    Try,
+    /// `unsafe { … }`
+    Unsafe,
+    /// `async`, `.await`, `const { … }`, `try { … }`
+    BlockKind,
+    /// A function, struct, `use` … inside the body.
+    Item,
+    /// A macro other than `assert!`; its name.
+    Macro(String),
+    /// A method that kernels do not know; its name. Known ones are [`ExprKind::Method`].
+    Method(String),
+    /// `x.shape()` other than in a `let`, with an index, or in `ndrange`.
+    Shape,
+    /// An assignment to something that is neither a name nor an element.
+    Place,
+    /// `as _`
+    InferredCast,
+    /// An atomic whose first argument is not `&mut t[i]`.
+    AtomicPlace,
+    /// An `ndrange` outside a `for`, or of more than three dimensions.
+    Ndrange,
+    /// Any other syntax; its text, shortened.
+    Other(String),
+}
+
+impl Function {
+    /// The tree as bytes, as the macro embeds them.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] where the serializer refuses.
+    pub fn encode(&self) -> Result<Vec<u8>, Error> {
+        postcard::to_stdvec(self).map_err(|source| Error::Tree { source })
+    }
+
+    /// The tree that [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] where the bytes are not such a tree.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        postcard::from_bytes(bytes).map_err(|source| Error::Tree { source })
+    }
+}
+
+impl Span {
+    /// A place with the macro's number for it.
+    #[must_use]
+    pub const fn new(id: u32, line: u32, column: u32) -> Self {
+        Self { id, line, column }
+    }
+}
