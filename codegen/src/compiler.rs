@@ -1,0 +1,68 @@
+//! The compiler trait: from an offloaded kernel to the image that a device loads.
+
+use std::fmt;
+
+use quadrants_ir::{
+    Offloaded,
+    abi::{Form, Passing},
+};
+
+use crate::Result;
+
+/// Makes module images for one device.
+pub trait Compiler: Send + Sync + fmt::Debug {
+    /// Name, version and fixed options of the compiler: what its images depend on beside kernel
+    /// and request, and so a part of the key that they are cached under.
+    ///
+    /// # Errors
+    /// [`Error::CompilerNotFound`](crate::Error::CompilerNotFound) and
+    /// [`Error::MissingSymbol`](crate::Error::MissingSymbol) where there is no compiler.
+    fn identity(&self) -> Result<String>;
+
+    /// Compiles all tasks of a kernel into one image, which has a function for each, named
+    /// [`Offloaded::function_name`].
+    ///
+    /// # Errors
+    /// Those of [`identity`](Self::identity), and all others of [`Error`](crate::Error).
+    fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled>;
+}
+
+/// What a kernel is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CompileRequest<'a> {
+    /// The device's architecture, as its description names it: `sm_90`, `gfx90a`.
+    pub arch: &'a str,
+    /// Whether accesses are checked.
+    pub form: Form,
+    /// How the functions get their arguments.
+    pub passing: Passing,
+}
+
+impl<'a> CompileRequest<'a> {
+    /// A request for `arch`.
+    #[must_use]
+    pub const fn new(arch: &'a str, form: Form, passing: Passing) -> Self {
+        Self { arch, form, passing }
+    }
+}
+
+/// A compiled kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Compiled {
+    /// What the device loads.
+    pub image: Vec<u8>,
+    /// The text it was compiled from, where there is one.
+    pub source: Option<String>,
+    /// What the compiler said besides: warnings. Mostly empty.
+    pub log: String,
+}
+
+impl Compiled {
+    /// An image, the text that it was made from and the compiler's words.
+    #[must_use]
+    pub const fn new(image: Vec<u8>, source: Option<String>, log: String) -> Self {
+        Self { image, source, log }
+    }
+}
