@@ -1,1 +1,32 @@
-//! Owned streams, events, buffers and modules over any quadrants device, with their pools.
+//! Owned streams, events, buffers and modules over any quadrants device, written once.
+//!
+//! `quadrants-rhi` hands out plain handles that own nothing. Here each has an owner that keeps the
+//! [`Context`] alive, gives itself back on every path, and never lets memory go before the work
+//! that uses it.
+//!
+//! # Ordering of memory
+//! Every use of a [`Buffer`] leaves a stamp: the stream and the position in it. A free, a host read
+//! or a host write looks at the stamps, and orders itself behind exactly those streams: by events,
+//! made at that moment. Ordinary use costs a few atomic operations.
+
+mod buffer;
+mod context;
+mod error;
+mod event;
+mod module;
+mod pool;
+mod staging;
+mod stamps;
+mod stream;
+
+pub use buffer::Buffer;
+pub use context::{Context, PoolStatistics};
+pub use error::{Error, Result};
+pub use event::Event;
+pub use module::Module;
+pub use pool::{EventLease, StreamLease};
+pub use staging::Pinned;
+pub use stamps::{Stamp, Stamps};
+pub use stream::{Stream, StreamOrigin};
+
+pub use quadrants_rhi as rhi;

@@ -1,0 +1,257 @@
+//! Device memory that knows who uses it.
+
+use std::sync::Arc;
+
+use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
+
+use crate::{
+    Context, Error, Result, Stamp, Stamps, StreamLease,
+    staging::{Pinned, STAGING_CHUNK},
+};
+
+/// A block of device memory with the stamps of its users.
+///
+/// Allocation and first fill are complete before the constructor returns, so any stream may use it
+/// at once. Dropping it frees it in stream order behind every stream that used it, without the host
+/// waiting. A buffer of zero bytes has no memory and the address 0.
+#[derive(Debug)]
+pub struct Buffer {
+    context: Arc<Context>,
+    memory: DevicePtr,
+    bytes: usize,
+    readers: Stamps,
+    writers: Stamps,
+}
+
+impl Buffer {
+    /// Memory with undefined contents.
+    ///
+    /// # Errors
+    /// Out of memory, or what the device returns.
+    pub fn uninit(context: &Arc<Context>, bytes: usize) -> Result<Self> {
+        Self::filled(context, bytes, |_, _| Ok(()))
+    }
+
+    /// Memory of zeros.
+    ///
+    /// # Errors
+    /// Out of memory, or what the device returns.
+    pub fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self> {
+        Self::filled(context, bytes, |memory, stream| {
+            // SAFETY: the memory was just allocated with these bytes on this stream.
+            context.observe(unsafe { context.device().fill_u8_async(memory, 0, bytes, stream) })
+        })
+    }
+
+    /// Memory with the given contents.
+    ///
+    /// # Errors
+    /// Out of memory, or what the device returns.
+    pub fn from_bytes(context: &Arc<Context>, contents: &[u8]) -> Result<Self> {
+        Self::filled(context, contents.len(), |memory, stream| {
+            // SAFETY: the memory was just allocated with these bytes on this stream.
+            unsafe { upload(context, memory, contents, stream) }
+        })
+    }
+
+    fn filled(
+        context: &Arc<Context>,
+        bytes: usize,
+        fill: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
+    ) -> Result<Self> {
+        context.check()?;
+        let mut buffer = Self {
+            context: context.clone(),
+            memory: DevicePtr::NULL,
+            bytes: 0,
+            readers: Stamps::default(),
+            writers: Stamps::default(),
+        };
+        if bytes == 0 {
+            return Ok(buffer);
+        }
+        let stream = context.allocate_on();
+        // SAFETY: the internal stream lives as long as the context. From here on the buffer's drop
+        // frees the memory, also where the fill fails.
+        unsafe {
+            buffer.memory = context.observe(context.device().alloc_async(bytes, stream))?;
+            buffer.bytes = bytes;
+            fill(buffer.memory, stream)?;
+            context.observe(context.device().stream_synchronize(stream))?;
+        }
+        Ok(buffer)
+    }
+
+    /// The context.
+    #[must_use]
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The device address; 0 where there are no bytes.
+    #[must_use]
+    pub fn address(&self) -> DevicePtr {
+        self.memory
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Notes that work at `stamp` reads the buffer. Call it before the work is enqueued.
+    pub fn stamp_read(&self, stamp: Stamp) {
+        self.readers.put(stamp);
+    }
+
+    /// Notes that work at `stamp` writes the buffer. Call it before the work is enqueued.
+    pub fn stamp_write(&self, stamp: Stamp) {
+        self.writers.put(stamp);
+    }
+
+    /// Copies the bytes at `offset` out, behind all work that writes the buffer. Waits for it, and
+    /// for nothing else.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBuffer`], or the failure of earlier work.
+    pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
+        self.check_range(offset, out.len())?;
+        if out.is_empty() {
+            return Ok(());
+        }
+        let mut stream = self.transfer(self.writers.all())?;
+        stream.set_unjoined(true);
+        let source = self.memory.offset(offset);
+        // SAFETY: the range lies in the buffer, and the stream is leased to us.
+        unsafe { download(&self.context, source, out, stream.handle())? };
+        stream.set_unjoined(false);
+        Ok(())
+    }
+
+    /// Overwrites the bytes at `offset`, behind all work that uses the buffer. Waits for it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBuffer`], or the failure of earlier work.
+    pub fn write(&self, offset: usize, contents: &[u8]) -> Result<()> {
+        self.check_range(offset, contents.len())?;
+        if contents.is_empty() {
+            return Ok(());
+        }
+        let users = self.readers.all().into_iter().chain(self.writers.all());
+        let mut stream = self.transfer(users)?;
+        stream.set_unjoined(true);
+        // SAFETY: the range lies in the buffer, the stream is leased to us, and the wait below ends
+        // the copy before anything else is enqueued behind this call.
+        unsafe {
+            upload(&self.context, self.memory.offset(offset), contents, stream.handle())?;
+            let device = self.context.device();
+            self.context.observe(device.stream_synchronize(stream.handle()))?;
+        }
+        stream.set_unjoined(false);
+        Ok(())
+    }
+
+    /// A pooled stream that waits for `users`.
+    fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<StreamLease> {
+        self.context.check()?;
+        let stream = self.context.lease_stream()?;
+        // SAFETY: the stream is leased to us.
+        unsafe { self.context.order_behind(stream.handle(), users)? };
+        Ok(stream)
+    }
+
+    fn check_range(&self, offset: usize, len: usize) -> Result<()> {
+        match offset.checked_add(len) {
+            Some(end) if end <= self.bytes => Ok(()),
+            _ => Err(Error::OutOfBuffer { offset, len, bytes: self.bytes }),
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.memory == DevicePtr::NULL {
+            return;
+        }
+        let context = &self.context;
+        let stream = context.free_on();
+        let users = self.readers.all().into_iter().chain(self.writers.all());
+        // SAFETY: the internal stream lives as long as the context; the free is ordered behind every
+        // stamped use, and there are no unstamped ones. Where ordering fails, the memory is kept:
+        // a leak is better than memory freed under a running kernel.
+        let freed = unsafe {
+            context.order_behind(stream, users).and_then(|()| {
+                context.observe(context.device().free_async(self.memory, stream))
+            })
+        };
+        if let Err(error) = freed
+            && error.severity() != Severity::ContextLost
+        {
+            context.defer(error);
+        }
+    }
+}
+
+/// Copies `contents` to the device through staging memory, in chunks; waits between chunks, and the
+/// last chunk is complete when this returns.
+///
+/// # Safety
+/// `dst` has the bytes, and `stream` is live.
+unsafe fn upload(
+    context: &Arc<Context>,
+    dst: DevicePtr,
+    contents: &[u8],
+    stream: StreamHandle,
+) -> Result<()> {
+    let device = context.device();
+    let staging = Pinned::staging(context, contents.len())?;
+    for (at, chunk) in contents.chunks(STAGING_CHUNK).enumerate() {
+        // SAFETY: a staging block has at least the bytes of a chunk; the destination range is the
+        // caller's promise; the wait ends the copy before the block is reused.
+        let copied = unsafe {
+            std::ptr::copy_nonoverlapping(chunk.as_ptr(), staging.as_ptr(), chunk.len());
+            let dst = dst.offset(at * STAGING_CHUNK);
+            context
+                .observe(device.copy_htod_async(dst, staging.as_ptr(), chunk.len(), stream))
+                .and_then(|()| context.observe(device.stream_synchronize(stream)))
+        };
+        if let Err(error) = copied {
+            staging.leak_from_pool();
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Copies from the device through staging memory, in chunks.
+///
+/// # Safety
+/// `src` has the bytes, and `stream` is live.
+unsafe fn download(
+    context: &Arc<Context>,
+    src: DevicePtr,
+    out: &mut [u8],
+    stream: StreamHandle,
+) -> Result<()> {
+    let device = context.device();
+    let staging = Pinned::staging(context, out.len())?;
+    for (at, chunk) in out.chunks_mut(STAGING_CHUNK).enumerate() {
+        // SAFETY: as in `upload`; the wait ends the copy before the block is read.
+        let copied = unsafe {
+            let src = src.offset(at * STAGING_CHUNK);
+            context
+                .observe(device.copy_dtoh_async(staging.as_ptr(), src, chunk.len(), stream))
+                .and_then(|()| context.observe(device.stream_synchronize(stream)))
+        };
+        if let Err(error) = copied {
+            staging.leak_from_pool();
+            return Err(error);
+        }
+        // SAFETY: the copy above wrote the chunk's bytes and is complete.
+        unsafe {
+            std::ptr::copy_nonoverlapping(staging.as_ptr(), chunk.as_mut_ptr(), chunk.len());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! A device context with everything that is shared by what lives in it.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
+
+use parking_lot::{Condvar, Mutex};
+use quadrants_rhi::{self as rhi, Device, EventOptions, Severity, StreamHandle, StreamOptions};
+
+use crate::{
+    Error, Result, Stamp, Stream,
+    pool::{HandlePool, PoolCounts},
+    staging::StagingPool,
+};
+
+/// A device, its pools, its internal streams and the list of its live streams.
+///
+/// Owned by everything made from it: a context goes last.
+pub struct Context {
+    device: Arc<dyn Device>,
+    lost: OnceLock<rhi::Error>,
+    deferred: Mutex<Vec<Error>>,
+    pub(crate) events: HandlePool<rhi::EventHandle>,
+    pub(crate) streams: HandlePool<StreamHandle>,
+    pub(crate) staging: StagingPool,
+    live: Mutex<HashMap<u32, Weak<Stream>>>,
+    retired: Condvar,
+    next_stream: AtomicU32,
+    allocate_on: StreamHandle,
+    free_on: StreamHandle,
+}
+
+/// How many streams and events the pools made, and how many lie idle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PoolStatistics {
+    /// Streams created so far.
+    pub streams_created: u64,
+    /// Streams idle in the pool.
+    pub streams_idle: usize,
+    /// Events created so far.
+    pub events_created: u64,
+    /// Events idle in the pool.
+    pub events_idle: usize,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// A context over an open device.
+    ///
+    /// # Errors
+    /// What creating the two internal streams returns.
+    pub fn new(device: Arc<dyn Device>) -> Result<Arc<Self>> {
+        let allocate_on = device.create_stream(StreamOptions::default())?;
+        let free_on = match device.create_stream(StreamOptions::default()) {
+            Ok(stream) => stream,
+            Err(error) => {
+                // SAFETY: made above and never used.
+                let _ = unsafe { destroy_stream(&*device, allocate_on) };
+                return Err(error.into());
+            }
+        };
+        Ok(Arc::new(Self {
+            device,
+            lost: OnceLock::new(),
+            deferred: Mutex::new(Vec::new()),
+            events: HandlePool::default(),
+            streams: HandlePool::default(),
+            staging: StagingPool::default(),
+            live: Mutex::new(HashMap::new()),
+            retired: Condvar::new(),
+            next_stream: AtomicU32::new(1),
+            allocate_on,
+            free_on,
+        }))
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// Waits for all work on all streams.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    pub fn synchronize(&self) -> Result<()> {
+        self.check()?;
+        self.observe(self.device.synchronize())
+    }
+
+    /// Refuses when the context is lost.
+    ///
+    /// # Errors
+    /// [`Error::ContextLost`] with the first cause.
+    pub fn check(&self) -> Result<()> {
+        match self.lost.get() {
+            None => Ok(()),
+            Some(cause) => Err(Error::ContextLost { cause: Box::new(cause.clone()) }),
+        }
+    }
+
+    /// Passes a device result on, and remembers the first error that means the context is lost.
+    ///
+    /// # Errors
+    /// The error given; as [`Error::ContextLost`] where it says that the context is.
+    pub fn observe<T>(&self, result: rhi::Result<T>) -> Result<T> {
+        result.map_err(|error| {
+            if error.severity() == Severity::ContextLost {
+                let cause = self.lost.get_or_init(|| error);
+                Error::ContextLost { cause: Box::new(cause.clone()) }
+            } else {
+                Error::Device(error)
+            }
+        })
+    }
+
+    /// Keeps an error that its place cannot return, as a drop cannot.
+    pub fn defer(&self, error: impl Into<Error>) {
+        let error = error.into();
+        tracing::warn!(%error, "an error outside any call");
+        self.deferred.lock().push(error);
+    }
+
+    /// Takes the errors kept by [`defer`](Self::defer), oldest first.
+    #[must_use]
+    pub fn take_deferred_errors(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.deferred.lock())
+    }
+
+    /// What the pools hold.
+    #[must_use]
+    pub fn pool_statistics(&self) -> PoolStatistics {
+        let (PoolCounts { created: streams_created, idle: streams_idle }, events) =
+            (self.streams.counts(), self.events.counts());
+        PoolStatistics {
+            streams_created,
+            streams_idle,
+            events_created: events.created,
+            events_idle: events.idle,
+        }
+    }
+
+    /// The internal stream that allocations and first fills run on. It never waits for user work.
+    pub(crate) fn allocate_on(&self) -> StreamHandle {
+        self.allocate_on
+    }
+
+    /// The internal stream that frees run on, so that a drop delays no user's stream.
+    pub(crate) fn free_on(&self) -> StreamHandle {
+        self.free_on
+    }
+
+    pub(crate) fn next_stream_id(&self) -> u32 {
+        self.next_stream.fetch_add(1, Relaxed)
+    }
+
+    pub(crate) fn register(&self, stream: &Arc<Stream>) {
+        self.live.lock().insert(stream.id(), Arc::downgrade(stream));
+    }
+
+    /// Takes a stream off the list, once its work is complete.
+    pub(crate) fn retire(&self, id: u32) {
+        self.live.lock().remove(&id);
+        self.retired.notify_all();
+    }
+
+    /// Makes `waiter` wait for the work behind `stamps`. The host waits for nothing, unless a stamped
+    /// stream is just being dropped, which waits itself.
+    ///
+    /// # Errors
+    /// What recording or waiting for an event returns.
+    ///
+    /// # Safety
+    /// `waiter` is a live stream of this context.
+    pub unsafe fn order_behind(
+        self: &Arc<Self>,
+        waiter: StreamHandle,
+        stamps: impl IntoIterator<Item = Stamp>,
+    ) -> Result<()> {
+        if !self.device.capabilities().asynchronous {
+            return Ok(());
+        }
+        for stamp in stamps {
+            let Some(stream) = self.find(stamp.stream) else { continue };
+            if stream.handle() == waiter || stream.is_complete(stamp.sequence) {
+                continue;
+            }
+            let event = self.lease_event()?;
+            // SAFETY: the event is leased, the stream is held by its `Arc`, the waiter is live by
+            // this function's contract. The wait keeps the record, so the event may be reused.
+            unsafe {
+                self.observe(self.device.event_record(event.handle(), stream.handle()))?;
+                self.observe(self.device.stream_wait_event(waiter, event.handle()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The live stream of an id. None once its work is complete and it is gone.
+    fn find(&self, id: u32) -> Option<Arc<Stream>> {
+        let mut live = self.live.lock();
+        loop {
+            match live.get(&id)?.upgrade() {
+                Some(stream) => return Some(stream),
+                // It is being dropped on another thread, which waits for its work first.
+                None => self.retired.wait(&mut live),
+            }
+        }
+    }
+
+    pub(crate) fn new_event(&self) -> Result<rhi::EventHandle> {
+        self.observe(self.device.create_event(EventOptions::default()))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        let device = &*self.device;
+        let ignore = |result: rhi::Result<()>| {
+            if let Err(error) = result
+                && error.severity() != Severity::ContextLost
+            {
+                tracing::warn!(%error, "closing a context");
+            }
+        };
+        for handle in self.streams.drain().into_iter().chain([self.allocate_on, self.free_on]) {
+            // SAFETY: pooled and internal streams are ours alone, and nothing else is left that
+            // could use them.
+            unsafe {
+                ignore(device.stream_synchronize(handle));
+                ignore(destroy_stream(device, handle));
+            }
+        }
+        for handle in self.events.drain() {
+            // SAFETY: pooled events are ours alone.
+            ignore(unsafe { device.destroy_event(handle) });
+        }
+        for pinned in self.staging.drain() {
+            // SAFETY: pooled staging memory is idle: its lease ended after its copy was complete.
+            ignore(unsafe { device.free_pinned(pinned) });
+        }
+    }
+}
+
+/// Destroys a stream that is not the default one; the CPU's streams all are.
+///
+/// # Safety
+/// As for [`Device::destroy_stream`], except that the default stream is let be.
+pub(crate) unsafe fn destroy_stream(device: &dyn Device, handle: StreamHandle) -> rhi::Result<()> {
+    if handle == StreamHandle::DEFAULT {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { device.destroy_stream(handle) }
+}

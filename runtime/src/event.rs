@@ -1,0 +1,111 @@
+//! Events of the user.
+
+use std::sync::Arc;
+
+use quadrants_rhi::{EventHandle, EventOptions, Severity};
+
+use crate::{Context, Error, Result, Stream};
+
+/// An event: a mark in a stream that other streams and the host can wait for.
+#[derive(Debug)]
+pub struct Event {
+    context: Arc<Context>,
+    handle: EventHandle,
+}
+
+impl Event {
+    /// Creates an event.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn new(context: &Arc<Context>, options: EventOptions) -> Result<Self> {
+        context.check()?;
+        let handle = context.observe(context.device().create_event(options))?;
+        Ok(Self { context: context.clone(), handle })
+    }
+
+    /// The driver's handle; 0 on the CPU.
+    #[must_use]
+    pub fn handle(&self) -> EventHandle {
+        self.handle
+    }
+
+    /// Marks everything enqueued on `stream` so far.
+    ///
+    /// # Errors
+    /// [`Error::OtherContext`], or what the device returns.
+    pub fn record(&self, stream: &Stream) -> Result<()> {
+        self.same_context(stream)?;
+        // SAFETY: both handles are live as long as their owners.
+        let result = unsafe { self.context.device().event_record(self.handle, stream.handle()) };
+        self.context.observe(result)
+    }
+
+    /// Makes later work of `stream` wait for the latest mark. The host does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OtherContext`], or what the device returns.
+    pub fn wait(&self, stream: &Stream) -> Result<()> {
+        self.same_context(stream)?;
+        // SAFETY: both handles are live as long as their owners.
+        let result =
+            unsafe { self.context.device().stream_wait_event(stream.handle(), self.handle) };
+        self.context.observe(result)
+    }
+
+    /// Whether the latest mark is reached; true where there was none.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    pub fn query(&self) -> Result<bool> {
+        self.context.check()?;
+        // SAFETY: the handle is live as long as self.
+        self.context.observe(unsafe { self.context.device().event_query(self.handle) })
+    }
+
+    /// Waits for the latest mark.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    pub fn synchronize(&self) -> Result<()> {
+        self.context.check()?;
+        // SAFETY: the handle is live as long as self.
+        self.context.observe(unsafe { self.context.device().event_synchronize(self.handle) })
+    }
+
+    /// Milliseconds from `start`'s mark to this one; both are timing events with reached marks.
+    ///
+    /// # Errors
+    /// [`Error::OtherContext`], or what the device returns.
+    pub fn elapsed_ms_since(&self, start: &Event) -> Result<f32> {
+        self.context.check()?;
+        if !Arc::ptr_eq(&self.context, &start.context) {
+            return Err(Error::OtherContext { what: "the start event" });
+        }
+        // SAFETY: both handles are live as long as their owners.
+        let result =
+            unsafe { self.context.device().event_elapsed_ms(start.handle, self.handle) };
+        self.context.observe(result)
+    }
+
+    fn same_context(&self, stream: &Stream) -> Result<()> {
+        self.context.check()?;
+        if Arc::ptr_eq(&self.context, stream.context()) {
+            Ok(())
+        } else {
+            Err(Error::OtherContext { what: "the stream" })
+        }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses the handle afterwards; waits already enqueued keep their record.
+        let result = unsafe { self.context.device().destroy_event(self.handle) };
+        if let Err(error) = self.context.observe(result)
+            && error.severity() != Severity::ContextLost
+        {
+            self.context.defer(error);
+        }
+    }
+}

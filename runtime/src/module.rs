@@ -1,0 +1,51 @@
+//! Loaded modules.
+
+use std::sync::Arc;
+
+use quadrants_rhi::{FunctionHandle, Image, ModuleHandle, Severity};
+
+use crate::{Context, Result};
+
+/// A loaded module; unloaded with its last owner, after the context's work is complete.
+#[derive(Debug)]
+pub struct Module {
+    context: Arc<Context>,
+    handle: ModuleHandle,
+}
+
+impl Module {
+    /// Loads a module.
+    ///
+    /// # Errors
+    /// The device's refusal of the image, or what it returns.
+    pub fn load(context: &Arc<Context>, image: &Image<'_>) -> Result<Self> {
+        context.check()?;
+        let handle = context.observe(context.device().load_module(image))?;
+        Ok(Self { context: context.clone(), handle })
+    }
+
+    /// A function by name, valid as long as the module.
+    ///
+    /// # Errors
+    /// What the device returns, for an unknown name above all.
+    pub fn function(&self, name: &str) -> Result<FunctionHandle> {
+        // SAFETY: the module is loaded as long as self.
+        self.context.observe(unsafe { self.context.device().function(self.handle, name) })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        let device = self.context.device();
+        // Launches may be in flight on any stream, and unloading must not overtake them.
+        // SAFETY: after the wait nothing uses the module any more.
+        let results = [self.context.observe(device.synchronize()), unsafe {
+            self.context.observe(device.unload_module(self.handle))
+        }];
+        for error in results.into_iter().filter_map(Result::err) {
+            if error.severity() != Severity::ContextLost {
+                self.context.defer(error);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Stamps: which streams used a buffer, and up to which point, without events and without locks.
+//!
+//! A stamp is one 64-bit word: the stream's id in the upper 24 bits, the position in the stream in
+//! the lower 40. A buffer keeps the newest stamp of every stream that used it, because many
+//! streams may read it at once and a free must wait for all of them.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+const SEQUENCE_BITS: u32 = 40;
+const INLINE: usize = 4;
+
+/// A point in a stream: everything enqueued up to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp {
+    /// The stream's id; never reused within a context.
+    pub stream: u32,
+    /// The position, from 1.
+    pub sequence: u64,
+}
+
+impl Stamp {
+    fn pack(self) -> u64 {
+        (u64::from(self.stream) << SEQUENCE_BITS) | self.sequence
+    }
+
+    fn unpack(word: u64) -> Option<Self> {
+        (word != 0).then_some(Self {
+            stream: (word >> SEQUENCE_BITS) as u32,
+            sequence: word & ((1 << SEQUENCE_BITS) - 1),
+        })
+    }
+}
+
+/// The newest stamp of each stream that used something.
+///
+/// # Examples
+/// ```
+/// use quadrants_runtime::{Stamp, Stamps};
+/// let stamps = Stamps::default();
+/// stamps.put(Stamp { stream: 1, sequence: 5 });
+/// stamps.put(Stamp { stream: 1, sequence: 3 });
+/// stamps.put(Stamp { stream: 2, sequence: 1 });
+/// assert_eq!(stamps.all().len(), 2);
+/// assert_eq!(stamps.all()[0].sequence, 5);
+/// ```
+#[derive(Debug, Default)]
+pub struct Stamps {
+    inline: [AtomicU64; INLINE],
+    // Streams beyond the inline ones; rare, and then a short list under a lock.
+    more: Mutex<SmallVec<[u64; 0]>>,
+}
+
+impl Stamps {
+    /// Puts a stamp, unless a newer one of its stream is there.
+    pub fn put(&self, stamp: Stamp) {
+        let word = stamp.pack();
+        for slot in &self.inline {
+            let mut seen = slot.load(Relaxed);
+            if seen == 0 {
+                match slot.compare_exchange(0, word, Relaxed, Relaxed) {
+                    Ok(_) => return,
+                    Err(other) => seen = other,
+                }
+            }
+            if seen >> SEQUENCE_BITS == u64::from(stamp.stream) {
+                // Within one stream id the larger word is the later position.
+                slot.fetch_max(word, Relaxed);
+                return;
+            }
+        }
+        let mut more = self.more.lock();
+        match more.iter_mut().find(|w| **w >> SEQUENCE_BITS == u64::from(stamp.stream)) {
+            Some(w) => *w = (*w).max(word),
+            None => more.push(word),
+        }
+    }
+
+    /// All stamps, one per stream.
+    #[must_use]
+    pub fn all(&self) -> SmallVec<[Stamp; INLINE]> {
+        let mut all: SmallVec<[Stamp; INLINE]> =
+            self.inline.iter().filter_map(|slot| Stamp::unpack(slot.load(Relaxed))).collect();
+        all.extend(self.more.lock().iter().filter_map(|w| Stamp::unpack(*w)));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_streams_than_inline_slots_are_all_kept() {
+        let stamps = Stamps::default();
+        for stream in 1..=20 {
+            stamps.put(Stamp { stream, sequence: u64::from(stream) });
+            stamps.put(Stamp { stream, sequence: 1 });
+        }
+        let mut all = stamps.all();
+        all.sort_by_key(|s| s.stream);
+        assert_eq!(all.len(), 20);
+        assert!(all.iter().all(|s| s.sequence == u64::from(s.stream)));
+    }
+}
