@@ -6,17 +6,29 @@
 //!
 //! [`offload`]: fn@offload
 
+#![forbid(unsafe_code)]
+
 pub mod abi;
 mod arena;
+mod image;
 mod kernel;
+mod offload;
+mod print;
 mod scalar;
 mod task;
+pub mod verify;
+mod visit;
 
 pub use arena::{Arena, Id};
+pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
     AtomicOp, BinaryOp, Block, BlockId, DivRemOp, Expr, ExprId, ExprKind, GroupId, Kernel, Local,
     LocalId, LoopDim, MathFn, Options, ParallelFor, Param, ParamId, ParamKind, Site, SiteId,
     SiteKind, Stmt, TempId, TopStmt, UnaryOp,
 };
+pub use offload::{OffloadError, offload};
+pub use print::print;
 pub use scalar::{Const, ScalarType};
 pub use task::{Access, Offloaded, Task, TaskId, TaskKind};
+#[doc(inline)]
+pub use verify::{VerifyError, verify, verify_offloaded};

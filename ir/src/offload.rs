@@ -1,0 +1,256 @@
+//! Splitting a kernel into tasks.
+//!
+//! * A pure, immutable top-level `let` that depends on nothing but parameters is repeated in the
+//!   prelude of each task that uses it. (A division by a constant other than zero counts as pure.)
+//! * What else stands in a serial block becomes one serial task. The locals that later items use
+//!   travel in temporaries of the launch: set at the end of the task, read in later preludes. A
+//!   mutable one that a later serial task assigns is set again there.
+//! * A parallel loop becomes a task of its own; the host must be able to evaluate its bounds.
+//! * The kernel's value is set in a serial task, the last one where that stands directly before.
+
+use crate::{
+    Block, BlockId, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, Offloaded, ParallelFor, Stmt,
+    Task, TaskKind, TempId, TopStmt, VerifyError, verify,
+    visit::{Nodes, Reach},
+};
+
+/// Why a kernel cannot be split into tasks.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OffloadError {
+    /// The kernel breaks a rule of the IR.
+    #[error(transparent)]
+    Invalid(#[from] VerifyError),
+    /// A loop's bound depends on what an earlier task computes.
+    #[error(
+        "{file}:{line}: the bounds of this parallel loop depend on a tensor's element, a mutable variable or \
+         a division that can fail; they must follow from parameters and shapes"
+    )]
+    BoundOnDevice {
+        /// The source file.
+        file: String,
+        /// The line of the loop.
+        line: u32,
+    },
+}
+
+/// What will be one task.
+struct Item<'k> {
+    group: GroupId,
+    kind: ItemKind<'k>,
+    reach: Reach,
+    defines: Vec<LocalId>,
+}
+
+enum ItemKind<'k> {
+    Serial { block: BlockId, stmts: Vec<Stmt> },
+    Loop(&'k ParallelFor),
+}
+
+struct Offloader<'k> {
+    kernel: &'k Kernel,
+    nodes: Nodes<'k>,
+    /// The value of each local that preludes repeat.
+    repeated: Vec<Option<ExprId>>,
+    /// All locals of the top level in the order of their definitions.
+    order: Vec<LocalId>,
+    temps: Vec<Option<TempId>>,
+    items: Vec<Item<'k>>,
+    out: Offloaded,
+}
+
+/// Splits a kernel into tasks.
+///
+/// # Errors
+/// [`OffloadError::Invalid`] where the kernel breaks a rule of [`verify`];
+/// [`OffloadError::BoundOnDevice`] where the host cannot evaluate a loop's bounds.
+pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
+    verify(kernel)?;
+    let mut offloader = Offloader {
+        kernel,
+        nodes: kernel.into(),
+        repeated: vec![None; kernel.locals.len()],
+        order: Vec::new(),
+        temps: vec![None; kernel.locals.len()],
+        items: Vec::new(),
+        out: Offloaded {
+            name: kernel.name.clone(),
+            file: kernel.file.clone(),
+            params: kernel.params.clone(),
+            locals: kernel.locals.clone(),
+            exprs: kernel.exprs.clone(),
+            blocks: kernel.blocks.clone(),
+            sites: kernel.sites.clone(),
+            temps: Vec::new(),
+            result: kernel.result,
+            options: kernel.options,
+            tasks: Vec::new(),
+        },
+    };
+    offloader.collect(&kernel.body, GroupId::NONE)?;
+    offloader.close_over_repeated();
+    offloader.choose_temps();
+    for at in 0..offloader.items.len() {
+        offloader.emit(at);
+    }
+    Ok(offloader.out)
+}
+
+impl<'k> Offloader<'k> {
+    fn collect(&mut self, body: &'k [TopStmt], group: GroupId) -> Result<(), OffloadError> {
+        for stmt in body {
+            match stmt {
+                TopStmt::Serial(block) => self.collect_serial(*block, group),
+                TopStmt::ParallelFor(parallel) => self.collect_loop(parallel, group)?,
+                TopStmt::Group { group, body } => self.collect(body, *group)?,
+                TopStmt::Return(value) => self.collect_return(*value),
+            }
+        }
+        Ok(())
+    }
+
+    fn collect_serial(&mut self, block: BlockId, group: GroupId) {
+        let nodes = self.nodes;
+        let mut rest = Vec::new();
+        let mut defines = Vec::new();
+        let mut reach = Reach::new(nodes);
+        for stmt in &nodes.blocks[block].stmts {
+            if let Stmt::Let { local, value } = *stmt {
+                self.order.push(local);
+                if !nodes.locals[local].mutable && self.is_host_value(value) {
+                    self.repeated[local.index()] = Some(value);
+                    continue;
+                }
+                defines.push(local);
+            }
+            nodes.reach_stmt(stmt, &mut reach);
+            rest.push(stmt.clone());
+        }
+        if rest.is_empty() {
+            self.out.blocks[block].stmts.clear();
+            return;
+        }
+        let kind = ItemKind::Serial { block, stmts: rest };
+        self.items.push(Item { group, kind, reach, defines });
+    }
+
+    fn collect_loop(
+        &mut self,
+        parallel: &'k ParallelFor,
+        group: GroupId,
+    ) -> Result<(), OffloadError> {
+        let mut reach = Reach::new(self.nodes);
+        for bound in parallel.dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
+            if !self.is_host_value(bound) {
+                let file = self.kernel.file.clone();
+                return Err(OffloadError::BoundOnDevice { file, line: parallel.line });
+            }
+            self.nodes.reach_expr(bound, &mut reach);
+        }
+        self.nodes.reach_block(parallel.body, &mut reach);
+        let kind = ItemKind::Loop(parallel);
+        self.items.push(Item { group, kind, reach, defines: Vec::new() });
+        Ok(())
+    }
+
+    fn collect_return(&mut self, value: ExprId) {
+        let set = Stmt::SetResult { value };
+        // Beside groups there is no `Return`, so the item before is of none either.
+        if let Some(Item { kind: ItemKind::Serial { stmts, .. }, reach, .. }) =
+            self.items.last_mut()
+        {
+            self.nodes.reach_stmt(&set, reach);
+            stmts.push(set);
+            return;
+        }
+        let mut reach = Reach::new(self.nodes);
+        self.nodes.reach_stmt(&set, &mut reach);
+        let block = self.out.blocks.push(Block::default());
+        let kind = ItemKind::Serial { block, stmts: vec![set] };
+        self.items.push(Item { group: GroupId::NONE, kind, reach, defines: Vec::new() });
+    }
+
+    fn is_host_value(&self, value: ExprId) -> bool {
+        self.nodes.is_host_value(value, &|local| self.repeated[local.index()].is_some())
+    }
+
+    /// Adds to what an item uses the locals that its repeated definitions use in turn.
+    fn close_over_repeated(&mut self) {
+        for item in &mut self.items {
+            for local in self.order.iter().rev() {
+                if let Some(value) = self.repeated[local.index()]
+                    && item.reach.locals[local.index()]
+                {
+                    self.nodes.reach_expr(value, &mut item.reach);
+                }
+            }
+        }
+    }
+
+    fn choose_temps(&mut self) {
+        for (at, item) in self.items.iter().enumerate() {
+            for &local in &item.defines {
+                if self.items[at + 1..].iter().any(|later| later.reach.locals[local.index()]) {
+                    self.temps[local.index()] = Some(TempId::new(self.out.temps.len() as u32));
+                    self.out.temps.push(self.nodes.locals[local].ty);
+                }
+            }
+        }
+    }
+
+    fn emit(&mut self, at: usize) {
+        let prelude = self.prelude(at);
+        let sets = self.sets(at);
+        let item = &mut self.items[at];
+        let mut line = item.reach.line;
+        let (kind, body) = match &mut item.kind {
+            ItemKind::Serial { block, stmts } => {
+                stmts.extend(sets);
+                self.out.blocks[*block].stmts = std::mem::take(stmts);
+                (TaskKind::Serial, *block)
+            }
+            ItemKind::Loop(parallel) => {
+                line = parallel.line;
+                (TaskKind::RangeFor { dims: parallel.dims.clone() }, parallel.body)
+            }
+        };
+        let accesses = item.reach.accesses();
+        self.out.tasks.push(Task { kind, group: item.group, prelude, body, accesses, line });
+    }
+
+    fn prelude(&mut self, at: usize) -> BlockId {
+        let mut stmts = Vec::new();
+        let item = &self.items[at];
+        for &local in &self.order {
+            if !item.reach.locals[local.index()] {
+                continue;
+            }
+            let value = match (self.repeated[local.index()], self.temps[local.index()]) {
+                (Some(value), _) => value,
+                (None, Some(temp)) if !item.defines.contains(&local) => {
+                    let ty = self.nodes.locals[local].ty;
+                    self.out.exprs.push(Expr { ty, kind: ExprKind::Temp(temp) })
+                }
+                _ => continue,
+            };
+            stmts.push(Stmt::Let { local, value });
+        }
+        self.out.blocks.push(Block { stmts })
+    }
+
+    /// What carries an item's locals to later items: those it defines, and those it assigns.
+    fn sets(&mut self, at: usize) -> Vec<Stmt> {
+        let (item, later) = (&self.items[at], &self.items[at + 1..]);
+        let mut stmts = Vec::new();
+        for &local in &self.order {
+            let Some(temp) = self.temps[local.index()] else { continue };
+            let changes = item.defines.contains(&local) || item.reach.assigned[local.index()];
+            if changes && later.iter().any(|item| item.reach.locals[local.index()]) {
+                let ty = self.nodes.locals[local].ty;
+                let value = self.out.exprs.push(Expr { ty, kind: ExprKind::Local(local) });
+                stmts.push(Stmt::SetTemp { temp, value });
+            }
+        }
+        stmts
+    }
+}

@@ -1,0 +1,301 @@
+//! The IR as text for people: one statement per line, expressions with only the parentheses that
+//! reading needs, locals as `%number.name` so that equal names stay apart.
+
+use std::fmt::{self, Display, Formatter, Write};
+
+use crate::{
+    Access, AtomicOp, BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, Kernel, LocalId, LoopDim,
+    Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt, Task, TaskKind,
+    TopStmt, UnaryOp, visit::Nodes,
+};
+
+struct Printer<'k> {
+    nodes: Nodes<'k>,
+    out: String,
+    indent: usize,
+}
+
+/// A kernel as text.
+#[must_use]
+pub fn print(kernel: &Kernel) -> String {
+    let mut printer = Printer { nodes: kernel.into(), out: String::new(), indent: 0 };
+    printer.head("kernel", &kernel.name, &kernel.params, kernel.result);
+    printer.top(&kernel.body);
+    printer.close();
+    printer.out
+}
+
+impl Display for Offloaded {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut printer = Printer { nodes: self.into(), out: String::new(), indent: 0 };
+        printer.head("offloaded", &self.name, &self.params, self.result);
+        for (i, ty) in self.temps.iter().enumerate() {
+            printer.line(&format!("temp t{i}: {ty}"));
+        }
+        for (id, task) in self.tasks() {
+            printer.task(id.index(), task);
+        }
+        printer.close();
+        f.write_str(&printer.out)
+    }
+}
+
+impl BinaryOp {
+    /// Rust's sign of the operator.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Sub => "-",
+            Self::Mul => "*",
+            Self::Div => "/",
+            Self::Rem => "%",
+            Self::And => "&",
+            Self::Or => "|",
+            Self::Xor => "^",
+            Self::Shl => "<<",
+            Self::Shr => ">>",
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+        }
+    }
+}
+
+impl Printer<'_> {
+    fn line(&mut self, text: &str) {
+        for _ in 0..self.indent {
+            self.out.push_str("    ");
+        }
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn open(&mut self, text: &str) {
+        self.line(&format!("{text} {{"));
+        self.indent += 1;
+    }
+
+    fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    fn head(&mut self, what: &str, name: &str, params: &[Param], result: Option<ScalarType>) {
+        let params: Vec<String> = params.iter().map(param).collect();
+        let result = result.map(|ty| format!(" -> {ty}")).unwrap_or_default();
+        self.open(&format!("{what} {name}({}){result}", params.join(", ")));
+    }
+
+    fn top(&mut self, body: &[TopStmt]) {
+        for stmt in body {
+            match stmt {
+                TopStmt::Serial(block) => self.nested("serial", *block),
+                TopStmt::ParallelFor(parallel) => {
+                    let text = format!("parallel for {}", self.dims(&parallel.dims));
+                    self.nested(&text, parallel.body);
+                }
+                TopStmt::Group { group, body } => {
+                    self.open(&format!("group {}", group.raw()));
+                    self.top(body);
+                    self.close();
+                }
+                TopStmt::Return(value) => self.line(&format!("return {}", self.expr(*value))),
+            }
+        }
+    }
+
+    fn task(&mut self, at: usize, task: &Task) {
+        let group = match task.group.raw() {
+            0 => String::new(),
+            group => format!(" group {group}"),
+        };
+        let accesses: Vec<String> = task.accesses.iter().map(|a| self.access(*a)).collect();
+        let accesses = match accesses.join(", ") {
+            list if list.is_empty() => list,
+            list => format!(" [{list}]"),
+        };
+        self.open(&format!("task {at}{group}{accesses}"));
+        for stmt in &self.nodes.blocks[task.prelude].stmts {
+            self.stmt(stmt);
+        }
+        match &task.kind {
+            TaskKind::Serial => self.nested("serial", task.body),
+            TaskKind::RangeFor { dims } => {
+                let text = format!("parallel for {}", self.dims(dims));
+                self.nested(&text, task.body);
+            }
+        }
+        self.close();
+    }
+
+    fn access(&self, access: Access) -> String {
+        let mut text = self.param(access.param);
+        for (does, word) in
+            [(access.read, " read"), (access.write, " write"), (access.atomic, " atomic")]
+        {
+            text.push_str(if does { word } else { "" });
+        }
+        text
+    }
+
+    fn dims(&self, dims: &[LoopDim]) -> String {
+        let dims: Vec<String> = dims
+            .iter()
+            .map(|dim| {
+                format!(
+                    "{} in {}..{}",
+                    self.local(dim.var),
+                    self.operand(dim.begin),
+                    self.operand(dim.end)
+                )
+            })
+            .collect();
+        dims.join(", ")
+    }
+
+    fn nested(&mut self, text: &str, block: BlockId) {
+        self.open(text);
+        for stmt in &self.nodes.blocks[block].stmts {
+            self.stmt(stmt);
+        }
+        self.close();
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Let { local, value } => {
+                let known = &self.nodes.locals[*local];
+                let word = if known.mutable { "let mut" } else { "let" };
+                self.line(&format!(
+                    "{word} {}: {} = {}",
+                    self.local(*local),
+                    known.ty,
+                    self.expr(*value)
+                ));
+            }
+            Stmt::Assign { local, value } => {
+                self.line(&format!("{} = {}", self.local(*local), self.expr(*value)));
+            }
+            Stmt::Eval { value } => self.line(&self.expr(*value)),
+            Stmt::Store { tensor, index, value, .. } => {
+                self.line(&format!("{} = {}", self.element(*tensor, index), self.expr(*value)));
+            }
+            Stmt::If { cond, then, otherwise } => {
+                self.nested(&format!("if {}", self.expr(*cond)), *then);
+                if !self.nodes.blocks[*otherwise].stmts.is_empty() {
+                    self.nested("else", *otherwise);
+                }
+            }
+            Stmt::For { var, begin, end, body } => {
+                let dim = LoopDim { var: *var, begin: *begin, end: *end };
+                self.nested(&format!("for {}", self.dims(&[dim])), *body);
+            }
+            Stmt::Loop { body } => self.nested("loop", *body),
+            Stmt::Break => self.line("break"),
+            Stmt::Continue => self.line("continue"),
+            Stmt::Assert { cond, site } => {
+                self.line(&format!("assert {}{}", self.expr(*cond), self.message(*site)));
+            }
+            Stmt::SetTemp { temp, value } => {
+                self.line(&format!("{temp:?} = {}", self.expr(*value)));
+            }
+            Stmt::SetResult { value } => self.line(&format!("result = {}", self.expr(*value))),
+        }
+    }
+
+    fn message(&self, site: SiteId) -> String {
+        match &self.nodes.sites[site.index()].kind {
+            SiteKind::Assert { message } => format!(", {message:?}"),
+            _ => String::new(),
+        }
+    }
+
+    fn expr(&self, id: ExprId) -> String {
+        let expr = &self.nodes.exprs[id];
+        match &expr.kind {
+            ExprKind::Const(value) => format!("{value:?}"),
+            ExprKind::Local(local) => self.local(*local),
+            ExprKind::Param(param) => self.param(*param),
+            ExprKind::Dim { tensor, axis } => format!("{}.shape[{axis}]", self.param(*tensor)),
+            ExprKind::Temp(temp) => format!("{temp:?}"),
+            ExprKind::Unary { op, value } => {
+                let sign = match op {
+                    UnaryOp::Neg => '-',
+                    UnaryOp::Not => '!',
+                };
+                format!("{sign}{}", self.operand(*value))
+            }
+            ExprKind::Binary { op, lhs, rhs } => {
+                format!("{} {} {}", self.operand(*lhs), op.symbol(), self.operand(*rhs))
+            }
+            ExprKind::Math { function, args } => {
+                format!("{}({})", function.name(), self.list(args))
+            }
+            ExprKind::Cast { value } => format!("{} as {}", self.operand(*value), expr.ty),
+            ExprKind::Select { cond, then, otherwise } => {
+                format!("select({})", self.list(&[*cond, *then, *otherwise]))
+            }
+            ExprKind::Load { tensor, index, .. } => self.element(*tensor, index),
+            ExprKind::Atomic { op, tensor, index, value, .. } => {
+                let op = match op {
+                    AtomicOp::Add => "add",
+                    AtomicOp::Min => "min",
+                    AtomicOp::Max => "max",
+                };
+                let element = self.element(*tensor, index);
+                format!("atomic_{op}({element}, {})", self.expr(*value))
+            }
+            ExprKind::DivRem { op, lhs, rhs, .. } => {
+                let sign = match op {
+                    DivRemOp::Div => '/',
+                    DivRemOp::Rem => '%',
+                };
+                format!("{} {sign} {}", self.operand(*lhs), self.operand(*rhs))
+            }
+        }
+    }
+
+    /// An expression inside another: in parentheses unless it reads well without.
+    fn operand(&self, id: ExprId) -> String {
+        let text = self.expr(id);
+        match self.nodes.exprs[id].kind {
+            ExprKind::Binary { .. } | ExprKind::DivRem { .. } | ExprKind::Cast { .. } => {
+                format!("({text})")
+            }
+            _ => text,
+        }
+    }
+
+    fn list(&self, ids: &[ExprId]) -> String {
+        let texts: Vec<String> = ids.iter().map(|id| self.expr(*id)).collect();
+        texts.join(", ")
+    }
+
+    fn element(&self, tensor: ParamId, index: &[ExprId]) -> String {
+        format!("{}[{}]", self.param(tensor), self.list(index))
+    }
+
+    fn local(&self, local: LocalId) -> String {
+        let mut text = format!("{local:?}.");
+        let _ = text.write_str(&self.nodes.locals[local].name);
+        text
+    }
+
+    fn param(&self, param: ParamId) -> String {
+        self.nodes.params[param.index()].name.clone()
+    }
+}
+
+fn param(param: &Param) -> String {
+    match param.kind {
+        ParamKind::Scalar(ty) => format!("{}: {ty}", param.name),
+        ParamKind::Tensor { elem, rank, writable } => {
+            let sign = if writable { "&mut " } else { "&" };
+            format!("{}: {sign}Tensor<{elem}, {rank}>", param.name)
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The rules of statements: scope, definitions, places of effects and jumps.
+
+use super::{
+    MAX_DEPTH, Place, Rule,
+    exprs::{SiteNeed, access, need, site, temp_type},
+};
+use crate::{BlockId, ExprId, ExprKind, LocalId, ScalarType, SiteId, Stmt, visit::Nodes};
+
+/// What stands around a statement.
+#[derive(Clone, Copy)]
+pub(super) struct Around {
+    /// Whether a serial loop does.
+    pub(super) in_loop: bool,
+    /// Whether a parallel loop does.
+    pub(super) parallel: bool,
+}
+
+/// The scope while blocks are walked in order.
+pub(super) struct Scope<'k> {
+    pub(super) nodes: Nodes<'k>,
+    /// The types of the temporaries; none before offloading.
+    pub(super) temps: Option<&'k [ScalarType]>,
+    /// The type of the result; what `SetResult` may set.
+    pub(super) result: Option<ScalarType>,
+    /// The locals in scope, innermost last.
+    visible: Vec<LocalId>,
+    /// Of each local: whether it is in scope.
+    in_scope: Vec<bool>,
+    /// Of each local: whether it was ever defined.
+    defined: Vec<bool>,
+    /// Locals in scope from here on may be assigned: those before are outside the parallel loop.
+    assignable_from: usize,
+    block_used: Vec<bool>,
+    depth: u16,
+    /// Of each expression: the last statement that walked it.
+    walked: Vec<u64>,
+    walk: u64,
+}
+
+/// Where the scope stood, to return to.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    visible: usize,
+    assignable_from: usize,
+}
+
+type Broken = (Place, Rule);
+
+impl<'k> Scope<'k> {
+    pub(super) fn new(
+        nodes: Nodes<'k>,
+        temps: Option<&'k [ScalarType]>,
+        result: Option<ScalarType>,
+    ) -> Self {
+        Self {
+            nodes,
+            temps,
+            result,
+            visible: Vec::new(),
+            in_scope: vec![false; nodes.locals.len()],
+            defined: vec![false; nodes.locals.len()],
+            assignable_from: 0,
+            block_used: vec![false; nodes.blocks.len()],
+            depth: 0,
+            walked: vec![0; nodes.exprs.len()],
+            walk: 0,
+        }
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark { visible: self.visible.len(), assignable_from: self.assignable_from }
+    }
+
+    pub(super) fn reset(&mut self, mark: Mark) {
+        for local in self.visible.drain(mark.visible..) {
+            self.in_scope[local.index()] = false;
+        }
+        self.assignable_from = mark.assignable_from;
+    }
+
+    /// Enters a parallel loop: what is in scope now may no longer be assigned.
+    pub(super) fn enter_parallel(&mut self) {
+        self.assignable_from = self.visible.len();
+    }
+
+    /// Forgets which locals are defined: tasks each define their own.
+    pub(super) fn next_task(&mut self) {
+        self.reset(Mark { visible: 0, assignable_from: 0 });
+        self.defined.fill(false);
+    }
+
+    pub(super) fn define(&mut self, local: LocalId) -> Result<(), Rule> {
+        self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
+        if std::mem::replace(&mut self.defined[local.index()], true) {
+            return Err(Rule::DefinedTwice { name: self.name(local) });
+        }
+        self.in_scope[local.index()] = true;
+        self.visible.push(local);
+        Ok(())
+    }
+
+    pub(super) fn define_loop_var(&mut self, var: LocalId) -> Result<(), Rule> {
+        let local = self.nodes.locals.get(var).ok_or(Rule::IdRange)?;
+        if local.mutable || !local.ty.is_int() {
+            return Err(Rule::LoopVariable { name: local.name.clone() });
+        }
+        self.define(var)
+    }
+
+    /// Checks a pure value and gives its type.
+    pub(super) fn pure(&mut self, value: ExprId) -> Result<ScalarType, Rule> {
+        let expr = self.nodes.exprs.get(value).ok_or(Rule::IdRange)?;
+        if expr.kind.is_effect() {
+            return Err(Rule::EffectPlace);
+        }
+        self.any(value)
+    }
+
+    /// Checks a value that may be an effect, and gives its type.
+    pub(super) fn any(&mut self, value: ExprId) -> Result<ScalarType, Rule> {
+        let ty = self.nodes.exprs.get(value).ok_or(Rule::IdRange)?.ty;
+        self.walk += 1;
+        self.uses(value)?;
+        Ok(ty)
+    }
+
+    fn uses(&mut self, value: ExprId) -> Result<(), Rule> {
+        if std::mem::replace(&mut self.walked[value.index()], self.walk) == self.walk {
+            return Ok(());
+        }
+        let kind = &self.nodes.exprs[value].kind;
+        if let ExprKind::Local(local) = *kind
+            && !self.in_scope[local.index()]
+        {
+            return Err(Rule::Undefined { name: self.name(local) });
+        }
+        kind.operands().try_for_each(|operand| self.uses(operand))
+    }
+
+    /// Checks a block's statements; what it defines stays in scope until the caller resets it.
+    pub(super) fn open_block(&mut self, block: BlockId, around: Around) -> Result<(), Broken> {
+        let place = Place::Stmt(block, 0);
+        let stmts = &self.nodes.blocks.get(block).ok_or((place, Rule::IdRange))?.stmts;
+        if stmts.is_empty() {
+            return Ok(());
+        }
+        if std::mem::replace(&mut self.block_used[block.index()], true) {
+            return Err((place, Rule::BlockShared));
+        }
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err((place, Rule::Depth));
+        }
+        for (at, stmt) in stmts.iter().enumerate() {
+            self.stmt(stmt, around, Place::Stmt(block, at))?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Checks a block as a scope of its own.
+    pub(super) fn block(&mut self, block: BlockId, around: Around) -> Result<(), Broken> {
+        let mark = self.mark();
+        self.open_block(block, around)?;
+        self.reset(mark);
+        Ok(())
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, around: Around, place: Place) -> Result<(), Broken> {
+        self.stmt_itself(stmt, around).map_err(|rule| (place, rule))?;
+        match *stmt {
+            Stmt::If { then, otherwise, .. } => {
+                self.block(then, around)?;
+                self.block(otherwise, around)
+            }
+            Stmt::For { var, body, .. } => {
+                let mark = self.mark();
+                self.define_loop_var(var).map_err(|rule| (place, rule))?;
+                self.open_block(body, Around { in_loop: true, ..around })?;
+                self.reset(mark);
+                Ok(())
+            }
+            Stmt::Loop { body } => self.block(body, Around { in_loop: true, ..around }),
+            _ => Ok(()),
+        }
+    }
+
+    fn stmt_itself(&mut self, stmt: &Stmt, around: Around) -> Result<(), Rule> {
+        match *stmt {
+            Stmt::Let { local, value } => {
+                let ty = self.any(value)?;
+                need(self.nodes.locals.get(local).ok_or(Rule::IdRange)?.ty, ty)?;
+                self.define(local)
+            }
+            Stmt::Assign { local, value } => {
+                let ty = self.pure(value)?;
+                self.assign(local, ty)
+            }
+            Stmt::Eval { value } => {
+                self.any(value)?;
+                let effect = self.nodes.exprs[value].kind.is_effect();
+                if effect { Ok(()) } else { Err(Rule::NoEffect) }
+            }
+            Stmt::Store { tensor, ref index, value, site: at } => {
+                for &index in index {
+                    self.pure(index)?;
+                }
+                let ty = self.pure(value)?;
+                need(access(self.nodes, tensor, index, true)?, ty)?;
+                site(self.nodes, at, SiteNeed::Index(tensor))
+            }
+            Stmt::If { cond, .. } => need(ScalarType::Bool, self.pure(cond)?),
+            Stmt::For { var, begin, end, .. } => {
+                let ty = self.nodes.locals.get(var).ok_or(Rule::IdRange)?.ty;
+                need(ty, self.pure(begin)?)?;
+                need(ty, self.pure(end)?)
+            }
+            Stmt::Loop { .. } => Ok(()),
+            Stmt::Break if around.in_loop => Ok(()),
+            Stmt::Continue if around.in_loop || around.parallel => Ok(()),
+            Stmt::Break | Stmt::Continue => Err(Rule::OutsideLoop),
+            Stmt::Assert { cond, site: at } => self.assert(cond, at),
+            Stmt::SetTemp { temp, value } => {
+                let ty = self.pure(value)?;
+                need(temp_type(self.temps, temp)?, ty)?;
+                if around.parallel { Err(Rule::SetPlace) } else { Ok(()) }
+            }
+            Stmt::SetResult { value } => {
+                let ty = self.pure(value)?;
+                if self.temps.is_none() {
+                    return Err(Rule::OffloadOnly);
+                }
+                need(self.result.ok_or(Rule::Return)?, ty)?;
+                if around.parallel { Err(Rule::SetPlace) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn assert(&mut self, cond: ExprId, at: SiteId) -> Result<(), Rule> {
+        need(ScalarType::Bool, self.pure(cond)?)?;
+        site(self.nodes, at, SiteNeed::Assert)
+    }
+
+    fn assign(&mut self, id: LocalId, ty: ScalarType) -> Result<(), Rule> {
+        let local = self.nodes.locals.get(id).ok_or(Rule::IdRange)?;
+        need(local.ty, ty)?;
+        if !self.in_scope[id.index()] {
+            return Err(Rule::Undefined { name: local.name.clone() });
+        }
+        if !local.mutable {
+            return Err(Rule::NotMutable { name: local.name.clone() });
+        }
+        if self.visible[..self.assignable_from].contains(&id) {
+            return Err(Rule::AssignOutside { name: local.name.clone() });
+        }
+        Ok(())
+    }
+
+    fn name(&self, local: LocalId) -> String {
+        self.nodes.locals[local].name.clone()
+    }
+}

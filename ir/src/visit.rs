@@ -1,0 +1,215 @@
+//! Walking the IR: what an expression or a statement refers to, and what a piece of code reaches.
+
+use crate::{
+    Access, Arena, Block, BlockId, Expr, ExprId, ExprKind, Kernel, Local, LocalId, Offloaded,
+    Param, ParamId, Site, Stmt,
+};
+
+/// The node lists that a kernel has before and after offloading.
+#[derive(Clone, Copy)]
+pub(crate) struct Nodes<'a> {
+    pub(crate) params: &'a [Param],
+    pub(crate) locals: &'a Arena<Local>,
+    pub(crate) exprs: &'a Arena<Expr>,
+    pub(crate) blocks: &'a Arena<Block>,
+    pub(crate) sites: &'a [Site],
+}
+
+/// What a piece of code refers to, as [`Nodes::reach_block`] and its kin collect it.
+pub(crate) struct Reach {
+    seen: Vec<bool>,
+    /// Locals read or assigned.
+    pub(crate) locals: Vec<bool>,
+    /// Locals assigned.
+    pub(crate) assigned: Vec<bool>,
+    /// Whether a temporary is read.
+    pub(crate) temps: bool,
+    /// How each tensor parameter is touched.
+    accesses: Vec<Access>,
+    /// The first line on which the code can raise an error, or 0.
+    pub(crate) line: u32,
+}
+
+impl ExprKind {
+    /// The expressions that this one is made of, in source order.
+    pub fn operands(&self) -> impl Iterator<Item = ExprId> + '_ {
+        let (list, rest): (&[ExprId], [Option<ExprId>; 3]) = match self {
+            Self::Const(_) | Self::Local(_) | Self::Param(_) | Self::Dim { .. } | Self::Temp(_) => {
+                (&[], [None; 3])
+            }
+            Self::Unary { value, .. } | Self::Cast { value } => (&[], [Some(*value), None, None]),
+            Self::Binary { lhs, rhs, .. } | Self::DivRem { lhs, rhs, .. } => {
+                (&[], [Some(*lhs), Some(*rhs), None])
+            }
+            Self::Math { args, .. } => (args, [None; 3]),
+            Self::Select { cond, then, otherwise } => {
+                (&[], [Some(*cond), Some(*then), Some(*otherwise)])
+            }
+            Self::Load { index, .. } => (index, [None; 3]),
+            Self::Atomic { index, value, .. } => (index, [Some(*value), None, None]),
+        };
+        list.iter().copied().chain(rest.into_iter().flatten())
+    }
+}
+
+impl Stmt {
+    /// The expressions that stand directly in this statement, in source order.
+    pub fn exprs(&self) -> impl Iterator<Item = ExprId> + '_ {
+        let (list, rest): (&[ExprId], [Option<ExprId>; 2]) = match self {
+            Self::Let { value, .. }
+            | Self::Assign { value, .. }
+            | Self::Eval { value }
+            | Self::SetTemp { value, .. }
+            | Self::SetResult { value } => (&[], [Some(*value), None]),
+            Self::Store { index, value, .. } => (index, [Some(*value), None]),
+            Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
+            Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),
+            Self::Loop { .. } | Self::Break | Self::Continue => (&[], [None; 2]),
+        };
+        list.iter().copied().chain(rest.into_iter().flatten())
+    }
+
+    /// The blocks that stand directly in this statement, in source order.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockId> + use<> {
+        let blocks = match *self {
+            Self::If { then, otherwise, .. } => [Some(then), Some(otherwise)],
+            Self::For { body, .. } | Self::Loop { body } => [Some(body), None],
+            _ => [None; 2],
+        };
+        blocks.into_iter().flatten()
+    }
+}
+
+impl<'a> From<&'a Kernel> for Nodes<'a> {
+    fn from(k: &'a Kernel) -> Self {
+        Self {
+            params: &k.params,
+            locals: &k.locals,
+            exprs: &k.exprs,
+            blocks: &k.blocks,
+            sites: &k.sites,
+        }
+    }
+}
+
+impl<'a> From<&'a Offloaded> for Nodes<'a> {
+    fn from(k: &'a Offloaded) -> Self {
+        Self {
+            params: &k.params,
+            locals: &k.locals,
+            exprs: &k.exprs,
+            blocks: &k.blocks,
+            sites: &k.sites,
+        }
+    }
+}
+
+impl Reach {
+    pub(crate) fn new(nodes: Nodes<'_>) -> Self {
+        let access =
+            |i| Access { param: ParamId::new(i as u32), read: false, write: false, atomic: false };
+        Self {
+            seen: vec![false; nodes.exprs.len()],
+            locals: vec![false; nodes.locals.len()],
+            assigned: vec![false; nodes.locals.len()],
+            temps: false,
+            accesses: (0..nodes.params.len()).map(access).collect(),
+            line: 0,
+        }
+    }
+
+    /// The tensors touched, by ascending id.
+    pub(crate) fn accesses(&self) -> Vec<Access> {
+        self.accesses.iter().copied().filter(|a| a.read || a.write || a.atomic).collect()
+    }
+
+    fn access(&mut self, param: ParamId) -> &mut Access {
+        &mut self.accesses[param.index()]
+    }
+}
+
+impl Nodes<'_> {
+    /// Whether `value` may be computed any number of times without anyone noticing: it is pure, or a
+    /// division that cannot fail.
+    pub(crate) fn is_repeatable(self, value: ExprId) -> bool {
+        match &self.exprs[value].kind {
+            ExprKind::DivRem { rhs, .. } => {
+                matches!(self.exprs[*rhs].kind, ExprKind::Const(c) if c.bits() != 0)
+            }
+            kind => !kind.is_effect(),
+        }
+    }
+
+    /// Whether all of `value` is known before a launch, where `known` says so of locals.
+    pub(crate) fn is_host_value(self, value: ExprId, known: &dyn Fn(LocalId) -> bool) -> bool {
+        let mut reach = Reach::new(self);
+        self.reach_expr(value, &mut reach);
+        let locals = reach.locals.iter().enumerate().filter(|(_, used)| **used);
+        self.is_repeatable(value)
+            && !reach.temps
+            && locals.into_iter().all(|(i, _)| known(LocalId::new(i as u32)))
+    }
+
+    pub(crate) fn reach_expr(self, id: ExprId, reach: &mut Reach) {
+        if std::mem::replace(&mut reach.seen[id.index()], true) {
+            return;
+        }
+        let kind = &self.exprs[id].kind;
+        let site = match *kind {
+            ExprKind::Local(local) => {
+                reach.locals[local.index()] = true;
+                None
+            }
+            ExprKind::Temp(_) => {
+                reach.temps = true;
+                None
+            }
+            ExprKind::Load { tensor, site, .. } => {
+                reach.access(tensor).read = true;
+                Some(site)
+            }
+            ExprKind::Atomic { tensor, site, .. } => {
+                reach.access(tensor).atomic = true;
+                Some(site)
+            }
+            ExprKind::DivRem { site, .. } => Some(site),
+            _ => None,
+        };
+        if let Some(site) = site
+            && reach.line == 0
+        {
+            reach.line = self.sites[site.index()].line;
+        }
+        for operand in kind.operands() {
+            self.reach_expr(operand, reach);
+        }
+    }
+
+    pub(crate) fn reach_stmt(self, stmt: &Stmt, reach: &mut Reach) {
+        for value in stmt.exprs() {
+            self.reach_expr(value, reach);
+        }
+        match *stmt {
+            Stmt::Assign { local, .. } => {
+                reach.locals[local.index()] = true;
+                reach.assigned[local.index()] = true;
+            }
+            Stmt::Store { tensor, site, .. } => {
+                reach.access(tensor).write = true;
+                if reach.line == 0 {
+                    reach.line = self.sites[site.index()].line;
+                }
+            }
+            _ => {}
+        }
+        for block in stmt.blocks() {
+            self.reach_block(block, reach);
+        }
+    }
+
+    pub(crate) fn reach_block(self, block: BlockId, reach: &mut Reach) {
+        for stmt in &self.blocks[block].stmts {
+            self.reach_stmt(stmt, reach);
+        }
+    }
+}
