@@ -1,2 +1,116 @@
-//! Every chore of the workspace.
-fn main() {}
+//! Every chore of the workspace behind one command, so that what a person types, what CI runs and what
+//! the README says are the same thing.
+
+#[cfg(feature = "bindgen")]
+mod bindgen;
+mod bundle;
+mod ci;
+mod matrix;
+mod probe;
+mod shell;
+mod tidy;
+mod totals;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    matrix::{BackendChoice, DeviceChoice},
+    shell::{Failure, Workspace},
+};
+
+/// The chores of the quadrants workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run all tests, and say what ran on which backend and device.
+    ///
+    /// Runs `cargo test` over the workspace (unit tests, suites, examples, documentation), then the
+    /// whole-system suite once more with an argument limit of 0, which sends every launch's arguments
+    /// through a buffer. Suites learn what to run from QUADRANTS_TEST_BACKENDS and
+    /// QUADRANTS_TEST_DEVICE. Ends with a table and the line `N passed, N failed, N skipped`.
+    Test {
+        /// The backend whose tests run. Tests of no backend always run.
+        #[arg(long, value_enum, default_value_t = BackendChoice::All)]
+        backend: BackendChoice,
+        /// Where GPU tests run: `auto` takes hardware where there is one, else the simulator;
+        /// `hardware` fails where there is none.
+        #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
+        device: DeviceChoice,
+    },
+    /// Make a folder that tests a backend on a machine with a GPU and no Rust.
+    ///
+    /// Holds the whole-system suite, the backend's own suite, the galaxies example with its photograph,
+    /// the `quadrants` command, the simulator and a `run.sh` that runs them all on hardware.
+    Bundle {
+        /// The backend to test.
+        #[arg(long, value_enum)]
+        backend: bundle::GpuBackend,
+        /// The folder; made where it is missing.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Run what CI runs: tidiness, tests, the example on every backend, external users.
+    Ci,
+    /// Check formatting, lints and house rules.
+    ///
+    /// Formatter and clippy (warnings denied), then for each source file: it starts with `//!`, is at
+    /// most 800 lines long, argues each `unsafe`, and holds no stub and no ignored test.
+    Tidy,
+    /// Make the checked-in HIP types again from HIP's headers (needs libclang).
+    Bindgen {
+        /// The folder that holds `hip/hip_runtime_api.h`.
+        #[arg(long, default_value = "/usr/include")]
+        headers: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<(), Failure> {
+    let workspace = Workspace::find();
+    match command {
+        Command::Test { backend, device } => {
+            let totals = matrix::test(&workspace, *backend, *device)?;
+            println!("{totals}");
+            totals.success()
+        }
+        Command::Bundle { backend, out } => bundle::make(&workspace, *backend, out),
+        Command::Ci => ci::run(&workspace),
+        Command::Tidy => tidy::run(&workspace),
+        Command::Bindgen { headers } => make_bindings(&workspace, headers),
+    }
+}
+
+#[cfg(feature = "bindgen")]
+fn make_bindings(workspace: &Workspace, headers: &std::path::Path) -> Result<(), Failure> {
+    let out = workspace.path("rhi-amdgpu/src/generated/hip.rs");
+    bindgen::run(headers, &out).map_err(|source| Failure::Bindgen { source })?;
+    println!("wrote {}", out.display());
+    Ok(())
+}
+
+/// Runs the same command again, built with the feature.
+#[cfg(not(feature = "bindgen"))]
+fn make_bindings(workspace: &Workspace, headers: &std::path::Path) -> Result<(), Failure> {
+    let mut cargo =
+        workspace.cargo(["run", "--quiet", "--package", "xtask", "--features", "bindgen"]);
+    cargo.args(["--", "bindgen", "--headers"]).arg(headers);
+    shell::run(&mut cargo)
+}

@@ -1,0 +1,155 @@
+//! A folder that tests a backend on a machine that has a GPU and no Rust: built here, run there.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::ValueEnum;
+
+use crate::{
+    matrix::package_name,
+    shell::{self, Failure, Workspace, at},
+};
+
+/// What a machine without Rust can be sent over a slow line.
+const LIMIT_MIB: u64 = 60;
+
+/// The script that the bundle is run with; `@BACKEND@` stands for the backend.
+const RUN: &str = include_str!("../bundle/run.sh");
+
+/// The photograph of the example, from the workspace's folder.
+pub(crate) const PHOTO: &str = "quadrants/data/hubble_deep_field.png";
+
+/// What `--backend` takes here: a bundle is for machines with a GPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum GpuBackend {
+    /// NVIDIA GPUs.
+    Cuda,
+    /// AMD GPUs.
+    Amdgpu,
+}
+
+impl GpuBackend {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cuda => "cuda",
+            Self::Amdgpu => "amdgpu",
+        }
+    }
+}
+
+/// What goes into the bundle's `bin` folder under its own name.
+struct Program {
+    name: &'static str,
+    path: PathBuf,
+}
+
+/// Builds the programs and fills the folder.
+pub(crate) fn make(workspace: &Workspace, backend: GpuBackend, out: &Path) -> Result<(), Failure> {
+    let programs = build(workspace, backend.name())?;
+    let bin = out.join("bin");
+    fs::create_dir_all(&bin).map_err(at(&bin))?;
+    for program in &programs {
+        let to = bin.join(program.name);
+        fs::copy(&program.path, &to).map_err(at(&to))?;
+        strip(&to);
+    }
+    let photo = out.join("photo.png");
+    fs::copy(workspace.path(PHOTO), &photo).map_err(at(&photo))?;
+    write_script(&out.join("run.sh"), &RUN.replace("@BACKEND@", backend.name()))?;
+
+    let mut bytes = 0;
+    for entry in [out, &bin] {
+        for file in fs::read_dir(entry).map_err(at(entry))? {
+            let file = file.map_err(at(entry))?;
+            let data = file.metadata().map_err(at(&file.path()))?;
+            if data.is_file() {
+                println!("{:>10}  {}", data.len(), file.path().display());
+                bytes += data.len();
+            }
+        }
+    }
+    let mebibytes = bytes.div_ceil(1 << 20);
+    println!("{} MiB; run it with `sh run.sh` in that folder", mebibytes);
+    if mebibytes > LIMIT_MIB {
+        return Err(Failure::TooLarge { mebibytes, limit: LIMIT_MIB });
+    }
+    Ok(())
+}
+
+fn build(workspace: &Workspace, backend: &str) -> Result<Vec<Program>, Failure> {
+    let own = format!("quadrants-rhi-{backend}");
+    let json = "--message-format=json-render-diagnostics";
+    let mut tests = workspace.cargo(["test", "--release", "--no-run", json, "--test", "suite"]);
+    tests.args(["--package", "quadrants-tests", "--package", &own]);
+    let mut built = executables(&shell::read(&mut tests)?)?;
+    let mut programs = workspace.cargo(["build", "--release", json]);
+    programs.args(["--package", "quadrants", "--bin", "quadrants", "--example", "galaxies"]);
+    built.extend(executables(&shell::read(&mut programs)?)?);
+    let mut simulator =
+        workspace.cargo(["build", "--release", "--package", "quadrants-driver-sim"]);
+    shell::run(&mut simulator)?;
+
+    let find = |name, package: &str, target: &str| {
+        let found = built.iter().find(|b| b.package == package && b.target == target);
+        let what = || Failure::NotBuilt { what: format!("{target} of {package}") };
+        found.map(|b| Program { name, path: b.path.clone() }).ok_or_else(what)
+    };
+    Ok(vec![
+        find("system-suite", "quadrants-tests", "suite")?,
+        find("backend-suite", &own, "suite")?,
+        find("galaxies", "quadrants", "galaxies")?,
+        find("quadrants", "quadrants", "quadrants")?,
+        Program {
+            name: "libquadrants_driver_sim.so",
+            path: workspace.target().join("release/libquadrants_driver_sim.so"),
+        },
+    ])
+}
+
+/// A program that cargo built.
+struct Built {
+    package: String,
+    target: String,
+    path: PathBuf,
+}
+
+fn executables(messages: &str) -> Result<Vec<Built>, Failure> {
+    let mut built = Vec::new();
+    for line in messages.lines().filter(|line| line.starts_with('{')) {
+        let message: serde_json::Value =
+            serde_json::from_str(line).map_err(|source| Failure::Message { source })?;
+        if let (Some(path), Some(package), Some(target)) = (
+            message["executable"].as_str(),
+            message["package_id"].as_str(),
+            message["target"]["name"].as_str(),
+        ) {
+            built.push(Built {
+                package: package_name(package).to_owned(),
+                target: target.to_owned(),
+                path: path.into(),
+            });
+        }
+    }
+    Ok(built)
+}
+
+/// Takes the symbol names out. Without the tool the bundle is larger, and the limit decides.
+fn strip(path: &Path) {
+    let mut strip = std::process::Command::new("strip");
+    strip.arg("--strip-unneeded").arg(path);
+    if let Err(failure) = shell::run(&mut strip) {
+        eprintln!("not stripped: {failure}");
+    }
+}
+
+fn write_script(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(at(path))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).map_err(at(path))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! What CI runs, once `.ci/run` has installed what is missing.
+//!
+//! All steps run, also after one has failed: one look at a log should show all that is wrong.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use crate::{
+    matrix::{self, BackendChoice, DeviceChoice},
+    shell::{self, Failure, Workspace, at},
+    tidy,
+    totals::Totals,
+};
+
+/// The part of the photograph that the interpreter behind the simulator can do in seconds.
+const CROP: [&str; 2] = ["--crop", "256x256+0+0"];
+
+/// Runs every step and prints the sums, steps among them.
+pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
+    let mut totals = Totals::default();
+    let mut failures = Vec::new();
+    {
+        let mut step = |name: &str, result: Result<(), Failure>| match result {
+            Ok(()) => totals.passed += 1,
+            Err(failure) => {
+                println!("FAILED: {name}: {failure}");
+                totals.failed += 1;
+                failures.push(name.to_owned());
+            }
+        };
+        step("tidy", tidy::run(workspace));
+        step("documentation", documentation(workspace));
+        for (name, result) in galaxies(workspace) {
+            step(&name, result);
+        }
+        for (name, result) in external_users(workspace) {
+            step(&name, result);
+        }
+    }
+    // The README's test command, with documentation and examples.
+    match matrix::test(workspace, BackendChoice::All, DeviceChoice::Auto) {
+        Ok(tests) => totals.add(tests),
+        Err(failure) => {
+            println!("FAILED: tests: {failure}");
+            totals.failed += 1;
+            failures.push("tests".to_owned());
+        }
+    }
+    for name in &failures {
+        println!("failed step: {name}");
+    }
+    println!("{totals}");
+    if failures.is_empty() {
+        totals.success()
+    } else {
+        Err(Failure::Steps { count: failures.len() })
+    }
+}
+
+fn documentation(workspace: &Workspace) -> Result<(), Failure> {
+    let mut doc = workspace.cargo(["doc", "--workspace", "--no-deps", "--quiet"]);
+    doc.env("RUSTDOCFLAGS", "--deny warnings");
+    shell::run(&mut doc)
+}
+
+/// The example on the whole picture, then on a part of it on every backend, with the catalogues compared.
+fn galaxies(workspace: &Workspace) -> Vec<(String, Result<(), Failure>)> {
+    let mut build = workspace.cargo(["build", "--release", "--package", "quadrants"]);
+    build.args(["--example", "galaxies"]);
+    let mut simulator =
+        workspace.cargo(["build", "--release", "--package", "quadrants-driver-sim"]);
+    let built = shell::run(&mut build).and_then(|()| shell::run(&mut simulator));
+    if built.is_err() {
+        return vec![("build of galaxies and the simulator".to_owned(), built)];
+    }
+    let release = workspace.target().join("release");
+    let program = release.join("examples/galaxies");
+    let library = release.join("libquadrants_driver_sim.so");
+    let out = |name: &str| workspace.target().join("ci-galaxies").join(name);
+    let galaxies = |backend: &str, streams: &str, to: PathBuf| {
+        let mut command = Command::new(&program);
+        command.current_dir(workspace.root());
+        command.args(["--backend", backend, "--streams", streams, "--out"]).arg(to);
+        command
+    };
+    let mut results = Vec::new();
+    let mut run = |name: String, mut command: Command| {
+        results.push((name, shell::run(&mut command)));
+    };
+
+    run("galaxies on cpu".to_owned(), galaxies("cpu", "explicit", out("whole")));
+    let mut part = galaxies("cpu", "explicit", out("cpu-explicit"));
+    part.args(CROP);
+    run("galaxies on a part, cpu explicit".to_owned(), part);
+    let expected = out("cpu-explicit").join("sources.csv");
+    for (backend, library_variable) in [
+        ("cpu", None),
+        ("cuda", Some("QUADRANTS_CUDA_LIBRARY")),
+        ("amdgpu", Some("QUADRANTS_HIP_LIBRARY")),
+    ] {
+        for streams in ["explicit", "parallel", "serial"] {
+            if backend == "cpu" && streams == "explicit" {
+                continue;
+            }
+            let mut part = galaxies(backend, streams, out(&format!("{backend}-{streams}")));
+            part.args(CROP).arg("--expect").arg(&expected);
+            if let Some(variable) = library_variable {
+                part.env(variable, &library);
+            }
+            run(format!("galaxies on a part, {backend} {streams}"), part);
+        }
+    }
+    results
+}
+
+/// The packages that use one layer crate each from outside the workspace.
+fn external_users(workspace: &Workspace) -> Vec<(String, Result<(), Failure>)> {
+    let folder = workspace.path("tests/external");
+    let packages = match fs::read_dir(&folder).map_err(at(&folder)) {
+        Ok(packages) => packages,
+        Err(failure) => return vec![("external users".to_owned(), Err(failure))],
+    };
+    let mut manifests: Vec<PathBuf> = packages
+        .filter_map(|entry| Some(entry.ok()?.path().join("Cargo.toml")))
+        .filter(|manifest| manifest.is_file())
+        .collect();
+    manifests.sort();
+    manifests
+        .into_iter()
+        .map(|manifest| {
+            let mut test = workspace.cargo(["test", "--quiet", "--manifest-path"]);
+            // One target folder for all: they share their dependencies.
+            test.arg(&manifest).arg("--target-dir").arg(workspace.target().join("external"));
+            let name = manifest.parent().and_then(|p| p.file_name()).unwrap_or_default();
+            (format!("external user {}", name.to_string_lossy()), shell::run(&mut test))
+        })
+        .collect()
+}

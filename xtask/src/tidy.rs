@@ -1,0 +1,140 @@
+//! House rules that neither the formatter nor clippy knows, checked over the text of every source file.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::shell::{self, Failure, Workspace, at};
+
+/// The longest source file.
+const MAX_LINES: usize = 800;
+
+/// Folders that hold no source of ours, or code that is wrong on purpose.
+const LEFT_OUT: [&str; 5] = [".git", "target", "generated", "ui", "node_modules"];
+
+/// Formatter, clippy and the rules over text.
+pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
+    shell::run(&mut workspace.cargo(["fmt", "--all", "--check"]))?;
+    shell::run(&mut workspace.cargo([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "--deny",
+        "warnings",
+    ]))?;
+    rules(workspace.root())
+}
+
+fn rules(root: &Path) -> Result<(), Failure> {
+    let mut files = Vec::new();
+    sources(root, &mut files)?;
+    files.sort();
+    let mut count = 0;
+    for path in &files {
+        let text = fs::read_to_string(path).map_err(at(path))?;
+        let name = path.strip_prefix(root).unwrap_or(path).display();
+        for finding in check(&text) {
+            println!("{name}:{finding}");
+            count += 1;
+        }
+    }
+    println!("{} source files, {count} broken rules", files.len());
+    if count == 0 { Ok(()) } else { Err(Failure::Tidy { count }) }
+}
+
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    for entry in fs::read_dir(folder).map_err(at(folder))? {
+        let path = entry.map_err(at(folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            if !LEFT_OUT.contains(&&*name) && !name.starts_with("target-") {
+                sources(&path, files)?;
+            }
+        } else if name.ends_with(".rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with a file, each with its line.
+fn check(text: &str) -> Vec<String> {
+    // Put together here, so that this file does not break its own rules.
+    let stubs = ["todo", "unimplemented"].map(|name| format!("{name}!("));
+    let marks = [["#[ign", "ore"].concat(), ["allow(dead", "_code)"].concat()];
+    let lines: Vec<&str> = text.lines().collect();
+    let mut findings = Vec::new();
+    if !text.starts_with("//!") {
+        findings.push("1: does not begin with `//!` and why it exists".to_owned());
+    }
+    if lines.len() > MAX_LINES {
+        findings.push(format!("{MAX_LINES}: is {} lines long, over {MAX_LINES}", lines.len()));
+    }
+    for (index, line) in lines.iter().enumerate() {
+        let code = line.split("//").next().unwrap_or(line);
+        let number = index + 1;
+        if stubs.iter().chain(&marks).any(|word| code.contains(word.as_str())) {
+            findings.push(format!("{number}: is unfinished, ignored or dead"));
+        }
+        if opens_unsafe(code) && !argued(&lines[..index]) {
+            findings.push(format!("{number}: `unsafe` without a `SAFETY:` comment above it"));
+        }
+    }
+    findings
+}
+
+/// Whether the line opens an unsafe block or an unsafe impl, outside string literals.
+fn opens_unsafe(code: &str) -> bool {
+    let word = ["unsa", "fe"].concat();
+    code.match_indices(&word).any(|(at, _)| {
+        let rest = code[at + word.len()..].trim_start();
+        let quoted = code[..at].matches(['"', '`']).count() % 2 == 1;
+        !quoted && (rest.starts_with('{') || rest.starts_with("impl"))
+    })
+}
+
+/// Whether the comment directly above, or one at most three lines up, argues the obligation.
+fn argued(before: &[&str]) -> bool {
+    let near = before.iter().rev().take(3).any(|line| line.contains("SAFETY:"));
+    let comment = before.iter().rev().skip_while(|line| !line.trim_start().starts_with("//"));
+    let comment = comment.take_while(|line| line.trim_start().starts_with("//"));
+    let gap = before.iter().rev().take_while(|line| !line.trim_start().starts_with("//")).count();
+    near || (gap <= 3 && comment.into_iter().any(|line| line.contains("SAFETY:")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn a_clean_file_has_no_findings() {
+        let text = "//! Why.\n\nfn f(p: *const u8) -> u8 {\n    // SAFETY: the caller gives a valid pointer.\n    unsafe { *p }\n}\n";
+        assert_eq!(check(text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_rule_finds_its_breach() {
+        assert!(check("fn f() {}\n")[0].starts_with("1: does not begin"));
+        let unargued = "//! Why.\nfn f(p: *const u8) -> u8 {\n    unsafe { *p }\n}\n";
+        assert!(check(unargued)[0].starts_with("3: `unsafe`"));
+        let stub = format!("//! Why.\nfn f() {{ {}!() }}\n", "todo");
+        assert!(check(&stub)[0].starts_with("2: is unfinished"));
+        let long = format!("//! Why.\n{}", "// line\n".repeat(800));
+        assert!(check(&long)[0].contains("is 801 lines long"));
+    }
+
+    #[test]
+    fn words_in_comments_and_texts_are_no_code() {
+        let text = "//! Why.\n// unsafe { }\nconst S: &str = \"unsafe { x }\";\n";
+        assert_eq!(check(text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_long_argument_counts() {
+        let text = "//! Why.\n// SAFETY: one\n// two\n// three\n// four\nlet x = call(\n    unsafe { y },\n);\n";
+        assert_eq!(check(text), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,215 @@
+//! Reads what `cargo test` prints: which test of which package ended how, and the sums.
+//!
+//! The sums come from the `test result:` lines, which libtest writes whatever a test prints. The names
+//! only sort the sum into rows, so that a garbled line moves a test to another row and never loses it.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::shell::Failure;
+
+/// How many tests ended how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
+    /// An error where a test failed.
+    pub(crate) fn success(self) -> Result<(), Failure> {
+        if self.failed == 0 { Ok(()) } else { Err(Failure::Tests { failed: self.failed }) }
+    }
+}
+
+/// The closing line that scripts read.
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+/// Follows the lines of one `cargo test … -- --show-output`.
+#[derive(Default)]
+pub(crate) struct Listener {
+    /// The test program that runs now: its path, or `doc:` and the crate's name.
+    program: String,
+    /// The tests of the running program, by name.
+    tests: BTreeMap<String, Ending>,
+    /// What `--show-output` prints of successful tests is read and not shown.
+    in_successes: bool,
+    /// The test whose output is being read.
+    section: String,
+    finished: Vec<Program>,
+}
+
+/// A test program that has ended.
+pub(crate) struct Program {
+    /// Its path, or `doc:` and the crate's name.
+    pub(crate) name: String,
+    /// Its tests, by name.
+    pub(crate) tests: BTreeMap<String, Ending>,
+    /// Its sums.
+    pub(crate) totals: Totals,
+}
+
+/// How a test ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+impl Listener {
+    /// Takes a line, and says whether a person should see it.
+    pub(crate) fn line(&mut self, line: &str) -> bool {
+        let trimmed = line.trim_start();
+        if let Some(rest) = trimmed.strip_prefix("Running ")
+            && let Some((_, path)) = rest.rsplit_once('(')
+        {
+            self.program = path.trim_end_matches(')').to_owned();
+        } else if let Some(name) = trimmed.strip_prefix("Doc-tests ") {
+            self.program = format!("doc:{name}");
+        } else if line == "successes:" {
+            self.in_successes = true;
+        } else if line == "failures:" {
+            self.in_successes = false;
+        } else if let Some(counts) = line.strip_prefix("test result: ") {
+            self.finish(counts);
+        } else if self.in_successes {
+            self.output_line(line);
+        } else if let Some((name, ending)) = test_line(line) {
+            self.tests.insert(name.to_owned(), ending);
+        }
+        !self.in_successes
+    }
+
+    /// The programs that ran.
+    pub(crate) fn finished(self) -> Vec<Program> {
+        self.finished
+    }
+
+    fn output_line(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("---- ").and_then(|l| l.strip_suffix(" stdout ----"))
+        {
+            self.section = name.to_owned();
+        } else if line.starts_with("skipped: ")
+            && let Some(ending) = self.tests.get_mut(&self.section)
+        {
+            *ending = Ending::Skipped;
+        }
+    }
+
+    fn finish(&mut self, counts: &str) {
+        self.in_successes = false;
+        let tests = std::mem::take(&mut self.tests);
+        let said = tests.values().filter(|e| **e == Ending::Skipped).count() as u64;
+        let ignored = count(counts, "ignored");
+        // Tests that libtest ignores are among the skipped names already.
+        let skipped_by_word = said.saturating_sub(ignored);
+        let totals = Totals {
+            passed: count(counts, "passed").saturating_sub(skipped_by_word),
+            failed: count(counts, "failed"),
+            skipped: ignored + skipped_by_word,
+        };
+        self.finished.push(Program { name: self.program.clone(), tests, totals });
+    }
+}
+
+/// `test NAME ... ok`, with or without what libtest adds to either.
+fn test_line(line: &str) -> Option<(&str, Ending)> {
+    let (name, ending) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    let ending = match ending.split([' ', ',']).next()? {
+        "ok" => Ending::Passed,
+        "FAILED" => Ending::Failed,
+        "ignored" => Ending::Skipped,
+        _ => return None,
+    };
+    Some((name.trim_end_matches(" - should panic"), ending))
+}
+
+/// The number before `word` in `ok. 3 passed; 0 failed; 1 ignored; …`.
+fn count(counts: &str, word: &str) -> u64 {
+    let before = counts.split([';', '.']).find_map(|part| part.trim().strip_suffix(word));
+    before.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listen(text: &str) -> (Vec<Program>, String) {
+        let mut listener = Listener::default();
+        let shown: Vec<&str> = text.lines().filter(|line| listener.line(line)).collect();
+        (listener.finished(), shown.join("\n"))
+    }
+
+    #[test]
+    fn a_test_that_says_skipped_is_not_counted_as_passed() {
+        let (programs, shown) = listen(
+            "     Running tests/suite.rs (target/debug/deps/suite-0123)\n\
+             running 3 tests\n\
+             test launch::case_1_cpu ... ok\n\
+             test launch::case_2_cuda ... ok\n\
+             test launch::panics - should panic ... ok\n\
+             \n\
+             successes:\n\
+             \n\
+             ---- launch::case_2_cuda stdout ----\n\
+             skipped: no cuda hardware\n\
+             \n\
+             \n\
+             successes:\n    launch::case_1_cpu\n\
+             \n\
+             test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.0s\n",
+        );
+        assert_eq!(programs.len(), 1);
+        assert_eq!(programs[0].name, "target/debug/deps/suite-0123");
+        assert_eq!(programs[0].totals, Totals { passed: 2, failed: 0, skipped: 1 });
+        assert_eq!(programs[0].tests["launch::case_2_cuda"], Ending::Skipped);
+        assert_eq!(programs[0].tests["launch::panics"], Ending::Passed);
+        assert!(!shown.contains("no cuda hardware"), "{shown}");
+        assert!(shown.contains("3 passed"), "{shown}");
+    }
+
+    #[test]
+    fn failures_are_shown_and_counted() {
+        let (programs, shown) = listen(
+            "   Doc-tests quadrants_rhi\n\
+             test rhi/src/lib.rs - (line 3) ... FAILED\n\
+             test rhi/src/lib.rs - (line 9) ... ignored, needs a reason\n\
+             failures:\n\
+             ---- rhi/src/lib.rs - (line 3) stdout ----\n\
+             it broke\n\
+             test result: FAILED. 0 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out\n",
+        );
+        assert_eq!(programs[0].name, "doc:quadrants_rhi");
+        assert_eq!(programs[0].totals, Totals { passed: 0, failed: 1, skipped: 1 });
+        assert!(shown.contains("it broke"), "{shown}");
+        assert!(programs[0].totals.success().is_err());
+    }
+
+    #[test]
+    fn a_program_without_readable_names_keeps_its_sums() {
+        let (programs, _) = listen(
+            "     Running unittests src/lib.rs (target/debug/deps/quadrants_ir-1)\n\
+             test a ... noise ok\n\
+             test result: ok. 7 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n",
+        );
+        assert_eq!(programs[0].totals.passed, 7);
+        assert!(programs[0].tests.is_empty());
+    }
+
+    #[test]
+    fn the_closing_line_has_its_fixed_form() {
+        let totals = Totals { passed: 12, failed: 0, skipped: 3 };
+        assert_eq!(totals.to_string(), "12 passed, 0 failed, 3 skipped");
+    }
+}
