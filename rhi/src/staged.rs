@@ -61,21 +61,22 @@ fn elf_is_whole(image: &[u8]) -> bool {
     // Offsets within the ELF-64 header of: table offset, entry size, entry count. Then, within an entry,
     // of: file offset, size, type. Type 8 (NOBITS) is a section without bytes in the file.
     let tables = [(0x20, 0x36, 0x38, 0x08, 0x20, None), (0x28, 0x3a, 0x3c, 0x18, 0x20, Some(0x04))];
-    let is_whole = |(table, size, count, at, bytes, kind): (u64, u64, u64, u64, u64, Option<u64>)| {
-        let (table, size, count) = (number(table, 8)?, number(size, 2)?, number(count, 2)?);
-        for entry in (0..count).map(|n| table.checked_add(n * size)) {
-            let entry = entry?;
-            let no_bytes = match kind {
-                Some(kind) => number(entry + kind, 4)? == 8,
-                None => false,
-            };
-            let (at, bytes) = (number(entry + at, 8)?, number(entry + bytes, 8)?);
-            if !no_bytes && !inside(at, bytes) {
-                return None;
+    let is_whole =
+        |(table, size, count, at, bytes, kind): (u64, u64, u64, u64, u64, Option<u64>)| {
+            let (table, size, count) = (number(table, 8)?, number(size, 2)?, number(count, 2)?);
+            for entry in (0..count).map(|n| table.checked_add(n * size)) {
+                let entry = entry?;
+                let no_bytes = match kind {
+                    Some(kind) => number(entry + kind, 4)? == 8,
+                    None => false,
+                };
+                let (at, bytes) = (number(entry + at, 8)?, number(entry + bytes, 8)?);
+                if !no_bytes && !inside(at, bytes) {
+                    return None;
+                }
             }
-        }
-        Some(())
-    };
+            Some(())
+        };
     image.len() >= 0x40 && tables.into_iter().all(|table| is_whole(table).is_some())
 }
 

@@ -1,0 +1,39 @@
+//! The driver of the one device that is always there.
+
+use std::sync::Arc;
+
+use quadrants_rhi::{Device, Driver, Error, Result};
+
+use crate::{BACKEND, device::CpuDevice};
+
+/// The host processor's driver.
+///
+/// # Errors
+/// None: the signature is that of every backend.
+pub fn driver() -> Result<Arc<dyn Driver>> {
+    Ok(Arc::new(CpuDriver))
+}
+
+#[derive(Debug)]
+struct CpuDriver;
+
+impl Driver for CpuDriver {
+    fn backend(&self) -> &'static str {
+        BACKEND
+    }
+
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn device_count(&self) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn open(&self, ordinal: usize) -> Result<Arc<dyn Device>> {
+        match ordinal {
+            0 => Ok(Arc::new(CpuDevice::open(self.version()))),
+            _ => Err(Error::DeviceOrdinal { backend: BACKEND, ordinal, count: 1 }),
+        }
+    }
+}

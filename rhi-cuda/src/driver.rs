@@ -1,0 +1,141 @@
+//! Finding libcuda and initializing it.
+
+use std::{
+    ffi::{OsString, c_int, c_void},
+    path::Path,
+    sync::Arc,
+};
+
+use quadrants_rhi::{
+    Device, Driver, DriverError, DriverErrorKind, Error, Result,
+    table::{Library, Symbol},
+};
+
+use crate::{BACKEND, device::CudaDevice, table::Table};
+
+/// The environment variable that names the library to load in libcuda's place.
+pub const LIBRARY_VARIABLE: &str = "QUADRANTS_CUDA_LIBRARY";
+
+/// The oldest driver whose functions mean what this crate needs: 1000 major + 10 minor.
+const OLDEST: c_int = 11_000;
+
+/// The driver of this machine: the library that [`LIBRARY_VARIABLE`] names, else the system's libcuda.
+///
+/// Cheap to call again: the system counts how often a library is loaded and loads it once.
+///
+/// # Errors
+/// [`Error::LibraryNotFound`], [`Error::SymbolMissing`], [`Error::DriverTooOld`], or what the driver's
+/// initialization returns. A machine without a device is no error here, but of [`Driver::open`].
+pub fn driver() -> Result<Arc<dyn Driver>> {
+    let names = if cfg!(windows) { &["nvcuda.dll"][..] } else { &["libcuda.so.1", "libcuda.so"] };
+    match std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()) {
+        Some(path) => from_candidates(&[path]),
+        None => from_candidates(&names.iter().map(OsString::from).collect::<Vec<_>>()),
+    }
+}
+
+/// The driver in the library at `path`.
+///
+/// The library is trusted as a library on the system's own search path is: its initializers run, and its
+/// functions are called by the CUDA driver's signatures.
+///
+/// # Errors
+/// As for [`driver`].
+pub fn driver_from_path(path: &Path) -> Result<Arc<dyn Driver>> {
+    from_candidates(&[OsString::from(path)])
+}
+
+/// The driver whose functions `resolve` finds by name, for one that is linked into this program.
+///
+/// # Errors
+/// As for [`driver`], without [`Error::LibraryNotFound`].
+///
+/// # Safety
+/// What `resolve` gives is the C function that the CUDA driver has under that name, or behaves like it,
+/// and may be called as long as the process runs.
+pub unsafe fn driver_from_symbols(
+    library_name: &str,
+    resolve: impl Fn(&str) -> Option<*const c_void>,
+) -> Result<Arc<dyn Driver>> {
+    // SAFETY: the caller's.
+    let table = unsafe { Table::load(library_name, &resolve) }?;
+    Ok(Arc::new(CudaDriver::new(Arc::new(table))?))
+}
+
+/// Every function that this crate looks for in a driver, for whoever stands in for one.
+#[must_use]
+pub fn symbols() -> &'static [Symbol] {
+    Table::SYMBOLS
+}
+
+fn from_candidates(candidates: &[OsString]) -> Result<Arc<dyn Driver>> {
+    // SAFETY: these are the names of libcuda, or a name that the user of the machine gave for it.
+    let library = unsafe { Library::open(BACKEND, candidates) }?;
+    // SAFETY: the functions of a libcuda that is never unloaded.
+    unsafe { driver_from_symbols(library.name(), |symbol| library.resolve(symbol)) }
+}
+
+#[derive(Debug)]
+struct CudaDriver {
+    table: Arc<Table>,
+    version: c_int,
+    /// The driver's answer to initialization, where it was that there is no device.
+    no_device: Option<DriverError>,
+}
+
+impl CudaDriver {
+    fn new(table: Arc<Table>) -> Result<Self> {
+        let mut version = 0;
+        // SAFETY: the driver writes a number; this needs no initialization.
+        unsafe { table.driver_version(&mut version) }?;
+        if version < OLDEST {
+            let found = version_text(version);
+            return Err(Error::DriverTooOld { backend: BACKEND, found, required: "11.0" });
+        }
+        // SAFETY: may be called at any time and more than once; the flags are documented to be 0.
+        let no_device = match unsafe { table.init(0) } {
+            Ok(()) => None,
+            Err(Error::Driver(error)) if error.kind == DriverErrorKind::NoDevice => Some(error),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { table, version, no_device })
+    }
+}
+
+impl Driver for CudaDriver {
+    fn backend(&self) -> &'static str {
+        BACKEND
+    }
+
+    fn version(&self) -> String {
+        version_text(self.version)
+    }
+
+    fn device_count(&self) -> Result<usize> {
+        if self.no_device.is_some() {
+            return Ok(0);
+        }
+        let mut count = 0;
+        // SAFETY: the driver is initialized and writes a number.
+        match unsafe { self.table.device_count(&mut count) } {
+            Ok(()) => Ok(usize::try_from(count).unwrap_or(0)),
+            Err(Error::Driver(error)) if error.kind == DriverErrorKind::NoDevice => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open(&self, ordinal: usize) -> Result<Arc<dyn Device>> {
+        let count = self.device_count()?;
+        if count == 0 {
+            return Err(Error::NoDevice { backend: BACKEND, source: self.no_device.clone() });
+        }
+        if ordinal >= count {
+            return Err(Error::DeviceOrdinal { backend: BACKEND, ordinal, count });
+        }
+        Ok(Arc::new(CudaDevice::open(self.table.clone(), ordinal, self.version())?))
+    }
+}
+
+fn version_text(version: c_int) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}

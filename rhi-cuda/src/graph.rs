@@ -1,0 +1,127 @@
+//! Graphs of launches.
+
+use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphExec, CUgraphNode};
+use quadrants_rhi::{
+    FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
+    StreamHandle,
+};
+
+use crate::{device::CudaDevice, launch::parameters, table::Table};
+
+/// Whether the driver has every function that graphs need.
+pub(crate) fn available(table: &Table) -> bool {
+    let functions = &table.functions;
+    functions.create_graph.is_some()
+        && functions.destroy_graph.is_some()
+        && functions.add_kernel_node.is_some()
+        && functions.instantiate_graph.is_some()
+        && functions.destroy_graph_exec.is_some()
+        && functions.update_kernel_node.is_some()
+        && functions.launch_graph.is_some()
+}
+
+pub(crate) fn create(device: &CudaDevice) -> Result<GraphHandle> {
+    let context = device.enter()?;
+    let mut graph: CUgraph = std::ptr::null_mut();
+    // SAFETY: the driver writes the graph; no flags.
+    unsafe { context.table.create_graph(&mut graph, 0) }?;
+    Ok(GraphHandle::from_ptr(graph))
+}
+
+pub(crate) unsafe fn destroy(device: &CudaDevice, graph: GraphHandle) -> Result<()> {
+    let context = device.enter()?;
+    // SAFETY: a graph of this device that is not used again, by the caller's promise.
+    unsafe { context.table.destroy_graph(graph.as_ptr()) }
+}
+
+pub(crate) unsafe fn add_kernel_node(
+    device: &CudaDevice,
+    graph: GraphHandle,
+    dependencies: &[GraphNodeHandle],
+    function: FunctionHandle,
+    config: &LaunchConfig,
+    args: &[u64],
+) -> Result<GraphNodeHandle> {
+    let mut parameters = parameters(device, args)?;
+    let node_parameters = node_parameters(function, config, parameters.as_mut_ptr());
+    let dependencies: Vec<CUgraphNode> = dependencies.iter().map(|node| node.as_ptr()).collect();
+    let context = device.enter()?;
+    let mut node: CUgraphNode = std::ptr::null_mut();
+    // SAFETY: graph, nodes and function are of this device and the block is the function's, by the caller's
+    // promise. The driver copies shape and block before the call returns.
+    unsafe {
+        context.table.add_kernel_node(
+            &mut node,
+            graph.as_ptr(),
+            dependencies.as_ptr(),
+            dependencies.len(),
+            &node_parameters,
+        )?;
+    }
+    Ok(GraphNodeHandle::from_ptr(node))
+}
+
+pub(crate) unsafe fn instantiate(
+    device: &CudaDevice,
+    graph: GraphHandle,
+) -> Result<GraphExecHandle> {
+    let context = device.enter()?;
+    let mut exec: CUgraphExec = std::ptr::null_mut();
+    // SAFETY: a graph of this device, by the caller's promise; the driver writes the executable; no flags.
+    unsafe { context.table.instantiate_graph(&mut exec, graph.as_ptr(), 0) }?;
+    Ok(GraphExecHandle::from_ptr(exec))
+}
+
+pub(crate) unsafe fn destroy_exec(device: &CudaDevice, exec: GraphExecHandle) -> Result<()> {
+    let context = device.enter()?;
+    // SAFETY: an executable of this device that is not used again, by the caller's promise.
+    unsafe { context.table.destroy_graph_exec(exec.as_ptr()) }
+}
+
+pub(crate) unsafe fn update_kernel_node(
+    device: &CudaDevice,
+    exec: GraphExecHandle,
+    node: GraphNodeHandle,
+    function: FunctionHandle,
+    config: &LaunchConfig,
+    args: &[u64],
+) -> Result<()> {
+    let mut parameters = parameters(device, args)?;
+    let node_parameters = node_parameters(function, config, parameters.as_mut_ptr());
+    let context = device.enter()?;
+    // SAFETY: the node is of the graph that the executable was made of, and the block is the function's, by
+    // the caller's promise. The driver copies shape and block before the call returns.
+    unsafe { context.table.update_kernel_node(exec.as_ptr(), node.as_ptr(), &node_parameters) }
+}
+
+pub(crate) unsafe fn launch(
+    device: &CudaDevice,
+    exec: GraphExecHandle,
+    stream: StreamHandle,
+) -> Result<()> {
+    let context = device.enter()?;
+    // SAFETY: an executable and a stream of this device, by the caller's promise.
+    unsafe { context.table.launch_graph(exec.as_ptr(), stream.as_ptr()) }
+}
+
+fn node_parameters(
+    function: FunctionHandle,
+    config: &LaunchConfig,
+    parameters: *mut *mut std::ffi::c_void,
+) -> CUDA_KERNEL_NODE_PARAMS_v2 {
+    CUDA_KERNEL_NODE_PARAMS_v2 {
+        func: function.as_ptr(),
+        gridDimX: config.grid_dim[0],
+        gridDimY: config.grid_dim[1],
+        gridDimZ: config.grid_dim[2],
+        blockDimX: config.block_dim[0],
+        blockDimY: config.block_dim[1],
+        blockDimZ: config.block_dim[2],
+        sharedMemBytes: config.shared_bytes,
+        kernelParams: parameters,
+        extra: std::ptr::null_mut(),
+        // Alternatives to `func`, which names its context by itself.
+        kern: std::ptr::null_mut(),
+        ctx: std::ptr::null_mut(),
+    }
+}

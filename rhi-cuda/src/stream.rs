@@ -1,0 +1,46 @@
+//! Streams.
+
+use cudarc::driver::sys::{CUstream, CUstream_flags};
+use quadrants_rhi::{EventHandle, Result, StreamHandle, StreamOptions};
+
+use crate::{device::CudaDevice, event::ready};
+
+pub(crate) fn create(device: &CudaDevice, options: StreamOptions) -> Result<StreamHandle> {
+    let context = device.enter()?;
+    let range = device.capabilities.priorities;
+    // Not `clamp`, which panics should a driver give the two ends the wrong way round.
+    let priority = options.priority.min(range.least).max(range.greatest);
+    let flags = CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+    let mut stream: CUstream = std::ptr::null_mut();
+    // SAFETY: the driver writes the stream.
+    unsafe { context.table.create_stream(&mut stream, flags, priority) }?;
+    Ok(StreamHandle::from_ptr(stream))
+}
+
+pub(crate) unsafe fn destroy(device: &CudaDevice, stream: StreamHandle) -> Result<()> {
+    let context = device.enter()?;
+    // SAFETY: a stream of this device that is not used again, by the caller's promise.
+    unsafe { context.table.destroy_stream(stream.as_ptr()) }
+}
+
+pub(crate) unsafe fn query(device: &CudaDevice, stream: StreamHandle) -> Result<bool> {
+    let context = device.enter()?;
+    // SAFETY: a stream of this device, by the caller's promise.
+    ready(unsafe { context.table.stream_query(stream.as_ptr()) })
+}
+
+pub(crate) unsafe fn synchronize(device: &CudaDevice, stream: StreamHandle) -> Result<()> {
+    let context = device.enter()?;
+    // SAFETY: a stream of this device, by the caller's promise.
+    unsafe { context.table.stream_synchronize(stream.as_ptr()) }
+}
+
+pub(crate) unsafe fn wait_event(
+    device: &CudaDevice,
+    stream: StreamHandle,
+    event: EventHandle,
+) -> Result<()> {
+    let context = device.enter()?;
+    // SAFETY: a stream and an event of this device, by the caller's promise; no flags.
+    unsafe { context.table.stream_wait_event(stream.as_ptr(), event.as_ptr(), 0) }
+}
