@@ -4,7 +4,11 @@
 mod compiler;
 mod dialect;
 mod error;
+mod print;
+mod simulator;
 
 pub use compiler::{CompileRequest, Compiled, Compiler};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
+pub use print::print_kernel;
+pub use simulator::SimulatorCompiler;

@@ -1,0 +1,336 @@
+//! Pure expressions, with the parentheses that they need and the casts that make C++ mean what the
+//! IR means.
+
+use quadrants_ir::{BinaryOp, ExprId, ExprKind, MathFn, ScalarType, TempId, UnaryOp};
+
+use super::{consts, helpers::Helper, task::TaskPrinter, types};
+
+/// A printed expression and how tightly it binds.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) text: String,
+    level: Level,
+}
+
+/// C++'s precedence, as far as it matters here.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Level {
+    Conditional,
+    /// Operators whose precedence nobody remembers: they get parentheses beside any other.
+    Bits,
+    LogicalOr,
+    LogicalAnd,
+    Comparison,
+    Additive,
+    Multiplicative,
+    Unary,
+    Primary,
+}
+
+/// The compiler's functions that expressions call, without the `f` of the single-precision ones.
+pub(super) const LIBRARY_FUNCTIONS: &[&str] = &[
+    "sqrt", "sin", "cos", "tan", "exp", "log", "pow", "fabs", "fmin", "fmax", "floor", "ceil",
+    "round", "fma", "atan2", "tanh", "fmod",
+];
+
+impl Text {
+    pub(super) fn new(level: Level, text: impl Into<String>) -> Self {
+        Self { text: text.into(), level }
+    }
+
+    fn primary(text: impl Into<String>) -> Self {
+        Self::new(Level::Primary, text)
+    }
+
+    fn literal(text: String) -> Self {
+        let level = if text.starts_with('-') { Level::Unary } else { Level::Primary };
+        Self::new(level, text)
+    }
+
+    /// The text where an operator of `level` stands beside it.
+    pub(super) fn at(self, level: Level) -> String {
+        if self.level >= level { self.text } else { format!("({})", self.text) }
+    }
+
+    /// Whether repeating it costs no reader any effort.
+    pub(super) fn is_atom(&self) -> bool {
+        self.level == Level::Primary && !self.text.contains([' ', '('])
+    }
+
+    fn cast(self, ty: ScalarType) -> Self {
+        Self::new(Level::Unary, format!("({}){}", types::name(ty), self.at(Level::Unary)))
+    }
+}
+
+impl TaskPrinter<'_> {
+    /// An expression on its own: an initializer, an argument, a condition.
+    pub(super) fn expr(&mut self, id: ExprId) -> String {
+        self.value(id).text
+    }
+
+    /// An expression and its precedence.
+    pub(super) fn value(&mut self, id: ExprId) -> Text {
+        let kernel = self.kernel;
+        let expr = &kernel.exprs[id];
+        let ty = expr.ty;
+        match &expr.kind {
+            ExprKind::Const(value) => Text::literal(consts::constant(*value)),
+            ExprKind::Local(local) => Text::primary(self.local(*local)),
+            ExprKind::Param(param) => Text::primary(self.param(*param)),
+            ExprKind::Dim { tensor, axis } => Text::primary(self.dim(*tensor, *axis)),
+            ExprKind::Temp(temp) => self.temp(*temp, ty),
+            ExprKind::Unary { op, value } => self.unary(*op, *value, ty),
+            ExprKind::Binary { op, lhs, rhs } => self.binary(*op, *lhs, *rhs, ty),
+            ExprKind::Math { function, args } => self.math(*function, args, ty),
+            ExprKind::Cast { value } => self.cast(*value, ty),
+            ExprKind::Select { cond, then, otherwise } => {
+                let cond = self.value(*cond).at(Level::Comparison);
+                let then = self.value(*then).at(Level::Bits);
+                let otherwise = self.value(*otherwise).at(Level::Bits);
+                Text::new(Level::Conditional, format!("{cond} ? {then} : {otherwise}"))
+            }
+            // Effects stand at statements' roots, which print them themselves. In a kernel that was
+            // not verified one may stand here: no compiler takes this name.
+            ExprKind::Load { .. } | ExprKind::Atomic { .. } | ExprKind::DivRem { .. } => {
+                Text::primary("qd_effect_inside_an_expression")
+            }
+        }
+    }
+
+    /// A value as the bits of a scratch word.
+    pub(super) fn to_word(&mut self, id: ExprId) -> String {
+        let ty = self.kernel.exprs[id].ty;
+        let value = self.value(id);
+        match ty {
+            ScalarType::F32 => format!("(u64)__float_as_uint({})", value.text),
+            ScalarType::F64 => format!("(u64)__double_as_longlong({})", value.text),
+            ScalarType::I32 => value.cast(ScalarType::U32).cast(ScalarType::U64).text,
+            _ => value.cast(ScalarType::U64).text,
+        }
+    }
+
+    fn temp(&mut self, temp: TempId, ty: ScalarType) -> Text {
+        let word = Text::primary(self.scratch(quadrants_ir::abi::temp_word(temp)));
+        match ty {
+            ScalarType::Bool => Text::new(Level::Comparison, format!("{} != 0ull", word.text)),
+            ScalarType::F32 => Text::primary(format!("__uint_as_float((u32){})", word.text)),
+            ScalarType::F64 => Text::primary(format!("__longlong_as_double((i64){})", word.text)),
+            ScalarType::U64 => word,
+            _ => word.cast(ty),
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, id: ExprId, ty: ScalarType) -> Text {
+        if op == UnaryOp::Neg && ty.is_int() {
+            return self.modular(
+                |this| {
+                    let value = this.unsigned(id).at(Level::Multiplicative);
+                    Text::new(
+                        Level::Additive,
+                        format!("{} - {value}", consts::zero(types::unsigned(ty))),
+                    )
+                },
+                ty,
+            );
+        }
+        let sign = match op {
+            UnaryOp::Neg => "-",
+            UnaryOp::Not if ty == ScalarType::Bool => "!",
+            UnaryOp::Not => "~",
+        };
+        Text::new(Level::Unary, format!("{sign}{}", self.value(id).at(Level::Primary)))
+    }
+
+    fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, ty: ScalarType) -> Text {
+        use BinaryOp::*;
+        let of_bools = self.kernel.exprs[lhs].ty == ScalarType::Bool;
+        match op {
+            Add | Sub | Mul if ty.is_signed_int() => {
+                self.modular(|this| this.unsigned_infix(op, lhs, rhs), ty)
+            }
+            Add | Sub | Mul | Div => {
+                let (level, sign) = arithmetic(op);
+                let (lhs, rhs) = (self.value(lhs), self.value(rhs));
+                infix(level, lhs, sign, rhs)
+            }
+            Rem => self.call(&library("fmod", ty), &[lhs, rhs]),
+            And if of_bools => self.logical(Level::LogicalAnd, lhs, "&&", rhs),
+            Or if of_bools => self.logical(Level::LogicalOr, lhs, "||", rhs),
+            And => self.loose(Level::Bits, lhs, "&", rhs),
+            Or => self.loose(Level::Bits, lhs, "|", rhs),
+            Xor if of_bools => self.loose(Level::Comparison, lhs, "!=", rhs),
+            Xor => self.loose(Level::Bits, lhs, "^", rhs),
+            Shl | Shr => self.shift(op, lhs, rhs, ty),
+            Eq => self.compare(lhs, "==", rhs),
+            Ne => self.compare(lhs, "!=", rhs),
+            Lt => self.compare(lhs, "<", rhs),
+            Le => self.compare(lhs, "<=", rhs),
+            Gt => self.compare(lhs, ">", rhs),
+            Ge => self.compare(lhs, ">=", rhs),
+        }
+    }
+
+    fn math(&mut self, function: MathFn, args: &[ExprId], ty: ScalarType) -> Text {
+        let helper = match function {
+            MathFn::Powi => Some(Helper::Powi(ty)),
+            MathFn::Abs if ty.is_signed_int() => Some(Helper::Abs(ty)),
+            MathFn::Min if ty.is_int() => Some(Helper::Min(ty)),
+            MathFn::Max if ty.is_int() => Some(Helper::Max(ty)),
+            MathFn::Abs if ty.is_int() => return self.value(args[0]),
+            _ => None,
+        };
+        let name = match helper {
+            Some(helper) => self.helper(helper),
+            None => library(library_name(function), ty),
+        };
+        self.call(&name, args)
+    }
+
+    fn cast(&mut self, id: ExprId, to: ScalarType) -> Text {
+        let from = self.kernel.exprs[id].ty;
+        if from == to {
+            self.value(id)
+        } else if to == ScalarType::Bool {
+            let zero = consts::zero(from);
+            let value = self.value(id).at(Level::Additive);
+            Text::new(Level::Comparison, format!("{value} != {zero}"))
+        } else if from.is_float() && to.is_int() {
+            let name = self.helper(Helper::Cast { from, to });
+            self.call(&name, &[id])
+        } else {
+            self.value(id).cast(to)
+        }
+    }
+
+    fn call(&mut self, function: &str, args: &[ExprId]) -> Text {
+        let args: Vec<_> = args.iter().map(|&arg| self.expr(arg)).collect();
+        Text::primary(format!("{function}({})", args.join(", ")))
+    }
+
+    /// Arithmetic that is printed in the unsigned type, for signed overflow is undefined in C++, and
+    /// then cast back.
+    fn modular(&mut self, print: impl FnOnce(&mut Self) -> Text, ty: ScalarType) -> Text {
+        let value = print(self);
+        if ty.is_signed_int() { value.cast(ty) } else { value }
+    }
+
+    /// An integer in its unsigned type. What wraps anyway needs no cast in between.
+    fn unsigned(&mut self, id: ExprId) -> Text {
+        let kernel = self.kernel;
+        let expr = &kernel.exprs[id];
+        let unsigned = types::unsigned(expr.ty);
+        match &expr.kind {
+            _ if unsigned == expr.ty => self.value(id),
+            ExprKind::Binary { op, lhs, rhs }
+                if matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul) =>
+            {
+                self.unsigned_infix(*op, *lhs, *rhs)
+            }
+            ExprKind::Const(value) => match value.as_int() {
+                Some(int) if int >= 0 => Text::literal(consts::int(unsigned, int)),
+                _ => self.value(id).cast(unsigned),
+            },
+            _ => self.value(id).cast(unsigned),
+        }
+    }
+
+    fn unsigned_infix(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> Text {
+        let (level, sign) = arithmetic(op);
+        let (lhs, rhs) = (self.unsigned(lhs), self.unsigned(rhs));
+        infix(level, lhs, sign, rhs)
+    }
+
+    /// Counts are masked to the width, as the hardware of some devices does and of others does not.
+    fn shift(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, ty: ScalarType) -> Text {
+        let mask = 8 * ty.size() as u64 - 1;
+        let count = match &self.kernel.exprs[rhs].kind {
+            ExprKind::Const(value) => format!("{}", value.bits() & mask),
+            _ if self.kernel.exprs[rhs].ty == ScalarType::U32 => {
+                format!("({} & {mask}u)", self.value(rhs).at(Level::Comparison))
+            }
+            _ => format!("({} & {mask}u)", self.value(rhs).cast(ScalarType::U32).text),
+        };
+        if op == BinaryOp::Shr {
+            let value = self.value(lhs).at(Level::Unary);
+            Text::new(Level::Bits, format!("{value} >> {count}"))
+        } else {
+            self.modular(
+                |this| {
+                    let value = this.unsigned(lhs).at(Level::Unary);
+                    Text::new(Level::Bits, format!("{value} << {count}"))
+                },
+                ty,
+            )
+        }
+    }
+
+    fn compare(&mut self, lhs: ExprId, sign: &str, rhs: ExprId) -> Text {
+        self.loose_above(Level::Additive, Level::Comparison, lhs, sign, rhs)
+    }
+
+    fn loose(&mut self, level: Level, lhs: ExprId, sign: &str, rhs: ExprId) -> Text {
+        self.loose_above(Level::Unary, level, lhs, sign, rhs)
+    }
+
+    fn loose_above(
+        &mut self,
+        operands: Level,
+        level: Level,
+        lhs: ExprId,
+        sign: &str,
+        rhs: ExprId,
+    ) -> Text {
+        let (lhs, rhs) = (self.value(lhs).at(operands), self.value(rhs).at(operands));
+        Text::new(level, format!("{lhs} {sign} {rhs}"))
+    }
+
+    /// A chain of one operator needs no parentheses; one mixed with the other gets them.
+    fn logical(&mut self, level: Level, lhs: ExprId, sign: &str, rhs: ExprId) -> Text {
+        let lhs = self.value(lhs);
+        let lhs = if lhs.level == level { lhs.text } else { lhs.at(Level::Comparison) };
+        let rhs = self.value(rhs).at(Level::Comparison);
+        Text::new(level, format!("{lhs} {sign} {rhs}"))
+    }
+}
+
+/// A left-associative operator of arithmetic. The right operand binds more tightly, so that floats
+/// are computed in the order written.
+fn infix(level: Level, lhs: Text, sign: &str, rhs: Text) -> Text {
+    let tighter = if level == Level::Additive { Level::Multiplicative } else { Level::Unary };
+    Text::new(level, format!("{} {sign} {}", lhs.at(level), rhs.at(tighter)))
+}
+
+fn arithmetic(op: BinaryOp) -> (Level, &'static str) {
+    match op {
+        BinaryOp::Sub => (Level::Additive, "-"),
+        BinaryOp::Mul => (Level::Multiplicative, "*"),
+        BinaryOp::Div => (Level::Multiplicative, "/"),
+        _ => (Level::Additive, "+"),
+    }
+}
+
+fn library(name: &str, ty: ScalarType) -> String {
+    let suffix = if ty == ScalarType::F32 { "f" } else { "" };
+    format!("{name}{suffix}")
+}
+
+fn library_name(function: MathFn) -> &'static str {
+    match function {
+        MathFn::Sqrt => "sqrt",
+        MathFn::Sin => "sin",
+        MathFn::Cos => "cos",
+        MathFn::Tan => "tan",
+        MathFn::Exp => "exp",
+        MathFn::Ln => "log",
+        MathFn::Powf | MathFn::Powi => "pow",
+        MathFn::Abs => "fabs",
+        MathFn::Min => "fmin",
+        MathFn::Max => "fmax",
+        MathFn::Floor => "floor",
+        MathFn::Ceil => "ceil",
+        MathFn::Round => "round",
+        MathFn::MulAdd => "fma",
+        MathFn::Atan2 => "atan2",
+        MathFn::Tanh => "tanh",
+    }
+}

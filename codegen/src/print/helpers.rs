@@ -1,0 +1,175 @@
+//! The device functions that printed kernels need beside the compiler's own, each printed only
+//! where a kernel uses it.
+
+use quadrants_ir::{ScalarType, abi::ErrorRecord};
+
+use super::{consts, types};
+use crate::Dialect;
+
+/// A device function of ours.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Helper {
+    /// Whether this is the one thread that runs a serial task.
+    IsFirst,
+    /// The thread's number along a grid axis.
+    Thread(char),
+    /// The number of threads along a grid axis.
+    Threads(char),
+    /// A saturating conversion.
+    Cast { from: ScalarType, to: ScalarType },
+    /// Wrapping absolute value of a signed integer.
+    Abs(ScalarType),
+    /// The smaller of two integers.
+    Min(ScalarType),
+    /// The larger of two integers.
+    Max(ScalarType),
+    /// A float to the power of an `i32`.
+    Powi(ScalarType),
+    /// Integer division without undefined cases.
+    Div(ScalarType),
+    /// Integer remainder without undefined cases.
+    Rem(ScalarType),
+    /// Records a device error.
+    Fail,
+}
+
+impl Helper {
+    /// The function's name.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::IsFirst => "qd_is_first_thread".to_owned(),
+            Self::Thread(axis) => format!("qd_thread_{axis}"),
+            Self::Threads(axis) => format!("qd_threads_{axis}"),
+            Self::Cast { from, to } => format!("qd_{to}_from_{from}"),
+            Self::Abs(ty) => format!("qd_abs_{ty}"),
+            Self::Min(ty) => format!("qd_min_{ty}"),
+            Self::Max(ty) => format!("qd_max_{ty}"),
+            Self::Powi(ty) => format!("qd_powi_{ty}"),
+            Self::Div(ty) => format!("qd_div_{ty}"),
+            Self::Rem(ty) => format!("qd_rem_{ty}"),
+            Self::Fail => "qd_fail".to_owned(),
+        }
+    }
+
+    /// The function's definition.
+    pub(super) fn definition(self, dialect: &dyn Dialect) -> String {
+        let name = self.name();
+        match self {
+            Self::Fail => fail(dialect),
+            Self::IsFirst => inline(
+                "bool",
+                &name,
+                "",
+                "return (blockIdx.x | blockIdx.y | blockIdx.z | threadIdx.x | threadIdx.y | threadIdx.z) == 0u;",
+            ),
+            Self::Thread(a) => inline(
+                "u64",
+                &name,
+                "",
+                &format!("return (u64)blockIdx.{a} * blockDim.{a} + threadIdx.{a};"),
+            ),
+            Self::Threads(a) => {
+                inline("u64", &name, "", &format!("return (u64)gridDim.{a} * blockDim.{a};"))
+            }
+            Self::Cast { from, to } => inline(
+                types::name(to),
+                &name,
+                &format!("{} x", types::name(from)),
+                &cast_body(from, to),
+            ),
+            Self::Abs(ty) => inline(
+                types::name(ty),
+                &name,
+                &format!("{ty} x"),
+                &format!("return x < 0 ? {} : x;", negated(ty, "x")),
+            ),
+            Self::Min(ty) => pair(ty, &name, "return a < b ? a : b;"),
+            Self::Max(ty) => pair(ty, &name, "return a > b ? a : b;"),
+            Self::Div(ty) if ty.is_signed_int() => pair(
+                ty,
+                &name,
+                &format!("return b == 0 ? 0 : b == -1 ? {} : a / b;", negated(ty, "a")),
+            ),
+            Self::Rem(ty) if ty.is_signed_int() => {
+                pair(ty, &name, "return b == 0 || b == -1 ? 0 : a % b;")
+            }
+            Self::Div(ty) => pair(ty, &name, "return b == 0 ? 0 : a / b;"),
+            Self::Rem(ty) => pair(ty, &name, "return b == 0 ? 0 : a % b;"),
+            Self::Powi(ty) => powi(ty, &name),
+        }
+    }
+}
+
+fn inline(result: &str, name: &str, params: &str, body: &str) -> String {
+    format!("static __device__ inline {result} {name}({params}) {{ {body} }}\n")
+}
+
+fn pair(ty: ScalarType, name: &str, body: &str) -> String {
+    inline(types::name(ty), name, &format!("{ty} a, {ty} b"), body)
+}
+
+/// Wrapping negation of a signed integer.
+fn negated(ty: ScalarType, value: &str) -> String {
+    let unsigned = types::name(types::unsigned(ty));
+    format!("({})(0 - ({unsigned}){value})", types::name(ty))
+}
+
+/// C leaves a float out of the integer's range undefined; Rust saturates, and takes NaN to 0.
+fn cast_body(from: ScalarType, to: ScalarType) -> String {
+    let (low, high) = to.int_range().unwrap_or_default();
+    let limit = |value: i128| consts::float(from, value as f64);
+    let above = format!("x >= {} ? {}", limit(high + 1), consts::int(to, high));
+    if low == 0 {
+        format!("return x > {} ? ({above} : ({to})x) : 0;", limit(0))
+    } else {
+        format!(
+            "return {above} : x < {} ? {} : x == x ? ({to})x : 0;",
+            limit(low),
+            consts::int(to, low)
+        )
+    }
+}
+
+/// Squares from the lowest bit of the exponent's magnitude up, multiplying the result by each power
+/// whose bit is set, and takes the reciprocal last: the order of LLVM's `powi`, and so of Rust's.
+fn powi(ty: ScalarType, name: &str) -> String {
+    let one = consts::float(ty, 1.0);
+    format!(
+        "static __device__ inline {ty} {name}({ty} x, i32 n) {{\n    \
+             u32 bits = n < 0 ? 0u - (u32)n : (u32)n;\n    \
+             {ty} power = {one};\n    \
+             while (true) {{\n        \
+                 if ((bits & 1u) != 0u) power *= x;\n        \
+                 bits >>= 1;\n        \
+                 if (bits == 0u) break;\n        \
+                 x *= x;\n    \
+             }}\n    \
+             return n < 0 ? {one} / power : power;\n\
+         }}\n"
+    )
+}
+
+/// The first error wins; the host reads the fields once the state says that they are complete.
+fn fail(dialect: &dyn Dialect) -> String {
+    let claim = dialect.claim(
+        "&record->state",
+        &format!("{}u", ErrorRecord::EMPTY),
+        &format!("{}u", ErrorRecord::CLAIMED),
+    );
+    format!(
+        "static __device__ __noinline__ void qd_fail(qd_error_record* record, u32 site, u64 launch, u32 task, u32 count,\n        \
+             u64 v0 = 0, u64 v1 = 0, u64 v2 = 0, u64 v3 = 0, u64 v4 = 0, u64 v5 = 0) {{\n    \
+             if (!({claim})) return;\n    \
+             record->site = site;\n    \
+             record->launch = launch;\n    \
+             record->task = task;\n    \
+             record->count = count;\n    \
+             const u64 values[6] = {{v0, v1, v2, v3, v4, v5}};\n    \
+             for (u32 i = 0; i < 6; i++) record->values[i] = values[i];\n    \
+             {fence}\n    \
+             *(volatile u32*)&record->state = {full}u;\n\
+         }}\n",
+        fence = dialect.system_fence(),
+        full = ErrorRecord::FULL,
+    )
+}

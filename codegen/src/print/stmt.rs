@@ -1,0 +1,327 @@
+//! Statements, and the effects that stand at their roots.
+
+use quadrants_ir::{
+    AtomicOp, Block, BlockId, DivRemOp, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId,
+    Stmt, TaskKind,
+    abi::{Form, result_word, temp_word},
+};
+
+use super::{consts, expr::Level, helpers::Helper, task::TaskPrinter, types};
+
+/// An element that a statement accesses.
+struct Place {
+    /// The element as an expression.
+    element: String,
+    /// That all indices are in range; none where nothing is checked.
+    in_range: Option<String>,
+    /// The call that reports otherwise.
+    report: String,
+}
+
+impl TaskPrinter<'_> {
+    /// All statements of a block.
+    pub(super) fn block(&mut self, id: BlockId) {
+        let kernel = self.kernel;
+        for stmt in &kernel.blocks[id].stmts {
+            self.stmt(stmt);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        let kernel = self.kernel;
+        match stmt {
+            Stmt::Let { local, value } => self.define(*local, *value),
+            Stmt::Assign { local, value } => {
+                let value = self.expr(*value);
+                let name = self.local(*local);
+                self.line(&format!("{name} = {value};"));
+            }
+            Stmt::Eval { value } => self.effect(*value),
+            Stmt::Store { tensor, index, value, site } => {
+                self.store(*tensor, index, *value, *site);
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let cond = self.expr(*cond);
+                self.line(&format!("if ({cond}) {{"));
+                self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
+            }
+            Stmt::For { var, begin, end, body } => self.serial_for(*var, *begin, *end, *body),
+            Stmt::Loop { body } => {
+                self.line("while (true) {");
+                self.loop_body(*body);
+            }
+            Stmt::Break => self.line("break;"),
+            Stmt::Continue if self.loops > 0 => self.line("continue;"),
+            Stmt::Continue => self.end_iteration(),
+            Stmt::Assert { cond, site } => {
+                let failed = self.negation(*cond);
+                self.line(&format!("if ({failed}) {{"));
+                self.indented(|this| {
+                    let report = this.report(*site, &[]);
+                    this.line(&report);
+                    this.end_iteration();
+                });
+                self.line("}");
+            }
+            Stmt::SetTemp { temp, value } => self.set_scratch(temp_word(*temp), *value),
+            Stmt::SetResult { value } => self.set_scratch(result_word(kernel), *value),
+        }
+    }
+
+    /// What follows `if (…) {`. A branch that is nothing but another `if` continues the chain.
+    fn branches(&mut self, otherwise_block: &Block, then: BlockId, otherwise: BlockId) {
+        let kernel = self.kernel;
+        self.indented(|this| this.block(then));
+        match otherwise_block.stmts.as_slice() {
+            [] => self.line("}"),
+            [Stmt::If { cond, then, otherwise }] => {
+                let cond = self.expr(*cond);
+                self.line(&format!("}} else if ({cond}) {{"));
+                self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
+            }
+            _ => {
+                self.line("} else {");
+                self.indented(|this| this.block(otherwise));
+                self.line("}");
+            }
+        }
+    }
+
+    fn serial_for(&mut self, var: LocalId, begin: ExprId, end: ExprId, body: BlockId) {
+        let begin = self.expr(begin);
+        let end = self.bound_value(end).text;
+        let ty = types::name(self.kernel.locals[var].ty);
+        let name = self.local(var);
+        // The variable is below the end when it is stepped, so that the step cannot overflow.
+        self.line(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
+        self.loop_body(body);
+    }
+
+    fn loop_body(&mut self, body: BlockId) {
+        self.loops += 1;
+        self.indented(|this| this.block(body));
+        self.loops -= 1;
+        self.line("}");
+    }
+
+    /// Ends the iteration of the parallel loop, or the serial piece, from any depth.
+    fn end_iteration(&mut self) {
+        let task = &self.kernel.tasks[self.task.index()];
+        if matches!(task.kind, TaskKind::Serial) {
+            self.line("return;");
+        } else if self.loops == 0 {
+            self.line("continue;");
+        } else {
+            self.jumps_to_next = true;
+            self.line("goto qd_next;");
+        }
+    }
+
+    fn define(&mut self, local: LocalId, value: ExprId) {
+        let kernel = self.kernel;
+        let ty = kernel.locals[local].ty;
+        let constant = if kernel.locals[local].mutable { "" } else { "const " };
+        match &kernel.exprs[value].kind {
+            ExprKind::Load { tensor, index, site } => {
+                let place = self.place(*tensor, index, *site);
+                let read = if ty == ScalarType::Bool {
+                    format!("{} != 0", place.element)
+                } else {
+                    place.element.clone()
+                };
+                self.define_checked(local, &place, &read);
+            }
+            ExprKind::Atomic { op, tensor, index, value, site } => {
+                let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
+                self.define_checked(local, &place, &update);
+            }
+            ExprKind::DivRem { op, lhs, rhs, site } => {
+                let (value, zero) = self.div_rem(*op, *lhs, *rhs);
+                let name = self.local(local);
+                self.line(&format!("{constant}{ty} {name} = {value};"));
+                self.report_zero(zero, *site);
+            }
+            _ => {
+                let value = self.expr(value);
+                let name = self.local(local);
+                self.line(&format!("{constant}{ty} {name} = {value};"));
+            }
+        }
+    }
+
+    /// Defines a local as `value`, which may be had only where the place is in range.
+    fn define_checked(&mut self, local: LocalId, place: &Place, value: &str) {
+        let ty = self.kernel.locals[local].ty;
+        let name = self.local(local);
+        if place.in_range.is_none() {
+            let constant = if self.kernel.locals[local].mutable { "" } else { "const " };
+            self.line(&format!("{constant}{ty} {name} = {value};"));
+        } else {
+            self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
+            self.guarded(place, &format!("{name} = {value};"));
+        }
+    }
+
+    /// An effect whose value nobody wants.
+    fn effect(&mut self, id: ExprId) {
+        let kernel = self.kernel;
+        match &kernel.exprs[id].kind {
+            ExprKind::Load { tensor, index, site } => {
+                let place = self.place(*tensor, index, *site);
+                if let Some(in_range) = &place.in_range {
+                    self.line(&format!("if (!({in_range})) {}", place.report));
+                }
+            }
+            ExprKind::Atomic { op, tensor, index, value, site } => {
+                let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
+                self.guarded(&place, &format!("{update};"));
+            }
+            ExprKind::DivRem { op, lhs, rhs, site } => {
+                let (_, zero) = self.div_rem(*op, *lhs, *rhs);
+                self.report_zero(zero, *site);
+            }
+            _ => {}
+        }
+    }
+
+    fn store(&mut self, tensor: ParamId, index: &[ExprId], value: ExprId, site: SiteId) {
+        let place = self.place(tensor, index, site);
+        let value = match self.kernel.exprs[value].ty {
+            ScalarType::Bool => {
+                format!("{} ? 1 : 0", self.value(value).at(Level::Comparison))
+            }
+            _ => self.expr(value),
+        };
+        self.guarded(&place, &format!("{} = {value};", place.element));
+    }
+
+    fn atomic(
+        &mut self,
+        op: AtomicOp,
+        tensor: ParamId,
+        index: &[ExprId],
+        value: ExprId,
+        site: SiteId,
+    ) -> (Place, String) {
+        let ty = self.kernel.exprs[value].ty;
+        let place = self.place(tensor, index, site);
+        let value = self.expr(value);
+        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", place.element), &value);
+        (place, update)
+    }
+
+    /// The quotient or remainder, and the condition under which the divisor was zero.
+    fn div_rem(&mut self, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> (String, Option<String>) {
+        let kernel = self.kernel;
+        let ty = kernel.exprs[rhs].ty;
+        let dividend = self.value(lhs);
+        if let ExprKind::Const(divisor) = kernel.exprs[rhs].kind
+            && !matches!(divisor.as_int(), None | Some(0 | -1))
+        {
+            let sign = if op == DivRemOp::Div { "/" } else { "%" };
+            let dividend = dividend.at(Level::Multiplicative);
+            return (format!("{dividend} {sign} {}", consts::constant(divisor)), None);
+        }
+        let divisor = self.atom(rhs, "divisor");
+        let helper = self.helper(match op {
+            DivRemOp::Div => Helper::Div(ty),
+            DivRemOp::Rem => Helper::Rem(ty),
+        });
+        let zero = format!("{divisor} == {}", consts::zero(ty));
+        (format!("{helper}({}, {divisor})", dividend.text), Some(zero))
+    }
+
+    fn report_zero(&mut self, zero: Option<String>, site: SiteId) {
+        if let Some(zero) = zero {
+            let report = self.report(site, &[]);
+            self.line(&format!("if ({zero}) {report}"));
+        }
+    }
+
+    /// A statement that runs where the place is in range, and the report where it is not.
+    fn guarded(&mut self, place: &Place, statement: &str) {
+        let Some(in_range) = &place.in_range else {
+            self.line(statement);
+            return;
+        };
+        self.line(&format!("if ({in_range}) {{"));
+        self.indented(|this| this.line(statement));
+        self.line("} else {");
+        self.indented(|this| this.line(&place.report));
+        self.line("}");
+    }
+
+    fn place(&mut self, tensor: ParamId, index: &[ExprId], site: SiteId) -> Place {
+        let checked = self.cx.form == Form::Checked;
+        let mut offset = String::new();
+        let mut conditions = Vec::new();
+        let mut values = Vec::new();
+        for (axis, &id) in index.iter().enumerate() {
+            let (factor, alone) = if checked {
+                let at = self.atom(id, "at");
+                let dim = self.dim(tensor, axis as u8);
+                conditions.push(format!("{at} < {dim}"));
+                values.push(at.clone());
+                (at.clone(), at)
+            } else {
+                let value = self.value(id);
+                (value.clone().at(Level::Additive), value.text)
+            };
+            offset = if axis == 0 {
+                alone
+            } else {
+                let dim = self.dim(tensor, axis as u8);
+                let outer =
+                    if axis > 1 || !is_simple(&offset) { format!("({offset})") } else { offset };
+                format!("{outer} * {dim} + {factor}")
+            };
+        }
+        let report = if checked {
+            for axis in 0..index.len() {
+                values.push(self.dim(tensor, axis as u8));
+            }
+            self.report(site, &values)
+        } else {
+            String::new()
+        };
+        let name = self.param(tensor);
+        Place {
+            element: format!("{name}[{offset}]"),
+            in_range: checked.then(|| conditions.join(" && ")),
+            report,
+        }
+    }
+
+    /// The call that records a device error.
+    fn report(&mut self, site: SiteId, values: &[String]) -> String {
+        let fail = self.helper(Helper::Fail);
+        let mut call = format!(
+            "{fail}({}, {}, {}, {}, {}",
+            self.argument("qd_error"),
+            site.raw(),
+            self.argument("qd_launch"),
+            self.task.raw(),
+            values.len()
+        );
+        for value in values {
+            call.push_str(", ");
+            call.push_str(value);
+        }
+        call + ");"
+    }
+
+    fn negation(&mut self, id: ExprId) -> String {
+        format!("!{}", self.value(id).at(Level::Primary))
+    }
+
+    fn set_scratch(&mut self, word: usize, value: ExprId) {
+        let value = self.to_word(value);
+        let word = self.scratch(word);
+        self.line(&format!("{word} = {value};"));
+    }
+}
+
+/// Whether a printed index needs no parentheses as a factor.
+fn is_simple(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

@@ -1,0 +1,326 @@
+//! One task as one device function: its frame, its grid-stride loops, and what its body names.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Write as _,
+};
+
+use quadrants_ir::{
+    BlockId, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, TaskId,
+    TaskKind,
+    abi::{Form, Passing},
+};
+
+use super::{
+    consts,
+    helpers::Helper,
+    names::{Names, ParamNames},
+    types,
+};
+use crate::Dialect;
+
+/// The grid axis of each dimension of a parallel loop, outermost first.
+const AXES: [&[char]; 4] = [&[], &['x'], &['y', 'x'], &['z', 'y', 'x']];
+
+/// What printing any task of a kernel needs.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) kernel: &'a Offloaded,
+    pub(super) dialect: &'a dyn Dialect,
+    pub(super) form: Form,
+    pub(super) passing: Passing,
+    pub(super) params: &'a [ParamNames],
+}
+
+/// Prints one task.
+pub(super) struct TaskPrinter<'a> {
+    pub(super) kernel: &'a Offloaded,
+    pub(super) cx: Context<'a>,
+    pub(super) task: TaskId,
+    helpers: &'a mut BTreeSet<Helper>,
+    names: Names,
+    locals: HashMap<LocalId, String>,
+    bound: BTreeSet<Binding>,
+    body: String,
+    indent: usize,
+    /// How many serial loops are open.
+    pub(super) loops: u32,
+    /// Whether something jumps to the end of the iteration.
+    pub(super) jumps_to_next: bool,
+}
+
+/// A part of a parameter that the function reads into a local of its own: it is read once, and its
+/// name in the text is the source's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    Value(ParamId),
+    Dim(ParamId, u8),
+}
+
+impl<'a> TaskPrinter<'a> {
+    pub(super) fn new(
+        cx: Context<'a>,
+        task: TaskId,
+        names: Names,
+        helpers: &'a mut BTreeSet<Helper>,
+    ) -> Self {
+        Self {
+            kernel: cx.kernel,
+            cx,
+            task,
+            helpers,
+            names,
+            locals: HashMap::new(),
+            bound: BTreeSet::new(),
+            body: String::new(),
+            indent: 1,
+            loops: 0,
+            jumps_to_next: false,
+        }
+    }
+
+    /// The function's definition.
+    pub(super) fn print(mut self) -> String {
+        let kernel = self.kernel;
+        let task = &kernel.tasks[self.task.index()];
+        match &task.kind {
+            TaskKind::Serial => {
+                let first = self.helper(Helper::IsFirst);
+                self.line(&format!("if (!{first}()) return;"));
+                self.block(task.prelude);
+                self.block(task.body);
+            }
+            TaskKind::RangeFor { dims } => {
+                self.block(task.prelude);
+                if task.line > 0 {
+                    let file = comment(&kernel.file);
+                    self.line(&format!("// {file}:{}", task.line));
+                }
+                self.parallel(dims, task.body);
+            }
+        }
+        let mut text = format!(
+            "extern \"C\" __global__ void {}({}) {{\n",
+            kernel.function_name(self.task),
+            match self.cx.passing {
+                Passing::Value => format!("const {}qd_args args", self.cx.dialect.by_value()),
+                Passing::Buffer => "const qd_args* args".to_owned(),
+            }
+        );
+        for &binding in &self.bound {
+            self.bind(&mut text, binding);
+        }
+        text + &self.body + "}\n"
+    }
+
+    /// Appends a line at the current depth.
+    pub(super) fn line(&mut self, text: &str) {
+        for _ in 0..self.indent {
+            self.body.push_str("    ");
+        }
+        self.body.push_str(text);
+        self.body.push('\n');
+    }
+
+    /// Prints `inner` one level deeper.
+    pub(super) fn indented(&mut self, inner: impl FnOnce(&mut Self)) {
+        self.indent += 1;
+        inner(self);
+        self.indent -= 1;
+    }
+
+    /// The name of a helper, which will be printed.
+    pub(super) fn helper(&mut self, helper: Helper) -> String {
+        self.helpers.insert(helper);
+        helper.name()
+    }
+
+    /// A name for something that the printer adds.
+    pub(super) fn fresh(&mut self, wanted: &str) -> String {
+        self.names.unique(wanted)
+    }
+
+    /// The name of a local, chosen where it is first met: at its definition.
+    pub(super) fn local(&mut self, id: LocalId) -> String {
+        if let Some(name) = self.locals.get(&id) {
+            return name.clone();
+        }
+        let name = self.names.unique(&self.kernel.locals[id].name);
+        self.locals.insert(id, name.clone());
+        name
+    }
+
+    /// A scalar parameter's value, or a tensor's address.
+    pub(super) fn param(&mut self, id: ParamId) -> String {
+        self.bound.insert(Binding::Value(id));
+        self.cx.params[id.index()].value.clone()
+    }
+
+    /// A tensor's extent.
+    pub(super) fn dim(&mut self, tensor: ParamId, axis: u8) -> String {
+        self.bound.insert(Binding::Dim(tensor, axis));
+        self.cx.params[tensor.index()].dims[usize::from(axis)].clone()
+    }
+
+    /// A word of the launch's scratch memory.
+    pub(super) fn scratch(&self, word: usize) -> String {
+        self.argument(&format!("qd_scratch[{word}]"))
+    }
+
+    /// A field of the argument block.
+    pub(super) fn argument(&self, field: &str) -> String {
+        match self.cx.passing {
+            Passing::Value => format!("args.{field}"),
+            Passing::Buffer => format!("args->{field}"),
+        }
+    }
+
+    fn bind(&self, text: &mut String, binding: Binding) {
+        let (ty, name) = match binding {
+            Binding::Dim(tensor, axis) => {
+                ("const u64".to_owned(), &self.cx.params[tensor.index()].dims[usize::from(axis)])
+            }
+            Binding::Value(id) => {
+                let ty = match self.kernel.params[id.index()].kind {
+                    ParamKind::Scalar(ty) => format!("const {}", types::name(ty)),
+                    ParamKind::Tensor { elem, writable, .. } => {
+                        format!("{} const", pointer(elem, writable))
+                    }
+                };
+                (ty, &self.cx.params[id.index()].value)
+            }
+        };
+        let _ = writeln!(text, "    {ty} {name} = {};", self.argument(name));
+    }
+
+    /// The loops of a task: each thread starts at its own place in the grid and goes on in steps of
+    /// the grid's size, so that any grid runs all iterations. Counting from 0 in 64 bits, no sum leaves its type
+    /// before the loop ends, whatever the bounds are.
+    fn parallel(&mut self, dims: &[LoopDim], body: BlockId) {
+        let axes = AXES[dims.len().min(3)];
+        let loops: Vec<_> = dims.iter().map(|dim| self.bounds(dim)).collect();
+        for (bounds, &axis) in loops.iter().zip(axes) {
+            let counter = &bounds.counter;
+            let thread = self.helper(Helper::Thread(axis));
+            let threads = self.helper(Helper::Threads(axis));
+            self.line(&format!(
+                "for (u64 {counter} = {thread}(); {counter} < {}; {counter} += {threads}()) {{",
+                bounds.count
+            ));
+            self.indent += 1;
+        }
+        for bounds in loops.iter().filter(|bounds| !bounds.variable.is_empty()) {
+            self.line(&bounds.variable);
+        }
+        self.iteration(body);
+        for _ in dims {
+            self.indent -= 1;
+            self.line("}");
+        }
+    }
+
+    /// The body of one iteration. A jump to its end must not pass a definition within its scope.
+    fn iteration(&mut self, body: BlockId) {
+        let before = std::mem::take(&mut self.body);
+        self.block(body);
+        let printed = std::mem::replace(&mut self.body, before);
+        if !self.jumps_to_next {
+            self.body.push_str(&printed);
+            return;
+        }
+        self.line("{");
+        for line in printed.lines() {
+            self.body.push_str("    ");
+            self.body.push_str(line);
+            self.body.push('\n');
+        }
+        self.line("}");
+        self.line("qd_next:;");
+    }
+
+    fn bounds(&mut self, dim: &LoopDim) -> Bounds {
+        let ty = self.kernel.locals[dim.var].ty;
+        let begin = self.bound_value(dim.begin);
+        let end = self.bound_value(dim.end);
+        let name = self.local(dim.var);
+        let from_zero = begin.constant == Some(0);
+        if from_zero && ty == ScalarType::U64 {
+            return Bounds { counter: name, count: end.text, variable: String::new() };
+        }
+        let count = match (begin.constant, end.constant) {
+            (Some(low), Some(high)) => consts::int(ScalarType::U64, (high - low).max(0)),
+            _ => {
+                let text = if from_zero && !ty.is_signed_int() {
+                    format!("(u64){}", end.text)
+                } else if from_zero {
+                    format!("{0} > 0 ? (u64){0} : 0", end.text)
+                } else {
+                    format!("{1} > {0} ? (u64){1} - (u64){0} : 0", begin.text, end.text)
+                };
+                let count = self.fresh(&format!("{name}_count"));
+                self.line(&format!("const u64 {count} = {text};"));
+                count
+            }
+        };
+        let counter = self.fresh(&format!("{name}_n"));
+        let sum = match (from_zero, ty) {
+            (true, _) => format!("({ty}){counter}"),
+            (false, ScalarType::U64) => format!("{} + {counter}", begin.text),
+            (false, _) => format!("({ty})((u64){} + {counter})", begin.text),
+        };
+        Bounds { counter, count, variable: format!("const {ty} {name} = {sum};") }
+    }
+
+    /// A loop's bound, as it is before the loop: what may change under way is kept in a local.
+    pub(super) fn bound_value(&mut self, id: ExprId) -> BoundValue {
+        let kernel = self.kernel;
+        let kind = &kernel.exprs[id].kind;
+        let constant = match kind {
+            ExprKind::Const(value) => value.as_int(),
+            _ => None,
+        };
+        let text = match kind {
+            ExprKind::Local(local) if kernel.locals[*local].mutable => self.keep(id, "bound"),
+            _ => self.atom(id, "bound"),
+        };
+        BoundValue { text, constant }
+    }
+
+    /// A value that is used more than once, in a local of its own where it is more than a name.
+    pub(super) fn atom(&mut self, id: ExprId, wanted: &str) -> String {
+        let value = self.value(id);
+        if value.is_atom() { value.text } else { self.keep(id, wanted) }
+    }
+
+    fn keep(&mut self, id: ExprId, wanted: &str) -> String {
+        let value = self.expr(id);
+        let name = self.fresh(wanted);
+        let ty = types::name(self.kernel.exprs[id].ty);
+        self.line(&format!("const {ty} {name} = {value};"));
+        name
+    }
+}
+
+/// One dimension of a parallel loop, ready to print.
+struct Bounds {
+    counter: String,
+    count: String,
+    /// The definition of the loop variable; empty where it is the counter itself.
+    variable: String,
+}
+
+/// A loop bound.
+pub(super) struct BoundValue {
+    pub(super) text: String,
+    pub(super) constant: Option<i128>,
+}
+
+/// The type of a tensor's address.
+pub(super) fn pointer(elem: ScalarType, writable: bool) -> String {
+    format!("{}{}*", if writable { "" } else { "const " }, types::element(elem))
+}
+
+/// Text that can stand in a line comment.
+fn comment(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
