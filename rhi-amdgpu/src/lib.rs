@@ -1,1 +1,21 @@
-//! The HIP runtime API behind the quadrants device traits.
+#![doc = include_str!("../README.md")]
+//!
+//! The modules are named after the driver's concepts. `table` lists every function that is called;
+//! `device` implements the trait by delegating to the others.
+
+mod device;
+mod driver;
+mod error;
+mod event;
+mod generated;
+mod graph;
+mod launch;
+mod memory;
+mod module;
+mod stream;
+mod table;
+
+pub(crate) const BACKEND: &str = "amdgpu";
+
+pub use driver::{LIBRARY_VARIABLE, driver, driver_from_path, driver_from_symbols, symbols};
+pub use quadrants_rhi as rhi;

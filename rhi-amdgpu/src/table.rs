@@ -5,14 +5,12 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use quadrants_rhi::table::Status;
-
 use crate::{
     error::check,
     generated::hip::{
-        hipDevice_t, hipDeviceAttribute_t, hipDeviceptr_t, hipEvent_t, hipFunction_t,
-        hipGraphExec_t, hipGraphNode_t, hipGraph_t, hipKernelNodeParams, hipMemPool_t,
-        hipMemPoolAttr, hipModule_t, hipStream_t,
+        hipDevice_t, hipDeviceAttribute_t, hipDeviceptr_t, hipEvent_t, hipFunction_t, hipGraph_t,
+        hipGraphExec_t, hipGraphNode_t, hipKernelNodeParams, hipMemPool_t, hipMemPoolAttr,
+        hipModule_t, hipStream_t,
     },
 };
 

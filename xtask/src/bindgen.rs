@@ -8,6 +8,7 @@ use std::{io, path::Path};
 
 /// What the table's signatures and calls name; all that these use comes with them.
 const TYPES: &[&str] = &[
+    "hipDeviceArch_t",
     "hipDeviceAttribute_t",
     "hipDeviceProp_t",
     "hipDevice_t",

@@ -7,6 +7,19 @@ pub const hipHostMallocPortable: u32 = 1;
 pub const hipHostMallocMapped: u32 = 2;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct hipDeviceArch_t {
+    pub _bindgen_align: [u32; 0],
+    pub _bindgen_opaque_blob: u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of hipDeviceArch_t"][::core::mem::size_of::<hipDeviceArch_t>() - 4usize];
+    [
+        "Alignment of hipDeviceArch_t",
+    ][::core::mem::align_of::<hipDeviceArch_t>() - 4usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct hipDeviceProp_t {
     pub name: [::core::ffi::c_char; 256usize],
     pub totalGlobalMem: usize,

@@ -1,0 +1,71 @@
+//! Events.
+
+use quadrants_rhi::{DriverErrorKind, Error, EventHandle, EventOptions, Result, StreamHandle};
+
+use crate::{
+    device::HipDevice,
+    generated::hip::{hipEvent_t, hipEventDefault, hipEventDisableTiming},
+};
+
+pub(crate) fn create(device: &HipDevice, options: EventOptions) -> Result<EventHandle> {
+    let context = device.enter()?;
+    let flags = match options.timing {
+        true => hipEventDefault,
+        false => hipEventDisableTiming,
+    };
+    let mut event: hipEvent_t = std::ptr::null_mut();
+    // SAFETY: the runtime writes the event.
+    unsafe { context.table.create_event(&mut event, flags) }?;
+    Ok(EventHandle::from_ptr(event))
+}
+
+pub(crate) unsafe fn destroy(device: &HipDevice, event: EventHandle) -> Result<()> {
+    let context = device.enter()?;
+    // SAFETY: an event of this device that is not used again, by the caller's promise.
+    unsafe { context.table.destroy_event(event.as_ptr()) }
+}
+
+pub(crate) unsafe fn record(
+    device: &HipDevice,
+    event: EventHandle,
+    stream: StreamHandle,
+) -> Result<()> {
+    let context = device.enter()?;
+    // SAFETY: an event and a stream of this device, by the caller's promise.
+    unsafe { context.table.event_record(event.as_ptr(), stream.as_ptr()) }
+}
+
+pub(crate) unsafe fn query(device: &HipDevice, event: EventHandle) -> Result<bool> {
+    let context = device.enter()?;
+    // SAFETY: an event of this device, by the caller's promise.
+    ready(unsafe { context.table.event_query(event.as_ptr()) })
+}
+
+pub(crate) unsafe fn synchronize(device: &HipDevice, event: EventHandle) -> Result<()> {
+    let context = device.enter()?;
+    // SAFETY: an event of this device, by the caller's promise.
+    unsafe { context.table.event_synchronize(event.as_ptr()) }
+}
+
+pub(crate) unsafe fn elapsed_ms(
+    device: &HipDevice,
+    start: EventHandle,
+    end: EventHandle,
+) -> Result<f32> {
+    let context = device.enter()?;
+    let mut milliseconds = 0.0;
+    // SAFETY: events of this device, by the caller's promise; the runtime writes a number.
+    unsafe {
+        context.table.event_elapsed_ms(&mut milliseconds, start.as_ptr(), end.as_ptr())?;
+    }
+    Ok(milliseconds)
+}
+
+/// The answer of a query, in which "not ready" is no error.
+pub(crate) fn ready(result: Result<()>) -> Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(Error::Driver(error)) if error.kind == DriverErrorKind::NotReady => Ok(false),
+        Err(error) => Err(error),
+    }
+}
