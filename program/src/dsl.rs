@@ -1,1 +1,322 @@
-//! What a kernel is written with besides Rust itself.
+//! What a kernel is written with besides Rust itself: `stream_parallel`, `ndrange` and the atomics.
+//!
+//! All of them are ordinary Rust, so that rustc type-checks a kernel as it stands. Inside a kernel the
+//! macro puts other code in their place.
+
+use std::ops::Range;
+
+use crate::Element;
+
+/// A block of a kernel that runs beside the other `stream_parallel` blocks of that kernel.
+///
+/// Written like a call, `stream_parallel(|| { … })`, as a statement at the top level of a kernel. It is
+/// a tuple struct because a struct can stand in a pattern and a function cannot: that is how a
+/// kernel proves that the name means this crate's.
+#[allow(non_camel_case_types)] // written as a function
+#[derive(Debug)]
+pub struct stream_parallel<F: FnOnce()>(#[doc(hidden)] pub F);
+
+/// The index space of a parallel loop of one to three dimensions, the last of them fastest.
+///
+/// Its extents are an array, `ndrange([h, w])` or `ndrange(tensor.shape())`; its bounds an array or a
+/// tuple of ranges, `ndrange((1..h - 1, 1..w - 1))`.
+///
+/// # Examples
+/// ```
+/// use quadrants_program::dsl::ndrange;
+/// let visited: Vec<(usize, usize)> = ndrange((1..3, 5..7)).into_iter().collect();
+/// assert_eq!(visited, [(1, 5), (1, 6), (2, 5), (2, 6)]);
+/// ```
+#[allow(non_camel_case_types)] // written as a function
+#[derive(Clone, Debug)]
+pub struct ndrange<D>(#[doc(hidden)] pub D);
+
+/// What an [`ndrange`] can be given.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no index space of a loop",
+    label = "neither extents nor ranges",
+    note = "`ndrange` takes an array of one to three extents, or an array or tuple of ranges"
+)]
+pub trait IndexSpace {
+    /// The integer type of the indices.
+    type Int: LoopInt;
+    /// What a loop over it is given: an index, or a tuple of them.
+    type Item;
+    #[doc(hidden)]
+    type Bounds: AsRef<[Range<Self::Int>]>;
+    #[doc(hidden)]
+    fn bounds(self) -> Self::Bounds;
+    #[doc(hidden)]
+    fn item(at: &[Self::Int; 3]) -> Self::Item;
+}
+
+/// An integer type that a parallel loop can count in.
+pub trait LoopInt: Element + PartialOrd {
+    #[doc(hidden)]
+    const ZERO: Self;
+    /// How many steps there are from `self` to `end`; 0 where `end` is not above.
+    #[doc(hidden)]
+    fn steps(self, end: Self) -> u64;
+    /// `self + steps`, which the caller knows to be in range.
+    #[doc(hidden)]
+    fn forward(self, steps: u64) -> Self;
+    /// The next integer.
+    #[doc(hidden)]
+    fn next(self) -> Option<Self>;
+}
+
+/// The indices of an [`ndrange`], one after the other.
+#[derive(Debug)]
+pub struct Indices<D: IndexSpace> {
+    bounds: D::Bounds,
+    next: Option<[D::Int; 3]>,
+}
+
+/// A type that [`atomic_add`] is defined for.
+#[diagnostic::on_unimplemented(message = "`atomic_add` is not defined for `{Self}`")]
+pub trait AtomicAdd: Element {
+    #[doc(hidden)]
+    fn plus(self, value: Self) -> Self;
+    /// # Safety
+    /// `element` is valid for atomic reads and writes.
+    #[doc(hidden)]
+    unsafe fn fetch_add(element: *mut Self, value: Self) -> Self;
+}
+
+/// A type that [`atomic_min`] and [`atomic_max`] are defined for.
+#[diagnostic::on_unimplemented(
+    message = "`atomic_min` and `atomic_max` are not defined for `{Self}`",
+    note = "they are defined for integers"
+)]
+pub trait AtomicMinMax: Element + Ord {
+    /// # Safety
+    /// `element` is valid for atomic reads and writes.
+    #[doc(hidden)]
+    unsafe fn fetch_min(element: *mut Self, value: Self) -> Self;
+    /// # Safety
+    /// `element` is valid for atomic reads and writes.
+    #[doc(hidden)]
+    unsafe fn fetch_max(element: *mut Self, value: Self) -> Self;
+}
+
+/// Adds `value` to an element and returns the old one; in a kernel atomically. Integers wrap.
+pub fn atomic_add<T: AtomicAdd>(element: &mut T, value: T) -> T {
+    std::mem::replace(element, element.plus(value))
+}
+
+/// Keeps the smaller of an element and `value`, and returns the old element; in a kernel atomically.
+pub fn atomic_min<T: AtomicMinMax>(element: &mut T, value: T) -> T {
+    std::mem::replace(element, value.min(*element))
+}
+
+/// Keeps the larger of an element and `value`, and returns the old element; in a kernel atomically.
+pub fn atomic_max<T: AtomicMinMax>(element: &mut T, value: T) -> T {
+    std::mem::replace(element, value.max(*element))
+}
+
+impl<D: IndexSpace> IntoIterator for ndrange<D> {
+    type Item = D::Item;
+    type IntoIter = Indices<D>;
+    fn into_iter(self) -> Indices<D> {
+        let bounds = self.0.bounds();
+        let ranges = bounds.as_ref();
+        let some = ranges.iter().all(|range| range.start < range.end);
+        let first = std::array::from_fn(|k| ranges.get(k).map_or(D::Int::ZERO, |r| r.start));
+        Indices { bounds, next: some.then_some(first) }
+    }
+}
+
+impl<D: IndexSpace> Iterator for Indices<D> {
+    type Item = D::Item;
+    fn next(&mut self) -> Option<D::Item> {
+        let at = self.next?;
+        self.next = None;
+        let mut next = at;
+        for (k, range) in self.bounds.as_ref().iter().enumerate().rev() {
+            next[k] = next[k].forward(1);
+            if next[k] < range.end {
+                self.next = Some(next);
+                break;
+            }
+            next[k] = range.start;
+        }
+        Some(D::item(&at))
+    }
+}
+
+macro_rules! index_spaces {
+    ($($rank:literal, $item:ty, |$at:ident| $make:expr;)*) => {$(
+        impl<I: LoopInt> IndexSpace for [I; $rank] {
+            type Int = I;
+            type Item = $item;
+            type Bounds = [Range<I>; $rank];
+            #[inline(always)]
+            fn bounds(self) -> [Range<I>; $rank] {
+                self.map(|end| I::ZERO..end)
+            }
+            fn item($at: &[I; 3]) -> $item {
+                $make
+            }
+        }
+
+        impl<I: LoopInt> IndexSpace for [Range<I>; $rank] {
+            type Int = I;
+            type Item = $item;
+            type Bounds = Self;
+            #[inline(always)]
+            fn bounds(self) -> Self {
+                self
+            }
+            fn item($at: &[I; 3]) -> $item {
+                $make
+            }
+        }
+    )*};
+}
+
+index_spaces! {
+    1, I, |at| at[0];
+    2, (I, I), |at| (at[0], at[1]);
+    3, (I, I, I), |at| (at[0], at[1], at[2]);
+}
+
+impl<I: LoopInt> IndexSpace for (Range<I>, Range<I>) {
+    type Int = I;
+    type Item = (I, I);
+    type Bounds = [Range<I>; 2];
+    #[inline(always)]
+    fn bounds(self) -> [Range<I>; 2] {
+        [self.0, self.1]
+    }
+    fn item(at: &[I; 3]) -> (I, I) {
+        (at[0], at[1])
+    }
+}
+
+impl<I: LoopInt> IndexSpace for (Range<I>, Range<I>, Range<I>) {
+    type Int = I;
+    type Item = (I, I, I);
+    type Bounds = [Range<I>; 3];
+    #[inline(always)]
+    fn bounds(self) -> [Range<I>; 3] {
+        [self.0, self.1, self.2]
+    }
+    fn item(at: &[I; 3]) -> (I, I, I) {
+        (at[0], at[1], at[2])
+    }
+}
+
+macro_rules! integers {
+    ($($int:ty, $atomic:ident;)*) => {$(
+        impl LoopInt for $int {
+            const ZERO: Self = 0;
+            #[inline(always)]
+            fn steps(self, end: Self) -> u64 {
+                if self < end { end.wrapping_sub(self) as u64 & u64::MAX >> (64 - Self::BITS) } else { 0 }
+            }
+            #[inline(always)]
+            fn forward(self, steps: u64) -> Self {
+                self.wrapping_add(steps as Self)
+            }
+            #[inline(always)]
+            fn next(self) -> Option<Self> {
+                self.checked_add(1)
+            }
+        }
+
+        impl AtomicAdd for $int {
+            #[inline(always)]
+            fn plus(self, value: Self) -> Self {
+                self.wrapping_add(value)
+            }
+            #[inline(always)]
+            unsafe fn fetch_add(element: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller says so.
+                unsafe { $atomic::from_ptr(element) }.fetch_add(value, Relaxed)
+            }
+        }
+
+        impl AtomicMinMax for $int {
+            #[inline(always)]
+            unsafe fn fetch_min(element: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller says so.
+                unsafe { $atomic::from_ptr(element) }.fetch_min(value, Relaxed)
+            }
+            #[inline(always)]
+            unsafe fn fetch_max(element: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller says so.
+                unsafe { $atomic::from_ptr(element) }.fetch_max(value, Relaxed)
+            }
+        }
+    )*};
+}
+
+macro_rules! floats {
+    ($($float:ty, $atomic:ident;)*) => {$(
+        impl AtomicAdd for $float {
+            #[inline(always)]
+            fn plus(self, value: Self) -> Self {
+                self + value
+            }
+            #[inline(always)]
+            unsafe fn fetch_add(element: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller says so; the integer has the float's size and alignment.
+                let bits = unsafe { $atomic::from_ptr(element.cast()) };
+                let mut old = bits.load(Relaxed);
+                loop {
+                    let new = (Self::from_bits(old) + value).to_bits();
+                    match bits.compare_exchange_weak(old, new, Relaxed, Relaxed) {
+                        Ok(_) => return Self::from_bits(old),
+                        Err(now) => old = now,
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+use std::sync::atomic::{
+    AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+};
+
+integers! {
+    i32, AtomicI32;
+    i64, AtomicI64;
+    u32, AtomicU32;
+    u64, AtomicU64;
+    usize, AtomicUsize;
+}
+
+floats! {
+    f32, AtomicU32;
+    f64, AtomicU64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_run_with_the_last_fastest() {
+        let visited: Vec<(usize, usize, usize)> = ndrange([2, 1, 2]).into_iter().collect();
+        assert_eq!(visited, [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]);
+        assert_eq!(ndrange([3_i32]).into_iter().collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(ndrange([-1..1, 4..4]).into_iter().count(), 0);
+        assert_eq!(ndrange((0..2, 0..3, 0..4)).into_iter().count(), 24);
+    }
+
+    #[test]
+    fn steps_do_not_overflow() {
+        assert_eq!(i32::MIN.steps(i32::MAX), u64::from(u32::MAX));
+        assert_eq!(i64::MIN.steps(i64::MAX), u64::MAX);
+        assert_eq!(5_u32.steps(5), 0);
+        assert_eq!(i32::MIN.forward(u64::from(u32::MAX)), i32::MAX);
+    }
+
+    #[test]
+    fn atomics_outside_kernels_return_the_old_element() {
+        let mut x = 3_i32;
+        assert_eq!((atomic_add(&mut x, i32::MAX), atomic_max(&mut x, 7)), (3, i32::MIN + 2));
+        assert_eq!((atomic_min(&mut x, 1), x), (7, 1));
+    }
+}

@@ -1,7 +1,52 @@
 //! Programs, tensors, launches: kernels on many streams, written once over `dyn Device`.
+//!
+//! A [`Program`] is a device with its default stream and its kernels. Calling a kernel gives a
+//! [`Launch`], which goes to the thread's current stream or to an explicit one. The
+//! [`KernelLauncher`] keeps what a launch needs in an address-stable table; a `stream_parallel`
+//! region forks from the launch stream and joins it again by events.
 
+mod arg;
 pub mod body;
+mod current;
+mod def;
 pub mod dsl;
 mod element;
+mod error;
+mod host_memory;
+mod image;
+mod kernel;
+mod launch;
+mod launcher;
+mod manager;
+mod plan;
+mod program;
+mod record;
+mod scratch;
+mod stream;
+mod table;
+mod tensor;
 
 pub use element::Element;
+pub use error::{BoxError, Error, KernelError, KernelErrorCause, Result};
+pub use kernel::Kernel;
+pub use launch::{KernelResult, Launch};
+pub use launcher::KernelLauncher;
+pub use manager::StreamManager;
+pub use program::{Backend, Opened, Program, ProgramBuilder};
+pub use quadrants_rhi::Severity;
+pub use quadrants_runtime::PoolStatistics;
+pub use stream::{Event, Stream};
+pub use tensor::Tensor;
+
+pub use quadrants_codegen as codegen;
+pub use quadrants_ir as ir;
+pub use quadrants_rhi as rhi;
+
+/// What emitted kernels are made of; no part of the stable interface.
+#[doc(hidden)]
+pub mod emit {
+    pub use crate::{
+        BoxError, Launch, Tensor, arg::Arg, body, def::KernelDef, dsl, element::Element,
+    };
+    pub use quadrants_ir as ir;
+}

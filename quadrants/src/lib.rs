@@ -1,1 +1,23 @@
-//! Kernels on many GPU streams, from Rust: CUDA, AMDGPU and CPU from one source.
+//! Kernels on many GPU streams, from Rust: one source for CUDA, AMDGPU and the CPU.
+
+mod arch;
+
+pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice};
+pub use quadrants_frontend::builder;
+pub use quadrants_macros::{func, kernel};
+pub use quadrants_program::{
+    Backend, BoxError, Element, Error, Event, Kernel, KernelError, KernelErrorCause, KernelLauncher,
+    KernelResult, Launch, Opened, PoolStatistics, Program, ProgramBuilder, Result, Severity, Stream,
+    StreamManager, Tensor,
+    dsl::{atomic_add, atomic_max, atomic_min, ndrange, stream_parallel},
+};
+
+pub use quadrants_ir as ir;
+pub use quadrants_rhi as rhi;
+
+/// What emitted kernels are made of; no part of the stable interface.
+#[doc(hidden)]
+pub mod __private {
+    pub use quadrants_frontend as frontend;
+    pub use quadrants_program::emit::*;
+}

@@ -110,6 +110,12 @@ impl Buffer {
         self.writers.put(stamp);
     }
 
+    /// The newest use of each stream that wrote the buffer.
+    #[must_use]
+    pub fn writers(&self) -> impl IntoIterator<Item = Stamp> + use<> {
+        self.writers.all()
+    }
+
     /// Copies the bytes at `offset` out, behind all work that writes the buffer. Waits for it, and
     /// for nothing else.
     ///
@@ -190,6 +196,26 @@ impl Drop for Buffer {
         {
             context.defer(error);
         }
+    }
+}
+
+impl Context {
+    /// Copies device memory to the host behind everything enqueued on `stream`, and waits for it.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    ///
+    /// # Safety
+    /// `src` has as many bytes as `out`, and is live on `stream`, a live stream of this context.
+    pub unsafe fn read_on(
+        self: &Arc<Self>,
+        src: DevicePtr,
+        out: &mut [u8],
+        stream: StreamHandle,
+    ) -> Result<()> {
+        self.check()?;
+        // SAFETY: the caller's promise.
+        unsafe { download(self, src, out, stream) }
     }
 }
 

@@ -87,6 +87,12 @@ impl StreamLease {
         self.handle
     }
 
+    /// Whether the stream has work that nothing is ordered behind.
+    #[must_use]
+    pub fn is_unjoined(&self) -> bool {
+        self.unjoined
+    }
+
     /// Says that the stream has, or no longer has, work that nothing is ordered behind.
     pub fn set_unjoined(&mut self, unjoined: bool) {
         self.unjoined = unjoined;

@@ -1,1 +1,30 @@
-//! What the emitted CPU bodies run on.
+//! What a kernel's CPU body runs on: the code that `#[kernel]` emits calls what stands here.
+//!
+//! A body is one generic function, [`Body::run`]. It is instantiated once per instruction level in the
+//! proven form and once, for the baseline, in the checked form; [`NativeBody`] holds the instances and
+//! picks one at run time. All that needs `unsafe` or a `#[target_feature]` is here, so that the emitted
+//! code needs neither: its loops are `#[inline(always)]` closures over index ranges, which a function
+//! of the chosen level calls and therefore compiles with that level's instructions.
+//!
+//! Every view's type ends in a const argument `OK`. The emitted code computes it from the never-called
+//! copy of the kernel that rustc checks first: where that copy has an error, so has the argument, and
+//! rustc says nothing more about the body. That is why a user's mistake is reported once.
+
+mod atomic;
+mod cx;
+mod failure;
+mod level;
+mod native;
+mod parallel;
+mod pool;
+mod probe;
+mod view;
+
+pub use atomic::{atomic_add, atomic_max, atomic_min};
+pub use cx::{Args, Cx, TensorParam};
+pub use failure::{PLACE_SITE, check, divisor, resolve_site};
+pub use level::Level;
+pub use native::{Body, NativeBody};
+pub use parallel::{Block, LoopInt, LoopRange, Task};
+pub use probe::Probe;
+pub use view::{Place, Places, View};

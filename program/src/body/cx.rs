@@ -1,0 +1,119 @@
+//! The argument block as a body reads it.
+
+use std::marker::PhantomData;
+
+use quadrants_ir::{
+    ParamKind,
+    abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, SCRATCH_WORD},
+};
+
+use super::{failure::Errors, level::Level, view::View};
+use crate::Element;
+
+/// One launch of a body: its argument block, and the level and form that it runs in.
+pub struct Cx<'a, L, const CHECKED: bool> {
+    args: &'a [u64],
+    result_word: usize,
+    pub(super) errors: Errors,
+    level: PhantomData<L>,
+}
+
+/// The parameters of a launch, taken in order.
+pub struct Args<'a, const CHECKED: bool> {
+    words: &'a [u64],
+    errors: Errors,
+}
+
+/// A type that a kernel takes by reference: the tensor as host code knows it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a kernel's parameter by reference",
+    label = "not a tensor",
+    note = "a kernel takes tensors by `&` or `&mut`, and numbers by value"
+)]
+pub trait TensorParam {
+    /// What stands for it in a body.
+    type View<const CHECKED: bool, const OK: bool>;
+
+    /// What it is to the IR.
+    fn kind(writable: bool) -> ParamKind;
+
+    /// Takes it from an argument block.
+    fn take<const CHECKED: bool, const OK: bool>(
+        args: &mut Args<'_, CHECKED>,
+    ) -> Self::View<CHECKED, OK>;
+}
+
+impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
+    /// # Safety
+    /// The processor has the instructions of `L`. `args` is laid out as `quadrants_ir::abi` says for
+    /// the kernel whose body runs; its addresses are valid for what the body does there (in the
+    /// proven form: every access of the body is in range) as long as this is used, and no other code
+    /// touches that memory meanwhile in a way that races with it.
+    pub(super) unsafe fn new(args: &'a [u64], result_word: usize) -> Self {
+        // SAFETY: the caller vouches for the addresses in the block.
+        let errors = unsafe { Errors::new(args[ERROR_WORD] as *mut _, args[LAUNCH_WORD]) };
+        Self { args, result_word, errors, level: PhantomData }
+    }
+
+    /// The parameters.
+    #[inline(always)]
+    #[must_use]
+    pub fn args(&self) -> Args<'a, CHECKED> {
+        Args { words: &self.args[FIRST_PARAM_WORD..], errors: self.errors }
+    }
+
+    /// Writes the kernel's value.
+    #[inline(always)]
+    pub fn finish<T: Element>(&self, value: T) {
+        let scratch = self.args[SCRATCH_WORD] as *mut u64;
+        let value: quadrants_ir::Const = value.into();
+        // SAFETY: the maker of `self` vouches for the scratch memory, which has a word for the
+        // result of a kernel that has one.
+        unsafe { scratch.add(self.result_word).write(value.bits()) }
+    }
+
+    /// Calls `f(a)` as code of the level.
+    #[inline(always)]
+    pub(super) fn call<A, F: Fn(A)>(&self, f: &F, a: A) {
+        // SAFETY: the maker of `self` says that the processor has the instructions.
+        unsafe { L::call(f, a) }
+    }
+
+    /// Calls `f` as code of the level. By value, because only an argument can be a closure with an
+    /// attribute.
+    #[inline(always)]
+    pub(super) fn enter<F: Fn(())>(&self, f: F) {
+        self.call(&f, ());
+    }
+}
+
+impl<const CHECKED: bool> Args<'_, CHECKED> {
+    /// The next parameter, a scalar.
+    #[inline(always)]
+    pub fn scalar<T: Element>(&mut self) -> T {
+        T::from_bits64(self.word())
+    }
+
+    /// The next parameter, a tensor.
+    #[inline(always)]
+    pub fn tensor<P: TensorParam, const OK: bool>(&mut self) -> P::View<CHECKED, OK> {
+        P::take(self)
+    }
+
+    /// The next parameter as the view of a tensor.
+    #[inline(always)]
+    #[must_use]
+    pub fn view<T: Element, const N: usize, const OK: bool>(&mut self) -> View<T, N, CHECKED, OK> {
+        let data = self.word() as *mut T;
+        let shape = std::array::from_fn(|_| self.word() as usize);
+        // SAFETY: the maker of the `Cx` vouches for the block's addresses and extents.
+        unsafe { View::new(data, shape, self.errors) }
+    }
+
+    #[inline(always)]
+    fn word(&mut self) -> u64 {
+        let (first, rest) = self.words.split_first().expect("the block has a word per parameter");
+        self.words = rest;
+        *first
+    }
+}

@@ -1,0 +1,257 @@
+//! Device errors that a CPU body raises, and how they get into the launch's error record.
+//!
+//! A body does not know the numbers of the IR's sites, but rustc tells it where it stands
+//! (`#[track_caller]`). So the record's `site` holds [`PLACE_SITE`] and the kind, the last two values
+//! hold line and column, and [`resolve_site`] finds the site of that place.
+
+use std::{
+    any::TypeId,
+    cell::Cell,
+    panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind},
+    ptr,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use quadrants_ir::{Site, SiteId, SiteKind, abi::ErrorRecord};
+
+/// The bit of [`ErrorRecord::site`] that says: this error came from a CPU body, and its place is in
+/// the last two values. The low bits then are the kind.
+pub const PLACE_SITE: u32 = 0x8000_0000;
+
+/// [`ErrorRecord::task`] of a CPU body, which runs all tasks in one.
+const ALL_TASKS: u32 = u32::MAX;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Index = 0,
+    Assert = 1,
+    DivideByZero = 2,
+}
+
+/// Where a launch's device errors go.
+#[derive(Clone, Copy)]
+pub(super) struct Errors {
+    record: *mut ErrorRecord,
+    launch: u64,
+}
+
+/// The panic payload of an error that ends the code that raised it.
+struct Raised {
+    kind: Kind,
+    place: &'static Location<'static>,
+}
+
+thread_local! {
+    static IN_BODY: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The site that `record` speaks of, also where a CPU body wrote it. None where the kernel has no
+/// such site.
+#[must_use]
+pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
+    if record.site & PLACE_SITE == 0 {
+        return sites.get(record.site as usize).map(|_| SiteId::new(record.site));
+    }
+    let kind = record.site & !PLACE_SITE;
+    let (line, column) = (record.values[6], record.values[7]);
+    let of_kind = |site: &Site| match site.kind {
+        SiteKind::Index(_) => kind == Kind::Index as u32,
+        SiteKind::Assert { .. } => kind == Kind::Assert as u32,
+        SiteKind::DivideByZero => kind == Kind::DivideByZero as u32,
+    };
+    let find = |exact: bool| {
+        sites.iter().position(|site| {
+            of_kind(site)
+                && u64::from(site.line) == line
+                && (!exact || u64::from(site.column) == column)
+        })
+    };
+    // A macro's expansion may shift a column, never a line.
+    find(true).or_else(|| find(false)).map(|at| SiteId::new(at as u32))
+}
+
+/// `assert!` in a kernel: ends the caller's chunk of iterations, and is reported as a device error.
+///
+/// # Panics
+/// Outside a kernel, as `assert!` does.
+#[inline(always)]
+#[track_caller]
+pub fn check(condition: bool, message: &'static str) {
+    if !condition {
+        raise(Kind::Assert, message);
+    }
+}
+
+/// The divisor of `/` and `%` in a kernel: zero of an integer type is a device error.
+///
+/// Takes any type, because the macro that writes the call does not know which division it is.
+///
+/// # Panics
+/// Outside a kernel, as the division would.
+#[inline(always)]
+#[track_caller]
+pub fn divisor<T: Copy + 'static>(value: T) -> T {
+    if is_zero_int(value) {
+        raise(Kind::DivideByZero, "attempt to divide by zero");
+    }
+    value
+}
+
+impl Errors {
+    /// # Safety
+    /// `record` is null, or the record is valid, and shared by atomics alone, as long as the value
+    /// and its copies are used.
+    pub(super) const unsafe fn new(record: *mut ErrorRecord, launch: u64) -> Self {
+        Self { record, launch }
+    }
+
+    /// Records the error, unless one is recorded already.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn report(self, kind: Kind, place: &Location<'_>, values: &[u64]) {
+        if self.record.is_null() {
+            return;
+        }
+        // SAFETY: the maker of `self` vouches for the record; `state` is touched by atomics alone,
+        // and the other fields by the one who claimed it.
+        unsafe {
+            let state = AtomicU32::from_ptr(&raw mut (*self.record).state);
+            let claimed = state.compare_exchange(
+                ErrorRecord::EMPTY,
+                ErrorRecord::CLAIMED,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
+            if claimed.is_err() {
+                return;
+            }
+            let mut all = [0; 8];
+            all[..values.len().min(6)].copy_from_slice(&values[..values.len().min(6)]);
+            all[6] = u64::from(place.line());
+            all[7] = u64::from(place.column());
+            ptr::write(&raw mut (*self.record).site, PLACE_SITE | kind as u32);
+            ptr::write(&raw mut (*self.record).launch, self.launch);
+            ptr::write(&raw mut (*self.record).task, ALL_TASKS);
+            ptr::write(&raw mut (*self.record).count, values.len() as u32);
+            ptr::write(&raw mut (*self.record).values, all);
+            state.store(ErrorRecord::FULL, Ordering::Release);
+        }
+    }
+
+    /// Runs a piece of a body. What [`check`] and [`divisor`] raise in it ends it and is recorded;
+    /// any other panic goes on.
+    pub(super) fn run(self, piece: impl FnOnce()) {
+        IN_BODY.set(IN_BODY.get() + 1);
+        let outcome = catch_unwind(AssertUnwindSafe(piece));
+        IN_BODY.set(IN_BODY.get() - 1);
+        if let Err(payload) = outcome {
+            match payload.downcast::<Raised>() {
+                Ok(raised) => self.report(raised.kind, raised.place, &[]),
+                Err(payload) => resume_unwind(payload),
+            }
+        }
+    }
+}
+
+// SAFETY: the record is written under a claim made by compare-and-swap, from any thread.
+unsafe impl Send for Errors {}
+// SAFETY: as above; `Errors` has no other state that changes.
+unsafe impl Sync for Errors {}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn raise(kind: Kind, message: &str) -> ! {
+    if IN_BODY.get() == 0 {
+        // A func called by ordinary code: then it is an ordinary panic.
+        match kind {
+            Kind::Assert => panic!("assertion failed: {message}"),
+            Kind::Index | Kind::DivideByZero => panic!("{message}"),
+        }
+    }
+    // Quietly: the panic hook would print what the launch reports as an error.
+    resume_unwind(Box::new(Raised { kind, place: Location::caller() }))
+}
+
+/// Whether `value` is zero and of an integer type. The type is known when this is compiled, so one
+/// comparison at most is left of it.
+#[inline(always)]
+fn is_zero_int<T: Copy + 'static>(value: T) -> bool {
+    macro_rules! any {
+        ($($int:ty)*) => {
+            false $(|| (TypeId::of::<T>() == TypeId::of::<$int>() && {
+                // SAFETY: the two types are the same.
+                unsafe { std::mem::transmute_copy::<T, $int>(&value) == 0 }
+            }))*
+        };
+    }
+    any!(i32 u32 i64 u64 usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(kind: SiteKind, line: u32, column: u32) -> Site {
+        Site { kind, line, column }
+    }
+
+    #[test]
+    fn a_place_resolves_to_the_site_of_its_kind() {
+        let sites = [
+            site(SiteKind::DivideByZero, 4, 9),
+            site(SiteKind::Assert { message: "a".into() }, 4, 9),
+            site(SiteKind::Assert { message: "b".into() }, 4, 30),
+        ];
+        let mut record = ErrorRecord { site: PLACE_SITE | 1, ..ErrorRecord::default() };
+        record.values[6] = 4;
+        record.values[7] = 30;
+        assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(2)));
+        record.values[7] = 31;
+        assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(1)));
+        record.values[6] = 5;
+        assert_eq!(resolve_site(&record, &sites), None);
+        record.site = 0;
+        assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(0)));
+        record.site = 3;
+        assert_eq!(resolve_site(&record, &sites), None);
+    }
+
+    #[test]
+    fn raised_errors_are_recorded_once_and_quietly() {
+        let mut record = ErrorRecord::default();
+        // SAFETY: the record outlives its use.
+        let errors = unsafe { Errors::new(&raw mut record, 7) };
+        errors.run(|| check(false, "never"));
+        errors.run(|| assert_eq!(divisor(0_i32), 1));
+        assert_eq!(record.state, ErrorRecord::FULL);
+        assert_eq!(record.site, PLACE_SITE | Kind::Assert as u32);
+        assert_eq!(record.launch, 7);
+        assert_ne!(record.values[6], 0);
+    }
+
+    #[test]
+    fn only_integer_zeros_are_refused() {
+        assert_eq!(divisor(0.0_f32), 0.0);
+        assert_eq!(divisor(3_u64), 3);
+        assert!(!divisor(false));
+        for zero in [
+            catch_unwind(|| divisor(0_i32) == 0),
+            catch_unwind(|| divisor(0_u32) == 0),
+            catch_unwind(|| divisor(0_i64) == 0),
+            catch_unwind(|| divisor(0_u64) == 0),
+            catch_unwind(|| divisor(0_usize) == 0),
+        ] {
+            assert!(zero.is_err());
+        }
+    }
+
+    #[test]
+    fn other_panics_pass_through() {
+        // SAFETY: no record.
+        let errors = unsafe { Errors::new(ptr::null_mut(), 0) };
+        let outcome = catch_unwind(|| errors.run(|| resume_unwind(Box::new(5_u8))));
+        assert_eq!(outcome.unwrap_err().downcast_ref::<u8>(), Some(&5));
+        assert_eq!(IN_BODY.get(), 0);
+    }
+}

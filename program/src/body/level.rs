@@ -1,0 +1,71 @@
+//! Instruction levels: the functions that turn an inlined closure into code for better processors.
+
+/// A set of instructions that a body is compiled for.
+///
+/// A [`Cx`](super::Cx) of a level is made only on a processor that has its instructions.
+pub trait Level: Copy + Send + Sync + 'static {
+    /// Calls `f(a)` compiled for this level, where `f` is `#[inline(always)]`.
+    ///
+    /// # Safety
+    /// The processor has the level's instructions.
+    unsafe fn call<A, F: Fn(A)>(f: &F, a: A);
+
+    /// Whether the processor has the level's instructions.
+    fn available() -> bool;
+}
+
+/// What every processor of the target has.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Baseline {}
+
+/// AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Avx2 {}
+
+/// AVX-512 as of Skylake-X and Zen 4.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Avx512 {}
+
+macro_rules! levels {
+    ($($(#[$cfg:meta])* $level:ident, $function:ident, [$($feature:tt)*], $available:expr;)*) => {$(
+        $(#[$cfg])*
+        impl Level for $level {
+            #[inline(always)]
+            unsafe fn call<A, F: Fn(A)>(f: &F, a: A) {
+                // Not inlined, so that the loop is compiled once for the caller's own thread and the
+                // pool's threads.
+                #[inline(never)]
+                $($feature)*
+                fn $function<A, F: Fn(A)>(f: &F, a: A) {
+                    f(a);
+                }
+                // SAFETY: the caller says that the processor has the instructions. On the baseline
+                // there is nothing to promise.
+                #[allow(unused_unsafe)]
+                unsafe { $function(f, a) }
+            }
+
+            fn available() -> bool {
+                $available
+            }
+        }
+    )*};
+}
+
+levels! {
+    Baseline, baseline, [], true;
+    #[cfg(target_arch = "x86_64")]
+    Avx2, avx2, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]],
+        std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")
+            && std::is_x86_feature_detected!("bmi1") && std::is_x86_feature_detected!("bmi2")
+            && std::is_x86_feature_detected!("lzcnt") && std::is_x86_feature_detected!("popcnt");
+    #[cfg(target_arch = "x86_64")]
+    Avx512, avx512, [#[target_feature(
+        enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2,lzcnt,popcnt"
+    )]],
+        Avx2::available() && std::is_x86_feature_detected!("avx512f")
+            && std::is_x86_feature_detected!("avx512vl") && std::is_x86_feature_detected!("avx512dq")
+            && std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("avx512cd");
+}

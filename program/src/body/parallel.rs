@@ -1,0 +1,211 @@
+//! Parallel loops and regions of a body: whether they go to the thread pool, and in what pieces.
+
+use std::ops::{Range, RangeInclusive};
+
+pub use crate::dsl::LoopInt;
+
+use super::{cx::Cx, level::Level, pool};
+use crate::dsl::{IndexSpace, ndrange};
+
+/// Below this cost a loop runs on the caller's thread. In syntax nodes, of which a processor does
+/// roughly one to ten in a nanosecond; handing work over costs some microseconds.
+const PARALLEL_FROM: u64 = 1 << 17;
+
+/// Pieces per thread, so that threads that are slow or late do not keep the others waiting.
+const PIECES_PER_THREAD: usize = 8;
+
+/// A row is not cut into pieces shorter than this: a vectorized loop needs some length.
+const SHORTEST_ROW: u64 = 1 << 10;
+
+/// What a parallel `for` of one variable can be over.
+pub trait LoopRange {
+    /// The type of the variable.
+    type Int: LoopInt;
+    /// The first value, and the one after the last.
+    fn bounds(self) -> Range<Self::Int>;
+}
+
+/// A `stream_parallel` block of a body, ready to run.
+pub struct Block<'a, 'b, L, F, const CHECKED: bool> {
+    cx: &'a Cx<'b, L, CHECKED>,
+    body: F,
+}
+
+/// A [`Block`] of any type.
+pub trait Task: Sync {
+    /// Runs it.
+    fn run(&self);
+}
+
+impl<I: LoopInt> LoopRange for Range<I> {
+    type Int = I;
+    #[inline(always)]
+    fn bounds(self) -> Self {
+        self
+    }
+}
+
+impl<I: LoopInt> LoopRange for RangeInclusive<I> {
+    type Int = I;
+    #[inline(always)]
+    fn bounds(self) -> Range<I> {
+        let (begin, last) = self.into_inner();
+        if last < begin {
+            return begin..begin;
+        }
+        begin..last.next().expect("a parallel loop cannot end at the last number of its type")
+    }
+}
+
+impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
+    /// A parallel loop of one variable. `body` runs the iterations from its first number to before its
+    /// second; `weight` is the cost of one.
+    #[inline(always)]
+    pub fn par_for<R, F>(&self, range: R, weight: u32, body: F)
+    where
+        R: LoopRange,
+        F: Fn((R::Int, R::Int)) + Sync,
+    {
+        let range = range.bounds();
+        let steps = range.start.steps(range.end);
+        if steps == 0 {
+            return;
+        }
+        let pieces = pieces(steps, steps, weight);
+        if pieces <= 1 {
+            self.errors.run(|| self.call(&body, (range.start, range.end)));
+            return;
+        }
+        pool::run(pieces, &|piece| {
+            let (from, to) = part(steps, pieces, piece);
+            let bounds = (range.start.forward(from), range.start.forward(to));
+            self.errors.run(|| self.call(&body, bounds));
+        });
+    }
+
+    /// A parallel loop of `N` variables over tiles: `body` runs the iterations whose indices are within
+    /// the bounds of its tile, row by row.
+    #[inline(always)]
+    pub fn nd_for<D, F, const N: usize>(&self, space: ndrange<D>, weight: u32, body: F)
+    where
+        D: IndexSpace<Bounds = [Range<D::Int>; N]>,
+        F: Fn([(D::Int, D::Int); N]) + Sync,
+    {
+        let bounds = space.0.bounds();
+        let steps: [u64; N] = std::array::from_fn(|k| bounds[k].start.steps(bounds[k].end));
+        if steps.contains(&0) {
+            return;
+        }
+        let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
+        let wanted = pieces(total, u64::MAX, weight);
+        let cuts = cuts(steps, wanted);
+        let tile = |mut piece: usize| -> [(D::Int, D::Int); N] {
+            let mut tile = std::array::from_fn(|k| (bounds[k].start, bounds[k].end));
+            for k in (0..N).rev() {
+                let (from, to) = part(steps[k], cuts[k], piece % cuts[k]);
+                piece /= cuts[k];
+                tile[k] = (bounds[k].start.forward(from), bounds[k].start.forward(to));
+            }
+            tile
+        };
+        let run = |piece| self.errors.run(|| self.call(&body, tile(piece)));
+        match cuts.iter().product() {
+            1 => run(0),
+            pieces => pool::run(pieces, &run),
+        }
+    }
+
+    /// A `stream_parallel` block, to be run by [`region`](Self::region).
+    #[inline(always)]
+    pub fn block<F: Fn() + Sync>(&self, body: F) -> Block<'_, 'b, L, F, CHECKED> {
+        Block { cx: self, body }
+    }
+
+    /// Runs blocks side by side where that is worth it, else one after the other. `elements` is the
+    /// size of the largest tensor and `weight` the cost of an iteration in all blocks, from which the
+    /// cost of the blocks is guessed: their loops' extents are not known before they run.
+    #[inline(always)]
+    pub fn region(&self, blocks: &[&dyn Task], elements: usize, weight: u32) {
+        run_region(blocks, elements as u64, weight);
+    }
+}
+
+impl<L: Level, F: Fn() + Sync, const CHECKED: bool> Task for Block<'_, '_, L, F, CHECKED> {
+    fn run(&self) {
+        self.cx.errors.run(|| {
+            self.cx.enter(
+                #[inline(always)]
+                |()| (self.body)(),
+            );
+        });
+    }
+}
+
+fn run_region(blocks: &[&dyn Task], elements: u64, weight: u32) {
+    if blocks.len() > 1 && pieces(elements, u64::MAX, weight) > 1 {
+        pool::run(blocks.len(), &|k| blocks[k].run());
+    } else {
+        blocks.iter().for_each(|block| block.run());
+    }
+}
+
+/// How many pieces to cut a loop into; 1 where it is not worth handing over.
+fn pieces(iterations: u64, most: u64, weight: u32) -> usize {
+    if iterations.saturating_mul(u64::from(weight)) < PARALLEL_FROM {
+        return 1;
+    }
+    match pool::threads() {
+        1 => 1,
+        threads => most.min((threads * PIECES_PER_THREAD) as u64) as usize,
+    }
+}
+
+/// Into how many parts to cut each dimension for about `wanted` tiles: the outer ones first, so that
+/// tiles walk whole rows where they can.
+fn cuts<const N: usize>(steps: [u64; N], wanted: usize) -> [usize; N] {
+    let mut missing = wanted as u64;
+    let mut cuts = [1; N];
+    for k in 0..N {
+        let most = if k + 1 < N || N == 1 { steps[k] } else { steps[k].div_ceil(SHORTEST_ROW) };
+        let cut = most.min(missing).max(1);
+        cuts[k] = cut as usize;
+        missing = missing.div_ceil(cut);
+    }
+    cuts
+}
+
+/// The first step of a part and the one after its last.
+fn part(steps: u64, parts: usize, part: usize) -> (u64, u64) {
+    let at = |k: usize| (u128::from(steps) * k as u128 / parts as u128) as u64;
+    (at(part), at(part + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_a_range_once() {
+        for (steps, parts) in [(1, 1), (7, 3), (1000, 16), (u64::MAX, 48)] {
+            assert_eq!(part(steps, parts, 0).0, 0);
+            assert_eq!(part(steps, parts, parts - 1).1, steps);
+            for k in 1..parts {
+                assert_eq!(part(steps, parts, k - 1).1, part(steps, parts, k).0);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_stay_whole_where_there_are_enough() {
+        assert_eq!(cuts([2048, 2048], 16), [16, 1]);
+        assert_eq!(cuts([2, 1 << 20], 16), [2, 8]);
+        assert_eq!(cuts([3, 5, 100], 16), [3, 5, 1]);
+        assert_eq!(cuts([100], 16), [16]);
+    }
+
+    #[test]
+    fn small_loops_stay_here() {
+        assert_eq!(pieces(1000, 1000, 10), 1);
+        assert!(pieces(1 << 30, 1 << 30, 10) <= pool::threads() * PIECES_PER_THREAD);
+    }
+}

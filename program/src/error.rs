@@ -1,0 +1,236 @@
+//! What can go wrong with a program, in types, and what each error leaves behind.
+
+use std::fmt;
+
+use quadrants_ir::SiteKind;
+use quadrants_rhi::Severity;
+
+/// An error of any kind that the frontend gives.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong with a program.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device, or the runtime around it.
+    #[error(transparent)]
+    Runtime(#[from] quadrants_runtime::Error),
+    /// A kernel's IR could not be made.
+    #[error("kernel `{kernel}` cannot be built")]
+    Build {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        #[source]
+        source: BoxError,
+    },
+    /// A kernel could not be compiled for the device.
+    #[error("kernel `{kernel}` cannot be compiled")]
+    Compile {
+        /// The kernel.
+        kernel: String,
+        /// Why: [`CompilerNotFound`](quadrants_codegen::Error::CompilerNotFound) names the places
+        /// searched.
+        #[source]
+        source: quadrants_codegen::Error,
+    },
+    /// The device takes compiled images, and the program was opened without a compiler.
+    #[error("kernel `{kernel}` needs a compiler, and the program was opened without one")]
+    NoCompiler {
+        /// The kernel.
+        kernel: String,
+    },
+    /// A launch failed at the device.
+    #[error("the launch of `{kernel}` failed{}", if *.started { " half-way" } else { "" })]
+    Launch {
+        /// The kernel.
+        kernel: String,
+        /// Whether some of its tasks had been enqueued: then what it writes is undefined.
+        started: bool,
+        /// Why.
+        #[source]
+        source: quadrants_runtime::Error,
+    },
+    /// A kernel reported an error while it ran. What its launch wrote is undefined.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The body of a kernel panicked on the CPU.
+    #[error("kernel `{kernel}` panicked: {message}")]
+    Panicked {
+        /// The kernel.
+        kernel: String,
+        /// The panic's message.
+        message: String,
+    },
+    /// A launch's arguments do not fit the kernel's parameters.
+    #[error("argument {position} of kernel `{kernel}` is {given}, but the kernel takes {expected}")]
+    Argument {
+        /// The kernel.
+        kernel: String,
+        /// The argument's position, from 1.
+        position: usize,
+        /// What was given.
+        given: String,
+        /// What the kernel takes.
+        expected: String,
+    },
+    /// A launch names no program: it has no tensor, no stream and no enclosing stream scope.
+    #[error("kernel `{kernel}` has no tensor argument; launch it on a stream")]
+    NoProgram {
+        /// The kernel.
+        kernel: String,
+    },
+    /// Something of another program was used.
+    #[error("{what} belongs to another program")]
+    OtherProgram {
+        /// What.
+        what: &'static str,
+    },
+    /// A shape has not as many elements as the data.
+    #[error("the shape {shape:?} has {expected} elements, but {given} were given")]
+    Shape {
+        /// The shape.
+        shape: Vec<usize>,
+        /// How many elements it has.
+        expected: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// A tensor of that shape is larger than memory can be.
+    #[error("a tensor of shape {shape:?} is too large")]
+    TooLarge {
+        /// The shape.
+        shape: Vec<usize>,
+    },
+    /// No backend has that name, or it was not built in.
+    #[error("unknown backend `{name}`: this build has {}", .known.join(", "))]
+    UnknownBackend {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
+    },
+    /// A loop's bounds or a launch's grid do not fit the device.
+    #[error("kernel `{kernel}`: {what}")]
+    Grid {
+        /// The kernel.
+        kernel: String,
+        /// What does not fit.
+        what: String,
+    },
+}
+
+impl From<quadrants_rhi::Error> for Error {
+    fn from(error: quadrants_rhi::Error) -> Self {
+        Self::Runtime(error.into())
+    }
+}
+
+impl Error {
+    /// What the error leaves behind.
+    ///
+    /// # Examples
+    /// ```
+    /// use quadrants_program::{Error, Severity};
+    /// let error = Error::NoProgram { kernel: "step".into() };
+    /// assert_eq!(error.severity(), Severity::Recoverable);
+    /// ```
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Runtime(e) => e.severity(),
+            Self::Launch { started: true, source, .. } => source.severity().max(Severity::LostData),
+            Self::Launch { source, .. } => source.severity(),
+            Self::Kernel(_) | Self::Panicked { .. } => Severity::LostData,
+            _ => Severity::Recoverable,
+        }
+    }
+}
+
+/// What a kernel reported while it ran, with the launch that caused it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub struct KernelError {
+    /// The kernel.
+    pub kernel: String,
+    /// Its source file.
+    pub file: String,
+    /// The source line; 0 where it is unknown.
+    pub line: u32,
+    /// The column; 0 where it is unknown.
+    pub column: u32,
+    /// The number of the launch within the program, from 1.
+    pub launch: u64,
+    /// What happened.
+    pub cause: KernelErrorCause,
+}
+
+/// What a kernel reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KernelErrorCause {
+    /// An index was out of range.
+    Index {
+        /// The tensor parameter.
+        tensor: String,
+        /// The index.
+        index: Vec<u64>,
+        /// The tensor's shape.
+        shape: Vec<u64>,
+    },
+    /// An `assert!` failed.
+    Assert {
+        /// Its message, or the text of its condition.
+        message: String,
+    },
+    /// An integer was divided by zero.
+    DivideByZero,
+    /// The record names no site of the kernel: device memory was overwritten.
+    Unknown {
+        /// The site's number.
+        site: u32,
+    },
+}
+
+impl fmt::Display for KernelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel `{}` ({}:{}): ", self.kernel, self.file, self.line)?;
+        match &self.cause {
+            KernelErrorCause::Index { tensor, index, shape } => {
+                write!(f, "index {index:?} of `{tensor}` is out of range for its shape {shape:?}")
+            }
+            KernelErrorCause::Assert { message } => write!(f, "assertion failed: {message}"),
+            KernelErrorCause::DivideByZero => write!(f, "division by zero"),
+            KernelErrorCause::Unknown { site } => write!(f, "an error at the unknown site {site}"),
+        }
+    }
+}
+
+impl KernelErrorCause {
+    /// The cause that a site of `kernel` and the values recorded for it stand for.
+    pub(crate) fn decode(
+        kernel: &quadrants_ir::Offloaded,
+        site: u32,
+        values: &[u64],
+    ) -> (Self, u32, u32) {
+        let Some(at) = kernel.sites.get(site as usize) else {
+            return (Self::Unknown { site }, 0, 0);
+        };
+        let cause = match &at.kind {
+            SiteKind::Assert { message } => Self::Assert { message: message.clone() },
+            SiteKind::DivideByZero => Self::DivideByZero,
+            SiteKind::Index(param) => {
+                let (index, shape) = values.split_at(values.len() / 2);
+                Self::Index {
+                    tensor: kernel.params[param.index()].name.clone(),
+                    index: index.to_vec(),
+                    shape: shape.to_vec(),
+                }
+            }
+        };
+        (cause, at.line, at.column)
+    }
+}

@@ -1,0 +1,102 @@
+//! Loaded forms of a kernel: compiled for the device, or made of native functions.
+
+use std::sync::Arc;
+
+use quadrants_codegen::CompileRequest;
+use quadrants_ir::{
+    Offloaded,
+    abi::{self, Form, Passing},
+    interp::Interpreter,
+};
+use quadrants_rhi::{FunctionHandle, Image, ImageKind, NativeEntry, NativeFunction, NativeImage};
+use quadrants_runtime::Module;
+
+use crate::{Error, Result, body::NativeBody, host_memory::HostMemory, program::Shared};
+
+/// A module with the functions of a plan, in the order of the tasks.
+#[derive(Debug)]
+pub(crate) struct LoadedForm {
+    functions: Vec<FunctionHandle>,
+    // Keeps the functions valid.
+    _module: Module,
+}
+
+impl LoadedForm {
+    pub(crate) fn function(&self, task: usize) -> FunctionHandle {
+        self.functions[task]
+    }
+
+    pub(crate) fn load(
+        shared: &Shared,
+        kernel: &str,
+        image: Image<'_>,
+        names: &[String],
+    ) -> Result<Self> {
+        let failed = |source| Error::Launch { kernel: kernel.to_owned(), started: false, source };
+        let module = Module::load(&shared.context, &image).map_err(failed)?;
+        let functions =
+            names.iter().map(|n| module.function(n)).collect::<Result<_, _>>().map_err(failed)?;
+        tracing::debug!(kernel, functions = names.len(), "load");
+        Ok(Self { functions, _module: module })
+    }
+
+    pub(crate) fn compile(
+        shared: &Shared,
+        kernel: &Offloaded,
+        form: Form,
+        passing: Passing,
+    ) -> Result<Self> {
+        let Some(compiler) = &shared.compiler else {
+            return Err(Error::NoCompiler { kernel: kernel.name.clone() });
+        };
+        let device = shared.context.device();
+        let request = CompileRequest::new(&device.info().arch, form, passing);
+        let compiled = compiler
+            .compile(kernel, &request)
+            .map_err(|source| Error::Compile { kernel: kernel.name.clone(), source })?;
+        tracing::debug!(kernel = kernel.name, ?form, bytes = compiled.image.len(), "compile");
+        let names: Vec<String> = kernel.tasks().map(|(id, _)| kernel.function_name(id)).collect();
+        let image = match device.capabilities().image {
+            ImageKind::Text => match std::str::from_utf8(&compiled.image) {
+                Ok(text) => Image::Text(text),
+                Err(_) => Image::Binary(&compiled.image),
+            },
+            _ => Image::Binary(&compiled.image),
+        };
+        Self::load(shared, &kernel.name, image, &names)
+    }
+}
+
+/// The native image of a kernel: rustc's body at the processor's level, or the interpreter where the
+/// kernel was made at run time.
+pub(crate) fn native_image(
+    kernel: &Offloaded,
+    native: Option<&NativeBody>,
+    form: Form,
+) -> Image<'static> {
+    let entry: NativeEntry = match native {
+        Some(body) => {
+            let (body, result) = (*body, abi::result_word(kernel));
+            // SAFETY: the launcher made the argument block for this kernel's parameters, with live
+            // tensors, and proved the accesses of a proven form; races are the kernel's checks.
+            Arc::new(move |call| unsafe { body.run(call.args, result, form) })
+        }
+        None => {
+            let interpreter = Interpreter::new(kernel);
+            let tasks: Vec<_> = kernel.tasks().map(|(id, _)| id).collect();
+            Arc::new(move |call| {
+                // SAFETY: the argument block holds addresses of live tensors of this kernel's shape,
+                // and every access is proven or checked.
+                let mut memory = unsafe { HostMemory::new() };
+                for task in &tasks {
+                    if let Err(fault) = interpreter.run_task(*task, form, call.args, &mut memory) {
+                        std::panic::resume_unwind(Box::new(fault.to_string()));
+                    }
+                }
+            })
+        }
+    };
+    Image::Native(NativeImage {
+        functions: vec![NativeFunction { name: "body".to_owned(), entry }],
+    })
+}

@@ -1,0 +1,122 @@
+//! A launch under construction: a kernel with its arguments.
+
+use std::{marker::PhantomData, sync::Arc};
+
+use smallvec::SmallVec;
+
+use crate::{
+    Element, Error, Result, Stream,
+    arg::{Arg, ArgKind},
+    current::current,
+    def::KernelDef,
+    launcher::Checks,
+    program::ProgramInner,
+    stream::StreamState,
+};
+
+/// A kernel with its arguments, not yet launched. Calling a kernel gives one.
+#[must_use = "a launch does nothing until `launch` or `launch_on` submits it"]
+#[derive(Debug)]
+pub struct Launch<'a, R = ()> {
+    kernel: &'a KernelDef,
+    args: SmallVec<[ArgKind<'a>; 8]>,
+    result: PhantomData<fn() -> R>,
+}
+
+/// What a kernel can return: nothing, or a scalar.
+pub trait KernelResult: Sized + sealed::Sealed {
+    /// The value, from the word that the kernel wrote; no word where the kernel returns nothing.
+    #[doc(hidden)]
+    fn from_word(word: Option<u64>) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for () {}
+    impl<T: crate::Element> Sealed for T {}
+}
+
+impl KernelResult for () {
+    fn from_word(_: Option<u64>) {}
+}
+
+impl<T: Element> KernelResult for T {
+    fn from_word(word: Option<u64>) -> Self {
+        T::from_bits64(word.unwrap_or_default())
+    }
+}
+
+impl<'a, R: KernelResult> Launch<'a, R> {
+    /// A launch of `kernel` without arguments yet.
+    pub fn new(kernel: &'a KernelDef) -> Self {
+        Self { kernel, args: SmallVec::new(), result: PhantomData }
+    }
+
+    /// Appends an argument.
+    pub fn arg(mut self, arg: impl Arg<'a>) -> Self {
+        self.args.push(arg.into_arg().0);
+        self
+    }
+
+    /// Submits the launch to this thread's current stream: that of the innermost
+    /// [`Stream::scope`], else the program's default stream. A kernel with a value waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] where an earlier kernel on the stream reported an error that was not yet
+    /// returned; why the kernel cannot be built or compiled; or what the device returns.
+    pub fn launch(self) -> Result<R> {
+        let (program, stream) = self.current_stream()?;
+        self.submit(&program, &stream, Checks::On)
+    }
+
+    /// Submits the launch to `stream`.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch), and [`Error::OtherProgram`] where stream and tensors are of
+    /// different programs.
+    pub fn launch_on(self, stream: &Stream) -> Result<R> {
+        self.submit(&stream.program, &stream.state, Checks::On)
+    }
+
+    /// Submits the launch to the current stream without index checks.
+    ///
+    /// # Safety
+    /// Every index that the kernel uses is within its tensor's shape.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch).
+    pub unsafe fn launch_unchecked(self) -> Result<R> {
+        let (program, stream) = self.current_stream()?;
+        self.submit(&program, &stream, Checks::Off)
+    }
+
+    fn current_stream(&self) -> Result<(Arc<ProgramInner>, Arc<StreamState>)> {
+        let program = self.args.iter().find_map(|arg| match arg {
+            ArgKind::Tensor(tensor) => Some(tensor.program),
+            ArgKind::Scalar(_) => None,
+        });
+        match (current(program), program) {
+            (Some(found), _) => Ok(found),
+            (None, Some(program)) => Ok((program.clone(), program.default.clone())),
+            (None, None) => Err(Error::NoProgram { kernel: self.kernel.name().to_owned() }),
+        }
+    }
+
+    fn submit(
+        self,
+        program: &Arc<ProgramInner>,
+        stream: &Arc<StreamState>,
+        checks: Checks,
+    ) -> Result<R> {
+        let foreign = self
+            .args
+            .iter()
+            .any(|a| matches!(a, ArgKind::Tensor(t) if !Arc::ptr_eq(t.program, program)));
+        if foreign {
+            return Err(Error::OtherProgram { what: "a tensor argument" });
+        }
+        let shared = &program.shared;
+        let word = shared.launcher.launch(shared, self.kernel, &self.args, stream, checks)?;
+        Ok(R::from_word(word))
+    }
+}

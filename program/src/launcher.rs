@@ -1,0 +1,316 @@
+//! The kernel launcher: a context per kernel in an address-stable table, and the path of a launch.
+//!
+//! A launch goes: look up or make the context; report what the stream's earlier kernels reported;
+//! lay out the argument block; prove the accesses, which chooses the form; stamp the tensors; then
+//! enqueue the steps of the plan. No lock is held across a driver call.
+
+use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use quadrants_ir::{
+    Offloaded, Param, ParamKind, TaskKind,
+    abi::{self, ArgLayout, ErrorRecord, Form, Passing},
+    host::HostPlan,
+};
+use quadrants_rhi::{ImageKind, LaunchConfig};
+use quadrants_runtime as rt;
+use smallvec::SmallVec;
+
+use crate::{
+    Error, KernelError, KernelErrorCause, Result,
+    arg::{ArgKind, describe},
+    body::NativeBody,
+    def::KernelDef,
+    image::{LoadedForm, native_image},
+    plan::{LaunchShapes, Plan},
+    program::Shared,
+    scratch::{LaunchBlock, StreamScratch},
+    stream::StreamState,
+    table::StableTable,
+};
+
+/// Whether a launch proves its accesses or trusts the caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Checks {
+    On,
+    Off,
+}
+
+/// How many bits of a launch's number count launches; the kernel's number stands above them.
+const LAUNCH_BITS: u32 = 40;
+
+pub(crate) type ArgWords = SmallVec<[u64; 32]>;
+
+/// The kernels of a program and the way they are launched.
+pub struct KernelLauncher {
+    contexts: StableTable<KernelContext>,
+}
+
+/// What the launcher keeps of one kernel.
+pub(crate) struct KernelContext {
+    pub(crate) kernel: Offloaded,
+    pub(crate) host: HostPlan,
+    layout: ArgLayout,
+    passing: Passing,
+    plan: Plan,
+    native: Option<NativeBody>,
+    forms: [FormSlot; 2],
+    may_fail: bool,
+}
+
+#[derive(Default)]
+struct FormSlot {
+    loaded: OnceLock<LoadedForm>,
+    loading: Mutex<()>,
+}
+
+impl KernelLauncher {
+    pub(crate) fn new() -> Self {
+        Self { contexts: StableTable::new() }
+    }
+
+    /// The context of a kernel; made at its first launch in this program.
+    fn context(&self, shared: &Shared, def: &KernelDef) -> Result<&KernelContext> {
+        self.contexts.get_or_try_make(def.id(), || KernelContext::new(shared, def))
+    }
+
+    /// Launches a kernel, and gives the word of its value where it has one.
+    pub(crate) fn launch(
+        &self,
+        shared: &Shared,
+        def: &KernelDef,
+        args: &[ArgKind<'_>],
+        stream: &Arc<StreamState>,
+        checks: Checks,
+    ) -> Result<Option<u64>> {
+        shared.context.check()?;
+        let context = self.context(shared, def)?;
+        let kernel = &context.kernel;
+        check_arguments(kernel, args)?;
+        stream.check()?;
+
+        let stamp = stream.stream.next_stamp();
+        let scratch = match abi::scratch_bytes(kernel) {
+            0 => None,
+            bytes => Some(LaunchBlock::new(stream, bytes, stamp)?),
+        };
+        let number = shared.launches.fetch_add(1, Relaxed);
+        let mut words = ArgWords::new();
+        words.push(stream.record_address());
+        words.push(scratch.as_ref().map_or(0, |block| block.address().raw()));
+        words.push((u64::from(def.id()) << LAUNCH_BITS) | number);
+        for arg in args {
+            match arg {
+                ArgKind::Scalar(value) => words.push(value.bits()),
+                ArgKind::Tensor(tensor) => {
+                    words.push(tensor.buffer.address().raw());
+                    words.extend_from_slice(&tensor.shape);
+                }
+            }
+        }
+        debug_assert_eq!(words.len(), context.layout.len());
+
+        let form = context.form(&words, checks);
+        let loaded = context.loaded(shared, form)?;
+        let shapes = context.plan.shapes(kernel, &context.host, &words, shared)?;
+
+        for (arg, param) in args.iter().zip(&kernel.params) {
+            if let (ArgKind::Tensor(tensor), ParamKind::Tensor { writable, .. }) = (arg, param.kind)
+            {
+                if writable {
+                    tensor.buffer.stamp_write(stamp);
+                } else {
+                    tensor.buffer.stamp_read(stamp);
+                }
+            }
+        }
+        self.enqueue(shared, context, loaded, &shapes, &words, stream, stamp)?;
+
+        let word = match (kernel.result, &scratch) {
+            (Some(_), Some(block)) => {
+                let at = block.address().offset(8 * abi::result_word(kernel));
+                Some(read_word(stream, at)?)
+            }
+            _ => None,
+        };
+        // Where nothing runs beside the host, the launch itself can say what its kernel reported.
+        let synchronous = !shared.context.device().capabilities().asynchronous;
+        if (synchronous || word.is_some()) && context.may_fail {
+            stream.check()?;
+        }
+        Ok(word)
+    }
+
+    #[allow(clippy::too_many_arguments)] // the parts of one launch, each used once
+    fn enqueue(
+        &self,
+        shared: &Shared,
+        context: &KernelContext,
+        loaded: &LoadedForm,
+        shapes: &LaunchShapes,
+        words: &[u64],
+        stream: &Arc<StreamState>,
+        stamp: rt::Stamp,
+    ) -> Result<()> {
+        let fail = |started, source| launch_error(&context.kernel, started, source);
+        if context.passing == Passing::Value {
+            return context
+                .plan
+                .enqueue(shared, loaded, shapes, words, stream)
+                .map_err(|f| fail(f.started, f.source));
+        }
+        let bytes = size_of_val(words);
+        let block = LaunchBlock::new(stream, bytes, stamp)?;
+        let staged = StreamScratch::stage(stream, words, stamp)?;
+        // SAFETY: the block has the bytes; the staged words stay until the stamp is complete.
+        let copied = unsafe {
+            let device = shared.context.device();
+            device.copy_htod_async(block.address(), staged, bytes, stream.stream.handle())
+        };
+        shared.context.observe(copied).map_err(|source| fail(false, source))?;
+        let address = [block.address().raw()];
+        context
+            .plan
+            .enqueue(shared, loaded, shapes, &address, stream)
+            .map_err(|f| fail(f.started, f.source))
+    }
+
+    /// What a device error record says.
+    pub(crate) fn decode(&self, record: &ErrorRecord) -> KernelError {
+        let launch = record.launch & ((1 << LAUNCH_BITS) - 1);
+        let count = (record.count as usize).min(record.values.len());
+        match self.contexts.get((record.launch >> LAUNCH_BITS) as u32) {
+            Some(context) => {
+                let kernel = &context.kernel;
+                let (cause, line, column) =
+                    KernelErrorCause::decode(kernel, record.site, &record.values[..count]);
+                let (kernel, file) = (kernel.name.clone(), kernel.file.clone());
+                KernelError { kernel, file, line, column, launch, cause }
+            }
+            None => KernelError {
+                kernel: String::new(),
+                file: String::new(),
+                line: 0,
+                column: 0,
+                launch,
+                cause: KernelErrorCause::Unknown { site: record.site },
+            },
+        }
+    }
+}
+
+impl KernelContext {
+    fn new(shared: &Shared, def: &KernelDef) -> Result<Self> {
+        let failed = |source| Error::Build { kernel: def.name().to_owned(), source };
+        let ir = def.ir().map_err(failed)?;
+        quadrants_ir::verify(&ir).map_err(|e| failed(e.into()))?;
+        let kernel = quadrants_ir::offload(&ir).map_err(|e| failed(e.into()))?;
+        let layout = ArgLayout::new(&kernel.params);
+        let image = shared.context.device().capabilities().image;
+        // A native body is called with the words themselves: there is nothing to pass by buffer.
+        let by_value = image == ImageKind::Native || 8 * layout.len() <= shared.argument_limit;
+        Ok(Self {
+            host: HostPlan::new(&kernel),
+            plan: Plan::new(&kernel, image),
+            passing: if by_value { Passing::Value } else { Passing::Buffer },
+            native: def.native().copied(),
+            forms: Default::default(),
+            may_fail: !kernel.sites.is_empty(),
+            layout,
+            kernel,
+        })
+    }
+
+    /// The form that a launch with these words runs: proven where every access is.
+    fn form(&self, words: &[u64], checks: Checks) -> Form {
+        let proven = checks == Checks::Off
+            || self.kernel.tasks().all(|(task, _)| self.host.prove(task, words));
+        if proven { Form::Proven } else { Form::Checked }
+    }
+
+    fn loaded(&self, shared: &Shared, form: Form) -> Result<&LoadedForm> {
+        let slot = &self.forms[match form {
+            Form::Proven => 0,
+            Form::Checked => 1,
+        }];
+        if let Some(loaded) = slot.loaded.get() {
+            return Ok(loaded);
+        }
+        let _loading = slot.loading.lock();
+        if let Some(loaded) = slot.loaded.get() {
+            return Ok(loaded);
+        }
+        let loaded = if shared.context.device().capabilities().image == ImageKind::Native {
+            let image = native_image(&self.kernel, self.native.as_ref(), form);
+            LoadedForm::load(shared, &self.kernel.name, image, &["body".to_owned()])?
+        } else {
+            LoadedForm::compile(shared, &self.kernel, form, self.passing)?
+        };
+        Ok(slot.loaded.get_or_init(|| loaded))
+    }
+}
+
+fn check_arguments(kernel: &Offloaded, args: &[ArgKind<'_>]) -> Result<()> {
+    let mismatch = |position: usize, given: String, expected: String| {
+        Err(Error::Argument { kernel: kernel.name.clone(), position, given, expected })
+    };
+    let nothing = || "nothing".to_owned();
+    for position in 0..args.len().max(kernel.params.len()) {
+        match (args.get(position), kernel.params.get(position)) {
+            (Some(arg), Some(Param { kind, .. })) if arg.fits(*kind) => {}
+            (arg, param) => {
+                return mismatch(
+                    position + 1,
+                    arg.map_or_else(nothing, ArgKind::describe),
+                    param.map_or_else(nothing, |p| describe(p.kind)),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads one word behind everything on the stream, and waits for it.
+fn read_word(stream: &StreamState, at: quadrants_rhi::DevicePtr) -> Result<u64> {
+    let mut word = [0u8; 8];
+    // SAFETY: the launch's scratch memory holds the word until its block is dropped.
+    unsafe { stream.stream.context().read_on(at, &mut word, stream.stream.handle())? };
+    Ok(u64::from_le_bytes(word))
+}
+
+fn launch_error(kernel: &Offloaded, started: bool, source: rt::Error) -> Error {
+    if let rt::Error::Device(quadrants_rhi::Error::Panicked { message }) = source {
+        return Error::Panicked { kernel: kernel.name.clone(), message };
+    }
+    Error::Launch { kernel: kernel.name.clone(), started, source }
+}
+
+/// The launch shape of a task over these extents: the last dimension along x.
+pub(crate) fn launch_config(extents: &[u64]) -> LaunchConfig {
+    const LIMIT_YZ: u64 = 65_535;
+    let blocks =
+        |n: u64, block: u32, limit: u64| n.div_ceil(u64::from(block)).clamp(1, limit) as u32;
+    match *extents {
+        [n] => LaunchConfig::linear(n, 256),
+        [rows, columns] => LaunchConfig {
+            grid_dim: [blocks(columns, 64, i32::MAX as u64), blocks(rows, 4, LIMIT_YZ), 1],
+            block_dim: [64, 4, 1],
+            shared_bytes: 0,
+        },
+        [planes, rows, columns] => LaunchConfig {
+            grid_dim: [
+                blocks(columns, 32, i32::MAX as u64),
+                blocks(rows, 4, LIMIT_YZ),
+                blocks(planes, 2, LIMIT_YZ),
+            ],
+            block_dim: [32, 4, 2],
+            shared_bytes: 0,
+        },
+        _ => LaunchConfig::SERIAL,
+    }
+}
+
+/// Whether a task loops, and so has a shape of its own.
+pub(crate) fn is_loop(kind: &TaskKind) -> bool {
+    matches!(kind, TaskKind::RangeFor { .. })
+}

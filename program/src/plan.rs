@@ -1,0 +1,254 @@
+//! The launch plan of a kernel, made once: serial steps and regions, and how a region forks and
+//! joins.
+//!
+//! One pooled event is recorded on the launch stream. The first block stays there; every other takes
+//! a worker stream, which waits for that event. Each worker records a pooled event at its end, and
+//! the launch stream waits for it. The host never waits, and two blocks of a region are ordered with
+//! each other by nothing.
+
+use std::sync::Arc;
+
+use quadrants_ir::{GroupId, Offloaded, TaskId, host::HostPlan};
+use quadrants_rhi::{ImageKind, LaunchConfig, StreamHandle};
+use quadrants_runtime::{self as rt, StreamLease};
+use smallvec::SmallVec;
+
+use crate::{
+    Error, Result,
+    image::LoadedForm,
+    launcher::{is_loop, launch_config},
+    program::Shared,
+    stream::StreamState,
+};
+
+/// At most this many blocks of a region run beside each other; further ones follow on the workers of
+/// earlier ones. More streams than the device has queues gain nothing.
+const WORKERS_AT_MOST: usize = 31;
+
+/// What is launched, in order.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    steps: Vec<Step>,
+    tasks: usize,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// The whole kernel as one native body.
+    Native,
+    /// A task on the launch stream.
+    Task(TaskId),
+    /// The tasks of each block of a region.
+    Region(Vec<Vec<TaskId>>),
+}
+
+/// The launch shape of each task; none where the task has no iteration.
+pub(crate) type LaunchShapes = SmallVec<[Option<LaunchConfig>; 8]>;
+
+/// A launch that failed.
+pub(crate) struct Failed {
+    /// Whether something was enqueued before.
+    pub(crate) started: bool,
+    pub(crate) source: rt::Error,
+}
+
+impl Plan {
+    pub(crate) fn new(kernel: &Offloaded, image: ImageKind) -> Self {
+        let mut steps: Vec<Step> = Vec::new();
+        if image == ImageKind::Native {
+            steps.push(Step::Native);
+            return Self { steps, tasks: 1 };
+        }
+        let mut last = GroupId::NONE;
+        for (id, task) in kernel.tasks() {
+            match (task.group, steps.last_mut()) {
+                (GroupId::NONE, _) => steps.push(Step::Task(id)),
+                (group, Some(Step::Region(blocks))) if group == last => {
+                    if let Some(block) = blocks.last_mut() {
+                        block.push(id);
+                    }
+                }
+                (_, Some(Step::Region(blocks))) => blocks.push(vec![id]),
+                _ => steps.push(Step::Region(vec![vec![id]])),
+            }
+            last = task.group;
+        }
+        Self { steps, tasks: kernel.tasks.len() }
+    }
+
+    /// The launch shape of every task for these arguments.
+    pub(crate) fn shapes(
+        &self,
+        kernel: &Offloaded,
+        host: &HostPlan,
+        words: &[u64],
+        shared: &Shared,
+    ) -> Result<LaunchShapes> {
+        if matches!(self.steps.as_slice(), [Step::Native]) {
+            return Ok(SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]));
+        }
+        let limit = shared.context.device().info().max_grid_dim;
+        let mut shapes = LaunchShapes::with_capacity(self.tasks);
+        for (id, task) in kernel.tasks() {
+            if !is_loop(&task.kind) {
+                shapes.push(Some(LaunchConfig::SERIAL));
+                continue;
+            }
+            let extents: SmallVec<[u64; 3]> = host
+                .extents(id, words)
+                .iter()
+                .map(|(begin, end)| u64::try_from(end - begin).unwrap_or(0))
+                .collect();
+            if extents.contains(&0) {
+                shapes.push(None);
+                continue;
+            }
+            let mut config = launch_config(&extents);
+            for (dim, limit) in config.grid_dim.iter_mut().zip(limit) {
+                // Device loops stride over the grid, so that a smaller one runs all iterations too.
+                *dim = (*dim).min(limit);
+            }
+            let threads: u32 = config.block_dim.iter().product();
+            if threads > shared.context.device().info().max_threads_per_block {
+                let what = format!("a block of {threads} threads is too large for the device");
+                return Err(Error::Grid { kernel: kernel.name.clone(), what });
+            }
+            shapes.push(Some(config));
+        }
+        Ok(shapes)
+    }
+
+    /// Enqueues all steps on `stream` with the argument block `args`.
+    pub(crate) fn enqueue(
+        &self,
+        shared: &Shared,
+        loaded: &LoadedForm,
+        shapes: &LaunchShapes,
+        args: &[u64],
+        stream: &Arc<StreamState>,
+    ) -> Result<(), Failed> {
+        let mut enqueue = Enqueue { shared, loaded, shapes, args, started: false };
+        let result = self.steps.iter().try_for_each(|step| match step {
+            Step::Native => enqueue.task(0, stream.stream.handle()),
+            Step::Task(task) => enqueue.task(task.index(), stream.stream.handle()),
+            Step::Region(blocks) => enqueue.region(blocks, stream),
+        });
+        result.map_err(|source| Failed { started: enqueue.started, source })
+    }
+}
+
+struct Enqueue<'a> {
+    shared: &'a Shared,
+    loaded: &'a LoadedForm,
+    shapes: &'a LaunchShapes,
+    args: &'a [u64],
+    started: bool,
+}
+
+impl Enqueue<'_> {
+    fn task(&mut self, task: usize, stream: StreamHandle) -> rt::Result<()> {
+        let Some(config) = self.shapes[task] else { return Ok(()) };
+        let context = &self.shared.context;
+        let function = self.loaded.function(task);
+        // SAFETY: the function was compiled for this kernel's argument block, whose layout the
+        // launcher filled; tensors and scratch in it are stamped or freed in stream order behind
+        // this launch; the stream is held by its state or lease.
+        let launched = unsafe { context.device().launch(function, &config, self.args, stream) };
+        context.observe(launched)?;
+        self.started = true;
+        Ok(())
+    }
+
+    fn region(&mut self, blocks: &[Vec<TaskId>], stream: &Arc<StreamState>) -> rt::Result<()> {
+        let live: SmallVec<[&[TaskId]; 16]> = blocks
+            .iter()
+            .map(Vec::as_slice)
+            .filter(|block| block.iter().any(|t| self.shapes[t.index()].is_some()))
+            .collect();
+        let Some((first, others)) = live.split_first() else { return Ok(()) };
+        let launch_stream = stream.stream.handle();
+        if others.is_empty() {
+            return first.iter().try_for_each(|t| self.task(t.index(), launch_stream));
+        }
+        let mut workers = Workers::take(self.shared, stream, others.len().min(WORKERS_AT_MOST))?;
+        let device = self.shared.context.device();
+        let fork = self.shared.context.lease_event()?;
+        // SAFETY: the event and the workers are leased to us, the launch stream is held by its state.
+        unsafe {
+            self.shared.context.observe(device.event_record(fork.handle(), launch_stream))?;
+            for worker in &workers.leases {
+                let waited = device.stream_wait_event(worker.handle(), fork.handle());
+                self.shared.context.observe(waited)?;
+            }
+        }
+        first.iter().try_for_each(|t| self.task(t.index(), launch_stream))?;
+        for (at, block) in others.iter().enumerate() {
+            let at = at % workers.leases.len();
+            workers.leases[at].set_unjoined(true);
+            let handle = workers.leases[at].handle();
+            block.iter().try_for_each(|t| self.task(t.index(), handle))?;
+        }
+        workers.join()
+    }
+}
+
+/// The workers of one region under way. On every way out they are joined where they have work, and
+/// given back to the launch stream; one that cannot be joined is waited for and destroyed.
+struct Workers<'a> {
+    shared: &'a Shared,
+    stream: &'a Arc<StreamState>,
+    leases: SmallVec<[StreamLease; 16]>,
+    joined: usize,
+}
+
+impl<'a> Workers<'a> {
+    /// Those that the launch stream joined last, in the same order, and further ones from the pool.
+    fn take(shared: &'a Shared, stream: &'a Arc<StreamState>, count: usize) -> rt::Result<Self> {
+        let leases = {
+            let mut kept = stream.workers.lock();
+            let take = count.min(kept.len());
+            kept.drain(..take).collect()
+        };
+        let mut workers = Self { shared, stream, leases, joined: 0 };
+        while workers.leases.len() < count {
+            workers.leases.push(shared.context.lease_stream()?);
+        }
+        Ok(workers)
+    }
+
+    /// Makes the launch stream wait for all workers that are not joined yet.
+    fn join(&mut self) -> rt::Result<()> {
+        let context = &self.shared.context;
+        while let Some(worker) = self.leases.get_mut(self.joined) {
+            self.joined += 1;
+            let event = context.lease_event()?;
+            // SAFETY: event and worker are leased to us, the launch stream is held by its state. The
+            // wait keeps the record, so that the event may be reused at once.
+            unsafe {
+                let device = context.device();
+                context.observe(device.event_record(event.handle(), worker.handle()))?;
+                let launch_stream = self.stream.stream.handle();
+                context.observe(device.stream_wait_event(launch_stream, event.handle()))?;
+            }
+            worker.set_unjoined(false);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Workers<'_> {
+    fn drop(&mut self) {
+        while self.joined < self.leases.len() {
+            // A worker that cannot be joined keeps its mark, and its lease then waits for it.
+            if let Err(error) = self.join() {
+                self.shared.context.defer(error);
+            }
+        }
+        let (keep, lost): (SmallVec<[StreamLease; 16]>, SmallVec<[StreamLease; 16]>) =
+            self.leases.drain(..).partition(|lease| !lease.is_unjoined());
+        drop(lost);
+        let mut kept = self.stream.workers.lock();
+        // In front, so that the next region finds them in the same order.
+        kept.splice(0..0, keep);
+    }
+}

@@ -1,0 +1,268 @@
+//! Programs: a device, its default stream, its kernels.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicU64},
+};
+
+use parking_lot::Mutex;
+use quadrants_codegen::Compiler;
+use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, StreamOptions};
+use quadrants_runtime::{Context, PoolStatistics, Stream as RtStream};
+
+use crate::{
+    Element, Error, Event, Result, Stream, StreamManager, Tensor, launcher::KernelLauncher,
+    record::RecordPool, stream::StreamState,
+};
+
+/// A way to a device, and to a compiler for it: what [`Program::open`] takes.
+pub trait Backend {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn open(&self) -> Result<Opened>;
+}
+
+/// An opened device with its compiler.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// The device.
+    pub device: Arc<dyn Device>,
+    /// The compiler of its images; none where the device runs native functions.
+    pub compiler: Option<Arc<dyn Compiler>>,
+}
+
+impl Backend for Opened {
+    fn open(&self) -> Result<Opened> {
+        Ok(self.clone())
+    }
+}
+
+/// A program on one device: its tensors, streams, events and kernels.
+///
+/// Cloning gives another handle of the same program. Streams, events and tensors hold the program
+/// alive, so that there is no order in which they must be dropped.
+#[derive(Clone)]
+pub struct Program {
+    default: Arc<Stream>,
+}
+
+/// What all parts of a program share; the default stream apart, which holds it too.
+pub(crate) struct Shared {
+    // Modules unload, and pinned records are freed, while the context is alive: each holds it.
+    pub(crate) launcher: KernelLauncher,
+    pub(crate) records: RecordPool,
+    pub(crate) manager: StreamManager,
+    pub(crate) context: Arc<Context>,
+    pub(crate) compiler: Option<Arc<dyn Compiler>>,
+    pub(crate) argument_limit: usize,
+    pub(crate) launches: AtomicU64,
+    deferred: Mutex<Vec<Error>>,
+}
+
+pub(crate) struct ProgramInner {
+    pub(crate) default: Arc<StreamState>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ProgramInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program")
+            .field("device", &self.shared.context.device())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner().fmt(f)
+    }
+}
+
+impl Shared {
+    pub(crate) fn defer(&self, error: Error) {
+        tracing::warn!(%error, "an error outside any call");
+        self.deferred.lock().push(error);
+    }
+}
+
+/// What a program is opened with.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramBuilder {
+    argument_limit: Option<usize>,
+}
+
+impl ProgramBuilder {
+    /// The largest argument block in bytes that is passed by value; larger ones go through a buffer.
+    /// The device's own limit holds too. Default: the device's limit. With 0 all go through a buffer.
+    #[must_use]
+    pub fn argument_limit(mut self, bytes: usize) -> Self {
+        self.argument_limit = Some(bytes);
+        self
+    }
+
+    /// Opens a program.
+    ///
+    /// # Errors
+    /// Why there is no device, or what it returns.
+    pub fn open(self, backend: impl Backend) -> Result<Program> {
+        let Opened { device, compiler } = backend.open()?;
+        tracing::info!(device = device.info().name, backend = device.info().backend, "open");
+        let device_limit = device.capabilities().max_argument_bytes;
+        let context = Context::new(device)?;
+        let shared = Arc::new(Shared {
+            launcher: KernelLauncher::new(),
+            records: RecordPool::default(),
+            manager: StreamManager::default(),
+            argument_limit: self.argument_limit.map_or(device_limit, |l| l.min(device_limit)),
+            compiler,
+            launches: AtomicU64::new(1),
+            deferred: Mutex::new(Vec::new()),
+            context: context.clone(),
+        });
+        let default = StreamState::new(&shared, RtStream::default_of(&context))?;
+        let inner = Arc::new(ProgramInner { default: default.clone(), shared });
+        Ok(Program { default: Arc::new(Stream { program: inner, state: default }) })
+    }
+}
+
+impl Program {
+    /// Opens a program on the device of `backend`.
+    ///
+    /// # Errors
+    /// Why there is no device, or what it returns.
+    pub fn open(backend: impl Backend) -> Result<Self> {
+        Self::builder().open(backend)
+    }
+
+    /// Options for opening a program.
+    #[must_use]
+    pub fn builder() -> ProgramBuilder {
+        ProgramBuilder::default()
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<ProgramInner> {
+        &self.default.program
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.inner().shared
+    }
+
+    /// What the device is.
+    #[must_use]
+    pub fn device_info(&self) -> &DeviceInfo {
+        self.shared().context.device().info()
+    }
+
+    /// What the device can do.
+    #[must_use]
+    pub fn capabilities(&self) -> &Capabilities {
+        self.shared().context.device().capabilities()
+    }
+
+    /// The device's default stream, handle 0.
+    #[must_use]
+    pub fn default_stream(&self) -> &Stream {
+        &self.default
+    }
+
+    /// Creates a non-blocking stream: it is not ordered with the default stream.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn create_stream(&self) -> Result<Stream> {
+        Stream::create(self.inner(), StreamOptions::default())
+    }
+
+    /// Creates a stream of a priority: numerically lower runs first, clamped to what the device has.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn create_stream_with_priority(&self, priority: i32) -> Result<Stream> {
+        Stream::create(self.inner(), StreamOptions { priority })
+    }
+
+    /// Creates an event.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn create_event(&self) -> Result<Event> {
+        Event::create(self.inner(), EventOptions::default())
+    }
+
+    /// Creates an event whose marks have a time.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn create_timing_event(&self) -> Result<Event> {
+        Event::create(self.inner(), EventOptions { timing: true })
+    }
+
+    /// A tensor of zeros (of `false` for bool).
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], out of memory, or what the device returns.
+    pub fn zeros<T: Element, const N: usize>(&self, shape: [usize; N]) -> Result<Tensor<T, N>> {
+        Tensor::zeros(self.inner(), shape)
+    }
+
+    /// A tensor with the given elements, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where their number is not the shape's, out of memory, or what the device
+    /// returns.
+    pub fn tensor_from<T: Element, const N: usize>(
+        &self,
+        elements: &[T],
+        shape: [usize; N],
+    ) -> Result<Tensor<T, N>> {
+        Tensor::from_slice(self.inner(), elements, shape)
+    }
+
+    /// Waits for the default stream alone, and reports its errors.
+    ///
+    /// # Errors
+    /// As for [`Stream::synchronize`].
+    pub fn sync(&self) -> Result<()> {
+        self.default.synchronize()
+    }
+
+    /// Waits for all streams, and reports the first error of any of them that was not reported yet;
+    /// the others stay for the next call.
+    ///
+    /// # Errors
+    /// As for [`Stream::synchronize`].
+    pub fn device_sync(&self) -> Result<()> {
+        self.shared().context.synchronize()?;
+        self.shared().manager.all().iter().try_for_each(|state| state.check())
+    }
+
+    /// Takes the errors that no call could return, as those of drops, oldest first.
+    #[must_use]
+    pub fn take_deferred_errors(&self) -> Vec<Error> {
+        let runtime = self.shared().context.take_deferred_errors();
+        let mut errors: Vec<Error> = runtime.into_iter().map(Error::from).collect();
+        errors.append(&mut self.shared().deferred.lock());
+        errors
+    }
+
+    /// What the stream and event pools hold.
+    #[must_use]
+    pub fn pool_statistics(&self) -> PoolStatistics {
+        self.shared().context.pool_statistics()
+    }
+
+    /// The program's streams.
+    #[must_use]
+    pub fn streams(&self) -> &StreamManager {
+        &self.shared().manager
+    }
+}

@@ -1,0 +1,91 @@
+//! The device error record: where a running kernel reports to, one per stream.
+//!
+//! The record lies in pinned memory, so that looking costs the host one load. It is consumed on its
+//! own stream alone: look, drain the stream so that nothing can still write, then take.
+
+use std::{
+    ptr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use quadrants_ir::abi::ErrorRecord;
+use quadrants_runtime::{Context, Pinned};
+
+use crate::Result;
+
+/// How many records one pinned block holds: allocating pinned memory is slow and comes in pages.
+const RECORDS_PER_BLOCK: usize = 32;
+
+/// The records of a program: made in blocks, reused when their stream is gone.
+#[derive(Debug, Default)]
+pub(crate) struct RecordPool {
+    idle: Mutex<Vec<RecordSlot>>,
+}
+
+/// One stream's error record.
+#[derive(Debug)]
+pub(crate) struct RecordSlot {
+    block: Arc<Pinned>,
+    index: usize,
+}
+
+impl RecordPool {
+    pub(crate) fn take(&self, context: &Arc<Context>) -> Result<RecordSlot> {
+        if let Some(slot) = self.idle.lock().pop() {
+            return Ok(slot);
+        }
+        let bytes = RECORDS_PER_BLOCK * size_of::<ErrorRecord>();
+        let block = Arc::new(Pinned::new(context, bytes)?);
+        let mut slots: Vec<_> = (0..RECORDS_PER_BLOCK)
+            .rev()
+            .map(|index| RecordSlot { block: block.clone(), index })
+            .collect();
+        let first = slots.pop().unwrap_or(RecordSlot { block, index: 0 });
+        self.idle.lock().append(&mut slots);
+        Ok(first)
+    }
+
+    /// Takes a record back; its stream is drained and its error taken.
+    pub(crate) fn give_back(&self, slot: RecordSlot) {
+        self.idle.lock().push(slot);
+    }
+}
+
+impl RecordSlot {
+    /// The address that launches get.
+    pub(crate) fn address(&self) -> u64 {
+        self.pointer() as usize as u64
+    }
+
+    fn pointer(&self) -> *mut ErrorRecord {
+        // Within the block: the index is below RECORDS_PER_BLOCK.
+        self.block.as_ptr().cast::<ErrorRecord>().wrapping_add(self.index)
+    }
+
+    fn state(&self) -> &AtomicU32 {
+        // SAFETY: the record lies in pinned memory that the slot's block keeps, aligned to pages and
+        // records; its first field is a u32 that the device and CPU bodies change atomically.
+        unsafe { AtomicU32::from_ptr(ptr::addr_of_mut!((*self.pointer()).state)) }
+    }
+
+    /// Whether something was reported. One load; no driver call.
+    pub(crate) fn is_set(&self) -> bool {
+        self.state().load(Ordering::Acquire) != ErrorRecord::EMPTY
+    }
+
+    /// Takes the report out. The stream must be drained, so that nothing writes it meanwhile.
+    pub(crate) fn take(&self) -> Option<ErrorRecord> {
+        if self.state().load(Ordering::Acquire) != ErrorRecord::FULL {
+            return None;
+        }
+        // SAFETY: FULL was stored after all fields with release or a system-wide fence, and nobody
+        // writes a record that is not EMPTY.
+        let record = unsafe { ptr::read_volatile(self.pointer()) };
+        self.state().store(ErrorRecord::EMPTY, Ordering::Release);
+        Some(record)
+    }
+}

@@ -1,0 +1,234 @@
+//! Streams and events, as the user holds them.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use quadrants_rhi::{EventHandle, EventOptions, StreamHandle, StreamOptions};
+use quadrants_runtime as rt;
+
+use crate::{
+    Error, Result,
+    current::Scope,
+    program::{ProgramInner, Shared},
+    record::RecordSlot,
+    scratch::StreamScratch,
+};
+
+/// A stream of a program. Work on it runs in order, beside that of other streams.
+///
+/// Dropping it waits for its work, and keeps an error of it for
+/// [`Program::take_deferred_errors`](crate::Program::take_deferred_errors).
+#[derive(Debug)]
+pub struct Stream {
+    pub(crate) program: Arc<ProgramInner>,
+    pub(crate) state: Arc<StreamState>,
+}
+
+/// What all handles and launches of one stream share.
+#[derive(Debug)]
+pub(crate) struct StreamState {
+    shared: Arc<Shared>,
+    pub(crate) stream: Arc<rt::Stream>,
+    record: Option<RecordSlot>,
+    /// The worker streams of the regions launched here, in the order of their blocks.
+    pub(crate) workers: Mutex<Vec<rt::StreamLease>>,
+    pub(crate) scratch: StreamScratch,
+}
+
+impl StreamState {
+    pub(crate) fn new(shared: &Arc<Shared>, stream: Arc<rt::Stream>) -> Result<Arc<Self>> {
+        let record = shared.records.take(&shared.context)?;
+        let state = Arc::new(Self {
+            shared: shared.clone(),
+            stream,
+            record: Some(record),
+            workers: Mutex::new(Vec::new()),
+            scratch: StreamScratch::default(),
+        });
+        shared.manager.register(&state);
+        Ok(state)
+    }
+
+    pub(crate) fn record_address(&self) -> u64 {
+        self.record.as_ref().map_or(0, RecordSlot::address)
+    }
+
+    /// Reports what a kernel on this stream reported, once: looks, drains, takes.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.record {
+            Some(record) if record.is_set() => {
+                self.stream.synchronize()?;
+                match record.take() {
+                    Some(found) => Err(self.shared.launcher.decode(&found).into()),
+                    None => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.stream.synchronize()?;
+        self.check()
+    }
+}
+
+impl Drop for StreamState {
+    fn drop(&mut self) {
+        self.shared.manager.retire(self.stream.id());
+        if std::thread::panicking() {
+            return;
+        }
+        // After this wait nothing writes the record any more, so that it can go to another stream.
+        match self.stream.synchronize() {
+            Ok(()) => {
+                if let Err(error) = self.check() {
+                    self.shared.defer(error);
+                }
+                if let Some(record) = self.record.take() {
+                    self.shared.records.give_back(record);
+                }
+            }
+            Err(error) if error.severity() == quadrants_rhi::Severity::ContextLost => {}
+            Err(error) => self.shared.defer(error.into()),
+        }
+    }
+}
+
+impl Stream {
+    /// The driver's handle. 0 is the default stream, and on the CPU every stream.
+    #[must_use]
+    pub fn handle(&self) -> StreamHandle {
+        self.state.stream.handle()
+    }
+
+    /// Whether all work enqueued so far is complete.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn query(&self) -> Result<bool> {
+        Ok(self.state.stream.query()?)
+    }
+
+    /// Waits for all work enqueued so far.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] where a kernel on this stream reported an error that was not yet returned,
+    /// or what the device returns.
+    pub fn synchronize(&self) -> Result<()> {
+        self.state.synchronize()
+    }
+
+    /// Waits for the work in flight, reports its error, and destroys the stream.
+    ///
+    /// # Errors
+    /// As for [`synchronize`](Self::synchronize).
+    pub fn destroy(self) -> Result<()> {
+        self.synchronize()
+    }
+
+    /// Runs `body` with this stream as the thread's current one for launches of its program. The
+    /// previous one is current again afterwards, also where `body` panics.
+    pub fn scope<R>(&self, body: impl FnOnce() -> R) -> R {
+        let _scope = Scope::enter(&self.program, &self.state);
+        body()
+    }
+
+    /// Wraps a stream made elsewhere in a program's context. It is never destroyed here.
+    ///
+    /// # Safety
+    /// `handle` is a stream of the program's device context, and its owner keeps it alive as long as
+    /// the wrapper lives.
+    ///
+    /// # Errors
+    /// Out of pinned memory.
+    pub unsafe fn from_raw(program: &crate::Program, handle: StreamHandle) -> Result<Self> {
+        let inner = program.inner();
+        // SAFETY: the caller's promise.
+        let stream = unsafe { rt::Stream::from_raw(&inner.shared.context, handle) };
+        Ok(Self { state: StreamState::new(&inner.shared, stream)?, program: inner.clone() })
+    }
+
+    pub(crate) fn create(program: &Arc<ProgramInner>, options: StreamOptions) -> Result<Self> {
+        let stream = rt::Stream::new(&program.shared.context, options)?;
+        Ok(Self { state: StreamState::new(&program.shared, stream)?, program: program.clone() })
+    }
+}
+
+/// An event: a mark in a stream that other streams and the host can wait for.
+#[derive(Debug)]
+pub struct Event {
+    // Before the program, so that the event goes while its context lives.
+    event: rt::Event,
+    program: Arc<ProgramInner>,
+}
+
+impl Event {
+    pub(crate) fn create(program: &Arc<ProgramInner>, options: EventOptions) -> Result<Self> {
+        Ok(Self {
+            event: rt::Event::new(&program.shared.context, options)?,
+            program: program.clone(),
+        })
+    }
+
+    /// The driver's handle; 0 on the CPU.
+    #[must_use]
+    pub fn handle(&self) -> EventHandle {
+        self.event.handle()
+    }
+
+    /// Marks everything enqueued on `stream` so far. A later record moves the mark; waits already
+    /// enqueued keep the one they saw.
+    ///
+    /// # Errors
+    /// [`Error::OtherProgram`], or what the device returns.
+    pub fn record(&self, stream: &Stream) -> Result<()> {
+        self.same_program(stream)?;
+        Ok(self.event.record(&stream.state.stream)?)
+    }
+
+    /// Makes later work of `stream` wait for the mark. The host does not wait. An event that was
+    /// never recorded holds nothing up.
+    ///
+    /// # Errors
+    /// [`Error::OtherProgram`], or what the device returns.
+    pub fn wait(&self, stream: &Stream) -> Result<()> {
+        self.same_program(stream)?;
+        Ok(self.event.wait(&stream.state.stream)?)
+    }
+
+    /// Whether the mark is reached; true where there is none.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn query(&self) -> Result<bool> {
+        Ok(self.event.query()?)
+    }
+
+    /// Waits until the mark is reached.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn synchronize(&self) -> Result<()> {
+        Ok(self.event.synchronize()?)
+    }
+
+    /// Milliseconds from `start`'s mark to this one. Both are timing events whose marks are reached.
+    ///
+    /// # Errors
+    /// [`Error::OtherProgram`], or what the device returns.
+    pub fn elapsed_ms_since(&self, start: &Event) -> Result<f32> {
+        if !Arc::ptr_eq(&self.program, &start.program) {
+            return Err(Error::OtherProgram { what: "the start event" });
+        }
+        Ok(self.event.elapsed_ms_since(&start.event)?)
+    }
+
+    fn same_program(&self, stream: &Stream) -> Result<()> {
+        if Arc::ptr_eq(&self.program, &stream.program) {
+            Ok(())
+        } else {
+            Err(Error::OtherProgram { what: "the stream" })
+        }
+    }
+}

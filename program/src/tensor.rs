@@ -1,0 +1,141 @@
+//! Tensors: dense row-major arrays in device memory.
+
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+use quadrants_runtime::Buffer;
+
+use crate::{Element, Error, Result, program::ProgramInner};
+
+/// A dense row-major array of `N` dimensions in the memory of a program's device.
+///
+/// Dropping it frees the memory behind all work that uses it; neither the host nor any stream waits.
+///
+/// # Examples
+/// ```ignore
+/// let mut a = prog.tensor_from(&[1.0f32, 2.0, 3.0, 4.0], [2, 2])?;
+/// assert_eq!(a.shape(), [2, 2]);
+/// a.fill(0.5)?;
+/// assert_eq!(a.to_vec()?, [0.5; 4]);
+/// ```
+pub struct Tensor<T, const N: usize> {
+    // Before the program, so that the memory goes while the context lives.
+    buffer: Buffer,
+    program: Arc<ProgramInner>,
+    shape: [usize; N],
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tensor")
+            .field("element", &std::any::type_name::<T>())
+            .field("shape", &self.shape)
+            .field("address", &self.buffer.address())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Element, const N: usize> Tensor<T, N> {
+    pub(crate) fn zeros(program: &Arc<ProgramInner>, shape: [usize; N]) -> Result<Self> {
+        let bytes = bytes_of::<T>(&shape)?;
+        let buffer = Buffer::zeroed(&program.shared.context, bytes)?;
+        Ok(Self { buffer, program: program.clone(), shape, element: PhantomData })
+    }
+
+    pub(crate) fn from_slice(
+        program: &Arc<ProgramInner>,
+        elements: &[T],
+        shape: [usize; N],
+    ) -> Result<Self> {
+        let bytes = bytes_of::<T>(&shape)?;
+        check_count(&shape, bytes / size_of::<T>(), elements.len())?;
+        let buffer = Buffer::from_bytes(&program.shared.context, as_bytes(elements))?;
+        Ok(Self { buffer, program: program.clone(), shape, element: PhantomData })
+    }
+
+    /// The extents, outermost first.
+    #[must_use]
+    pub fn shape(&self) -> [usize; N] {
+        self.shape
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.buffer.bytes() / size_of::<T>()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies the elements out, in row-major order, behind every launch that wrote the tensor. Waits
+    /// for those alone.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] where one of those launches reported an error that was not yet returned, or
+    /// what the device returns.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut bytes = vec![0u8; self.buffer.bytes()];
+        self.buffer.read(0, &mut bytes)?;
+        for stamp in self.buffer.writers() {
+            if let Some(stream) = self.program.shared.manager.find(stamp.stream) {
+                stream.check()?;
+            }
+        }
+        Ok(bytes.chunks_exact(size_of::<T>()).map(from_le_bytes).collect())
+    }
+
+    /// Overwrites all elements, in row-major order, behind every launch that uses the tensor. Waits
+    /// for those alone.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where their number is not the tensor's, or what the device returns.
+    pub fn copy_from(&mut self, elements: &[T]) -> Result<()> {
+        check_count(&self.shape, self.len(), elements.len())?;
+        Ok(self.buffer.write(0, as_bytes(elements))?)
+    }
+
+    /// Sets all elements to `value`, behind every launch that uses the tensor. Waits for those alone.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn fill(&mut self, value: T) -> Result<()> {
+        self.copy_from(&vec![value; self.len()])
+    }
+}
+
+impl<T, const N: usize> Tensor<T, N> {
+    pub(crate) fn core(&self) -> (&Arc<ProgramInner>, &Buffer, &[usize]) {
+        (&self.program, &self.buffer, &self.shape)
+    }
+}
+
+fn bytes_of<T>(shape: &[usize]) -> Result<usize> {
+    shape
+        .iter()
+        .try_fold(size_of::<T>(), |bytes, extent| bytes.checked_mul(*extent))
+        .filter(|bytes| isize::try_from(*bytes).is_ok())
+        .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
+}
+
+fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {
+    if expected == given {
+        Ok(())
+    } else {
+        Err(Error::Shape { shape: shape.to_vec(), expected, given })
+    }
+}
+
+fn as_bytes<T: Element>(elements: &[T]) -> &[u8] {
+    // SAFETY: elements are plain scalars without padding, by the sealed trait.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
+
+fn from_le_bytes<T: Element>(bytes: &[u8]) -> T {
+    let mut word = [0u8; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    T::from_bits64(u64::from_le_bytes(word))
+}

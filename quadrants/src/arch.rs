@@ -1,0 +1,162 @@
+//! The list of backends: the one place, besides the tests and chores, that knows it.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use quadrants_program::{Backend, Error, Opened, Result};
+use quadrants_rhi::Driver;
+
+/// The environment variable that [`Arch::from_env_or_best`] reads.
+pub const ARCH_VARIABLE: &str = "QUADRANTS_ARCH";
+
+/// A backend that was built in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Arch {
+    /// NVIDIA GPUs, through the CUDA driver.
+    #[cfg(feature = "cuda")]
+    Cuda,
+    /// AMD GPUs, through HIP.
+    #[cfg(feature = "amdgpu")]
+    AmdGpu,
+    /// This machine's processor.
+    #[cfg(feature = "cpu")]
+    Cpu,
+}
+
+/// A device of a backend, by ordinal: what [`Program::open`](crate::Program::open) takes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct DeviceChoice {
+    arch: Arch,
+    ordinal: usize,
+}
+
+/// The backend that the environment names, or the best that has a device; found when it is opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BestArch {
+    name: Option<String>,
+}
+
+impl Arch {
+    /// All backends built in, the best first.
+    pub const ALL: &'static [Self] = &[
+        #[cfg(feature = "cuda")]
+        Self::Cuda,
+        #[cfg(feature = "amdgpu")]
+        Self::AmdGpu,
+        #[cfg(feature = "cpu")]
+        Self::Cpu,
+    ];
+
+    /// The backend named by `QUADRANTS_ARCH` (`cuda`, `amdgpu`, `cpu`), else the first of CUDA, AMDGPU
+    /// and CPU that has a device. An unknown name is an error when the program is opened.
+    #[must_use]
+    pub fn from_env_or_best() -> BestArch {
+        BestArch { name: std::env::var(ARCH_VARIABLE).ok().filter(|name| !name.is_empty()) }
+    }
+
+    /// The backend's name.
+    ///
+    /// # Examples
+    /// ```
+    /// use quadrants::Arch;
+    /// assert_eq!(Arch::Cpu.name(), "cpu");
+    /// assert_eq!("cpu".parse::<Arch>()?, Arch::Cpu);
+    /// assert!("tpu".parse::<Arch>().is_err());
+    /// # Ok::<(), quadrants::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda => "cuda",
+            #[cfg(feature = "amdgpu")]
+            Self::AmdGpu => "amdgpu",
+            #[cfg(feature = "cpu")]
+            Self::Cpu => "cpu",
+        }
+    }
+
+    /// A device of the backend; `Arch` itself stands for device 0.
+    #[must_use]
+    pub const fn device(self, ordinal: usize) -> DeviceChoice {
+        DeviceChoice { arch: self, ordinal }
+    }
+
+    /// The backend's driver.
+    ///
+    /// # Errors
+    /// Why there is none: library, symbol or version.
+    pub fn driver(self) -> quadrants_rhi::Result<Arc<dyn Driver>> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda => quadrants_rhi_cuda::driver(),
+            #[cfg(feature = "amdgpu")]
+            Self::AmdGpu => quadrants_rhi_amdgpu::driver(),
+            #[cfg(feature = "cpu")]
+            Self::Cpu => quadrants_rhi_cpu::driver(),
+        }
+    }
+
+    /// A device of `driver`, which is of this backend, with the compiler for it.
+    ///
+    /// # Errors
+    /// Why there is no device.
+    pub fn open_with(self, driver: &dyn Driver, ordinal: usize) -> Result<Opened> {
+        let device = driver.open(ordinal)?;
+        let compiler = match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda => Some(quadrants_rhi_cuda::compiler::compiler(device.info())),
+            #[cfg(feature = "amdgpu")]
+            Self::AmdGpu => Some(quadrants_rhi_amdgpu::compiler::compiler(device.info())),
+            #[cfg(feature = "cpu")]
+            Self::Cpu => None,
+        };
+        Ok(Opened { device, compiler })
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Arch {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().copied().find(|arch| arch.name() == name);
+        found.ok_or_else(|| Error::UnknownBackend {
+            name: name.to_owned(),
+            known: Self::ALL.iter().map(|arch| arch.name()).collect(),
+        })
+    }
+}
+
+impl Backend for Arch {
+    fn open(&self) -> Result<Opened> {
+        self.device(0).open()
+    }
+}
+
+impl Backend for DeviceChoice {
+    fn open(&self) -> Result<Opened> {
+        self.arch.open_with(&*self.arch.driver()?, self.ordinal)
+    }
+}
+
+impl Backend for BestArch {
+    fn open(&self) -> Result<Opened> {
+        if let Some(name) = &self.name {
+            return name.parse::<Arch>()?.open();
+        }
+        let mut last = Error::UnknownBackend { name: "best".to_owned(), known: Vec::new() };
+        for arch in Arch::ALL {
+            match arch.open() {
+                Ok(opened) => return Ok(opened),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
