@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use quadrants_ir::SiteKind;
+use quadrants_ir::{Offloaded, SiteKind, abi::ErrorRecord};
 use quadrants_rhi::Severity;
+
+use crate::body::resolve_site;
 
 /// An error of any kind that the frontend gives.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -210,15 +212,13 @@ impl fmt::Display for KernelError {
 }
 
 impl KernelErrorCause {
-    /// The cause that a site of `kernel` and the values recorded for it stand for.
-    pub(crate) fn decode(
-        kernel: &quadrants_ir::Offloaded,
-        site: u32,
-        values: &[u64],
-    ) -> (Self, u32, u32) {
-        let Some(at) = kernel.sites.get(site as usize) else {
-            return (Self::Unknown { site }, 0, 0);
+    /// What `record` says of `kernel`, with line and column.
+    pub(crate) fn decode(kernel: &Offloaded, record: &ErrorRecord) -> (Self, u32, u32) {
+        let Some(site) = resolve_site(record, &kernel.sites) else {
+            return (Self::Unknown { site: record.site }, 0, 0);
         };
+        let at = &kernel.sites[site.index()];
+        let values = &record.values[..(record.count as usize).min(record.values.len())];
         let cause = match &at.kind {
             SiteKind::Assert { message } => Self::Assert { message: message.clone() },
             SiteKind::DivideByZero => Self::DivideByZero,

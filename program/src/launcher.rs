@@ -178,12 +178,10 @@ impl KernelLauncher {
     /// What a device error record says.
     pub(crate) fn decode(&self, record: &ErrorRecord) -> KernelError {
         let launch = record.launch & ((1 << LAUNCH_BITS) - 1);
-        let count = (record.count as usize).min(record.values.len());
         match self.contexts.get((record.launch >> LAUNCH_BITS) as u32) {
             Some(context) => {
                 let kernel = &context.kernel;
-                let (cause, line, column) =
-                    KernelErrorCause::decode(kernel, record.site, &record.values[..count]);
+                let (cause, line, column) = KernelErrorCause::decode(kernel, record);
                 let (kernel, file) = (kernel.name.clone(), kernel.file.clone());
                 KernelError { kernel, file, line, column, launch, cause }
             }

@@ -13,6 +13,7 @@
 mod atomic;
 mod cx;
 mod failure;
+mod host;
 mod level;
 mod native;
 mod parallel;

@@ -1,0 +1,61 @@
+//! What the host's [`Tensor`] is to kernels: a parameter, and in the copy of a kernel that rustc
+//! checks first, something that can be indexed.
+
+use std::ops::{Index, IndexMut};
+
+use quadrants_ir::ParamKind;
+
+use super::{Args, TensorParam, View};
+use crate::{Element, Tensor};
+
+impl<T: Element, const N: usize> TensorParam for Tensor<T, N> {
+    type View<const CHECKED: bool, const OK: bool> = View<T, N, CHECKED, OK>;
+
+    fn kind(writable: bool) -> ParamKind {
+        const { assert!(N >= 1 && N <= 3, "a kernel takes tensors of one to three dimensions") };
+        ParamKind::Tensor { elem: T::TYPE, rank: N as u8, writable }
+    }
+
+    #[inline(always)]
+    fn take<const CHECKED: bool, const OK: bool>(
+        args: &mut Args<'_, CHECKED>,
+    ) -> View<T, N, CHECKED, OK> {
+        args.view()
+    }
+}
+
+/// Indexing a tensor type-checks, so that rustc's messages about a kernel speak of `Tensor`; but code
+/// that would run it on the host does not compile.
+macro_rules! refuse_on_the_host {
+    ($([$($generic:tt)*] $rank:tt by $index:ty;)*) => {$(
+        #[doc(hidden)]
+        impl<T: Element, $($generic)*> Index<$index> for Tensor<T, $rank> {
+            type Output = T;
+            fn index(&self, _: $index) -> &T {
+                const { refuse::<T>() };
+                unreachable!()
+            }
+        }
+
+        #[doc(hidden)]
+        impl<T: Element, $($generic)*> IndexMut<$index> for Tensor<T, $rank> {
+            fn index_mut(&mut self, _: $index) -> &mut T {
+                const { refuse::<T>() };
+                unreachable!()
+            }
+        }
+    )*};
+}
+
+refuse_on_the_host! {
+    [] 1 by usize;
+    [const N: usize] N by [usize; N];
+}
+
+/// Fails for every type, but only where an instance is made.
+const fn refuse<T>() {
+    assert!(
+        size_of::<T>() == usize::MAX,
+        "a tensor can be indexed in a kernel only; on the host, use `to_vec` or `copy_from`"
+    );
+}
