@@ -37,7 +37,7 @@ const CONSTANTS: &[&str] = &[
 
 /// Why the bindings were not made.
 #[derive(Debug)]
-pub enum BindgenError {
+pub(crate) enum BindgenError {
     /// The headers were not found or do not parse.
     Headers(bindgen::BindgenError),
     /// The output was not written.
@@ -67,7 +67,7 @@ impl std::error::Error for BindgenError {
 ///
 /// # Errors
 /// Where libclang cannot parse the headers or the file cannot be written.
-pub fn run(header_dir: &Path, out: &Path) -> Result<(), BindgenError> {
+pub(crate) fn run(header_dir: &Path, out: &Path) -> Result<(), BindgenError> {
     let mut builder = bindgen::Builder::default()
         .header(header_dir.join("hip/hip_runtime_api.h").to_string_lossy())
         .clang_arg(format!("-I{}", header_dir.display()))

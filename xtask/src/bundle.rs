@@ -85,7 +85,8 @@ fn build(workspace: &Workspace, backend: &str) -> Result<Vec<Program>, Failure> 
     tests.args(["--package", "quadrants-tests", "--package", &own]);
     let mut built = executables(&shell::read(&mut tests)?)?;
     let mut programs = workspace.cargo(["build", "--release", json]);
-    programs.args(["--package", "quadrants", "--bin", "quadrants", "--example", "galaxies"]);
+    programs.args(["--package", "quadrants", "--features", "cli"]);
+    programs.args(["--bin", "quadrants", "--example", "galaxies"]);
     built.extend(executables(&shell::read(&mut programs)?)?);
     let mut simulator =
         workspace.cargo(["build", "--release", "--package", "quadrants-driver-sim"]);

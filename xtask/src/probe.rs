@@ -13,14 +13,18 @@ pub(crate) fn has_hardware(workspace: &Workspace, backend: &str) -> Result<bool,
     Ok(names_device(&shell::read(&mut info)?, backend))
 }
 
-/// Whether `quadrants info` lists a device of the backend: a line `cuda:0 …`.
+/// Whether `quadrants info` lists a real device of the backend. Its lines are `cuda: …`, and below that
+/// for each device `  0: name (arch)` and what is known of an opened one, its memory first.
 fn names_device(info: &str, backend: &str) -> bool {
-    info.lines().any(|line| {
-        line.trim_start()
-            .strip_prefix(backend)
-            .and_then(|rest| rest.strip_prefix(':'))
-            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-            && !line.contains("simulated")
+    let of_backend = |line: &&str| line.split(':').next() == Some(backend);
+    let mut lines = info.lines().skip_while(|line| !of_backend(line)).skip(1);
+    let mut real = false;
+    lines.by_ref().take_while(|line| line.starts_with(' ')).any(|line| {
+        if line.trim_start().starts_with("memory:") {
+            return real;
+        }
+        real = !line.contains(", simulated)");
+        false
     })
 }
 
@@ -29,11 +33,21 @@ mod tests {
     use super::names_device;
 
     #[test]
-    fn a_device_is_a_line_with_an_ordinal() {
-        let info = "cpu:0  this processor\ncuda:0  NVIDIA H200, sm_90\namdgpu  no device\n";
+    fn a_device_that_opened_is_hardware() {
+        let info = "cuda: driver 13.0\n  0: NVIDIA H200 (sm_90)\n     memory: 143771 MiB\n\
+                    amdgpu: driver 5.2: no device\ncpu: driver 1\n  0: a processor (x86_64)\n     \
+                    memory: 1 MiB\n";
         assert!(names_device(info, "cuda"));
+        assert!(names_device(info, "cpu"));
         assert!(!names_device(info, "amdgpu"));
-        assert!(!names_device("cuda:0  Simulated device (simulated)", "cuda"));
-        assert!(!names_device("cuda: libcuda.so.1 was not found", "cuda"));
+    }
+
+    #[test]
+    fn simulated_and_broken_devices_are_no_hardware() {
+        let simulated = "cuda: driver 13.0\n  0: A device (sm_90, simulated)\n     memory: 1 MiB\n";
+        assert!(!names_device(simulated, "cuda"));
+        assert!(!names_device("cuda: driver 13.0\n  0: it does not open\n", "cuda"));
+        assert!(!names_device("cuda: not available: libcuda.so.1 was not found\n", "cuda"));
+        assert!(!names_device("", "cuda"));
     }
 }

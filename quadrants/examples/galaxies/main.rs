@@ -1,0 +1,309 @@
+//! Finds stars and galaxies in a photograph, on the processor or on a GPU.
+//!
+//! Three streams work on red, green and blue beside each other: each channel loses its background, is
+//! blurred a little and measured; then the channels are joined, and every pixel that stands out from
+//! its surroundings becomes an entry of a catalogue.
+//!
+//! ```text
+//! cargo run --release --example galaxies
+//! cargo run --release --example galaxies -- --help
+//! ```
+
+mod catalogue;
+mod kernels;
+mod photo;
+mod pipeline;
+#[cfg(test)]
+mod reference;
+
+use std::{
+    ffi::OsString,
+    fmt::Write as _,
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use clap::{Parser, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use quadrants as qd;
+
+use crate::{catalogue::Source, photo::Crop, pipeline::Streams};
+
+/// The photograph that is taken without `--input`.
+const PHOTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/hubble_deep_field.png");
+
+/// How many sources the summary names.
+const BRIGHTEST: usize = 10;
+
+/// Find stars and galaxies in a photograph.
+#[derive(Parser, Debug)]
+#[command(name = "galaxies", max_term_width = 100)]
+struct Options {
+    /// The photograph, PNG or JPEG [default: the Hubble deep field that comes with the project]
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// The folder for sources.csv, annotated.png, detection.png and background.png
+    #[arg(long, value_name = "DIR", default_value = "target/galaxies")]
+    out: PathBuf,
+    /// The device
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    backend: Backend,
+    /// How many standard deviations a source stands out by
+    #[arg(long, value_name = "K", default_value_t = 4.0, value_parser = threshold)]
+    threshold: f32,
+    /// Look only at this part of the picture
+    #[arg(long, value_name = "WxH+X+Y")]
+    crop: Option<Crop>,
+    /// How the three channels run beside each other
+    #[arg(long, value_enum, default_value_t = Streams::Explicit)]
+    streams: Streams,
+    /// Compare with a catalogue of an earlier run, and fail where more than rounding differs
+    #[arg(long, value_name = "FILE")]
+    expect: Option<PathBuf>,
+}
+
+/// What `--backend` takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Backend {
+    /// The processor.
+    Cpu,
+    /// An NVIDIA GPU.
+    Cuda,
+    /// An AMD GPU.
+    Amdgpu,
+    /// The best that there is.
+    Auto,
+}
+
+/// Why there is no catalogue.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("{0}")]
+    Usage(String),
+    #[error("cannot read {path}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{path} is no PNG or JPEG picture that can be read")]
+    Decode { path: PathBuf, source: image::ImageError },
+    #[error(
+        "the picture is {width}x{height} pixels, and must be at least {0}x{0}: a source is not \
+         nearer than {1} pixels to a border",
+        photo::SMALLEST,
+        kernels::BORDER
+    )]
+    TooSmall { width: u32, height: u32 },
+    #[error("the part {crop} does not lie within the picture of {width}x{height} pixels")]
+    Crop { crop: Crop, width: u32, height: u32 },
+    #[error("cannot write into the folder {path}")]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("cannot write {path}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot write {path}")]
+    Encode { path: PathBuf, source: image::ImageError },
+    #[error("{path}, line {line}: not a catalogue of this program")]
+    Catalogue { path: PathBuf, line: usize },
+    #[error(
+        "the catalogues differ: the source at x {}, y {} with snr {:.4} is only in {only_in}",
+        .found.x, .found.y, .found.snr
+    )]
+    Differs { found: Source, only_in: &'static str },
+    #[error("the device {device} is not usable")]
+    Open { device: &'static str, source: qd::Error },
+    #[error("the work on the device failed")]
+    Device { source: qd::Error },
+}
+
+fn main() -> ExitCode {
+    let options = match parse(std::env::args_os()) {
+        Ok(options) => options,
+        Err(code) => return code,
+    };
+    match run(&options) {
+        Ok(summary) => {
+            print!("{summary}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("galaxies: {}", one_line(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The options, or the exit status where there is nothing more to do.
+fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, ExitCode> {
+    Options::try_parse_from(args).map_err(|error| {
+        if error.use_stderr() {
+            eprintln!("galaxies: {}", one_line(&usage(&error)));
+            ExitCode::from(2)
+        } else {
+            // Help was asked for.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+    })
+}
+
+/// What is wrong with the arguments, without the advice that follows it.
+fn usage(error: &clap::Error) -> Error {
+    let text = error.to_string();
+    let first = text.split("\n\n").next().unwrap_or(&text);
+    Error::Usage(first.trim_start_matches("error: ").to_owned())
+}
+
+fn threshold(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err("not a number".to_owned()),
+    }
+}
+
+/// An error with its causes, in one line.
+fn one_line(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        // An error may say itself what its cause says.
+        if !text.contains(&more) {
+            let _ = write!(text, ": {more}");
+        }
+        cause = error.source();
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Does all of it, and says what there is to say.
+fn run(options: &Options) -> Result<String, Error> {
+    let mut steps = Steps::new();
+    let input = options.input.as_deref().unwrap_or(Path::new(PHOTO));
+    let photo = steps.step("read the photograph", || photo::read(input, options.crop))?;
+    prepare_folder(&options.out)?;
+    let expected = options.expect.as_deref().map(catalogue::read).transpose()?;
+
+    let program = steps.step("open the device", || open(options.backend))?;
+    // On the smallest picture, so that what is measured below is work and no compiling.
+    let smallest = image::RgbImage::new(photo::SMALLEST, photo::SMALLEST);
+    let work = |picture| {
+        pipeline::run(&program, picture, options.threshold, options.streams)
+            .map_err(|source| Error::Device { source })
+    };
+    steps.step("prepare the kernels", || work(&smallest))?;
+    let found = steps.step("look for sources", || work(&photo))?;
+    steps.step("write the results", || write(&options.out, &photo, &found, options.threshold))?;
+
+    let mut summary = summary(&program, options, &found, &steps);
+    if let Some(expected) = expected {
+        catalogue::compare(&found.sources, &expected, options.threshold)?;
+        let _ = writeln!(summary, "the catalogue is the expected one");
+    }
+    Ok(summary)
+}
+
+/// Makes the folder, and finds out whether files can be written there before the work is done.
+fn prepare_folder(folder: &Path) -> Result<(), Error> {
+    fs::create_dir_all(folder)
+        .and_then(|()| tempfile::tempfile_in(folder))
+        .map(drop)
+        .map_err(|source| Error::Folder { path: folder.to_owned(), source })
+}
+
+fn open(backend: Backend) -> Result<qd::Program, Error> {
+    let (device, opened) = match backend {
+        Backend::Cpu => ("cpu", qd::Program::open(qd::Arch::Cpu)),
+        Backend::Cuda => ("cuda", qd::Program::open(qd::Arch::Cuda)),
+        Backend::Amdgpu => ("amdgpu", qd::Program::open(qd::Arch::AmdGpu)),
+        Backend::Auto => ("auto", qd::Program::open(qd::Arch::from_env_or_best())),
+    };
+    opened.map_err(|source| Error::Open { device, source })
+}
+
+fn write(
+    folder: &Path,
+    photo: &image::RgbImage,
+    found: &pipeline::Found,
+    threshold: f32,
+) -> Result<(), Error> {
+    let size = photo.dimensions();
+    catalogue::write(&folder.join("sources.csv"), &found.sources)?;
+    photo::write_annotated(&folder.join("annotated.png"), photo, &found.sources)?;
+    let white = 5.0 * threshold.abs().max(1.0);
+    photo::write_detection(&folder.join("detection.png"), size, &found.detection, white)?;
+    photo::write_background(&folder.join("background.png"), size, &found.background)
+}
+
+fn summary(
+    program: &qd::Program,
+    options: &Options,
+    found: &pipeline::Found,
+    steps: &Steps,
+) -> String {
+    let info = program.device_info();
+    let simulated = if info.simulated { ", simulated" } else { "" };
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    let _ = writeln!(text, "device   {} ({}{simulated})", info.name, info.backend);
+    let _ = writeln!(text, "sources  {}", found.sources.len());
+    let _ = writeln!(text, "results  {}", options.out.display());
+    let _ = writeln!(text, "\nthe brightest\n{:>6} {:>6} {:>9}", "x", "y", "snr");
+    for Source { x, y, snr } in found.sources.iter().take(BRIGHTEST) {
+        let _ = writeln!(text, "{x:>6} {y:>6} {snr:>9.2}");
+    }
+    let _ = writeln!(text, "\ntime in milliseconds");
+    for (name, time) in &steps.times {
+        let _ = writeln!(text, "{name:<24} {:>10.3}", milliseconds(*time));
+        if *name == "look for sources" {
+            for (stage, time) in &found.stages {
+                let _ = writeln!(text, "  {:<22} {:>10.3}", stage.to_string(), milliseconds(*time));
+            }
+        }
+    }
+    text
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// The steps of a run: shown while they last, and timed.
+struct Steps {
+    bar: ProgressBar,
+    times: Vec<(&'static str, Duration)>,
+}
+
+impl Steps {
+    /// How many there are.
+    const COUNT: u64 = 5;
+
+    fn new() -> Self {
+        let bar = ProgressBar::new(Self::COUNT);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} [{bar:20}] {pos}/{len} {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self { bar, times: Vec::new() }
+    }
+
+    fn step<T>(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.bar.set_message(name);
+        let start = Instant::now();
+        let result = work();
+        self.times.push((name, start.elapsed()));
+        self.bar.inc(1);
+        result
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;
