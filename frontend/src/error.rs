@@ -72,6 +72,14 @@ pub enum Error {
         /// The place.
         span: Span,
     },
+    /// The finished IR broke its own rules.
+    #[error("{function}: the kernel's IR is invalid")]
+    Invalid {
+        /// The kernel.
+        function: String,
+        /// The verifier's finding.
+        source: quadrants_ir::VerifyError,
+    },
 }
 
 fn list(rejections: &[Rejection]) -> String {

@@ -4,9 +4,12 @@
 
 mod check;
 mod error;
+mod lower;
 mod source;
 pub mod syntax;
+mod visit;
 
 pub use check::{Rejection, Rule, check};
 pub use error::Error;
+pub use lower::lower;
 pub use source::{FuncSource, KernelSource, Source};

@@ -1,0 +1,449 @@
+//! The rules of the kernel language: one walk over a syntax tree, the same for macro and builder.
+//!
+//! What is checked here is what rustc cannot see, or would explain in terms of emitted code:
+//!
+//! * where `stream_parallel` stands, what it is given, and what stands beside it;
+//! * control flow that cannot leave a parallel loop or a function: `break`, `return`, labels, `?`;
+//! * assignments to locals from outside a parallel loop or block, and writes to `&` parameters;
+//! * syntax that kernels do not have.
+//!
+//! Types, unknown names and numbers of arguments are rustc's. Races between iterations are a question
+//! of their own, asked of a tree that passed here.
+
+mod rule;
+
+use quadrants_ir::MathFn;
+
+pub use rule::{Rejection, Rule};
+
+use crate::{
+    lower::{WRAPPING, scalar_suffix},
+    syntax::{
+        Block, Construct, Expr, ExprKind, For, Function, FunctionKind, ParamPassing,
+        RegionArgument, Span, Stmt, StmtKind,
+    },
+    visit::{Node, any_in_expr, any_in_stmt},
+};
+
+/// All rules that `function` breaks, in source order; none for a function that may be compiled.
+#[must_use]
+pub fn check(function: &Function) -> Vec<Rejection> {
+    let mut checker = Checker {
+        kind: function.kind,
+        rejections: Vec::new(),
+        names: Vec::new(),
+        around: Vec::new(),
+    };
+    for param in &function.params {
+        let binding = match param.passing {
+            ParamPassing::Value => Binding::Local { depth: 0 },
+            ParamPassing::Ref => Binding::Tensor { writable: false },
+            ParamPassing::RefMut => Binding::Tensor { writable: true },
+        };
+        checker.names.push((&param.name, binding));
+    }
+    checker.function(function);
+    checker.rejections
+}
+
+struct Checker<'a> {
+    kind: FunctionKind,
+    rejections: Vec<Rejection>,
+    /// All names in scope, innermost last.
+    names: Vec<(&'a str, Binding)>,
+    /// What the walk is inside of, innermost last.
+    around: Vec<Around>,
+}
+
+#[derive(Clone, Copy)]
+enum Binding {
+    Tensor {
+        writable: bool,
+    },
+    Shape,
+    /// A scalar, and how much was [around](Checker::around) it where it was declared.
+    Local {
+        depth: usize,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Region,
+    ParallelLoop,
+    Loop,
+    NdrangeLoop,
+    Branch,
+    Braces,
+}
+
+impl<'a> Checker<'a> {
+    fn function(&mut self, function: &'a Function) {
+        let body = &function.body;
+        if self.kind == FunctionKind::Func {
+            let last = body.stmts.len().wrapping_sub(1);
+            for (at, stmt) in body.stmts.iter().enumerate() {
+                match &stmt.kind {
+                    StmtKind::Return { value } if at == last && body.value.is_none() => {
+                        self.optional(value.as_ref());
+                    }
+                    _ => self.stmt(stmt),
+                }
+            }
+            self.optional(body.value.as_deref());
+            return;
+        }
+
+        let blocks =
+            body.stmts.iter().any(is_region_stmt) || body.value.as_deref().is_some_and(is_region);
+        for stmt in &body.stmts {
+            if blocks && !contains_region(stmt) && !self.pure_let(stmt) {
+                self.reject(stmt.span, Rule::StreamParallelMixed);
+            }
+            self.top_stmt(stmt);
+        }
+        match body.value.as_deref() {
+            Some(Expr { kind: ExprKind::StreamParallel(argument), span })
+                if function.result.is_none() =>
+            {
+                self.region(argument, *span);
+            }
+            Some(value) => {
+                if blocks && !is_region(value) {
+                    self.reject(value.span, Rule::StreamParallelMixed);
+                }
+                self.expr(value);
+            }
+            None => {}
+        }
+    }
+
+    /// A statement at the top level of a kernel or of a `stream_parallel` block.
+    fn top_stmt(&mut self, stmt: &'a Stmt) {
+        match &stmt.kind {
+            StmtKind::For(each) => self.each(each, stmt.span, Around::ParallelLoop),
+            StmtKind::Expr(Expr { kind: ExprKind::StreamParallel(argument), span })
+                if self.around.is_empty() =>
+            {
+                self.region(argument, *span);
+            }
+            _ => self.stmt(stmt),
+        }
+    }
+
+    fn region(&mut self, argument: &'a RegionArgument, span: Span) {
+        match argument {
+            RegionArgument::Other => self.reject(span, Rule::StreamParallelNotClosure),
+            RegionArgument::Closure { params, body } => {
+                if *params > 0 {
+                    self.reject(span, Rule::StreamParallelParameters);
+                }
+                self.inside(Around::Region, |this| {
+                    for stmt in &body.stmts {
+                        this.top_stmt(stmt);
+                    }
+                    this.optional(body.value.as_deref());
+                });
+            }
+        }
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        match &stmt.kind {
+            StmtKind::Let { name, value, .. } => {
+                self.expr(value);
+                self.declare(name);
+            }
+            StmtKind::LetShape { name, .. } => self.names.push((name, Binding::Shape)),
+            StmtKind::LetExtents { names, .. } => {
+                names.iter().flatten().for_each(|name| self.declare(name));
+            }
+            StmtKind::Assign { target, value, .. } => {
+                self.expr(value);
+                self.target(target);
+            }
+            StmtKind::Expr(expr) => self.expr(expr),
+            StmtKind::For(each) => {
+                let around = if each.dims.len() > 1 { Around::NdrangeLoop } else { Around::Loop };
+                self.each(each, stmt.span, around);
+            }
+            StmtKind::While { cond, body, label } => {
+                self.label(*label);
+                self.inside(Around::Loop, |this| {
+                    this.expr(cond);
+                    this.block(body);
+                });
+            }
+            StmtKind::Loop { body, label } => {
+                self.label(*label);
+                self.inside(Around::Loop, |this| this.block(body));
+            }
+            StmtKind::Break { label, value } => {
+                self.label(*label);
+                if let Some(span) = value {
+                    self.reject(*span, Rule::BreakValue);
+                }
+                match self.innermost_loop() {
+                    Some(Around::Loop) => {}
+                    Some(Around::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
+                    Some(_) => self.reject(stmt.span, Rule::BreakParallel),
+                    None => self.reject(stmt.span, Rule::OutsideLoop { word: "break" }),
+                }
+            }
+            StmtKind::Continue { label } => {
+                self.label(*label);
+                if self.innermost_loop().is_none() {
+                    self.reject(stmt.span, Rule::OutsideLoop { word: "continue" });
+                }
+            }
+            StmtKind::Return { value } => {
+                self.optional(value.as_ref());
+                self.reject(
+                    stmt.span,
+                    match self.kind {
+                        FunctionKind::Kernel => Rule::ReturnInKernel,
+                        FunctionKind::Func => Rule::ReturnEarly,
+                    },
+                );
+            }
+            StmtKind::Assert { cond, .. } => self.expr(cond),
+            StmtKind::Unsupported(construct) => self.unsupported(stmt.span, construct),
+        }
+    }
+
+    fn each(&mut self, each: &'a For, span: Span, around: Around) {
+        self.label(each.label);
+        if !(1..=3).contains(&each.dims.len()) {
+            self.reject(span, Rule::Dimensions);
+        }
+        for dim in &each.dims {
+            self.optional(dim.begin.as_ref());
+            self.expr(&dim.end);
+            if dim.inclusive {
+                self.reject(dim.end.span, Rule::InclusiveRange);
+            }
+        }
+        self.inside(around, |this| {
+            each.dims.iter().for_each(|dim| this.declare(&dim.name));
+            this.block(&each.body);
+        });
+    }
+
+    fn target(&mut self, target: &'a Expr) {
+        match &target.kind {
+            ExprKind::Name(name) => match self.lookup(name) {
+                Some(Binding::Local { depth }) => {
+                    let crossed = &self.around[depth..];
+                    let rule = if crossed.contains(&Around::ParallelLoop) {
+                        Rule::AssignOutsideLoop { name: name.clone() }
+                    } else if crossed.contains(&Around::Region) {
+                        Rule::AssignOutsideBlock { name: name.clone() }
+                    } else {
+                        return;
+                    };
+                    self.reject(target.span, rule);
+                }
+                Some(_) => self.expr(target),
+                None => {}
+            },
+            ExprKind::Index { base, index } => {
+                self.write(base, target.span);
+                index.iter().for_each(|e| self.expr(e));
+            }
+            ExprKind::Unsupported(construct) => self.unsupported(target.span, construct),
+            _ => self.unsupported(target.span, &Construct::Place),
+        }
+    }
+
+    fn write(&mut self, base: &'a str, span: Span) {
+        let name = base.to_owned();
+        match self.lookup(base) {
+            Some(Binding::Tensor { writable: false }) => {
+                self.reject(span, Rule::WriteToShared { name });
+            }
+            Some(Binding::Shape) => self.reject(span, Rule::AssignToShape { name }),
+            Some(Binding::Local { .. }) => self.unsupported(span, &Construct::Array),
+            Some(Binding::Tensor { writable: true }) | None => {}
+        }
+    }
+
+    fn expr(&mut self, expr: &'a Expr) {
+        match &expr.kind {
+            ExprKind::Literal { suffix, .. } => {
+                if let Some(suffix) = suffix
+                    && scalar_suffix(suffix).is_none()
+                {
+                    self.reject(expr.span, Rule::LiteralType { suffix: suffix.clone() });
+                }
+            }
+            ExprKind::Name(name) => match self.lookup(name) {
+                Some(Binding::Tensor { .. }) => {
+                    self.reject(expr.span, Rule::TensorAsValue { name: name.clone() });
+                }
+                Some(Binding::Shape) => {
+                    self.reject(expr.span, Rule::ShapeAsValue { name: name.clone() });
+                }
+                Some(Binding::Local { .. }) | None => {}
+            },
+            ExprKind::Const(_) | ExprKind::Len { .. } => {}
+            ExprKind::Unary { value, .. } | ExprKind::Cast { value, .. } => self.expr(value),
+            ExprKind::Binary { lhs, rhs, .. } | ExprKind::Logic { lhs, rhs, .. } => {
+                self.expr(lhs);
+                self.expr(rhs);
+            }
+            ExprKind::If { cond, then, otherwise } => {
+                self.expr(cond);
+                self.inside(Around::Branch, |this| this.block(then));
+                if let Some(block) = otherwise {
+                    self.inside(Around::Branch, |this| this.block(block));
+                }
+            }
+            ExprKind::Block(body) => self.inside(Around::Braces, |this| this.block(body)),
+            ExprKind::Index { base, index } => match self.lookup(base) {
+                Some(Binding::Shape) => self.axis(index.first(), expr.span),
+                Some(Binding::Local { .. }) => self.unsupported(expr.span, &Construct::Array),
+                Some(Binding::Tensor { .. }) | None => index.iter().for_each(|e| self.expr(e)),
+            },
+            ExprKind::Extent { axis, .. } => self.axis(Some(axis), axis.span),
+            ExprKind::Method { receiver, name, args } => {
+                self.expr(receiver);
+                args.iter().for_each(|e| self.expr(e));
+                if MathFn::from_name(name).is_none() && !WRAPPING.iter().any(|(n, _)| n == name) {
+                    self.unsupported(expr.span, &Construct::Method(name.clone()));
+                }
+            }
+            ExprKind::Call { args, .. } => {
+                for arg in args {
+                    if self.tensor_name(arg).is_none() {
+                        self.expr(arg);
+                    }
+                }
+            }
+            ExprKind::Atomic { base, index, value, .. } => {
+                self.write(base, expr.span);
+                index.iter().for_each(|e| self.expr(e));
+                self.expr(value);
+            }
+            ExprKind::StreamParallel(argument) => self.misplaced_region(argument, expr.span),
+            ExprKind::Unsupported(construct) => self.unsupported(expr.span, construct),
+        }
+    }
+
+    fn misplaced_region(&mut self, argument: &'a RegionArgument, span: Span) {
+        let innermost = self.around.last().copied();
+        let rule = if self.kind == FunctionKind::Func {
+            Rule::StreamParallelInFunc
+        } else if self.around.contains(&Around::Region) {
+            Rule::StreamParallelNested
+        } else {
+            match innermost {
+                None => Rule::StreamParallelValue,
+                Some(Around::Branch) => Rule::StreamParallelInBranch,
+                Some(Around::Braces) => Rule::StreamParallelInBlock,
+                Some(_) => Rule::StreamParallelInLoop,
+            }
+        };
+        self.reject(span, rule);
+        self.region(argument, span);
+    }
+
+    fn block(&mut self, block: &'a Block) {
+        let scope = self.names.len();
+        block.stmts.iter().for_each(|stmt| self.stmt(stmt));
+        self.optional(block.value.as_deref());
+        self.names.truncate(scope);
+    }
+
+    fn inside(&mut self, around: Around, body: impl FnOnce(&mut Self)) {
+        let scope = self.names.len();
+        self.around.push(around);
+        body(self);
+        self.around.pop();
+        self.names.truncate(scope);
+    }
+
+    fn optional(&mut self, expr: Option<&'a Expr>) {
+        if let Some(expr) = expr {
+            self.expr(expr);
+        }
+    }
+
+    fn axis(&mut self, axis: Option<&'a Expr>, span: Span) {
+        if !matches!(axis, Some(Expr { kind: ExprKind::Literal { .. } | ExprKind::Const(_), .. })) {
+            self.reject(span, Rule::ShapeAxis);
+        }
+    }
+
+    fn label(&mut self, label: Option<Span>) {
+        if let Some(span) = label {
+            self.reject(span, Rule::Label);
+        }
+    }
+
+    fn declare(&mut self, name: &'a str) {
+        self.names.push((name, Binding::Local { depth: self.around.len() }));
+    }
+
+    fn lookup(&self, name: &str) -> Option<Binding> {
+        self.names.iter().rev().find(|(n, _)| *n == name).map(|(_, binding)| *binding)
+    }
+
+    fn tensor_name(&self, expr: &Expr) -> Option<Binding> {
+        match &expr.kind {
+            ExprKind::Name(name) => {
+                self.lookup(name).filter(|b| matches!(b, Binding::Tensor { .. }))
+            }
+            _ => None,
+        }
+    }
+
+    fn innermost_loop(&self) -> Option<Around> {
+        self.around
+            .iter()
+            .rev()
+            .find(|a| matches!(a, Around::ParallelLoop | Around::Loop | Around::NdrangeLoop))
+            .copied()
+    }
+
+    /// Whether the statement only names scalars: it can be repeated wherever they are used.
+    fn pure_let(&self, stmt: &'a Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::LetShape { .. } | StmtKind::LetExtents { .. } => true,
+            StmtKind::Let { value, .. } => !any_in_expr(value, &mut |node| match node {
+                Node::Expr(expr) => match &expr.kind {
+                    ExprKind::Index { base, .. } => {
+                        matches!(self.lookup(base), Some(Binding::Tensor { .. }))
+                    }
+                    ExprKind::Call { args, .. } => {
+                        args.iter().any(|arg| self.tensor_name(arg).is_some())
+                    }
+                    ExprKind::Atomic { .. } => true,
+                    _ => false,
+                },
+                Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assert { .. }),
+            }),
+            _ => false,
+        }
+    }
+
+    fn unsupported(&mut self, span: Span, construct: &Construct) {
+        self.reject(span, Rule::Unsupported(construct.clone()));
+    }
+
+    fn reject(&mut self, span: Span, rule: Rule) {
+        self.rejections.push(Rejection { span, rule });
+    }
+}
+
+fn is_region_stmt(stmt: &Stmt) -> bool {
+    matches!(&stmt.kind, StmtKind::Expr(expr) if is_region(expr))
+}
+
+fn is_region(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::StreamParallel(_))
+}
+
+/// A misplaced block gets a message of its own, and its statement no second one.
+fn contains_region(stmt: &Stmt) -> bool {
+    any_in_stmt(stmt, &mut |node| matches!(node, Node::Expr(expr) if is_region(expr)))
+}

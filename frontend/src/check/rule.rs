@@ -1,0 +1,226 @@
+//! The rules by name, and what their messages say: what is wrong, then what to do instead.
+
+use std::fmt;
+
+use crate::syntax::{Construct, Span};
+
+/// A rule broken, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rejection {
+    /// The offending tokens.
+    pub span: Span,
+    /// The rule.
+    pub rule: Rule,
+}
+
+/// A rule of the kernel language; its text says what to do instead.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// A `stream_parallel` block inside another.
+    #[error(
+        "a `stream_parallel` block cannot stand inside another; write the two beside each other at the kernel's top level"
+    )]
+    StreamParallelNested,
+    /// A `stream_parallel` block inside a loop.
+    #[error(
+        "a `stream_parallel` block cannot stand inside a loop; write it at the kernel's top level and put the loop into it, or launch the kernel repeatedly"
+    )]
+    StreamParallelInLoop,
+    /// A `stream_parallel` block inside a branch.
+    #[error(
+        "a `stream_parallel` block cannot stand inside a branch; write it at the kernel's top level and put the branch into it"
+    )]
+    StreamParallelInBranch,
+    /// A `stream_parallel` block inside a pair of braces.
+    #[error(
+        "a `stream_parallel` block stands at the kernel's top level; take it out of the braces around it"
+    )]
+    StreamParallelInBlock,
+    /// A `stream_parallel` block inside a func.
+    #[error(
+        "a `stream_parallel` block cannot stand in a `#[func]`; write it in the kernel and call the func from its loops"
+    )]
+    StreamParallelInFunc,
+    /// A top-level statement that is neither a `stream_parallel` block nor a `let` of a scalar.
+    #[error(
+        "a kernel with `stream_parallel` blocks has only such blocks and `let`s of scalar values at its top level; move this into a block, or into a kernel of its own"
+    )]
+    StreamParallelMixed,
+    /// `stream_parallel` of something that is no closure literal.
+    #[error(
+        "`stream_parallel` takes one closure, written in its place: `stream_parallel(|| {{ … }})`"
+    )]
+    StreamParallelNotClosure,
+    /// `stream_parallel` of a closure with parameters.
+    #[error(
+        "the closure of `stream_parallel` has no parameters: write `stream_parallel(|| {{ … }})`"
+    )]
+    StreamParallelParameters,
+    /// The value of a `stream_parallel` call is used.
+    #[error("`stream_parallel` has no value; write it as a statement of its own")]
+    StreamParallelValue,
+    /// A block's assignment to a local from outside it.
+    #[error(
+        "`{name}` is declared outside this `stream_parallel` block, which cannot assign it; declare it inside, or write to an element of a tensor"
+    )]
+    AssignOutsideBlock {
+        /// The local.
+        name: String,
+    },
+    /// A parallel loop's assignment to a local from outside it.
+    #[error(
+        "`{name}` is declared outside this parallel loop, whose iterations cannot assign it; declare it inside, or combine into an element of a tensor with `atomic_add`, `atomic_min` or `atomic_max`"
+    )]
+    AssignOutsideLoop {
+        /// The local.
+        name: String,
+    },
+    /// A write to a `&` parameter.
+    #[error(
+        "`{name}` is a `&` parameter, which is only read; to write to it, declare it `{name}: &mut Tensor<…>`"
+    )]
+    WriteToShared {
+        /// The parameter.
+        name: String,
+    },
+    /// A tensor where a scalar belongs.
+    #[error(
+        "`{name}` is a tensor; use an element of it, as in `{name}[i]`, or pass it to a `#[func]`"
+    )]
+    TensorAsValue {
+        /// The parameter.
+        name: String,
+    },
+    /// The name of a tensor's extents where a scalar belongs.
+    #[error("`{name}` is a shape; use one extent of it, as in `{name}[0]`")]
+    ShapeAsValue {
+        /// The name.
+        name: String,
+    },
+    /// An assignment to an extent.
+    #[error(
+        "`{name}` is a tensor's shape, which a kernel cannot change; copy the extent into a `let mut`"
+    )]
+    AssignToShape {
+        /// The name.
+        name: String,
+    },
+    /// An axis that is not known at compile time.
+    #[error("the axis of a shape is a literal or a constant: `t.shape()[0]`")]
+    ShapeAxis,
+    /// `break` out of a parallel loop.
+    #[error(
+        "`break` cannot leave a parallel loop, whose iterations run in any order; skip the rest of one iteration with `continue`, or guard the work with `if`"
+    )]
+    BreakParallel,
+    /// `break` out of a serial loop over an `ndrange`.
+    #[error(
+        "`break` cannot leave a loop over an `ndrange` inside another loop; write nested loops over `a..b`"
+    )]
+    BreakNdrange,
+    /// `break` with a value.
+    #[error(
+        "`break` with a value is not supported in kernels; assign the value to a `let mut` first"
+    )]
+    BreakValue,
+    /// `break` or `continue` outside every loop.
+    #[error("`{word}` stands outside a loop; remove it, or put it into one")]
+    OutsideLoop {
+        /// `break` or `continue`.
+        word: &'static str,
+    },
+    /// A label.
+    #[error(
+        "labels are not supported in kernels; leave the outer loop by a `let mut` of type bool and an `if`"
+    )]
+    Label,
+    /// `return` in a kernel.
+    #[error(
+        "`return` is not supported in kernels; guard what follows with `if`, and give the kernel's value as its last expression"
+    )]
+    ReturnInKernel,
+    /// `return` before a func's end.
+    #[error(
+        "`return` before the end of a `#[func]` is not supported; use `if`/`else` with the value as last expression"
+    )]
+    ReturnEarly,
+    /// `a..=b`
+    #[error("`a..=b` is not supported in kernels; write `a..b + 1`")]
+    InclusiveRange,
+    /// A loop of no or too many dimensions.
+    #[error("a loop has one to three dimensions; nest loops for more")]
+    Dimensions,
+    /// A literal of a type that kernels do not have.
+    #[error(
+        "literals of type `{suffix}` are not supported in kernels; use i32, i64, u32, u64, usize, f32 or f64"
+    )]
+    LiteralType {
+        /// The suffix.
+        suffix: String,
+    },
+    /// A value at the end of a function that returns none, and its like.
+    #[error("{}", advice(.0))]
+    Unsupported(Construct),
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.span.line, self.rule)
+    }
+}
+
+fn advice(construct: &Construct) -> String {
+    let (what, instead) = match construct {
+        Construct::Match => ("`match` is", "use `if` and `else`"),
+        Construct::LetCondition => ("`if let` and its like are", "use a condition of type bool"),
+        Construct::Closure => ("closures are", "write a `#[func]` and call it"),
+        Construct::Array => ("arrays are", "use one `let` per value, or a tensor"),
+        Construct::Tuple => ("tuples are", "use one `let` per value"),
+        Construct::Struct => ("structs and fields are", "use one `let` or parameter per value"),
+        Construct::Text => ("text literals are", "use numbers and bools"),
+        Construct::Reference => {
+            ("references and `*` are", "use values; a tensor is passed to a `#[func]` by its name")
+        }
+        Construct::Iterator => ("a `for` over this is", "loop over `a..b` or `ndrange(…)`"),
+        Construct::Range => ("ranges outside a `for` are", "keep begin and end in two `let`s"),
+        Construct::Pattern => ("this pattern is", "bind one name: `let x = …;`"),
+        Construct::LetWithoutValue => {
+            ("a `let` without a value is", "give it a value: `let mut x = 0;`")
+        }
+        Construct::Try => ("`?` is", "use `assert!` for what must not fail"),
+        Construct::Unsafe => ("`unsafe` blocks are", "remove `unsafe`"),
+        Construct::BlockKind => ("this kind of block is", "use a plain block"),
+        Construct::Item => ("items inside the body are", "move this out of the function"),
+        Construct::Macro(name) => {
+            return format!(
+                "`{name}!` is not supported in kernels; use `assert!(condition, \"message\")` to report an error"
+            );
+        }
+        Construct::Method(name) => {
+            return format!(
+                "the method `{name}` is not supported in kernels; use a method of floats such as `sqrt`, `abs`, `min`, `max`, or write a `#[func]`"
+            );
+        }
+        Construct::Shape => (
+            "`shape()` here is",
+            "use one extent, `t.shape()[0]`, or bind it first: `let [h, w] = t.shape();`",
+        ),
+        Construct::Place => {
+            ("an assignment to this is", "assign a `let mut` or an element of a tensor")
+        }
+        Construct::InferredCast => ("`as _` is", "write the type"),
+        Construct::AtomicPlace => {
+            ("an atomic on this is", "give it an element of a tensor: `&mut t[i]`")
+        }
+        Construct::Ndrange => {
+            ("`ndrange` here is", "write `for (i, j) in ndrange(…)`, with up to three dimensions")
+        }
+        Construct::Other(text) => {
+            return format!(
+                "`{text}` is not supported in kernels; use the expressions of scalars and tensors"
+            );
+        }
+    };
+    format!("{what} not supported in kernels; {instead}")
+}

@@ -1,0 +1,148 @@
+//! Calls of funcs, inlined.
+
+use std::rc::Rc;
+
+use quadrants_ir::{ExprId, ExprKind as Ir, ParamKind, ScalarType};
+
+use super::{
+    Lowerer, Result, Unit,
+    scope::{Binding, Frame, Scalar},
+};
+use crate::{
+    Error, Source,
+    syntax::{Expr, ExprKind, Span, StmtKind},
+    visit::assigns,
+};
+
+impl Lowerer {
+    /// Fills the current frame's list of funcs.
+    pub(super) fn resolve_callees(&mut self) -> Result<()> {
+        let unit = Rc::clone(&self.frame.unit);
+        for source in &unit.funcs {
+            let known = self.units.iter().find(|(s, _)| same(s, source)).map(|(_, u)| Rc::clone(u));
+            let callee = match known {
+                Some(callee) => callee,
+                None => {
+                    let callee = Rc::new(Unit::of_source(source)?);
+                    self.units.push((source, Rc::clone(&callee)));
+                    callee
+                }
+            };
+            self.frame.callees.push(callee);
+        }
+        Ok(())
+    }
+
+    /// The statements of a func's body in the current block, and its value where it has one.
+    pub(super) fn call(&mut self, func: u32, args: &[Expr], span: Span) -> Result<Option<ExprId>> {
+        let Some(unit) = self.frame.callees.get(func as usize).cloned() else {
+            return Err(self.unknown("a func", span));
+        };
+        let inlined = |frame: &Frame| Rc::ptr_eq(&frame.unit, &unit);
+        if inlined(&self.frame) || self.callers.iter().any(inlined) {
+            return Err(Error::Recursion {
+                function: self.frame.unit.function.name.clone(),
+                func: unit.function.name.clone(),
+                span,
+            });
+        }
+        if args.len() != unit.params.len() {
+            let what = format!("the func takes {} arguments", unit.params.len());
+            return Err(self.type_error(span, what));
+        }
+        let mut callee = Frame::new(Rc::clone(&unit), Some(span));
+        for (at, arg) in args.iter().enumerate() {
+            let param = &unit.function.params[at];
+            let binding = match unit.params[at] {
+                ParamKind::Scalar(ty) => {
+                    let mut value = self.want(arg, ty)?;
+                    if args[at + 1..].iter().any(assigns) {
+                        value = self.emit.hold(value);
+                    }
+                    self.scalar_argument(&param.name, value, ty, param.mutable)
+                }
+                kind @ ParamKind::Tensor { .. } => self.tensor_argument(arg, kind)?,
+            };
+            callee.bind(&param.name, binding);
+        }
+        self.callers.push(std::mem::replace(&mut self.frame, callee));
+        self.resolve_callees()?;
+        let value = self.func_body(&unit)?;
+        if let Some(caller) = self.callers.pop() {
+            self.frame = caller;
+        }
+        Ok(value)
+    }
+
+    fn func_body(&mut self, unit: &Unit) -> Result<Option<ExprId>> {
+        let function = &unit.function;
+        let mut value = function.body.value.as_deref();
+        for stmt in &function.body.stmts {
+            match &stmt.kind {
+                // The rules let it stand only at the end.
+                StmtKind::Return { value: returned } => value = returned.as_ref(),
+                _ => self.stmt(stmt)?,
+            }
+        }
+        match (function.result, value) {
+            (Some(ix), Some(value)) => {
+                let ty = self.type_at(ix, value.span)?;
+                self.want(value, ty).map(Some)
+            }
+            (Some(_), None) => Err(self.type_error(function.span, "the func has no value")),
+            (None, Some(value)) => self.discard(value).map(|()| None),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn scalar_argument(
+        &mut self,
+        name: &str,
+        value: ExprId,
+        ty: ScalarType,
+        mutable: bool,
+    ) -> Binding {
+        if mutable {
+            let value = self.emit.fix(value);
+            return Binding::Local(self.emit.define(name, value, true));
+        }
+        let value = self.emit.fix(value);
+        match self.emit.exprs[value].kind {
+            Ir::Const(value) => Binding::Scalar(Scalar::Const(value)),
+            Ir::Param(param) => Binding::Scalar(Scalar::Param(param, ty)),
+            Ir::Local(local) => Binding::Local(local),
+            _ => Binding::Local(self.emit.define(name, value, false)),
+        }
+    }
+
+    fn tensor_argument(&self, arg: &Expr, wanted: ParamKind) -> Result<Binding> {
+        let binding = match &arg.kind {
+            ExprKind::Name(name) => self.frame.lookup(name),
+            _ => None,
+        };
+        let ParamKind::Tensor { elem: want_elem, rank: want_rank, writable: want_write } = wanted
+        else {
+            return Err(self.type_error(arg.span, "expected a scalar"));
+        };
+        match binding {
+            Some(Binding::Tensor { param, writable }) => {
+                let elem = self.element(Binding::Tensor { param, writable });
+                if elem == Some(want_elem)
+                    && self.rank(param) == want_rank
+                    && (writable || !want_write)
+                {
+                    Ok(Binding::Tensor { param, writable: want_write })
+                } else {
+                    let what =
+                        format!("expected a tensor of {want_elem} and {want_rank} dimensions");
+                    Err(self.type_error(arg.span, what))
+                }
+            }
+            _ => Err(self.type_error(arg.span, "expected a tensor")),
+        }
+    }
+}
+
+fn same(a: &Source, b: &Source) -> bool {
+    std::ptr::eq(a, b)
+}

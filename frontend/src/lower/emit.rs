@@ -1,0 +1,182 @@
+//! The kernel under construction: arenas, the open blocks, and what is asked of expressions.
+
+use quadrants_ir::{
+    Arena, Block, BlockId, Const, Expr, ExprId, ExprKind, Local, LocalId, MathFn, ParamId,
+    ScalarType, Site, SiteId, SiteKind, Stmt,
+};
+
+use crate::syntax::Span;
+
+/// Beyond this many nodes an `if` with a value is a branch rather than a select.
+const CHEAP: usize = 8;
+
+#[derive(Default)]
+pub(super) struct Emitter {
+    pub(super) locals: Arena<Local>,
+    pub(super) exprs: Arena<Expr>,
+    pub(super) blocks: Arena<Block>,
+    pub(super) sites: Vec<Site>,
+    /// The block that statements go to.
+    current: Vec<Stmt>,
+    /// The blocks around it.
+    outer: Vec<Vec<Stmt>>,
+    /// The local of an effect that nothing but the expression under way knows.
+    fresh: Option<LocalId>,
+}
+
+impl Emitter {
+    pub(super) fn open(&mut self) {
+        self.outer.push(std::mem::take(&mut self.current));
+    }
+
+    /// The statements since [`open`](Self::open).
+    pub(super) fn close(&mut self) -> Vec<Stmt> {
+        let outer = self.outer.pop().unwrap_or_default();
+        std::mem::replace(&mut self.current, outer)
+    }
+
+    pub(super) fn close_block(&mut self) -> BlockId {
+        let stmts = self.close();
+        self.block(stmts)
+    }
+
+    pub(super) fn block(&mut self, stmts: Vec<Stmt>) -> BlockId {
+        self.blocks.push(Block { stmts })
+    }
+
+    /// Takes what was emitted so far into the outermost block.
+    pub(super) fn take(&mut self) -> Vec<Stmt> {
+        std::mem::take(&mut self.current)
+    }
+
+    pub(super) fn stmt(&mut self, stmt: Stmt) {
+        self.current.push(stmt);
+    }
+
+    pub(super) fn stmts(&mut self, stmts: Vec<Stmt>) {
+        self.current.extend(stmts);
+    }
+
+    pub(super) fn expr(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
+        self.exprs.push(Expr { ty, kind })
+    }
+
+    pub(super) fn ty(&self, expr: ExprId) -> ScalarType {
+        self.exprs[expr].ty
+    }
+
+    pub(super) fn constant(&mut self, value: impl Into<Const>) -> ExprId {
+        let value = value.into();
+        self.expr(value.ty(), ExprKind::Const(value))
+    }
+
+    pub(super) fn param(&mut self, param: ParamId, ty: ScalarType) -> ExprId {
+        self.expr(ty, ExprKind::Param(param))
+    }
+
+    pub(super) fn read(&mut self, local: LocalId) -> ExprId {
+        self.expr(self.locals[local].ty, ExprKind::Local(local))
+    }
+
+    pub(super) fn local(&mut self, name: &str, ty: ScalarType, mutable: bool) -> LocalId {
+        let name = if name == "_" { "unused" } else { name };
+        self.locals.push(Local { name: name.to_owned(), ty, mutable })
+    }
+
+    /// Defines a local of `value`: where that is an effect's value, the effect's own local.
+    pub(super) fn define(&mut self, name: &str, value: ExprId, mutable: bool) -> LocalId {
+        let fresh = self.fresh.take();
+        if let ExprKind::Local(made) = self.exprs[value].kind
+            && fresh == Some(made)
+            && matches!(self.current.last(), Some(Stmt::Let { local, .. }) if *local == made)
+        {
+            self.locals[made].name = name.to_owned();
+            self.locals[made].mutable = mutable;
+            return made;
+        }
+        let local = self.local(name, self.ty(value), mutable);
+        self.stmt(Stmt::Let { local, value });
+        local
+    }
+
+    /// Emits an effect, and gives its value.
+    pub(super) fn effect(&mut self, name: &str, ty: ScalarType, kind: ExprKind) -> ExprId {
+        let value = self.expr(ty, kind);
+        let local = self.local(name, ty, false);
+        self.stmt(Stmt::Let { local, value });
+        self.fresh = Some(local);
+        self.read(local)
+    }
+
+    pub(super) fn site(&mut self, kind: SiteKind, span: Span) -> SiteId {
+        let id = SiteId::new(self.sites.len() as u32);
+        self.sites.push(Site { kind, line: span.line, column: span.column });
+        id
+    }
+
+    /// The value as of now, whatever is assigned later.
+    pub(super) fn hold(&mut self, value: ExprId) -> ExprId {
+        if self.any(
+            value,
+            &mut |kind, this| matches!(kind, ExprKind::Local(local) if this.locals[*local].mutable),
+        ) {
+            self.fix(value)
+        } else {
+            value
+        }
+    }
+
+    /// A value that may be used twice: a constant, parameter or immutable local.
+    pub(super) fn fix(&mut self, value: ExprId) -> ExprId {
+        self.fresh = None;
+        if self.is_fixed(value) {
+            return value;
+        }
+        let local = self.local("held", self.ty(value), false);
+        self.stmt(Stmt::Let { local, value });
+        self.read(local)
+    }
+
+    /// Another expression of a [fixed](Self::fix) value: no expression stands in two places.
+    pub(super) fn again(&mut self, value: ExprId) -> ExprId {
+        let copy = self.exprs[value].clone();
+        self.exprs.push(copy)
+    }
+
+    /// Whether a value is cheap enough to compute where it may not be needed.
+    pub(super) fn is_cheap(&self, value: ExprId) -> bool {
+        let mut nodes = 0;
+        !self.any(value, &mut |kind, _| {
+            nodes += 1;
+            let costly = matches!(kind, ExprKind::Math { function, .. }
+                if !matches!(function, MathFn::Abs | MathFn::Min | MathFn::Max));
+            costly || nodes > CHEAP
+        })
+    }
+
+    fn is_fixed(&self, value: ExprId) -> bool {
+        match &self.exprs[value].kind {
+            ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Dim { .. } => true,
+            ExprKind::Local(local) => !self.locals[*local].mutable,
+            _ => false,
+        }
+    }
+
+    /// Whether `found` holds for any node of a pure expression.
+    fn any(&self, expr: ExprId, found: &mut dyn FnMut(&ExprKind, &Self) -> bool) -> bool {
+        let kind = &self.exprs[expr].kind;
+        if found(kind, self) {
+            return true;
+        }
+        match kind {
+            ExprKind::Unary { value, .. } | ExprKind::Cast { value } => self.any(*value, found),
+            ExprKind::Binary { lhs, rhs, .. } => self.any(*lhs, found) || self.any(*rhs, found),
+            ExprKind::Math { args, .. } => args.iter().any(|arg| self.any(*arg, found)),
+            ExprKind::Select { cond, then, otherwise } => {
+                [cond, then, otherwise].into_iter().any(|e| self.any(*e, found))
+            }
+            // Leaves, and effects, which stand in no other expression.
+            _ => false,
+        }
+    }
+}

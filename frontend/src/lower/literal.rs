@@ -1,0 +1,62 @@
+//! Literals: their text to bits.
+
+use quadrants_ir::{Const, ScalarType};
+
+use crate::syntax::{Expr, ExprKind, LiteralKind, UnaryOp};
+
+/// The type that a literal's suffix names.
+pub(crate) fn scalar_suffix(suffix: &str) -> Option<ScalarType> {
+    match suffix {
+        "usize" => Some(ScalarType::U64),
+        "bool" => None,
+        _ => ScalarType::ALL.into_iter().find(|ty| ty.name() == suffix),
+    }
+}
+
+/// The value of a literal's text as `ty`; none where the text is of no such type. Digits beyond the
+/// type's width are dropped: rustc has refused them, or was told not to.
+pub(super) fn parse(kind: LiteralKind, text: &str, ty: ScalarType) -> Option<Const> {
+    let digits: String = text.chars().filter(|c| *c != '_').collect();
+    match ty {
+        ScalarType::Bool if kind == LiteralKind::Bool => {
+            digits.parse::<bool>().ok().map(Const::from)
+        }
+        ScalarType::F32 if kind != LiteralKind::Bool => digits.parse::<f32>().ok().map(Const::from),
+        ScalarType::F64 if kind != LiteralKind::Bool => digits.parse::<f64>().ok().map(Const::from),
+        _ if ty.is_int() && kind == LiteralKind::Int => {
+            let (radix, digits) = match digits.get(..2) {
+                Some("0x") => (16, &digits[2..]),
+                Some("0o") => (8, &digits[2..]),
+                Some("0b") => (2, &digits[2..]),
+                _ => (10, digits.as_str()),
+            };
+            u128::from_str_radix(digits, radix).ok().map(|bits| Const::from_bits(ty, bits as u64))
+        }
+        _ => None,
+    }
+}
+
+/// The type of a literal that nothing else types.
+pub(super) fn default_type(kind: LiteralKind) -> ScalarType {
+    match kind {
+        LiteralKind::Bool => ScalarType::Bool,
+        LiteralKind::Int => ScalarType::I32,
+        LiteralKind::Float => ScalarType::F64,
+    }
+}
+
+/// Whether rustc lets the literal at the end of `expr` take the type that it is cast to. It does
+/// through signs, blocks and branches, but not through binary operators.
+pub(super) fn takes_cast_type(expr: &Expr, ty: ScalarType) -> bool {
+    match &expr.kind {
+        ExprKind::Literal { kind, suffix: None, .. } => match kind {
+            LiteralKind::Int => ty.is_int(),
+            LiteralKind::Float => ty.is_float(),
+            LiteralKind::Bool => false,
+        },
+        ExprKind::Unary { op: UnaryOp::Neg | UnaryOp::Not, value } => takes_cast_type(value, ty),
+        ExprKind::Block(block) => block.value.as_ref().is_some_and(|v| takes_cast_type(v, ty)),
+        ExprKind::If { then, .. } => then.value.as_ref().is_some_and(|v| takes_cast_type(v, ty)),
+        _ => false,
+    }
+}

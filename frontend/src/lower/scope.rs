@@ -1,0 +1,64 @@
+//! Names and what they stand for while a function is lowered.
+
+use std::rc::Rc;
+
+use quadrants_ir::{Const, LocalId, ParamId, ScalarType};
+
+use super::Unit;
+use crate::syntax::Span;
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Binding {
+    /// A scalar that no statement defines.
+    Scalar(Scalar),
+    Local(LocalId),
+    Tensor {
+        param: ParamId,
+        writable: bool,
+    },
+    /// The extents of a tensor.
+    Shape(ParamId),
+}
+
+/// A scalar that costs nothing to repeat and never changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scalar {
+    Param(ParamId, ScalarType),
+    Const(Const),
+}
+
+/// A function being lowered.
+pub(super) struct Frame {
+    pub(super) unit: Rc<Unit>,
+    /// The funcs of its table.
+    pub(super) callees: Vec<Rc<Unit>>,
+    /// The call that it is inlined at; none for the kernel.
+    pub(super) call: Option<Span>,
+    names: Vec<(String, Binding)>,
+}
+
+impl Frame {
+    pub(super) fn new(unit: Rc<Unit>, call: Option<Span>) -> Self {
+        Self { unit, callees: Vec::new(), call, names: Vec::new() }
+    }
+
+    pub(super) fn bind(&mut self, name: &str, binding: Binding) {
+        if name != "_" {
+            self.names.push((name.to_owned(), binding));
+        }
+    }
+
+    pub(super) fn lookup(&self, name: &str) -> Option<Binding> {
+        self.names.iter().rev().find(|(n, _)| n == name).map(|(_, binding)| *binding)
+    }
+
+    /// The mark to [leave](Self::leave) a scope entered here.
+    pub(super) fn enter(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn leave(&mut self, mark: usize) {
+        self.names.truncate(mark);
+    }
+}

@@ -1,0 +1,260 @@
+//! Statements.
+
+use quadrants_ir::{BinaryOp, ExprId, ScalarType, SiteKind, Stmt as Ir, UnaryOp};
+
+use super::{Lowerer, Result, scope::Binding};
+use crate::{
+    Error,
+    syntax::{Block, Dim, Expr, ExprKind, Span, Stmt, StmtKind},
+    visit::assigns,
+};
+
+impl Lowerer {
+    pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
+        let span = stmt.span;
+        match &stmt.kind {
+            StmtKind::Let { name, mutable, ty, value } => {
+                let rustc = self.type_at(*ty, span)?;
+                let value = self.value(value, Some(rustc))?;
+                self.agree(name, rustc, self.emit.ty(value), span)?;
+                let local = self.emit.define(name, value, *mutable);
+                self.frame.bind(name, Binding::Local(local));
+            }
+            StmtKind::LetShape { name, base } => {
+                let tensor = self.shape(base, span)?;
+                self.frame.bind(name, tensor);
+            }
+            StmtKind::LetExtents { names, base } => {
+                let Binding::Shape(tensor) = self.shape(base, span)? else {
+                    return Err(self.unknown(format!("tensor `{base}`"), span));
+                };
+                if names.len() != usize::from(self.rank(tensor)) {
+                    let what = format!("`{base}` has {} dimensions", self.rank(tensor));
+                    return Err(self.type_error(span, what));
+                }
+                for (axis, name) in names.iter().enumerate() {
+                    if let Some(name) = name {
+                        let value = self.dim(tensor, axis as u8);
+                        let local = self.emit.define(name, value, false);
+                        self.frame.bind(name, Binding::Local(local));
+                    }
+                }
+            }
+            StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
+            StmtKind::Expr(expr) => self.discard(expr)?,
+            StmtKind::For(each) => self.nest(&each.dims, &each.body, span)?,
+            StmtKind::While { cond, body, .. } => {
+                self.emit.open();
+                let cond = self.want(cond, ScalarType::Bool)?;
+                let cond = self.emit.expr(
+                    ScalarType::Bool,
+                    quadrants_ir::ExprKind::Unary { op: UnaryOp::Not, value: cond },
+                );
+                let then = self.emit.block(vec![Ir::Break]);
+                let otherwise = self.emit.block(Vec::new());
+                self.emit.stmt(Ir::If { cond, then, otherwise });
+                self.block(body)?;
+                let body = self.emit.close_block();
+                self.emit.stmt(Ir::Loop { body });
+            }
+            StmtKind::Loop { body, .. } => {
+                self.emit.open();
+                self.block(body)?;
+                let body = self.emit.close_block();
+                self.emit.stmt(Ir::Loop { body });
+            }
+            StmtKind::Break { .. } => self.emit.stmt(Ir::Break),
+            StmtKind::Continue { .. } => self.emit.stmt(Ir::Continue),
+            StmtKind::Assert { cond, message } => {
+                let cond = self.want(cond, ScalarType::Bool)?;
+                let kind = SiteKind::Assert { message: message.clone() };
+                let site = self.emit.site(kind, self.place(span));
+                self.emit.stmt(Ir::Assert { cond, site });
+            }
+            StmtKind::Return { .. } | StmtKind::Unsupported(_) => {
+                return Err(self.type_error(span, "this statement has no place in a kernel"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A block for its effects, in the current IR block and a scope of its own.
+    pub(super) fn block(&mut self, block: &Block) -> Result<()> {
+        let scope = self.frame.enter();
+        for stmt in &block.stmts {
+            self.stmt(stmt)?;
+        }
+        if let Some(value) = &block.value {
+            self.discard(value)?;
+        }
+        self.frame.leave(scope);
+        Ok(())
+    }
+
+    /// An expression for its effects.
+    pub(super) fn discard(&mut self, expr: &Expr) -> Result<()> {
+        match &expr.kind {
+            ExprKind::If { cond, then, otherwise } => {
+                let cond = self.want(cond, ScalarType::Bool)?;
+                self.emit.open();
+                self.block(then)?;
+                let then = self.emit.close_block();
+                self.emit.open();
+                if let Some(block) = otherwise {
+                    self.block(block)?;
+                }
+                let otherwise = self.emit.close_block();
+                self.emit.stmt(Ir::If { cond, then, otherwise });
+                Ok(())
+            }
+            ExprKind::Block(block) => self.block(block),
+            ExprKind::Call { func, args } => self.call(*func, args, expr.span).map(drop),
+            ExprKind::Atomic { .. } => {
+                let (ty, kind) = self.atomic(expr)?;
+                let value = self.emit.expr(ty, kind);
+                self.emit.stmt(Ir::Eval { value });
+                Ok(())
+            }
+            _ => self.value(expr, None).map(drop),
+        }
+    }
+
+    /// The bounds of loops, evaluated in order: begin and end of each.
+    pub(super) fn bounds(&mut self, dims: &[Dim], span: Span) -> Result<Vec<[ExprId; 2]>> {
+        let mut bounds = Vec::with_capacity(dims.len());
+        for (at, dim) in dims.iter().enumerate() {
+            let ty = self.type_at(dim.ty, span)?;
+            if !ty.is_int() {
+                return Err(
+                    self.type_error(span, format!("a loop variable cannot be of type {ty}"))
+                );
+            }
+            let later = dims[at + 1..].iter().any(|d| assigns(&d.end));
+            let begin = match &dim.begin {
+                Some(begin) => {
+                    let value = self.value(begin, Some(ty))?;
+                    self.agree(&dim.name, ty, self.emit.ty(value), begin.span)?;
+                    if later || assigns(&dim.end) { self.emit.hold(value) } else { value }
+                }
+                None => self.emit.constant(quadrants_ir::Const::from_bits(ty, 0)),
+            };
+            let end = self.value(&dim.end, Some(ty))?;
+            self.agree(&dim.name, ty, self.emit.ty(end), dim.end.span)?;
+            bounds.push([begin, if later { self.emit.hold(end) } else { end }]);
+        }
+        Ok(bounds)
+    }
+
+    /// Declares a loop's variable in its body, which is open; gives the IR's own.
+    pub(super) fn loop_variable(&mut self, dim: &Dim, ty: ScalarType) -> quadrants_ir::LocalId {
+        let var = self.emit.local(&dim.name, ty, false);
+        let local = if dim.mutable {
+            let value = self.emit.read(var);
+            self.emit.define(&dim.name, value, true)
+        } else {
+            var
+        };
+        self.frame.bind(&dim.name, Binding::Local(local));
+        var
+    }
+
+    fn nest(&mut self, dims: &[Dim], body: &Block, span: Span) -> Result<()> {
+        let bounds = self.bounds(dims, span)?;
+        let scope = self.frame.enter();
+        let mut open = Vec::with_capacity(dims.len());
+        for (dim, [begin, end]) in dims.iter().zip(bounds) {
+            // An inner loop's bounds are evaluated once, before the outer one starts.
+            let (begin, end) = if dims.len() > 1 {
+                (self.emit.hold(begin), self.emit.hold(end))
+            } else {
+                (begin, end)
+            };
+            open.push((dim, begin, end));
+        }
+        let mut vars = Vec::with_capacity(open.len());
+        for (dim, begin, end) in open {
+            self.emit.open();
+            let ty = self.emit.ty(begin);
+            vars.push((self.loop_variable(dim, ty), begin, end));
+        }
+        self.block(body)?;
+        for (var, begin, end) in vars.into_iter().rev() {
+            let body = self.emit.close_block();
+            self.emit.stmt(Ir::For { var, begin, end, body });
+        }
+        self.frame.leave(scope);
+        Ok(())
+    }
+
+    fn assign(
+        &mut self,
+        target: &Expr,
+        op: Option<BinaryOp>,
+        value: &Expr,
+        span: Span,
+    ) -> Result<()> {
+        match &target.kind {
+            ExprKind::Name(name) => {
+                let Some(Binding::Local(local)) = self.frame.lookup(name) else {
+                    return Err(self.unknown(format!("a variable `{name}`"), target.span));
+                };
+                let ty = self.emit.locals[local].ty;
+                if !self.emit.locals[local].mutable {
+                    let what = format!("`{name}` is not `mut` and cannot be assigned");
+                    return Err(self.type_error(target.span, what));
+                }
+                let mut value = self.want(value, self.operand(op, value, ty))?;
+                if let Some(op) = op {
+                    let lhs = self.emit.read(local);
+                    value = self.binary(op, lhs, value, span)?;
+                }
+                self.emit.stmt(Ir::Assign { local, value });
+            }
+            ExprKind::Index { base, index } => {
+                let (tensor, elem) = self.tensor(base, index.len(), target.span)?;
+                // Rust evaluates the right side first, then the index.
+                let mut list = vec![(value, self.operand(op, value, elem))];
+                list.extend(index.iter().map(|e| (e, ScalarType::U64)));
+                let mut index = self.list(&list)?;
+                let mut value = index.remove(0);
+                if let Some(op) = op {
+                    for index in &mut index {
+                        *index = self.emit.fix(*index);
+                    }
+                    let read = index.iter().map(|e| self.emit.again(*e)).collect();
+                    let lhs = self.load(tensor, elem, read, target.span);
+                    value = self.binary(op, lhs, value, span)?;
+                }
+                let site = self.emit.site(SiteKind::Index(tensor), self.place(target.span));
+                self.emit.stmt(Ir::Store { tensor, index, value, site });
+            }
+            _ => return Err(self.type_error(target.span, "this cannot be assigned")),
+        }
+        Ok(())
+    }
+
+    /// The type of what is assigned to a place of type `ty`.
+    fn operand(&self, op: Option<BinaryOp>, value: &Expr, ty: ScalarType) -> ScalarType {
+        match op {
+            Some(BinaryOp::Shl | BinaryOp::Shr) => self.infer(value).unwrap_or(ScalarType::I32),
+            _ => ty,
+        }
+    }
+
+    fn shape(&self, base: &str, span: Span) -> Result<Binding> {
+        match self.frame.lookup(base) {
+            Some(Binding::Tensor { param, .. } | Binding::Shape(param)) => {
+                Ok(Binding::Shape(param))
+            }
+            _ => Err(self.unknown(format!("tensor `{base}`"), span)),
+        }
+    }
+
+    fn agree(&self, name: &str, rustc: ScalarType, found: ScalarType, span: Span) -> Result<()> {
+        if rustc == found {
+            return Ok(());
+        }
+        let function = self.frame.unit.function.name.clone();
+        Err(Error::TypeMismatch { function, name: name.to_owned(), rustc, found, span })
+    }
+}

@@ -1,0 +1,58 @@
+//! A function with its tables, read once from a [`Source`] or made by the builder.
+
+use quadrants_ir::{Const, ParamKind, ScalarType};
+
+use crate::{
+    Error, Source, check,
+    syntax::{Function, ParamPassing},
+};
+
+/// A function and what its tree's indices mean.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub(crate) function: Function,
+    pub(crate) file: String,
+    pub(crate) params: Vec<ParamKind>,
+    pub(crate) types: Vec<ScalarType>,
+    pub(crate) funcs: Vec<&'static Source>,
+    pub(crate) consts: Vec<Const>,
+}
+
+impl Unit {
+    /// Reads a source and checks the rules of the language.
+    pub(crate) fn of_source(source: &Source) -> Result<Self, Error> {
+        Self {
+            function: Function::decode(source.tree)?,
+            file: source.file.to_owned(),
+            params: (source.params)(),
+            types: (source.types)(),
+            funcs: source.funcs.iter().map(|func| func()).collect(),
+            consts: source.consts.iter().map(|value| value()).collect(),
+        }
+        .checked()
+    }
+
+    /// The unit, where it obeys the rules and its parameters are those of its table.
+    pub(crate) fn checked(self) -> Result<Self, Error> {
+        let rejections = check(&self.function);
+        if !rejections.is_empty() {
+            return Err(Error::Rejected { function: self.function.name, rejections });
+        }
+        let fits = self.function.params.len() == self.params.len()
+            && self.function.params.iter().zip(&self.params).all(|(param, kind)| {
+                matches!(
+                    (param.passing, kind),
+                    (ParamPassing::Value, ParamKind::Scalar(_))
+                        | (ParamPassing::Ref, ParamKind::Tensor { writable: false, .. })
+                        | (ParamPassing::RefMut, ParamKind::Tensor { writable: true, .. })
+                )
+            });
+        if fits {
+            Ok(self)
+        } else {
+            let span = self.function.span;
+            let what = "its parameters are not those of its table".to_owned();
+            Err(Error::Type { function: self.function.name, what, span })
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A walk over a syntax tree, for the questions that need one answer about a whole piece of code.
+
+use crate::syntax::{Block, Expr, ExprKind, RegionArgument, Stmt, StmtKind};
+
+/// What the walk stands on.
+#[derive(Clone, Copy)]
+pub(crate) enum Node<'a> {
+    Expr(&'a Expr),
+    Stmt(&'a Stmt),
+}
+
+/// Whether `found` holds for `expr` or anything in it.
+pub(crate) fn any_in_expr<'a>(expr: &'a Expr, found: &mut dyn FnMut(Node<'a>) -> bool) -> bool {
+    if found(Node::Expr(expr)) {
+        return true;
+    }
+    match &expr.kind {
+        ExprKind::Literal { .. }
+        | ExprKind::Name(_)
+        | ExprKind::Const(_)
+        | ExprKind::Len { .. }
+        | ExprKind::Unsupported(_)
+        | ExprKind::StreamParallel(RegionArgument::Other) => false,
+        ExprKind::Unary { value, .. }
+        | ExprKind::Cast { value, .. }
+        | ExprKind::Extent { axis: value, .. } => any_in_expr(value, found),
+        ExprKind::Binary { lhs, rhs, .. } | ExprKind::Logic { lhs, rhs, .. } => {
+            any_in_expr(lhs, found) || any_in_expr(rhs, found)
+        }
+        ExprKind::If { cond, then, otherwise } => {
+            any_in_expr(cond, found)
+                || any_in_block(then, found)
+                || otherwise.as_ref().is_some_and(|block| any_in_block(block, found))
+        }
+        ExprKind::Block(body) | ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => {
+            any_in_block(body, found)
+        }
+        ExprKind::Index { index: list, .. } | ExprKind::Call { args: list, .. } => {
+            list.iter().any(|e| any_in_expr(e, found))
+        }
+        ExprKind::Method { receiver: one, args: list, .. }
+        | ExprKind::Atomic { value: one, index: list, .. } => {
+            any_in_expr(one, found) || list.iter().any(|e| any_in_expr(e, found))
+        }
+    }
+}
+
+/// Whether `found` holds for anything in `block`.
+pub(crate) fn any_in_block<'a>(block: &'a Block, found: &mut dyn FnMut(Node<'a>) -> bool) -> bool {
+    block.stmts.iter().any(|stmt| any_in_stmt(stmt, found))
+        || block.value.as_ref().is_some_and(|value| any_in_expr(value, found))
+}
+
+/// Whether `found` holds for `stmt` or anything in it.
+pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: &mut dyn FnMut(Node<'a>) -> bool) -> bool {
+    if found(Node::Stmt(stmt)) {
+        return true;
+    }
+    match &stmt.kind {
+        StmtKind::LetShape { .. }
+        | StmtKind::LetExtents { .. }
+        | StmtKind::Break { .. }
+        | StmtKind::Continue { .. }
+        | StmtKind::Unsupported(_) => false,
+        StmtKind::Let { value, .. }
+        | StmtKind::Expr(value)
+        | StmtKind::Assert { cond: value, .. } => any_in_expr(value, found),
+        StmtKind::Assign { target, value, .. } => {
+            any_in_expr(target, found) || any_in_expr(value, found)
+        }
+        StmtKind::For(each) => {
+            each.dims.iter().any(|dim| {
+                dim.begin.as_ref().is_some_and(|begin| any_in_expr(begin, found))
+                    || any_in_expr(&dim.end, found)
+            }) || any_in_block(&each.body, found)
+        }
+        StmtKind::While { cond, body, .. } => any_in_expr(cond, found) || any_in_block(body, found),
+        StmtKind::Loop { body, .. } => any_in_block(body, found),
+        StmtKind::Return { value } => value.as_ref().is_some_and(|v| any_in_expr(v, found)),
+    }
+}
+
+/// Whether evaluating `expr` may assign a local that was there before it.
+pub(crate) fn assigns(expr: &Expr) -> bool {
+    any_in_expr(expr, &mut |node| {
+        matches!(node, Node::Stmt(stmt) if matches!(&stmt.kind,
+            StmtKind::Assign { target, .. } if matches!(target.kind, ExprKind::Name(_))))
+    })
+}
