@@ -1,0 +1,200 @@
+//! Launches and graphs of them.
+
+use quadrants_rhi::{Device, Error, GraphExecHandle, GraphHandle, GraphNodeHandle, StreamHandle};
+
+use crate::{
+    Failure,
+    Outcome::{Passed, Skipped},
+    Subject,
+    support::{Buffer, CaseResult, Loaded, Stream, ensure, is_invalid_argument},
+};
+
+const DEFAULT: StreamHandle = StreamHandle::DEFAULT;
+
+/// The subject's kernel, loaded; or the end of the case.
+macro_rules! kernel {
+    ($subject:expr) => {
+        match &$subject.add {
+            Some(kernel) => Loaded::new(&*$subject.device, kernel)?,
+            None => return Ok(Skipped("no kernel for this device")),
+        }
+    };
+}
+
+pub(crate) fn a_launch_computes(subject: &Subject) -> CaseResult {
+    let kernel = kernel!(subject);
+    // Not a multiple of any block, and one word that the launch must not reach.
+    let words = 1000usize;
+    let data: Vec<u8> = (0..=words as u32).flat_map(u32::to_ne_bytes).collect();
+    let mut buffer = Buffer::holding(&*subject.device, &data)?;
+    buffer.bytes -= 4;
+    kernel.launch(&buffer, u32::MAX, DEFAULT)?;
+    buffer.bytes += 4;
+    let seen = buffer.read_words(DEFAULT)?;
+    for (index, word) in seen.iter().enumerate() {
+        let index = index as u32;
+        let expected = if (index as usize) < words { index.wrapping_sub(1) } else { index };
+        ensure!(*word == expected, "word {index} is {word}, not {expected}");
+    }
+    Ok(Passed)
+}
+
+pub(crate) fn the_argument_block_is_read_at_the_call(subject: &Subject) -> CaseResult {
+    let kernel = kernel!(subject);
+    let device = &*subject.device;
+    let stream = Stream::new(device)?;
+    let buffer = Buffer::holding(device, &[0; 4000])?;
+    let mut expected = 0u32;
+    for add in 1..50 {
+        let (config, mut args) = kernel.shape(&buffer, add);
+        // SAFETY: the block is the kernel's; it is overwritten after the call, which has read it.
+        unsafe { device.launch(kernel.function, &config, &args, stream.handle) }?;
+        std::hint::black_box(&mut args).fill(0);
+        expected += add;
+    }
+    let words = buffer.read_words(stream.handle)?;
+    ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+    Ok(Passed)
+}
+
+pub(crate) fn launches_of_a_stream_run_in_order(subject: &Subject) -> CaseResult {
+    let kernel = kernel!(subject);
+    let device = &*subject.device;
+    let stream = Stream::new(device)?;
+    let (buffer, copy) = (Buffer::new(device, 4000)?, Buffer::new(device, 4000)?);
+    for round in 1..30u32 {
+        buffer.fill_words(round, stream.handle)?;
+        kernel.launch(&buffer, 1000, stream.handle)?;
+        buffer.copy_to(&copy, stream.handle)?;
+        kernel.launch(&buffer, 5, stream.handle)?;
+        let words = copy.read_words(stream.handle)?;
+        ensure!(words.iter().all(|word| *word == round + 1000), "round {round}: {}", words[0]);
+    }
+    Ok(Passed)
+}
+
+pub(crate) fn launches_on_two_streams_have_their_own_arguments(subject: &Subject) -> CaseResult {
+    let kernel = kernel!(subject);
+    let device = &*subject.device;
+    let streams = [Stream::new(device)?, Stream::new(device)?];
+    let buffers = [Buffer::holding(device, &[0; 4000])?, Buffer::holding(device, &[0; 4000])?];
+    for _ in 0..50 {
+        for (add, (stream, buffer)) in [1, 100].into_iter().zip(streams.iter().zip(&buffers)) {
+            kernel.launch(buffer, add, stream.handle)?;
+        }
+    }
+    device.synchronize()?;
+    for (expected, buffer) in [50, 5000].into_iter().zip(&buffers) {
+        let words = buffer.read_words(DEFAULT)?;
+        ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+    }
+    Ok(Passed)
+}
+
+pub(crate) fn too_large_a_block_is_refused(subject: &Subject) -> CaseResult {
+    let kernel = kernel!(subject);
+    let device = &*subject.device;
+    let limit = device.capabilities().max_argument_bytes;
+    if limit > 1 << 20 {
+        return Ok(Skipped("only memory bounds the arguments"));
+    }
+    let buffer = Buffer::holding(device, &[0; 16])?;
+    let (config, block) = kernel.shape(&buffer, 1);
+    let mut args = vec![0; limit / 8 + 1];
+    args[..block.len()].copy_from_slice(&block);
+    // SAFETY: the block begins with the kernel's own, and the call must refuse it anyway.
+    let refused = unsafe { device.launch(kernel.function, &config, &args, DEFAULT) };
+    ensure!(is_invalid_argument(&refused), "{refused:?}");
+    ensure!(buffer.read(DEFAULT)? == [0; 16], "it ran");
+    Ok(Passed)
+}
+
+pub(crate) fn a_graph_of_two_nodes_runs(subject: &Subject) -> CaseResult {
+    let kernel = kernel!(subject);
+    let device = &*subject.device;
+    if !device.capabilities().graphs {
+        return Ok(Skipped("this device has no graphs"));
+    }
+    let stream = Stream::new(device)?;
+    let buffer = Buffer::holding(device, &[0; 400])?;
+    let (graph, _) = Graph::of_two(device, &kernel, &buffer)?;
+    for _ in 0..3 {
+        graph.launch(stream.handle)?;
+    }
+    let words = buffer.read_words(stream.handle)?;
+    ensure!(words.iter().all(|word| *word == 3 * 11), "{} instead of 33", words[0]);
+    Ok(Passed)
+}
+
+pub(crate) fn an_updated_node_keeps_earlier_launches(subject: &Subject) -> CaseResult {
+    let kernel = kernel!(subject);
+    let device = &*subject.device;
+    if !device.capabilities().graphs {
+        return Ok(Skipped("this device has no graphs"));
+    }
+    let stream = Stream::new(device)?;
+    let buffer = Buffer::holding(device, &[0; 400])?;
+    let (graph, node) = Graph::of_two(device, &kernel, &buffer)?;
+    graph.launch(stream.handle)?;
+    let (config, args) = kernel.shape(&buffer, 500);
+    // SAFETY: the node is of the executable's graph, and the block the kernel's.
+    unsafe { device.update_kernel_node(graph.exec, node, kernel.function, &config, &args) }?;
+    graph.launch(stream.handle)?;
+    let words = buffer.read_words(stream.handle)?;
+    let expected = (1 + 10) + (1 + 500);
+    ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+    Ok(Passed)
+}
+
+pub(crate) fn graphs_are_refused_where_there_are_none(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    if device.capabilities().graphs {
+        return Ok(Skipped("this device has graphs"));
+    }
+    match device.create_graph() {
+        Err(Error::Unsupported { .. } | Error::SymbolMissing { .. }) => Ok(Passed),
+        other => Err(Failure::Contract(format!("{other:?}"))),
+    }
+}
+
+struct Graph<'a> {
+    device: &'a dyn Device,
+    graph: GraphHandle,
+    exec: GraphExecHandle,
+}
+
+impl<'a> Graph<'a> {
+    /// A graph that adds 1, and behind that 10; and its second node.
+    fn of_two(
+        device: &'a dyn Device,
+        kernel: &Loaded<'_>,
+        buffer: &Buffer<'_>,
+    ) -> Result<(Self, GraphNodeHandle), Failure> {
+        let graph = device.create_graph()?;
+        let ((config, one), (_, ten)) = (kernel.shape(buffer, 1), kernel.shape(buffer, 10));
+        // SAFETY: graph and nodes live, and the blocks are the kernel's, of a buffer that outlives the graph.
+        let (node, exec) = unsafe {
+            let first = device.add_kernel_node(graph, &[], kernel.function, &config, &one)?;
+            let node = device.add_kernel_node(graph, &[first], kernel.function, &config, &ten)?;
+            (node, device.instantiate_graph(graph)?)
+        };
+        Ok((Self { device, graph, exec }, node))
+    }
+
+    fn launch(&self, stream: StreamHandle) -> Result<(), Failure> {
+        // SAFETY: executable and stream live.
+        unsafe { self.device.launch_graph(self.exec, stream) }?;
+        Ok(())
+    }
+}
+
+impl Drop for Graph<'_> {
+    fn drop(&mut self) {
+        if self.device.synchronize().is_ok() {
+            // SAFETY: made by `of_two`; all launches are complete.
+            let _ = unsafe { self.device.destroy_graph_exec(self.exec) };
+            // SAFETY: as above.
+            let _ = unsafe { self.device.destroy_graph(self.graph) };
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Memory: what is given, what it holds, and how it is given back.
+
+use quadrants_rhi::{Error, StreamHandle};
+
+use crate::{
+    Outcome::Passed,
+    Subject,
+    support::{Buffer, CaseResult, Pinned, Stream, ensure, is_invalid_argument, pattern},
+};
+
+const DEFAULT: StreamHandle = StreamHandle::DEFAULT;
+
+pub(crate) fn info_is_filled_in(subject: &Subject) -> CaseResult {
+    let info = subject.device.info();
+    ensure!(!info.backend.is_empty() && !info.name.is_empty(), "a name is empty: {info:?}");
+    ensure!(!info.arch.is_empty() && !info.driver_version.is_empty(), "a name is empty: {info:?}");
+    let counts = [info.multiprocessors, info.warp_size, info.max_threads_per_block];
+    ensure!(counts.iter().chain(&info.max_grid_dim).all(|n| *n > 0), "a count is zero: {info:?}");
+    let capabilities = subject.device.capabilities();
+    let range = capabilities.priorities;
+    ensure!(range.greatest <= range.least, "greater priorities are lower numbers: {range:?}");
+    ensure!(
+        capabilities.stream_ordered_memory != capabilities.stream_ordered_memory_reason.is_some(),
+        "a reason where stream-ordered memory is missing, and only there: {capabilities:?}"
+    );
+    ensure!(capabilities.max_argument_bytes >= 1024, "{capabilities:?}");
+    Ok(Passed)
+}
+
+pub(crate) fn memory_info_is_sane(subject: &Subject) -> CaseResult {
+    match subject.device.memory_info() {
+        Ok((free, total)) => {
+            ensure!(0 < free && free <= total, "{free} free of {total}");
+            Ok(Passed)
+        }
+        Err(Error::Unsupported { .. }) => Ok(crate::Outcome::Skipped("the system does not say")),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(crate) fn an_allocation_of_nothing_is_refused(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    ensure!(is_invalid_argument(&device.alloc(0)), "alloc(0) was not refused");
+    ensure!(is_invalid_argument(&device.alloc_pinned(0)), "alloc_pinned(0) was not refused");
+    // SAFETY: the default stream always lives.
+    let in_stream_order = unsafe { device.alloc_async(0, DEFAULT) };
+    ensure!(is_invalid_argument(&in_stream_order), "alloc_async(0) was not refused");
+    Ok(Passed)
+}
+
+pub(crate) fn an_allocation_of_too_much_is_out_of_memory(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    match device.alloc(1 << 52) {
+        Ok(_) => ensure!(false, "the device says it has four petabytes"),
+        Err(error) => ensure!(error.is_out_of_memory(), "another error: {error}"),
+    }
+    let after = Buffer::holding(device, &[1, 2, 3])?;
+    ensure!(after.read(DEFAULT)? == [1, 2, 3], "the device works on after that");
+    Ok(Passed)
+}
+
+pub(crate) fn allocations_are_aligned_and_apart(subject: &Subject) -> CaseResult {
+    let sizes = [1, 3, 255, 256, 257, 4096, 100_000];
+    let buffers = sizes.iter().map(|bytes| Buffer::new(&*subject.device, *bytes));
+    let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
+    let mut ranges: Vec<_> =
+        buffers.iter().map(|b| (b.memory.raw(), b.memory.raw() + b.bytes as u64)).collect();
+    ranges.sort_unstable();
+    for (start, _) in &ranges {
+        ensure!(*start != 0 && start % 256 == 0, "{start:#x} is not aligned to 256 bytes");
+    }
+    for pair in ranges.windows(2) {
+        ensure!(pair[0].1 <= pair[1].0, "two allocations overlap: {pair:x?}");
+    }
+    Ok(Passed)
+}
+
+pub(crate) fn bytes_come_back_as_they_went(subject: &Subject) -> CaseResult {
+    for (bytes, seed) in [(1, 1), (3, 2), (4096, 3), (1 << 20, 4)] {
+        let data = pattern(bytes, seed);
+        let buffer = Buffer::holding(&*subject.device, &data)?;
+        ensure!(buffer.read(DEFAULT)? == data, "{bytes} bytes came back changed");
+    }
+    Ok(Passed)
+}
+
+pub(crate) fn copies_and_fills_of_nothing_do_nothing(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    let (buffer, other) = (Buffer::holding(device, &[7; 16])?, Buffer::holding(device, &[8; 16])?);
+    let mut host = [9u8; 16];
+    // SAFETY: nothing is read or written.
+    unsafe {
+        device.copy_htod_async(buffer.memory, host.as_ptr(), 0, DEFAULT)?;
+        device.copy_dtoh_async(host.as_mut_ptr(), buffer.memory, 0, DEFAULT)?;
+        device.copy_dtod_async(buffer.memory, other.memory, 0, DEFAULT)?;
+        device.fill_u8_async(buffer.memory, 1, 0, DEFAULT)?;
+        device.fill_u32_async(buffer.memory, 1, 0, DEFAULT)?;
+    }
+    ensure!(buffer.read(DEFAULT)? == [7; 16] && host == [9; 16], "something was written");
+    Ok(Passed)
+}
+
+pub(crate) fn a_copy_within_the_device_copies(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    let data = pattern(10_000, 5);
+    let source = Buffer::holding(device, &data)?;
+    let target = Buffer::holding(device, &vec![0; data.len()])?;
+    // SAFETY: 1000 bytes from the middle of one allocation to the middle of another.
+    unsafe {
+        device.copy_dtod_async(
+            target.memory.offset(17),
+            source.memory.offset(500),
+            1000,
+            DEFAULT,
+        )?;
+    }
+    let mut expected = vec![0; data.len()];
+    expected[17..1017].copy_from_slice(&data[500..1500]);
+    ensure!(target.read(DEFAULT)? == expected, "the target is wrong");
+    ensure!(source.read(DEFAULT)? == data, "the source changed");
+    Ok(Passed)
+}
+
+pub(crate) fn fills_fill_what_they_should(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    let buffer = Buffer::holding(device, &[0; 64])?;
+    // SAFETY: the ranges are inside the buffer; the word fill's is aligned to 4 bytes.
+    unsafe {
+        device.fill_u8_async(buffer.memory.offset(3), 0xab, 5, DEFAULT)?;
+        device.fill_u32_async(buffer.memory.offset(16), 0x0102_0304, 3, DEFAULT)?;
+    }
+    let mut expected = [0; 64];
+    expected[3..8].fill(0xab);
+    for word in 4..7 {
+        expected[4 * word..4 * word + 4].copy_from_slice(&0x0102_0304u32.to_ne_bytes());
+    }
+    ensure!(buffer.read(DEFAULT)? == expected, "{:x?}", buffer.read(DEFAULT)?);
+    Ok(Passed)
+}
+
+pub(crate) fn pinned_memory_is_zeroed_and_its_own(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    let data = pattern(5000, 6);
+    let mut source = Pinned::new(device, data.len())?;
+    let target = Pinned::new(device, data.len())?;
+    ensure!(source.bytes().iter().chain(target.bytes()).all(|b| *b == 0), "it is not zeroed");
+    source.bytes_mut().copy_from_slice(&data);
+    ensure!(target.bytes().iter().all(|b| *b == 0), "two allocations overlap");
+    let buffer = Buffer::new(device, data.len())?;
+    // SAFETY: all three have that many bytes and live until the wait.
+    unsafe {
+        device.copy_htod_async(buffer.memory, source.memory, data.len(), DEFAULT)?;
+        device.copy_dtoh_async(target.memory, buffer.memory, data.len(), DEFAULT)?;
+        device.stream_synchronize(DEFAULT)?;
+    }
+    ensure!(target.bytes() == data, "the bytes came back changed");
+    Ok(Passed)
+}
+
+pub(crate) fn memory_allocated_in_stream_order_works(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    let stream = Stream::new(device)?;
+    let mut host = [0u8; 512];
+    // SAFETY: 512 bytes, used on the stream between allocation and free; `host` lives until the wait.
+    unsafe {
+        let memory = device.alloc_async(512, stream.handle)?;
+        ensure!(memory.raw() != 0 && memory.raw() % 256 == 0, "{memory:?} is not aligned");
+        device.fill_u8_async(memory, 0x5a, 512, stream.handle)?;
+        device.copy_dtoh_async(host.as_mut_ptr(), memory, 512, stream.handle)?;
+        device.free_async(memory, stream.handle)?;
+    }
+    stream.synchronize()?;
+    ensure!(host == [0x5a; 512], "the fill is missing");
+    Ok(Passed)
+}
+
+pub(crate) fn memory_freed_in_stream_order_served_its_work(subject: &Subject) -> CaseResult {
+    const BYTES: usize = 1 << 16;
+    let device = &*subject.device;
+    let streams = [Stream::new(device)?, Stream::new(device)?];
+    let results: Vec<_> = (0..16).map(|_| Buffer::new(device, BYTES)).collect::<Result<_, _>>()?;
+    for (round, result) in results.iter().enumerate() {
+        let stream = streams[round % 2].handle;
+        // SAFETY: `BYTES` each, used on the stream between allocation and free.
+        unsafe {
+            let memory = device.alloc_async(BYTES, stream)?;
+            device.fill_u8_async(memory, round as u8 + 1, BYTES, stream)?;
+            device.copy_dtod_async(result.memory, memory, BYTES, stream)?;
+            device.free_async(memory, stream)?;
+        }
+    }
+    device.synchronize()?;
+    for (round, result) in results.iter().enumerate() {
+        let expected = round as u8 + 1;
+        let right = result.read(DEFAULT)?.iter().all(|byte| *byte == expected);
+        ensure!(right, "memory of round {round} was reused while it was in use");
+    }
+    Ok(Passed)
+}

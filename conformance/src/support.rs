@@ -1,0 +1,294 @@
+//! Owners for what a case creates, so that a case reads as what it asks of the device.
+
+use quadrants_rhi::{
+    Device, DevicePtr, Error, EventHandle, EventOptions, FunctionHandle, ModuleHandle,
+    StreamHandle, StreamOptions,
+};
+
+use crate::{AddKernel, Failure};
+
+pub(crate) type CaseResult = Result<crate::Outcome, Failure>;
+
+/// Ends the case with a failure unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err($crate::Failure::Contract(format!($($message)+)));
+        }
+    };
+}
+pub(crate) use ensure;
+
+/// Device memory of a case.
+pub(crate) struct Buffer<'a> {
+    pub(crate) device: &'a dyn Device,
+    pub(crate) memory: DevicePtr,
+    pub(crate) bytes: usize,
+}
+
+/// Pinned memory of a case.
+pub(crate) struct Pinned<'a> {
+    device: &'a dyn Device,
+    pub(crate) memory: *mut u8,
+    bytes: usize,
+}
+
+/// A stream of a case.
+pub(crate) struct Stream<'a> {
+    device: &'a dyn Device,
+    pub(crate) handle: StreamHandle,
+}
+
+/// An event of a case.
+pub(crate) struct Event<'a> {
+    device: &'a dyn Device,
+    pub(crate) handle: EventHandle,
+}
+
+/// The loaded kernel of a case.
+pub(crate) struct Loaded<'a> {
+    device: &'a dyn Device,
+    module: ModuleHandle,
+    pub(crate) function: FunctionHandle,
+    pub(crate) block_dim: u32,
+}
+
+impl<'a> Buffer<'a> {
+    pub(crate) fn new(device: &'a dyn Device, bytes: usize) -> Result<Self, Failure> {
+        Ok(Self { device, memory: device.alloc(bytes)?, bytes })
+    }
+
+    /// A buffer that holds `data`, on the device when the call returns.
+    pub(crate) fn holding(device: &'a dyn Device, data: &[u8]) -> Result<Self, Failure> {
+        let buffer = Self::new(device, data.len())?;
+        let stream = StreamHandle::DEFAULT;
+        // SAFETY: both sides have that many bytes, and `data` lives until the copy is complete.
+        unsafe {
+            device.copy_htod_async(buffer.memory, data.as_ptr(), data.len(), stream)?;
+            device.stream_synchronize(stream)?;
+        }
+        Ok(buffer)
+    }
+
+    pub(crate) fn fill(&self, value: u8, stream: StreamHandle) -> Result<(), Failure> {
+        // SAFETY: the buffer has that many bytes, and is freed after all work.
+        unsafe { self.device.fill_u8_async(self.memory, value, self.bytes, stream) }?;
+        Ok(())
+    }
+
+    pub(crate) fn fill_words(&self, value: u32, stream: StreamHandle) -> Result<(), Failure> {
+        // SAFETY: the buffer has that many words, aligned as allocations are, and is freed after all work.
+        unsafe { self.device.fill_u32_async(self.memory, value, self.bytes / 4, stream) }?;
+        Ok(())
+    }
+
+    pub(crate) fn copy_to(&self, other: &Buffer<'_>, stream: StreamHandle) -> Result<(), Failure> {
+        let bytes = self.bytes.min(other.bytes);
+        // SAFETY: both have that many bytes, are two allocations, and are freed after all work.
+        unsafe { self.device.copy_dtod_async(other.memory, self.memory, bytes, stream) }?;
+        Ok(())
+    }
+
+    /// What the buffer holds behind all work of `stream`.
+    pub(crate) fn read(&self, stream: StreamHandle) -> Result<Vec<u8>, Failure> {
+        let mut host = vec![0xa5; self.bytes];
+        // SAFETY: both sides have that many bytes, and `host` lives until the copy is complete.
+        unsafe {
+            self.device.copy_dtoh_async(host.as_mut_ptr(), self.memory, self.bytes, stream)?;
+            self.device.stream_synchronize(stream)?;
+        }
+        Ok(host)
+    }
+
+    /// As [`read`](Self::read), as words.
+    pub(crate) fn read_words(&self, stream: StreamHandle) -> Result<Vec<u32>, Failure> {
+        let bytes = self.read(stream)?;
+        let words = bytes
+            .chunks_exact(4)
+            .map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+        Ok(words.collect())
+    }
+}
+
+impl<'a> Pinned<'a> {
+    pub(crate) fn new(device: &'a dyn Device, bytes: usize) -> Result<Self, Failure> {
+        Ok(Self { device, memory: device.alloc_pinned(bytes)?, bytes })
+    }
+
+    /// What it holds now. No copy into it may be under way.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: as long as allocated, zeroed at the start; cases wait for their copies before they look.
+        unsafe { std::slice::from_raw_parts(self.memory, self.bytes) }
+    }
+
+    /// What it holds, to be changed. No copy into or out of it may be under way.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `bytes`, and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.memory, self.bytes) }
+    }
+}
+
+impl<'a> Stream<'a> {
+    pub(crate) fn new(device: &'a dyn Device) -> Result<Self, Failure> {
+        Self::with_priority(device, 0)
+    }
+
+    pub(crate) fn with_priority(device: &'a dyn Device, priority: i32) -> Result<Self, Failure> {
+        Ok(Self { device, handle: device.create_stream(StreamOptions { priority })? })
+    }
+
+    pub(crate) fn wait_for(&self, event: &Event<'_>) -> Result<(), Failure> {
+        // SAFETY: both live.
+        unsafe { self.device.stream_wait_event(self.handle, event.handle) }?;
+        Ok(())
+    }
+
+    pub(crate) fn synchronize(&self) -> Result<(), Failure> {
+        // SAFETY: the stream lives.
+        unsafe { self.device.stream_synchronize(self.handle) }?;
+        Ok(())
+    }
+
+    /// Gives the handle up: the case destroys the stream itself.
+    pub(crate) fn into_handle(self) -> StreamHandle {
+        let handle = self.handle;
+        std::mem::forget(self);
+        handle
+    }
+}
+
+impl<'a> Event<'a> {
+    pub(crate) fn new(device: &'a dyn Device) -> Result<Self, Failure> {
+        Ok(Self { device, handle: device.create_event(EventOptions::default())? })
+    }
+
+    pub(crate) fn with_timing(device: &'a dyn Device) -> Result<Self, Failure> {
+        Ok(Self { device, handle: device.create_event(EventOptions { timing: true })? })
+    }
+
+    pub(crate) fn record(&self, stream: StreamHandle) -> Result<(), Failure> {
+        // SAFETY: both live.
+        unsafe { self.device.event_record(self.handle, stream) }?;
+        Ok(())
+    }
+
+    pub(crate) fn is_complete(&self) -> Result<bool, Failure> {
+        // SAFETY: the event lives.
+        Ok(unsafe { self.device.event_query(self.handle) }?)
+    }
+
+    pub(crate) fn synchronize(&self) -> Result<(), Failure> {
+        // SAFETY: the event lives.
+        unsafe { self.device.event_synchronize(self.handle) }?;
+        Ok(())
+    }
+}
+
+impl<'a> Loaded<'a> {
+    pub(crate) fn new(device: &'a dyn Device, kernel: &AddKernel) -> Result<Self, Failure> {
+        let module = device.load_module(&kernel.image)?;
+        // SAFETY: just loaded.
+        match unsafe { device.function(module, &kernel.function) } {
+            Ok(function) => Ok(Self { device, module, function, block_dim: kernel.block_dim }),
+            Err(error) => {
+                // SAFETY: nothing of it was launched.
+                unsafe { device.unload_module(module) }?;
+                Err(error.into())
+            }
+        }
+    }
+
+    pub(crate) fn launch(
+        &self,
+        buffer: &Buffer<'_>,
+        add: u32,
+        stream: StreamHandle,
+    ) -> Result<(), Failure> {
+        let (config, args) = self.shape(buffer, add);
+        // SAFETY: the block is the one that the kernel is documented to read, of a buffer with that many words.
+        unsafe { self.device.launch(self.function, &config, &args, stream) }?;
+        Ok(())
+    }
+
+    /// Shape and arguments of a launch that adds `add` to all words of `buffer`.
+    pub(crate) fn shape(
+        &self,
+        buffer: &Buffer<'_>,
+        add: u32,
+    ) -> (quadrants_rhi::LaunchConfig, [u64; 3]) {
+        let words = buffer.bytes as u64 / 4;
+        let config = quadrants_rhi::LaunchConfig::linear(words, self.block_dim);
+        (config, [buffer.memory.raw(), words, u64::from(add)])
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        // Where the device is broken the case has failed already, and nothing is left to give back to.
+        if self.device.synchronize().is_ok() {
+            // SAFETY: allocated by `new`; all work is complete.
+            let _ = unsafe { self.device.free(self.memory) };
+        }
+    }
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        if self.device.synchronize().is_ok() {
+            // SAFETY: allocated by `new`; all work is complete.
+            let _ = unsafe { self.device.free_pinned(self.memory) };
+        }
+    }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        // SAFETY: created by `with_priority`, and destroyed here only.
+        let _ = unsafe { self.device.destroy_stream(self.handle) };
+    }
+}
+
+impl Drop for Event<'_> {
+    fn drop(&mut self) {
+        // SAFETY: created by `new` or `with_timing`, and destroyed here only.
+        let _ = unsafe { self.device.destroy_event(self.handle) };
+    }
+}
+
+impl Drop for Loaded<'_> {
+    fn drop(&mut self) {
+        if self.device.synchronize().is_ok() {
+            // SAFETY: loaded by `new`; all launches are complete.
+            let _ = unsafe { self.device.unload_module(self.module) };
+        }
+    }
+}
+
+/// Bytes that repeat nowhere soon, and differ by `seed`.
+pub(crate) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
+    let mut state = u32::from(seed).wrapping_mul(0x9e37_79b9) | 1;
+    let step = |_| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as u8
+    };
+    (0..bytes).map(step).collect()
+}
+
+/// Asks until the answer is yes, or for too long.
+pub(crate) fn becomes(mut ask: impl FnMut() -> Result<bool, Failure>) -> Result<bool, Failure> {
+    let start = std::time::Instant::now();
+    while start.elapsed().as_secs() < 20 {
+        if ask()? {
+            return Ok(true);
+        }
+        std::thread::yield_now();
+    }
+    Ok(false)
+}
+
+/// Whether an argument was refused before any driver call.
+pub(crate) fn is_invalid_argument<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::InvalidArgument { .. }))
+}
