@@ -10,7 +10,9 @@
 
 pub mod abi;
 mod arena;
+pub mod host;
 mod image;
+pub mod interp;
 mod kernel;
 mod offload;
 mod print;
@@ -32,3 +34,7 @@ pub use scalar::{Const, ScalarType};
 pub use task::{Access, Offloaded, Task, TaskId, TaskKind};
 #[doc(inline)]
 pub use verify::{VerifyError, verify, verify_offloaded};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,156 @@
+//! What the host knows of a task before it launches it: the extents of its loop, and whether all
+//! its accesses stay inside their tensors.
+
+mod interval;
+mod prove;
+
+use smallvec::SmallVec;
+
+use crate::{
+    Offloaded, TaskId, TaskKind,
+    abi::ArgLayout,
+    interp::{Code, Part, compile},
+    visit::{Nodes, Reach},
+};
+
+use prove::Proof;
+
+/// The bounds of a task's loop for one launch, outermost dimension first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Extents {
+    dims: [(i128, i128); 3],
+    len: usize,
+}
+
+/// The name under which launchers know [`Extents`].
+pub type SmallDims = Extents;
+
+/// What is prepared once per kernel so that each launch is cheap.
+///
+/// Made of a kernel that [`verify_offloaded`](crate::verify_offloaded) accepts. Its calls allocate
+/// nothing unless a task is unusually large.
+#[derive(Debug)]
+pub struct HostPlan {
+    arguments: usize,
+    tasks: Vec<TaskPlan>,
+}
+
+#[derive(Debug)]
+struct TaskPlan {
+    bounds: Code,
+    proof: Proof,
+}
+
+/// The bounds of a task's loop; see [`HostPlan::extents`], which is faster from the second call on.
+#[must_use]
+pub fn extents(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Extents {
+    HostPlan::new(kernel).extents(task, args)
+}
+
+/// Whether a task needs no index checks; see [`HostPlan::prove`], which is faster from the second
+/// call on.
+#[must_use]
+pub fn prove(kernel: &Offloaded, task: TaskId, args: &[u64]) -> bool {
+    HostPlan::new(kernel).prove(task, args)
+}
+
+impl Extents {
+    /// The dimensions as `(begin, end)`; none of a serial task. An inverted one is empty.
+    #[must_use]
+    pub fn dims(&self) -> &[(i128, i128)] {
+        &self.dims[..self.len]
+    }
+
+    /// The number of iterations, at most `u64::MAX`; 1 of a serial task.
+    #[must_use]
+    pub fn iterations(&self) -> u64 {
+        let mut product = 1u64;
+        for &(begin, end) in self.dims() {
+            let count = u64::try_from((end - begin).max(0)).unwrap_or(u64::MAX);
+            if count == 0 {
+                return 0;
+            }
+            product = product.saturating_mul(count);
+        }
+        product
+    }
+
+    /// Whether nothing runs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.dims().iter().any(|(begin, end)| begin >= end)
+    }
+
+    /// Appends a dimension; a fourth one is ignored, as no verified kernel has it.
+    pub(crate) fn push(&mut self, begin: i128, end: i128) {
+        if let Some(dim) = self.dims.get_mut(self.len) {
+            *dim = (begin, end);
+            self.len += 1;
+        }
+    }
+}
+
+impl HostPlan {
+    /// Prepares all tasks of a kernel.
+    #[must_use]
+    pub fn new(kernel: &Offloaded) -> Self {
+        let layout = ArgLayout::new(&kernel.params);
+        let tasks = kernel.tasks().map(|(id, task)| {
+            let needed = needed_by_bounds(kernel, id);
+            TaskPlan {
+                bounds: compile(kernel, &layout, task, Part::Bounds(&needed)),
+                proof: Proof::new(kernel, &layout, task),
+            }
+        });
+        Self { arguments: layout.len(), tasks: tasks.collect() }
+    }
+
+    /// The bounds of a task's loop, of the launch with this argument block: exactly what the device
+    /// computes. There are none of a serial task, of a task that the kernel does not have, and of a
+    /// block that is too short.
+    #[must_use]
+    pub fn extents(&self, task: TaskId, args: &[u64]) -> Extents {
+        let (Some(plan), Some(args)) = (self.tasks.get(task.index()), args.get(..self.arguments))
+        else {
+            return Extents::default();
+        };
+        let mut regs: SmallVec<[u64; 64]> = SmallVec::new();
+        regs.resize(plan.bounds.register_count(), 0);
+        plan.bounds.extents(args, &mut regs)
+    }
+
+    /// Whether in a launch with this argument block every index of the task is inside its tensor, and
+    /// nothing that an index is computed from leaves its integer type. `false` says nothing.
+    #[must_use]
+    pub fn prove(&self, task: TaskId, args: &[u64]) -> bool {
+        let (Some(plan), Some(words)) = (self.tasks.get(task.index()), args.get(..self.arguments))
+        else {
+            return false;
+        };
+        if plan.proof.is_trivial() {
+            return true;
+        }
+        let extents = self.extents(task, args);
+        extents.is_empty() || plan.proof.holds(words, &extents)
+    }
+}
+
+/// The locals that a task's bounds depend on.
+fn needed_by_bounds(kernel: &Offloaded, task: TaskId) -> Vec<bool> {
+    let nodes = Nodes::from(kernel);
+    let task = &kernel.tasks[task.index()];
+    let mut reach = Reach::new(nodes);
+    if let TaskKind::RangeFor { dims } = &task.kind {
+        for bound in dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
+            nodes.reach_expr(bound, &mut reach);
+        }
+    }
+    for stmt in kernel.blocks[task.prelude].stmts.iter().rev() {
+        if let crate::Stmt::Let { local, value } = *stmt
+            && reach.locals[local.index()]
+        {
+            nodes.reach_expr(value, &mut reach);
+        }
+    }
+    reach.locals
+}

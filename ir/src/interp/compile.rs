@@ -1,0 +1,508 @@
+//! From a task's tree to register code.
+//!
+//! Every local has a register of its own, and so has every constant; what a statement computes on
+//! the way goes to temporaries that the next statement takes again. A value needed twice within a
+//! statement is computed once.
+
+use std::collections::HashMap;
+
+use super::{
+    machine::{Op, Reg, Target},
+    memory::Size,
+    select,
+};
+use crate::{
+    BinaryOp, BlockId, Const, ExprId, ExprKind, Local, LocalId, LoopDim, MathFn, Offloaded,
+    ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, TaskKind, UnaryOp,
+    abi::{self, ArgLayout, Form, SCRATCH_WORD},
+    visit::Nodes,
+};
+
+/// A task as register code.
+#[derive(Clone, Debug)]
+pub(crate) struct Code {
+    /// How many registers it needs.
+    pub(super) regs: usize,
+    /// Registers and the constants in them.
+    pub(super) consts: Vec<(Reg, u64)>,
+    /// Registers of parameters, and the bits of them that count.
+    pub(super) masks: Vec<(Reg, u64)>,
+    /// Computes prelude and bounds.
+    pub(super) prelude: Vec<Op>,
+    /// The dimensions; none of a serial task.
+    pub(super) dims: Option<Vec<DimRegs>>,
+    /// One iteration.
+    pub(super) body: Vec<Op>,
+}
+
+/// Where a dimension's loop variable and bounds are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DimRegs {
+    pub(super) ty: ScalarType,
+    pub(super) var: Reg,
+    pub(super) begin: Reg,
+    pub(super) end: Reg,
+}
+
+/// What of a task is compiled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part<'a> {
+    /// All of it.
+    Whole(Form),
+    /// Only what the bounds need, of whose prelude locals `true` is said here.
+    Bounds(&'a [bool]),
+}
+
+struct Compiler<'k> {
+    kernel: &'k Offloaded,
+    nodes: Nodes<'k>,
+    layout: &'k ArgLayout,
+    form: Form,
+    code: Vec<Op>,
+    regs: Reg,
+    consts: HashMap<u64, Reg>,
+    locals: Vec<Option<Reg>>,
+    /// The registers for temporaries; those from `busy` on are free.
+    pool: Vec<Reg>,
+    busy: usize,
+    /// Of each expression: the statement that computed it last, and where to.
+    computed: Vec<(u64, Reg)>,
+    statement: u64,
+    loops: Vec<Jumps>,
+}
+
+/// Jumps of a loop whose targets are not known yet.
+#[derive(Default)]
+struct Jumps {
+    breaks: Vec<usize>,
+    continues: Vec<usize>,
+}
+
+/// The target of a jump that ends the code.
+const END: Target = Target::MAX;
+
+/// Compiles a part of a task.
+pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part: Part<'_>) -> Code {
+    let form = match part {
+        Part::Whole(form) => form,
+        Part::Bounds(_) => Form::Proven,
+    };
+    let mut compiler = Compiler {
+        kernel,
+        nodes: kernel.into(),
+        layout,
+        form,
+        code: Vec::new(),
+        regs: layout.len() as Reg,
+        consts: HashMap::new(),
+        locals: vec![None; kernel.locals.len()],
+        pool: Vec::new(),
+        busy: 0,
+        computed: vec![(0, 0); kernel.exprs.len()],
+        statement: 0,
+        loops: Vec::new(),
+    };
+    for stmt in &kernel.blocks[task.prelude].stmts {
+        match (part, stmt) {
+            (Part::Bounds(needed), Stmt::Let { local, .. }) if !needed[local.index()] => {}
+            _ => compiler.stmt(stmt),
+        }
+    }
+    let dims = match &task.kind {
+        TaskKind::Serial => None,
+        TaskKind::RangeFor { dims } => Some(dims.iter().map(|dim| compiler.dim(dim)).collect()),
+    };
+    let prelude = std::mem::take(&mut compiler.code);
+    if matches!(part, Part::Whole(_)) {
+        compiler.block(task.body);
+    }
+    compiler.finish(prelude, dims)
+}
+
+impl Compiler<'_> {
+    fn finish(self, prelude: Vec<Op>, dims: Option<Vec<DimRegs>>) -> Code {
+        let masks = self.kernel.params.iter().enumerate().filter_map(|(i, param)| {
+            let ParamKind::Scalar(ty) = param.kind else { return None };
+            let mask = Const::from_bits(ty, u64::MAX).bits();
+            (mask != u64::MAX).then(|| (self.layout.word(ParamId::new(i as u32)) as Reg, mask))
+        });
+        Code {
+            regs: self.regs as usize,
+            masks: masks.collect(),
+            consts: self.consts.into_iter().map(|(bits, reg)| (reg, bits)).collect(),
+            prelude,
+            dims,
+            body: self.code,
+        }
+    }
+
+    fn dim(&mut self, dim: &LoopDim) -> DimRegs {
+        self.statement += 1;
+        let (begin, end) = (self.kept(dim.begin), self.kept(dim.end));
+        let var = self.local(dim.var);
+        DimRegs { ty: self.nodes.locals[dim.var].ty, var, begin, end }
+    }
+
+    fn block(&mut self, block: BlockId) {
+        for stmt in &self.nodes.blocks[block].stmts {
+            self.stmt(stmt);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        let busy = self.busy;
+        self.statement += 1;
+        match *stmt {
+            Stmt::Let { local, value } => {
+                let to = self.local(local);
+                self.root(value, Some(to));
+            }
+            Stmt::Assign { local, value } => {
+                let to = self.local(local);
+                self.root(value, Some(to));
+            }
+            Stmt::Eval { value } => self.root(value, None),
+            Stmt::Store { tensor, ref index, value, site } => {
+                let value = self.value(value);
+                self.store(tensor, index, value, site);
+            }
+            Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
+            Stmt::For { var, begin, end, body } => self.count(var, begin, end, body),
+            Stmt::Loop { body } => self.repeat(body),
+            Stmt::Break => {
+                let at = self.jump();
+                if let Some(jumps) = self.loops.last_mut() {
+                    jumps.breaks.push(at);
+                }
+            }
+            Stmt::Continue => {
+                let at = self.jump();
+                if let Some(jumps) = self.loops.last_mut() {
+                    jumps.continues.push(at);
+                }
+            }
+            Stmt::Assert { cond, site } => {
+                let cond = self.value(cond);
+                self.code.push(Op::Assert(cond, site.raw()));
+            }
+            Stmt::SetTemp { temp, value } => {
+                let value = self.value(value);
+                let word = abi::temp_word(temp) as u32;
+                self.code.push(Op::StoreWord(value, SCRATCH_WORD as Reg, word));
+            }
+            Stmt::SetResult { value } => {
+                let value = self.value(value);
+                let word = abi::result_word(self.kernel) as u32;
+                self.code.push(Op::StoreWord(value, SCRATCH_WORD as Reg, word));
+            }
+        }
+        self.busy = busy;
+    }
+
+    fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) {
+        let empty = |block| self.nodes.blocks[block].stmts.is_empty();
+        let (no_then, no_otherwise) = (empty(then), empty(otherwise));
+        if no_then {
+            let over = self.jump_when(cond, true);
+            self.block(otherwise);
+            self.land(&[over]);
+            return;
+        }
+        let over = self.jump_when(cond, false);
+        self.block(then);
+        if no_otherwise {
+            self.land(&[over]);
+            return;
+        }
+        let out = self.jump();
+        self.land(&[over]);
+        self.block(otherwise);
+        self.land(&[out]);
+    }
+
+    fn count(&mut self, var: LocalId, begin: ExprId, end: ExprId, body: BlockId) {
+        let ty = self.nodes.locals[var].ty;
+        let end = self.kept(end);
+        let var = self.local(var);
+        self.into(begin, var);
+        let less = select::compare(BinaryOp::Lt, ty);
+        let over = self.code.len();
+        self.code.push((less.jump_unless)(var, end, END));
+        let start = self.here();
+        self.loops.push(Jumps::default());
+        self.block(body);
+        let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
+        self.land(&continues);
+        self.code.push(select::next(ty)(var, end, start));
+        self.land(&breaks);
+        self.land(&[over]);
+    }
+
+    fn repeat(&mut self, body: BlockId) {
+        let start = self.here();
+        self.loops.push(Jumps::default());
+        self.block(body);
+        let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
+        self.land(&continues);
+        self.code.push(Op::Back(start));
+        self.land(&breaks);
+    }
+
+    /// A jump taken where `cond` has the value `when`; gives its place, for [`land`](Self::land).
+    fn jump_when(&mut self, cond: ExprId, when: bool) -> usize {
+        match self.nodes.exprs[cond].kind {
+            ExprKind::Unary { op: UnaryOp::Not, value } => return self.jump_when(value, !when),
+            ExprKind::Binary { op, lhs, rhs } if op.is_comparison() => {
+                let compare = select::compare(op, self.nodes.exprs[lhs].ty);
+                let (lhs, rhs) = (self.value(lhs), self.value(rhs));
+                let (a, b) = if compare.swap { (rhs, lhs) } else { (lhs, rhs) };
+                let make = if when { compare.jump_if } else { compare.jump_unless };
+                self.code.push(make(a, b, END));
+            }
+            _ => {
+                let cond = self.value(cond);
+                self.code.push(if when { Op::If(cond, END) } else { Op::Unless(cond, END) });
+            }
+        }
+        self.code.len() - 1
+    }
+
+    fn jump(&mut self) -> usize {
+        self.code.push(Op::Jump(END));
+        self.code.len() - 1
+    }
+
+    /// Makes the jumps at these places go to what comes next.
+    fn land(&mut self, jumps: &[usize]) {
+        let here = self.here();
+        for &at in jumps {
+            self.code[at].set_target(here);
+        }
+    }
+
+    fn here(&self) -> Target {
+        self.code.len() as Target
+    }
+
+    fn register(&mut self) -> Reg {
+        self.regs += 1;
+        self.regs - 1
+    }
+
+    fn local(&mut self, local: LocalId) -> Reg {
+        if let Some(reg) = self.locals[local.index()] {
+            return reg;
+        }
+        let reg = self.register();
+        self.locals[local.index()] = Some(reg);
+        reg
+    }
+
+    fn constant(&mut self, bits: u64) -> Reg {
+        if let Some(reg) = self.consts.get(&bits) {
+            return *reg;
+        }
+        let reg = self.register();
+        self.consts.insert(bits, reg);
+        reg
+    }
+
+    fn temporary(&mut self) -> Reg {
+        if self.busy == self.pool.len() {
+            let reg = self.register();
+            self.pool.push(reg);
+        }
+        self.busy += 1;
+        self.pool[self.busy - 1]
+    }
+
+    /// A register with the value, which no later statement changes.
+    fn kept(&mut self, value: ExprId) -> Reg {
+        let reg = self.value(value);
+        let changes =
+            |(id, local): (LocalId, &Local)| local.mutable && self.locals[id.index()] == Some(reg);
+        if !self.nodes.locals.iter().any(changes) {
+            return reg;
+        }
+        let to = self.temporary();
+        self.code.push(Op::Move(to, reg));
+        to
+    }
+
+    /// Computes a statement's root value, effect or not.
+    fn root(&mut self, value: ExprId, to: Option<Reg>) {
+        let expr = &self.nodes.exprs[value];
+        match expr.kind {
+            ExprKind::Load { tensor, ref index, site } => {
+                let to = to.unwrap_or_else(|| self.temporary());
+                self.load(tensor, index, to, site);
+            }
+            ExprKind::Atomic { op, tensor, ref index, value, site } => {
+                let to = to.unwrap_or_else(|| self.temporary());
+                let value = self.value(value);
+                let combine = select::combine(op, expr.ty);
+                let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
+                let tensor = self.tensor(tensor);
+                let at = self.element(tensor, &index);
+                self.check(tensor, &index, to, site);
+                self.code.push(Op::Atomic(to, tensor, at, value, combine));
+            }
+            ExprKind::DivRem { op, lhs, rhs, site } => {
+                let to = to.unwrap_or_else(|| self.temporary());
+                let (lhs, rhs) = (self.value(lhs), self.value(rhs));
+                self.code.push(select::divide(op, expr.ty)(to, lhs, rhs, site.raw()));
+            }
+            _ => {
+                if let Some(to) = to {
+                    self.into(value, to);
+                }
+            }
+        }
+    }
+
+    fn tensor(&self, tensor: ParamId) -> Reg {
+        self.layout.word(tensor) as Reg
+    }
+
+    fn size(&self, tensor: ParamId) -> Size {
+        match self.kernel.params[tensor.index()].kind {
+            ParamKind::Tensor { elem, .. } | ParamKind::Scalar(elem) => Size::of(elem),
+        }
+    }
+
+    fn load(&mut self, tensor: ParamId, index: &[ExprId], to: Reg, site: SiteId) {
+        let size = self.size(tensor);
+        let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
+        let tensor = self.tensor(tensor);
+        let op = match index[..] {
+            [i, j] => Op::Load2(to, tensor, i, j, size),
+            _ => Op::Load1(to, tensor, self.element(tensor, &index), size),
+        };
+        self.check(tensor, &index, to, site);
+        self.code.push(op);
+    }
+
+    fn store(&mut self, tensor: ParamId, index: &[ExprId], value: Reg, site: SiteId) {
+        let size = self.size(tensor);
+        let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
+        let tensor = self.tensor(tensor);
+        let op = match index[..] {
+            [i, j] => Op::Store2(value, tensor, i, j, size),
+            _ => Op::Store1(value, tensor, self.element(tensor, &index), size),
+        };
+        if self.form == Form::Checked {
+            let nothing = self.temporary();
+            self.check(tensor, &index, nothing, site);
+        }
+        self.code.push(op);
+    }
+
+    /// The register with an element's number.
+    fn element(&mut self, tensor: Reg, index: &[Reg]) -> Reg {
+        match *index {
+            [i, j] => {
+                let at = self.temporary();
+                self.code.push(Op::Index2(at, tensor, i, j));
+                at
+            }
+            [i, j, k] => {
+                let at = self.temporary();
+                self.code.push(Op::Index3(at, tensor, i, j, k));
+                at
+            }
+            _ => index[0],
+        }
+    }
+
+    /// Lets the checked form skip the next operation where an index is out of range.
+    fn check(&mut self, tensor: Reg, index: &[Reg], clear: Reg, site: SiteId) {
+        if self.form == Form::Proven {
+            return;
+        }
+        let site = site.raw();
+        self.code.push(match *index {
+            [i, j] => Op::Check2 { tensor, index: [i, j], clear, site },
+            [i, j, k] => Op::Check3 { tensor, index: [i, j, k], clear, site },
+            _ => Op::Check1 { tensor, index: [index[0]], clear, site },
+        });
+    }
+
+    /// The register that holds a pure value, computed now unless it is there already.
+    fn value(&mut self, value: ExprId) -> Reg {
+        match self.nodes.exprs[value].kind {
+            ExprKind::Const(constant) => return self.constant(constant.bits()),
+            ExprKind::Local(local) => return self.local(local),
+            ExprKind::Param(param) => return self.layout.word(param) as Reg,
+            ExprKind::Dim { tensor, axis } => return self.tensor(tensor) + 1 + Reg::from(axis),
+            ExprKind::Cast { value: from } => {
+                let types = (self.nodes.exprs[from].ty, self.nodes.exprs[value].ty);
+                if select::cast(types.0, types.1).is_none() {
+                    return self.value(from);
+                }
+            }
+            _ => {}
+        }
+        let (statement, reg) = self.computed[value.index()];
+        if statement == self.statement && statement != 0 {
+            return reg;
+        }
+        let to = self.temporary();
+        self.into(value, to);
+        self.computed[value.index()] = (self.statement, to);
+        to
+    }
+
+    /// Computes a pure value into a register. Operands are read before it is written.
+    fn into(&mut self, value: ExprId, to: Reg) {
+        let expr = &self.nodes.exprs[value];
+        let ty = expr.ty;
+        let op = match expr.kind {
+            ExprKind::Temp(temp) => {
+                let word = abi::temp_word(temp) as u32;
+                Op::LoadWord(to, SCRATCH_WORD as Reg, word, Size::of(ty))
+            }
+            ExprKind::Unary { op, value } => select::unary(op, ty)(to, self.value(value)),
+            ExprKind::Binary { op, lhs, rhs } if op.is_comparison() => {
+                let compare = select::compare(op, self.nodes.exprs[lhs].ty);
+                let (lhs, rhs) = (self.value(lhs), self.value(rhs));
+                let (a, b) = if compare.swap { (rhs, lhs) } else { (lhs, rhs) };
+                (compare.value)(to, a, b)
+            }
+            ExprKind::Binary { op: BinaryOp::Add, lhs, rhs } => self.sum(lhs, rhs, ty, to),
+            ExprKind::Binary { op, lhs, rhs } => {
+                select::binary(op, ty)(to, self.value(lhs), self.value(rhs))
+            }
+            ExprKind::Math { function, ref args } => match (function, &args[..]) {
+                (MathFn::MulAdd, &[a, b, c]) => {
+                    select::fused(ty)(to, self.value(a), self.value(b), self.value(c))
+                }
+                (_, &[a, b]) => select::math2(function, ty)(to, self.value(a), self.value(b)),
+                _ => select::math1(function, ty)(to, self.value(args[0])),
+            },
+            ExprKind::Cast { value } => {
+                let make = select::cast(self.nodes.exprs[value].ty, ty).unwrap_or(Op::Move);
+                make(to, self.value(value))
+            }
+            ExprKind::Select { cond, then, otherwise } => {
+                let cond = self.value(cond);
+                Op::Select(to, cond, self.value(then), self.value(otherwise))
+            }
+            _ => Op::Move(to, self.value(value)),
+        };
+        self.code.push(op);
+    }
+
+    /// A sum, in one operation with the product that is one of its terms.
+    fn sum(&mut self, lhs: ExprId, rhs: ExprId, ty: ScalarType, to: Reg) -> Op {
+        for (product, other) in [(lhs, rhs), (rhs, lhs)] {
+            let known = self.computed[product.index()].0 == self.statement;
+            if let ExprKind::Binary { op: BinaryOp::Mul, lhs: a, rhs: b } =
+                self.nodes.exprs[product].kind
+                && !known
+            {
+                return select::mul_add(ty)(to, self.value(a), self.value(b), self.value(other));
+            }
+        }
+        select::binary(BinaryOp::Add, ty)(to, self.value(lhs), self.value(rhs))
+    }
+}

@@ -1,0 +1,512 @@
+//! The register machine: its typed operations and the loop that runs them.
+//!
+//! A register holds a value's bits, zero-extended, so one operation often serves several types: an
+//! addition of 32 bits both signs, a comparison of unsigned words both widths, equality all integers.
+
+use super::memory::{Fault, Memory, Size};
+use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD};
+
+/// The number of a register. The first ones hold the argument block.
+pub(super) type Reg = u32;
+/// The position of an operation in its code; beyond the end, the code is done.
+pub(super) type Target = u32;
+
+/// A Rust type as a register holds it.
+trait Word: Copy {
+    fn get(bits: u64) -> Self;
+    fn put(self) -> u64;
+}
+
+/// How an atomic combines, by type.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Combine {
+    Add32,
+    Add64,
+    AddF32,
+    AddF64,
+    MinI32,
+    MinI64,
+    MinU32,
+    MinU64,
+    MaxI32,
+    MaxI64,
+    MaxU32,
+    MaxU64,
+}
+
+/// What stays the same while a task runs.
+pub(super) struct Run<'r, M> {
+    pub(super) regs: &'r mut [u64],
+    pub(super) memory: &'r mut M,
+    pub(super) task: u32,
+    pub(super) fuel: u64,
+}
+
+macro_rules! words {
+    ($($ty:ty, |$bits:ident| $get:expr, |$value:ident| $put:expr;)*) => {$(
+        impl Word for $ty {
+            #[inline(always)]
+            fn get($bits: u64) -> Self {
+                $get
+            }
+            #[inline(always)]
+            fn put(self) -> u64 {
+                let $value = self;
+                $put
+            }
+        }
+    )*};
+}
+
+words! {
+    bool, |bits| bits != 0, |v| u64::from(v);
+    i32, |bits| bits as i32, |v| u64::from(v as u32);
+    u32, |bits| bits as u32, |v| u64::from(v);
+    i64, |bits| bits as i64, |v| v as u64;
+    u64, |bits| bits, |v| v;
+    f32, |bits| f32::from_bits(bits as u32), |v| u64::from(v.to_bits());
+    f64, |bits| f64::from_bits(bits), |v| v.to_bits();
+}
+
+#[inline(always)]
+fn put(value: impl Word) -> u64 {
+    value.put()
+}
+
+/// Makes the operations and the loop that runs them from lists of what each computes.
+macro_rules! machine {
+    (
+        unary { $($u:ident($ut:ty) |$ux:ident| $ue:expr;)* }
+        binary { $($b:ident($bt:ty) |$bx:ident, $by:ident| $be:expr;)* }
+        ternary { $($t:ident($tt:ty) |$tx:ident, $ty:ident, $tz:ident| $te:expr;)* }
+        compare { $($c:ident $c_if:ident $c_unless:ident ($ct:ty) |$cx:ident, $cy:ident| $ce:expr;)* }
+        divide { $($v:ident($vt:ty) |$vx:ident, $vy:ident| $ve:expr;)* }
+        next { $($n:ident($nt:ty);)* }
+    ) => {
+        /// An operation. Registers stand in the order: result, operands.
+        #[derive(Clone, Copy, Debug)]
+        pub(super) enum Op {
+            $($u(Reg, Reg),)*
+            $($b(Reg, Reg, Reg),)*
+            $($t(Reg, Reg, Reg, Reg),)*
+            $($c(Reg, Reg, Reg), $c_if(Reg, Reg, Target), $c_unless(Reg, Reg, Target),)*
+            $(
+                /// The last field is the site of a zero divisor.
+                $v(Reg, Reg, Reg, u32),
+            )*
+            $(
+                /// Adds one to a loop variable and jumps back while it is below the end.
+                $n(Reg, Reg, Target),
+            )*
+            /// Result, condition, then, otherwise.
+            Select(Reg, Reg, Reg, Reg),
+            If(Reg, Target),
+            Unless(Reg, Target),
+            Jump(Target),
+            /// A jump to a loop's start.
+            Back(Target),
+            /// Condition, site.
+            Assert(Reg, u32),
+            /// Result, tensor, two indices: the element's number.
+            Index2(Reg, Reg, Reg, Reg),
+            /// Result, tensor, three indices: the element's number.
+            Index3(Reg, Reg, Reg, Reg, Reg),
+            /// Tensor, index; the register cleared and the site reported where the index is out of
+            /// range, and then the next operation is skipped.
+            Check1 { tensor: Reg, index: [Reg; 1], clear: Reg, site: u32 },
+            Check2 { tensor: Reg, index: [Reg; 2], clear: Reg, site: u32 },
+            Check3 { tensor: Reg, index: [Reg; 3], clear: Reg, site: u32 },
+            /// Result, tensor, the element's number.
+            Load1(Reg, Reg, Reg, Size),
+            /// Result, tensor, two indices.
+            Load2(Reg, Reg, Reg, Reg, Size),
+            /// Value, tensor, the element's number.
+            Store1(Reg, Reg, Reg, Size),
+            /// Value, tensor, two indices.
+            Store2(Reg, Reg, Reg, Reg, Size),
+            /// Result, tensor, the element's number, value.
+            Atomic(Reg, Reg, Reg, Reg, Combine),
+            /// Result, register of an address, words after it.
+            LoadWord(Reg, Reg, u32, Size),
+            /// Value, register of an address, words after it.
+            StoreWord(Reg, Reg, u32),
+        }
+
+        impl Op {
+            /// Sets where a jump goes.
+            pub(super) fn set_target(&mut self, target: Target) {
+                match self {
+                    $(Self::$c_if(_, _, to) | Self::$c_unless(_, _, to) => *to = target,)*
+                    Self::If(_, to) | Self::Unless(_, to) | Self::Jump(to) => *to = target,
+                    _ => {}
+                }
+            }
+        }
+
+        /// Runs `code` to its end, or to a failed assertion.
+        #[inline]
+        pub(super) fn run<M: Memory>(code: &[Op], run: &mut Run<'_, M>) -> Result<(), Fault> {
+            let Run { regs, memory, task, fuel } = run;
+            let regs: &mut [u64] = regs;
+            let task = *task;
+            let mut pc = 0;
+            macro_rules! r { ($reg:expr) => { regs[$reg as usize] }; }
+            while let Some(&op) = code.get(pc) {
+                pc += 1;
+                match op {
+                    $(Op::$u(d, a) => {
+                        let $ux = <$ut>::get(r!(a));
+                        r!(d) = put($ue);
+                    })*
+                    $(Op::$b(d, a, b) => {
+                        let ($bx, $by) = (<$bt>::get(r!(a)), <$bt>::get(r!(b)));
+                        r!(d) = put($be);
+                    })*
+                    $(Op::$t(d, a, b, c) => {
+                        let ($tx, $ty, $tz) = (<$tt>::get(r!(a)), <$tt>::get(r!(b)), <$tt>::get(r!(c)));
+                        r!(d) = put($te);
+                    })*
+                    $(
+                        Op::$c(d, a, b) => {
+                            let ($cx, $cy) = (<$ct>::get(r!(a)), <$ct>::get(r!(b)));
+                            r!(d) = put($ce);
+                        }
+                        Op::$c_if(a, b, to) => {
+                            let ($cx, $cy) = (<$ct>::get(r!(a)), <$ct>::get(r!(b)));
+                            if $ce {
+                                pc = to as usize;
+                            }
+                        }
+                        Op::$c_unless(a, b, to) => {
+                            let ($cx, $cy) = (<$ct>::get(r!(a)), <$ct>::get(r!(b)));
+                            if !$ce {
+                                pc = to as usize;
+                            }
+                        }
+                    )*
+                    $(Op::$v(d, a, b, site) => {
+                        let ($vx, $vy) = (<$vt>::get(r!(a)), <$vt>::get(r!(b)));
+                        r!(d) = if $vy == 0 {
+                            report(regs, *memory, task, site, &[])?;
+                            0
+                        } else {
+                            put($ve)
+                        };
+                    })*
+                    $(Op::$n(var, end, to) => {
+                        let next = <$nt>::get(r!(var)).wrapping_add(1);
+                        r!(var) = put(next);
+                        if next < <$nt>::get(r!(end)) {
+                            pc = to as usize;
+                            burn(fuel)?;
+                        }
+                    })*
+                    Op::Select(d, c, a, b) => r!(d) = if r!(c) != 0 { r!(a) } else { r!(b) },
+                    Op::If(c, to) => {
+                        if r!(c) != 0 {
+                            pc = to as usize;
+                        }
+                    }
+                    Op::Unless(c, to) => {
+                        if r!(c) == 0 {
+                            pc = to as usize;
+                        }
+                    }
+                    Op::Jump(to) => pc = to as usize,
+                    Op::Back(to) => {
+                        pc = to as usize;
+                        burn(fuel)?;
+                    }
+                    Op::Assert(c, site) => {
+                        if r!(c) == 0 {
+                            return report(regs, *memory, task, site, &[]);
+                        }
+                    }
+                    Op::Index2(d, t, i, j) => {
+                        r!(d) = r!(i).wrapping_mul(r!(t + 2)).wrapping_add(r!(j));
+                    }
+                    Op::Index3(d, t, i, j, k) => {
+                        let row = r!(i).wrapping_mul(r!(t + 2)).wrapping_add(r!(j));
+                        r!(d) = row.wrapping_mul(r!(t + 3)).wrapping_add(r!(k));
+                    }
+                    Op::Check1 { tensor, index: [i], clear, site } => {
+                        if r!(i) >= r!(tensor + 1) {
+                            let values = [r!(i), r!(tensor + 1)];
+                            r!(clear) = 0;
+                            pc += 1;
+                            report(regs, *memory, task, site, &values)?;
+                        }
+                    }
+                    Op::Check2 { tensor, index: [i, j], clear, site } => {
+                        if r!(i) >= r!(tensor + 1) || r!(j) >= r!(tensor + 2) {
+                            let values = [r!(i), r!(j), r!(tensor + 1), r!(tensor + 2)];
+                            r!(clear) = 0;
+                            pc += 1;
+                            report(regs, *memory, task, site, &values)?;
+                        }
+                    }
+                    Op::Check3 { tensor: t, index: [i, j, k], clear, site } => {
+                        if r!(i) >= r!(t + 1) || r!(j) >= r!(t + 2) || r!(k) >= r!(t + 3) {
+                            let values = [r!(i), r!(j), r!(k), r!(t + 1), r!(t + 2), r!(t + 3)];
+                            r!(clear) = 0;
+                            pc += 1;
+                            report(regs, *memory, task, site, &values)?;
+                        }
+                    }
+                    Op::Load1(d, t, i, size) => {
+                        r!(d) = load(*memory, element(r!(t), r!(i), size), size)?;
+                    }
+                    Op::Load2(d, t, i, j, size) => {
+                        let at = r!(i).wrapping_mul(r!(t + 2)).wrapping_add(r!(j));
+                        r!(d) = load(*memory, element(r!(t), at, size), size)?;
+                    }
+                    Op::Store1(v, t, i, size) => {
+                        store(*memory, element(r!(t), r!(i), size), size, r!(v))?;
+                    }
+                    Op::Store2(v, t, i, j, size) => {
+                        let at = r!(i).wrapping_mul(r!(t + 2)).wrapping_add(r!(j));
+                        store(*memory, element(r!(t), at, size), size, r!(v))?;
+                    }
+                    Op::Atomic(d, t, i, v, how) => {
+                        let size = how.size();
+                        let address = element(r!(t), r!(i), size);
+                        let (old, new) = (load(*memory, address, size)?, r!(v));
+                        store(*memory, address, size, how.combine(old, new))?;
+                        r!(d) = old;
+                    }
+                    Op::LoadWord(d, at, words, size) => {
+                        let address = r!(at).wrapping_add(8 * u64::from(words));
+                        r!(d) = load(*memory, address, size)?;
+                    }
+                    Op::StoreWord(v, at, words) => {
+                        let address = r!(at).wrapping_add(8 * u64::from(words));
+                        memory.store(address, 8, r!(v))?;
+                    }
+                }
+            }
+            Ok(())
+        }
+    };
+}
+
+machine! {
+    unary {
+        Move(u64) |x| x;
+        Neg32(i32) |x| x.wrapping_neg();
+        Neg64(i64) |x| x.wrapping_neg();
+        NegF32(f32) |x| -x;
+        NegF64(f64) |x| -x;
+        NotBool(bool) |x| !x;
+        Not32(u32) |x| !x;
+        Not64(u64) |x| !x;
+        AbsI32(i32) |x| x.wrapping_abs();
+        AbsI64(i64) |x| x.wrapping_abs();
+        SqrtF32(f32) |x| x.sqrt();
+        SqrtF64(f64) |x| x.sqrt();
+        SinF32(f32) |x| x.sin();
+        SinF64(f64) |x| x.sin();
+        CosF32(f32) |x| x.cos();
+        CosF64(f64) |x| x.cos();
+        TanF32(f32) |x| x.tan();
+        TanF64(f64) |x| x.tan();
+        ExpF32(f32) |x| x.exp();
+        ExpF64(f64) |x| x.exp();
+        LnF32(f32) |x| x.ln();
+        LnF64(f64) |x| x.ln();
+        AbsF32(f32) |x| x.abs();
+        AbsF64(f64) |x| x.abs();
+        FloorF32(f32) |x| x.floor();
+        FloorF64(f64) |x| x.floor();
+        CeilF32(f32) |x| x.ceil();
+        CeilF64(f64) |x| x.ceil();
+        RoundF32(f32) |x| x.round();
+        RoundF64(f64) |x| x.round();
+        TanhF32(f32) |x| x.tanh();
+        TanhF64(f64) |x| x.tanh();
+        Extend32(i32) |x| i64::from(x);
+        Truncate32(u64) |x| x as u32;
+        I32ToF32(i32) |x| x as f32;
+        I32ToF64(i32) |x| f64::from(x);
+        I64ToF32(i64) |x| x as f32;
+        I64ToF64(i64) |x| x as f64;
+        UToF32(u64) |x| x as f32;
+        UToF64(u64) |x| x as f64;
+        F32ToI32(f32) |x| x as i32;
+        F32ToI64(f32) |x| x as i64;
+        F32ToU32(f32) |x| x as u32;
+        F32ToU64(f32) |x| x as u64;
+        F64ToI32(f64) |x| x as i32;
+        F64ToI64(f64) |x| x as i64;
+        F64ToU32(f64) |x| x as u32;
+        F64ToU64(f64) |x| x as u64;
+        F32ToF64(f32) |x| f64::from(x);
+        F64ToF32(f64) |x| x as f32;
+    }
+    binary {
+        Add32(u32) |x, y| x.wrapping_add(y);
+        Add64(u64) |x, y| x.wrapping_add(y);
+        AddF32(f32) |x, y| x + y;
+        AddF64(f64) |x, y| x + y;
+        Sub32(u32) |x, y| x.wrapping_sub(y);
+        Sub64(u64) |x, y| x.wrapping_sub(y);
+        SubF32(f32) |x, y| x - y;
+        SubF64(f64) |x, y| x - y;
+        Mul32(u32) |x, y| x.wrapping_mul(y);
+        Mul64(u64) |x, y| x.wrapping_mul(y);
+        MulF32(f32) |x, y| x * y;
+        MulF64(f64) |x, y| x * y;
+        DivF32(f32) |x, y| x / y;
+        DivF64(f64) |x, y| x / y;
+        RemF32(f32) |x, y| x % y;
+        RemF64(f64) |x, y| x % y;
+        And(u64) |x, y| x & y;
+        Or(u64) |x, y| x | y;
+        Xor(u64) |x, y| x ^ y;
+        Shl32(u32) |x, y| x.wrapping_shl(y);
+        Shl64(u64) |x, y| x.wrapping_shl(y as u32);
+        ShrI32(i32) |x, y| x.wrapping_shr(y as u32);
+        ShrI64(i64) |x, y| x.wrapping_shr(y as u32);
+        ShrU32(u32) |x, y| x.wrapping_shr(y);
+        ShrU64(u64) |x, y| x.wrapping_shr(y as u32);
+        MinI32(i32) |x, y| x.min(y);
+        MinI64(i64) |x, y| x.min(y);
+        MinU(u64) |x, y| x.min(y);
+        MinF32(f32) |x, y| x.min(y);
+        MinF64(f64) |x, y| x.min(y);
+        MaxI32(i32) |x, y| x.max(y);
+        MaxI64(i64) |x, y| x.max(y);
+        MaxU(u64) |x, y| x.max(y);
+        MaxF32(f32) |x, y| x.max(y);
+        MaxF64(f64) |x, y| x.max(y);
+        PowfF32(f32) |x, y| x.powf(y);
+        PowfF64(f64) |x, y| x.powf(y);
+        PowiF32(u64) |x, y| f32::get(x).powi(i32::get(y));
+        PowiF64(u64) |x, y| f64::get(x).powi(i32::get(y));
+        Atan2F32(f32) |x, y| x.atan2(y);
+        Atan2F64(f64) |x, y| x.atan2(y);
+    }
+    ternary {
+        FusedF32(f32) |x, y, z| x.mul_add(y, z);
+        FusedF64(f64) |x, y, z| x.mul_add(y, z);
+        // Two roundings: only the dispatch is fused.
+        MulAddF32(f32) |x, y, z| x * y + z;
+        MulAddF64(f64) |x, y, z| x * y + z;
+        MulAdd32(u32) |x, y, z| x.wrapping_mul(y).wrapping_add(z);
+        MulAdd64(u64) |x, y, z| x.wrapping_mul(y).wrapping_add(z);
+    }
+    compare {
+        Eq IfEq UnlessEq (u64) |x, y| x == y;
+        Ne IfNe UnlessNe (u64) |x, y| x != y;
+        EqF32 IfEqF32 UnlessEqF32 (f32) |x, y| x == y;
+        EqF64 IfEqF64 UnlessEqF64 (f64) |x, y| x == y;
+        NeF32 IfNeF32 UnlessNeF32 (f32) |x, y| x != y;
+        NeF64 IfNeF64 UnlessNeF64 (f64) |x, y| x != y;
+        LtI32 IfLtI32 UnlessLtI32 (i32) |x, y| x < y;
+        LtI64 IfLtI64 UnlessLtI64 (i64) |x, y| x < y;
+        LtU IfLtU UnlessLtU (u64) |x, y| x < y;
+        LtF32 IfLtF32 UnlessLtF32 (f32) |x, y| x < y;
+        LtF64 IfLtF64 UnlessLtF64 (f64) |x, y| x < y;
+        LeI32 IfLeI32 UnlessLeI32 (i32) |x, y| x <= y;
+        LeI64 IfLeI64 UnlessLeI64 (i64) |x, y| x <= y;
+        LeU IfLeU UnlessLeU (u64) |x, y| x <= y;
+        LeF32 IfLeF32 UnlessLeF32 (f32) |x, y| x <= y;
+        LeF64 IfLeF64 UnlessLeF64 (f64) |x, y| x <= y;
+    }
+    divide {
+        DivI32(i32) |x, y| x.wrapping_div(y);
+        DivI64(i64) |x, y| x.wrapping_div(y);
+        DivU(u64) |x, y| x / y;
+        RemI32(i32) |x, y| x.wrapping_rem(y);
+        RemI64(i64) |x, y| x.wrapping_rem(y);
+        RemU(u64) |x, y| x % y;
+    }
+    next {
+        NextI32(i32);
+        NextI64(i64);
+        NextU(u64);
+    }
+}
+
+impl Combine {
+    fn size(self) -> Size {
+        match self {
+            Self::Add32 | Self::AddF32 | Self::MinI32 | Self::MaxI32 => Size::Four,
+            Self::MinU32 | Self::MaxU32 => Size::Four,
+            _ => Size::Eight,
+        }
+    }
+
+    fn combine(self, old: u64, new: u64) -> u64 {
+        match self {
+            Self::Add32 => put(u32::get(old).wrapping_add(u32::get(new))),
+            Self::Add64 => old.wrapping_add(new),
+            Self::AddF32 => put(f32::get(old) + f32::get(new)),
+            Self::AddF64 => put(f64::get(old) + f64::get(new)),
+            Self::MinI32 => put(i32::get(old).min(i32::get(new))),
+            Self::MinI64 => put(i64::get(old).min(i64::get(new))),
+            Self::MaxI32 => put(i32::get(old).max(i32::get(new))),
+            Self::MaxI64 => put(i64::get(old).max(i64::get(new))),
+            Self::MinU32 | Self::MinU64 => old.min(new),
+            Self::MaxU32 | Self::MaxU64 => old.max(new),
+        }
+    }
+}
+
+/// Uses up one unit of fuel.
+#[inline(always)]
+pub(super) fn burn(fuel: &mut u64) -> Result<(), Fault> {
+    *fuel = fuel.checked_sub(1).ok_or(Fault::OutOfFuel)?;
+    Ok(())
+}
+
+#[inline(always)]
+fn element(base: u64, at: u64, size: Size) -> u64 {
+    base.wrapping_add(at.wrapping_mul(size.bytes() as u64))
+}
+
+#[inline(always)]
+fn load<M: Memory>(memory: &mut M, address: u64, size: Size) -> Result<u64, Fault> {
+    // One call per size, so that each is compiled for its size.
+    match size {
+        Size::Four => memory.load(address, 4),
+        Size::Eight => memory.load(address, 8),
+        Size::One => Ok(u64::from(memory.load(address, 1)? != 0)),
+    }
+}
+
+#[inline(always)]
+fn store<M: Memory>(memory: &mut M, address: u64, size: Size, bits: u64) -> Result<(), Fault> {
+    match size {
+        Size::Four => memory.store(address, 4, bits),
+        Size::Eight => memory.store(address, 8, bits),
+        Size::One => memory.store(address, 1, bits),
+    }
+}
+
+/// Fills the error record, unless one is there already or nobody wants it.
+#[cold]
+#[inline(never)]
+fn report<M: Memory>(
+    regs: &[u64],
+    memory: &mut M,
+    task: u32,
+    site: u32,
+    values: &[u64],
+) -> Result<(), Fault> {
+    let at = regs[ERROR_WORD];
+    let field = |offset: usize| at.wrapping_add(offset as u64);
+    if at == 0 || memory.load(at, 4)? != u64::from(ErrorRecord::EMPTY) {
+        return Ok(());
+    }
+    memory.store(at, 4, u64::from(ErrorRecord::CLAIMED))?;
+    memory.store(field(std::mem::offset_of!(ErrorRecord, site)), 4, u64::from(site))?;
+    memory.store(field(std::mem::offset_of!(ErrorRecord, launch)), 8, regs[LAUNCH_WORD])?;
+    memory.store(field(std::mem::offset_of!(ErrorRecord, task)), 4, u64::from(task))?;
+    let count = values.len() as u64;
+    memory.store(field(std::mem::offset_of!(ErrorRecord, count)), 4, count)?;
+    for (i, value) in values.iter().enumerate() {
+        let offset = std::mem::offset_of!(ErrorRecord, values) + 8 * i;
+        memory.store(field(offset), 8, *value)?;
+    }
+    memory.store(at, 4, u64::from(ErrorRecord::FULL))
+}

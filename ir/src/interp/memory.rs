@@ -1,0 +1,146 @@
+//! What the interpreter reads and writes, and how it fails.
+
+use crate::ScalarType;
+
+/// Memory as tasks see it: byte addresses, little-endian values.
+///
+/// Both methods are called with 1, 4 or 8 bytes. They are worth inlining.
+pub trait Memory {
+    /// Reads `bytes` bytes, zero-extended.
+    ///
+    /// # Errors
+    /// [`Fault::Address`] where these bytes may not be read.
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault>;
+
+    /// Writes the low `bytes` bytes of `bits`.
+    ///
+    /// # Errors
+    /// [`Fault::Address`] where these bytes may not be written.
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault>;
+}
+
+/// Why a task stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// An access to memory that is not there.
+    #[error("illegal {} of {bytes} bytes at address {address:#x}", if *.write { "write" } else { "read" })]
+    Address {
+        /// The first byte.
+        address: u64,
+        /// How many.
+        bytes: usize,
+        /// Whether it was a write.
+        write: bool,
+    },
+    /// The interpreter's limit was reached.
+    #[error("the task ran longer than its limit")]
+    OutOfFuel,
+    /// The argument block is shorter than the parameters need.
+    #[error("the argument block has {found} words, but the kernel needs {needed}")]
+    Arguments {
+        /// Words needed.
+        needed: usize,
+        /// Words given.
+        found: usize,
+    },
+    /// The kernel has no such task.
+    #[error("the kernel has no task {task}")]
+    NoTask {
+        /// The task's number.
+        task: u32,
+    },
+}
+
+/// Memory made of byte vectors at chosen addresses; for tests.
+///
+/// # Examples
+/// ```
+/// use quadrants_ir::interp::{Memory, SliceMemory};
+/// let mut memory = SliceMemory::new();
+/// memory.insert(0x1000, vec![0; 16]);
+/// memory.store(0x1008, 4, 7).unwrap();
+/// assert_eq!(memory.load(0x1008, 8).unwrap(), 7);
+/// assert!(memory.load(0x1010, 1).is_err());
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SliceMemory {
+    /// Sorted by address.
+    regions: Vec<(u64, Vec<u8>)>,
+}
+
+/// The size of an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Size {
+    One,
+    Four,
+    Eight,
+}
+
+impl SliceMemory {
+    /// Empty memory.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts `bytes` at `address`, in place of what began there.
+    pub fn insert(&mut self, address: u64, bytes: Vec<u8>) {
+        let at = self.regions.partition_point(|(start, _)| *start < address);
+        match self.regions.get_mut(at) {
+            Some((start, old)) if *start == address => *old = bytes,
+            _ => self.regions.insert(at, (address, bytes)),
+        }
+    }
+
+    /// The bytes that were put at `address`, as they are now.
+    #[must_use]
+    pub fn bytes(&self, address: u64) -> Option<&[u8]> {
+        self.regions.iter().find(|(start, _)| *start == address).map(|(_, bytes)| &bytes[..])
+    }
+
+    fn find(&mut self, address: u64, bytes: usize) -> Option<&mut [u8]> {
+        let after = self.regions.partition_point(|(start, _)| *start <= address);
+        let (start, region) = self.regions[..after].last_mut()?;
+        let offset = usize::try_from(address - *start).ok()?;
+        region.get_mut(offset..offset.checked_add(bytes)?)
+    }
+}
+
+impl Memory for SliceMemory {
+    #[inline]
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
+        let found = self.find(address, bytes);
+        let found = found.ok_or(Fault::Address { address, bytes, write: false })?;
+        let mut word = [0; 8];
+        word[..bytes].copy_from_slice(found);
+        Ok(u64::from_le_bytes(word))
+    }
+
+    #[inline]
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault> {
+        let found = self.find(address, bytes);
+        let found = found.ok_or(Fault::Address { address, bytes, write: true })?;
+        found.copy_from_slice(&bits.to_le_bytes()[..bytes]);
+        Ok(())
+    }
+}
+
+impl Size {
+    pub(super) const fn of(ty: ScalarType) -> Self {
+        match ty.size() {
+            1 => Self::One,
+            4 => Self::Four,
+            _ => Self::Eight,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn bytes(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The reference interpreter: what a kernel's tasks mean, run on any [`Memory`].
+//!
+//! Tasks are compiled to typed register code once. Numbers behave as [`crate::Kernel`]'s
+//! documentation says; device errors go to the [error record](crate::abi::ErrorRecord), the first
+//! one wins.
+
+mod compile;
+mod machine;
+mod memory;
+mod select;
+
+use std::ops::Range;
+
+use crate::{
+    Const, Offloaded, ScalarType, TaskId,
+    abi::{ArgLayout, Form},
+    host::Extents,
+};
+
+use machine::Run;
+
+pub(crate) use compile::{Code, Part, compile};
+pub use memory::{Fault, Memory, SliceMemory};
+
+/// A kernel's tasks as register code.
+///
+/// Made of a kernel that [`verify_offloaded`](crate::verify_offloaded) accepts.
+#[derive(Debug)]
+pub struct Interpreter {
+    arguments: usize,
+    tasks: Vec<Forms>,
+    fuel: u64,
+}
+
+#[derive(Debug)]
+struct Forms {
+    proven: Code,
+    checked: Code,
+}
+
+impl Interpreter {
+    /// Compiles all tasks of a kernel.
+    #[must_use]
+    pub fn new(kernel: &Offloaded) -> Self {
+        let layout = ArgLayout::new(&kernel.params);
+        let tasks = kernel.tasks.iter().map(|task| Forms {
+            proven: compile(kernel, &layout, task, Part::Whole(Form::Proven)),
+            checked: compile(kernel, &layout, task, Part::Whole(Form::Checked)),
+        });
+        Self { arguments: layout.len(), tasks: tasks.collect(), fuel: u64::MAX }
+    }
+
+    /// The same with a limit: each run may go through at most `rounds` iterations and rounds of
+    /// inner loops, all together.
+    #[must_use]
+    pub fn with_fuel(mut self, rounds: u64) -> Self {
+        self.fuel = rounds;
+        self
+    }
+
+    /// Runs a whole task.
+    ///
+    /// # Errors
+    /// As for [`run_range`](Self::run_range).
+    pub fn run_task<M: Memory>(
+        &self,
+        task: TaskId,
+        form: Form,
+        args: &[u64],
+        memory: &mut M,
+    ) -> Result<(), Fault> {
+        self.run_range(task, form, args, memory, 0..u64::MAX)
+    }
+
+    /// Runs a part of a task's iterations, numbered from 0 in row-major order. A serial task is one
+    /// iteration.
+    ///
+    /// # Errors
+    /// [`Fault::Address`] where `memory` refuses an access, [`Fault::OutOfFuel`] at the limit,
+    /// [`Fault::Arguments`] and [`Fault::NoTask`] where the call is wrong. Memory then holds what was
+    /// written until there.
+    pub fn run_range<M: Memory>(
+        &self,
+        task: TaskId,
+        form: Form,
+        args: &[u64],
+        memory: &mut M,
+        iterations: Range<u64>,
+    ) -> Result<(), Fault> {
+        let forms = self.tasks.get(task.index()).ok_or(Fault::NoTask { task: task.raw() })?;
+        let code = match form {
+            Form::Proven => &forms.proven,
+            Form::Checked => &forms.checked,
+        };
+        let (needed, found) = (self.arguments, args.len());
+        let args = args.get(..needed).ok_or(Fault::Arguments { needed, found })?;
+        let mut regs = vec![0; code.regs];
+        code.prepare(args, &mut regs);
+        let mut run = Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel };
+        machine::run(&code.prelude, &mut run)?;
+        match &code.dims {
+            None if iterations.contains(&0) => {
+                machine::burn(&mut run.fuel)?;
+                machine::run(&code.body, &mut run)
+            }
+            None => Ok(()),
+            Some(dims) => {
+                let extents = code.extents_in(run.regs);
+                let mut walk = Walk::new(&extents, &iterations);
+                while walk.left > 0 {
+                    for (at, dim) in dims.iter().enumerate() {
+                        run.regs[dim.var as usize] = walk.value(at, dim.ty);
+                    }
+                    machine::burn(&mut run.fuel)?;
+                    machine::run(&code.body, &mut run)?;
+                    walk.step();
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Code {
+    /// How many registers a run needs.
+    pub(crate) fn register_count(&self) -> usize {
+        self.regs
+    }
+
+    /// The bounds, from an argument block that holds all parameters; `regs` has
+    /// [`register_count`](Self::register_count) elements. None of a serial task.
+    pub(crate) fn extents(&self, args: &[u64], regs: &mut [u64]) -> Extents {
+        self.prepare(args, regs);
+        if !self.prelude.is_empty() {
+            let mut run = Run { regs, memory: &mut NoMemory, task: 0, fuel: u64::MAX };
+            // Bounds touch no memory, so nothing here can fail.
+            let _ = machine::run(&self.prelude, &mut run);
+        }
+        self.extents_in(regs)
+    }
+
+    fn prepare(&self, args: &[u64], regs: &mut [u64]) {
+        regs[..args.len()].copy_from_slice(args);
+        for &(reg, mask) in &self.masks {
+            regs[reg as usize] &= mask;
+        }
+        for &(reg, bits) in &self.consts {
+            regs[reg as usize] = bits;
+        }
+    }
+
+    fn extents_in(&self, regs: &[u64]) -> Extents {
+        let mut extents = Extents::default();
+        for dim in self.dims.iter().flatten() {
+            let value = |reg: u32| Const::from_bits(dim.ty, regs[reg as usize]).as_int();
+            extents.push(value(dim.begin).unwrap_or(0), value(dim.end).unwrap_or(0));
+        }
+        extents
+    }
+}
+
+/// Memory without a byte.
+struct NoMemory;
+
+impl Memory for NoMemory {
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
+        Err(Fault::Address { address, bytes, write: false })
+    }
+
+    fn store(&mut self, address: u64, bytes: usize, _: u64) -> Result<(), Fault> {
+        Err(Fault::Address { address, bytes, write: true })
+    }
+}
+
+/// A walk over iterations in row-major order.
+struct Walk {
+    begins: [u64; 3],
+    counts: [u64; 3],
+    at: [u64; 3],
+    rank: usize,
+    left: u64,
+}
+
+impl Walk {
+    fn new(extents: &Extents, iterations: &Range<u64>) -> Self {
+        let end = iterations.end.min(extents.iterations());
+        let mut walk = Self {
+            begins: [0; 3],
+            counts: [0; 3],
+            at: [0; 3],
+            rank: extents.dims().len(),
+            left: end.saturating_sub(iterations.start),
+        };
+        if walk.left == 0 {
+            return walk;
+        }
+        let mut rest = iterations.start;
+        for (i, &(begin, end)) in extents.dims().iter().enumerate().rev() {
+            walk.begins[i] = begin as u64;
+            walk.counts[i] = (end - begin) as u64;
+            walk.at[i] = rest % walk.counts[i];
+            rest /= walk.counts[i];
+        }
+        walk
+    }
+
+    #[inline(always)]
+    fn value(&self, dim: usize, ty: ScalarType) -> u64 {
+        Const::from_bits(ty, self.begins[dim].wrapping_add(self.at[dim])).bits()
+    }
+
+    #[inline(always)]
+    fn step(&mut self) {
+        self.left -= 1;
+        for dim in (0..self.rank).rev() {
+            self.at[dim] += 1;
+            if self.at[dim] < self.counts[dim] {
+                return;
+            }
+            self.at[dim] = 0;
+        }
+    }
+}

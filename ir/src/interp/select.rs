@@ -1,0 +1,241 @@
+//! Which machine operation does what an IR operator means on a type.
+
+use super::machine::{Combine, Op, Reg, Target};
+use crate::{AtomicOp, BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp};
+
+pub(super) type Unary = fn(Reg, Reg) -> Op;
+pub(super) type Binary = fn(Reg, Reg, Reg) -> Op;
+pub(super) type Ternary = fn(Reg, Reg, Reg, Reg) -> Op;
+
+/// The three operations of a comparison.
+pub(super) struct Compare {
+    pub(super) value: Binary,
+    pub(super) jump_if: fn(Reg, Reg, Target) -> Op,
+    pub(super) jump_unless: fn(Reg, Reg, Target) -> Op,
+    /// Whether the operands change places.
+    pub(super) swap: bool,
+}
+
+/// What a type is to the machine.
+#[derive(Clone, Copy)]
+enum Kind {
+    I32,
+    I64,
+    U32,
+    U64,
+    F32,
+    F64,
+}
+
+/// `bool` is a small unsigned number.
+const fn kind(ty: ScalarType) -> Kind {
+    match ty {
+        ScalarType::I32 => Kind::I32,
+        ScalarType::I64 => Kind::I64,
+        ScalarType::Bool | ScalarType::U32 => Kind::U32,
+        ScalarType::U64 => Kind::U64,
+        ScalarType::F32 => Kind::F32,
+        ScalarType::F64 => Kind::F64,
+    }
+}
+
+/// Picks by type, where both signs need the same.
+macro_rules! by_width {
+    ($ty:expr, $w32:ident, $w64:ident, $f32:ident, $f64:ident) => {
+        match kind($ty) {
+            Kind::I32 | Kind::U32 => Op::$w32,
+            Kind::I64 | Kind::U64 => Op::$w64,
+            Kind::F32 => Op::$f32,
+            Kind::F64 => Op::$f64,
+        }
+    };
+}
+
+/// Picks by type, where both unsigned widths need the same.
+macro_rules! by_sign {
+    ($ty:expr, $i32:ident, $i64:ident, $u:ident, $f32:ident, $f64:ident) => {
+        match kind($ty) {
+            Kind::I32 => Op::$i32,
+            Kind::I64 => Op::$i64,
+            Kind::U32 | Kind::U64 => Op::$u,
+            Kind::F32 => Op::$f32,
+            Kind::F64 => Op::$f64,
+        }
+    };
+}
+
+/// Picks by float type.
+macro_rules! by_float {
+    ($ty:expr, $f32:ident, $f64:ident) => {
+        match $ty {
+            ScalarType::F32 => Op::$f32,
+            _ => Op::$f64,
+        }
+    };
+}
+
+pub(super) fn unary(op: UnaryOp, ty: ScalarType) -> Unary {
+    match op {
+        UnaryOp::Neg => by_width!(ty, Neg32, Neg64, NegF32, NegF64),
+        UnaryOp::Not if ty == ScalarType::Bool => Op::NotBool,
+        UnaryOp::Not if ty.size() == 4 => Op::Not32,
+        UnaryOp::Not => Op::Not64,
+    }
+}
+
+/// The operation of a binary operator that is no comparison, on operands of type `ty`.
+pub(super) fn binary(op: BinaryOp, ty: ScalarType) -> Binary {
+    match op {
+        BinaryOp::Add => by_width!(ty, Add32, Add64, AddF32, AddF64),
+        BinaryOp::Sub => by_width!(ty, Sub32, Sub64, SubF32, SubF64),
+        BinaryOp::Mul => by_width!(ty, Mul32, Mul64, MulF32, MulF64),
+        BinaryOp::Div => by_float!(ty, DivF32, DivF64),
+        BinaryOp::Rem => by_float!(ty, RemF32, RemF64),
+        BinaryOp::And => Op::And,
+        BinaryOp::Or => Op::Or,
+        BinaryOp::Xor => Op::Xor,
+        BinaryOp::Shl if ty.size() == 4 => Op::Shl32,
+        BinaryOp::Shl => Op::Shl64,
+        BinaryOp::Shr => match kind(ty) {
+            Kind::I32 => Op::ShrI32,
+            Kind::I64 => Op::ShrI64,
+            Kind::U32 => Op::ShrU32,
+            _ => Op::ShrU64,
+        },
+        comparison => compare(comparison, ty).value,
+    }
+}
+
+/// A comparison of operands of type `ty`; `op` is one.
+pub(super) fn compare(op: BinaryOp, ty: ScalarType) -> Compare {
+    macro_rules! made {
+        ($value:ident, $jump_if:ident, $jump_unless:ident) => {
+            Compare {
+                value: Op::$value,
+                jump_if: Op::$jump_if,
+                jump_unless: Op::$jump_unless,
+                swap: matches!(op, BinaryOp::Gt | BinaryOp::Ge),
+            }
+        };
+    }
+    match (op, kind(ty)) {
+        (BinaryOp::Eq, Kind::F32) => made!(EqF32, IfEqF32, UnlessEqF32),
+        (BinaryOp::Eq, Kind::F64) => made!(EqF64, IfEqF64, UnlessEqF64),
+        (BinaryOp::Eq, _) => made!(Eq, IfEq, UnlessEq),
+        (BinaryOp::Ne, Kind::F32) => made!(NeF32, IfNeF32, UnlessNeF32),
+        (BinaryOp::Ne, Kind::F64) => made!(NeF64, IfNeF64, UnlessNeF64),
+        (BinaryOp::Ne, _) => made!(Ne, IfNe, UnlessNe),
+        (BinaryOp::Lt | BinaryOp::Gt, Kind::I32) => made!(LtI32, IfLtI32, UnlessLtI32),
+        (BinaryOp::Lt | BinaryOp::Gt, Kind::I64) => made!(LtI64, IfLtI64, UnlessLtI64),
+        (BinaryOp::Lt | BinaryOp::Gt, Kind::F32) => made!(LtF32, IfLtF32, UnlessLtF32),
+        (BinaryOp::Lt | BinaryOp::Gt, Kind::F64) => made!(LtF64, IfLtF64, UnlessLtF64),
+        (BinaryOp::Lt | BinaryOp::Gt, _) => made!(LtU, IfLtU, UnlessLtU),
+        (_, Kind::I32) => made!(LeI32, IfLeI32, UnlessLeI32),
+        (_, Kind::I64) => made!(LeI64, IfLeI64, UnlessLeI64),
+        (_, Kind::F32) => made!(LeF32, IfLeF32, UnlessLeF32),
+        (_, Kind::F64) => made!(LeF64, IfLeF64, UnlessLeF64),
+        _ => made!(LeU, IfLeU, UnlessLeU),
+    }
+}
+
+pub(super) fn math1(function: MathFn, ty: ScalarType) -> Unary {
+    match function {
+        MathFn::Sqrt => by_float!(ty, SqrtF32, SqrtF64),
+        MathFn::Sin => by_float!(ty, SinF32, SinF64),
+        MathFn::Cos => by_float!(ty, CosF32, CosF64),
+        MathFn::Tan => by_float!(ty, TanF32, TanF64),
+        MathFn::Exp => by_float!(ty, ExpF32, ExpF64),
+        MathFn::Ln => by_float!(ty, LnF32, LnF64),
+        MathFn::Floor => by_float!(ty, FloorF32, FloorF64),
+        MathFn::Ceil => by_float!(ty, CeilF32, CeilF64),
+        MathFn::Round => by_float!(ty, RoundF32, RoundF64),
+        MathFn::Tanh => by_float!(ty, TanhF32, TanhF64),
+        // What is left of one argument is `Abs`.
+        _ => by_width!(ty, AbsI32, AbsI64, AbsF32, AbsF64),
+    }
+}
+
+pub(super) fn math2(function: MathFn, ty: ScalarType) -> Binary {
+    match function {
+        MathFn::Min => by_sign!(ty, MinI32, MinI64, MinU, MinF32, MinF64),
+        MathFn::Max => by_sign!(ty, MaxI32, MaxI64, MaxU, MaxF32, MaxF64),
+        MathFn::Powi => by_float!(ty, PowiF32, PowiF64),
+        MathFn::Powf => by_float!(ty, PowfF32, PowfF64),
+        // What is left of two arguments is `Atan2`.
+        _ => by_float!(ty, Atan2F32, Atan2F64),
+    }
+}
+
+/// `a * b + c` in one rounding.
+pub(super) fn fused(ty: ScalarType) -> Ternary {
+    by_float!(ty, FusedF32, FusedF64)
+}
+
+/// `a * b + c` in two roundings.
+pub(super) fn mul_add(ty: ScalarType) -> Ternary {
+    by_width!(ty, MulAdd32, MulAdd64, MulAddF32, MulAddF64)
+}
+
+/// A conversion, or none where the register already holds the new value's bits.
+pub(super) fn cast(from: ScalarType, to: ScalarType) -> Option<Unary> {
+    use Kind::*;
+    Some(match (kind(from), kind(to)) {
+        (F32, F32) | (F64, F64) => return None,
+        (F32, F64) => Op::F32ToF64,
+        (F64, F32) => Op::F64ToF32,
+        (F32, I32) => Op::F32ToI32,
+        (F32, I64) => Op::F32ToI64,
+        (F32, U32) => Op::F32ToU32,
+        (F32, U64) => Op::F32ToU64,
+        (F64, I32) => Op::F64ToI32,
+        (F64, I64) => Op::F64ToI64,
+        (F64, U32) => Op::F64ToU32,
+        (F64, U64) => Op::F64ToU64,
+        (I32, F32) => Op::I32ToF32,
+        (I32, F64) => Op::I32ToF64,
+        (I64, F32) => Op::I64ToF32,
+        (I64, F64) => Op::I64ToF64,
+        (_, F32) => Op::UToF32,
+        (_, F64) => Op::UToF64,
+        (I32, I64 | U64) => Op::Extend32,
+        (I64 | U64, I32 | U32) => Op::Truncate32,
+        _ => return None,
+    })
+}
+
+pub(super) fn divide(op: DivRemOp, ty: ScalarType) -> fn(Reg, Reg, Reg, u32) -> Op {
+    match (op, kind(ty)) {
+        (DivRemOp::Div, Kind::I32) => Op::DivI32,
+        (DivRemOp::Div, Kind::I64) => Op::DivI64,
+        (DivRemOp::Div, _) => Op::DivU,
+        (DivRemOp::Rem, Kind::I32) => Op::RemI32,
+        (DivRemOp::Rem, Kind::I64) => Op::RemI64,
+        (DivRemOp::Rem, _) => Op::RemU,
+    }
+}
+
+/// The end of a round of a loop over values of `ty`.
+pub(super) fn next(ty: ScalarType) -> fn(Reg, Reg, Target) -> Op {
+    match ty {
+        ScalarType::I32 => Op::NextI32,
+        ScalarType::I64 => Op::NextI64,
+        _ => Op::NextU,
+    }
+}
+
+pub(super) fn combine(op: AtomicOp, ty: ScalarType) -> Combine {
+    match (op, kind(ty)) {
+        (AtomicOp::Add, Kind::I32 | Kind::U32) => Combine::Add32,
+        (AtomicOp::Add, Kind::I64 | Kind::U64) => Combine::Add64,
+        (AtomicOp::Add, Kind::F32) => Combine::AddF32,
+        (AtomicOp::Add, Kind::F64) => Combine::AddF64,
+        (AtomicOp::Min, Kind::I32) => Combine::MinI32,
+        (AtomicOp::Min, Kind::I64) => Combine::MinI64,
+        (AtomicOp::Min, Kind::U32) => Combine::MinU32,
+        (AtomicOp::Min, _) => Combine::MinU64,
+        (AtomicOp::Max, Kind::I32) => Combine::MaxI32,
+        (AtomicOp::Max, Kind::I64) => Combine::MaxI64,
+        (AtomicOp::Max, Kind::U32) => Combine::MaxU32,
+        (AtomicOp::Max, _) => Combine::MaxU64,
+    }
+}
