@@ -297,9 +297,7 @@ pub(crate) fn find(
     snrs: &mut Tensor<f32, 1>,
 ) {
     let [height, width] = detection.shape();
-    for (row, column) in qd::ndrange([height - 2 * BORDER, width - 2 * BORDER]) {
-        let y = row + BORDER;
-        let x = column + BORDER;
+    for (y, x) in qd::ndrange((BORDER..height - BORDER, BORDER..width - BORDER)) {
         let here = detection[[y, x]];
         let above = detection[[y - 1, x - 1]]
             .max(detection[[y - 1, x]])

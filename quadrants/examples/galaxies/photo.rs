@@ -91,11 +91,10 @@ pub(crate) fn write_annotated(
     let mut annotated = photo.clone();
     // The brightest last, over all others.
     for source in sources.iter().rev() {
-        let brightness = source.snr.max(1.0).ln();
-        let radius = (2.0 + 2.0 * brightness).min(16.0);
-        // From green for the faint to red for the bright.
-        let share = ((brightness - 1.0) / 3.0).clamp(0.0, 1.0);
-        let color = Rgb([(255.0 * share) as u8 | 64, (255.0 * (1.0 - share)) as u8 | 64, 48]);
+        let radius = (2.0 + 0.5 * source.snr).clamp(3.0, 14.0);
+        // From green for the faint to pink for the bright, which is in no photograph of the sky.
+        let share = ((source.snr - 4.0) / 8.0).clamp(0.0, 1.0);
+        let color = Rgb([(64.0 + 191.0 * share) as u8, (255.0 - 191.0 * share) as u8, 192]);
         circle(&mut annotated, source.x, source.y, radius, color);
     }
     save(path, |path| annotated.save(path))

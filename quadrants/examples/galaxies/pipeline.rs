@@ -1,7 +1,10 @@
 //! From a photograph to a catalogue, on one device: what is launched on which stream, and what waits
 //! for what. The host enqueues everything and waits once, for the results.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
 use image::RgbImage;
 use quadrants as qd;
@@ -248,38 +251,54 @@ pub(crate) fn gaussian(sigma: f32, radius: usize) -> Vec<f32> {
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Marks in the default stream with the device's time, read when all is done.
+/// Marks in the default stream, whose times are read when all is done.
 struct Clock<'a> {
     program: &'a qd::Program,
-    start: qd::Event,
-    marks: Vec<(Stage, qd::Event)>,
+    start: Mark,
+    stages: Vec<(Stage, Mark)>,
+}
+
+/// A moment of the default stream.
+struct Mark {
+    event: qd::Event,
+    enqueued: Instant,
+}
+
+impl Mark {
+    fn new(program: &qd::Program) -> qd::Result<Self> {
+        let event = program.create_timing_event()?;
+        event.record(program.default_stream())?;
+        Ok(Self { event, enqueued: Instant::now() })
+    }
 }
 
 impl<'a> Clock<'a> {
     fn start(program: &'a qd::Program) -> qd::Result<Self> {
-        let start = program.create_timing_event()?;
-        start.record(program.default_stream())?;
-        Ok(Self { program, start, marks: Vec::new() })
+        Ok(Self { program, start: Mark::new(program)?, stages: Vec::new() })
     }
 
     /// The end of a stage.
     fn mark(&mut self, stage: Stage) -> qd::Result<()> {
-        let mark = self.program.create_timing_event()?;
-        mark.record(self.program.default_stream())?;
-        self.marks.push((stage, mark));
+        self.stages.push((stage, Mark::new(self.program)?));
         Ok(())
     }
 
     /// The time of each stage. Waits for the last.
     fn read(&self) -> qd::Result<Vec<(Stage, Duration)>> {
         let mut before = &self.start;
-        let mut stages = Vec::new();
-        for (stage, mark) in &self.marks {
-            mark.synchronize()?;
-            let milliseconds = mark.elapsed_ms_since(before)?.max(0.0);
-            stages.push((*stage, Duration::from_secs_f32(milliseconds / 1e3)));
+        let mut times = Vec::new();
+        for (stage, mark) in &self.stages {
+            // The processor has done its work when the call returns; a device keeps its own time.
+            let time = if self.program.capabilities().asynchronous {
+                mark.event.synchronize()?;
+                let milliseconds = mark.event.elapsed_ms_since(&before.event)?;
+                Duration::from_secs_f32(milliseconds.max(0.0) / 1e3)
+            } else {
+                mark.enqueued - before.enqueued
+            };
+            times.push((*stage, time));
             before = mark;
         }
-        Ok(stages)
+        Ok(times)
     }
 }
