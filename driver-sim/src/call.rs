@@ -1,0 +1,229 @@
+//! The way in for every C function: counts the call, lets faults strike, finds the world by the rules of
+//! the driver that is played, and never lets a panic out.
+
+use std::{
+    ffi::c_int,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::{
+    code::{Code, Result},
+    context,
+    fault::Action,
+    handle::{Key, Kind, decode},
+    state::State,
+    stream::StreamRef,
+    world,
+};
+
+/// Which driver is played.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    Cuda,
+    Hip,
+}
+
+/// An exported function, as far as calls are counted.
+#[derive(Debug)]
+pub(crate) struct Site {
+    name: &'static str,
+    /// Its index in [`NAMES`] plus one, or 0 before the first call.
+    index: AtomicU32,
+}
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) family: Family,
+    site: &'static Site,
+}
+
+/// Why a call ends early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Code(Code),
+    /// A fault makes the call do nothing and say that it succeeded.
+    Ignored,
+}
+
+/// A locked world.
+pub(crate) type Guard = MutexGuard<'static, State>;
+
+static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+/// The functions called so far, in the order of their indices.
+pub(crate) fn names() -> Vec<&'static str> {
+    NAMES.lock().clone()
+}
+
+/// Runs the body of an exported function.
+pub(crate) fn run(
+    family: Family,
+    site: &'static Site,
+    body: impl FnOnce(&Call) -> std::result::Result<(), Stop>,
+) -> c_int {
+    let call = Call { family, site };
+    match catch_unwind(AssertUnwindSafe(|| body(&call))) {
+        Ok(Ok(()) | Err(Stop::Ignored)) => 0,
+        Ok(Err(Stop::Code(code))) => code.0,
+        Err(_panic) => Code::UNKNOWN.0,
+    }
+}
+
+impl Site {
+    pub(crate) const fn new(name: &'static str) -> Self {
+        Self { name, index: AtomicU32::new(0) }
+    }
+
+    fn index(&self) -> usize {
+        let index = self.index.load(Ordering::Relaxed);
+        if index != 0 {
+            return index as usize - 1;
+        }
+        let mut names = NAMES.lock();
+        // Another thread may have come first.
+        let found = names.iter().position(|name| *name == self.name).unwrap_or_else(|| {
+            names.push(self.name);
+            names.len() - 1
+        });
+        self.index.store(found as u32 + 1, Ordering::Relaxed);
+        found
+    }
+}
+
+impl Call {
+    pub(crate) fn name(&self) -> &'static str {
+        self.site.name
+    }
+
+    /// Enters a world. Fails also where its context is lost.
+    pub(crate) fn enter(&self, world: u16) -> std::result::Result<Guard, Stop> {
+        let mut state = self.enter_lost(world)?;
+        state.check_lost()?;
+        state.point();
+        Ok(state)
+    }
+
+    /// Enters a world, also one whose context is lost.
+    pub(crate) fn enter_lost(&self, world: u16) -> std::result::Result<Guard, Stop> {
+        let mut state = world::lock(world)?;
+        let index = self.site.index();
+        if state.calls.len() <= index {
+            state.calls.resize(index + 1, 0);
+        }
+        state.calls[index] += 1;
+        state.call_count += 1;
+        match state.faults.strike(self.site.name) {
+            None => Ok(state),
+            Some(Action::Fail(code)) => Err(Stop::Code(code)),
+            Some(Action::Ignore) => Err(Stop::Ignored),
+        }
+    }
+
+    /// Enters the world of the current context or device.
+    pub(crate) fn here(&self) -> std::result::Result<Guard, Stop> {
+        self.enter(self.current()?)
+    }
+
+    /// Enters the world of a handle. It need not be the current one, but there must be one.
+    pub(crate) fn at(&self, kind: Kind, handle: usize) -> std::result::Result<(Guard, Key), Stop> {
+        self.current()?;
+        let (world, key) = decode(kind, handle)?;
+        Ok((self.enter(world)?, key))
+    }
+
+    /// Enters the world of a stream, to ask or to wait. It need not be the current one.
+    pub(crate) fn at_stream(&self, handle: usize) -> std::result::Result<(Guard, StreamRef), Stop> {
+        let current = self.current()?;
+        let (world, stream) = StreamRef::decode(handle)?;
+        let state = self.enter(world.unwrap_or(current))?;
+        state.stream(stream)?;
+        Ok((state, stream))
+    }
+
+    /// Enters the world of a stream, to enqueue work. It must be the current one.
+    pub(crate) fn on_stream(&self, handle: usize) -> std::result::Result<(Guard, StreamRef), Stop> {
+        let current = self.current()?;
+        let (world, stream) = StreamRef::decode(handle)?;
+        if world.is_some_and(|world| world != current) {
+            return Err(Code::INVALID_HANDLE.into());
+        }
+        let state = self.enter(current)?;
+        state.stream(stream)?;
+        Ok((state, stream))
+    }
+
+    /// The key of a handle that must be of the same world as what was entered.
+    pub(crate) fn sibling(&self, state: &State, kind: Kind, handle: usize) -> Result<Key> {
+        match decode(kind, handle)? {
+            (world, key) if world == state.ordinal => Ok(key),
+            _ => Err(Code::INVALID_HANDLE),
+        }
+    }
+
+    /// Makes a stream wait for an event, which may be of another world.
+    pub(crate) fn wait(
+        &self,
+        mut state: Guard,
+        stream: StreamRef,
+        event: usize,
+    ) -> std::result::Result<(), Stop> {
+        let (world, key) = decode(Kind::Event, event)?;
+        if world == state.ordinal {
+            return Ok(state.wait(stream, key)?);
+        }
+        // Worlds share no queue. That the record is over when the call returns is one of the schedules
+        // that the program must expect. Never two locks at once.
+        drop(state);
+        Ok(world::lock(world)?.complete_event(key)?)
+    }
+
+    fn current(&self) -> Result<u16> {
+        match self.family {
+            Family::Cuda => context::cuda_world(),
+            Family::Hip => context::hip_device(),
+        }
+    }
+}
+
+impl From<Code> for Stop {
+    fn from(code: Code) -> Self {
+        Self::Code(code)
+    }
+}
+
+/// Defines the exported functions of a façade, each body given the [`Call`], and the list of them that
+/// finds a function by its name.
+macro_rules! facade {
+    ($family:ident; $($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) |$call:ident| $body:block)*) => {
+        $(
+            $(#[$meta])*
+            ///
+            /// # Safety
+            /// What the C function of this name asks for.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
+            pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {
+                static SITE: $crate::call::Site = $crate::call::Site::new(stringify!($name));
+                $crate::call::run(
+                    $crate::call::Family::$family,
+                    &SITE,
+                    #[allow(unused_mut, redundant_semicolons)]
+                    |$call: &$crate::call::Call| -> ::std::result::Result<(), $crate::call::Stop> {
+                        $body
+                        Ok(())
+                    },
+                )
+            }
+        )*
+
+        /// The functions of this module by name.
+        pub(crate) const ROWS: &[(&str, *const ::std::ffi::c_void)] =
+            &[$((stringify!($name), $name as *const ::std::ffi::c_void)),*];
+    };
+}
+
+pub(crate) use facade;

@@ -1,0 +1,137 @@
+//! The C interface to a world's controls, for programs that loaded the simulator as a driver library.
+//! Every function returns 0 or a driver code; a device that does not exist is 101.
+
+use std::ffi::{c_char, c_int};
+
+use crate::{
+    call::facade,
+    code::Code,
+    pointer::{Out, Text},
+    schedule::Schedule,
+    world::{World, world},
+};
+
+/// 1.0: major times 1000 plus minor times 10.
+const VERSION: c_int = 1000;
+
+/// Marks the simulator, and gives the version of this interface.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn quadrants_sim_version() -> c_int {
+    VERSION
+}
+
+facade! { Cuda;
+    /// Begins again, with the settings of the environment.
+    fn quadrants_sim_reset(ordinal: usize) |_call| {
+        of(ordinal)?.reset();
+    }
+
+    /// Chooses schedule (`lazy`, `eager`, `random`) and seed.
+    fn quadrants_sim_set_schedule(ordinal: usize, schedule: Text, seed: u64) |_call| {
+        let schedule = Schedule::from_name(schedule.read()?).ok_or(Code::INVALID_VALUE)?;
+        let world = of(ordinal)?;
+        world.set_schedule(schedule);
+        world.set_seed(seed);
+    }
+
+    /// Whether the device has memory pools.
+    fn quadrants_sim_set_pools(ordinal: usize, pools: bool) |_call| {
+        of(ordinal)?.set_pools(pools);
+    }
+
+    /// How much memory the device has.
+    fn quadrants_sim_set_memory_limit(ordinal: usize, bytes: usize) |_call| {
+        of(ordinal)?.set_memory_limit(bytes);
+    }
+
+    /// Makes the `nth` call of a function from now on return `code`; with code 0 it succeeds and does
+    /// nothing.
+    fn quadrants_sim_fail(ordinal: usize, function: Text, nth: u64, code: c_int) |_call| {
+        let world = of(ordinal)?;
+        let name = function.read()?;
+        let known = crate::cuda::symbols().chain(crate::hip::symbols()).find(|row| *row == name);
+        let function = known.ok_or(Code::NOT_FOUND)?;
+        match code {
+            0 => world.ignore(function, nth),
+            code => world.fail(function, nth, Code(code)),
+        }
+    }
+
+    /// How often a function was called.
+    fn quadrants_sim_calls(ordinal: usize, function: Text, count: Out<u64>) |_call| {
+        count.set(of(ordinal)?.calls(function.read()?))?;
+    }
+
+    /// How many streams, events, modules, allocations, stream-ordered allocations, page-locked
+    /// allocations, graphs and executable graphs were created: 8 numbers.
+    fn quadrants_sim_creates(ordinal: usize, counts: Out<u64>) |_call| {
+        let made = of(ordinal)?.creates();
+        counts.set_all(&[
+            made.streams,
+            made.events,
+            made.modules,
+            made.allocations,
+            made.stream_allocations,
+            made.pinned,
+            made.graphs,
+            made.graph_execs,
+        ])?;
+    }
+
+    /// How many streams, events, modules, blocks, bytes, page-locked allocations and bytes, graphs and
+    /// executable graphs the program holds, how many operations are pending, and how often the context
+    /// is retained: 11 numbers.
+    fn quadrants_sim_live(ordinal: usize, counts: Out<u64>) |_call| {
+        let live = of(ordinal)?.live();
+        counts.set_all(&[
+            live.streams as u64,
+            live.events as u64,
+            live.modules as u64,
+            live.blocks as u64,
+            live.bytes as u64,
+            live.pinned as u64,
+            live.pinned_bytes as u64,
+            live.graphs as u64,
+            live.graph_execs as u64,
+            live.pending as u64,
+            u64::from(live.context_refs),
+        ])?;
+    }
+
+    /// The hash of the order in which operations ran.
+    fn quadrants_sim_schedule_hash(ordinal: usize, hash: Out<u64>) |_call| {
+        hash.set(of(ordinal)?.schedule_hash())?;
+    }
+
+    /// Whether operation `a` is over before `b` begins in every schedule.
+    fn quadrants_sim_happens_before(ordinal: usize, a: u64, b: u64, answer: Out<bool>) |_call| {
+        answer.set(of(ordinal)?.trace().happens_before(a, b))?;
+    }
+
+    /// Writes the trace as text into `room` bytes, cut off where they are too few, and its whole length
+    /// with the final zero to `needed`. `text` may be null.
+    fn quadrants_sim_trace(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
+        give(&of(ordinal)?.trace().to_string(), text, room, needed)?;
+    }
+
+    /// Writes the reports, one per line, in the way of the trace.
+    fn quadrants_sim_reports(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
+        let reports: Vec<String> =
+            of(ordinal)?.reports().iter().map(|report| format!("{report}\n")).collect();
+        give(&reports.concat(), text, room, needed)?;
+    }
+}
+
+fn of(ordinal: usize) -> crate::code::Result<World> {
+    world(ordinal).ok_or(Code::INVALID_DEVICE)
+}
+
+fn give(
+    content: &str,
+    text: Out<c_char>,
+    room: usize,
+    needed: Out<usize>,
+) -> crate::code::Result<()> {
+    needed.set(content.len() + 1)?;
+    if text.is_null() { Ok(()) } else { text.set_text(content, room) }
+}

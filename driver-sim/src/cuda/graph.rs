@@ -1,0 +1,102 @@
+//! Graphs.
+
+use std::ffi::{c_uint, c_void};
+
+use crate::{
+    call::{Call, facade},
+    code::{Code, Result},
+    handle::{Key, Kind},
+    module::{Launch, Shape},
+    pointer::{Array, Out, Parameters},
+    state::State,
+};
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct NodeParams {
+    function: usize,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    parameters: Parameters,
+    extra: *mut *mut c_void,
+    kernel: usize,
+    context: usize,
+}
+
+facade! { Cuda;
+    /// Creates an empty graph.
+    fn cuGraphCreate(graph: Out<usize>, flags: c_uint) |call| {
+        let mut state = call.here()?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE.into());
+        }
+        graph.set(state.create_graph()?)?;
+    }
+
+    /// Destroys a graph with its nodes.
+    fn cuGraphDestroy(graph: usize) |call| {
+        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        state.destroy_graph(graph)?;
+    }
+
+    /// Adds a launch to a graph.
+    fn cuGraphAddKernelNode_v2(
+        node: Out<usize>,
+        graph: usize,
+        dependencies: Array<usize>,
+        count: usize,
+        parameters: Array<NodeParams>,
+    ) |call| {
+        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        let dependencies = dependencies.read(count)?;
+        let keys: Result<Vec<Key>> = dependencies
+            .into_iter()
+            .map(|node| call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE))
+            .collect();
+        let launch = launch(call, &state, &parameters.first()?)?;
+        node.set(state.add_node(graph, &keys?, launch)?)?;
+    }
+
+    /// Makes an executable of a graph.
+    fn cuGraphInstantiateWithFlags(exec: Out<usize>, graph: usize, _flags: u64) |call| {
+        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        exec.set(state.instantiate(graph)?)?;
+    }
+
+    /// Destroys an executable.
+    fn cuGraphExecDestroy(exec: usize) |call| {
+        let (mut state, exec) = call.at(Kind::Exec, exec)?;
+        state.destroy_exec(exec)?;
+    }
+
+    /// Replaces a launch of an executable.
+    fn cuGraphExecKernelNodeSetParams_v2(
+        exec: usize,
+        node: usize,
+        parameters: Array<NodeParams>,
+    ) |call| {
+        let (mut state, exec) = call.at(Kind::Exec, exec)?;
+        let node = call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE)?;
+        let launch = launch(call, &state, &parameters.first()?)?;
+        state.set_node(exec, node, launch)?;
+    }
+
+    /// Launches an executable.
+    fn cuGraphLaunch(exec: usize, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        let exec = call.sibling(&state, Kind::Exec, exec)?;
+        state.launch_graph(exec, stream)?;
+    }
+}
+
+fn launch(call: &Call, state: &State, params: &NodeParams) -> Result<Launch> {
+    let function = state.functions.get(call.sibling(state, Kind::Function, params.function)?)?;
+    if !params.extra.is_null() {
+        return Err(Code::NOT_SUPPORTED);
+    }
+    let shape = Shape { grid: params.grid, block: params.block, shared_bytes: params.shared_bytes };
+    let args = params.parameters.words(function.words())?;
+    function.launch(&shape, &args).ok_or(Code::INVALID_VALUE)
+}

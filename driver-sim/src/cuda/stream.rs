@@ -1,0 +1,103 @@
+//! Streams and events.
+
+use std::ffi::{c_int, c_uint};
+
+use crate::{call::facade, code::Code, handle::Kind, pointer::Out};
+
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: c_uint = 1;
+/// `CU_EVENT_DISABLE_TIMING`.
+const NO_TIMING: c_uint = 2;
+
+facade! { Cuda;
+    /// Creates a stream.
+    fn cuStreamCreate(stream: Out<usize>, flags: c_uint) |call| {
+        let mut state = call.here()?;
+        check_flags(flags, NON_BLOCKING)?;
+        stream.set(state.create_stream(flags & NON_BLOCKING == 0, 0)?)?;
+    }
+
+    /// Creates a stream with a priority.
+    fn cuStreamCreateWithPriority(stream: Out<usize>, flags: c_uint, priority: c_int) |call| {
+        let mut state = call.here()?;
+        check_flags(flags, NON_BLOCKING)?;
+        stream.set(state.create_stream(flags & NON_BLOCKING == 0, priority)?)?;
+    }
+
+    /// A stream's priority.
+    fn cuStreamGetPriority(stream: usize, priority: Out<c_int>) |call| {
+        let (state, stream) = call.at_stream(stream)?;
+        priority.set(state.stream(stream)?.priority)?;
+    }
+
+    /// Destroys a stream; its work still runs.
+    fn cuStreamDestroy_v2(stream: usize) |call| {
+        let (mut state, stream) = call.at_stream(stream)?;
+        state.destroy_stream(stream)?;
+    }
+
+    /// Whether a stream's work is done.
+    fn cuStreamQuery(stream: usize) |call| {
+        let (mut state, stream) = call.at_stream(stream)?;
+        if !state.query_stream(stream)? {
+            return Err(Code::NOT_READY.into());
+        }
+    }
+
+    /// Waits for a stream's work.
+    fn cuStreamSynchronize(stream: usize) |call| {
+        let (mut state, stream) = call.at_stream(stream)?;
+        state.synchronize_stream(stream)?;
+    }
+
+    /// Makes a stream's later work wait for an event's latest record.
+    fn cuStreamWaitEvent(stream: usize, event: usize, _flags: c_uint) |call| {
+        let (state, stream) = call.at_stream(stream)?;
+        call.wait(state, stream, event)?;
+    }
+
+    /// Creates an event.
+    fn cuEventCreate(event: Out<usize>, flags: c_uint) |call| {
+        let mut state = call.here()?;
+        check_flags(flags, 7)?;
+        event.set(state.create_event(flags & NO_TIMING == 0)?)?;
+    }
+
+    /// Destroys an event; waits that were enqueued still hold.
+    fn cuEventDestroy_v2(event: usize) |call| {
+        let (mut state, event) = call.at(Kind::Event, event)?;
+        state.destroy_event(event)?;
+    }
+
+    /// Records an event.
+    fn cuEventRecord(event: usize, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        let event = call.sibling(&state, Kind::Event, event)?;
+        state.record(event, stream)?;
+    }
+
+    /// Whether an event's latest record is done.
+    fn cuEventQuery(event: usize) |call| {
+        let (mut state, event) = call.at(Kind::Event, event)?;
+        if !state.query_event(event)? {
+            return Err(Code::NOT_READY.into());
+        }
+    }
+
+    /// Waits for an event's latest record.
+    fn cuEventSynchronize(event: usize) |call| {
+        let (mut state, event) = call.at(Kind::Event, event)?;
+        state.synchronize_event(event)?;
+    }
+
+    /// Milliseconds between two records, in the simulated device's time.
+    fn cuEventElapsedTime(milliseconds: Out<f32>, start: usize, end: usize) |call| {
+        let (state, start) = call.at(Kind::Event, start)?;
+        let end = call.sibling(&state, Kind::Event, end)?;
+        milliseconds.set(state.elapsed(start, end)?)?;
+    }
+}
+
+fn check_flags(flags: c_uint, known: c_uint) -> crate::code::Result<()> {
+    if flags & !known == 0 { Ok(()) } else { Err(Code::INVALID_VALUE) }
+}

@@ -1,0 +1,180 @@
+//! Handles: numbers disguised as pointers. A handle names its kind, its world, a slot and the slot's
+//! generation, so that a wrong, foreign or destroyed one is recognized and never followed.
+
+use crate::code::{Code, Result};
+
+/// What a handle stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Context = 1,
+    Stream,
+    Event,
+    Module,
+    Function,
+    Graph,
+    Node,
+    Exec,
+    Pool,
+}
+
+/// A slot of a [`Slab`] at one generation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Key {
+    index: u32,
+    generation: u16,
+}
+
+/// Objects reached by [`Key`]s that die with them.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+    live: usize,
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    generation: u16,
+    value: Option<T>,
+}
+
+const INDEX_BITS: u32 = 24;
+const WORLD_SHIFT: u32 = 40;
+const KIND_SHIFT: u32 = 56;
+/// Makes every handle an address that no processor can follow.
+const MARK: u64 = 5 << 60;
+
+/// The handle of an object.
+pub(crate) fn encode(kind: Kind, world: u16, key: Key) -> usize {
+    let bits = MARK
+        | (kind as u64) << KIND_SHIFT
+        | u64::from(world) << WORLD_SHIFT
+        | u64::from(key.generation) << INDEX_BITS
+        | u64::from(key.index);
+    bits as usize
+}
+
+/// The handle of what each world has one of.
+pub(crate) fn encode_only(kind: Kind, world: u16) -> usize {
+    encode(kind, world, Key { index: 0, generation: 1 })
+}
+
+/// The world and key of a handle of `kind`.
+pub(crate) fn decode(kind: Kind, handle: usize) -> Result<(u16, Key)> {
+    let bits = handle as u64;
+    if bits >> 60 != MARK >> 60 || (bits >> KIND_SHIFT) & 0xf != kind as u64 {
+        return Err(Code::INVALID_HANDLE);
+    }
+    let key = Key {
+        index: bits as u32 & ((1 << INDEX_BITS) - 1),
+        generation: (bits >> INDEX_BITS) as u16,
+    };
+    Ok(((bits >> WORLD_SHIFT) as u16, key))
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), live: 0 }
+    }
+}
+
+impl<T> Slab<T> {
+    pub(crate) fn insert(&mut self, value: T) -> Result<Key> {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                let index = u32::try_from(self.slots.len()).map_err(|_| Code::OUT_OF_MEMORY)?;
+                if index >> INDEX_BITS != 0 {
+                    return Err(Code::OUT_OF_MEMORY);
+                }
+                self.slots.push(Slot { generation: 1, value: None });
+                index
+            }
+        };
+        let slot = &mut self.slots[index as usize];
+        slot.value = Some(value);
+        self.live += 1;
+        Ok(Key { index, generation: slot.generation })
+    }
+
+    pub(crate) fn get(&self, key: Key) -> Result<&T> {
+        match self.slots.get(key.index as usize) {
+            Some(slot) if slot.generation == key.generation => slot.value.as_ref(),
+            _ => None,
+        }
+        .ok_or(Code::INVALID_HANDLE)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: Key) -> Result<&mut T> {
+        match self.slots.get_mut(key.index as usize) {
+            Some(slot) if slot.generation == key.generation => slot.value.as_mut(),
+            _ => None,
+        }
+        .ok_or(Code::INVALID_HANDLE)
+    }
+
+    pub(crate) fn remove(&mut self, key: Key) -> Result<T> {
+        let slot = match self.slots.get_mut(key.index as usize) {
+            Some(slot) if slot.generation == key.generation => slot,
+            _ => return Err(Code::INVALID_HANDLE),
+        };
+        let value = slot.value.take().ok_or(Code::INVALID_HANDLE)?;
+        self.live -= 1;
+        // A slot whose generations are used up is never handed out again.
+        if slot.generation < u16::MAX {
+            slot.generation += 1;
+            self.free.push(key.index);
+        }
+        Ok(value)
+    }
+
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        for index in 0..self.slots.len() {
+            let slot = &self.slots[index];
+            if slot.value.as_ref().is_some_and(|value| !keep(value)) {
+                let key = Key { index: index as u32, generation: slot.generation };
+                drop(self.remove(key));
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.retain(|_| false);
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.live
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.value.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removed_key_is_dead_also_when_its_slot_lives_again() {
+        let mut slab = Slab::default();
+        let first = slab.insert('a').unwrap();
+        slab.remove(first).unwrap();
+        let second = slab.insert('b').unwrap();
+        assert_eq!(first.index, second.index);
+        assert_eq!(slab.get(first), Err(Code::INVALID_HANDLE));
+        assert_eq!(slab.get(second), Ok(&'b'));
+        assert_eq!(slab.live(), 1);
+    }
+
+    #[test]
+    fn handles_keep_kind_world_and_generation() {
+        let key = Key { index: 0x00ab_cdef, generation: 0xfffe };
+        let handle = encode(Kind::Event, 4095, key);
+        assert_eq!(decode(Kind::Event, handle), Ok((4095, key)));
+        assert_eq!(decode(Kind::Stream, handle), Err(Code::INVALID_HANDLE));
+        assert_eq!(decode(Kind::Event, 0), Err(Code::INVALID_HANDLE));
+        assert_eq!(decode(Kind::Event, 0x7fff_1234_5678), Err(Code::INVALID_HANDLE));
+    }
+}

@@ -1,0 +1,138 @@
+//! Initialization and devices. HIP has no contexts to speak of: a device is current per thread.
+
+use std::ffi::{c_char, c_int, c_uint};
+
+use crate::{
+    call::facade,
+    code::{Code, Result},
+    context,
+    module::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS},
+    pointer::Out,
+    stream::PRIORITIES,
+    world,
+};
+
+/// ROCm 6.4.0.
+const VERSION: c_int = 60_400_000;
+const ARCH: &str = "gfx90a";
+const NAME: &str = "Simulated HIP device";
+/// Where `gcnArchName` stands in `hipDeviceProp_tR0600`.
+const ARCH_OFFSET: usize = 1160;
+const NAME_BYTES: usize = 256;
+
+facade! { Hip;
+    /// Initializes the runtime, which every other call does by itself too.
+    fn hipInit(flags: c_uint) |_call| {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE.into());
+        }
+        any_device()?;
+    }
+
+    /// The runtime's version.
+    fn hipRuntimeGetVersion(version: Out<c_int>) |_call| {
+        version.set(VERSION)?;
+    }
+
+    /// The driver's version.
+    fn hipDriverGetVersion(version: Out<c_int>) |_call| {
+        version.set(VERSION)?;
+    }
+
+    /// Counts the devices.
+    fn hipGetDeviceCount(count: Out<c_int>) |_call| {
+        any_device()?;
+        count.set(world::count() as c_int)?;
+    }
+
+    /// Makes a device the thread's current one.
+    fn hipSetDevice(ordinal: c_int) |call| {
+        let ordinal = ordinal_of(ordinal)?;
+        drop(call.enter_lost(ordinal)?);
+        context::set_hip_device(ordinal);
+    }
+
+    /// The thread's current device.
+    fn hipGetDevice(ordinal: Out<c_int>) |call| {
+        let device = context::hip_device()?;
+        drop(call.enter_lost(device)?);
+        ordinal.set(c_int::from(device))?;
+    }
+
+    /// The device of an ordinal.
+    fn hipDeviceGet(device: Out<c_int>, ordinal: c_int) |_call| {
+        device.set(c_int::from(ordinal_of(ordinal)?))?;
+    }
+
+    /// A device's name.
+    fn hipDeviceGetName(name: Out<c_char>, bytes: c_int, device: c_int) |call| {
+        drop(call.enter_lost(ordinal_of(device)?)?);
+        name.set_text(NAME, usize::try_from(bytes).unwrap_or(0))?;
+    }
+
+    /// A number about a device.
+    fn hipDeviceGetAttribute(value: Out<c_int>, attribute: c_int, ordinal: c_int) |call| {
+        let state = call.enter_lost(ordinal_of(ordinal)?)?;
+        value.set(attribute_of(attribute, state.pools)?)?;
+    }
+
+    /// A device's memory.
+    fn hipDeviceTotalMem(bytes: Out<usize>, device: c_int) |call| {
+        let state = call.enter_lost(ordinal_of(device)?)?;
+        bytes.set(state.memory.limit)?;
+    }
+
+    /// A device's properties in the struct of ROCm 6. Names are all that is set.
+    fn hipGetDevicePropertiesR0600(properties: Out<c_char>, ordinal: c_int) |call| {
+        drop(call.enter_lost(ordinal_of(ordinal)?)?);
+        properties.offset(ARCH_OFFSET).set_text(ARCH, NAME_BYTES)?;
+        properties.set_text(NAME, NAME_BYTES)?;
+    }
+
+    /// The default memory pool. Its handle is good for setting attributes alone.
+    fn hipDeviceGetDefaultMemPool(pool: Out<usize>, ordinal: c_int) |call| {
+        let state = call.enter_lost(ordinal_of(ordinal)?)?;
+        if !state.pools {
+            return Err(Code::NOT_SUPPORTED.into());
+        }
+        pool.set(state.pool_handle())?;
+    }
+
+    /// Waits for everything.
+    fn hipDeviceSynchronize() |call| {
+        call.here()?.synchronize()?;
+    }
+
+    /// The lowest and the highest stream priority.
+    fn hipDeviceGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) |call| {
+        drop(call.here()?);
+        least.set(PRIORITIES.0)?;
+        greatest.set(PRIORITIES.1)?;
+    }
+}
+
+fn any_device() -> Result<()> {
+    if world::count() == 0 { Err(Code::NO_DEVICE) } else { Ok(()) }
+}
+
+fn ordinal_of(device: c_int) -> Result<u16> {
+    any_device()?;
+    let ordinal = u16::try_from(device).ok().filter(|&ordinal| world::exists(ordinal));
+    ordinal.ok_or(Code::INVALID_DEVICE)
+}
+
+/// The numbers of `hipDeviceAttribute_t`.
+fn attribute_of(attribute: c_int, pools: bool) -> Result<c_int> {
+    Ok(match attribute {
+        axis @ 26..=28 => MAX_BLOCK[axis as usize - 26] as c_int,
+        axis @ 29..=31 => MAX_GRID[axis as usize - 29] as c_int,
+        56 => MAX_THREADS as c_int,
+        63 => 8,
+        // Shared memory per block, warp size, memory pools.
+        74 => MAX_SHARED as c_int,
+        87 => 64,
+        88 => c_int::from(pools),
+        other if (0..=200).contains(&other) => 0,
+        _ => return Err(Code::INVALID_VALUE),
+    })
+}

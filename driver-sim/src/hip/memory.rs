@@ -1,0 +1,106 @@
+//! Memory, copies and fills.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use crate::{
+    call::facade,
+    code::Code,
+    op::OpKind,
+    pointer::{Out, Source, Target},
+};
+
+facade! { Hip;
+    /// Free and total memory.
+    fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) |call| {
+        let state = call.here()?;
+        free.set(state.memory.available())?;
+        total.set(state.memory.limit)?;
+    }
+
+    /// Allocates device memory.
+    fn hipMalloc(memory: Out<u64>, bytes: usize) |call| {
+        memory.set(call.here()?.alloc(call.name(), bytes)?)?;
+    }
+
+    /// Frees device memory.
+    fn hipFree(memory: u64) |call| {
+        let mut state = call.here()?;
+        // Freeing nothing is fine with HIP.
+        if memory != 0 {
+            state.free(call.name(), memory)?;
+        }
+    }
+
+    /// Allocates device memory in stream order.
+    fn hipMallocAsync(memory: Out<u64>, bytes: usize, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        memory.set(state.alloc_async(call.name(), bytes, stream)?)?;
+    }
+
+    /// Frees device memory in stream order.
+    fn hipFreeAsync(memory: u64, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        state.free_async(call.name(), memory, stream)?;
+    }
+
+    /// Sets an attribute of a pool. Taken note of by the simulator's own rules: memory is reused as
+    /// early as can be, and never by an inserted wait.
+    fn hipMemPoolSetAttribute(pool: usize, attribute: c_int, _value: *mut c_void) |call| {
+        call.here()?.check_pool(pool)?;
+        if !(1..=8).contains(&attribute) {
+            return Err(Code::INVALID_VALUE.into());
+        }
+    }
+
+    /// Allocates page-locked memory.
+    fn hipHostMalloc(memory: Out<usize>, bytes: usize, _flags: c_uint) |call| {
+        memory.set(call.here()?.alloc_pinned(bytes)?)?;
+    }
+
+    /// Frees page-locked memory.
+    fn hipHostFree(memory: usize) |call| {
+        let mut state = call.here()?;
+        if memory != 0 {
+            state.free_pinned(call.name(), memory)?;
+        }
+    }
+
+    /// Copies from host to device in stream order.
+    fn hipMemcpyHtoDAsync(dst: u64, src: Source, bytes: usize, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        if state.reachable(src.address()) {
+            state.copy(OpKind::CopyHtod, dst, src.address() as u64, bytes, stream)?;
+        } else {
+            state.upload(stream, dst, src.bytes(bytes)?)?;
+        }
+    }
+
+    /// Copies from device to host in stream order.
+    fn hipMemcpyDtoHAsync(dst: Target, src: u64, bytes: usize, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        if state.reachable(dst.address()) {
+            state.copy(OpKind::CopyDtoh, dst.address() as u64, src, bytes, stream)?;
+        } else {
+            let mut dst = dst;
+            state.download(stream, src, dst.bytes(bytes)?)?;
+        }
+    }
+
+    /// Copies within the device in stream order.
+    fn hipMemcpyDtoDAsync(dst: u64, src: u64, bytes: usize, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        state.copy(OpKind::CopyDtod, dst, src, bytes, stream)?;
+    }
+
+    /// Fills bytes in stream order.
+    fn hipMemsetD8Async(dst: u64, value: u8, bytes: usize, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        state.fill(dst, u32::from(value), 1, bytes, stream)?;
+    }
+
+    /// Fills 32-bit words in stream order.
+    fn hipMemsetD32Async(dst: u64, value: c_int, words: usize, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        state.fill(dst, value as u32, 4, words, stream)?;
+    }
+}

@@ -1,0 +1,63 @@
+//! Modules, functions and launches.
+
+use std::ffi::{c_uint, c_void};
+
+use crate::{
+    call::facade,
+    code::Code,
+    handle::Kind,
+    module::Shape,
+    pointer::{ImageBytes, Out, Parameters, Text},
+};
+
+facade! { Hip;
+    /// Loads a module.
+    fn hipModuleLoadData(module: Out<usize>, image: ImageBytes) |call| {
+        let mut state = call.here()?;
+        let loaded = state.load_image(&image).map_err(|_message| Code::INVALID_IMAGE)?;
+        module.set(loaded)?;
+    }
+
+    /// Unloads a module.
+    fn hipModuleUnload(module: usize) |call| {
+        let (mut state, module) = call.at(Kind::Module, module)?;
+        state.unload_module(module)?;
+    }
+
+    /// Looks a function up.
+    fn hipModuleGetFunction(function: Out<usize>, module: usize, name: Text) |call| {
+        let (mut state, module) = call.at(Kind::Module, module)?;
+        function.set(state.function(module, name.read()?)?)?;
+    }
+
+    /// Launches a function.
+    fn hipModuleLaunchKernel(
+        function: usize,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared_bytes: c_uint,
+        stream: usize,
+        parameters: Parameters,
+        extra: *mut *mut c_void,
+    ) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        let key = call.sibling(&state, Kind::Function, function)?;
+        // The packed way of passing arguments is not simulated.
+        if !extra.is_null() {
+            return Err(Code::NOT_SUPPORTED.into());
+        }
+        let function = state.functions.get(key)?;
+        let shape = Shape {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            shared_bytes,
+        };
+        let args = parameters.words(function.words())?;
+        let launch = function.launch(&shape, &args).ok_or(Code::INVALID_CONFIGURATION)?;
+        state.launch(launch, stream)?;
+    }
+}

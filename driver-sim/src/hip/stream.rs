@@ -1,0 +1,106 @@
+//! Streams and events.
+
+use std::ffi::{c_int, c_uint};
+
+use crate::{call::facade, code::Code, handle::Kind, pointer::Out};
+
+/// `hipStreamNonBlocking`.
+const NON_BLOCKING: c_uint = 1;
+/// `hipEventDisableTiming`.
+const NO_TIMING: c_uint = 2;
+
+/// Blocking, no timing, interprocess, and the release scopes.
+const KNOWN_EVENT_FLAGS: c_uint = 0xe000_0007;
+
+facade! { Hip;
+    /// Creates a stream.
+    fn hipStreamCreateWithFlags(stream: Out<usize>, flags: c_uint) |call| {
+        let mut state = call.here()?;
+        check_flags(flags, NON_BLOCKING)?;
+        stream.set(state.create_stream(flags & NON_BLOCKING == 0, 0)?)?;
+    }
+
+    /// Creates a stream with a priority.
+    fn hipStreamCreateWithPriority(stream: Out<usize>, flags: c_uint, priority: c_int) |call| {
+        let mut state = call.here()?;
+        check_flags(flags, NON_BLOCKING)?;
+        stream.set(state.create_stream(flags & NON_BLOCKING == 0, priority)?)?;
+    }
+
+    /// A stream's priority.
+    fn hipStreamGetPriority(stream: usize, priority: Out<c_int>) |call| {
+        let (state, stream) = call.at_stream(stream)?;
+        priority.set(state.stream(stream)?.priority)?;
+    }
+
+    /// Destroys a stream; its work still runs.
+    fn hipStreamDestroy(stream: usize) |call| {
+        let (mut state, stream) = call.at_stream(stream)?;
+        state.destroy_stream(stream)?;
+    }
+
+    /// Whether a stream's work is done.
+    fn hipStreamQuery(stream: usize) |call| {
+        let (mut state, stream) = call.at_stream(stream)?;
+        if !state.query_stream(stream)? {
+            return Err(Code::NOT_READY.into());
+        }
+    }
+
+    /// Waits for a stream's work.
+    fn hipStreamSynchronize(stream: usize) |call| {
+        let (mut state, stream) = call.at_stream(stream)?;
+        state.synchronize_stream(stream)?;
+    }
+
+    /// Makes a stream's later work wait for an event's latest record.
+    fn hipStreamWaitEvent(stream: usize, event: usize, _flags: c_uint) |call| {
+        let (state, stream) = call.at_stream(stream)?;
+        call.wait(state, stream, event)?;
+    }
+
+    /// Creates an event.
+    fn hipEventCreateWithFlags(event: Out<usize>, flags: c_uint) |call| {
+        let mut state = call.here()?;
+        check_flags(flags, KNOWN_EVENT_FLAGS)?;
+        event.set(state.create_event(flags & NO_TIMING == 0)?)?;
+    }
+
+    /// Destroys an event; waits that were enqueued still hold.
+    fn hipEventDestroy(event: usize) |call| {
+        let (mut state, event) = call.at(Kind::Event, event)?;
+        state.destroy_event(event)?;
+    }
+
+    /// Records an event.
+    fn hipEventRecord(event: usize, stream: usize) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        let event = call.sibling(&state, Kind::Event, event)?;
+        state.record(event, stream)?;
+    }
+
+    /// Whether an event's latest record is done.
+    fn hipEventQuery(event: usize) |call| {
+        let (mut state, event) = call.at(Kind::Event, event)?;
+        if !state.query_event(event)? {
+            return Err(Code::NOT_READY.into());
+        }
+    }
+
+    /// Waits for an event's latest record.
+    fn hipEventSynchronize(event: usize) |call| {
+        let (mut state, event) = call.at(Kind::Event, event)?;
+        state.synchronize_event(event)?;
+    }
+
+    /// Milliseconds between two records, in the simulated device's time.
+    fn hipEventElapsedTime(milliseconds: Out<f32>, start: usize, end: usize) |call| {
+        let (state, start) = call.at(Kind::Event, start)?;
+        let end = call.sibling(&state, Kind::Event, end)?;
+        milliseconds.set(state.elapsed(start, end)?)?;
+    }
+}
+
+fn check_flags(flags: c_uint, known: c_uint) -> crate::code::Result<()> {
+    if flags & !known == 0 { Ok(()) } else { Err(Code::INVALID_VALUE) }
+}

@@ -1,0 +1,230 @@
+//! Reads and writes by simulated operations: device and page-locked addresses both; anything else is
+//! a fault.
+
+use std::ptr;
+
+use super::{DEVICE_BASE, Memory, Origin, Phase};
+
+/// An access that is none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Fault {
+    pub(crate) kind: FaultKind,
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+    pub(crate) allocated: Option<Origin>,
+    pub(crate) freed: Option<Origin>,
+}
+
+/// What is wrong with an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// No memory of the device is or was there.
+    Unmapped,
+    /// It begins in a block and leaves it.
+    OutOfBounds,
+    /// The block was freed.
+    AfterFree,
+    /// The block is allocated in stream order, by an operation that has not run yet.
+    BeforeAlloc,
+}
+
+/// A read of bytes never written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Uninitialized {
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+    pub(crate) allocated: Origin,
+}
+
+type Access<T> = Result<T, Fault>;
+
+impl Memory {
+    /// Reads `N` bytes as a little-endian number.
+    #[inline]
+    pub(crate) fn load(&mut self, address: u64, bytes: usize) -> Access<u64> {
+        let mut word = [0; 8];
+        let target = word.get_mut(..bytes).ok_or_else(|| Fault::unmapped(address, bytes))?;
+        if address < DEVICE_BASE {
+            self.read_pinned(address, target)?;
+            return Ok(u64::from_le_bytes(word));
+        }
+        let (at, offset) = self.span(address, bytes)?;
+        self.check_defined(at, offset, bytes);
+        let data = &self.blocks[at].data[offset..offset + bytes];
+        Ok(match data.len() {
+            4 => u64::from(u32::from_le_bytes([data[0], data[1], data[2], data[3]])),
+            _ => {
+                target.copy_from_slice(data);
+                u64::from_le_bytes(word)
+            }
+        })
+    }
+
+    /// Writes the low `bytes` bytes of a number.
+    #[inline]
+    pub(crate) fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Access<()> {
+        let word = bits.to_le_bytes();
+        let source = word.get(..bytes).ok_or_else(|| Fault::unmapped(address, bytes))?;
+        self.write(address, source)
+    }
+
+    /// Reads bytes; undefined ones are noted.
+    pub(crate) fn read(&mut self, address: u64, target: &mut [u8]) -> Access<()> {
+        if address < DEVICE_BASE {
+            return self.read_pinned(address, target);
+        }
+        let (at, offset) = self.span(address, target.len())?;
+        self.check_defined(at, offset, target.len());
+        target.copy_from_slice(&self.blocks[at].data[offset..offset + target.len()]);
+        Ok(())
+    }
+
+    /// Writes bytes.
+    #[inline]
+    pub(crate) fn write(&mut self, address: u64, source: &[u8]) -> Access<()> {
+        if address < DEVICE_BASE {
+            return self.write_pinned(address, source);
+        }
+        let (at, offset) = self.span(address, source.len())?;
+        let block = &mut self.blocks[at];
+        block.data[offset..offset + source.len()].copy_from_slice(source);
+        block.defined.set(offset, source.len());
+        Ok(())
+    }
+
+    /// Writes a pattern over and over. Its length divides that of the range.
+    pub(crate) fn fill(&mut self, address: u64, pattern: &[u8], bytes: usize) -> Access<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        if address < DEVICE_BASE {
+            return self.write_pinned(address, &pattern.repeat(bytes / pattern.len()));
+        }
+        let (at, offset) = self.span(address, bytes)?;
+        let block = &mut self.blocks[at];
+        for chunk in block.data[offset..offset + bytes].chunks_exact_mut(pattern.len()) {
+            chunk.copy_from_slice(pattern);
+        }
+        block.defined.set(offset, bytes);
+        Ok(())
+    }
+
+    /// Copies bytes, and with them whether they were ever written.
+    pub(crate) fn copy(&mut self, dst: u64, src: u64, bytes: usize) -> Access<()> {
+        let mut buffer = vec![0; bytes];
+        if src < DEVICE_BASE || dst < DEVICE_BASE {
+            self.read(src, &mut buffer)?;
+            return self.write(dst, &buffer);
+        }
+        let (from, from_offset) = self.span(src, bytes)?;
+        let (to, to_offset) = self.span(dst, bytes)?;
+        buffer.copy_from_slice(&self.blocks[from].data[from_offset..from_offset + bytes]);
+        let undefined: Vec<usize> = if self.blocks[from].defined.covers(from_offset, bytes) {
+            Vec::new()
+        } else {
+            let defined = &self.blocks[from].defined;
+            (0..bytes).filter(|i| !defined.get(from_offset + i)).collect()
+        };
+        let block = &mut self.blocks[to];
+        block.data[to_offset..to_offset + bytes].copy_from_slice(&buffer);
+        block.defined.set(to_offset, bytes);
+        for i in undefined {
+            block.defined.unset(to_offset + i, 1);
+        }
+        Ok(())
+    }
+
+    /// The first read of undefined bytes since the last call.
+    pub(crate) fn take_uninitialized(&mut self) -> Option<Uninitialized> {
+        self.uninitialized.take()
+    }
+
+    /// Forgets such a read: the fault of another operation is told instead.
+    #[inline]
+    fn check_defined(&mut self, at: usize, offset: usize, bytes: usize) {
+        let block = &self.blocks[at];
+        if !block.defined.complete() && !block.defined.covers(offset, bytes) {
+            let found = Uninitialized {
+                address: block.base + offset as u64,
+                bytes,
+                allocated: block.allocated,
+            };
+            self.uninitialized.get_or_insert(found);
+        }
+    }
+
+    /// The block and offset of a range of accessible device memory.
+    #[inline]
+    fn span(&mut self, address: u64, bytes: usize) -> Access<(usize, usize)> {
+        for at in self.hot {
+            if let Some(block) = self.blocks.get(at)
+                && block.phase == Phase::Live
+                && let Some(offset) = address.checked_sub(block.base)
+                && offset < block.bytes as u64
+                && bytes <= block.bytes - offset as usize
+            {
+                return Ok((at, offset as usize));
+            }
+        }
+        self.find(address, bytes)
+    }
+
+    #[cold]
+    fn find(&mut self, address: u64, bytes: usize) -> Access<(usize, usize)> {
+        let after = self.blocks.partition_point(|block| block.base <= address);
+        let Some(at) = after.checked_sub(1) else { return Err(Fault::unmapped(address, bytes)) };
+        let block = &self.blocks[at];
+        let offset = address - block.base;
+        let kind = if offset >= block.capacity as u64 {
+            return Err(Fault::unmapped(address, bytes));
+        } else if block.phase == Phase::Unborn {
+            FaultKind::BeforeAlloc
+        } else if block.phase == Phase::Freed {
+            FaultKind::AfterFree
+        } else if bytes as u64 > (block.bytes as u64).saturating_sub(offset) {
+            FaultKind::OutOfBounds
+        } else {
+            self.hot[self.hot_next] = at;
+            self.hot_next = (self.hot_next + 1) % self.hot.len();
+            return Ok((at, offset as usize));
+        };
+        Err(Fault { kind, address, bytes, allocated: Some(block.allocated), freed: block.freed })
+    }
+
+    fn read_pinned(&mut self, address: u64, target: &mut [u8]) -> Access<()> {
+        let from = self.pinned_range(address, target.len())?;
+        // SAFETY: the range lies in a live page-locked allocation; that the host leaves it alone while
+        // an operation uses it is the duty of the program, as on a real device.
+        unsafe { ptr::copy_nonoverlapping(from.cast_const(), target.as_mut_ptr(), target.len()) };
+        Ok(())
+    }
+
+    fn write_pinned(&mut self, address: u64, source: &[u8]) -> Access<()> {
+        let to = self.pinned_range(address, source.len())?;
+        // SAFETY: as in `read_pinned`.
+        unsafe { ptr::copy_nonoverlapping(source.as_ptr(), to, source.len()) };
+        Ok(())
+    }
+
+    fn pinned_range(&self, address: u64, bytes: usize) -> Access<*mut u8> {
+        let host = address as usize;
+        if self.pinned.contains(host, bytes) {
+            return Ok(host as *mut u8);
+        }
+        let kind = if self.pinned.contains(host, 1) {
+            FaultKind::OutOfBounds
+        } else if self.pinned.was_freed(host) {
+            FaultKind::AfterFree
+        } else {
+            FaultKind::Unmapped
+        };
+        Err(Fault { kind, ..Fault::unmapped(address, bytes) })
+    }
+}
+
+impl Fault {
+    fn unmapped(address: u64, bytes: usize) -> Self {
+        Self { kind: FaultKind::Unmapped, address, bytes, allocated: None, freed: None }
+    }
+}

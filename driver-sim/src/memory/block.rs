@@ -1,0 +1,105 @@
+//! One block of device memory and its lives.
+
+use std::fmt;
+
+use super::{POISON, defined::Defined};
+use crate::code::{Code, Result};
+
+/// Where a block of memory was allocated or freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The number of the driver call, counted per world from 1.
+    pub call: u64,
+    /// The driver function's name.
+    pub function: &'static str,
+    /// The stream's handle, where it was done in stream order.
+    pub stream: Option<u64>,
+}
+
+/// Where a block stands in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// Handed out in stream order, by an operation that has not run yet.
+    Unborn,
+    Live,
+    Freed,
+}
+
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) base: u64,
+    /// What may be accessed.
+    pub(crate) bytes: usize,
+    pub(crate) capacity: usize,
+    pub(crate) data: Vec<u8>,
+    pub(crate) defined: Defined,
+    pub(crate) phase: Phase,
+    pub(crate) pool: bool,
+    /// The bytes asked for, while the program holds the block.
+    pub(crate) handed_out: Option<usize>,
+    /// A freed block outside the pool: address kept, bytes gone.
+    pub(crate) released: bool,
+    pub(crate) allocated: Origin,
+    pub(crate) freed: Option<Origin>,
+}
+
+impl Block {
+    pub(crate) fn new(
+        base: u64,
+        bytes: usize,
+        capacity: usize,
+        pool: bool,
+        origin: Origin,
+    ) -> Result<Self> {
+        let mut data = Vec::new();
+        data.try_reserve_exact(capacity).map_err(|_| Code::OUT_OF_MEMORY)?;
+        data.resize(capacity, POISON);
+        Ok(Self {
+            base,
+            bytes,
+            capacity,
+            data,
+            defined: Defined::new(capacity),
+            phase: Phase::Unborn,
+            pool,
+            handed_out: Some(bytes),
+            released: false,
+            allocated: origin,
+            freed: None,
+        })
+    }
+
+    /// Begins a life: `bytes` bytes of poison.
+    pub(crate) fn begin(&mut self, bytes: usize, origin: Origin) {
+        if self.phase != Phase::Unborn {
+            self.data.fill(POISON);
+            self.defined = Defined::new(self.capacity);
+        }
+        self.bytes = bytes;
+        self.phase = Phase::Live;
+        self.allocated = origin;
+    }
+
+    /// Ends a life. The bytes are poisoned when the next one begins.
+    pub(crate) fn end(&mut self, origin: Origin) {
+        self.phase = Phase::Freed;
+        self.freed = Some(origin);
+    }
+
+    /// Gives the bytes back to the host and keeps the address.
+    pub(crate) fn release(&mut self) {
+        self.released = true;
+        self.data = Vec::new();
+        self.defined = Defined::default();
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (call {}", self.function, self.call)?;
+        if let Some(stream) = self.stream {
+            write!(f, ", stream {stream:#x}")?;
+        }
+        f.write_str(")")
+    }
+}

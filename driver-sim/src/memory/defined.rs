@@ -1,0 +1,93 @@
+//! Which bytes of a block were ever written.
+
+/// One bit per byte, and how many are missing.
+#[derive(Debug, Default)]
+pub(crate) struct Defined {
+    bits: Vec<u64>,
+    missing: usize,
+}
+
+impl Defined {
+    /// `bytes` bytes, none written.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { bits: vec![0; bytes.div_ceil(64)], missing: bytes }
+    }
+
+    /// Whether every byte was written.
+    #[inline]
+    pub(crate) fn complete(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// Whether all of a range was written.
+    #[inline]
+    pub(crate) fn covers(&self, start: usize, bytes: usize) -> bool {
+        if self.missing == 0 || bytes == 0 {
+            return true;
+        }
+        masks(start, bytes).all(|(word, mask)| self.bits[word] & mask == mask)
+    }
+
+    /// Notes a range as written.
+    #[inline]
+    pub(crate) fn set(&mut self, start: usize, bytes: usize) {
+        if self.missing == 0 || bytes == 0 {
+            return;
+        }
+        for (word, mask) in masks(start, bytes) {
+            let new = mask & !self.bits[word];
+            self.bits[word] |= new;
+            self.missing -= new.count_ones() as usize;
+        }
+    }
+
+    /// Notes a range as not written.
+    pub(crate) fn unset(&mut self, start: usize, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        for (word, mask) in masks(start, bytes) {
+            let old = mask & self.bits[word];
+            self.bits[word] &= !mask;
+            self.missing += old.count_ones() as usize;
+        }
+    }
+
+    /// Whether one byte was written.
+    pub(crate) fn get(&self, at: usize) -> bool {
+        self.missing == 0 || self.bits[at / 64] >> (at % 64) & 1 == 1
+    }
+}
+
+/// The words that a range touches, with the bits in each.
+#[inline]
+fn masks(start: usize, bytes: usize) -> impl Iterator<Item = (usize, u64)> {
+    let end = start + bytes;
+    (start / 64..=(end - 1) / 64).map(move |word| {
+        let low = start.max(word * 64) - word * 64;
+        let high = end.min(word * 64 + 64) - word * 64;
+        let mask = if high - low == 64 { u64::MAX } else { ((1 << (high - low)) - 1) << low };
+        (word, mask)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_across_words_count_once() {
+        let mut defined = Defined::new(200);
+        defined.set(60, 80);
+        defined.set(64, 8);
+        assert!(defined.covers(60, 80));
+        assert!(!defined.covers(59, 2) && !defined.covers(139, 2));
+        assert_eq!(defined.missing, 120);
+        defined.set(0, 60);
+        defined.set(140, 60);
+        assert!(defined.complete());
+        defined.unset(63, 2);
+        assert!(!defined.get(63) && !defined.get(64) && defined.get(65));
+        assert_eq!(defined.missing, 2);
+    }
+}

@@ -1,0 +1,188 @@
+//! A world's memory: byte-addressed blocks with gaps between them, at addresses that are no host
+//! addresses, and the page-locked host memory that the device reaches too.
+//!
+//! Fresh bytes hold [`POISON`]. A freed block keeps its address for good, so that a late access is
+//! known for what it is; the blocks of the pool alone are handed out again, as soon as stream order
+//! allows.
+
+mod access;
+mod block;
+mod defined;
+mod pinned;
+mod pool;
+
+use crate::code::{Code, Result};
+
+pub use access::FaultKind;
+pub(crate) use access::{Fault, Uninitialized};
+pub use block::Origin;
+pub(crate) use block::{Block, Phase};
+pub(crate) use pool::Freed;
+
+/// What fresh memory is filled with.
+pub(crate) const POISON: u8 = 0xA5;
+
+/// Below this no device address lies: it is beyond what any processor of today can map.
+pub(crate) const DEVICE_BASE: u64 = 1 << 52;
+/// log2 of the addresses of one world.
+const WORLD_BITS: u32 = 44;
+const ALIGN: u64 = 512;
+/// At least so many bytes lie between two blocks.
+const GAP: u64 = 256;
+/// So many tombstones are kept at most, to tell a use after free from a wild address.
+const TOMBSTONES: usize = 8192;
+
+/// A world's memory.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    next: u64,
+    end: u64,
+    /// By ascending address.
+    blocks: Vec<Block>,
+    /// The blocks touched last: kernels alternate between a few.
+    hot: [usize; 4],
+    hot_next: usize,
+    tombstones: usize,
+    pinned: pinned::PinnedMap,
+    pool: Vec<Freed>,
+    /// Bytes that the simulated device has.
+    pub(crate) limit: usize,
+    reserved: usize,
+    live_blocks: usize,
+    live_bytes: usize,
+    /// The first read of bytes never written, until the operation that read them is over.
+    uninitialized: Option<Uninitialized>,
+}
+
+impl Memory {
+    pub(crate) fn new(world: u16) -> Self {
+        let base = DEVICE_BASE + (u64::from(world) << WORLD_BITS);
+        Self {
+            next: base + ALIGN,
+            end: base + (1 << WORLD_BITS),
+            blocks: Vec::new(),
+            hot: [0; 4],
+            hot_next: 0,
+            tombstones: 0,
+            pinned: pinned::PinnedMap::default(),
+            pool: Vec::new(),
+            limit: 8 << 30,
+            reserved: 0,
+            live_blocks: 0,
+            live_bytes: 0,
+            uninitialized: None,
+        }
+    }
+
+    /// Allocates a block outside stream order.
+    pub(crate) fn alloc(&mut self, bytes: usize, origin: Origin) -> Result<u64> {
+        let base = self.reserve(bytes, false, origin)?;
+        if let Some(block) = self.blocks.last_mut() {
+            block.begin(bytes, origin);
+        }
+        Ok(base)
+    }
+
+    /// Makes a block of at least `bytes` whose life has not begun.
+    fn reserve(&mut self, bytes: usize, pool: bool, origin: Origin) -> Result<u64> {
+        if bytes == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let capacity = bytes.checked_next_multiple_of(64).ok_or(Code::OUT_OF_MEMORY)?;
+        let reserved = self.reserved.checked_add(capacity).ok_or(Code::OUT_OF_MEMORY)?;
+        let after = self.next.checked_add(capacity as u64 + GAP).ok_or(Code::OUT_OF_MEMORY)?;
+        if reserved > self.limit || after > self.end {
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        let block = Block::new(self.next, bytes, capacity, pool, origin)?;
+        let base = block.base;
+        self.reserved = reserved;
+        self.next = after.next_multiple_of(ALIGN);
+        self.blocks.push(block);
+        self.live_blocks += 1;
+        self.live_bytes += bytes;
+        Ok(base)
+    }
+
+    /// Frees a block at once, in no stream order. The memory of the pool goes back to it.
+    pub(crate) fn free(&mut self, base: u64, origin: Origin) -> Result<()> {
+        let pool = self.give_up(base)?;
+        let at = self.exact(base).ok_or(Code::INVALID_VALUE)?;
+        self.blocks[at].end(origin);
+        if pool {
+            self.pool.push(Freed { base, by: None, stream: None });
+        } else {
+            self.reserved -= self.blocks[at].capacity;
+            self.blocks[at].release();
+            self.tombstones += 1;
+            if self.tombstones > TOMBSTONES {
+                self.bury();
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that the program gave a block back; whether it is of the pool.
+    pub(crate) fn give_up(&mut self, base: u64) -> Result<bool> {
+        let at = self.exact(base).ok_or(Code::INVALID_VALUE)?;
+        let bytes = self.blocks[at].handed_out.take().ok_or(Code::INVALID_VALUE)?;
+        self.live_blocks -= 1;
+        self.live_bytes -= bytes;
+        Ok(self.blocks[at].pool)
+    }
+
+    /// Whether `base` is a block of the pool that the program holds.
+    pub(crate) fn holds_pooled(&self, base: u64) -> bool {
+        self.exact(base).is_some_and(|at| {
+            let block = &self.blocks[at];
+            block.pool && block.handed_out.is_some()
+        })
+    }
+
+    /// The block that begins at `base`, for reports and tests.
+    pub(crate) fn block(&self, base: u64) -> Option<&Block> {
+        self.exact(base).map(|at| &self.blocks[at])
+    }
+
+    pub(crate) fn block_mut(&mut self, base: u64) -> Option<&mut Block> {
+        self.exact(base).map(|at| &mut self.blocks[at])
+    }
+
+    /// Frees everything. Addresses are not used again.
+    pub(crate) fn clear(&mut self) {
+        self.blocks.clear();
+        self.pool.clear();
+        self.pinned = pinned::PinnedMap::default();
+        self.hot = [0; 4];
+        self.tombstones = 0;
+        self.reserved = 0;
+        self.live_blocks = 0;
+        self.live_bytes = 0;
+    }
+
+    /// Device blocks that the program holds, and their bytes.
+    pub(crate) fn live(&self) -> (usize, usize) {
+        (self.live_blocks, self.live_bytes)
+    }
+
+    /// Free bytes of the simulated device.
+    pub(crate) fn available(&self) -> usize {
+        self.limit.saturating_sub(self.live_bytes)
+    }
+
+    fn exact(&self, base: u64) -> Option<usize> {
+        self.blocks.binary_search_by_key(&base, |block| block.base).ok()
+    }
+
+    /// Forgets the older half of the tombstones.
+    fn bury(&mut self) {
+        let mut forget = self.tombstones / 2;
+        self.tombstones -= forget;
+        self.blocks.retain(|block| {
+            let buried = forget > 0 && block.released;
+            forget -= usize::from(buried);
+            !buried
+        });
+        self.hot = [0; 4];
+    }
+}

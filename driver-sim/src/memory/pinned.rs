@@ -1,0 +1,102 @@
+//! Page-locked host memory: real memory of this process, known to the device.
+
+use std::{
+    alloc::{Layout, alloc, dealloc},
+    collections::BTreeMap,
+};
+
+use super::{Memory, POISON};
+use crate::{
+    code::{Code, Result},
+    queue::OpId,
+};
+
+/// An allocation; given back to the host when it is dropped.
+#[derive(Debug)]
+struct Pinned {
+    base: usize,
+    layout: Layout,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct PinnedMap {
+    live: BTreeMap<usize, Pinned>,
+    /// Freed, but kept until the operations enqueued before are over, so that a late one cannot
+    /// touch whatever the host puts there next.
+    retired: Vec<(OpId, Pinned)>,
+}
+
+const PAGE: usize = 4096;
+
+impl Pinned {
+    fn new(bytes: usize) -> Result<Self> {
+        if bytes == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let layout = Layout::from_size_align(bytes, PAGE).map_err(|_| Code::OUT_OF_MEMORY)?;
+        // SAFETY: the size is not zero.
+        let base = unsafe { alloc(layout) };
+        if base.is_null() {
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        // SAFETY: the allocation is new and of this length.
+        unsafe { base.write_bytes(POISON, bytes) };
+        Ok(Self { base: base as usize, layout })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: `base` was allocated with this layout, and this is its only owner.
+        unsafe { dealloc(self.base as *mut u8, self.layout) };
+    }
+}
+
+impl PinnedMap {
+    /// Whether the range lies within one live allocation.
+    pub(crate) fn contains(&self, address: usize, bytes: usize) -> bool {
+        self.live.range(..=address).next_back().is_some_and(|(&base, pinned)| {
+            let size = pinned.layout.size();
+            address - base < size.max(1) && bytes <= size - (address - base)
+        })
+    }
+
+    /// Whether the address lies in memory that was freed lately.
+    pub(crate) fn was_freed(&self, address: usize) -> bool {
+        self.retired.iter().any(|(_, p)| {
+            address.checked_sub(p.base).is_some_and(|offset| offset < p.layout.size())
+        })
+    }
+}
+
+impl Memory {
+    /// Allocates page-locked host memory.
+    pub(crate) fn alloc_pinned(&mut self, bytes: usize) -> Result<usize> {
+        let pinned = Pinned::new(bytes)?;
+        let base = pinned.base;
+        self.pinned.live.insert(base, pinned);
+        Ok(base)
+    }
+
+    /// Frees page-locked host memory; `last` is the last operation enqueued so far, `done` the last
+    /// one before which all are over.
+    pub(crate) fn free_pinned(&mut self, base: usize, last: OpId, done: OpId) -> Result<()> {
+        let pinned = self.pinned.live.remove(&base).ok_or(Code::INVALID_VALUE)?;
+        self.pinned.retired.retain(|(op, _)| *op > done);
+        if last > done {
+            self.pinned.retired.push((last, pinned));
+        }
+        Ok(())
+    }
+
+    /// Page-locked allocations that the program holds, and their bytes.
+    pub(crate) fn live_pinned(&self) -> (usize, usize) {
+        let live = &self.pinned.live;
+        (live.len(), live.values().map(|pinned| pinned.layout.size()).sum())
+    }
+
+    /// Whether a host address lies in page-locked memory.
+    pub(crate) fn touches_pinned(&self, address: usize) -> bool {
+        self.pinned.contains(address, 1)
+    }
+}

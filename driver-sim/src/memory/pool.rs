@@ -1,0 +1,70 @@
+//! Stream-ordered memory: freed blocks are handed out again at the first moment that stream order
+//! allows, so that a program that forgot an edge finds its bytes changed.
+
+use super::{Block, Memory, Origin};
+use crate::{code::Result, queue::OpId};
+
+/// A block of the pool that the program gave back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Freed {
+    pub(crate) base: u64,
+    /// The operation that frees it; none where it was freed at once.
+    pub(crate) by: Option<OpId>,
+    /// The stream of that operation.
+    pub(crate) stream: Option<u64>,
+}
+
+/// So many of the blocks freed last are looked at for reuse.
+const CANDIDATES: usize = 32;
+
+impl Memory {
+    /// Hands out a block of the pool: the one freed last among those that fit and that `reusable`
+    /// allows, or a new one. Its life begins when the allocating operation runs.
+    pub(crate) fn alloc_pooled(
+        &mut self,
+        bytes: usize,
+        origin: Origin,
+        mut reusable: impl FnMut(&Freed) -> bool,
+    ) -> Result<u64> {
+        let found = self.pool.iter().enumerate().rev().take(CANDIDATES).find(|(_, freed)| {
+            self.block(freed.base).is_some_and(|block| fits(block, bytes)) && reusable(freed)
+        });
+        if let Some((at, _)) = found {
+            let freed = self.pool.remove(at);
+            self.live_blocks += 1;
+            self.live_bytes += bytes;
+            if let Some(block) = self.block_mut(freed.base) {
+                block.handed_out = Some(bytes);
+            }
+            return Ok(freed.base);
+        }
+        self.reserve(bytes, true, origin)
+    }
+
+    /// Notes that the program gave a block of the pool back.
+    pub(crate) fn give_to_pool(&mut self, freed: Freed) {
+        self.pool.push(freed);
+    }
+
+    /// Gives the memory of pooled blocks that nothing uses any more back to the device.
+    pub(crate) fn trim_pool(&mut self, done: impl Fn(OpId) -> bool) {
+        let (idle, busy) = std::mem::take(&mut self.pool)
+            .into_iter()
+            .partition(|freed| freed.by.is_none_or(&done));
+        self.pool = busy;
+        let idle: Vec<Freed> = idle;
+        for freed in idle {
+            if let Some(block) = self.block_mut(freed.base) {
+                block.release();
+                let capacity = block.capacity;
+                self.reserved -= capacity;
+                self.tombstones += 1;
+            }
+        }
+    }
+}
+
+/// Blocks are reused whole, so that a much larger one is left for who needs it.
+fn fits(block: &Block, bytes: usize) -> bool {
+    block.capacity >= bytes && block.capacity / 4 <= bytes.max(1024)
+}

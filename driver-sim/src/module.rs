@@ -1,0 +1,222 @@
+//! Modules, functions and launches. An image is a serialized kernel, and the interpreter runs it.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use quadrants_ir::{
+    SimImage, TaskId,
+    abi::{ArgLayout, Passing},
+    interp::{self, Interpreter},
+};
+use smallvec::SmallVec;
+
+use crate::{
+    code::{Code, Result},
+    handle::{Key, Kind, encode},
+    memory::{Fault, Memory},
+    op::{Failure, OpKind, Work},
+    pointer::ImageBytes,
+    state::State,
+    stream::StreamRef,
+};
+
+/// A module. Launches keep its program alive, so that one that runs too late is known for it.
+#[derive(Debug)]
+pub(crate) struct Module {
+    program: Arc<Program>,
+}
+
+pub(crate) struct Program {
+    image: SimImage,
+    interpreter: Interpreter,
+    unloaded: AtomicBool,
+}
+
+/// A function of a module.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    program: Arc<Program>,
+    name: Arc<str>,
+    task: TaskId,
+    /// Words of the parameter.
+    words: usize,
+}
+
+/// The shape of a launch, as both drivers take it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared_bytes: u32,
+}
+
+/// A launch with its arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    function: Function,
+    args: SmallVec<[u64; 16]>,
+    threads: u64,
+}
+
+/// The limits of the simulated device.
+pub(crate) const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+pub(crate) const MAX_THREADS: u32 = 1024;
+pub(crate) const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+pub(crate) const MAX_SHARED: u32 = 49_152;
+
+impl State {
+    /// Loads a module of an image as C callers pass it.
+    pub(crate) fn load_image(&mut self, image: &ImageBytes) -> std::result::Result<usize, String> {
+        let header = image.bytes(SimImage::HEADER_BYTES).map_err(|_| "there is no image")?;
+        let length = header.first_chunk().and_then(SimImage::encoded_len);
+        // Without a length the header is all that may be read, and enough to be refused for.
+        let image = image.bytes(length.unwrap_or(header.len())).map_err(|_| "there is no image")?;
+        self.load_module(image)
+    }
+
+    fn load_module(&mut self, image: &[u8]) -> std::result::Result<usize, String> {
+        let image = SimImage::decode(image).map_err(|error| error.to_string())?;
+        let interpreter = Interpreter::new(&image.kernel);
+        let program = Arc::new(Program { image, interpreter, unloaded: AtomicBool::new(false) });
+        let key = self.modules.insert(Module { program }).map_err(|_| "too many modules")?;
+        self.creates.modules += 1;
+        Ok(encode(Kind::Module, self.ordinal, key))
+    }
+
+    pub(crate) fn unload_module(&mut self, module: Key) -> Result<()> {
+        let module = self.modules.remove(module)?;
+        module.program.unloaded.store(true, Ordering::Relaxed);
+        self.functions.retain(|function| !Arc::ptr_eq(&function.program, &module.program));
+        Ok(())
+    }
+
+    pub(crate) fn function(&mut self, module: Key, name: &str) -> Result<usize> {
+        let program = Arc::clone(&self.modules.get(module)?.program);
+        let kernel = &program.image.kernel;
+        let (task, _) = kernel
+            .tasks()
+            .find(|(task, _)| kernel.function_name(*task) == name)
+            .ok_or(Code::NOT_FOUND)?;
+        let words = match program.image.passing {
+            Passing::Value => ArgLayout::new(&kernel.params).len(),
+            Passing::Buffer => 1,
+        };
+        let key = self.functions.insert(Function { program, name: name.into(), task, words })?;
+        Ok(encode(Kind::Function, self.ordinal, key))
+    }
+
+    pub(crate) fn launch(&mut self, launch: Launch, stream: StreamRef) -> Result<()> {
+        let kind = OpKind::Launch(Arc::clone(&launch.function.name));
+        self.enqueue(stream, Work::Launch(launch), kind, None, None).map(drop)
+    }
+}
+
+impl Function {
+    /// Words of the function's one parameter.
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// A launch of the function, where its shape is possible.
+    pub(crate) fn launch(&self, shape: &Shape, args: &[u64]) -> Option<Launch> {
+        let Shape { grid, block, shared_bytes } = shape;
+        let within = |sizes: &[u32; 3], most: &[u32; 3]| {
+            sizes.iter().zip(most).all(|(size, most)| (1..=*most).contains(size))
+        };
+        let block_threads: u64 = block.iter().map(|&size| u64::from(size)).product();
+        let possible = within(grid, &MAX_GRID)
+            && within(block, &MAX_BLOCK)
+            && block_threads <= u64::from(MAX_THREADS)
+            && *shared_bytes <= MAX_SHARED;
+        let blocks = grid.iter().map(|&size| u64::from(size)).fold(1, u64::saturating_mul);
+        possible.then(|| Launch {
+            function: self.clone(),
+            args: args.into(),
+            threads: blocks.saturating_mul(block_threads),
+        })
+    }
+}
+
+impl Launch {
+    /// Runs the task.
+    pub(crate) fn run(&self, memory: &mut Memory) -> std::result::Result<(), Failure> {
+        let program = &self.function.program;
+        if program.unloaded.load(Ordering::Relaxed) {
+            return Err(Failure::Unloaded);
+        }
+        let buffer;
+        let args = match program.image.passing {
+            Passing::Value => &self.args[..],
+            Passing::Buffer => {
+                buffer = self.read_block(memory)?;
+                &buffer
+            }
+        };
+        let mut view = View { memory, fault: None };
+        let outcome =
+            program.interpreter.run_task(self.function.task, program.image.form, args, &mut view);
+        match (outcome, view.fault) {
+            (Ok(()), _) => Ok(()),
+            (Err(_), Some(fault)) => Err(Failure::Access(fault)),
+            (Err(_), None) => Err(Failure::Endless),
+        }
+    }
+
+    /// Reads the argument block that the parameter points to.
+    fn read_block(&self, memory: &mut Memory) -> std::result::Result<Vec<u64>, Fault> {
+        let words = ArgLayout::new(&self.function.program.image.kernel.params).len();
+        let mut bytes = vec![0; 8 * words];
+        memory.read(self.args.first().copied().unwrap_or(0), &mut bytes)?;
+        let words = bytes.as_chunks::<8>().0;
+        Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.function.name
+    }
+
+    /// How long it takes in the simulated device's time, in nanoseconds.
+    pub(crate) fn cost(&self) -> u64 {
+        5000 + self.threads.min(1 << 32) / 64
+    }
+}
+
+/// The interpreter's view of memory; keeps what the interpreter's own error has no room for.
+struct View<'a> {
+    memory: &'a mut Memory,
+    fault: Option<Fault>,
+}
+
+impl interp::Memory for View<'_> {
+    #[inline]
+    fn load(&mut self, address: u64, bytes: usize) -> std::result::Result<u64, interp::Fault> {
+        self.memory.load(address, bytes).map_err(|fault| {
+            self.fault = Some(fault);
+            interp::Fault::Address { address, bytes, write: false }
+        })
+    }
+
+    #[inline]
+    fn store(
+        &mut self,
+        address: u64,
+        bytes: usize,
+        bits: u64,
+    ) -> std::result::Result<(), interp::Fault> {
+        self.memory.store(address, bytes, bits).map_err(|fault| {
+            self.fault = Some(fault);
+            interp::Fault::Address { address, bytes, write: true }
+        })
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("kernel", &self.image.kernel.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,176 @@
+//! What operations do when they run.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    memory::{Fault, Origin},
+    module::Launch,
+    state::State,
+};
+
+/// The work of an operation. Addresses are of device or page-locked memory.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Orders others and does nothing: records, waits, and copies that the call itself makes.
+    Marker,
+    Launch(Launch),
+    /// The nodes in the order in which they run.
+    Graph(Vec<Launch>),
+    Copy {
+        dst: u64,
+        src: u64,
+        bytes: usize,
+    },
+    /// A copy from pageable memory, whose bytes were taken at the call.
+    Upload {
+        dst: u64,
+        data: Box<[u8]>,
+    },
+    Fill {
+        dst: u64,
+        pattern: u32,
+        width: usize,
+        bytes: usize,
+    },
+    Allocate {
+        base: u64,
+        bytes: usize,
+        origin: Origin,
+    },
+    Free {
+        base: u64,
+        origin: Origin,
+    },
+}
+
+/// What an operation is, as traces and reports tell it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum OpKind {
+    /// A launch of this function.
+    Launch(Arc<str>),
+    /// A launch of a graph.
+    GraphLaunch,
+    /// A copy from host to device.
+    CopyHtod,
+    /// A copy from device to host.
+    CopyDtoh,
+    /// A copy within the device.
+    CopyDtod,
+    /// A fill.
+    Fill,
+    /// A record of an event.
+    Record,
+    /// A stream's wait for an event.
+    Wait,
+    /// An allocation in stream order.
+    Alloc,
+    /// A free in stream order.
+    Free,
+    /// The host waited for operations. Not of any stream.
+    HostWait,
+}
+
+/// Why an operation failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Access(Fault),
+    /// A launch did not come to an end.
+    Endless,
+    /// A launch's module was gone.
+    Unloaded,
+}
+
+impl State {
+    /// Does an operation's work.
+    pub(crate) fn execute(&mut self, work: &Work) -> Result<(), Failure> {
+        match work {
+            Work::Marker => {}
+            Work::Launch(launch) => launch.run(&mut self.memory)?,
+            Work::Graph(launches) => {
+                for launch in launches {
+                    launch.run(&mut self.memory)?;
+                }
+            }
+            Work::Copy { dst, src, bytes } => self.memory.copy(*dst, *src, *bytes)?,
+            Work::Upload { dst, data } => self.memory.write(*dst, data)?,
+            Work::Fill { dst, pattern, width, bytes } => {
+                self.memory.fill(*dst, &pattern.to_le_bytes()[..*width], *bytes)?;
+            }
+            Work::Allocate { base, bytes, origin } => {
+                if let Some(block) = self.memory.block_mut(*base) {
+                    block.begin(*bytes, *origin);
+                }
+            }
+            Work::Free { base, origin } => {
+                if let Some(block) = self.memory.block_mut(*base) {
+                    block.end(*origin);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Work {
+    /// What traces and reports call the operation.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Marker => "marker".to_owned(),
+            Self::Launch(launch) => format!("launch of {}", launch.name()),
+            Self::Graph(launches) => {
+                let names: Vec<&str> = launches.iter().map(Launch::name).collect();
+                format!("graph launch of {}", names.join(", "))
+            }
+            Self::Copy { dst, src, bytes } => {
+                format!("copy of {bytes} bytes from {src:#x} to {dst:#x}")
+            }
+            Self::Upload { dst, data } => {
+                format!("copy of {} bytes from pageable memory to {dst:#x}", data.len())
+            }
+            Self::Fill { dst, bytes, .. } => format!("fill of {bytes} bytes at {dst:#x}"),
+            Self::Allocate { base, bytes, .. } => {
+                format!("allocation of {bytes} bytes at {base:#x}")
+            }
+            Self::Free { base, .. } => format!("free of {base:#x}"),
+        }
+    }
+
+    /// How long it takes in the simulated device's time, in nanoseconds.
+    pub(crate) fn cost(&self) -> u64 {
+        const BYTES_PER_NS: u64 = 16;
+        match self {
+            Self::Marker | Self::Allocate { .. } | Self::Free { .. } => 100,
+            Self::Launch(launch) => launch.cost(),
+            Self::Graph(launches) => launches.iter().map(Launch::cost).sum(),
+            Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => {
+                2000 + *bytes as u64 / BYTES_PER_NS
+            }
+            Self::Upload { data, .. } => 2000 + data.len() as u64 / BYTES_PER_NS,
+        }
+    }
+}
+
+impl fmt::Display for OpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Launch(name) => return write!(f, "launch {name}"),
+            Self::GraphLaunch => "graph launch",
+            Self::CopyHtod => "copy htod",
+            Self::CopyDtoh => "copy dtoh",
+            Self::CopyDtod => "copy dtod",
+            Self::Fill => "fill",
+            Self::Record => "record",
+            Self::Wait => "wait",
+            Self::Alloc => "alloc",
+            Self::Free => "free",
+            Self::HostWait => "host wait",
+        })
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Access(fault)
+    }
+}

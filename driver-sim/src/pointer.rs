@@ -1,0 +1,172 @@
+//! The pointers that C callers pass, each with what may be done with it.
+//!
+//! Values of these types come from nowhere but the parameters of the exported functions, which are
+//! unsafe: their callers promise that each pointer is null or valid for what its C function does.
+
+use std::{
+    ffi::{CStr, c_char, c_void},
+    slice,
+};
+
+use crate::code::{Code, Result};
+
+/// A place that the function writes a value to.
+#[repr(transparent)]
+pub(crate) struct Out<T>(*mut T);
+
+/// An array that the function reads.
+#[repr(transparent)]
+pub(crate) struct Array<T>(*const T);
+
+/// Host memory that a copy reads.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Source(*const c_void);
+
+/// Host memory that a copy writes.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Target(*mut c_void);
+
+/// A C string.
+#[repr(transparent)]
+pub(crate) struct Text(*const c_char);
+
+/// A launch's `void **kernelParams`: one pointer per parameter.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Parameters(*const *const c_void);
+
+/// A module's image, without a length.
+#[repr(transparent)]
+pub(crate) struct ImageBytes(*const c_void);
+
+impl<T> Out<T> {
+    /// A pointer that the caller passed within another parameter.
+    pub(crate) fn within(pointer: *mut T) -> Self {
+        Self(pointer)
+    }
+
+    pub(crate) fn set(self, value: T) -> Result<()> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller of the exported function promises that the place can be written; nothing
+        // is read from it, so that it may hold no value yet.
+        unsafe { self.0.write_unaligned(value) };
+        Ok(())
+    }
+
+    /// Writes several values.
+    pub(crate) fn set_all(self, values: &[T]) -> Result<()>
+    where
+        T: Copy,
+    {
+        for (index, value) in values.iter().enumerate() {
+            // The addition cannot wrap on memory that the caller has.
+            Out(self.0.wrapping_add(index)).set(*value)?;
+        }
+        Ok(())
+    }
+
+    /// The place `count` values on.
+    pub(crate) fn offset(&self, count: usize) -> Self {
+        Self(self.0.wrapping_add(count))
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+}
+
+impl Out<c_char> {
+    /// Writes a C string into `room` bytes, cut off where it is too long.
+    pub(crate) fn set_text(self, text: &str, room: usize) -> Result<()> {
+        let kept = text.len().min(room.checked_sub(1).ok_or(Code::INVALID_VALUE)?);
+        let bytes = text.as_bytes()[..kept].iter().copied().chain([0]);
+        let text: Vec<c_char> = bytes.map(|byte| byte as c_char).collect();
+        self.set_all(&text)
+    }
+}
+
+impl<T: Copy> Array<T> {
+    /// The first `count` elements.
+    pub(crate) fn read(&self, count: usize) -> Result<Vec<T>> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller promises so many elements; each is read without need of alignment.
+        Ok((0..count).map(|i| unsafe { self.0.add(i).read_unaligned() }).collect())
+    }
+
+    pub(crate) fn first(&self) -> Result<T> {
+        self.read(1)?.first().copied().ok_or(Code::INVALID_VALUE)
+    }
+}
+
+impl Source {
+    pub(crate) fn address(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The bytes, for the length of the call.
+    pub(crate) fn bytes(&self, count: usize) -> Result<&[u8]> {
+        match (count, self.0.is_null()) {
+            (0, _) => Ok(&[]),
+            (_, true) => Err(Code::INVALID_VALUE),
+            // SAFETY: the caller promises `count` readable bytes that do not change during the call,
+            // and the slice borrows the parameter, which the call owns.
+            (_, false) => Ok(unsafe { slice::from_raw_parts(self.0.cast(), count) }),
+        }
+    }
+}
+
+impl Target {
+    pub(crate) fn address(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The bytes, for the length of the call.
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<&mut [u8]> {
+        match (count, self.0.is_null()) {
+            (0, _) => Ok(&mut []),
+            (_, true) => Err(Code::INVALID_VALUE),
+            // SAFETY: the caller promises `count` writable bytes that nothing else touches during the
+            // call, and the slice borrows the parameter, which the call owns.
+            (_, false) => Ok(unsafe { slice::from_raw_parts_mut(self.0.cast(), count) }),
+        }
+    }
+}
+
+impl Text {
+    pub(crate) fn read(&self) -> Result<&str> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller promises a C string that lives as long as the call.
+        unsafe { CStr::from_ptr(self.0) }.to_str().map_err(|_| Code::NOT_FOUND)
+    }
+}
+
+impl Parameters {
+    /// The first parameter, as so many words.
+    pub(crate) fn words(self, count: usize) -> Result<Vec<u64>> {
+        let first = Array(self.0).first()?;
+        Array(first.cast::<u64>()).read(count)
+    }
+}
+
+impl ImageBytes {
+    /// The first `count` bytes: of the header, or as many as the header says.
+    pub(crate) fn bytes(&self, count: usize) -> Result<&[u8]> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller promises an image, which is never shorter than its header, and whose
+        // header tells the length that is asked for next.
+        Ok(unsafe { slice::from_raw_parts(self.0.cast(), count) })
+    }
+}

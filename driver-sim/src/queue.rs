@@ -1,0 +1,195 @@
+//! Operations that were enqueued and have not run, and what each of them waits for.
+//!
+//! The order of streams and events is an acyclic graph here: an operation has the operations that
+//! must be over before it, and is *ready* when all of them are.
+
+use std::collections::{HashSet, VecDeque};
+
+use smallvec::SmallVec;
+
+use crate::op::Work;
+
+/// The number of an operation, counted per world from 1.
+pub type OpId = u64;
+
+/// A few operations.
+pub(crate) type Ops = SmallVec<[OpId; 3]>;
+
+#[derive(Debug)]
+pub(crate) struct Op {
+    /// None once it runs or ran.
+    work: Option<Work>,
+    pub(crate) stream: u64,
+    after: Ops,
+    dependents: Ops,
+    blockers: u32,
+    done: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    /// The number of the first element of `ops`: all before it are done.
+    base: OpId,
+    ops: VecDeque<Op>,
+    ready: Vec<OpId>,
+    pending: usize,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { base: 1, ops: VecDeque::new(), ready: Vec::new(), pending: 0 }
+    }
+}
+
+impl Queue {
+    /// Adds an operation that runs after `after`.
+    pub(crate) fn push(&mut self, work: Work, stream: u64, after: &[OpId]) -> OpId {
+        let id = self.next();
+        let after: Ops = after.iter().copied().filter(|&op| !self.is_done(op)).collect();
+        for &before in &after {
+            if let Some(op) = self.get_mut(before) {
+                op.dependents.push(id);
+            }
+        }
+        let blockers = after.len() as u32;
+        if blockers == 0 {
+            self.ready.push(id);
+        }
+        let work = Some(work);
+        let dependents = Ops::new();
+        self.ops.push_back(Op { work, stream, after, dependents, blockers, done: false });
+        self.pending += 1;
+        id
+    }
+
+    /// Uses up a number for something that is over already.
+    pub(crate) fn push_done(&mut self) -> OpId {
+        let id = self.next();
+        if self.ops.is_empty() {
+            self.base += 1;
+        } else {
+            self.ops.push_back(Op {
+                work: None,
+                stream: 0,
+                after: Ops::new(),
+                dependents: Ops::new(),
+                blockers: 0,
+                done: true,
+            });
+        }
+        id
+    }
+
+    /// Takes the work of a ready operation, to run it and then call [`finish`](Self::finish).
+    pub(crate) fn begin(&mut self, id: OpId) -> Option<(Work, u64)> {
+        let at = self.ready.iter().position(|&op| op == id)?;
+        self.ready.swap_remove(at);
+        let op = self.get_mut(id)?;
+        let stream = op.stream;
+        op.work.take().map(|work| (work, stream))
+    }
+
+    /// Notes that an operation has run.
+    pub(crate) fn finish(&mut self, id: OpId) {
+        let Some(op) = self.get_mut(id) else { return };
+        op.done = true;
+        let dependents = std::mem::take(&mut op.dependents);
+        self.pending -= 1;
+        for next in dependents {
+            if let Some(op) = self.get_mut(next) {
+                op.blockers -= 1;
+                if op.blockers == 0 {
+                    self.ready.push(next);
+                }
+            }
+        }
+        while self.ops.front().is_some_and(|op| op.done) {
+            self.ops.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// Forgets all operations: they are as good as done.
+    pub(crate) fn abandon(&mut self) {
+        self.base = self.next();
+        self.ops.clear();
+        self.ready.clear();
+        self.pending = 0;
+    }
+
+    pub(crate) fn is_done(&self, id: OpId) -> bool {
+        self.get(id).is_none_or(|op| op.done)
+    }
+
+    /// The operations that could run now.
+    pub(crate) fn ready(&self) -> &[OpId] {
+        &self.ready
+    }
+
+    pub(crate) fn pending(&self) -> usize {
+        self.pending
+    }
+
+    /// The oldest operation that is not done.
+    pub(crate) fn oldest(&self) -> Option<OpId> {
+        self.ops.front().map(|_| self.base)
+    }
+
+    /// The youngest operation that is not done.
+    pub(crate) fn last(&self) -> Option<OpId> {
+        let at = self.ops.iter().rposition(|op| !op.done)?;
+        Some(self.base + at as u64)
+    }
+
+    /// The number that the next operation gets.
+    pub(crate) fn next(&self) -> OpId {
+        self.base + self.ops.len() as u64
+    }
+
+    /// Before this number all are done.
+    pub(crate) fn done_before(&self) -> OpId {
+        self.base
+    }
+
+    pub(crate) fn stream_of(&self, id: OpId) -> u64 {
+        self.get(id).map_or(0, |op| op.stream)
+    }
+
+    /// What has to run for `targets`, themselves included, as far as it is not done.
+    pub(crate) fn ancestors(&self, targets: &[OpId]) -> HashSet<OpId> {
+        let mut found = HashSet::new();
+        let mut open: Vec<OpId> = targets.to_vec();
+        while let Some(id) = open.pop() {
+            if !self.is_done(id) && found.insert(id) {
+                open.extend(self.get(id).into_iter().flat_map(|op| op.after.iter().copied()));
+            }
+        }
+        found
+    }
+
+    /// An operation that is ready and that `target` waits for, or `target`; none where it is done.
+    pub(crate) fn first_step(&self, target: OpId, path: &mut Vec<OpId>) -> Option<OpId> {
+        while path.last().is_some_and(|&id| self.is_done(id)) {
+            path.pop();
+        }
+        if path.is_empty() {
+            path.push(target);
+        }
+        loop {
+            let top = *path.last()?;
+            let op = self.get(top).filter(|op| !op.done)?;
+            match op.after.iter().copied().find(|&before| !self.is_done(before)) {
+                Some(before) => path.push(before),
+                None => return Some(top),
+            }
+        }
+    }
+
+    fn get(&self, id: OpId) -> Option<&Op> {
+        self.ops.get(usize::try_from(id.checked_sub(self.base)?).ok()?)
+    }
+
+    fn get_mut(&mut self, id: OpId) -> Option<&mut Op> {
+        self.ops.get_mut(usize::try_from(id.checked_sub(self.base)?).ok()?)
+    }
+}

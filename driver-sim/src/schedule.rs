@@ -1,0 +1,179 @@
+//! When operations run: the driver's freedom, used against the program.
+
+use std::fmt;
+
+use crate::{code::Result, queue::OpId, state::State};
+
+/// How a world chooses what runs when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Schedule {
+    /// An operation runs only when something waits for it, and then with as few others as can be.
+    #[default]
+    Lazy,
+    /// An operation runs when it is enqueued.
+    Eager,
+    /// At every call some operations run that could, chosen by the seed; some streams are slower
+    /// than others.
+    Random,
+}
+
+/// The state of a seeded generator (splitmix64).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Random {
+    state: u64,
+}
+
+/// So many operations wait at most, as in a real driver; then the oldest runs.
+const DEPTH: usize = 4096;
+
+impl State {
+    /// Every call of the driver is one: other threads' and streams' work may go on here.
+    pub(crate) fn point(&mut self) {
+        if self.schedule != Schedule::Random || self.queue.pending() == 0 {
+            return;
+        }
+        let steps = match self.random.below(8) {
+            0..4 => 0,
+            4..7 => 1,
+            _ => 1 + self.random.below(8),
+        };
+        for _ in 0..steps {
+            if !self.run_any() {
+                return;
+            }
+        }
+    }
+
+    /// After an operation was enqueued.
+    pub(crate) fn enqueued(&mut self, id: OpId) {
+        if self.schedule == Schedule::Eager {
+            self.run(id);
+        } else if self.queue.pending() > DEPTH
+            && let Some(oldest) = self.queue.oldest()
+        {
+            self.drive(&[oldest]);
+        }
+    }
+
+    /// Runs what `targets` need, and in a random schedule whatever else comes in between. Fails where
+    /// the context is lost on the way.
+    pub(crate) fn wait_for(&mut self, targets: &[OpId]) -> Result<()> {
+        self.drive(targets);
+        self.check_lost()
+    }
+
+    /// Lets a query make progress, so that repeated ones come to an end.
+    pub(crate) fn nudge(&mut self, target: OpId) {
+        let step = self.queue.first_step(target, &mut Vec::new());
+        if let Some(step) = step
+            && (self.schedule != Schedule::Random || self.random.below(2) == 0)
+        {
+            self.run(step);
+        }
+    }
+
+    fn drive(&mut self, targets: &[OpId]) {
+        if self.schedule == Schedule::Random {
+            let needed = self.queue.ancestors(targets);
+            while targets.iter().any(|&target| !self.queue.is_done(target)) {
+                if self.random.below(3) == 0 && self.run_any() {
+                    continue;
+                }
+                let ready = self.queue.ready().iter().copied();
+                let choice: Vec<OpId> = ready.filter(|op| needed.contains(op)).collect();
+                match self.random.pick(&choice) {
+                    Some(&op) => self.run(op),
+                    None => return,
+                }
+            }
+            return;
+        }
+        for &target in targets {
+            let mut path = Vec::new();
+            while let Some(step) = self.queue.first_step(target, &mut path) {
+                self.run(step);
+            }
+        }
+    }
+
+    /// Runs one of the operations that could run, or none where all of them are of slow streams.
+    fn run_any(&mut self) -> bool {
+        let total: u64 =
+            self.queue.ready().iter().map(|&op| self.speed(self.queue.stream_of(op))).sum();
+        if total == 0 {
+            return false;
+        }
+        let mut at = self.random.below(total);
+        for index in 0..self.queue.ready().len() {
+            let op = self.queue.ready()[index];
+            let speed = self.speed(self.queue.stream_of(op));
+            if at < speed {
+                self.run(op);
+                return true;
+            }
+            at -= speed;
+        }
+        false
+    }
+
+    /// How eager a stream is under this seed: some never move unless waited for.
+    fn speed(&self, stream: u64) -> u64 {
+        // The world's number is left out, so that a seed means the same in all of them.
+        let stream = stream & ((1 << 40) - 1);
+        [0, 1, 4, 16][(Random::new(self.seed ^ stream.rotate_left(17)).next() % 4) as usize]
+    }
+}
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.state)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        if from.is_empty() {
+            return None;
+        }
+        from.get(self.below(from.len() as u64) as usize)
+    }
+}
+
+/// Spreads the bits of a number.
+pub(crate) fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Schedule {
+    /// The schedule of a name as the environment and the C interface give it.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "lazy" => Self::Lazy,
+            "eager" => Self::Eager,
+            "random" => Self::Random,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lazy => "lazy",
+            Self::Eager => "eager",
+            Self::Random => "random",
+        })
+    }
+}

@@ -1,0 +1,348 @@
+//! The state of one world, behind its lock: everything that a device and its driver know.
+
+use crate::{
+    code::{Code, Result},
+    event::Event,
+    fault::Faults,
+    graph::{Exec, Graph, Node},
+    handle::{Kind, Slab, encode},
+    memory::{Memory, Origin},
+    module::{Function, Module},
+    op::{Failure, OpKind, Work},
+    queue::{OpId, Queue},
+    report::{Report, ReportKind},
+    schedule::{Random, Schedule, mix},
+    stream::{Stream, StreamRef},
+    trace::Recorder,
+};
+
+/// How often each kind of object was created.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Creates {
+    /// Streams.
+    pub streams: u64,
+    /// Events.
+    pub events: u64,
+    /// Modules.
+    pub modules: u64,
+    /// Allocations outside stream order.
+    pub allocations: u64,
+    /// Allocations in stream order.
+    pub stream_allocations: u64,
+    /// Allocations of page-locked memory.
+    pub pinned: u64,
+    /// Graphs.
+    pub graphs: u64,
+    /// Executable graphs.
+    pub graph_execs: u64,
+}
+
+/// What a program holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Live {
+    /// Streams.
+    pub streams: usize,
+    /// Events.
+    pub events: usize,
+    /// Modules.
+    pub modules: usize,
+    /// Blocks of device memory.
+    pub blocks: usize,
+    /// Bytes of device memory.
+    pub bytes: usize,
+    /// Page-locked allocations.
+    pub pinned: usize,
+    /// Bytes of page-locked memory.
+    pub pinned_bytes: usize,
+    /// Graphs.
+    pub graphs: usize,
+    /// Executable graphs.
+    pub graph_execs: usize,
+    /// Operations that have not run.
+    pub pending: usize,
+    /// How often the primary context is retained.
+    pub context_refs: u32,
+}
+
+/// So many reports are kept.
+const REPORTS: usize = 1000;
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) ordinal: u16,
+    pub(crate) seed: u64,
+    pub(crate) schedule: Schedule,
+    pub(crate) random: Random,
+    pub(crate) queue: Queue,
+    pub(crate) memory: Memory,
+    pub(crate) contexts: Slab<()>,
+    pub(crate) context: Option<crate::handle::Key>,
+    pub(crate) context_refs: u32,
+    /// Why the context is lost.
+    pub(crate) lost: Option<Code>,
+    pub(crate) legacy: Stream,
+    /// The last operations of blocking streams that were destroyed.
+    pub(crate) orphans: Vec<OpId>,
+    pub(crate) streams: Slab<Stream>,
+    pub(crate) events: Slab<Event>,
+    pub(crate) modules: Slab<Module>,
+    pub(crate) functions: Slab<Function>,
+    pub(crate) graphs: Slab<Graph>,
+    pub(crate) nodes: Slab<Node>,
+    pub(crate) execs: Slab<Exec>,
+    /// Whether the device says that it has memory pools.
+    pub(crate) pools: bool,
+    /// Calls of each function, by the call site's index.
+    pub(crate) calls: Vec<u64>,
+    pub(crate) call_count: u64,
+    pub(crate) creates: Creates,
+    /// What was alive when the primary context was destroyed last.
+    pub(crate) left: Live,
+    pub(crate) faults: Faults,
+    pub(crate) trace: Recorder,
+    pub(crate) reports: Vec<Report>,
+    pub(crate) schedule_hash: u64,
+    pub(crate) executed: u64,
+}
+
+impl State {
+    pub(crate) fn new(ordinal: u16, schedule: Schedule, seed: u64) -> Self {
+        Self {
+            ordinal,
+            seed,
+            schedule,
+            random: Random::new(seed),
+            queue: Queue::default(),
+            memory: Memory::new(ordinal),
+            contexts: Slab::default(),
+            context: None,
+            context_refs: 0,
+            lost: None,
+            legacy: Stream::legacy(),
+            orphans: Vec::new(),
+            streams: Slab::default(),
+            events: Slab::default(),
+            modules: Slab::default(),
+            functions: Slab::default(),
+            graphs: Slab::default(),
+            nodes: Slab::default(),
+            execs: Slab::default(),
+            pools: true,
+            calls: Vec::new(),
+            call_count: 0,
+            creates: Creates::default(),
+            left: Live::default(),
+            faults: Faults::default(),
+            trace: Recorder::default(),
+            reports: Vec::new(),
+            schedule_hash: 0,
+            executed: 0,
+        }
+    }
+
+    /// Begins again: every handle is dead, all memory gone, all counts and settings as at first.
+    pub(crate) fn reset(&mut self, schedule: Schedule, seed: u64) {
+        self.clear_objects();
+        let contexts = &mut self.contexts;
+        contexts.clear();
+        let mut new = Self::new(self.ordinal, schedule, seed);
+        // The slabs stay, because they know which handles were given out before.
+        std::mem::swap(&mut new.contexts, contexts);
+        std::mem::swap(&mut new.streams, &mut self.streams);
+        std::mem::swap(&mut new.events, &mut self.events);
+        std::mem::swap(&mut new.modules, &mut self.modules);
+        std::mem::swap(&mut new.functions, &mut self.functions);
+        std::mem::swap(&mut new.graphs, &mut self.graphs);
+        std::mem::swap(&mut new.nodes, &mut self.nodes);
+        std::mem::swap(&mut new.execs, &mut self.execs);
+        *self = new;
+    }
+
+    /// Frees everything that belongs to the context. What was queued never runs.
+    fn clear_objects(&mut self) {
+        self.queue.abandon();
+        self.streams.clear();
+        self.events.clear();
+        self.modules.clear();
+        self.functions.clear();
+        self.graphs.clear();
+        self.nodes.clear();
+        self.execs.clear();
+        self.orphans.clear();
+        self.legacy = Stream::legacy();
+    }
+
+    // ---- the primary context -------------------------------------------------------------------
+
+    pub(crate) fn retain_context(&mut self) -> Result<usize> {
+        let key = match self.context {
+            Some(key) => key,
+            None => self.contexts.insert(())?,
+        };
+        self.context = Some(key);
+        self.context_refs += 1;
+        Ok(encode(Kind::Context, self.ordinal, key))
+    }
+
+    pub(crate) fn release_context(&mut self) -> Result<()> {
+        let left = self.context_refs.checked_sub(1).ok_or(Code::INVALID_CONTEXT)?;
+        self.context_refs = left;
+        if left == 0 {
+            self.left = self.live();
+            if self.lost.is_none() {
+                self.drain();
+            }
+            self.clear_objects();
+            self.memory.clear();
+            self.lost = None;
+            if let Some(key) = self.context.take() {
+                self.contexts.remove(key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails where the context is lost.
+    pub(crate) fn check_lost(&self) -> Result<()> {
+        self.lost.map_or(Ok(()), Err)
+    }
+
+    /// Waits for everything.
+    pub(crate) fn synchronize(&mut self) -> Result<()> {
+        self.drain();
+        self.note_host_wait(None);
+        self.check_lost()
+    }
+
+    fn drain(&mut self) {
+        while let Some(op) = self.queue.last() {
+            if self.wait_for(&[op]).is_err() {
+                return;
+            }
+        }
+    }
+
+    // ---- operations ----------------------------------------------------------------------------
+
+    /// Adds an operation to a stream, behind the stream's work and `extra`.
+    pub(crate) fn enqueue(
+        &mut self,
+        stream: StreamRef,
+        work: Work,
+        kind: OpKind,
+        extra: Option<OpId>,
+        event: Option<u64>,
+    ) -> Result<OpId> {
+        let mut after = self.order(stream)?;
+        if let Some(extra) = extra
+            && !after.contains(&extra)
+        {
+            after.push(extra);
+        }
+        let handle = self.stream_handle(stream);
+        let cost = work.cost();
+        let id = self.queue.push(work, handle, &after);
+        self.trace.push(id, kind, handle, event, &after);
+        self.advance(stream, id, cost)?;
+        self.enqueued(id);
+        Ok(id)
+    }
+
+    /// Runs an operation that is ready.
+    pub(crate) fn run(&mut self, id: OpId) {
+        let Some((work, stream)) = self.queue.begin(id) else { return };
+        self.schedule_hash = mix(self.schedule_hash ^ id).wrapping_add(id);
+        self.executed += 1;
+        let outcome = self.execute(&work);
+        self.queue.finish(id);
+        self.settle(id, stream, || work.describe(), outcome);
+    }
+
+    /// Reports what an operation did wrong. With a failure the context is lost.
+    pub(crate) fn settle(
+        &mut self,
+        op: OpId,
+        stream: u64,
+        operation: impl Fn() -> String,
+        outcome: std::result::Result<(), Failure>,
+    ) {
+        if let Some(read) = self.memory.take_uninitialized() {
+            self.report(Report {
+                kind: ReportKind::Uninitialized,
+                op,
+                operation: operation(),
+                stream,
+                address: read.address,
+                bytes: read.bytes,
+                allocated: Some(read.allocated),
+                freed: None,
+            });
+        }
+        let (kind, code, fault) = match outcome {
+            Ok(()) => return,
+            Err(Failure::Access(fault)) => {
+                (ReportKind::Access(fault.kind), Code::ILLEGAL_ADDRESS, Some(fault))
+            }
+            Err(Failure::Endless) => (ReportKind::Endless, Code::LAUNCH_FAILED, None),
+            Err(Failure::Unloaded) => (ReportKind::Unloaded, Code::LAUNCH_FAILED, None),
+        };
+        self.report(Report {
+            kind,
+            op,
+            operation: operation(),
+            stream,
+            address: fault.map_or(0, |fault| fault.address),
+            bytes: fault.map_or(0, |fault| fault.bytes),
+            allocated: fault.and_then(|fault| fault.allocated),
+            freed: fault.and_then(|fault| fault.freed),
+        });
+        self.lost = Some(code);
+        self.queue.abandon();
+    }
+
+    pub(crate) fn report(&mut self, report: Report) {
+        if self.reports.len() < REPORTS {
+            self.reports.push(report);
+        }
+    }
+
+    /// Notes in the trace that the host waited for `target`, or for everything.
+    pub(crate) fn note_host_wait(&mut self, target: Option<OpId>) {
+        let all: Vec<OpId>;
+        let after = match &target {
+            Some(target) => std::slice::from_ref(target),
+            None => {
+                let tails = self.streams.iter().filter_map(|stream| stream.tail);
+                all = tails.chain(self.legacy.tail).collect();
+                &all
+            }
+        };
+        let id = self.queue.push_done();
+        self.trace.push(id, OpKind::HostWait, 0, None, after);
+    }
+
+    /// Where the current call stands, for what it allocates or frees.
+    pub(crate) fn origin(&self, function: &'static str, stream: Option<u64>) -> Origin {
+        Origin { call: self.call_count, function, stream }
+    }
+
+    pub(crate) fn live(&self) -> Live {
+        let (blocks, bytes) = self.memory.live();
+        let (pinned, pinned_bytes) = self.memory.live_pinned();
+        Live {
+            streams: self.streams.live(),
+            events: self.events.live(),
+            modules: self.modules.live(),
+            blocks,
+            bytes,
+            pinned,
+            pinned_bytes,
+            graphs: self.graphs.live(),
+            graph_execs: self.execs.live(),
+            pending: self.queue.pending(),
+            context_refs: self.context_refs,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Streams, and the order that they give their work.
+//!
+//! A stream's work runs in order. The legacy default stream and the blocking streams are ordered with
+//! each other both ways; non-blocking streams with nothing but what they wait for.
+
+use crate::{
+    code::{Code, Result},
+    handle::{Key, Kind, decode, encode},
+    op::{Failure, OpKind, Work},
+    queue::{OpId, Ops},
+    state::State,
+};
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) blocking: bool,
+    pub(crate) priority: i32,
+    /// Its last operation.
+    pub(crate) tail: Option<OpId>,
+    /// When that ends, in the simulated device's time.
+    pub(crate) end: u64,
+}
+
+/// A stream of a world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StreamRef {
+    Legacy,
+    Created(Key),
+}
+
+/// The lowest and the highest priority.
+pub(crate) const PRIORITIES: (i32, i32) = (0, -5);
+
+/// Handles with a meaning of their own, in both drivers.
+const LEGACY: usize = 1;
+const PER_THREAD: usize = 2;
+
+impl Stream {
+    pub(crate) fn legacy() -> Self {
+        Self { blocking: true, priority: 0, tail: None, end: 0 }
+    }
+}
+
+impl StreamRef {
+    /// The stream of a handle, and its world where the handle says.
+    pub(crate) fn decode(handle: usize) -> Result<(Option<u16>, Self)> {
+        match handle {
+            0 | LEGACY => Ok((None, Self::Legacy)),
+            PER_THREAD => Err(Code::NOT_SUPPORTED),
+            _ => {
+                let (world, key) = decode(Kind::Stream, handle)?;
+                Ok((Some(world), Self::Created(key)))
+            }
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn create_stream(&mut self, blocking: bool, priority: i32) -> Result<usize> {
+        let priority = priority.clamp(PRIORITIES.1, PRIORITIES.0);
+        let stream = Stream { blocking, priority, tail: None, end: 0 };
+        let key = self.streams.insert(stream)?;
+        self.creates.streams += 1;
+        Ok(encode(Kind::Stream, self.ordinal, key))
+    }
+
+    /// Destroys a stream. Its work still runs, and whatever it orders stays ordered.
+    pub(crate) fn destroy_stream(&mut self, stream: StreamRef) -> Result<()> {
+        let StreamRef::Created(key) = stream else { return Err(Code::INVALID_HANDLE) };
+        let stream = self.streams.remove(key)?;
+        let queue = &self.queue;
+        self.orphans.retain(|&op| !queue.is_done(op));
+        self.orphans.extend(stream.tail.filter(|_| stream.blocking));
+        Ok(())
+    }
+
+    pub(crate) fn stream(&self, stream: StreamRef) -> Result<&Stream> {
+        match stream {
+            StreamRef::Legacy => Ok(&self.legacy),
+            StreamRef::Created(key) => self.streams.get(key),
+        }
+    }
+
+    pub(crate) fn stream_handle(&self, stream: StreamRef) -> u64 {
+        match stream {
+            StreamRef::Legacy => 0,
+            StreamRef::Created(key) => encode(Kind::Stream, self.ordinal, key) as u64,
+        }
+    }
+
+    /// What the stream's next operation runs after.
+    pub(crate) fn order(&self, stream: StreamRef) -> Result<Ops> {
+        let own = self.stream(stream)?;
+        let mut after: Ops = own.tail.into_iter().collect();
+        match stream {
+            StreamRef::Legacy => {
+                let blocking = self.streams.iter().filter(|stream| stream.blocking);
+                after.extend(blocking.filter_map(|stream| stream.tail));
+                after.extend(self.orphans.iter().copied());
+            }
+            StreamRef::Created(_) if own.blocking => after.extend(self.legacy.tail),
+            StreamRef::Created(_) => {}
+        }
+        Ok(after)
+    }
+
+    /// Makes `id` the stream's last operation, which takes `cost` nanoseconds.
+    pub(crate) fn advance(&mut self, stream: StreamRef, id: OpId, cost: u64) -> Result<()> {
+        let legacy_end = self.legacy.end;
+        match stream {
+            StreamRef::Legacy => {
+                let blocking = self.streams.iter().filter(|stream| stream.blocking);
+                let latest = blocking.map(|stream| stream.end).max().unwrap_or(0);
+                self.legacy.end = self.legacy.end.max(latest) + cost;
+                self.legacy.tail = Some(id);
+            }
+            StreamRef::Created(key) => {
+                let stream = self.streams.get_mut(key)?;
+                let start = if stream.blocking { stream.end.max(legacy_end) } else { stream.end };
+                stream.end = start + cost;
+                stream.tail = Some(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all work of the stream is done; if not, some of it is done next.
+    pub(crate) fn query_stream(&mut self, stream: StreamRef) -> Result<bool> {
+        let targets = self.whole(stream)?;
+        match targets.iter().copied().find(|&op| !self.queue.is_done(op)) {
+            Some(op) => {
+                self.nudge(op);
+                self.check_lost()?;
+                Ok(false)
+            }
+            None => Ok(true),
+        }
+    }
+
+    pub(crate) fn synchronize_stream(&mut self, stream: StreamRef) -> Result<()> {
+        let targets = self.whole(stream)?;
+        self.wait_for(&targets)?;
+        for target in targets {
+            self.note_host_wait(Some(target));
+        }
+        Ok(())
+    }
+
+    /// The operations that end a stream's work.
+    fn whole(&self, stream: StreamRef) -> Result<Ops> {
+        match stream {
+            // Waiting for the legacy stream waits for the blocking streams too, as its next operation
+            // would.
+            StreamRef::Legacy => self.order(stream),
+            StreamRef::Created(_) => Ok(self.stream(stream)?.tail.into_iter().collect()),
+        }
+    }
+
+    /// A copy from pageable memory: the bytes are taken now.
+    pub(crate) fn upload(&mut self, stream: StreamRef, dst: u64, source: &[u8]) -> Result<()> {
+        let work = Work::Upload { dst, data: source.into() };
+        self.enqueue(stream, work, OpKind::CopyHtod, None, None).map(drop)
+    }
+
+    /// A copy to pageable memory: it is complete when the call returns.
+    pub(crate) fn download(
+        &mut self,
+        stream: StreamRef,
+        src: u64,
+        target: &mut [u8],
+    ) -> Result<()> {
+        // Only this call may touch the caller's memory, so the copy's place in the stream is taken by
+        // a marker, and the bytes are read right behind it.
+        let id = self.enqueue(stream, Work::Marker, OpKind::CopyDtoh, None, None)?;
+        self.wait_for(&[id])?;
+        self.note_host_wait(Some(id));
+        let outcome = self.memory.read(src, target).map_err(Failure::from);
+        let bytes = target.len();
+        let operation = || format!("copy of {bytes} bytes from {src:#x} to pageable memory");
+        self.settle(id, self.stream_handle(stream), operation, outcome);
+        self.check_lost()
+    }
+}

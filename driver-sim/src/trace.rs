@@ -1,0 +1,167 @@
+//! What was enqueued in which order, with the edges between it: the evidence that two pieces of work
+//! are ordered, or that they are not.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    fmt,
+};
+
+use smallvec::SmallVec;
+
+use crate::{op::OpKind, queue::OpId};
+
+/// An operation as it was enqueued.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceRecord {
+    /// Its number.
+    pub op: OpId,
+    /// What it is.
+    pub kind: OpKind,
+    /// Its stream's handle; 0 is the default stream.
+    pub stream: u64,
+    /// The event's handle, for records and waits.
+    pub event: Option<u64>,
+    /// The operations that it runs after by order of streams and events. Only the nearest: what
+    /// those run after is not repeated.
+    pub after: Vec<OpId>,
+    /// The last host wait before it: whatever the host had waited for is over too.
+    pub host: Option<OpId>,
+}
+
+/// The operations of a world in the order in which they were enqueued.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    records: Vec<TraceRecord>,
+}
+
+/// So many operations are remembered.
+const CAPACITY: usize = 1 << 16;
+
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    entries: VecDeque<Entry>,
+    last_host_wait: Option<OpId>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    op: OpId,
+    kind: OpKind,
+    stream: u64,
+    event: Option<u64>,
+    after: SmallVec<[OpId; 3]>,
+    host: Option<OpId>,
+}
+
+impl Trace {
+    /// The records, oldest first. The oldest of very long traces are missing.
+    #[must_use]
+    pub fn records(&self) -> &[TraceRecord] {
+        &self.records
+    }
+
+    /// The records of a stream.
+    pub fn on_stream(&self, stream: u64) -> impl Iterator<Item = &TraceRecord> {
+        self.records.iter().filter(move |record| record.stream == stream)
+    }
+
+    /// The launches of a function.
+    pub fn launches<'a>(&'a self, function: &'a str) -> impl Iterator<Item = &'a TraceRecord> {
+        self.records.iter().filter(
+            move |record| matches!(&record.kind, OpKind::Launch(name) if &**name == function),
+        )
+    }
+
+    /// Whether `a` is over before `b` begins in every schedule of streams and events alone.
+    #[must_use]
+    pub fn device_path(&self, a: OpId, b: OpId) -> bool {
+        self.path(a, b, false)
+    }
+
+    /// Whether `a` is over before `b` begins in every schedule: by order of streams and events, or
+    /// because the host waited between.
+    #[must_use]
+    pub fn happens_before(&self, a: OpId, b: OpId) -> bool {
+        self.path(a, b, true)
+    }
+
+    /// Whether neither of two operations is ordered before the other, so that they may overlap.
+    #[must_use]
+    pub fn unordered(&self, a: OpId, b: OpId) -> bool {
+        a != b && !self.happens_before(a, b) && !self.happens_before(b, a)
+    }
+
+    fn path(&self, a: OpId, b: OpId, through_host: bool) -> bool {
+        let mut seen = HashSet::new();
+        let mut open = vec![b];
+        while let Some(op) = open.pop() {
+            let Some(record) = self.get(op) else { continue };
+            let host = record.host.filter(|_| through_host);
+            for before in record.after.iter().copied().chain(host) {
+                if before == a {
+                    return true;
+                }
+                // Edges lead to smaller numbers only.
+                if before > a && seen.insert(before) {
+                    open.push(before);
+                }
+            }
+        }
+        false
+    }
+
+    fn get(&self, op: OpId) -> Option<&TraceRecord> {
+        let at = self.records.binary_search_by_key(&op, |record| record.op).ok()?;
+        self.records.get(at)
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for record in &self.records {
+            write!(f, "{:>6} stream {:#x} {}", record.op, record.stream, record.kind)?;
+            if let Some(event) = record.event {
+                write!(f, " {event:#x}")?;
+            }
+            writeln!(f, " after {:?}", record.after)?;
+        }
+        Ok(())
+    }
+}
+
+impl Recorder {
+    pub(crate) fn push(
+        &mut self,
+        op: OpId,
+        kind: OpKind,
+        stream: u64,
+        event: Option<u64>,
+        after: &[OpId],
+    ) {
+        if self.entries.len() == CAPACITY {
+            self.entries.pop_front();
+        }
+        let host = self.last_host_wait;
+        if kind == OpKind::HostWait {
+            self.last_host_wait = Some(op);
+        }
+        let after = SmallVec::from_slice(after);
+        self.entries.push_back(Entry { op, kind, stream, event, after, host });
+    }
+
+    pub(crate) fn snapshot(&self) -> Trace {
+        let records = self
+            .entries
+            .iter()
+            .map(|entry| TraceRecord {
+                op: entry.op,
+                kind: entry.kind.clone(),
+                stream: entry.stream,
+                event: entry.event,
+                after: entry.after.to_vec(),
+                host: entry.host,
+            })
+            .collect();
+        Trace { records }
+    }
+}

@@ -1,0 +1,255 @@
+//! Worlds, and how a test controls one.
+
+use std::{env, ops::Deref, sync::OnceLock};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::{
+    call::{self, Guard},
+    code::{Code, Result},
+    fault::Action,
+    report::Report,
+    schedule::{Random, Schedule},
+    state::{Creates, Live, State},
+    trace::Trace,
+};
+
+/// A simulated device with all that belongs to it. Both façades lead to the same world where they are
+/// given the same ordinal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct World {
+    ordinal: u16,
+}
+
+/// A world that nobody else [claims](claim). It is reset when it is claimed and when this is dropped.
+#[derive(Debug)]
+pub struct Claim {
+    world: World,
+}
+
+type Slot = OnceLock<Mutex<State>>;
+
+static WORLDS: OnceLock<Box<[Slot]>> = OnceLock::new();
+static CLAIMED: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+static GIVEN_BACK: Condvar = Condvar::new();
+
+/// The most devices that can be simulated.
+const MOST: usize = 4096;
+
+/// The world of a device ordinal, where there is such a device.
+#[must_use]
+pub fn world(ordinal: usize) -> Option<World> {
+    let ordinal = u16::try_from(ordinal).ok().filter(|&ordinal| exists(ordinal))?;
+    Some(World { ordinal })
+}
+
+/// Takes a world for oneself, reset; waits while all are taken. For tests that run in parallel.
+///
+/// The highest ordinals come first, so that programs that open device 0 without asking are met late.
+///
+/// # Panics
+/// Where no device is simulated at all.
+#[must_use]
+pub fn claim() -> Claim {
+    assert!(count() > 0, "no device is simulated: QUADRANTS_SIM_DEVICES is 0");
+    let mut claimed = CLAIMED.lock();
+    loop {
+        let free = (0..count() as u16).rev().find(|ordinal| !claimed.contains(ordinal));
+        if let Some(ordinal) = free {
+            claimed.push(ordinal);
+            drop(claimed);
+            let world = World { ordinal };
+            world.reset();
+            return Claim { world };
+        }
+        GIVEN_BACK.wait(&mut claimed);
+    }
+}
+
+/// How many devices there are: `QUADRANTS_SIM_DEVICES`, or 64.
+#[must_use]
+pub fn count() -> usize {
+    worlds().len()
+}
+
+pub(crate) fn exists(ordinal: u16) -> bool {
+    usize::from(ordinal) < count()
+}
+
+/// Locks a world's state.
+pub(crate) fn lock(ordinal: u16) -> Result<Guard> {
+    let slot = worlds().get(usize::from(ordinal)).ok_or(Code::INVALID_DEVICE)?;
+    let (schedule, seed) = defaults();
+    Ok(slot.get_or_init(|| Mutex::new(State::new(ordinal, schedule, seed))).lock())
+}
+
+fn worlds() -> &'static [Slot] {
+    WORLDS.get_or_init(|| {
+        let devices = env::var("QUADRANTS_SIM_DEVICES").ok().and_then(|text| text.parse().ok());
+        (0..devices.unwrap_or(64).min(MOST)).map(|_| Slot::new()).collect()
+    })
+}
+
+/// The schedule and seed of a new world: `QUADRANTS_SIM_SCHEDULE` and `QUADRANTS_SIM_SEED`.
+fn defaults() -> (Schedule, u64) {
+    static DEFAULTS: OnceLock<(Schedule, u64)> = OnceLock::new();
+    *DEFAULTS.get_or_init(|| {
+        let schedule = env::var("QUADRANTS_SIM_SCHEDULE").ok();
+        let seed = env::var("QUADRANTS_SIM_SEED").ok().and_then(|text| text.parse().ok());
+        let schedule = schedule.and_then(|name| Schedule::from_name(&name)).unwrap_or_default();
+        (schedule, seed.unwrap_or(0))
+    })
+}
+
+impl World {
+    /// The device ordinal.
+    #[must_use]
+    pub fn ordinal(self) -> usize {
+        usize::from(self.ordinal)
+    }
+
+    /// Begins again: all handles are dead, all memory is gone, counts and settings are as at first.
+    pub fn reset(self) {
+        let (schedule, seed) = defaults();
+        self.with(|state| state.reset(schedule, seed));
+    }
+
+    /// Chooses the schedule.
+    pub fn set_schedule(self, schedule: Schedule) {
+        self.with(|state| state.schedule = schedule);
+    }
+
+    /// The schedule.
+    #[must_use]
+    pub fn schedule(self) -> Schedule {
+        self.with(|state| state.schedule)
+    }
+
+    /// Chooses the seed, from which all random choices follow from now on.
+    pub fn set_seed(self, seed: u64) {
+        self.with(|state| {
+            state.seed = seed;
+            state.random = Random::new(seed);
+        });
+    }
+
+    /// The seed.
+    #[must_use]
+    pub fn seed(self) -> u64 {
+        self.with(|state| state.seed)
+    }
+
+    /// Whether the device says from now on that it has memory pools. Without, allocating in stream
+    /// order fails with [`Code::NOT_SUPPORTED`].
+    pub fn set_pools(self, pools: bool) {
+        self.with(|state| state.pools = pools);
+    }
+
+    /// How much memory the device has.
+    pub fn set_memory_limit(self, bytes: usize) {
+        self.with(|state| state.memory.limit = bytes);
+    }
+
+    /// How often a driver function was called for this device; failed calls count too.
+    #[must_use]
+    pub fn calls(self, function: &str) -> u64 {
+        let index = call::names().iter().position(|name| *name == function);
+        let count = |index: usize| self.with(|state| state.calls.get(index).copied());
+        index.and_then(count).unwrap_or(0)
+    }
+
+    /// Every function that was called for this device, with how often.
+    #[must_use]
+    pub fn all_calls(self) -> Vec<(&'static str, u64)> {
+        let counts = self.with(|state| state.calls.clone());
+        call::names().into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// How many objects of each kind were created.
+    #[must_use]
+    pub fn creates(self) -> Creates {
+        self.with(|state| state.creates)
+    }
+
+    /// What the program holds now.
+    #[must_use]
+    pub fn live(self) -> Live {
+        self.with(|state| state.live())
+    }
+
+    /// What the program still held when the primary context was destroyed last.
+    #[must_use]
+    pub fn left_behind(self) -> Live {
+        self.with(|state| state.left)
+    }
+
+    /// What was enqueued, with its edges.
+    #[must_use]
+    pub fn trace(self) -> Trace {
+        self.with(|state| state.trace.snapshot())
+    }
+
+    /// A hash of the order in which operations ran: two runs of a program differ in it where their
+    /// schedules did.
+    #[must_use]
+    pub fn schedule_hash(self) -> u64 {
+        self.with(|state| state.schedule_hash)
+    }
+
+    /// How many operations ran.
+    #[must_use]
+    pub fn executed(self) -> u64 {
+        self.with(|state| state.executed)
+    }
+
+    /// What was found wrong so far.
+    #[must_use]
+    pub fn reports(self) -> Vec<Report> {
+        self.with(|state| state.reports.clone())
+    }
+
+    /// Why the context is lost, where it is.
+    #[must_use]
+    pub fn lost(self) -> Option<Code> {
+        self.with(|state| state.lost)
+    }
+
+    /// Makes the `nth` call of a function from now on (the first is 1) return `code` and do nothing.
+    pub fn fail(self, function: &'static str, nth: u64, code: Code) {
+        self.with(|state| state.faults.arm(function, nth, Action::Fail(code)));
+    }
+
+    /// Makes the `nth` call of a function from now on (the first is 1) succeed and do nothing.
+    pub fn ignore(self, function: &'static str, nth: u64) {
+        self.with(|state| state.faults.arm(function, nth, Action::Ignore));
+    }
+
+    /// How many faults have not struck yet.
+    #[must_use]
+    pub fn armed_faults(self) -> usize {
+        self.with(|state| state.faults.armed())
+    }
+
+    fn with<T>(self, action: impl FnOnce(&mut State) -> T) -> T {
+        // A `World` is made for devices that exist only.
+        let slot = &worlds()[usize::from(self.ordinal)];
+        let (schedule, seed) = defaults();
+        let state = slot.get_or_init(|| Mutex::new(State::new(self.ordinal, schedule, seed)));
+        action(&mut state.lock())
+    }
+}
+
+impl Deref for Claim {
+    type Target = World;
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.world.reset();
+        CLAIMED.lock().retain(|ordinal| *ordinal != self.world.ordinal);
+        GIVEN_BACK.notify_one();
+    }
+}
