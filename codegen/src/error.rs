@@ -1,6 +1,6 @@
 //! What can go wrong between the IR and a module image.
 
-use std::{error::Error as StdError, path::PathBuf};
+use quadrants_ir::VerifyError;
 
 /// The result of a compiler's method.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -18,12 +18,12 @@ pub enum Error {
         searched: Vec<String>,
     },
     /// The library was found, but is no compiler that can be used.
-    #[error("{} is not a usable {compiler}: it has no `{symbol}`", path.display())]
+    #[error("`{library}` is not a usable {compiler}: it has no `{symbol}`")]
     MissingSymbol {
         /// The compiler's name.
         compiler: &'static str,
         /// The library.
-        path: PathBuf,
+        library: String,
         /// The function that it lacks.
         symbol: &'static str,
     },
@@ -37,14 +37,9 @@ pub enum Error {
         /// The architectures that it knows.
         known: Vec<String>,
     },
-    /// The kernel is not well formed, so that nothing can be made of it.
-    #[error("kernel `{kernel}` is not well formed")]
-    InvalidKernel {
-        /// The kernel's name.
-        kernel: String,
-        /// What is wrong with it.
-        source: Box<dyn StdError + Send + Sync>,
-    },
+    /// The kernel breaks a rule of the IR, so that nothing can be made of it.
+    #[error("the kernel cannot be compiled")]
+    InvalidKernel(#[from] VerifyError),
     /// The compiler rejected the text that was made from a kernel.
     #[error("{compiler} rejected kernel `{kernel}`:\n{log}")]
     Rejected {
@@ -58,13 +53,15 @@ pub enum Error {
         text: String,
     },
     /// A call of the compiler's library failed for another reason than the text.
-    #[error("{call} failed: {message} ({code})")]
+    #[error("{symbol} failed with {name} ({code}){}{log}", if log.is_empty() { "" } else { ":\n" })]
     Call {
-        /// The function.
-        call: &'static str,
+        /// The C function.
+        symbol: &'static str,
         /// What it returned.
         code: i32,
-        /// The library's words for that.
-        message: String,
+        /// The name of that code.
+        name: String,
+        /// What the compiler said, where it said something.
+        log: String,
     },
 }

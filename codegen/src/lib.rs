@@ -5,6 +5,9 @@ mod compiler;
 mod dialect;
 mod error;
 mod print;
+#[doc(hidden)]
+pub mod samples;
+pub mod search;
 mod simulator;
 
 pub use compiler::{CompileRequest, Compiled, Compiler};

@@ -1,6 +1,6 @@
 //! The compiler for simulated devices: none, for the simulator runs the IR.
 
-use quadrants_ir::{Offloaded, SimImage};
+use quadrants_ir::{Offloaded, SimImage, verify_offloaded};
 
 use crate::{CompileRequest, Compiled, Compiler, Result};
 
@@ -14,6 +14,7 @@ impl Compiler for SimulatorCompiler {
     }
 
     fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled> {
+        verify_offloaded(kernel)?;
         let image =
             SimImage { kernel: kernel.clone(), form: request.form, passing: request.passing };
         Ok(Compiled::new(image.encode(), None, String::new()))

@@ -89,9 +89,9 @@ impl TaskPrinter<'_> {
 
     fn serial_for(&mut self, var: LocalId, begin: ExprId, end: ExprId, body: BlockId) {
         let begin = self.expr(begin);
-        let end = self.bound_value(end).text;
         let ty = types::name(self.kernel.locals[var].ty);
         let name = self.local(var);
+        let end = self.bound_value(end, &format!("{name}_end")).text;
         // The variable is below the end when it is stepped, so that the step cannot overflow.
         self.line(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
         self.loop_body(body);

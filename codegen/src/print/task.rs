@@ -13,6 +13,7 @@ use quadrants_ir::{
 
 use super::{
     consts,
+    expr::Level,
     helpers::Helper,
     names::{Names, ParamNames},
     types,
@@ -194,8 +195,8 @@ impl<'a> TaskPrinter<'a> {
     }
 
     /// The loops of a task: each thread starts at its own place in the grid and goes on in steps of
-    /// the grid's size, so that any grid runs all iterations. Counting from 0 in 64 bits, no sum leaves its type
-    /// before the loop ends, whatever the bounds are.
+    /// the grid's size, so that any grid runs all iterations. Counting from 0 in 64 bits, no sum
+    /// leaves its type before the loop ends, whatever the bounds are.
     fn parallel(&mut self, dims: &[LoopDim], body: BlockId) {
         let axes = AXES[dims.len().min(3)];
         let loops: Vec<_> = dims.iter().map(|dim| self.bounds(dim)).collect();
@@ -208,9 +209,9 @@ impl<'a> TaskPrinter<'a> {
                 bounds.count
             ));
             self.indent += 1;
-        }
-        for bounds in loops.iter().filter(|bounds| !bounds.variable.is_empty()) {
-            self.line(&bounds.variable);
+            if let Some(variable) = &bounds.variable {
+                self.line(variable);
+            }
         }
         self.iteration(body);
         for _ in dims {
@@ -240,50 +241,55 @@ impl<'a> TaskPrinter<'a> {
 
     fn bounds(&mut self, dim: &LoopDim) -> Bounds {
         let ty = self.kernel.locals[dim.var].ty;
-        let begin = self.bound_value(dim.begin);
-        let end = self.bound_value(dim.end);
         let name = self.local(dim.var);
+        let begin = self.bound_value(dim.begin, &format!("{name}_begin"));
+        let end = self.bound_value(dim.end, &format!("{name}_end"));
         let from_zero = begin.constant == Some(0);
         if from_zero && ty == ScalarType::U64 {
-            return Bounds { counter: name, count: end.text, variable: String::new() };
+            return Bounds { counter: name, count: end.text, variable: None };
         }
+        let wide = |text: &str| match ty {
+            ScalarType::U64 => text.to_owned(),
+            _ => format!("(u64){text}"),
+        };
+        let (low, high) = (&begin.text, &end.text);
         let count = match (begin.constant, end.constant) {
             (Some(low), Some(high)) => consts::int(ScalarType::U64, (high - low).max(0)),
             _ => {
-                let text = if from_zero && !ty.is_signed_int() {
-                    format!("(u64){}", end.text)
-                } else if from_zero {
-                    format!("{0} > 0 ? (u64){0} : 0", end.text)
-                } else {
-                    format!("{1} > {0} ? (u64){1} - (u64){0} : 0", begin.text, end.text)
+                let difference = match from_zero {
+                    true => wide(high),
+                    false => format!("{} - {}", wide(high), wide(low)),
                 };
                 let count = self.fresh(&format!("{name}_count"));
-                self.line(&format!("const u64 {count} = {text};"));
+                self.line(&match from_zero && !ty.is_signed_int() {
+                    true => format!("const u64 {count} = {difference};"),
+                    false => format!("const u64 {count} = {high} > {low} ? {difference} : 0ull;"),
+                });
                 count
             }
         };
         let counter = self.fresh(&format!("{name}_n"));
-        let sum = match (from_zero, ty) {
-            (true, _) => format!("({ty}){counter}"),
-            (false, ScalarType::U64) => format!("{} + {counter}", begin.text),
-            (false, _) => format!("({ty})((u64){} + {counter})", begin.text),
+        let value = match ty {
+            ScalarType::U64 => format!("{low} + {counter}"),
+            _ if from_zero => format!("({ty}){counter}"),
+            _ => format!("({ty})((u64){low} + {counter})"),
         };
-        Bounds { counter, count, variable: format!("const {ty} {name} = {sum};") }
+        Bounds { counter, count, variable: Some(format!("const {ty} {name} = {value};")) }
     }
 
-    /// A loop's bound, as it is before the loop: what may change under way is kept in a local.
-    pub(super) fn bound_value(&mut self, id: ExprId) -> BoundValue {
+    /// A loop's bound, as it is before the loop: what may change under way is kept in a local of the
+    /// name `wanted`.
+    pub(super) fn bound_value(&mut self, id: ExprId, wanted: &str) -> BoundValue {
         let kernel = self.kernel;
-        let kind = &kernel.exprs[id].kind;
-        let constant = match kind {
-            ExprKind::Const(value) => value.as_int(),
-            _ => None,
-        };
-        let text = match kind {
-            ExprKind::Local(local) if kernel.locals[*local].mutable => self.keep(id, "bound"),
-            _ => self.atom(id, "bound"),
-        };
-        BoundValue { text, constant }
+        match &kernel.exprs[id].kind {
+            ExprKind::Const(value) => {
+                BoundValue { text: self.value(id).at(Level::Unary), constant: value.as_int() }
+            }
+            ExprKind::Local(local) if kernel.locals[*local].mutable => {
+                BoundValue { text: self.keep(id, wanted), constant: None }
+            }
+            _ => BoundValue { text: self.atom(id, wanted), constant: None },
+        }
     }
 
     /// A value that is used more than once, in a local of its own where it is more than a name.
@@ -305,8 +311,8 @@ impl<'a> TaskPrinter<'a> {
 struct Bounds {
     counter: String,
     count: String,
-    /// The definition of the loop variable; empty where it is the counter itself.
-    variable: String,
+    /// The definition of the loop variable; none where it is the counter itself.
+    variable: Option<String>,
 }
 
 /// A loop bound.

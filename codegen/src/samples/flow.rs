@@ -1,0 +1,216 @@
+//! Kernels of statements and loops: ranges of every type and rank, branches, asserts, serial pieces
+//! with temporaries and results, and names that C++ would take amiss.
+
+use quadrants_ir::{BinaryOp, Const, GroupId, Offloaded, Options, ScalarType, Stmt, TopStmt};
+
+use super::build::Build;
+
+pub(super) fn all() -> Vec<Offloaded> {
+    let mut kernels =
+        vec![volume(), control(), asserts(), serial(), names(), groups(), element_types()];
+    for ty in ScalarType::ALL.into_iter().filter(|ty| ty.is_int()) {
+        kernels.push(ranges(ty));
+    }
+    kernels
+}
+
+/// Loops whose bounds are constants and arguments of one type, the extremes among them.
+fn ranges(ty: ScalarType) -> Offloaded {
+    let mut b = Build::new(&format!("ranges_{ty}"), Options::default());
+    let out = b.tensor("out", ty, 1, true);
+    let begin = b.scalar("begin", ty);
+    let end = b.scalar("end", ty);
+    let (low, high) = ty.int_range().unwrap_or_default();
+    let [low, near_low, zero, near_high, high] =
+        [low, low + 3, 0, high - 3, high].map(|v| b.constant(Const::from_bits(ty, v as u64)));
+    let sum = b.binary(BinaryOp::Add, begin, end);
+    let bounds = [
+        (low, near_low),
+        (near_high, high),
+        (zero, end),
+        (begin, high),
+        (begin, end),
+        (begin, sum),
+        (high, low),
+    ];
+    for (begin, end) in bounds {
+        b.parallel(&[("i", begin, end)], |b, i| {
+            let offset = b.binary(BinaryOp::Sub, i[0], begin);
+            let at = b.cast(offset, ScalarType::U64);
+            b.store(out, &[at], i[0]);
+        });
+    }
+    b.finish()
+}
+
+/// Three dimensions of different types.
+fn volume() -> Offloaded {
+    let mut b = Build::new("volume", Options::default());
+    let out = b.tensor("out", ScalarType::F64, 3, true);
+    let planes = b.dim(out, 0);
+    let columns = b.dim(out, 2);
+    let columns = b.cast(columns, ScalarType::I32);
+    let [one, three] = [1u32, 3].map(|v| b.constant(v));
+    let zero = b.constant(0u64);
+    let first = b.constant(0i32);
+    b.parallel(&[("i", zero, planes), ("j", one, three), ("k", first, columns)], |b, at| {
+        let j = b.cast(at[1], ScalarType::U64);
+        let k = b.cast(at[2], ScalarType::U64);
+        let old = b.load("old", out, &[at[0], j, k]);
+        let i = b.cast(at[0], ScalarType::F64);
+        let sum = b.binary(BinaryOp::Add, old, i);
+        b.store(out, &[at[0], j, k], sum);
+    });
+    b.finish()
+}
+
+fn control() -> Offloaded {
+    let mut b = Build::new("control", Options::default());
+    let data = b.tensor("data", ScalarType::I32, 1, true);
+    let (zero, len) = (b.constant(0u64), b.dim(data, 0));
+    b.parallel(&[("i", zero, len)], |b, i| {
+        let at = i[0];
+        let [nothing, one, limit] = [0i32, 1, 100].map(|v| b.constant(v));
+        let start = b.load("start", data, &[at]);
+        let negative = b.binary(BinaryOp::Lt, start, nothing);
+        b.branch(negative, |b| b.push(Stmt::Continue), |_| {});
+        let sum = b.define("sum", nothing, true);
+        let bound = b.define("bound", limit, true);
+        let end = b.get(bound);
+        b.repeat("k", nothing, end, |b, k| {
+            let current = b.get(sum);
+            let next = b.binary(BinaryOp::Add, current, k);
+            b.assign(sum, next);
+            b.assign(bound, nothing);
+            let large = b.binary(BinaryOp::Gt, next, limit);
+            let same = b.binary(BinaryOp::Eq, next, start);
+            b.branch(
+                large,
+                |b| b.push(Stmt::Break),
+                |b| b.branch(same, |b| b.push(Stmt::Continue), |b| b.assign(sum, next)),
+            );
+        });
+        b.forever(|b| {
+            let current = b.get(sum);
+            let next = b.binary(BinaryOp::Sub, current, one);
+            b.assign(sum, next);
+            let done = b.binary(BinaryOp::Le, current, nothing);
+            b.branch(done, |b| b.push(Stmt::Break), |b| b.assign(sum, next));
+        });
+        let value = b.get(sum);
+        b.store(data, &[at], value);
+    });
+    b.finish()
+}
+
+/// Asserts at every depth, in a parallel and in a serial task.
+fn asserts() -> Offloaded {
+    let mut b = Build::new("asserts", Options::default());
+    let data = b.tensor("data", ScalarType::F32, 1, true);
+    let (zero, len) = (b.constant(0u64), b.dim(data, 0));
+    let [nothing, one] = [0.0f32, 1.0].map(|v| b.constant(v));
+    b.parallel(&[("i", zero, len)], |b, i| {
+        let x = b.load("x", data, i);
+        let positive = b.binary(BinaryOp::Gt, x, nothing);
+        b.assert(positive, "x > 0");
+        b.repeat("k", zero, len, |b, k| {
+            let y = b.load("y", data, &[k]);
+            let small = b.binary(BinaryOp::Lt, y, one);
+            b.assert(small, "y < 1");
+            let sum = b.binary(BinaryOp::Add, x, y);
+            b.store(data, i, sum);
+        });
+        let last = b.named("last", x);
+        b.store(data, i, last);
+    });
+    b.serial(|b| {
+        b.repeat("k", zero, len, |b, k| {
+            let y = b.load("y", data, &[k]);
+            let small = b.binary(BinaryOp::Lt, y, one);
+            b.assert(small, "y < 1");
+        });
+    });
+    b.finish()
+}
+
+/// Temporaries of every type, from a serial piece to a loop, and a result.
+fn serial() -> Offloaded {
+    let mut b = Build::new("serial", Options::default());
+    let data = ScalarType::ALL.map(|ty| b.tensor(&format!("data_{ty}"), ty, 1, true));
+    let zero = b.constant(0u64);
+    let mut locals = Vec::new();
+    b.serial(|b| {
+        for (tensor, ty) in data.into_iter().zip(ScalarType::ALL) {
+            locals.push(b.load(&format!("first_{ty}"), tensor, &[zero]));
+        }
+    });
+    let len = b.dim(data[0], 0);
+    b.parallel(&[("i", zero, len)], |b, i| {
+        for (&tensor, &value) in data.iter().zip(&locals) {
+            b.store(tensor, i, value);
+        }
+    });
+    b.result(locals[5]);
+    b.finish()
+}
+
+/// Shadowing, keywords, and names of functions and types that the text uses itself.
+fn names() -> Offloaded {
+    let mut b = Build::new("names", Options::default());
+    let int = b.tensor("int", ScalarType::F32, 1, true);
+    let error = b.scalar("qd_error", ScalarType::F32);
+    let args = b.scalar("args", ScalarType::F32);
+    let (zero, len) = (b.constant(0u64), b.dim(int, 0));
+    b.parallel(&[("blockIdx", zero, len)], |b, i| {
+        let mut value = b.binary(BinaryOp::Add, error, args);
+        for name in
+            ["x", "x", "x_1", "sinf", "fmaxf", "u64", "f32", "template", "qd_fail", "int_dim0"]
+        {
+            let named = b.named(name, value);
+            value = b.binary(BinaryOp::Add, named, args);
+        }
+        let sine = b.math(quadrants_ir::MathFn::Sin, &[value]);
+        let largest = b.math(quadrants_ir::MathFn::Max, &[sine, args]);
+        b.store(int, i, largest);
+    });
+    b.finish()
+}
+
+/// Two `stream_parallel` blocks.
+fn groups() -> Offloaded {
+    let mut b = Build::new("groups", Options::default());
+    let tensors = ["a", "b"].map(|name| b.tensor(name, ScalarType::F32, 1, true));
+    for (group, tensor) in (1..).zip(tensors) {
+        let (zero, len) = (b.constant(0u64), b.dim(tensor, 0));
+        b.parallel(&[("i", zero, len)], |b, i| {
+            let old = b.load("old", tensor, i);
+            let half = b.constant(0.5f32);
+            let value = b.binary(BinaryOp::Mul, old, half);
+            b.store(tensor, i, value);
+        });
+        let body = b.kernel.body.drain(b.kernel.body.len() - 1..).collect();
+        b.kernel.body.push(TopStmt::Group { group: GroupId::new(group), body });
+    }
+    b.finish()
+}
+
+/// Copies elements of every type.
+fn element_types() -> Offloaded {
+    let mut b = Build::new("element_types", Options::default());
+    let pairs = ScalarType::ALL.map(|ty| {
+        (b.tensor(&format!("from_{ty}"), ty, 2, false), b.tensor(&format!("to_{ty}"), ty, 2, true))
+    });
+    let zero = b.constant(0i64);
+    let [rows, columns] = [0, 1].map(|axis| {
+        let extent = b.dim(pairs[0].0, axis);
+        b.cast(extent, ScalarType::I64)
+    });
+    b.parallel(&[("i", zero, rows), ("j", zero, columns)], |b, at| {
+        let index = [b.cast(at[0], ScalarType::U64), b.cast(at[1], ScalarType::U64)];
+        for (from, to) in pairs {
+            let value = b.load("value", from, &index);
+            b.store(to, &index, value);
+        }
+    });
+    b.finish()
+}

@@ -1,0 +1,187 @@
+//! Where a compiler's library may lie. Backends say what it is called; the places are the same.
+
+use std::{
+    collections::HashSet,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Reads a variable of the environment. A parameter, so that tests need not change the process's.
+pub type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
+
+/// What a compiler's library and its folders are called.
+#[derive(Clone, Copy, Debug)]
+pub struct LibrarySearch {
+    /// The variable that names the library itself. Where it is set, nothing else is tried.
+    pub variable: &'static str,
+    /// The variables that name an installation's folder.
+    pub roots: &'static [&'static str],
+    /// Where installations lie by convention: a folder, and how the names in it begin.
+    pub installations: &'static [(&'static str, &'static str)],
+    /// The library's folder in a Python environment's packages.
+    pub wheels: &'static [&'static str],
+    /// The file's names, the best first. They are also tried without a folder, for the loader to find.
+    pub names: &'static [&'static str],
+}
+
+/// The places of a search, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Places {
+    /// Libraries to try to load.
+    pub candidates: Vec<PathBuf>,
+    /// Folders without such a library, as a message says it.
+    pub empty: Vec<String>,
+}
+
+impl LibrarySearch {
+    /// The places in which the library is or may be.
+    #[must_use]
+    pub fn places(&self, env: &Environment<'_>) -> Places {
+        let mut places = Places::default();
+        if let Some(library) = env(self.variable).filter(|value| !value.is_empty()) {
+            places.candidates.push(library.into());
+            return places;
+        }
+        places.empty.push(format!("{} is not set", self.variable));
+        let mut seen = HashSet::new();
+        for folder in self.folders(env) {
+            if seen.insert(folder.clone()) {
+                self.look_into(&folder, &mut places);
+            }
+        }
+        places.candidates.extend(self.names.iter().map(PathBuf::from));
+        places
+    }
+
+    fn look_into(&self, folder: &Path, places: &mut Places) {
+        let before = places.candidates.len();
+        let files = self.names.iter().map(|name| folder.join(name));
+        places.candidates.extend(files.filter(|file| file.is_file()));
+        if places.candidates.len() == before {
+            places.empty.push(format!("{} has none", folder.display()));
+        }
+    }
+
+    fn folders(&self, env: &Environment<'_>) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
+        let named = self.roots.iter().filter_map(|name| env(name)).map(PathBuf::from);
+        let usual = self.installations.iter().flat_map(|(at, prefix)| entries(at.as_ref(), prefix));
+        for root in named.chain(usual) {
+            folders.extend(["lib64", "lib", "lib/x86_64-linux-gnu"].map(|lib| root.join(lib)));
+        }
+        folders.retain(|folder| folder.is_dir());
+        if !self.wheels.is_empty() {
+            let packages = python_packages(env);
+            folders.extend(packages.iter().flat_map(|p| self.wheels.iter().map(|w| p.join(w))));
+        }
+        folders
+    }
+}
+
+/// The package folders of Python environments: the active one first, then the user's, then the
+/// system's.
+fn python_packages(env: &Environment<'_>) -> Vec<PathBuf> {
+    let path = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = path("HOME");
+    let mut prefixes: Vec<PathBuf> = Vec::new();
+    prefixes.extend(path("VIRTUAL_ENV"));
+    prefixes.extend(path("CONDA_PREFIX"));
+    prefixes.extend(home.as_ref().map(|home| home.join(".local")));
+    let pyenv = path("PYENV_ROOT").or_else(|| home.as_ref().map(|home| home.join(".pyenv")));
+    prefixes.extend(pyenv.iter().flat_map(|root| entries(&root.join("versions"), "")));
+    prefixes.extend(["/usr/local", "/usr"].map(PathBuf::from));
+    prefixes
+        .iter()
+        .flat_map(|prefix| entries(&prefix.join("lib"), "python3"))
+        .flat_map(|python| ["site-packages", "dist-packages"].map(|name| python.join(name)))
+        .filter(|packages| packages.is_dir())
+        .collect()
+}
+
+/// The entries of a folder whose names begin with `prefix`, those with the highest numbers first;
+/// none where it cannot be read.
+fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+        .map(|entry| entry.path())
+        .collect();
+    found.sort_by_cached_key(|path| std::cmp::Reverse(numbers(path)));
+    found
+}
+
+/// The numbers in a file's name: `cuda-12.10` comes after `cuda-12.9`.
+fn numbers(path: &Path) -> Vec<u64> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    name.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEARCH: LibrarySearch = LibrarySearch {
+        variable: "TOY_LIBRARY",
+        roots: &["TOY_PATH"],
+        installations: &[],
+        wheels: &["toy/lib"],
+        names: &["libtoy.so.2", "libtoy.so.1"],
+    };
+
+    fn folder(test: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("quadrants-{}-{test}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn the_variable_alone_decides() {
+        let env = |name: &str| (name == "TOY_LIBRARY").then(|| OsString::from("/x/libmine.so"));
+        let places = SEARCH.places(&env);
+        assert_eq!(places.candidates, [PathBuf::from("/x/libmine.so")]);
+        assert_eq!(places.empty, Vec::<String>::new());
+    }
+
+    #[test]
+    fn installations_come_before_wheels_and_the_loader_last() {
+        let base = folder("order");
+        let lib = base.join("toolkit/lib64");
+        let wheel = base.join("venv/lib/python3.12/site-packages/toy/lib");
+        let bare = base.join("venv/lib/python3.9/site-packages");
+        for folder in [&lib, &wheel, &bare] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(lib.join("libtoy.so.1"), "").unwrap();
+        fs::write(wheel.join("libtoy.so.2"), "").unwrap();
+        let env = |name: &str| match name {
+            "TOY_PATH" => Some(base.join("toolkit").into_os_string()),
+            "VIRTUAL_ENV" => Some(base.join("venv").into_os_string()),
+            _ => None,
+        };
+        let places = SEARCH.places(&env);
+        let expected = [
+            lib.join("libtoy.so.1"),
+            wheel.join("libtoy.so.2"),
+            "libtoy.so.2".into(),
+            "libtoy.so.1".into(),
+        ];
+        assert_eq!(places.candidates, expected);
+        assert_eq!(places.empty[0], "TOY_LIBRARY is not set");
+        assert!(places.empty.contains(&format!("{} has none", bare.join("toy/lib").display())));
+        fs::remove_dir_all(base).unwrap();
+    }
+
+    #[test]
+    fn newer_folders_come_first() {
+        let base = folder("newer");
+        for name in ["cuda-12.9", "cuda-12.10", "other"] {
+            fs::create_dir_all(base.join(name)).unwrap();
+        }
+        let expected = [base.join("cuda-12.10"), base.join("cuda-12.9")];
+        assert_eq!(entries(&base, "cuda"), expected);
+        fs::remove_dir_all(base).unwrap();
+    }
+}
