@@ -1,0 +1,37 @@
+//! CUDA C++, where it differs from its family.
+
+use quadrants_codegen::Dialect;
+use quadrants_ir::{AtomicOp, ScalarType};
+
+/// CUDA C++ for devices of compute capability 7.0 and above.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cuda;
+
+impl Dialect for Cuda {
+    /// Read-only for the whole grid, so that taking its address makes no copy per thread.
+    fn by_value(&self) -> &'static str {
+        "__grid_constant__ "
+    }
+
+    fn atomic(&self, op: AtomicOp, ty: ScalarType, address: &str, value: &str) -> String {
+        let function = match op {
+            AtomicOp::Add => "atomicAdd",
+            AtomicOp::Min => "atomicMin",
+            AtomicOp::Max => "atomicMax",
+        };
+        // There is no signed 64-bit addition; in two's complement it is the unsigned one.
+        if op == AtomicOp::Add && ty == ScalarType::I64 {
+            format!("(i64){function}((u64*){address}, (u64)({value}))")
+        } else {
+            format!("{function}({address}, {value})")
+        }
+    }
+
+    fn claim(&self, address: &str, expected: &str, desired: &str) -> String {
+        format!("atomicCAS_system({address}, {expected}, {desired}) == {expected}")
+    }
+
+    fn system_fence(&self) -> &'static str {
+        "__threadfence_system();"
+    }
+}

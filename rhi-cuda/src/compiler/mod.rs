@@ -1,0 +1,71 @@
+//! The kernel compiler of this backend: CUDA C++ through NVRTC, which is found at run time as the
+//! driver is. A simulated device takes the IR itself.
+
+mod dialect;
+mod nvrtc;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use quadrants_codegen::{
+    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, print_kernel,
+};
+use quadrants_ir::{Offloaded, Options, verify_offloaded};
+use quadrants_rhi::DeviceInfo;
+
+use self::{
+    dialect::Cuda,
+    nvrtc::{Nvrtc, Target},
+};
+
+/// The variable that names NVRTC's library.
+pub const LIBRARY_VARIABLE: &str = "QUADRANTS_NVRTC_LIBRARY";
+
+/// Counts changes of the options or the text below that change what is compiled.
+const REVISION: u32 = 1;
+
+/// The compiler for a device. Nothing is loaded before the first use.
+#[must_use]
+pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
+    if info.simulated { Arc::new(SimulatorCompiler) } else { Arc::new(CudaCompiler) }
+}
+
+/// Compiles with NVRTC, to machine code for the device where NVRTC knows it, and else to PTX for the
+/// newest architecture before it, which the driver finishes.
+#[derive(Clone, Copy, Debug)]
+struct CudaCompiler;
+
+impl Compiler for CudaCompiler {
+    fn identity(&self) -> Result<String> {
+        Ok(format!("{} revision {REVISION}", Nvrtc::get()?.identity()))
+    }
+
+    fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled> {
+        verify_offloaded(kernel)?;
+        let nvrtc = Nvrtc::get()?;
+        let target = nvrtc.target(request.arch)?;
+        let text = print_kernel(kernel, &Cuda, request.form, request.passing);
+        let (image, log) =
+            nvrtc.compile(&kernel.name, &text, &target, &options(&kernel.options))?;
+        tracing::debug!(
+            kernel = kernel.name,
+            arch = %target.option(),
+            bytes = image.len(),
+            "kernel compiled"
+        );
+        debug_assert!(matches!(target, Target::Machine(_)) || image.ends_with(&[0]));
+        Ok(Compiled::new(image, Some(text), log))
+    }
+}
+
+/// Warnings are off, for they are about text that no one wrote.
+fn options(options: &Options) -> Vec<&'static str> {
+    let mut list = vec!["--std=c++17", "--disable-warnings"];
+    if options.strict {
+        list.push("--fmad=false");
+    } else if options.fast_math {
+        list.push("--use_fast_math");
+    }
+    list
+}

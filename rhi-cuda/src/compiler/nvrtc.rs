@@ -1,0 +1,317 @@
+//! NVRTC: its functions, where its library lies, and one compilation.
+
+use std::{
+    ffi::{CString, c_char, c_int, c_void},
+    fs,
+    path::Path,
+    ptr,
+    sync::{Mutex, PoisonError},
+};
+
+use quadrants_codegen::{
+    Error, Result,
+    search::{Environment, LibrarySearch},
+};
+use quadrants_rhi::{
+    DriverError, DriverErrorKind, Error as RhiError,
+    table::{Library, Status},
+};
+
+const NAME: &str = "NVRTC";
+
+const SEARCH: LibrarySearch = LibrarySearch {
+    variable: super::LIBRARY_VARIABLE,
+    roots: &["CUDA_PATH", "CUDA_HOME"],
+    installations: &[("/usr/local", "cuda"), ("/opt", "cuda")],
+    wheels: &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"],
+    names: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
+};
+
+macro_rules! nvrtc_functions {
+    ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
+        /// NVRTC's version.
+        version = "nvrtcVersion"(major: *mut c_int, minor: *mut c_int), required;
+        /// Counts the architectures that it compiles for.
+        arch_count = "nvrtcGetNumSupportedArchs"(count: *mut c_int), required;
+        /// The architectures: 90 is sm_90.
+        archs = "nvrtcGetSupportedArchs"(archs: *mut c_int), required;
+        /// Makes a program of a text.
+        create = "nvrtcCreateProgram"(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
+        /// Destroys a program and sets the handle to null.
+        destroy = "nvrtcDestroyProgram"(program: *mut *mut c_void), required;
+        /// Compiles a program.
+        compile = "nvrtcCompileProgram"(program: *mut c_void, count: c_int, options: *const *const c_char), required;
+        /// The length of a program's PTX, with its zero byte.
+        ptx_size = "nvrtcGetPTXSize"(program: *mut c_void, bytes: *mut usize), required;
+        /// A program's PTX.
+        ptx = "nvrtcGetPTX"(program: *mut c_void, ptx: *mut c_char), required;
+        /// The length of a program's machine code.
+        cubin_size = "nvrtcGetCUBINSize"(program: *mut c_void, bytes: *mut usize), required;
+        /// A program's machine code.
+        cubin = "nvrtcGetCUBIN"(program: *mut c_void, cubin: *mut c_char), required;
+        /// The length of what the compiler said, with its zero byte.
+        log_size = "nvrtcGetProgramLogSize"(program: *mut c_void, bytes: *mut usize), required;
+        /// What the compiler said.
+        log = "nvrtcGetProgramLog"(program: *mut c_void, log: *mut c_char), required;
+    } };
+}
+
+nvrtc_functions! { [quadrants_rhi::driver_table]
+    /// The functions of NVRTC.
+    struct Table: check;
+}
+
+/// What a kernel is compiled to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Target {
+    /// Machine code for this architecture: `sm_90`.
+    Machine(String),
+    /// PTX for this virtual one: `compute_90`.
+    Ptx(String),
+}
+
+/// NVRTC, loaded.
+#[derive(Debug)]
+pub(super) struct Nvrtc {
+    table: Table,
+    version: (c_int, c_int),
+    /// Ascending.
+    archs: Vec<c_int>,
+}
+
+/// A program, destroyed on every way out.
+struct ProgramHandle<'a> {
+    table: &'a Table,
+    raw: *mut c_void,
+}
+
+impl Target {
+    /// The value of the architecture option.
+    pub(super) fn option(&self) -> &str {
+        match self {
+            Self::Machine(arch) | Self::Ptx(arch) => arch,
+        }
+    }
+}
+
+impl Nvrtc {
+    /// NVRTC, which the first successful call loads for the process.
+    pub(super) fn get() -> Result<&'static Self> {
+        static LOADED: Mutex<Option<&'static Nvrtc>> = Mutex::new(None);
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(nvrtc) = *loaded {
+            return Ok(nvrtc);
+        }
+        let nvrtc: &'static Self = Box::leak(Box::new(Self::find(&|name| std::env::var_os(name))?));
+        *loaded = Some(nvrtc);
+        Ok(nvrtc)
+    }
+
+    /// Loads the first library that is there, of those that `env` leads to.
+    pub(super) fn find(env: &Environment<'_>) -> Result<Self> {
+        let places = SEARCH.places(env);
+        let mut searched = places.empty;
+        let mut unusable = None;
+        for path in &places.candidates {
+            match Self::open(path) {
+                Err(RhiError::LibraryNotFound { reason, .. }) => searched.push(reason),
+                Err(error) => unusable = unusable.or(Some(error)),
+                Ok(nvrtc) => {
+                    tracing::debug!(library = %path.display(), version = ?nvrtc.version, "NVRTC loaded");
+                    return Ok(nvrtc);
+                }
+            }
+        }
+        match unusable {
+            Some(error) => Err(translate(error)),
+            None => Err(Error::CompilerNotFound { compiler: NAME, searched }),
+        }
+    }
+
+    fn open(path: &Path) -> quadrants_rhi::Result<Self> {
+        // Held by the process, so that NVRTC finds it by name: the folder need not be one that the
+        // loader knows. Without it NVRTC says so when it compiles.
+        let builtins: Vec<_> = builtins_beside(path);
+        if !builtins.is_empty() {
+            // SAFETY: it is NVRTC's own library, by its name and its place.
+            let _held = unsafe { Library::open(crate::BACKEND, &builtins) };
+        }
+        // SAFETY: the library is NVRTC, by its name or by the user's word.
+        let library = unsafe { Library::open(crate::BACKEND, &[path]) }?;
+        // SAFETY: the table's rows are NVRTC's documented signatures, and the library stays loaded.
+        let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;
+        let (mut major, mut minor, mut count) = (0, 0, 0);
+        // SAFETY: both write their numbers through the pointers.
+        unsafe {
+            table.version(&mut major, &mut minor)?;
+            table.arch_count(&mut count)?;
+        }
+        let mut archs = vec![0; usize::try_from(count).unwrap_or(0)];
+        // SAFETY: there is room for as many as it counted.
+        unsafe { table.archs(archs.as_mut_ptr()) }?;
+        archs.sort_unstable();
+        Ok(Self { table, version: (major, minor), archs })
+    }
+
+    /// Name and version.
+    pub(super) fn identity(&self) -> String {
+        format!("nvrtc {}.{}", self.version.0, self.version.1)
+    }
+
+    /// What to compile to for a device of `arch`.
+    pub(super) fn target(&self, arch: &str) -> Result<Target> {
+        let unknown = || Error::UnknownArch {
+            compiler: self.identity(),
+            arch: arch.to_owned(),
+            known: self.archs.iter().map(|arch| format!("sm_{arch}")).collect(),
+        };
+        let digits = arch.strip_prefix("sm_").ok_or_else(unknown)?;
+        let number: c_int = digits.trim_end_matches(['a', 'f']).parse().map_err(|_| unknown())?;
+        if self.archs.contains(&number) {
+            return Ok(Target::Machine(arch.to_owned()));
+        }
+        let older = self.archs.iter().rev().find(|&&known| known < number).ok_or_else(unknown)?;
+        Ok(Target::Ptx(format!("compute_{older}")))
+    }
+
+    /// Compiles a text: the image, and what the compiler said.
+    pub(super) fn compile(
+        &self,
+        kernel: &str,
+        text: &str,
+        target: &Target,
+        options: &[&str],
+    ) -> Result<(Vec<u8>, String)> {
+        let arch = format!("--gpu-architecture={}", target.option());
+        let options: Vec<CString> = options
+            .iter()
+            .copied()
+            .chain([arch.as_str()])
+            .filter_map(|o| CString::new(o).ok())
+            .collect();
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let program = self.program(kernel, text)?;
+        // SAFETY: the program is alive, and the options are as many C strings as counted.
+        let status =
+            unsafe { self.table.compile(program.raw, pointers.len() as c_int, pointers.as_ptr()) };
+        let log = program.log().unwrap_or_default();
+        match status {
+            Ok(()) => Ok((program.image(target).map_err(translate)?, log)),
+            Err(RhiError::Driver(error)) if error.code == COMPILATION => Err(Error::Rejected {
+                compiler: NAME,
+                kernel: kernel.to_owned(),
+                log,
+                text: text.to_owned(),
+            }),
+            Err(error) => Err(with_log(translate(error), log)),
+        }
+    }
+
+    fn program(&self, kernel: &str, text: &str) -> Result<ProgramHandle<'_>> {
+        let text = CString::new(text).unwrap_or_default();
+        let name = CString::new(format!("{kernel}.cu")).unwrap_or_default();
+        let mut raw = ptr::null_mut();
+        // SAFETY: both are C strings, which it copies, and no headers are given.
+        unsafe {
+            self.table.create(&mut raw, text.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
+        }
+        .map_err(translate)?;
+        Ok(ProgramHandle { table: &self.table, raw })
+    }
+}
+
+impl ProgramHandle<'_> {
+    fn log(&self) -> quadrants_rhi::Result<String> {
+        let mut bytes = 0;
+        // SAFETY: the program is alive.
+        unsafe { self.table.log_size(self.raw, &mut bytes) }?;
+        let mut log = vec![0u8; bytes];
+        // SAFETY: there is room for as many bytes as it asked for.
+        unsafe { self.table.log(self.raw, log.as_mut_ptr().cast()) }?;
+        Ok(String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned())
+    }
+
+    fn image(&self, target: &Target) -> quadrants_rhi::Result<Vec<u8>> {
+        let mut bytes = 0;
+        let mut image = Vec::new();
+        // SAFETY: the program is alive and compiled for the target whose code is read, and there is
+        // room for as many bytes as it asked for.
+        unsafe {
+            match target {
+                Target::Machine(_) => {
+                    self.table.cubin_size(self.raw, &mut bytes)?;
+                    image.resize(bytes, 0u8);
+                    self.table.cubin(self.raw, image.as_mut_ptr().cast())?;
+                }
+                Target::Ptx(_) => {
+                    self.table.ptx_size(self.raw, &mut bytes)?;
+                    image.resize(bytes, 0u8);
+                    self.table.ptx(self.raw, image.as_mut_ptr().cast())?;
+                }
+            }
+        }
+        Ok(image)
+    }
+}
+
+impl Drop for ProgramHandle<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the program is alive, and nothing uses it after this. Its failure changes nothing
+        // for anyone, and the call has been traced.
+        let _ = unsafe { self.table.destroy(&mut self.raw) };
+    }
+}
+
+/// NVRTC's result code for a text that it rejects.
+const COMPILATION: i32 = 6;
+
+fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) -> RhiError {
+    let name = match status.0 {
+        1 => "NVRTC_ERROR_OUT_OF_MEMORY",
+        2 => "NVRTC_ERROR_PROGRAM_CREATION_FAILURE",
+        3 => "NVRTC_ERROR_INVALID_INPUT",
+        4 => "NVRTC_ERROR_INVALID_PROGRAM",
+        5 => "NVRTC_ERROR_INVALID_OPTION",
+        COMPILATION => "NVRTC_ERROR_COMPILATION",
+        7 => "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE",
+        11 => "NVRTC_ERROR_INTERNAL_ERROR",
+        _ => "an NVRTC error",
+    };
+    DriverError::new(call, symbol, status.0, name, DriverErrorKind::Other).into()
+}
+
+/// The table's errors in the compiler's terms.
+fn translate(error: RhiError) -> Error {
+    match error {
+        RhiError::SymbolMissing { library, symbol, .. } => {
+            Error::MissingSymbol { compiler: NAME, library, symbol }
+        }
+        RhiError::Driver(error) => Error::Call {
+            symbol: error.symbol,
+            code: error.code,
+            name: error.name,
+            log: String::new(),
+        },
+        error => Error::CompilerNotFound { compiler: NAME, searched: vec![error.to_string()] },
+    }
+}
+
+fn with_log(error: Error, said: String) -> Error {
+    match error {
+        Error::Call { symbol, code, name, .. } => Error::Call { symbol, code, name, log: said },
+        error => error,
+    }
+}
+
+/// NVRTC's second library in the same folder; none where the loader is to find both.
+fn builtins_beside(library: &Path) -> Vec<std::path::PathBuf> {
+    let folder = library.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Some(entries) = folder.and_then(|folder| fs::read_dir(folder).ok()) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok())
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("libnvrtc-builtins.so"))
+        .map(|entry| entry.path())
+        .collect()
+}

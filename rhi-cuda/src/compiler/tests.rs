@@ -1,0 +1,154 @@
+//! All sample kernels through the real NVRTC, where there is one.
+
+use std::{ffi::OsString, time::Instant};
+
+use quadrants_codegen::{CompileRequest, Compiler, Error, samples};
+use quadrants_ir::{
+    BlockId, Offloaded, Stmt,
+    abi::{Form, Passing},
+};
+use quadrants_rhi::DeviceInfo;
+
+use super::{CudaCompiler, compiler, nvrtc::Nvrtc};
+
+/// Whether there is an NVRTC to test with; says what was searched where there is none.
+fn nvrtc_is_here() -> bool {
+    match CudaCompiler.identity() {
+        Ok(_) => true,
+        Err(Error::CompilerNotFound { searched, .. }) => {
+            println!("skipped: no NVRTC (searched {})", searched.join("; "));
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn compile(kernel: &Offloaded, arch: &str, form: Form, passing: Passing) -> Vec<u8> {
+    match CudaCompiler.compile(kernel, &CompileRequest::new(arch, form, passing)) {
+        Ok(compiled) => {
+            assert_eq!(compiled.log, "");
+            compiled.image
+        }
+        Err(Error::Rejected { log, text, .. }) => panic!("{log}\n{text}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn every_sample_compiles_to_machine_code_with_all_its_functions() {
+    if !nvrtc_is_here() {
+        return;
+    }
+    let kernels = samples::all();
+    let start = Instant::now();
+    let mut compiled = 0;
+    for (i, kernel) in kernels.iter().enumerate() {
+        for form in [Form::Proven, Form::Checked] {
+            // Each form with each passing would be twice the time for no more text.
+            let passing = if i % 2 == 0 { Passing::Value } else { Passing::Buffer };
+            let image = compile(kernel, "sm_90", form, passing);
+            assert!(image.starts_with(b"\x7fELF"));
+            for (task, _) in kernel.tasks() {
+                let name = format!(".text.{}\0", kernel.function_name(task));
+                assert!(image.windows(name.len()).any(|bytes| bytes == name.as_bytes()), "{name}");
+            }
+            compiled += 1;
+        }
+    }
+    let each = start.elapsed().as_secs_f64() * 1e3 / f64::from(compiled);
+    println!("{compiled} compiled by {}, {each:.0} ms each", CudaCompiler.identity().unwrap());
+}
+
+#[test]
+fn both_passings_compile_in_both_forms() {
+    if !nvrtc_is_here() {
+        return;
+    }
+    for kernel in [samples::saxpy(), samples::stencil()] {
+        for form in [Form::Proven, Form::Checked] {
+            for passing in [Passing::Value, Passing::Buffer] {
+                compile(&kernel, "sm_90", form, passing);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_device_newer_than_nvrtc_gets_ptx() {
+    if !nvrtc_is_here() {
+        return;
+    }
+    let ptx = compile(&samples::saxpy(), "sm_999", Form::Proven, Passing::Value);
+    assert_eq!(ptx.last(), Some(&0));
+    let ptx = String::from_utf8(ptx).unwrap();
+    assert!(ptx.contains(".entry saxpy_0("), "{ptx}");
+}
+
+#[test]
+fn contraction_is_on_unless_the_kernel_is_strict() {
+    if !nvrtc_is_here() {
+        return;
+    }
+    let mut kernel = samples::saxpy();
+    let fused = |kernel: &Offloaded| {
+        let ptx = compile(kernel, "sm_999", Form::Proven, Passing::Value);
+        String::from_utf8(ptx).unwrap().contains("fma.rn.f32")
+    };
+    assert!(fused(&kernel));
+    kernel.options.strict = true;
+    assert!(!fused(&kernel));
+}
+
+#[test]
+fn an_unknown_architecture_is_refused_by_name() {
+    if !nvrtc_is_here() {
+        return;
+    }
+    for arch in ["gfx90a", "sm_20", "sm_x"] {
+        let request = CompileRequest::new(arch, Form::Proven, Passing::Value);
+        let refused = CudaCompiler.compile(&samples::saxpy(), &request);
+        assert!(matches!(refused, Err(Error::UnknownArch { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_missing_library_is_told_with_the_places() {
+    let nowhere = |name: &str| {
+        (name == super::LIBRARY_VARIABLE).then(|| OsString::from("/nonexistent/libnvrtc.so"))
+    };
+    let Err(Error::CompilerNotFound { compiler, searched }) = Nvrtc::find(&nowhere) else {
+        panic!("something was found");
+    };
+    assert_eq!(compiler, "NVRTC");
+    assert!(
+        searched.iter().any(|place| place.contains("/nonexistent/libnvrtc.so")),
+        "{searched:?}"
+    );
+}
+
+#[test]
+fn a_library_that_is_no_nvrtc_is_told_by_its_missing_symbol() {
+    let other = |name: &str| (name == super::LIBRARY_VARIABLE).then(|| OsString::from("libc.so.6"));
+    let refused = Nvrtc::find(&other);
+    let Err(Error::MissingSymbol { symbol, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(symbol, "nvrtcVersion");
+}
+
+#[test]
+fn a_kernel_that_breaks_a_rule_does_not_reach_the_compiler() {
+    let mut kernel = samples::saxpy();
+    let body: BlockId = kernel.tasks[0].body;
+    kernel.blocks[body].stmts.push(Stmt::Break);
+    let request = CompileRequest::new("sm_90", Form::Proven, Passing::Value);
+    let refused = CudaCompiler.compile(&kernel, &request);
+    assert!(matches!(refused, Err(Error::InvalidKernel(_))), "{refused:?}");
+}
+
+#[test]
+fn a_simulated_device_takes_the_ir() {
+    let mut info = DeviceInfo::new("cuda", 0, "toy".to_owned(), "sm_90".to_owned());
+    info.simulated = true;
+    assert_eq!(compiler(&info).identity().unwrap(), "simulator");
+    info.simulated = false;
+    assert_eq!(format!("{:?}", compiler(&info)), "CudaCompiler");
+}
