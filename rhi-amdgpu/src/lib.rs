@@ -3,6 +3,8 @@
 //! The modules are named after the driver's concepts. `table` lists every function that is called;
 //! `device` implements the trait by delegating to the others.
 
+#[cfg(feature = "compiler")]
+pub mod compiler;
 mod device;
 mod driver;
 mod error;

@@ -1,0 +1,32 @@
+//! HIP C++, where it differs from its family.
+
+use quadrants_codegen::Dialect;
+use quadrants_ir::{AtomicOp, ScalarType};
+
+/// HIP C++. Atomics are the compiler's own builtins: they take every type and say their scope, while
+/// the header's overloads differ between versions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hip;
+
+impl Dialect for Hip {
+    fn by_value(&self) -> &'static str {
+        ""
+    }
+
+    fn atomic(&self, op: AtomicOp, _: ScalarType, address: &str, value: &str) -> String {
+        let function = match op {
+            AtomicOp::Add => "__hip_atomic_fetch_add",
+            AtomicOp::Min => "__hip_atomic_fetch_min",
+            AtomicOp::Max => "__hip_atomic_fetch_max",
+        };
+        format!("{function}({address}, {value}, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)")
+    }
+
+    fn claim(&self, address: &str, expected: &str, desired: &str) -> String {
+        format!("atomicCAS_system({address}, {expected}, {desired}) == {expected}")
+    }
+
+    fn system_fence(&self) -> &'static str {
+        "__threadfence_system();"
+    }
+}

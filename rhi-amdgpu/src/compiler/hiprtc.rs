@@ -1,0 +1,314 @@
+//! hipRTC: its functions, where its library lies, and one compilation.
+
+use std::{
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    path::Path,
+    ptr,
+    sync::{Mutex, PoisonError},
+};
+
+use quadrants_codegen::{
+    Error, Result,
+    search::{Environment, LibrarySearch},
+};
+use quadrants_rhi::{
+    DriverError, DriverErrorKind, Error as RhiError,
+    table::{Library, Status},
+};
+
+use super::arch;
+
+const NAME: &str = "hipRTC";
+
+/// In ROCm 5 hipRTC is a part of libamdhip64, in 6 also a library of its own, in 7 only that.
+const SEARCH: LibrarySearch = LibrarySearch {
+    variable: super::LIBRARY_VARIABLE,
+    roots: &["ROCM_PATH", "ROCM_HOME", "HIP_PATH"],
+    installations: &[("/opt", "rocm")],
+    wheels: &[],
+    names: &[
+        "libhiprtc.so.7",
+        "libhiprtc.so.6",
+        "libhiprtc.so.5",
+        "libhiprtc.so",
+        "libamdhip64.so.6",
+        "libamdhip64.so.5",
+        "libamdhip64.so",
+    ],
+};
+
+macro_rules! hiprtc_functions {
+    ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
+        /// hipRTC's version; ROCm 5 and 6 say 9.0.
+        version = "hiprtcVersion"(major: *mut c_int, minor: *mut c_int), required;
+        /// Makes a program of a text.
+        create = "hiprtcCreateProgram"(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
+        /// Destroys a program and sets the handle to null.
+        destroy = "hiprtcDestroyProgram"(program: *mut *mut c_void), required;
+        /// Compiles a program.
+        compile = "hiprtcCompileProgram"(program: *mut c_void, count: c_int, options: *const *const c_char), required;
+        /// The length of a program's code object.
+        code_size = "hiprtcGetCodeSize"(program: *mut c_void, bytes: *mut usize), required;
+        /// A program's code object.
+        code = "hiprtcGetCode"(program: *mut c_void, code: *mut c_char), required;
+        /// The length of what the compiler said, with its zero byte.
+        log_size = "hiprtcGetProgramLogSize"(program: *mut c_void, bytes: *mut usize), required;
+        /// What the compiler said.
+        log = "hiprtcGetProgramLog"(program: *mut c_void, log: *mut c_char), required;
+        /// The version of the HIP runtime, where it is the same library or beneath it.
+        runtime_version = "hipRuntimeGetVersion"(version: *mut c_int), optional("3.5");
+        /// Counts the architectures of the library that hipRTC compiles with, where it is linked to it.
+        isa_count = "amd_comgr_get_isa_count"(count: *mut usize), optional("2.0");
+        /// The name of one of them: `amdgcn-amd-amdhsa--gfx90a`.
+        isa_name = "amd_comgr_get_isa_name"(index: usize, name: *mut *const c_char), optional("2.0");
+    } };
+}
+
+hiprtc_functions! { [quadrants_rhi::driver_table]
+    /// The functions of hipRTC, and of what lies beneath it.
+    struct Table: check;
+}
+
+/// hipRTC, loaded.
+#[derive(Debug)]
+pub(super) struct Hiprtc {
+    table: Table,
+    identity: String,
+    /// The processors that it compiles for.
+    processors: Vec<String>,
+}
+
+/// A program, destroyed on every way out.
+struct ProgramHandle<'a> {
+    table: &'a Table,
+    raw: *mut c_void,
+}
+
+impl Hiprtc {
+    /// hipRTC, which the first successful call loads for the process.
+    pub(super) fn get() -> Result<&'static Self> {
+        static LOADED: Mutex<Option<&'static Hiprtc>> = Mutex::new(None);
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hiprtc) = *loaded {
+            return Ok(hiprtc);
+        }
+        let hiprtc: &'static Self =
+            Box::leak(Box::new(Self::find(&|name| std::env::var_os(name))?));
+        *loaded = Some(hiprtc);
+        Ok(hiprtc)
+    }
+
+    /// Loads the first library that is there and has hipRTC's functions, of those that `env` leads
+    /// to.
+    pub(super) fn find(env: &Environment<'_>) -> Result<Self> {
+        let places = SEARCH.places(env);
+        let mut searched = places.empty;
+        let mut unusable = None;
+        for path in &places.candidates {
+            match Self::open(path) {
+                Err(RhiError::LibraryNotFound { reason, .. }) => searched.push(reason),
+                Err(error) => unusable = unusable.or(Some(error)),
+                Ok(hiprtc) => {
+                    tracing::debug!(library = %path.display(), identity = hiprtc.identity, "hipRTC loaded");
+                    return Ok(hiprtc);
+                }
+            }
+        }
+        match unusable {
+            Some(error) => Err(translate(error)),
+            None => Err(Error::CompilerNotFound { compiler: NAME, searched }),
+        }
+    }
+
+    fn open(path: &Path) -> quadrants_rhi::Result<Self> {
+        // SAFETY: the library is hipRTC, by its name or by the user's word.
+        let library = unsafe { Library::open(crate::BACKEND, &[path]) }?;
+        // SAFETY: the table's rows are the documented signatures, and the library stays loaded. What
+        // it is linked to is found through it, and so is what it compiles with, not another copy.
+        let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: it writes two numbers.
+        unsafe { table.version(&mut major, &mut minor) }?;
+        let runtime = table.runtime();
+        let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut identity = format!("hiprtc {major}.{minor} of {file}");
+        if let Some((major, minor, patch)) = runtime {
+            identity += &format!(", hip {major}.{minor}.{patch}");
+        }
+        let version = runtime.map_or_else(|| (soname_major(&file), 0), |(x, y, _)| (x, y));
+        let processors = table.processors().unwrap_or_else(|| arch::of_version(version));
+        Ok(Self { table, identity, processors })
+    }
+
+    /// Name and version, of what is known of them.
+    pub(super) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Refuses an architecture that this hipRTC does not know.
+    pub(super) fn check_arch(&self, arch: &str) -> Result<()> {
+        if self.processors.iter().any(|known| known == arch::processor(arch)) {
+            return Ok(());
+        }
+        Err(Error::UnknownArch {
+            compiler: self.identity.clone(),
+            arch: arch.to_owned(),
+            known: self.processors.clone(),
+        })
+    }
+
+    /// Compiles a text for an architecture that [`check_arch`](Self::check_arch) has let pass: the
+    /// image, and what the compiler said.
+    pub(super) fn compile(
+        &self,
+        kernel: &str,
+        text: &str,
+        arch: &str,
+        options: &[&str],
+    ) -> Result<(Vec<u8>, String)> {
+        let arch = format!("--offload-arch={arch}");
+        let options: Vec<CString> = options
+            .iter()
+            .copied()
+            .chain([arch.as_str()])
+            .filter_map(|option| CString::new(option).ok())
+            .collect();
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let program = self.program(kernel, text)?;
+        // SAFETY: the program is alive, and the options are as many C strings as counted.
+        let status =
+            unsafe { self.table.compile(program.raw, pointers.len() as c_int, pointers.as_ptr()) };
+        let log = program.log().unwrap_or_default();
+        match status {
+            Ok(()) => Ok((program.image().map_err(translate)?, log)),
+            Err(RhiError::Driver(error)) if error.code == COMPILATION => Err(Error::Rejected {
+                compiler: NAME,
+                kernel: kernel.to_owned(),
+                log,
+                text: text.to_owned(),
+            }),
+            Err(error) => Err(with_log(translate(error), log)),
+        }
+    }
+
+    fn program(&self, kernel: &str, text: &str) -> Result<ProgramHandle<'_>> {
+        let text = CString::new(text).unwrap_or_default();
+        let name = CString::new(format!("{kernel}.hip")).unwrap_or_default();
+        let mut raw = ptr::null_mut();
+        // SAFETY: both are C strings, which it copies, and no headers are given.
+        unsafe {
+            self.table.create(&mut raw, text.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
+        }
+        .map_err(translate)?;
+        Ok(ProgramHandle { table: &self.table, raw })
+    }
+}
+
+impl Table {
+    /// The HIP runtime's version, where it can be asked.
+    fn runtime(&self) -> Option<(c_int, c_int, c_int)> {
+        let mut version = 0;
+        // SAFETY: it writes a number, and needs no device.
+        unsafe { self.runtime_version(&mut version) }.ok()?;
+        Some((version / 10_000_000, version / 100_000 % 100, version % 100_000))
+    }
+
+    /// The processors that the library beneath hipRTC compiles for, where it can be asked.
+    fn processors(&self) -> Option<Vec<String>> {
+        let mut count = 0;
+        // SAFETY: it writes a number.
+        unsafe { self.isa_count(&mut count) }.ok()?;
+        let mut processors = Vec::with_capacity(count);
+        for index in 0..count {
+            let mut name = ptr::null();
+            // SAFETY: the index is below the count. The name is a C string that lives as long as the
+            // library, which stays loaded.
+            let name = unsafe {
+                self.isa_name(index, &mut name).ok()?;
+                CStr::from_ptr(name)
+            };
+            let name = name.to_string_lossy();
+            processors.extend(name.rsplit('-').next().map(str::to_owned));
+        }
+        Some(processors)
+    }
+}
+
+impl ProgramHandle<'_> {
+    fn log(&self) -> quadrants_rhi::Result<String> {
+        let mut bytes = 0;
+        // SAFETY: the program is alive.
+        unsafe { self.table.log_size(self.raw, &mut bytes) }?;
+        // One more, since versions differ on whether the zero byte is counted.
+        let mut log = vec![0u8; bytes + 1];
+        // SAFETY: there is room for as many bytes as it asked for.
+        unsafe { self.table.log(self.raw, log.as_mut_ptr().cast()) }?;
+        Ok(String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned())
+    }
+
+    fn image(&self) -> quadrants_rhi::Result<Vec<u8>> {
+        let mut bytes = 0;
+        // SAFETY: the program is alive and compiled.
+        unsafe { self.table.code_size(self.raw, &mut bytes) }?;
+        let mut image = vec![0u8; bytes];
+        // SAFETY: there is room for as many bytes as it asked for.
+        unsafe { self.table.code(self.raw, image.as_mut_ptr().cast()) }?;
+        Ok(image)
+    }
+}
+
+impl Drop for ProgramHandle<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the program is alive, and nothing uses it after this. Its failure changes nothing
+        // for anyone, and the call has been traced.
+        let _ = unsafe { self.table.destroy(&mut self.raw) };
+    }
+}
+
+/// hipRTC's result code for a text that it rejects.
+const COMPILATION: i32 = 6;
+
+fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) -> RhiError {
+    let name = match status.0 {
+        1 => "HIPRTC_ERROR_OUT_OF_MEMORY",
+        2 => "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE",
+        3 => "HIPRTC_ERROR_INVALID_INPUT",
+        4 => "HIPRTC_ERROR_INVALID_PROGRAM",
+        5 => "HIPRTC_ERROR_INVALID_OPTION",
+        COMPILATION => "HIPRTC_ERROR_COMPILATION",
+        7 => "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE",
+        11 => "HIPRTC_ERROR_INTERNAL_ERROR",
+        _ => "a hipRTC error",
+    };
+    DriverError::new(call, symbol, status.0, name, DriverErrorKind::Other).into()
+}
+
+/// The table's errors in the compiler's terms.
+fn translate(error: RhiError) -> Error {
+    match error {
+        RhiError::SymbolMissing { library, symbol, .. } => {
+            Error::MissingSymbol { compiler: NAME, library, symbol }
+        }
+        RhiError::Driver(error) => Error::Call {
+            symbol: error.symbol,
+            code: error.code,
+            name: error.name,
+            log: String::new(),
+        },
+        error => Error::CompilerNotFound { compiler: NAME, searched: vec![error.to_string()] },
+    }
+}
+
+fn with_log(error: Error, said: String) -> Error {
+    match error {
+        Error::Call { symbol, code, name, .. } => Error::Call { symbol, code, name, log: said },
+        error => error,
+    }
+}
+
+/// The version in a library's file name: 6 in `libhiprtc.so.6.0.2`.
+fn soname_major(file: &str) -> c_int {
+    let digits = file.split(".so.").nth(1).and_then(|rest| rest.split('.').next());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(5)
+}

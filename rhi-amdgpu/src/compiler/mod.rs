@@ -1,0 +1,68 @@
+//! The kernel compiler of this backend: HIP C++ through hipRTC, which is found at run time as the
+//! driver is. A simulated device takes the IR itself.
+
+mod arch;
+mod dialect;
+mod hiprtc;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use quadrants_codegen::{
+    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, print_kernel,
+};
+use quadrants_ir::{Offloaded, Options, verify_offloaded};
+use quadrants_rhi::DeviceInfo;
+
+use self::{dialect::Hip, hiprtc::Hiprtc};
+
+/// The variable that names hipRTC's library.
+pub const LIBRARY_VARIABLE: &str = "QUADRANTS_HIPRTC_LIBRARY";
+
+/// Counts changes of the options or the text below that change what is compiled.
+const REVISION: u32 = 1;
+
+/// The compiler for a device. Nothing is loaded before the first use.
+#[must_use]
+pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
+    if info.simulated { Arc::new(SimulatorCompiler) } else { Arc::new(HipCompiler) }
+}
+
+/// Compiles with hipRTC to a code object for the device.
+#[derive(Clone, Copy, Debug)]
+struct HipCompiler;
+
+impl Compiler for HipCompiler {
+    fn identity(&self) -> Result<String> {
+        Ok(format!("{} revision {REVISION}", Hiprtc::get()?.identity()))
+    }
+
+    fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled> {
+        verify_offloaded(kernel)?;
+        let hiprtc = Hiprtc::get()?;
+        hiprtc.check_arch(request.arch)?;
+        let text = print_kernel(kernel, &Hip, request.form, request.passing);
+        let (image, log) =
+            hiprtc.compile(&kernel.name, &text, request.arch, &options(&kernel.options))?;
+        tracing::debug!(
+            kernel = kernel.name,
+            arch = request.arch,
+            bytes = image.len(),
+            "kernel compiled"
+        );
+        Ok(Compiled::new(image, Some(text), log))
+    }
+}
+
+/// Warnings are off, for they are about text that no one wrote. Fast mathematics keeps NaN and
+/// infinity: conversions to integers ask for them.
+fn options(options: &Options) -> Vec<&'static str> {
+    let mut list = vec!["-O3", "-std=c++17", "-w"];
+    if options.strict {
+        list.push("-ffp-contract=off");
+    } else if options.fast_math {
+        list.push("-funsafe-math-optimizations");
+    }
+    list
+}

@@ -1,0 +1,134 @@
+//! All sample kernels through the real hipRTC, where there is one.
+
+use std::{ffi::OsString, time::Instant};
+
+use quadrants_codegen::{CompileRequest, Compiler, Error, samples};
+use quadrants_ir::{
+    BlockId, Offloaded, Stmt,
+    abi::{Form, Passing},
+};
+use quadrants_rhi::DeviceInfo;
+
+use super::{HipCompiler, compiler, hiprtc::Hiprtc};
+
+/// Whether there is an hipRTC to test with; says what was searched where there is none.
+fn hiprtc_is_here() -> bool {
+    match HipCompiler.identity() {
+        Ok(_) => true,
+        Err(Error::CompilerNotFound { searched, .. }) => {
+            println!("skipped: no hipRTC (searched {})", searched.join("; "));
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn compile(kernel: &Offloaded, arch: &str, form: Form, passing: Passing) -> Vec<u8> {
+    match HipCompiler.compile(kernel, &CompileRequest::new(arch, form, passing)) {
+        Ok(compiled) => {
+            assert_eq!(compiled.log, "");
+            compiled.image
+        }
+        Err(Error::Rejected { log, text, .. }) => panic!("{log}\n{text}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn every_sample_compiles_to_a_code_object_with_all_its_functions() {
+    if !hiprtc_is_here() {
+        return;
+    }
+    let start = Instant::now();
+    let mut compiled = 0;
+    for (i, kernel) in samples::all().iter().enumerate() {
+        // One of the four kinds each: a compilation takes a good part of a second.
+        let form = if i % 2 == 0 { Form::Proven } else { Form::Checked };
+        let passing = if i / 2 % 2 == 0 { Passing::Value } else { Passing::Buffer };
+        let image = compile(kernel, "gfx90a", form, passing);
+        assert!(image.starts_with(b"\x7fELF"));
+        for (task, _) in kernel.tasks() {
+            let name = format!("\0{}.kd\0", kernel.function_name(task));
+            assert!(image.windows(name.len()).any(|bytes| bytes == name.as_bytes()), "{name}");
+        }
+        compiled += 1;
+    }
+    let each = start.elapsed().as_secs_f64() * 1e3 / f64::from(compiled);
+    println!("{compiled} compiled by {}, {each:.0} ms each", HipCompiler.identity().unwrap());
+}
+
+#[test]
+fn both_passings_compile_in_both_forms() {
+    if !hiprtc_is_here() {
+        return;
+    }
+    for kernel in [samples::saxpy(), samples::stencil()] {
+        for form in [Form::Proven, Form::Checked] {
+            for passing in [Passing::Value, Passing::Buffer] {
+                compile(&kernel, "gfx90a", form, passing);
+            }
+        }
+    }
+}
+
+#[test]
+fn features_of_a_processor_are_taken() {
+    if !hiprtc_is_here() {
+        return;
+    }
+    compile(&samples::saxpy(), "gfx90a:sramecc+:xnack-", Form::Proven, Passing::Value);
+}
+
+#[test]
+fn an_unknown_architecture_is_refused_before_it_aborts_the_process() {
+    if !hiprtc_is_here() {
+        return;
+    }
+    for arch in ["sm_90", "gfx1", "gfx90", ""] {
+        let request = CompileRequest::new(arch, Form::Proven, Passing::Value);
+        let refused = HipCompiler.compile(&samples::saxpy(), &request);
+        assert!(matches!(refused, Err(Error::UnknownArch { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_missing_library_is_told_with_the_places() {
+    let nowhere = |name: &str| {
+        (name == super::LIBRARY_VARIABLE).then(|| OsString::from("/nonexistent/libhiprtc.so"))
+    };
+    let Err(Error::CompilerNotFound { compiler, searched }) = Hiprtc::find(&nowhere) else {
+        panic!("something was found");
+    };
+    assert_eq!(compiler, "hipRTC");
+    assert!(
+        searched.iter().any(|place| place.contains("/nonexistent/libhiprtc.so")),
+        "{searched:?}"
+    );
+}
+
+#[test]
+fn a_library_that_is_no_hiprtc_is_told_by_its_missing_symbol() {
+    let other = |name: &str| (name == super::LIBRARY_VARIABLE).then(|| OsString::from("libc.so.6"));
+    let refused = Hiprtc::find(&other);
+    let Err(Error::MissingSymbol { symbol, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(symbol, "hiprtcVersion");
+}
+
+#[test]
+fn a_kernel_that_breaks_a_rule_does_not_reach_the_compiler() {
+    let mut kernel = samples::saxpy();
+    let body: BlockId = kernel.tasks[0].body;
+    kernel.blocks[body].stmts.push(Stmt::Break);
+    let request = CompileRequest::new("gfx90a", Form::Proven, Passing::Value);
+    let refused = HipCompiler.compile(&kernel, &request);
+    assert!(matches!(refused, Err(Error::InvalidKernel(_))), "{refused:?}");
+}
+
+#[test]
+fn a_simulated_device_takes_the_ir() {
+    let mut info = DeviceInfo::new("amdgpu", 0, "toy".to_owned(), "gfx90a".to_owned());
+    info.simulated = true;
+    assert_eq!(compiler(&info).identity().unwrap(), "simulator");
+    info.simulated = false;
+    assert_eq!(format!("{:?}", compiler(&info)), "HipCompiler");
+}
