@@ -1,1 +1,68 @@
-//! The kernel and func attribute macros.
+//! The attribute macros `#[kernel]` and `#[func]`.
+//!
+//! A macro sees tokens and no types. From one function it makes
+//!
+//! * the **probed copy** (made by [`tree`]): the author's tokens as they stand, never called, with probes that
+//!   let rustc's inference say the type of each binding. It also is where rustc finds the author's
+//!   mistakes, in the author's own code;
+//! * the **syntax tree** ([`tree`]), from which the IR is made, and whose rules `frontend` checks;
+//! * the **CPU body** ([`body`]): the author's tokens again, with other loop headers.
+//!
+//! [`emit`] puts them together. No `unsafe` is emitted that the author did not write.
+#![forbid(unsafe_code)]
+
+mod attribute;
+mod body;
+mod emit;
+mod signature;
+mod spans;
+mod tree;
+
+use proc_macro2::TokenStream;
+use quadrants_frontend::syntax::FunctionKind;
+
+/// Makes a function a kernel: calling it gives a launch.
+///
+/// ```ignore
+/// #[quadrants::kernel]
+/// fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+///     for i in 0..x.len() {
+///         y[i] += a * x[i];
+///     }
+/// }
+/// saxpy(2.0, &x, &mut y).launch()?;
+/// ```
+///
+/// Arguments, separated by commas: `strict` (no contraction of multiplications and additions),
+/// `fast_math` (floats may be reassociated on GPUs), `crate = path` (where the facade crate is found,
+/// if not at `::quadrants`).
+#[proc_macro_attribute]
+pub fn kernel(
+    arguments: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    expand(FunctionKind::Kernel, arguments.into(), item.into()).into()
+}
+
+/// Makes a function callable from kernels. It stays an ordinary function too.
+///
+/// Argument: `crate = path` (where the facade crate is found, if not at `::quadrants`).
+#[proc_macro_attribute]
+pub fn func(
+    arguments: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    expand(FunctionKind::Func, arguments.into(), item.into()).into()
+}
+
+fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let parsed = syn::parse2(item).and_then(|function| {
+        let attribute = attribute::parse(kind, arguments)?;
+        Ok((attribute, function))
+    });
+    match parsed {
+        Ok((attribute, function)) => emit::function(kind, &attribute, function),
+        Err(error) => error.into_compile_error(),
+    }
+}
+

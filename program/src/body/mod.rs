@@ -27,5 +27,5 @@ pub use failure::{PLACE_SITE, check, divisor, resolve_site};
 pub use level::Level;
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, LoopRange, Task};
-pub use probe::Probe;
+pub use probe::{Probe, type_of};
 pub use view::{Place, Places, View};

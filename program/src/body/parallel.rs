@@ -86,10 +86,11 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// A parallel loop of `N` variables over tiles: `body` runs the iterations whose indices are within
     /// the bounds of its tile, row by row.
     #[inline(always)]
-    pub fn nd_for<D, F, const N: usize>(&self, space: ndrange<D>, weight: u32, body: F)
+    pub fn nd_for<D, I, F, const N: usize>(&self, space: ndrange<D>, weight: u32, body: F)
     where
-        D: IndexSpace<Bounds = [Range<D::Int>; N]>,
-        F: Fn([(D::Int, D::Int); N]) + Sync,
+        I: LoopInt,
+        D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
+        F: Fn([(I, I); N]) + Sync,
     {
         let bounds = space.0.bounds();
         let steps: [u64; N] = std::array::from_fn(|k| bounds[k].start.steps(bounds[k].end));
@@ -99,7 +100,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
         let wanted = pieces(total, u64::MAX, weight);
         let cuts = cuts(steps, wanted);
-        let tile = |mut piece: usize| -> [(D::Int, D::Int); N] {
+        let tile = |mut piece: usize| -> [(I, I); N] {
             let mut tile = std::array::from_fn(|k| (bounds[k].start, bounds[k].end));
             for k in (0..N).rev() {
                 let (from, to) = part(steps[k], cuts[k], piece % cuts[k]);

@@ -11,14 +11,14 @@ use crate::Element;
 ///
 /// # Examples
 /// ```
-/// use quadrants_program::body::Probe;
+/// use quadrants_program::body::{Probe, type_of};
 /// const TYPE: quadrants_ir::ScalarType = {
 ///     let probe = Probe::new();
 ///     let _ = |n: usize| {
 ///         let half = n / 2;
 ///         probe.see(&half);
 ///     };
-///     probe.ty()
+///     type_of(&probe)
 /// };
 /// assert_eq!(TYPE, quadrants_ir::ScalarType::U64);
 /// ```
@@ -39,13 +39,13 @@ impl<T> Default for Probe<T> {
     }
 }
 
-impl<T: Element> Probe<T> {
+impl<T> Probe<T> {
     /// Says that the type is that of `binding`.
     pub const fn see(&self, _binding: &T) {}
+}
 
-    /// The type found.
-    #[must_use]
-    pub const fn ty(&self) -> ScalarType {
-        T::TYPE
-    }
+/// The type that a probe found.
+#[must_use]
+pub const fn type_of<T: Element>(_probe: &Probe<T>) -> ScalarType {
+    T::TYPE
 }

@@ -1,0 +1,349 @@
+//! The CPU body: the author's tokens, with what a processor needs in place of what a GPU would take as
+//! it stands.
+//!
+//! Parallel loops become closures over index ranges, which capture by value and bind anew what they
+//! use, so that pointers and extents stay in registers. Inside, only atomics, `assert!` and the
+//! divisors of `/` and `%` change.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{
+    BinOp, Expr, Pat, PatIdent, Stmt,
+    visit::Visit,
+    visit_mut::{VisitMut, visit_expr_mut},
+};
+
+use crate::{
+    signature::Param,
+    spans,
+    tree::{self, Assert},
+};
+
+/// An inner loop's body counts this often.
+const ITERATIONS: u32 = 16;
+
+/// Makes a kernel's body.
+pub(crate) struct Body<'a> {
+    /// The path of the support code.
+    support: &'a TokenStream,
+    /// The context that the body runs in.
+    cx: Ident,
+    /// The names in scope.
+    names: Vec<Ident>,
+    blocks: Vec<Ident>,
+    weight: u32,
+}
+
+/// Replaces what differs inside loops and in funcs.
+pub(crate) struct Rewrite<'a> {
+    pub(crate) support: &'a TokenStream,
+}
+
+impl<'a> Body<'a> {
+    pub(crate) fn new(support: &'a TokenStream, params: &[Param]) -> Self {
+        Self {
+            support,
+            cx: internal("cx"),
+            names: params.iter().map(|param| param.name.clone()).collect(),
+            blocks: Vec::new(),
+            weight: 0,
+        }
+    }
+
+    /// The statements and the value of a kernel. `elements` is the size of its largest tensor.
+    pub(crate) fn kernel(mut self, block: &syn::Block, elements: &TokenStream) -> TokenStream {
+        let (value, stmts) = match block.stmts.split_last() {
+            Some((Stmt::Expr(value, None), stmts)) if !self.is_parallel(value) => {
+                (Some(value), stmts)
+            }
+            _ => (None, &block.stmts[..]),
+        };
+        let stmts = self.statements(stmts);
+        let value = value.map(|value| self.rewritten(value.clone()));
+        let region = (!self.blocks.is_empty()).then(|| {
+            let (cx, blocks, weight) = (&self.cx, &self.blocks, self.weight);
+            quote!(#cx.region(&[#(&#blocks),*], #elements, #weight);)
+        });
+        quote!(#stmts #region #value)
+    }
+
+    fn statements(&mut self, stmts: &[Stmt]) -> TokenStream {
+        stmts.iter().map(|stmt| self.statement(stmt)).collect()
+    }
+
+    fn statement(&mut self, stmt: &Stmt) -> TokenStream {
+        match stmt {
+            Stmt::Expr(Expr::ForLoop(each), _) => self.parallel_for(each),
+            Stmt::Expr(Expr::Call(call), _) if is_region(call) => self.block(call),
+            Stmt::Local(local) => {
+                let stmt = self.rewritten(stmt.clone());
+                self.names.extend(names(&local.pat));
+                stmt
+            }
+            other => self.rewritten(other.clone()),
+        }
+    }
+
+    fn is_parallel(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::ForLoop(_) => true,
+            Expr::Call(call) => is_region(call),
+            _ => false,
+        }
+    }
+
+    fn block(&mut self, call: &syn::ExprCall) -> TokenStream {
+        let Some(Expr::Closure(closure)) = call.args.first() else {
+            // Rejected already; what is emitted does not matter.
+            return TokenStream::new();
+        };
+        let known = self.names.len();
+        let body = match &*closure.body {
+            Expr::Block(block) => self.statements(&block.block.stmts),
+            other => self.statement(&Stmt::Expr(other.clone(), Some(Default::default()))),
+        };
+        self.names.truncate(known);
+        let block = internal(&format!("block{}", self.blocks.len()));
+        self.blocks.push(block.clone());
+        let cx = &self.cx;
+        let rebound = self.rebound(closure.body.to_token_stream());
+        quote! {
+            let #block = #cx.block(#[inline(always)] move || { #rebound #body });
+        }
+    }
+
+    fn parallel_for(&mut self, each: &syn::ExprForLoop) -> TokenStream {
+        let weight = weight(&each.body);
+        self.weight = self.weight.saturating_add(weight);
+        let rebound = self.rebound(each.body.to_token_stream());
+        let iterated = self.rewritten((*each.expr).clone());
+        let body = self.rewritten(each.body.clone());
+        let cx = &self.cx;
+        let space = match unparenthesized(&each.expr) {
+            Expr::Call(call) => tree::is_ndrange(call),
+            _ => false,
+        };
+        let variables: Vec<&Pat> = match &*each.pat {
+            Pat::Tuple(tuple) => tuple.elems.iter().collect(),
+            single => vec![single],
+        };
+        let bounds: Vec<_> = (0..variables.len())
+            .map(|k| (internal(&format!("begin{k}")), internal(&format!("end{k}"))))
+            .collect();
+        let loops = variables.iter().zip(&bounds).rev().fold(body, |body, (pattern, (lo, hi))| {
+            // The author's block is its own braces; an outer loop needs them around the inner.
+            quote!({ for #pattern in #lo..#hi #body })
+        });
+        let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
+        let (method, parameter) = if space {
+            (quote!(nd_for), quote!([#((#begins, #ends)),*]))
+        } else {
+            (quote!(par_for), quote!((#(#begins, #ends),*)))
+        };
+        quote! {
+            #cx.#method(#iterated, #weight, #[inline(always)] move |#parameter| { #rebound #loops });
+        }
+    }
+
+    /// New bindings of the known names that `tokens` use.
+    fn rebound(&self, tokens: TokenStream) -> TokenStream {
+        let mut used = BTreeSet::new();
+        identifiers(tokens, &mut used);
+        let mut seen = BTreeSet::new();
+        self.names
+            .iter()
+            .rev()
+            .filter(|name| used.contains(&name.to_string()) && seen.insert(name.to_string()))
+            .map(|name| quote!(let mut #name = #name;))
+            .collect()
+    }
+
+    fn rewritten(&self, tokens: impl Rewritable) -> TokenStream {
+        tokens.rewritten(&mut Rewrite { support: self.support })
+    }
+}
+
+/// What can be rewritten.
+pub(crate) trait Rewritable {
+    fn rewritten(self, rewrite: &mut Rewrite<'_>) -> TokenStream;
+}
+
+impl Rewritable for Expr {
+    fn rewritten(mut self, rewrite: &mut Rewrite<'_>) -> TokenStream {
+        rewrite.visit_expr_mut(&mut self);
+        self.into_token_stream()
+    }
+}
+
+impl Rewritable for Stmt {
+    fn rewritten(mut self, rewrite: &mut Rewrite<'_>) -> TokenStream {
+        rewrite.visit_stmt_mut(&mut self);
+        self.into_token_stream()
+    }
+}
+
+impl Rewritable for syn::Block {
+    fn rewritten(mut self, rewrite: &mut Rewrite<'_>) -> TokenStream {
+        rewrite.visit_block_mut(&mut self);
+        self.into_token_stream()
+    }
+}
+
+impl VisitMut for Rewrite<'_> {
+    fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
+        if let Stmt::Macro(call) = stmt
+            && let Some(check) = self.assertion(&call.mac)
+        {
+            *stmt = Stmt::Expr(check, Some(Default::default()));
+            return;
+        }
+        syn::visit_mut::visit_stmt_mut(self, stmt);
+    }
+
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        if let Expr::Macro(call) = expr
+            && let Some(check) = self.assertion(&call.mac)
+        {
+            *expr = check;
+            return;
+        }
+        // `*t`, where `t` is a tensor, is `t`: there is no other reference in a kernel.
+        if let Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr: inner, .. }) = expr
+            && matches!(unparenthesized(inner), Expr::Path(_))
+        {
+            *expr = (**inner).clone();
+            return;
+        }
+        visit_expr_mut(self, expr);
+        let replacement = match expr {
+            Expr::Binary(binary) => {
+                let start = spans::first(&binary.left);
+                if is_division(&binary.op) && !is_number(&binary.right) {
+                    let (support, right) = (self.support, &binary.right);
+                    let divisor = quote_spanned!(start=> #support::divisor(#right));
+                    *binary.right = Expr::Verbatim(divisor);
+                }
+                None
+            }
+            Expr::Call(call) => self.atomic(call),
+            _ => None,
+        };
+        if let Some(replacement) = replacement {
+            *expr = replacement;
+        }
+    }
+}
+
+impl Rewrite<'_> {
+    fn assertion(&mut self, call: &syn::Macro) -> Option<Expr> {
+        let start = spans::first(call);
+        let Assert { mut cond, message } =
+            call.path.is_ident("assert").then(|| call.parse_body().ok())??;
+        let text = message.map_or_else(|| tree::text_of(&cond), |message| message.value());
+        self.visit_expr_mut(&mut cond);
+        let support = self.support;
+        Some(Expr::Verbatim(quote_spanned!(start=> #support::check(#cond, #text))))
+    }
+
+    fn atomic(&self, call: &mut syn::ExprCall) -> Option<Expr> {
+        let start = spans::first(call);
+        let Expr::Path(path) = &*call.func else { return None };
+        let name = path.path.segments.last()?.ident.clone();
+        tree::atomic(&name.to_string())?;
+        let mut args = call.args.iter_mut();
+        let (Some(place), Some(value), None) = (args.next(), args.next(), args.next()) else {
+            return None;
+        };
+        let element = tree::element(place)?;
+        let (base, index, support) = (&element.expr, &element.index, self.support);
+        let place = quote_spanned!(start=> #support::Places::place(&#base, #index));
+        Some(Expr::Verbatim(quote_spanned!(start=> #support::#name(#place, #value))))
+    }
+}
+
+/// A name of the emitted code, which the author's code cannot see.
+pub(crate) fn internal(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+fn is_region(call: &syn::ExprCall) -> bool {
+    let named = match &*call.func {
+        Expr::Path(path) => {
+            path.path.segments.last().is_some_and(|segment| segment.ident == "stream_parallel")
+        }
+        _ => false,
+    };
+    named || tree::is_block(call)
+}
+
+fn is_division(op: &BinOp) -> bool {
+    matches!(op, BinOp::Div(_) | BinOp::Rem(_) | BinOp::DivAssign(_) | BinOp::RemAssign(_))
+}
+
+/// Whether an expression is a number that is not zero, so that nothing need be checked.
+fn is_number(expr: &Expr) -> bool {
+    match unparenthesized(expr) {
+        Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(int), .. }) => {
+            int.base10_digits().bytes().any(|digit| digit != b'0')
+        }
+        Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(_), .. }) => true,
+        _ => false,
+    }
+}
+
+fn unparenthesized(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(paren) => unparenthesized(&paren.expr),
+        Expr::Group(group) => unparenthesized(&group.expr),
+        other => other,
+    }
+}
+
+/// The names that a pattern binds.
+fn names(pattern: &Pat) -> Vec<Ident> {
+    struct Names(Vec<Ident>);
+    impl Visit<'_> for Names {
+        fn visit_pat_ident(&mut self, pattern: &PatIdent) {
+            self.0.push(pattern.ident.clone());
+        }
+    }
+    let mut names = Names(Vec::new());
+    names.visit_pat(pattern);
+    names.0
+}
+
+fn identifiers(tokens: TokenStream, found: &mut BTreeSet<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => {
+                found.insert(ident.to_string());
+            }
+            TokenTree::Group(group) => identifiers(group.stream(), found),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+/// What one iteration costs, roughly: its expressions, those in inner loops many times.
+fn weight(body: &syn::Block) -> u32 {
+    struct Weight {
+        factor: u32,
+        sum: u32,
+    }
+    impl Visit<'_> for Weight {
+        fn visit_expr(&mut self, expr: &Expr) {
+            self.sum = self.sum.saturating_add(self.factor);
+            let outer = self.factor;
+            if matches!(expr, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_)) {
+                self.factor = outer.saturating_mul(ITERATIONS);
+            }
+            syn::visit::visit_expr(self, expr);
+            self.factor = outer;
+        }
+    }
+    let mut weight = Weight { factor: 1, sum: 1 };
+    weight.visit_block(body);
+    weight.sum
+}

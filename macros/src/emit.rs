@@ -1,0 +1,328 @@
+//! Puts what is emitted for a function together.
+
+use proc_macro2::TokenStream;
+use quadrants_frontend::{
+    check,
+    syntax::{Function, FunctionKind, ParamPassing},
+};
+use quote::{quote, quote_spanned};
+use syn::{ItemFn, spanned::Spanned};
+
+use crate::{
+    attribute::Attribute,
+    body::{Body, Rewritable, Rewrite, internal},
+    signature::{self, Param, Signature},
+    tree::{Tree, TypeEntry},
+};
+
+/// Paths of the facade crate.
+struct Paths {
+    private: TokenStream,
+    body: TokenStream,
+    frontend: TokenStream,
+}
+
+/// All that is known of the function.
+struct Emission {
+    kind: FunctionKind,
+    paths: Paths,
+    signature: Signature,
+    item: ItemFn,
+    tree: Tree,
+    /// The author's block with probes in it.
+    probed: syn::Block,
+    bytes: Vec<u8>,
+}
+
+/// What a kernel or func becomes.
+pub(crate) fn function(kind: FunctionKind, attribute: &Attribute, item: ItemFn) -> TokenStream {
+    let krate = &attribute.krate;
+    let private = quote!(#krate::__private);
+    let paths = Paths {
+        body: quote!(#private::body),
+        frontend: quote!(#private::frontend),
+        private,
+    };
+    let signature = match signature::parse(kind, &item.sig) {
+        Ok(signature) => signature,
+        Err(error) => return rejected(kind, &paths, None, &item, error),
+    };
+    let mut tree = Tree::default();
+    let mut probed = (*item.block).clone();
+    let syntax = syntax(kind, attribute, &signature, &item, &mut tree, &mut probed);
+    let rejections = check(&syntax).into_iter();
+    let errors = rejections.map(|r| tree.spans.error(r.span, r.rule.to_string()));
+    let error = errors.reduce(|mut all, error| {
+        all.combine(error);
+        all
+    });
+    if let Some(error) = error {
+        return rejected(kind, &paths, Some(&signature), &item, error);
+    }
+    let bytes = match syntax.encode() {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let error = syn::Error::new(item.sig.ident.span(), error);
+            return rejected(kind, &paths, Some(&signature), &item, error);
+        }
+    };
+    let emission = Emission { kind, paths, signature, item, tree, probed, bytes };
+    match kind {
+        FunctionKind::Kernel => emission.kernel(),
+        FunctionKind::Func => emission.func(),
+    }
+}
+
+fn syntax(
+    kind: FunctionKind,
+    attribute: &Attribute,
+    signature: &Signature,
+    item: &ItemFn,
+    tree: &mut Tree,
+    probed: &mut syn::Block,
+) -> Function {
+    let params = signature.params.iter().map(|param| {
+        tree.bind(&param.name);
+        quadrants_frontend::syntax::Param {
+            name: param.name.to_string(),
+            passing: param.passing,
+            mutable: param.mutable,
+            span: tree.spans.of(&param.name),
+        }
+    });
+    let params = params.collect();
+    let result = signature.result.as_ref().map(|ty| tree.written(ty));
+    Function {
+        kind,
+        name: item.sig.ident.to_string(),
+        span: tree.spans.of(&item.sig.ident),
+        params,
+        result,
+        body: tree.block(probed),
+        options: attribute.options,
+    }
+}
+
+/// The errors, and the function without its body, so that its callers have nothing to complain of.
+fn rejected(
+    kind: FunctionKind,
+    paths: &Paths,
+    signature: Option<&Signature>,
+    item: &ItemFn,
+    error: syn::Error,
+) -> TokenStream {
+    let errors = error.into_compile_error();
+    let function = match (kind, signature) {
+        (FunctionKind::Kernel, Some(signature)) => {
+            let header = header(paths, signature, item);
+            Some(quote!(#[allow(unused_variables)] #header { ::core::unreachable!() }))
+        }
+        (FunctionKind::Func, Some(_)) => {
+            let ItemFn { vis, sig, .. } = item;
+            let name = &sig.ident;
+            let frontend = &paths.frontend;
+            Some(quote! {
+                #[allow(unused)]
+                #vis #sig { ::core::unreachable!() }
+                #[allow(non_camel_case_types)]
+                #[doc(hidden)]
+                #vis struct #name {}
+                impl #name {
+                    #[allow(unused)]
+                    #[doc(hidden)]
+                    pub fn __source() -> &'static #frontend::Source { ::core::unreachable!() }
+                }
+            })
+        }
+        (_, None) => None,
+    };
+    quote!(#errors #function)
+}
+
+/// A kernel's function as its callers see it, up to its body.
+fn header(paths: &Paths, signature: &Signature, item: &ItemFn) -> TokenStream {
+    let private = &paths.private;
+    let ItemFn { attrs, vis, sig, .. } = item;
+    let name = &sig.ident;
+    let params = signature.params.iter().map(|Param { name, passing, ty, .. }| match passing {
+        ParamPassing::Value => quote!(#name: #ty),
+        ParamPassing::Ref => quote!(#name: &'launch #ty),
+        ParamPassing::RefMut => quote!(#name: &'launch mut #ty),
+    });
+    let result = signature.result.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty));
+    quote! {
+        #(#attrs)*
+        #vis fn #name<'launch>(#(#params),*) -> #private::Launch<'launch, #result>
+    }
+}
+
+impl Emission {
+    fn kernel(&self) -> TokenStream {
+        let Paths { private, body: support, .. } = &self.paths;
+        let header = header(&self.paths, &self.signature, &self.item);
+        let name = self.item.sig.ident.to_string();
+        let arguments = self.signature.params.iter().map(|param| &param.name);
+        let source = self.source();
+        let native = self.native();
+        let frontend = &self.paths.frontend;
+        quote! {
+            #header {
+                #source
+                #native
+                static __DEF: #private::KernelDef = #private::KernelDef::new(
+                    #name,
+                    || ::core::result::Result::Ok(#frontend::lower(&__SOURCE)?),
+                    ::core::option::Option::Some(#support::NativeBody::of::<__Body>()),
+                );
+                #private::Launch::new(&__DEF) #(.arg(#arguments))*
+            }
+        }
+    }
+
+    /// The body that a processor runs.
+    fn native(&self) -> TokenStream {
+        let support = &self.paths.body;
+        let (cx, args, value) = (internal("cx"), internal("args"), internal("value"));
+        let mut elements = quote!(0usize);
+        let params: TokenStream = self
+            .signature
+            .params
+            .iter()
+            .map(|Param { name, passing, ty, mutable }| match passing {
+                ParamPassing::Value => {
+                    let mutable = mutable.then(|| quote!(mut));
+                    quote!(let #mutable #name = #args.scalar::<#ty>();)
+                }
+                ParamPassing::Ref | ParamPassing::RefMut => {
+                    elements.extend(quote!(.max(#name.len())));
+                    quote!(let mut #name = #args.tensor::<#ty, __OK>();)
+                }
+            })
+            .collect();
+        let elements_of = internal("elements");
+        let size = self
+            .tree
+            .regions
+            .first()
+            .map(|_| quote!(let #elements_of = #elements;));
+        let body = Body::new(support, &self.signature.params)
+            .kernel(&self.item.block, &quote!(#elements_of));
+        let body = match &self.signature.result {
+            Some(ty) => quote!(let #value: #ty = { #body }; #cx.finish(#value);),
+            None => body,
+        };
+        let quiet = quiet();
+        quote! {
+            struct __Body;
+            #quiet
+            impl #support::Body for __Body {
+                #[inline(always)]
+                fn run<__Level: #support::Level, const __CHECKED: bool>(
+                    #cx: &#support::Cx<'_, __Level, __CHECKED>,
+                ) {
+                    let mut #args = #cx.args();
+                    #params
+                    #size
+                    #body
+                }
+            }
+        }
+    }
+
+    fn func(&self) -> TokenStream {
+        let ItemFn { attrs, vis, sig, block, .. } = &self.item;
+        let name = &sig.ident;
+        let frontend = &self.paths.frontend;
+        let body =
+            (**block).clone().rewritten(&mut Rewrite { support: &self.paths.body });
+        let source = self.source();
+        quote! {
+            #(#attrs)*
+            #[inline(always)]
+            #vis #sig #body
+
+            #[allow(non_camel_case_types)]
+            #[doc(hidden)]
+            #vis struct #name {}
+            impl #name {
+                #[doc(hidden)]
+                pub fn __source() -> &'static #frontend::Source {
+                    #source
+                    &__SOURCE
+                }
+            }
+        }
+    }
+
+    /// The probed copy, and the source made of the tree and what the probes found.
+    fn source(&self) -> TokenStream {
+        let Paths { private, body: support, frontend } = &self.paths;
+        let probes = self.tree.types.iter().filter_map(|entry| match entry {
+            TypeEntry::Probe { probe, .. } => Some(probe),
+            TypeEntry::Written(_) => None,
+        });
+        let types = self.tree.types.iter().map(|entry| match entry {
+            TypeEntry::Probe { probe, binding } => {
+                quote_spanned!(binding.span()=> #support::type_of(&#probe))
+            }
+            TypeEntry::Written(ty) => {
+                quote_spanned!(ty.span()=> <#ty as #private::Element>::TYPE)
+            }
+        });
+        let kinds = self.signature.params.iter().map(|Param { passing, ty, .. }| match passing {
+            ParamPassing::Value => quote_spanned! {ty.span()=>
+                #private::ir::ParamKind::Scalar(<#ty as #private::Element>::TYPE)
+            },
+            ParamPassing::Ref | ParamPassing::RefMut => {
+                let writable = *passing == ParamPassing::RefMut;
+                quote_spanned!(ty.span()=> <#ty as #support::TensorParam>::kind(#writable))
+            }
+        });
+        let funcs = self.tree.funcs.iter().map(|path| quote!(#path::__source));
+        let consts = self.tree.consts.iter().map(|path| {
+            quote_spanned!(path.span()=> || #private::ir::Const::from(#path))
+        });
+        // No function can stand in a pattern: so the paths are those of this crate's struct.
+        let proofs = self.tree.regions.iter().map(|path| {
+            quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};)
+        });
+        let count = self.tree.types.len();
+        let bytes = proc_macro2::Literal::byte_string(&self.bytes);
+        let inputs = &self.item.sig.inputs;
+        let output = &self.item.sig.output;
+        let output = match (output, self.kind) {
+            (syn::ReturnType::Default, _) => quote!(-> ()),
+            (output, _) => quote!(#output),
+        };
+        let probed = &self.probed;
+        quote! {
+            const __TYPES: [#private::ir::ScalarType; #count] = {
+                #(let #probes = #support::Probe::new();)*
+                #[allow(unused_unsafe)]
+                let _ = |#inputs| #output #probed;
+                #(#proofs)*
+                [#(#types),*]
+            };
+            const __OK: bool = { let _ = __TYPES; true };
+            static __SOURCE: #frontend::Source = #frontend::Source {
+                file: ::core::file!(),
+                tree: #bytes,
+                params: || ::std::vec::Vec::from([#(#kinds),*]),
+                types: || __TYPES.to_vec(),
+                funcs: &[#(#funcs),*],
+                consts: &[#(#consts),*],
+            };
+        }
+    }
+}
+
+/// The lints that the author's code breaks only because of what was put around it. All others, and
+/// those about unused names in particular, speak of the author's own tokens.
+fn quiet() -> TokenStream {
+    quote! {
+        #[allow(
+            unused_mut, unused_unsafe, unused_parens, unused_braces, unused_must_use,
+            unreachable_code, path_statements, clippy::all, clippy::pedantic
+        )]
+    }
+}

@@ -1,0 +1,141 @@
+//! What a kernel's or func's signature may be.
+
+use proc_macro2::TokenStream;
+use quadrants_frontend::syntax::{FunctionKind, ParamPassing};
+use syn::{FnArg, Pat, PatIdent, ReturnType, Type, spanned::Spanned};
+
+/// A signature, taken apart.
+pub(crate) struct Signature {
+    pub(crate) params: Vec<Param>,
+    /// The type of the value; none for `()`.
+    pub(crate) result: Option<Type>,
+}
+
+/// A parameter.
+pub(crate) struct Param {
+    pub(crate) name: syn::Ident,
+    pub(crate) mutable: bool,
+    pub(crate) passing: ParamPassing,
+    /// The type, without the `&` of a tensor.
+    pub(crate) ty: Type,
+}
+
+/// Takes a signature apart, or says all that is wrong with it.
+pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Result<Signature> {
+    let what = match kind {
+        FunctionKind::Kernel => "a kernel",
+        FunctionKind::Func => "a func",
+    };
+    let mut errors = Errors(None);
+    let mut refuse = |tokens: Option<TokenStream>, word: &str| {
+        if let Some(tokens) = tokens {
+            errors.add(syn::Error::new_spanned(tokens, format!("{what} cannot {word}")));
+        }
+    };
+    use quote::ToTokens;
+    refuse(signature.constness.map(|t| t.to_token_stream()), "be `const`");
+    refuse(signature.asyncness.map(|t| t.to_token_stream()), "be `async`");
+    refuse(matches!(signature.safety, syn::Safety::Unsafe(_)).then(|| signature.safety.to_token_stream()), "be `unsafe`");
+    refuse(signature.abi.as_ref().map(|t| t.to_token_stream()), "be `extern`");
+    refuse(signature.variadic.as_ref().map(|t| t.to_token_stream()), "be variadic");
+    let generics = &signature.generics;
+    refuse(
+        (!generics.params.is_empty()).then(|| generics.params.to_token_stream()),
+        "have generic parameters or named lifetimes",
+    );
+    refuse(
+        generics.where_clause.as_ref().map(|t| t.to_token_stream()),
+        "have a `where` clause",
+    );
+
+    let mut params = Vec::new();
+    for input in &signature.inputs {
+        match param(kind, input) {
+            Ok(param) => params.push(param),
+            Err(error) => errors.add(error),
+        }
+    }
+    let result = match &signature.output {
+        ReturnType::Default => None,
+        ReturnType::Type(_, ty) => match &**ty {
+            Type::Tuple(unit) if unit.elems.is_empty() => None,
+            ty @ Type::Path(_) => Some(ty.clone()),
+            other => {
+                errors.add(syn::Error::new(
+                    other.span(),
+                    format!("{what} returns a number or nothing"),
+                ));
+                None
+            }
+        },
+    };
+    match errors.0 {
+        Some(error) => Err(error),
+        None => Ok(Signature { params, result }),
+    }
+}
+
+fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
+    let FnArg::Typed(input) = input else {
+        return Err(syn::Error::new_spanned(
+            input,
+            "a kernel or func is a free function; it cannot take `self`",
+        ));
+    };
+    let Pat::Ident(PatIdent { by_ref: None, mutability, ident, subpat: None, .. }) = &*input.pat
+    else {
+        return Err(syn::Error::new_spanned(&input.pat, "a parameter needs a plain name"));
+    };
+    let (passing, ty) = match &*input.ty {
+        Type::Reference(reference) => {
+            if let Some(lifetime) = &reference.lifetime {
+                return Err(syn::Error::new_spanned(
+                    lifetime,
+                    "a tensor parameter needs no named lifetime; leave it out",
+                ));
+            }
+            if kind == FunctionKind::Func {
+                return Err(syn::Error::new_spanned(
+                    &input.ty,
+                    "a func takes numbers by value; read the element in the kernel and pass it",
+                ));
+            }
+            let passing = match reference.mutability {
+                Some(_) => ParamPassing::RefMut,
+                None => ParamPassing::Ref,
+            };
+            if mutability.is_some() {
+                return Err(syn::Error::new_spanned(
+                    &input.pat,
+                    "a tensor parameter cannot be rebound; leave out this `mut`",
+                ));
+            }
+            (passing, &*reference.elem)
+        }
+        other => (ParamPassing::Value, other),
+    };
+    match ty {
+        Type::Path(_) => Ok(Param {
+            name: ident.clone(),
+            mutable: mutability.is_some(),
+            passing,
+            ty: ty.clone(),
+        }),
+        other => Err(syn::Error::new_spanned(
+            other,
+            "a parameter is a number by value or a tensor by `&` or `&mut`",
+        )),
+    }
+}
+
+/// Errors put together, so that all are shown at once.
+struct Errors(Option<syn::Error>);
+
+impl Errors {
+    fn add(&mut self, error: syn::Error) {
+        match &mut self.0 {
+            Some(all) => all.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+}

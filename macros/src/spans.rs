@@ -1,0 +1,58 @@
+//! The numbers that stand for the author's tokens in a syntax tree.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quadrants_frontend::syntax;
+use quote::ToTokens;
+
+/// The tokens behind each span's number: the first and the last of them.
+#[derive(Debug, Default)]
+pub(crate) struct Spans {
+    ends: Vec<(Span, Span)>,
+}
+
+impl Spans {
+    /// A span of all of `tokens`.
+    pub(crate) fn of(&mut self, tokens: &impl ToTokens) -> syntax::Span {
+        let mut spans = tokens.to_token_stream().into_iter().map(|token| match token {
+            // A group alone would be underlined whole; as a first or last token, by its bracket.
+            proc_macro2::TokenTree::Group(group) => (group.span_open(), group.span_close()),
+            other => (other.span(), other.span()),
+        });
+        let (first, end) = spans.next().unwrap_or((Span::call_site(), Span::call_site()));
+        let last = spans.last().map_or(end, |(_, close)| close);
+        let (line, column) = position(first);
+        let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        self.ends.push((first, last));
+        syntax::Span { id, line, column }
+    }
+
+    /// An error on the tokens of a span.
+    pub(crate) fn error(&self, span: syntax::Span, message: String) -> syn::Error {
+        let call_site = (Span::call_site(), Span::call_site());
+        let (first, last) = self.ends.get(span.id as usize).copied().unwrap_or(call_site);
+        // An error from tokens reaches from the first to the last of them.
+        let ends: TokenStream =
+            [first, last].into_iter().map(|at| Ident::new("_", at).into_token_stream()).collect();
+        syn::Error::new_spanned(ends, message)
+    }
+}
+
+/// The span of the first token, for emitted code that rustc should place there.
+pub(crate) fn first(tokens: &impl ToTokens) -> Span {
+    tokens.to_token_stream().into_iter().next().map_or_else(Span::call_site, |token| match token {
+        proc_macro2::TokenTree::Group(group) => group.span_open(),
+        other => other.span(),
+    })
+}
+
+/// Line and column, from 1, as `std::panic::Location` counts them.
+fn position(span: Span) -> (u32, u32) {
+    let count = |at: usize| u32::try_from(at).unwrap_or(0);
+    if proc_macro::is_available() {
+        let span = span.unwrap().start();
+        (count(span.line()), count(span.column()))
+    } else {
+        // In this crate's own tests there is no compiler to ask.
+        (0, 0)
+    }
+}

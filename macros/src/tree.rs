@@ -1,0 +1,236 @@
+//! From the author's tokens to the syntax tree, putting probes into those tokens on the way.
+//!
+//! The tree numbers the types it needs; a probe after each binding tells rustc which type is meant by a
+//! number. Doing both in one walk keeps them in step.
+
+mod expr;
+mod loops;
+
+pub(crate) use expr::{atomic, element, is_block};
+pub(crate) use loops::is_ndrange;
+
+use proc_macro2::{Ident, Span};
+use quadrants_frontend::syntax::{Block, Construct, Stmt, StmtKind, TypeIx};
+use quote::{ToTokens, quote};
+use syn::{Expr, Local, Pat, PatIdent, visit::Visit};
+
+use crate::spans::Spans;
+
+/// The walk's state, and what it found.
+#[derive(Default)]
+pub(crate) struct Tree {
+    pub(crate) spans: Spans,
+    /// What the tree's type numbers stand for.
+    pub(crate) types: Vec<TypeEntry>,
+    /// The paths that are neither parameter nor local.
+    pub(crate) consts: Vec<syn::ExprPath>,
+    /// The funcs called.
+    pub(crate) funcs: Vec<syn::ExprPath>,
+    /// The paths by which `stream_parallel` was called.
+    pub(crate) regions: Vec<syn::ExprPath>,
+    scopes: Vec<Vec<String>>,
+}
+
+/// How rustc is asked for a type.
+pub(crate) enum TypeEntry {
+    /// By a probe of this name, which has seen a binding of that name.
+    Probe { probe: Ident, binding: Ident },
+    /// As written.
+    Written(Box<syn::Type>),
+}
+
+impl Tree {
+    /// Numbers a type that stands in the source.
+    pub(crate) fn written(&mut self, ty: &syn::Type) -> TypeIx {
+        self.add_type(TypeEntry::Written(Box::new(ty.clone())))
+    }
+
+    /// Makes a name known from here to the end of the scope.
+    pub(crate) fn bind(&mut self, name: &Ident) {
+        if self.scopes.is_empty() {
+            self.scopes.push(Vec::new());
+        }
+        self.scopes.last_mut().expect("pushed").push(name.to_string());
+    }
+
+    /// A block in a scope of its own.
+    pub(crate) fn block(&mut self, block: &mut syn::Block) -> Block {
+        self.scopes.push(Vec::new());
+        let mut out = Block::default();
+        let count = block.stmts.len();
+        for (at, mut stmt) in std::mem::take(&mut block.stmts).into_iter().enumerate() {
+            let mut probes = Vec::new();
+            let last = at + 1 == count;
+            match &mut stmt {
+                syn::Stmt::Expr(value, None) if last && !is_statement(value) => {
+                    out.value = Some(Box::new(self.expr(value)));
+                }
+                other => {
+                    let stmt = self.stmt(other, &mut probes);
+                    out.stmts.push(stmt);
+                }
+            }
+            block.stmts.push(stmt);
+            block.stmts.extend(probes);
+        }
+        self.scopes.pop();
+        out
+    }
+
+    fn stmt(&mut self, stmt: &mut syn::Stmt, probes: &mut Vec<syn::Stmt>) -> Stmt {
+        let span = self.spans.of(stmt);
+        let kind = match stmt {
+            syn::Stmt::Local(local) => self.local(local, probes),
+            syn::Stmt::Item(_) => StmtKind::Unsupported(Construct::Item),
+            syn::Stmt::Macro(call) => self.macro_stmt(&mut call.mac),
+            syn::Stmt::Expr(expr, _) => self.expr_stmt(expr),
+        };
+        Stmt { kind, span }
+    }
+
+    fn local(&mut self, local: &mut Local, probes: &mut Vec<syn::Stmt>) -> StmtKind {
+        let Some(init) = &mut local.init else {
+            self.bind_all(&local.pat);
+            return StmtKind::Unsupported(Construct::LetWithoutValue);
+        };
+        if init.diverge.is_some() {
+            self.bind_all(&local.pat);
+            return StmtKind::Unsupported(Construct::LetCondition);
+        }
+        let pattern = match &local.pat {
+            Pat::Type(typed) => &*typed.pat,
+            other => other,
+        };
+        let shape_of = self.shape_of(&init.expr);
+        match (pattern, shape_of) {
+            (
+                Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }),
+                shape_of,
+            ) => {
+                if let (Some(base), None) = (shape_of, mutability) {
+                    self.bind(ident);
+                    return StmtKind::LetShape { name: ident.to_string(), base };
+                }
+                let value = self.expr(&mut init.expr);
+                let (ty, probe) = self.probe(ident);
+                self.bind(ident);
+                probes.push(probe);
+                let (name, mutable) = (ident.to_string(), mutability.is_some());
+                StmtKind::Let { name, mutable, ty, value }
+            }
+            (Pat::Wild(_), _) => StmtKind::Expr(self.expr(&mut init.expr)),
+            (Pat::Slice(slice), Some(base)) => {
+                let names: Option<Vec<_>> = slice.elems.iter().map(plain_name).collect();
+                self.bind_all(pattern);
+                match names {
+                    Some(names) => StmtKind::LetExtents {
+                        names: names.into_iter().map(|n| n.map(|n| n.to_string())).collect(),
+                        base,
+                    },
+                    None => StmtKind::Unsupported(Construct::Pattern),
+                }
+            }
+            (other, _) => {
+                self.bind_all(other);
+                StmtKind::Unsupported(Construct::Pattern)
+            }
+        }
+    }
+
+    fn macro_stmt(&mut self, call: &mut syn::Macro) -> StmtKind {
+        if !call.path.is_ident("assert") {
+            let name = call.path.to_token_stream().to_string().replace(' ', "");
+            return StmtKind::Unsupported(Construct::Macro(name));
+        }
+        let Ok(Assert { mut cond, message }) = call.parse_body() else {
+            return StmtKind::Unsupported(Construct::Other(
+                "`assert!` takes a condition and at most a text without values".to_owned(),
+            ));
+        };
+        let text = message.as_ref().map_or_else(|| text_of(&cond), syn::LitStr::value);
+        let tree = self.expr(&mut cond);
+        let message = message.map(|message| quote!(, #message));
+        call.tokens = quote!(#cond #message);
+        StmtKind::Assert { cond: tree, message: text }
+    }
+
+    /// A probe of a binding's type, and the statement that shows it the binding.
+    fn probe(&mut self, binding: &Ident) -> (TypeIx, syn::Stmt) {
+        let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
+        let tokens = quote!(#probe.see(&#binding));
+        let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone() });
+        (ty, syn::Stmt::Expr(Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
+    }
+
+    fn add_type(&mut self, entry: TypeEntry) -> TypeIx {
+        self.types.push(entry);
+        (self.types.len() - 1) as TypeIx
+    }
+
+    fn bind_all(&mut self, pattern: &Pat) {
+        struct Names<'a>(&'a mut Tree);
+        impl Visit<'_> for Names<'_> {
+            fn visit_pat_ident(&mut self, pattern: &PatIdent) {
+                self.0.bind(&pattern.ident);
+            }
+        }
+        Names(self).visit_pat(pattern);
+    }
+
+    fn is_bound(&self, name: &Ident) -> bool {
+        self.scopes.iter().flatten().any(|bound| name == bound)
+    }
+}
+
+/// What `assert!` is given in a kernel.
+pub(crate) struct Assert {
+    pub(crate) cond: Expr,
+    pub(crate) message: Option<syn::LitStr>,
+}
+
+impl syn::parse::Parse for Assert {
+    fn parse(input: syn::parse::ParseStream<'_>) -> syn::Result<Self> {
+        let cond = input.parse()?;
+        let mut message = None;
+        if input.parse::<Option<syn::Token![,]>>()?.is_some() && !input.is_empty() {
+            message = Some(input.parse()?);
+            input.parse::<Option<syn::Token![,]>>()?;
+        }
+        Ok(Self { cond, message })
+    }
+}
+
+/// The text of tokens as an author would write them, for messages.
+pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
+    let tokens = tokens.to_token_stream();
+    let source = tokens.clone().into_iter().next().and_then(|first| {
+        let last = tokens.clone().into_iter().last()?;
+        first.span().join(last.span())?.source_text()
+    });
+    source.unwrap_or_else(|| tokens.to_string())
+}
+
+/// The name of a pattern that is a name, or none for `_`; nothing for other patterns.
+fn plain_name(pattern: &Pat) -> Option<Option<Ident>> {
+    match pattern {
+        Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) => Some(Some(ident.clone())),
+        Pat::Wild(_) => Some(None),
+        _ => None,
+    }
+}
+
+/// Whether an expression at the end of a block is a statement of the tree rather than its value.
+fn is_statement(expr: &Expr) -> bool {
+    match expr {
+        Expr::ForLoop(_)
+        | Expr::While(_)
+        | Expr::Loop(_)
+        | Expr::Assign(_)
+        | Expr::Break(_)
+        | Expr::Continue(_)
+        | Expr::Return(_)
+        | Expr::Macro(_) => true,
+        Expr::Binary(binary) => expr::compound(&binary.op).is_some(),
+        _ => false,
+    }
+}

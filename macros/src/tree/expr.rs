@@ -1,0 +1,360 @@
+//! Expressions.
+
+use proc_macro2::Ident;
+use quadrants_frontend::syntax::{
+    AtomicOp, BinaryOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument,
+    UnaryOp,
+};
+use quote::ToTokens;
+use syn::{BinOp, Lit, UnOp};
+
+use super::{Tree, text_of};
+
+impl Tree {
+    pub(super) fn expr(&mut self, expr: &mut syn::Expr) -> Expr {
+        let span = self.spans.of(expr);
+        Expr { kind: self.expr_kind(expr), span }
+    }
+
+    fn boxed(&mut self, expr: &mut syn::Expr) -> Box<Expr> {
+        Box::new(self.expr(expr))
+    }
+
+    fn expr_kind(&mut self, expr: &mut syn::Expr) -> ExprKind {
+        use syn::Expr as E;
+        let unsupported = match expr {
+            E::Paren(paren) => return self.expr_kind(&mut paren.expr),
+            E::Group(group) => return self.expr_kind(&mut group.expr),
+            E::Lit(lit) => return literal(&lit.lit),
+            E::Path(path) => return self.path(path),
+            E::Unary(unary) => match unary.op {
+                UnOp::Neg(_) => {
+                    return ExprKind::Unary { op: UnaryOp::Neg, value: self.boxed(&mut unary.expr) };
+                }
+                UnOp::Not(_) => {
+                    return ExprKind::Unary { op: UnaryOp::Not, value: self.boxed(&mut unary.expr) };
+                }
+                _ => Construct::Reference,
+            },
+            E::Binary(binary) => {
+                let logic = match binary.op {
+                    BinOp::And(_) => Some(LogicOp::And),
+                    BinOp::Or(_) => Some(LogicOp::Or),
+                    _ => None,
+                };
+                if let Some(op) = logic {
+                    let (lhs, rhs) = (self.boxed(&mut binary.left), self.boxed(&mut binary.right));
+                    return ExprKind::Logic { op, lhs, rhs };
+                }
+                match operator(&binary.op) {
+                    Some(op) => {
+                        let (lhs, rhs) =
+                            (self.boxed(&mut binary.left), self.boxed(&mut binary.right));
+                        return ExprKind::Binary { op, lhs, rhs };
+                    }
+                    None => Construct::Other("an assignment used as a value".to_owned()),
+                }
+            }
+            E::Cast(cast) => match &*cast.ty {
+                syn::Type::Infer(_) => Construct::InferredCast,
+                ty => {
+                    let ty = self.written(ty);
+                    return ExprKind::Cast { value: self.boxed(&mut cast.expr), ty };
+                }
+            },
+            E::If(branch) => return self.branch(branch),
+            E::Block(block) if block.label.is_none() => {
+                return ExprKind::Block(self.block(&mut block.block));
+            }
+            E::Index(index) => return self.index(index),
+            E::MethodCall(call) => return self.method(call),
+            E::Call(call) => return self.call(call),
+            E::Match(_) => Construct::Match,
+            E::Let(_) => Construct::LetCondition,
+            E::Closure(_) => Construct::Closure,
+            E::Array(_) | E::Repeat(_) => Construct::Array,
+            E::Tuple(_) => Construct::Tuple,
+            E::Struct(_) | E::Field(_) => Construct::Struct,
+            E::Reference(_) | E::RawAddr(_) => Construct::Reference,
+            E::Range(_) => Construct::Range,
+            E::Try(_) => Construct::Try,
+            E::Unsafe(_) => Construct::Unsafe,
+            E::Async(_) | E::Await(_) | E::Const(_) | E::TryBlock(_) => Construct::BlockKind,
+            E::Macro(call) => Construct::Macro(text_of(&call.mac.path)),
+            other => Construct::Other(shortened(other)),
+        };
+        ExprKind::Unsupported(unsupported)
+    }
+
+    fn path(&mut self, path: &syn::ExprPath) -> ExprKind {
+        if let Some(name) = name_of(path)
+            && self.is_bound(name)
+        {
+            return ExprKind::Name(name.to_string());
+        }
+        ExprKind::Const(entry(&mut self.consts, path))
+    }
+
+    fn branch(&mut self, branch: &mut syn::ExprIf) -> ExprKind {
+        let cond = self.boxed(&mut branch.cond);
+        let then = self.block(&mut branch.then_branch);
+        let otherwise = branch.else_branch.as_mut().map(|(_, otherwise)| match &mut **otherwise {
+            syn::Expr::Block(block) => self.block(&mut block.block),
+            other => Block { stmts: Vec::new(), value: Some(self.boxed(other)) },
+        });
+        ExprKind::If { cond, then, otherwise }
+    }
+
+    fn index(&mut self, index: &mut syn::ExprIndex) -> ExprKind {
+        if let Some(base) = self.shape_of(&index.expr) {
+            return ExprKind::Extent { base, axis: self.boxed(&mut index.index) };
+        }
+        match self.tensor(&index.expr) {
+            Some(base) => ExprKind::Index { base, index: self.indices(&mut index.index) },
+            None => ExprKind::Unsupported(Construct::Array),
+        }
+    }
+
+    fn indices(&mut self, index: &mut syn::Expr) -> Vec<Expr> {
+        match index {
+            syn::Expr::Array(array) => array.elems.iter_mut().map(|e| self.expr(e)).collect(),
+            other => vec![self.expr(other)],
+        }
+    }
+
+    fn method(&mut self, call: &mut syn::ExprMethodCall) -> ExprKind {
+        let name = call.method.to_string();
+        if call.args.is_empty() {
+            match (name.as_str(), self.tensor(&call.receiver)) {
+                ("len", Some(base)) => return ExprKind::Len { base },
+                ("shape", _) => return ExprKind::Unsupported(Construct::Shape),
+                _ => {}
+            }
+        }
+        let receiver = self.boxed(&mut call.receiver);
+        let args = call.args.iter_mut().map(|arg| self.expr(arg)).collect();
+        ExprKind::Method { receiver, name, args }
+    }
+
+    fn call(&mut self, call: &mut syn::ExprCall) -> ExprKind {
+        let path = match &*call.func {
+            syn::Expr::Path(path) => path.clone(),
+            other => return ExprKind::Unsupported(Construct::Other(shortened(other))),
+        };
+        let last = path.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        if last == "stream_parallel" || is_block(call) {
+            self.regions.push(path);
+            return ExprKind::StreamParallel(self.region(call));
+        }
+        if let Some(op) = atomic(&last) {
+            return self.atomic(op, call);
+        }
+        if last == "ndrange" {
+            return ExprKind::Unsupported(Construct::Ndrange);
+        }
+        if is_scalar_method(&path) {
+            let mut args = call.args.iter_mut();
+            if let Some(receiver) = args.next() {
+                let receiver = self.boxed(receiver);
+                let args = args.map(|arg| self.expr(arg)).collect();
+                return ExprKind::Method { receiver, name: last, args };
+            }
+        }
+        let func = entry(&mut self.funcs, &path);
+        let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
+        ExprKind::Call { func, args }
+    }
+
+    /// An argument of a func: also a tensor, however it is passed.
+    fn argument(&mut self, arg: &mut syn::Expr) -> Expr {
+        let span = self.spans.of(arg);
+        match self.tensor(arg) {
+            Some(name) => Expr { kind: ExprKind::Name(name), span },
+            None => self.expr(arg),
+        }
+    }
+
+    fn region(&mut self, call: &mut syn::ExprCall) -> RegionArgument {
+        let count = call.args.len();
+        match call.args.first_mut() {
+            Some(syn::Expr::Closure(closure)) if count == 1 => {
+                let params = closure.inputs.len() as u32;
+                let body = match &mut *closure.body {
+                    syn::Expr::Block(block) if block.label.is_none() => self.block(&mut block.block),
+                    other => {
+                        let mut block = syn::Block {
+                            brace_token: syn::token::Brace::default(),
+                            stmts: vec![syn::Stmt::Expr(other.clone(), None)],
+                        };
+                        let tree = self.block(&mut block);
+                        *other = syn::parse_quote!(#block);
+                        tree
+                    }
+                };
+                RegionArgument::Closure { params, body }
+            }
+            _ => RegionArgument::Other,
+        }
+    }
+
+    fn atomic(&mut self, op: AtomicOp, call: &mut syn::ExprCall) -> ExprKind {
+        let mut args = call.args.iter_mut();
+        let (Some(place), Some(value), None) = (args.next(), args.next(), args.next()) else {
+            return ExprKind::Unsupported(Construct::AtomicPlace);
+        };
+        let Some(element) = element(place) else {
+            return ExprKind::Unsupported(Construct::AtomicPlace);
+        };
+        let Some(base) = self.tensor(&element.expr) else {
+            return ExprKind::Unsupported(Construct::AtomicPlace);
+        };
+        let index = self.indices(&mut element.index);
+        ExprKind::Atomic { op, base, index, value: self.boxed(value) }
+    }
+
+    /// The tensor that an expression names, with any `&`, `&mut`, `*` and parentheses around it.
+    pub(super) fn tensor(&self, expr: &syn::Expr) -> Option<String> {
+        match expr {
+            syn::Expr::Paren(paren) => self.tensor(&paren.expr),
+            syn::Expr::Group(group) => self.tensor(&group.expr),
+            syn::Expr::Reference(reference) => self.tensor(&reference.expr),
+            syn::Expr::Unary(syn::ExprUnary { op: UnOp::Deref(_), expr, .. }) => self.tensor(expr),
+            syn::Expr::Path(path) => {
+                name_of(path).filter(|name| self.is_bound(name)).map(Ident::to_string)
+            }
+            _ => None,
+        }
+    }
+
+    /// The tensor whose `shape()` an expression is.
+    pub(super) fn shape_of(&self, expr: &syn::Expr) -> Option<String> {
+        match expr {
+            syn::Expr::Paren(paren) => self.shape_of(&paren.expr),
+            syn::Expr::Group(group) => self.shape_of(&group.expr),
+            syn::Expr::MethodCall(call) if call.method == "shape" && call.args.is_empty() => {
+                self.tensor(&call.receiver)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a call is by its shape that of `stream_parallel`, whatever it is called here.
+pub(crate) fn is_block(call: &syn::ExprCall) -> bool {
+    matches!(call.args.first(), Some(syn::Expr::Closure(_))) && call.args.len() == 1
+}
+
+/// The element that `&mut t[i]` is about.
+pub(crate) fn element(place: &mut syn::Expr) -> Option<&mut syn::ExprIndex> {
+    match place {
+        syn::Expr::Paren(paren) => element(&mut paren.expr),
+        syn::Expr::Group(group) => element(&mut group.expr),
+        syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) => {
+            let mut inner = &mut **expr;
+            while let syn::Expr::Paren(paren) = inner {
+                inner = &mut paren.expr;
+            }
+            match inner {
+                syn::Expr::Index(index) => Some(index),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn atomic(name: &str) -> Option<AtomicOp> {
+    match name {
+        "atomic_add" => Some(AtomicOp::Add),
+        "atomic_min" => Some(AtomicOp::Min),
+        "atomic_max" => Some(AtomicOp::Max),
+        _ => None,
+    }
+}
+
+/// The operation of a compound assignment.
+pub(super) fn compound(op: &BinOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinOp::AddAssign(_) => BinaryOp::Add,
+        BinOp::SubAssign(_) => BinaryOp::Sub,
+        BinOp::MulAssign(_) => BinaryOp::Mul,
+        BinOp::DivAssign(_) => BinaryOp::Div,
+        BinOp::RemAssign(_) => BinaryOp::Rem,
+        BinOp::BitXorAssign(_) => BinaryOp::Xor,
+        BinOp::BitAndAssign(_) => BinaryOp::And,
+        BinOp::BitOrAssign(_) => BinaryOp::Or,
+        BinOp::ShlAssign(_) => BinaryOp::Shl,
+        BinOp::ShrAssign(_) => BinaryOp::Shr,
+        _ => return None,
+    })
+}
+
+fn operator(op: &BinOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinOp::Add(_) => BinaryOp::Add,
+        BinOp::Sub(_) => BinaryOp::Sub,
+        BinOp::Mul(_) => BinaryOp::Mul,
+        BinOp::Div(_) => BinaryOp::Div,
+        BinOp::Rem(_) => BinaryOp::Rem,
+        BinOp::BitXor(_) => BinaryOp::Xor,
+        BinOp::BitAnd(_) => BinaryOp::And,
+        BinOp::BitOr(_) => BinaryOp::Or,
+        BinOp::Shl(_) => BinaryOp::Shl,
+        BinOp::Shr(_) => BinaryOp::Shr,
+        BinOp::Eq(_) => BinaryOp::Eq,
+        BinOp::Ne(_) => BinaryOp::Ne,
+        BinOp::Lt(_) => BinaryOp::Lt,
+        BinOp::Le(_) => BinaryOp::Le,
+        BinOp::Gt(_) => BinaryOp::Gt,
+        BinOp::Ge(_) => BinaryOp::Ge,
+        _ => return None,
+    })
+}
+
+fn literal(lit: &Lit) -> ExprKind {
+    let (text, suffix) = match lit {
+        Lit::Bool(value) => {
+            let text = value.value.to_string();
+            return ExprKind::Literal { kind: LiteralKind::Bool, text, suffix: None };
+        }
+        Lit::Int(int) => (int.to_string(), int.suffix()),
+        Lit::Float(float) => (float.to_string(), float.suffix()),
+        _ => return ExprKind::Unsupported(Construct::Text),
+    };
+    let digits = text.strip_suffix(suffix).unwrap_or(&text);
+    let hex = digits.starts_with("0x") || digits.starts_with("0X");
+    let float = !hex && digits.contains(['.', 'e', 'E']);
+    ExprKind::Literal {
+        kind: if float { LiteralKind::Float } else { LiteralKind::Int },
+        text: digits.to_owned(),
+        suffix: (!suffix.is_empty()).then(|| suffix.to_owned()),
+    }
+}
+
+/// The name that a path without segments and arguments is.
+pub(crate) fn name_of(path: &syn::ExprPath) -> Option<&Ident> {
+    if path.qself.is_none() { path.path.get_ident() } else { None }
+}
+
+/// Whether a path is `f32::sqrt` or the like.
+fn is_scalar_method(path: &syn::ExprPath) -> bool {
+    const SCALARS: [&str; 8] = ["f32", "f64", "i32", "i64", "u32", "u64", "usize", "bool"];
+    let segments = &path.path.segments;
+    path.qself.is_none() && segments.len() == 2 && SCALARS.iter().any(|s| segments[0].ident == s)
+}
+
+/// The position of a path in a table, where it is put if it is new.
+fn entry(table: &mut Vec<syn::ExprPath>, path: &syn::ExprPath) -> u32 {
+    let text = path.to_token_stream().to_string();
+    let known = table.iter().position(|entry| entry.to_token_stream().to_string() == text);
+    known.unwrap_or_else(|| {
+        table.push(path.clone());
+        table.len() - 1
+    }) as u32
+}
+
+fn shortened(tokens: &impl ToTokens) -> String {
+    let text = text_of(tokens);
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().take(40).collect()
+}

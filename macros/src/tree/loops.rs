@@ -1,0 +1,204 @@
+//! Statements that are expressions to Rust: assignments, loops and jumps.
+
+use proc_macro2::{Ident, Span};
+use quadrants_frontend::syntax::{
+    Construct, Dim, Expr, ExprKind, For, LiteralKind, Span as TreeSpan, StmtKind,
+};
+use syn::{Pat, PatIdent};
+
+use super::{Tree, expr};
+
+/// The bounds of a dimension before its variable is known.
+struct Bounds {
+    begin: Option<Expr>,
+    end: Expr,
+    inclusive: bool,
+}
+
+impl Tree {
+    pub(super) fn expr_stmt(&mut self, expr: &mut syn::Expr) -> StmtKind {
+        use syn::Expr as E;
+        match expr {
+            E::Paren(paren) => self.expr_stmt(&mut paren.expr),
+            E::Group(group) => self.expr_stmt(&mut group.expr),
+            E::Assign(assign) => match &*assign.left {
+                E::Infer(_) => StmtKind::Expr(self.expr(&mut assign.right)),
+                _ => {
+                    let value = self.expr(&mut assign.right);
+                    self.assign(&mut assign.left, None, value)
+                }
+            },
+            E::Binary(binary) => match expr::compound(&binary.op) {
+                Some(op) => {
+                    let value = self.expr(&mut binary.right);
+                    self.assign(&mut binary.left, Some(op), value)
+                }
+                None => StmtKind::Expr(self.expr(expr)),
+            },
+            E::ForLoop(each) => self.for_loop(each),
+            E::While(each) => {
+                let label = self.label(each.label.as_ref());
+                let cond = self.expr(&mut each.cond);
+                StmtKind::While { cond, body: self.block(&mut each.body), label }
+            }
+            E::Loop(each) => {
+                let label = self.label(each.label.as_ref());
+                StmtKind::Loop { body: self.block(&mut each.body), label }
+            }
+            E::Break(leave) => StmtKind::Break {
+                label: leave.label.as_ref().map(|label| self.spans.of(label)),
+                value: leave.expr.as_ref().map(|value| self.spans.of(value)),
+            },
+            E::Continue(next) => {
+                StmtKind::Continue { label: next.label.as_ref().map(|label| self.spans.of(label)) }
+            }
+            E::Return(leave) => {
+                StmtKind::Return { value: leave.expr.as_mut().map(|value| self.expr(value)) }
+            }
+            E::Macro(call) => self.macro_stmt(&mut call.mac),
+            other => StmtKind::Expr(self.expr(other)),
+        }
+    }
+
+    fn assign(
+        &mut self,
+        target: &mut syn::Expr,
+        op: Option<quadrants_frontend::syntax::BinaryOp>,
+        value: Expr,
+    ) -> StmtKind {
+        let target = self.expr(target);
+        match target.kind {
+            ExprKind::Name(_) | ExprKind::Index { .. } => StmtKind::Assign { target, op, value },
+            _ => StmtKind::Unsupported(Construct::Place),
+        }
+    }
+
+    fn label(&mut self, label: Option<&syn::Label>) -> Option<TreeSpan> {
+        label.map(|label| self.spans.of(label))
+    }
+
+    fn for_loop(&mut self, each: &mut syn::ExprForLoop) -> StmtKind {
+        let label = self.label(each.label.as_ref());
+        let bounds = match self.bounds(&mut each.expr, &each.pat) {
+            Ok(bounds) => bounds,
+            Err(construct) => return StmtKind::Unsupported(construct),
+        };
+        let variables: Vec<&mut Pat> = match &mut *each.pat {
+            Pat::Tuple(tuple) => tuple.elems.iter_mut().collect(),
+            single => vec![single],
+        };
+        if variables.len() != bounds.len() {
+            return StmtKind::Unsupported(Construct::Pattern);
+        }
+        self.scopes.push(Vec::new());
+        let mut dims = Vec::new();
+        let mut probes = Vec::new();
+        for (pattern, Bounds { begin, end, inclusive }) in variables.into_iter().zip(bounds) {
+            let (name, mutable) = match pattern {
+                Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }) => {
+                    self.bind(ident);
+                    let (ty, probe) = self.probe(ident);
+                    probes.push((ty, probe));
+                    (ident.to_string(), mutability.is_some())
+                }
+                Pat::Wild(_) => {
+                    // A name that the author's code cannot reach, for the probe to see.
+                    let ident =
+                        Ident::new(&format!("unnamed{}", self.types.len()), Span::mixed_site());
+                    let (ty, probe) = self.probe(&ident);
+                    probes.push((ty, probe));
+                    *pattern = syn::parse_quote!(#ident);
+                    ("_".to_owned(), false)
+                }
+                _ => {
+                    self.scopes.pop();
+                    return StmtKind::Unsupported(Construct::Pattern);
+                }
+            };
+            let ty = probes.last().map_or(0, |(ty, _)| *ty);
+            dims.push(Dim { name, mutable, ty, begin, end, inclusive });
+        }
+        let body = self.block(&mut each.body);
+        self.scopes.pop();
+        each.body.stmts.splice(0..0, probes.into_iter().map(|(_, probe)| probe));
+        StmtKind::For(For { dims, body, label })
+    }
+
+    fn bounds(
+        &mut self,
+        iterated: &mut syn::Expr,
+        pattern: &Pat,
+    ) -> Result<Vec<Bounds>, Construct> {
+        match iterated {
+            syn::Expr::Paren(paren) => self.bounds(&mut paren.expr, pattern),
+            syn::Expr::Group(group) => self.bounds(&mut group.expr, pattern),
+            syn::Expr::Range(range) => Ok(vec![self.range(range)?]),
+            syn::Expr::Call(call) if is_ndrange(call) && call.args.len() == 1 => {
+                let rank = match pattern {
+                    Pat::Tuple(tuple) => tuple.elems.len(),
+                    _ => 1,
+                };
+                self.space(&mut call.args[0], rank)
+            }
+            _ => Err(Construct::Iterator),
+        }
+    }
+
+    fn range(&mut self, range: &mut syn::ExprRange) -> Result<Bounds, Construct> {
+        match (&mut range.start, &mut range.end) {
+            (Some(begin), Some(end)) => Ok(Bounds {
+                begin: Some(self.expr(begin)),
+                end: self.expr(end),
+                inclusive: matches!(range.limits, syn::RangeLimits::Closed(_)),
+            }),
+            _ => Err(Construct::Iterator),
+        }
+    }
+
+    /// The dimensions of an `ndrange`'s argument.
+    fn space(&mut self, space: &mut syn::Expr, rank: usize) -> Result<Vec<Bounds>, Construct> {
+        let span = self.spans.of(space);
+        let each = |kind: &dyn Fn(Expr) -> ExprKind| {
+            (0..rank)
+                .map(|axis| {
+                    let axis = Expr { kind: int(axis), span };
+                    let end = Expr { kind: kind(axis), span };
+                    Bounds { begin: None, end, inclusive: false }
+                })
+                .collect()
+        };
+        if rank > 3 {
+            return Err(Construct::Ndrange);
+        }
+        if let Some(base) = self.shape_of(space) {
+            return Ok(each(&|axis| ExprKind::Extent { base: base.clone(), axis: Box::new(axis) }));
+        }
+        if let Some(base) = self.tensor(space) {
+            return Ok(each(&|axis| ExprKind::Index { base: base.clone(), index: vec![axis] }));
+        }
+        let elements = match space {
+            syn::Expr::Array(array) => &mut array.elems,
+            syn::Expr::Tuple(tuple) => &mut tuple.elems,
+            _ => return Err(Construct::Ndrange),
+        };
+        elements
+            .iter_mut()
+            .map(|element| match element {
+                syn::Expr::Range(range) => self.range(range),
+                end => Ok(Bounds { begin: None, end: self.expr(end), inclusive: false }),
+            })
+            .collect()
+    }
+}
+
+/// Whether a call is one of `ndrange`.
+pub(crate) fn is_ndrange(call: &syn::ExprCall) -> bool {
+    match &*call.func {
+        syn::Expr::Path(path) => path.path.segments.last().is_some_and(|s| s.ident == "ndrange"),
+        _ => false,
+    }
+}
+
+fn int(value: usize) -> ExprKind {
+    ExprKind::Literal { kind: LiteralKind::Int, text: value.to_string(), suffix: None }
+}
