@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// A kernel reported an error while it ran. What its launch wrote is undefined.
     #[error(transparent)]
-    Kernel(#[from] KernelError),
+    Kernel(#[from] Box<KernelError>),
     /// The body of a kernel panicked on the CPU.
     #[error("kernel `{kernel}` panicked: {message}")]
     Panicked {

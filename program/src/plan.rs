@@ -62,7 +62,7 @@ impl Plan {
         let mut last = GroupId::NONE;
         for (id, task) in kernel.tasks() {
             match (task.group, steps.last_mut()) {
-                (GroupId::NONE, _) => steps.push(Step::Task(id)),
+                (group, _) if group == GroupId::NONE => steps.push(Step::Task(id)),
                 (group, Some(Step::Region(blocks))) if group == last => {
                     if let Some(block) = blocks.last_mut() {
                         block.push(id);
@@ -96,6 +96,7 @@ impl Plan {
             }
             let extents: SmallVec<[u64; 3]> = host
                 .extents(id, words)
+                .dims()
                 .iter()
                 .map(|(begin, end)| u64::try_from(end - begin).unwrap_or(0))
                 .collect();

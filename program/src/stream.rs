@@ -59,7 +59,7 @@ impl StreamState {
             Some(record) if record.is_set() => {
                 self.stream.synchronize()?;
                 match record.take() {
-                    Some(found) => Err(self.shared.launcher.decode(&found).into()),
+                    Some(found) => Err(Box::new(self.shared.launcher.decode(&found)).into()),
                     None => Ok(()),
                 }
             }

@@ -6,9 +6,9 @@ pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice};
 pub use quadrants_frontend::builder;
 pub use quadrants_macros::{func, kernel};
 pub use quadrants_program::{
-    Backend, BoxError, Element, Error, Event, Kernel, KernelError, KernelErrorCause, KernelLauncher,
-    KernelResult, Launch, Opened, PoolStatistics, Program, ProgramBuilder, Result, Severity, Stream,
-    StreamManager, Tensor,
+    Backend, BoxError, Element, Error, Event, Kernel, KernelError, KernelErrorCause,
+    KernelLauncher, KernelResult, Launch, Opened, PoolStatistics, Program, ProgramBuilder, Result,
+    Severity, Stream, StreamManager, Tensor,
     dsl::{atomic_add, atomic_max, atomic_min, ndrange, stream_parallel},
 };
 

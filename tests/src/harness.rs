@@ -1,0 +1,147 @@
+//! Backends under test, and the programs that tests run on.
+
+use std::sync::Arc;
+
+use quadrants::{Arch, Error, Opened, Program, ProgramBuilder, rhi::Driver};
+use quadrants_driver_sim as sim;
+
+/// A backend under test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TestBackend {
+    /// This processor.
+    Cpu,
+    /// CUDA: a GPU or the simulator.
+    Cuda,
+    /// HIP: a GPU or the simulator.
+    AmdGpu,
+}
+
+/// Where the tests of a GPU backend run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DevicePolicy {
+    /// On hardware where there is some, else on the simulator.
+    Auto,
+    /// On hardware, or they fail.
+    Hardware,
+    /// On the simulator.
+    Simulated,
+}
+
+/// A program under test, and the simulated world it runs in, where it does.
+#[derive(Debug)]
+pub struct On {
+    /// The program. Goes first: the world is reset when it is given back.
+    pub program: Program,
+    /// The world; none on hardware and on the CPU.
+    pub world: Option<sim::Claim>,
+}
+
+impl DevicePolicy {
+    /// What `QUADRANTS_TEST_DEVICE` says.
+    #[must_use]
+    pub fn from_env() -> Self {
+        match std::env::var("QUADRANTS_TEST_DEVICE").as_deref() {
+            Ok("auto") => Self::Auto,
+            Ok("hardware") => Self::Hardware,
+            Ok("simulated") | Err(_) => Self::Simulated,
+            Ok(other) => panic!("QUADRANTS_TEST_DEVICE is `{other}`: auto, hardware or simulated"),
+        }
+    }
+}
+
+impl TestBackend {
+    /// The backend's place in the facade's list.
+    #[must_use]
+    pub fn arch(self) -> Arch {
+        match self {
+            Self::Cpu => Arch::Cpu,
+            Self::Cuda => Arch::Cuda,
+            Self::AmdGpu => Arch::AmdGpu,
+        }
+    }
+
+    /// A program on this backend; none, with a line that says so, where it is not under test.
+    #[must_use]
+    pub fn open(self) -> Option<On> {
+        self.open_with(Program::builder())
+    }
+
+    /// As [`open`](Self::open), with options.
+    #[must_use]
+    pub fn open_with(self, builder: ProgramBuilder) -> Option<On> {
+        if !self.is_selected() {
+            println!("skipped: {self:?} is not in QUADRANTS_TEST_BACKENDS");
+            return None;
+        }
+        let builder = match std::env::var("QUADRANTS_ARGUMENT_LIMIT") {
+            Ok(limit) => builder.argument_limit(limit.parse().expect("a number of bytes")),
+            Err(_) => builder,
+        };
+        if self == Self::Cpu {
+            let program = builder.open(Arch::Cpu).expect("the CPU is always there");
+            return Some(On { program, world: None });
+        }
+        match DevicePolicy::from_env() {
+            DevicePolicy::Simulated => Some(self.simulated(builder)),
+            DevicePolicy::Hardware => {
+                let program = builder.open(self.arch()).expect("no hardware to test on");
+                Some(On { program, world: None })
+            }
+            DevicePolicy::Auto => match builder.clone().open(self.arch()) {
+                Ok(program) => Some(On { program, world: None }),
+                Err(_) => Some(self.simulated(builder)),
+            },
+        }
+    }
+
+    /// A program on the simulator whatever the policy says; none on the CPU, and where the backend is
+    /// not under test.
+    #[must_use]
+    pub fn open_simulated(self) -> Option<On> {
+        if self == Self::Cpu || !self.is_selected() {
+            println!("skipped: {self:?} has no simulator, or is not under test");
+            return None;
+        }
+        Some(self.simulated(Program::builder()))
+    }
+
+    /// A device of the simulator, in a world of its own.
+    #[must_use]
+    pub fn simulated_device(self) -> (Opened, sim::Claim) {
+        let world = sim::claim();
+        let opened = self.arch().open_with(&*self.simulator(), world.ordinal());
+        (opened.expect("the simulator opens"), world)
+    }
+
+    fn simulated(self, builder: ProgramBuilder) -> On {
+        let (opened, world) = self.simulated_device();
+        let program = builder.open(opened).expect("the simulator opens");
+        On { program, world: Some(world) }
+    }
+
+    /// The simulator, linked in, as this backend's driver.
+    #[must_use]
+    pub fn simulator(self) -> Arc<dyn Driver> {
+        // SAFETY: the simulator's functions have the driver's signatures and live as long as the
+        // process.
+        let driver = unsafe {
+            match self {
+                Self::Cpu => panic!("the CPU has no simulator"),
+                Self::Cuda => {
+                    quadrants_rhi_cuda::driver_from_symbols("simulator", sim::cuda_symbol)
+                }
+                Self::AmdGpu => {
+                    quadrants_rhi_amdgpu::driver_from_symbols("simulator", sim::hip_symbol)
+                }
+            }
+        };
+        driver.expect("the simulator has all required functions")
+    }
+
+    fn is_selected(self) -> bool {
+        match std::env::var("QUADRANTS_TEST_BACKENDS") {
+            Ok(list) => list.split(',').any(|name| name == self.arch().name() || name == "all"),
+            Err(_) => true,
+        }
+    }
+}

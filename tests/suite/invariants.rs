@@ -1,0 +1,98 @@
+//! The dependency rules of the workspace, read from its metadata.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand};
+
+/// Per crate of the workspace, the crates of the workspace that it depends on: those it always builds
+/// with, and those behind a feature that is off by default.
+struct Layers {
+    always: BTreeMap<String, BTreeSet<String>>,
+    optional: BTreeMap<String, BTreeSet<String>>,
+}
+
+fn layers() -> Layers {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
+    let metadata = MetadataCommand::new()
+        .manifest_path(manifest)
+        .features(CargoOpt::AllFeatures)
+        .no_deps()
+        .exec()
+        .expect("cargo metadata");
+    let members: BTreeSet<String> = metadata.packages.iter().map(|p| p.name.to_string()).collect();
+    let of = |optional: bool| {
+        metadata
+            .packages
+            .iter()
+            .map(|package| {
+                let dependencies = package
+                    .dependencies
+                    .iter()
+                    .filter(|d| d.kind == DependencyKind::Normal && d.optional == optional)
+                    .filter(|d| members.contains(&d.name))
+                    .map(|d| d.name.clone())
+                    .collect();
+                (package.name.to_string(), dependencies)
+            })
+            .collect()
+    };
+    Layers { always: of(false), optional: of(true) }
+}
+
+const BACKENDS: [&str; 3] = ["quadrants-rhi-cuda", "quadrants-rhi-amdgpu", "quadrants-rhi-cpu"];
+
+#[test]
+fn the_device_traits_and_the_chores_depend_on_no_crate_of_the_workspace() {
+    let layers = layers();
+    for name in ["quadrants-rhi", "xtask"] {
+        assert!(layers.always[name].is_empty(), "{name}: {:?}", layers.always[name]);
+        assert!(layers.optional[name].is_empty(), "{name}: {:?}", layers.optional[name]);
+    }
+}
+
+#[test]
+fn backends_know_neither_each_other_nor_the_ir() {
+    let layers = layers();
+    for backend in BACKENDS {
+        let always: Vec<_> = layers.always[backend].iter().map(String::as_str).collect();
+        assert_eq!(always, ["quadrants-rhi"], "{backend}");
+        for optional in &layers.optional[backend] {
+            assert!(!BACKENDS.contains(&optional.as_str()), "{backend} -> {optional}");
+        }
+    }
+}
+
+#[test]
+fn nothing_below_the_facade_names_a_backend() {
+    let layers = layers();
+    let knowing: BTreeSet<&str> = layers
+        .always
+        .iter()
+        .chain(&layers.optional)
+        .filter(|(_, dependencies)| dependencies.iter().any(|d| BACKENDS.contains(&d.as_str())))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(knowing, BTreeSet::from(["quadrants", "quadrants-tests"]));
+}
+
+#[test]
+fn the_layers_are_those_of_the_architecture() {
+    let layers = layers();
+    let expected: &[(&str, &[&str])] = &[
+        ("quadrants-ir", &[]),
+        ("quadrants-codegen", &["quadrants-ir"]),
+        ("quadrants-runtime", &["quadrants-rhi"]),
+        (
+            "quadrants-program",
+            &["quadrants-codegen", "quadrants-ir", "quadrants-rhi", "quadrants-runtime"],
+        ),
+        ("quadrants-frontend", &["quadrants-ir"]),
+        ("quadrants-macros", &["quadrants-frontend"]),
+        ("quadrants-driver-sim", &["quadrants-ir"]),
+        ("quadrants-conformance", &["quadrants-rhi"]),
+    ];
+    for (name, dependencies) in expected {
+        let found: Vec<&str> = layers.always[*name].iter().map(String::as_str).collect();
+        assert_eq!(found, *dependencies, "{name}");
+    }
+}

@@ -1,0 +1,54 @@
+//! The whole-system suite: one binary, one module per subject.
+
+mod invariants;
+mod regions;
+mod streams;
+
+/// Kernels that several subjects use.
+mod common {
+    use quadrants as qd;
+    use quadrants::Tensor;
+
+    #[qd::kernel]
+    pub fn set(value: f32, out: &mut Tensor<f32, 1>) {
+        for i in 0..out.len() {
+            out[i] = value;
+        }
+    }
+
+    #[qd::kernel]
+    pub fn copy(from: &Tensor<f32, 1>, to: &mut Tensor<f32, 1>) {
+        for i in 0..to.len() {
+            to[i] = from[i];
+        }
+    }
+
+    #[qd::kernel]
+    pub fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+        for i in 0..x.len() {
+            y[i] += a * x[i];
+        }
+    }
+
+    #[qd::kernel]
+    pub fn three_blocks(a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>, c: &mut Tensor<f32, 1>) {
+        qd::stream_parallel(|| {
+            for i in 0..a.len() {
+                a[i] += 1.0;
+            }
+            for i in 0..a.len() {
+                a[i] *= 2.0;
+            }
+        });
+        qd::stream_parallel(|| {
+            for i in 0..b.len() {
+                b[i] += 3.0;
+            }
+        });
+        qd::stream_parallel(|| {
+            for i in 0..c.len() {
+                c[i] += 5.0;
+            }
+        });
+    }
+}

@@ -1,0 +1,126 @@
+//! `stream_parallel` regions: forked and joined by events, and ordered by nothing else.
+
+use quadrants_driver_sim::{OpKind, Schedule};
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+
+use crate::common::{copy, set, three_blocks};
+
+const N: usize = 500;
+
+#[rstest]
+fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(false, true)] explicit: bool,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
+    let mut out = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
+    let stream = program.create_stream()?;
+    for seed in 0..50 {
+        if let Some(world) = &on.world {
+            world.set_schedule(Schedule::Random);
+            world.set_seed(seed);
+        }
+        let mut all = || -> quadrants::Result<()> {
+            set(1.0, &mut a).launch()?;
+            set(10.0, &mut b).launch()?;
+            set(20.0, &mut c).launch()?;
+            three_blocks(&mut a, &mut b, &mut c).launch()?;
+            three_blocks(&mut a, &mut b, &mut c).launch()?;
+            copy(&a, &mut out[0]).launch()?;
+            copy(&b, &mut out[1]).launch()?;
+            copy(&c, &mut out[2]).launch()
+        };
+        if explicit {
+            stream.scope(&mut all)?;
+        } else {
+            all()?;
+        }
+        assert_eq!(out[0].to_vec()?, [10.0; N], "seed {seed}");
+        assert_eq!(out[1].to_vec()?, [16.0; N], "seed {seed}");
+        assert_eq!(out[2].to_vec()?, [30.0; N], "seed {seed}");
+    }
+    Ok(())
+}
+
+#[rstest]
+fn blocks_of_a_region_are_ordered_by_nothing_but_fork_and_join(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    let program = &on.program;
+    let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
+    set(1.0, &mut a).launch()?;
+    three_blocks(&mut a, &mut b, &mut c).launch()?;
+    set(2.0, &mut b).launch()?;
+
+    let trace = world.trace();
+    let one = |name: &str| trace.launches(name).next().expect("launched").op;
+    // Tasks 0 and 1 are the two loops of the first block, 2 and 3 the other blocks.
+    let task: Vec<_> = (0..4).map(|t| one(&format!("three_blocks_{t}"))).collect();
+    let around: Vec<_> = trace.launches("set_0").map(|r| r.op).collect();
+    for (x, y) in [(0, 2), (1, 2), (0, 3), (1, 3), (2, 3)] {
+        assert!(trace.unordered(task[x], task[y]), "tasks {x} and {y} are ordered");
+    }
+    assert!(trace.device_path(task[0], task[1]), "loops of a block run in order");
+    for task in &task {
+        assert!(trace.device_path(around[0], *task), "the fork");
+        assert!(trace.device_path(*task, around[1]), "the join");
+    }
+    assert!(!trace.records().iter().any(|r| r.kind == OpKind::HostWait && r.op > around[0]));
+    Ok(())
+}
+
+#[rstest]
+fn a_region_whose_other_blocks_are_empty_needs_no_fork(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    let program = &on.program;
+    let mut a = program.zeros::<f32, 1>([N])?;
+    let [mut b, mut c] = [(); 2].map(|()| program.zeros::<f32, 1>([0]).unwrap());
+    three_blocks(&mut a, &mut b, &mut c).launch()?;
+    assert_eq!(a.to_vec()?, [2.0; N]);
+    assert_eq!(b.to_vec()?, []);
+    assert_eq!(world.trace().launches("three_blocks_2").count(), 0);
+    Ok(())
+}
+
+#[rstest]
+fn a_failed_region_leaves_nothing_behind_and_the_next_works(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let (launch, code) = match backend {
+        Cuda => ("cuLaunchKernel", quadrants_driver_sim::Code::OUT_OF_MEMORY),
+        _ => ("hipModuleLaunchKernel", quadrants_driver_sim::Code::OUT_OF_MEMORY),
+    };
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    let program = &on.program;
+    let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
+    three_blocks(&mut a, &mut b, &mut c).launch()?;
+    for nth in 1..=4 {
+        world.fail(launch, nth, code);
+        let failed = three_blocks(&mut a, &mut b, &mut c).launch();
+        let Err(quadrants::Error::Launch { started, .. }) = failed else {
+            panic!("call {nth}: {failed:?}");
+        };
+        assert_eq!(started, nth > 1);
+        assert_eq!(world.armed_faults(), 0);
+        program.device_sync()?;
+        for tensor in [&mut a, &mut b, &mut c] {
+            tensor.fill(1.0)?;
+        }
+        three_blocks(&mut a, &mut b, &mut c).launch()?;
+        assert_eq!(a.to_vec()?, [4.0; N], "after a failure at call {nth}");
+        assert_eq!(b.to_vec()?, [4.0; N]);
+        assert_eq!(c.to_vec()?, [6.0; N]);
+        assert!(program.take_deferred_errors().is_empty());
+    }
+    assert_eq!(world.reports(), []);
+    Ok(())
+}
