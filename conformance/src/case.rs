@@ -1,6 +1,6 @@
 //! What a case is, what it is run on, and how it ends.
 
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use quadrants_rhi::{Device, Error, Image};
 
@@ -13,18 +13,20 @@ pub struct Subject {
     pub device: Arc<dyn Device>,
     /// A kernel for the cases that launch one; without it they are skipped.
     pub add: Option<AddKernel>,
+    /// Whatever else must live as long as the device is used.
+    pub keep: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A kernel that adds `k` to each of `n` words: `for i in 0..n { p[i] += k }`, wrapping.
 ///
-/// Its argument block is `[p, n, k]`: the address of `n` 32-bit words, and the two numbers, of which `k` is
-/// the lower half of its word.
 #[derive(Debug, Clone)]
 pub struct AddKernel {
     /// The image that has it.
     pub image: Image<'static>,
     /// Its name.
     pub function: String,
+    /// Its argument block for `p`, `n` and `k`.
+    pub args: fn(u64, u64, u32) -> Vec<u64>,
     /// The threads of a block. The kernel is launched with at least `n` threads.
     pub block_dim: u32,
 }

@@ -50,7 +50,7 @@ pub(crate) struct Loaded<'a> {
     device: &'a dyn Device,
     module: ModuleHandle,
     pub(crate) function: FunctionHandle,
-    pub(crate) block_dim: u32,
+    kernel: &'a AddKernel,
 }
 
 impl<'a> Buffer<'a> {
@@ -185,11 +185,11 @@ impl<'a> Event<'a> {
 }
 
 impl<'a> Loaded<'a> {
-    pub(crate) fn new(device: &'a dyn Device, kernel: &AddKernel) -> Result<Self, Failure> {
+    pub(crate) fn new(device: &'a dyn Device, kernel: &'a AddKernel) -> Result<Self, Failure> {
         let module = device.load_module(&kernel.image)?;
         // SAFETY: just loaded.
         match unsafe { device.function(module, &kernel.function) } {
-            Ok(function) => Ok(Self { device, module, function, block_dim: kernel.block_dim }),
+            Ok(function) => Ok(Self { device, module, function, kernel }),
             Err(error) => {
                 // SAFETY: nothing of it was launched.
                 unsafe { device.unload_module(module) }?;
@@ -215,10 +215,10 @@ impl<'a> Loaded<'a> {
         &self,
         buffer: &Buffer<'_>,
         add: u32,
-    ) -> (quadrants_rhi::LaunchConfig, [u64; 3]) {
+    ) -> (quadrants_rhi::LaunchConfig, Vec<u64>) {
         let words = buffer.bytes as u64 / 4;
-        let config = quadrants_rhi::LaunchConfig::linear(words, self.block_dim);
-        (config, [buffer.memory.raw(), words, u64::from(add)])
+        let config = quadrants_rhi::LaunchConfig::linear(words, self.kernel.block_dim);
+        (config, (self.kernel.args)(buffer.memory.raw(), words, add))
     }
 }
 

@@ -1,47 +1,38 @@
-//! The backend against the machine's HIP runtime, where there is one, and against libraries that are none.
+//! The backend over the simulator, over the machine's own runtime, and over runtimes that are broken.
 
-use std::{ffi::c_void, path::Path};
+#[path = "../../conformance/fixtures/simulated.rs"]
+mod simulated;
 
-use quadrants_rhi_amdgpu::{driver, driver_from_path, driver_from_symbols, rhi::Error, symbols};
+#[path = "suite/broken.rs"]
+mod broken;
+#[path = "suite/current.rs"]
+mod current;
+#[path = "suite/pools.rs"]
+mod pools;
+#[path = "suite/support.rs"]
+mod support;
+#[path = "suite/system.rs"]
+mod system;
 
-/// The machine's own libamdhip64 loads with all required symbols, and without a device opening one is the
-/// typed error.
-#[test]
-fn the_system_library_loads() {
-    let driver = match driver() {
-        Ok(driver) => driver,
-        Err(error @ Error::LibraryNotFound { .. }) => {
-            eprintln!("skipped: {error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
-    };
-    let count = driver.device_count().unwrap();
-    eprintln!("HIP runtime {}: {count} devices", driver.version());
-    match driver.open(0) {
-        Ok(device) => {
-            assert!(count > 0);
-            assert!(device.info().arch.starts_with("gfx"), "{:?}", device.info());
-        }
-        Err(Error::NoDevice { backend: "amdgpu", .. }) => assert_eq!(count, 0),
-        Err(error) => panic!("{error}"),
+use quadrants_conformance::CASES;
+use quadrants_driver_sim::Schedule;
+
+mod lazy {
+    fn subject(_case: &str) -> Option<quadrants_conformance::Subject> {
+        Some(crate::support::subject(quadrants_driver_sim::Schedule::Lazy, 0))
     }
+    quadrants_conformance::conformance_tests!(subject);
 }
 
+/// The cases that a device could pass by luck of the order in which it runs things.
 #[test]
-fn a_missing_library_is_its_own_error() {
-    let error = driver_from_path(Path::new("/nonexistent/libamdhip64.so")).unwrap_err();
-    let Error::LibraryNotFound { backend: "amdgpu", tried, .. } = error else {
-        panic!("{error}");
-    };
-    assert_eq!(tried, ["/nonexistent/libamdhip64.so"]);
-}
-
-#[test]
-fn a_library_without_the_functions_is_its_own_error() {
-    let none = |_: &str| None::<*const c_void>;
-    // SAFETY: nothing is called.
-    let error = unsafe { driver_from_symbols("an empty library", none) }.unwrap_err();
-    let Error::SymbolMissing { library, symbol, since: None } = error else { panic!("{error}") };
-    assert_eq!((library.as_str(), symbol), ("an empty library", symbols()[0].name));
+fn every_case_passes_on_other_schedules() {
+    let schedules = (0..10).map(|seed| (Schedule::Random, seed)).chain([(Schedule::Eager, 0)]);
+    for (schedule, seed) in schedules {
+        for case in CASES {
+            if let Err(failure) = (case.run)(&support::subject(schedule, seed)) {
+                panic!("{} with {schedule:?}, seed {seed}: {failure}", case.name);
+            }
+        }
+    }
 }

@@ -20,8 +20,13 @@ use quadrants_rhi_cpu::{
 quadrants_conformance::conformance_tests!(subject);
 
 fn subject(_case: &str) -> Option<Subject> {
-    let add = AddKernel { image: image("add", add), function: "add".into(), block_dim: 64 };
-    Some(Subject { device: open(), add: Some(add) })
+    let add = AddKernel {
+        image: image("add", add),
+        function: "add".into(),
+        args: |p, n, k| vec![p, n, u64::from(k)],
+        block_dim: 64,
+    };
+    Some(Subject { device: open(), add: Some(add), keep: None })
 }
 
 fn open() -> Arc<dyn Device> {

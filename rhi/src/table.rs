@@ -8,7 +8,7 @@
 //! Functions are declared to return a [`Status`], not the enum of the C header: a newer driver may
 //! return a code that the enum lacks, which a Rust enum must never hold.
 
-use std::{ffi::c_void, path::Path};
+use std::{error::Error as _, ffi::c_void, path::Path};
 
 use crate::{Error, Result};
 
@@ -65,7 +65,10 @@ impl Library {
                     tracing::debug!(backend, library = %name, "driver library loaded");
                     return Ok(Self { name, library: Box::leak(Box::new(library)) });
                 }
-                Err(error) => reason = error.to_string(),
+                // The loader's own words are the source of the error.
+                Err(error) => {
+                    reason = error.source().map_or_else(|| error.to_string(), |e| e.to_string());
+                }
             }
         }
         let tried = candidates.iter().map(|c| c.as_ref().display().to_string()).collect();

@@ -1,0 +1,61 @@
+//! Which device is current when.
+
+use std::ffi::c_int;
+
+use quadrants_driver_sim::{Code, claim, hip_symbol};
+use quadrants_rhi_amdgpu::rhi::{DriverErrorKind, Severity};
+
+use crate::support::open;
+
+fn current() -> usize {
+    // SAFETY: the C signature of the function.
+    let get: extern "C" fn(*mut c_int) -> c_int =
+        unsafe { std::mem::transmute(hip_symbol("hipGetDevice").unwrap()) };
+    let mut ordinal = -1;
+    assert_eq!(get(&mut ordinal), 0);
+    ordinal.try_into().unwrap()
+}
+
+fn make_current(ordinal: usize) {
+    // SAFETY: the C signature of the function.
+    let set: extern "C" fn(c_int) -> c_int =
+        unsafe { std::mem::transmute(hip_symbol("hipSetDevice").unwrap()) };
+    assert_eq!(set(ordinal as c_int), 0);
+}
+
+#[test]
+fn a_call_restores_the_device_that_was_current() {
+    let (ours, foreign) = (claim(), claim());
+    let device = open(&ours);
+    make_current(foreign.ordinal());
+    device.create_stream(Default::default()).unwrap();
+    assert_eq!(current(), foreign.ordinal());
+    // Also after a call that fails.
+    ours.fail("hipMalloc", 1, Code::OUT_OF_MEMORY);
+    assert!(device.alloc(16).unwrap_err().is_out_of_memory());
+    assert_eq!(current(), foreign.ordinal());
+}
+
+#[test]
+fn a_device_that_is_current_is_not_set_again() {
+    let world = claim();
+    let device = open(&world);
+    make_current(world.ordinal());
+    let before = world.calls("hipSetDevice");
+    device.synchronize().unwrap();
+    device.memory_info().unwrap();
+    assert_eq!((world.calls("hipSetDevice"), current()), (before, world.ordinal()));
+}
+
+#[test]
+fn errors_keep_call_symbol_name_and_kind() {
+    let world = claim();
+    let device = open(&world);
+    world.fail("hipEventCreateWithFlags", 1, Code::OUT_OF_MEMORY);
+    let error = device.create_event(Default::default()).unwrap_err();
+    let driver = error.driver_error().unwrap();
+    assert_eq!((driver.call, driver.symbol), ("create_event", "hipEventCreateWithFlags"));
+    assert_eq!((driver.name.as_str(), driver.code), ("hipErrorOutOfMemory", 2));
+    assert_eq!(driver.kind, DriverErrorKind::OutOfMemory);
+    assert_eq!(error.severity(), Severity::Recoverable);
+}

@@ -1,0 +1,96 @@
+//! Stream-ordered memory: how the pool is set up, and what happens without one.
+
+use std::process::Command;
+
+use quadrants_conformance::{CASES, Subject};
+use quadrants_driver_sim::claim;
+use quadrants_rhi_amdgpu::rhi::StreamHandle;
+
+use crate::support::{driver_with, open};
+
+const DEFAULT: StreamHandle = StreamHandle::DEFAULT;
+
+#[test]
+fn a_device_with_pools_uses_and_tunes_its_own() {
+    let world = claim();
+    let device = open(&world);
+    if pools_are_off_by_variable() {
+        return;
+    }
+    assert!(device.capabilities().stream_ordered_memory);
+    assert_eq!(world.calls("hipMemPoolSetAttribute"), 2);
+    // SAFETY: used by nobody.
+    unsafe {
+        let memory = device.alloc_async(64, DEFAULT).unwrap();
+        device.free_async(memory, DEFAULT).unwrap();
+    }
+    assert_eq!((world.calls("hipMallocAsync"), world.calls("hipFreeAsync")), (1, 1));
+}
+
+#[test]
+fn a_device_without_pools_falls_back() {
+    let world = claim();
+    world.set_pools(false);
+    let device = open(&world);
+    let reason = device.capabilities().stream_ordered_memory_reason.clone().unwrap();
+    assert!(reason.contains("no memory pools") || pools_are_off_by_variable(), "{reason}");
+    // SAFETY: used by nobody.
+    unsafe {
+        let memory = device.alloc_async(64, DEFAULT).unwrap();
+        device.free_async(memory, DEFAULT).unwrap();
+    }
+    assert_eq!((world.calls("hipMalloc"), world.calls("hipFree")), (1, 1));
+    assert_eq!(world.calls("hipStreamSynchronize"), 1, "a free waits for its stream");
+}
+
+#[test]
+fn every_case_passes_without_pools() {
+    for case in CASES {
+        let world = claim();
+        world.set_pools(false);
+        let device = open(&world);
+        assert!(!device.capabilities().stream_ordered_memory);
+        let add = Some(crate::simulated::add_kernel());
+        let subject = Subject { device, add, keep: None };
+        if let Err(failure) = (case.run)(&subject) {
+            panic!("{}: {failure}", case.name);
+        }
+    }
+}
+
+#[test]
+fn a_driver_without_the_functions_falls_back() {
+    let world = claim();
+    let driver = driver_with(&[("hipMallocAsync", None)]).unwrap();
+    let device = driver.open(world.ordinal()).unwrap();
+    let reason = device.capabilities().stream_ordered_memory_reason.clone().unwrap();
+    assert!(reason.contains("hipMallocAsync") || pools_are_off_by_variable(), "{reason}");
+    // SAFETY: used by nobody.
+    unsafe {
+        let memory = device.alloc_async(64, DEFAULT).unwrap();
+        device.free_async(memory, DEFAULT).unwrap();
+    }
+}
+
+/// Runs itself again in a process that has the variable, since changing it here would be seen by other tests.
+#[test]
+fn the_variable_turns_pools_off() {
+    if pools_are_off_by_variable() {
+        let world = claim();
+        let device = open(&world);
+        let reason = device.capabilities().stream_ordered_memory_reason.as_deref();
+        assert_eq!(reason, Some("QUADRANTS_MEMPOOL=0"));
+        return;
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "pools::the_variable_turns_pools_off"])
+        .env("QUADRANTS_MEMPOOL", "0")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+fn pools_are_off_by_variable() -> bool {
+    std::env::var_os("QUADRANTS_MEMPOOL").is_some_and(|value| value == "0")
+}

@@ -1,0 +1,41 @@
+//! The machine's own HIP runtime, where there is one, and the conformance suite on its device.
+
+use quadrants_conformance::{Subject, conformance_tests};
+use quadrants_rhi_amdgpu::{driver, rhi::Error};
+
+conformance_tests!(subject);
+
+/// Without a kernel: a code object is for one chip only, and nothing here makes one.
+fn subject(_case: &str) -> Option<Subject> {
+    let device = match driver().and_then(|driver| driver.open(0)) {
+        Ok(device) => device,
+        Err(Error::LibraryNotFound { .. } | Error::NoDevice { .. }) => return None,
+        Err(error) => panic!("{error}"),
+    };
+    // The simulator is tested by itself.
+    (!device.info().simulated).then_some(Subject { device, add: None, keep: None })
+}
+
+/// A real libamdhip64 loads with all required functions, and without a device opening one is the typed
+/// error.
+#[test]
+fn the_library_loads() {
+    let driver = match driver() {
+        Ok(driver) => driver,
+        Err(error @ Error::LibraryNotFound { .. }) => {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let count = driver.device_count().unwrap();
+    eprintln!("HIP runtime {}: {count} devices", driver.version());
+    match driver.open(0) {
+        Ok(device) => {
+            assert!(count > 0);
+            assert!(device.info().arch.starts_with("gfx"), "{:?}", device.info());
+        }
+        Err(Error::NoDevice { backend: "amdgpu", .. }) => assert_eq!(count, 0),
+        Err(error) => panic!("{error}"),
+    }
+}

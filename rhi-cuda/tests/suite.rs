@@ -1,0 +1,38 @@
+//! The backend over the simulator, over the machine's own driver, and over drivers that are broken.
+
+#[path = "../../conformance/fixtures/simulated.rs"]
+mod simulated;
+
+#[path = "suite/broken.rs"]
+mod broken;
+#[path = "suite/context.rs"]
+mod context;
+#[path = "suite/pools.rs"]
+mod pools;
+#[path = "suite/support.rs"]
+mod support;
+#[path = "suite/system.rs"]
+mod system;
+
+use quadrants_conformance::CASES;
+use quadrants_driver_sim::Schedule;
+
+mod lazy {
+    fn subject(_case: &str) -> Option<quadrants_conformance::Subject> {
+        Some(crate::support::subject(quadrants_driver_sim::Schedule::Lazy, 0))
+    }
+    quadrants_conformance::conformance_tests!(subject);
+}
+
+/// The cases that a device could pass by luck of the order in which it runs things.
+#[test]
+fn every_case_passes_on_other_schedules() {
+    let schedules = (0..10).map(|seed| (Schedule::Random, seed)).chain([(Schedule::Eager, 0)]);
+    for (schedule, seed) in schedules {
+        for case in CASES {
+            if let Err(failure) = (case.run)(&support::subject(schedule, seed)) {
+                panic!("{} with {schedule:?}, seed {seed}: {failure}", case.name);
+            }
+        }
+    }
+}
