@@ -4,8 +4,6 @@
 mod interval;
 mod prove;
 
-use smallvec::SmallVec;
-
 use crate::{
     Offloaded, TaskId, TaskKind,
     abi::ArgLayout,
@@ -21,9 +19,6 @@ pub struct Extents {
     dims: [(i128, i128); 3],
     len: usize,
 }
-
-/// The name under which launchers know [`Extents`].
-pub type SmallDims = Extents;
 
 /// What is prepared once per kernel so that each launch is cheap.
 ///
@@ -114,9 +109,7 @@ impl HostPlan {
         else {
             return Extents::default();
         };
-        let mut regs: SmallVec<[u64; 64]> = SmallVec::new();
-        regs.resize(plan.bounds.register_count(), 0);
-        plan.bounds.extents(args, &mut regs)
+        plan.bounds.extents(args)
     }
 
     /// Whether in a launch with this argument block every index of the task is inside its tensor, and

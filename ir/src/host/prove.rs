@@ -23,8 +23,9 @@ type Slot = u32;
 /// The program.
 #[derive(Debug)]
 pub(super) struct Proof {
-    slots: usize,
-    /// What is known from the start.
+    /// What the slots hold at the start: the constants.
+    start: Vec<Interval>,
+    /// What is known at the start of a launch.
     leaves: Vec<(Slot, Leaf)>,
     steps: Vec<Step>,
     requires: bool,
@@ -32,7 +33,6 @@ pub(super) struct Proof {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Leaf {
-    Known(Interval),
     Argument { word: usize, ty: ScalarType },
     Dimension(usize),
 }
@@ -77,6 +77,7 @@ struct Builder<'k> {
     layout: &'k ArgLayout,
     proof: Proof,
     leaves: HashMap<Leaf, Slot>,
+    known: HashMap<Interval, Slot>,
     /// What is computed on every way to here, newest last; and the same by node.
     computed: Vec<Node>,
     slots: HashMap<Node, Slot>,
@@ -92,8 +93,14 @@ impl Proof {
         let mut builder = Builder {
             nodes,
             layout,
-            proof: Self { slots: 0, leaves: Vec::new(), steps: Vec::new(), requires: false },
+            proof: Self {
+                start: Vec::new(),
+                leaves: Vec::new(),
+                steps: Vec::new(),
+                requires: false,
+            },
             leaves: HashMap::new(),
+            known: HashMap::new(),
             computed: Vec::new(),
             slots: HashMap::new(),
             required: Vec::new(),
@@ -117,11 +124,9 @@ impl Proof {
 
     /// Whether the proof holds for a launch; the loop is not empty and the block has all arguments.
     pub(super) fn holds(&self, args: &[u64], extents: &Extents) -> bool {
-        let mut slots: SmallVec<[Interval; 24]> = SmallVec::new();
-        slots.resize(self.slots, Interval::WRAPPED);
+        let mut slots: SmallVec<[Interval; 24]> = SmallVec::from_slice(&self.start);
         for &(slot, leaf) in &self.leaves {
             slots[slot as usize] = match leaf {
-                Leaf::Known(interval) => interval,
                 Leaf::Argument { word, ty } => argument(args[word], ty),
                 Leaf::Dimension(at) => match extents.dims().get(at) {
                     Some(&(begin, end)) => Interval { lo: begin, hi: end - 1 },
@@ -265,8 +270,18 @@ impl Builder<'_> {
     }
 
     fn slot(&mut self) -> Slot {
-        self.proof.slots += 1;
-        (self.proof.slots - 1) as Slot
+        self.proof.start.push(Interval::WRAPPED);
+        (self.proof.start.len() - 1) as Slot
+    }
+
+    fn known(&mut self, interval: Interval) -> Slot {
+        if let Some(slot) = self.known.get(&interval) {
+            return *slot;
+        }
+        let slot = self.slot();
+        self.known.insert(interval, slot);
+        self.proof.start[slot as usize] = interval;
+        slot
     }
 
     fn leaf(&mut self, leaf: Leaf) -> Slot {
@@ -280,7 +295,7 @@ impl Builder<'_> {
     }
 
     fn any(&mut self, ty: ScalarType) -> Slot {
-        self.leaf(Leaf::Known(Interval::of(ty)))
+        self.known(Interval::of(ty))
     }
 
     fn compute(&mut self, node: Node) -> Slot {
@@ -304,7 +319,7 @@ impl Builder<'_> {
         }
         match expr.kind {
             ExprKind::Const(value) => match value.as_int() {
-                Some(value) => self.leaf(Leaf::Known(Interval::point(value))),
+                Some(value) => self.known(Interval::point(value)),
                 None => self.any(ty),
             },
             ExprKind::Local(local) => match self.locals[local.index()] {

@@ -21,10 +21,8 @@ use crate::{
 /// A task as register code.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
-    /// How many registers it needs.
-    pub(super) regs: usize,
-    /// Registers and the constants in them.
-    pub(super) consts: Vec<(Reg, u64)>,
+    /// What the registers hold at the start, arguments aside: the constants.
+    pub(super) start: Vec<u64>,
     /// Registers of parameters, and the bits of them that count.
     pub(super) masks: Vec<(Reg, u64)>,
     /// Computes prelude and bounds.
@@ -126,14 +124,11 @@ impl Compiler<'_> {
             let mask = Const::from_bits(ty, u64::MAX).bits();
             (mask != u64::MAX).then(|| (self.layout.word(ParamId::new(i as u32)) as Reg, mask))
         });
-        Code {
-            regs: self.regs as usize,
-            masks: masks.collect(),
-            consts: self.consts.into_iter().map(|(bits, reg)| (reg, bits)).collect(),
-            prelude,
-            dims,
-            body: self.code,
+        let mut start = vec![0; self.regs as usize];
+        for (bits, reg) in self.consts {
+            start[reg as usize] = bits;
         }
+        Code { start, masks: masks.collect(), prelude, dims, body: self.code }
     }
 
     fn dim(&mut self, dim: &LoopDim) -> DimRegs {

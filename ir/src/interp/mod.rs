@@ -11,6 +11,8 @@ mod select;
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use crate::{
     Const, Offloaded, ScalarType, TaskId,
     abi::{ArgLayout, Form},
@@ -94,8 +96,8 @@ impl Interpreter {
         };
         let (needed, found) = (self.arguments, args.len());
         let args = args.get(..needed).ok_or(Fault::Arguments { needed, found })?;
-        let mut regs = vec![0; code.regs];
-        code.prepare(args, &mut regs);
+        let mut regs = code.start.clone();
+        code.pass_arguments(args, &mut regs);
         let mut run = Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel };
         machine::run(&code.prelude, &mut run)?;
         match &code.dims {
@@ -105,7 +107,7 @@ impl Interpreter {
             }
             None => Ok(()),
             Some(dims) => {
-                let extents = code.extents_in(run.regs);
+                let extents = code.extents_in(|reg| run.regs[reg]);
                 let mut walk = Walk::new(&extents, &iterations);
                 while walk.left > 0 {
                     for (at, dim) in dims.iter().enumerate() {
@@ -122,37 +124,36 @@ impl Interpreter {
 }
 
 impl Code {
-    /// How many registers a run needs.
-    pub(crate) fn register_count(&self) -> usize {
-        self.regs
-    }
-
-    /// The bounds, from an argument block that holds all parameters; `regs` has
-    /// [`register_count`](Self::register_count) elements. None of a serial task.
-    pub(crate) fn extents(&self, args: &[u64], regs: &mut [u64]) -> Extents {
-        self.prepare(args, regs);
-        if !self.prelude.is_empty() {
-            let mut run = Run { regs, memory: &mut NoMemory, task: 0, fuel: u64::MAX };
-            // Bounds touch no memory, so nothing here can fail.
-            let _ = machine::run(&self.prelude, &mut run);
+    /// The bounds, from an argument block that holds all parameters. None of a serial task.
+    pub(crate) fn extents(&self, args: &[u64]) -> Extents {
+        if self.prelude.is_empty() {
+            // Each bound is a parameter or a constant: there is nothing to run.
+            let counts = |reg| self.masks.iter().find(|(masked, _)| *masked as usize == reg);
+            return self.extents_in(|reg| match args.get(reg) {
+                Some(word) => *word & counts(reg).map_or(u64::MAX, |(_, mask)| *mask),
+                None => self.start[reg],
+            });
         }
-        self.extents_in(regs)
+        let mut regs: SmallVec<[u64; 64]> = SmallVec::from_slice(&self.start);
+        self.pass_arguments(args, &mut regs);
+        let mut run = Run { regs: &mut regs, memory: &mut NoMemory, task: 0, fuel: u64::MAX };
+        // Bounds touch no memory, so nothing here can fail.
+        let _ = machine::run(&self.prelude, &mut run);
+        self.extents_in(|reg| regs[reg])
     }
 
-    fn prepare(&self, args: &[u64], regs: &mut [u64]) {
+    fn pass_arguments(&self, args: &[u64], regs: &mut [u64]) {
         regs[..args.len()].copy_from_slice(args);
         for &(reg, mask) in &self.masks {
             regs[reg as usize] &= mask;
         }
-        for &(reg, bits) in &self.consts {
-            regs[reg as usize] = bits;
-        }
     }
 
-    fn extents_in(&self, regs: &[u64]) -> Extents {
+    #[inline(always)]
+    fn extents_in(&self, regs: impl Fn(usize) -> u64) -> Extents {
         let mut extents = Extents::default();
         for dim in self.dims.iter().flatten() {
-            let value = |reg: u32| Const::from_bits(dim.ty, regs[reg as usize]).as_int();
+            let value = |reg: u32| Const::from_bits(dim.ty, regs(reg as usize)).as_int();
             extents.push(value(dim.begin).unwrap_or(0), value(dim.end).unwrap_or(0));
         }
         extents

@@ -1,0 +1,456 @@
+//! A second opinion on what kernels mean: evaluates the tree of a kernel that was never offloaded
+//! nor compiled, one expression at a time, in the checked form.
+
+use std::collections::HashMap;
+
+use quadrants_ir::*;
+
+use crate::make::{Arg, Outcome};
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Value {
+    Bool(bool),
+    I32(i32),
+    I64(i64),
+    U32(u32),
+    U64(u64),
+    F32(f32),
+    F64(f64),
+}
+
+/// How a statement list ended.
+#[derive(PartialEq)]
+enum End {
+    Normal,
+    Break,
+    Continue,
+    /// An assertion failed: the iteration is over.
+    Over,
+}
+
+struct Evaluator<'k> {
+    kernel: &'k Kernel,
+    args: Vec<Arg>,
+    locals: HashMap<LocalId, Value>,
+    error: Option<(u32, Vec<u64>)>,
+    result: Option<Const>,
+}
+
+/// What a launch of the kernel leaves behind.
+pub(crate) fn evaluate(kernel: &Kernel, args: &[Arg]) -> Outcome {
+    let mut evaluator = Evaluator {
+        kernel,
+        args: args.to_vec(),
+        locals: HashMap::new(),
+        error: None,
+        result: None,
+    };
+    evaluator.top(&kernel.body);
+    let tensors = evaluator.args.iter().filter_map(|arg| match arg {
+        Arg::Tensor { elements, .. } => Some(elements.clone()),
+        Arg::Scalar(_) => None,
+    });
+    let tensors = tensors.collect();
+    Outcome { tensors, result: evaluator.result, error: evaluator.error }
+}
+
+impl From<Const> for Value {
+    fn from(value: Const) -> Self {
+        let bits = value.bits();
+        match value.ty() {
+            ScalarType::Bool => Self::Bool(bits == 1),
+            ScalarType::I32 => Self::I32(bits as i32),
+            ScalarType::I64 => Self::I64(bits as i64),
+            ScalarType::U32 => Self::U32(bits as u32),
+            ScalarType::U64 => Self::U64(bits),
+            ScalarType::F32 => Self::F32(f32::from_bits(bits as u32)),
+            ScalarType::F64 => Self::F64(f64::from_bits(bits)),
+        }
+    }
+}
+
+impl From<Value> for Const {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Bool(v) => v.into(),
+            Value::I32(v) => v.into(),
+            Value::I64(v) => v.into(),
+            Value::U32(v) => v.into(),
+            Value::U64(v) => v.into(),
+            Value::F32(v) => v.into(),
+            Value::F64(v) => v.into(),
+        }
+    }
+}
+
+/// One expression for each number type.
+macro_rules! each {
+    ($value:expr, |$v:ident| $int:expr, $float:expr) => {
+        match $value {
+            Value::I32($v) => Value::I32($int),
+            Value::I64($v) => Value::I64($int),
+            Value::U32($v) => Value::U32($int),
+            Value::U64($v) => Value::U64($int),
+            Value::F32($v) => Value::F32($float),
+            Value::F64($v) => Value::F64($float),
+            Value::Bool(_) => unreachable!(),
+        }
+    };
+}
+
+macro_rules! each2 {
+    ($a:expr, $b:expr, |$x:ident, $y:ident| $int:expr, $float:expr) => {
+        match ($a, $b) {
+            (Value::I32($x), Value::I32($y)) => Value::I32($int),
+            (Value::I64($x), Value::I64($y)) => Value::I64($int),
+            (Value::U32($x), Value::U32($y)) => Value::U32($int),
+            (Value::U64($x), Value::U64($y)) => Value::U64($int),
+            (Value::F32($x), Value::F32($y)) => Value::F32($float),
+            (Value::F64($x), Value::F64($y)) => Value::F64($float),
+            _ => unreachable!(),
+        }
+    };
+}
+
+macro_rules! ints2 {
+    ($a:expr, $b:expr, |$x:ident, $y:ident| $int:expr) => {
+        match ($a, $b) {
+            (Value::I32($x), Value::I32($y)) => Value::I32($int),
+            (Value::I64($x), Value::I64($y)) => Value::I64($int),
+            (Value::U32($x), Value::U32($y)) => Value::U32($int),
+            (Value::U64($x), Value::U64($y)) => Value::U64($int),
+            _ => unreachable!(),
+        }
+    };
+}
+
+macro_rules! ints {
+    ($value:expr, |$v:ident| $int:expr) => {
+        match $value {
+            Value::I32($v) => Value::I32($int),
+            Value::I64($v) => Value::I64($int),
+            Value::U32($v) => Value::U32($int),
+            Value::U64($v) => Value::U64($int),
+            _ => unreachable!(),
+        }
+    };
+}
+
+macro_rules! floats2 {
+    ($a:expr, $b:expr, |$x:ident, $y:ident| $e:expr) => {
+        match ($a, $b) {
+            (Value::F32($x), Value::F32($y)) => Value::F32($e),
+            (Value::F64($x), Value::F64($y)) => Value::F64($e),
+            _ => unreachable!(),
+        }
+    };
+}
+
+macro_rules! floats {
+    ($value:expr, |$v:ident| $e:expr) => {
+        match $value {
+            Value::F32($v) => Value::F32($e),
+            Value::F64($v) => Value::F64($e),
+            _ => unreachable!(),
+        }
+    };
+}
+
+impl Evaluator<'_> {
+    fn top(&mut self, body: &[TopStmt]) {
+        for stmt in body {
+            match stmt {
+                TopStmt::Serial(block) => {
+                    self.block(*block);
+                }
+                TopStmt::ParallelFor(parallel) => self.dims(&parallel.dims, parallel.body),
+                TopStmt::Group { body, .. } => self.top(body),
+                TopStmt::Return(value) => self.result = Some(self.expr(*value).into()),
+            }
+        }
+    }
+
+    fn dims(&mut self, dims: &[LoopDim], body: BlockId) {
+        let Some((dim, rest)) = dims.split_first() else {
+            self.block(body);
+            return;
+        };
+        for value in self.range(dim.begin, dim.end) {
+            self.locals.insert(dim.var, value);
+            self.dims(rest, body);
+        }
+    }
+
+    fn range(&mut self, begin: ExprId, end: ExprId) -> Vec<Value> {
+        match (self.expr(begin), self.expr(end)) {
+            (Value::I32(a), Value::I32(b)) => (a..b).map(Value::I32).collect(),
+            (Value::I64(a), Value::I64(b)) => (a..b).map(Value::I64).collect(),
+            (Value::U32(a), Value::U32(b)) => (a..b).map(Value::U32).collect(),
+            (Value::U64(a), Value::U64(b)) => (a..b).map(Value::U64).collect(),
+            _ => unreachable!(),
+        }
+    }
+
+    fn block(&mut self, block: BlockId) -> End {
+        for stmt in self.kernel.blocks[block].stmts.clone() {
+            let end = self.stmt(&stmt);
+            if end != End::Normal {
+                return end;
+            }
+        }
+        End::Normal
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> End {
+        match stmt {
+            Stmt::Let { local, value } | Stmt::Assign { local, value } => {
+                let value = self.expr(*value);
+                self.locals.insert(*local, value);
+            }
+            Stmt::Eval { value } => {
+                self.expr(*value);
+            }
+            Stmt::Store { tensor, index, value, site } => {
+                let value = self.expr(*value);
+                if let Some(at) = self.element(*tensor, index, *site) {
+                    *self.slot(*tensor, at) = value.into();
+                }
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let taken = if self.truth(*cond) { *then } else { *otherwise };
+                return self.block(taken);
+            }
+            Stmt::For { var, begin, end, body } => {
+                for value in self.range(*begin, *end) {
+                    self.locals.insert(*var, value);
+                    match self.block(*body) {
+                        End::Break => break,
+                        End::Over => return End::Over,
+                        End::Normal | End::Continue => {}
+                    }
+                }
+            }
+            Stmt::Loop { body } => loop {
+                match self.block(*body) {
+                    End::Break => break,
+                    End::Over => return End::Over,
+                    End::Normal | End::Continue => {}
+                }
+            },
+            Stmt::Break => return End::Break,
+            Stmt::Continue => return End::Continue,
+            Stmt::Assert { cond, site } => {
+                if !self.truth(*cond) {
+                    self.raise(*site, Vec::new());
+                    return End::Over;
+                }
+            }
+            Stmt::SetTemp { .. } | Stmt::SetResult { .. } => unreachable!(),
+        }
+        End::Normal
+    }
+
+    fn raise(&mut self, site: SiteId, values: Vec<u64>) {
+        self.error.get_or_insert((site.raw(), values));
+    }
+
+    fn truth(&mut self, value: ExprId) -> bool {
+        self.expr(value) == Value::Bool(true)
+    }
+
+    fn element(&mut self, tensor: ParamId, index: &[ExprId], site: SiteId) -> Option<usize> {
+        let index: Vec<u64> =
+            index.iter().map(|index| Const::from(self.expr(*index)).bits()).collect();
+        let Arg::Tensor { shape, .. } = &self.args[tensor.index()] else { unreachable!() };
+        if index.iter().zip(shape).any(|(index, extent)| index >= extent) {
+            let values = [&index[..], shape].concat();
+            self.raise(site, values);
+            return None;
+        }
+        let at = index.iter().zip(shape).fold(0, |at, (index, extent)| at * extent + index);
+        Some(at as usize)
+    }
+
+    fn slot(&mut self, tensor: ParamId, at: usize) -> &mut Const {
+        let Arg::Tensor { elements, .. } = &mut self.args[tensor.index()] else { unreachable!() };
+        &mut elements[at]
+    }
+
+    fn expr(&mut self, id: ExprId) -> Value {
+        let expr = self.kernel.exprs[id].clone();
+        match expr.kind {
+            ExprKind::Const(value) => value.into(),
+            ExprKind::Local(local) => self.locals[&local],
+            ExprKind::Param(param) => match &self.args[param.index()] {
+                Arg::Scalar(value) => (*value).into(),
+                Arg::Tensor { .. } => unreachable!(),
+            },
+            ExprKind::Dim { tensor, axis } => match &self.args[tensor.index()] {
+                Arg::Tensor { shape, .. } => Value::U64(shape[usize::from(axis)]),
+                Arg::Scalar(_) => unreachable!(),
+            },
+            ExprKind::Temp(_) => unreachable!(),
+            ExprKind::Unary { op, value } => match (op, self.expr(value)) {
+                (UnaryOp::Not, Value::Bool(v)) => Value::Bool(!v),
+                (UnaryOp::Not, v) => ints!(v, |x| !x),
+                (UnaryOp::Neg, v) => each!(v, |x| x.wrapping_neg(), -x),
+            },
+            ExprKind::Binary { op, lhs, rhs } => {
+                let (lhs, rhs) = (self.expr(lhs), self.expr(rhs));
+                binary(op, lhs, rhs)
+            }
+            ExprKind::Math { function, args } => {
+                let args: Vec<Value> = args.iter().map(|arg| self.expr(*arg)).collect();
+                math(function, &args)
+            }
+            ExprKind::Cast { value } => cast(self.expr(value), expr.ty),
+            ExprKind::Select { cond, then, otherwise } => {
+                let (then, otherwise) = (self.expr(then), self.expr(otherwise));
+                if self.truth(cond) { then } else { otherwise }
+            }
+            ExprKind::Load { tensor, index, site } => match self.element(tensor, &index, site) {
+                Some(at) => (*self.slot(tensor, at)).into(),
+                None => Const::from_bits(expr.ty, 0).into(),
+            },
+            ExprKind::Atomic { op, tensor, index, value, site } => {
+                let value = self.expr(value);
+                let Some(at) = self.element(tensor, &index, site) else {
+                    return Const::from_bits(expr.ty, 0).into();
+                };
+                let old = Value::from(*self.slot(tensor, at));
+                let new = match op {
+                    AtomicOp::Add => binary(BinaryOp::Add, old, value),
+                    AtomicOp::Min => math(MathFn::Min, &[old, value]),
+                    AtomicOp::Max => math(MathFn::Max, &[old, value]),
+                };
+                *self.slot(tensor, at) = new.into();
+                old
+            }
+            ExprKind::DivRem { op, lhs, rhs, site } => {
+                let (lhs, rhs) = (self.expr(lhs), self.expr(rhs));
+                if Const::from(rhs).bits() == 0 {
+                    self.raise(site, Vec::new());
+                    return rhs;
+                }
+                match op {
+                    DivRemOp::Div => ints2!(lhs, rhs, |x, y| x.wrapping_div(y)),
+                    DivRemOp::Rem => ints2!(lhs, rhs, |x, y| x.wrapping_rem(y)),
+                }
+            }
+        }
+    }
+}
+
+fn binary(op: BinaryOp, lhs: Value, rhs: Value) -> Value {
+    use std::cmp::Ordering::{Equal, Greater, Less};
+    if op.is_comparison() {
+        let order = match (lhs, rhs) {
+            (Value::Bool(x), Value::Bool(y)) => Some(x.cmp(&y)),
+            (Value::I32(x), Value::I32(y)) => Some(x.cmp(&y)),
+            (Value::I64(x), Value::I64(y)) => Some(x.cmp(&y)),
+            (Value::U32(x), Value::U32(y)) => Some(x.cmp(&y)),
+            (Value::U64(x), Value::U64(y)) => Some(x.cmp(&y)),
+            (Value::F32(x), Value::F32(y)) => x.partial_cmp(&y),
+            (Value::F64(x), Value::F64(y)) => x.partial_cmp(&y),
+            _ => unreachable!(),
+        };
+        return Value::Bool(match op {
+            BinaryOp::Eq => order == Some(Equal),
+            BinaryOp::Ne => order != Some(Equal),
+            BinaryOp::Lt => order == Some(Less),
+            BinaryOp::Le => matches!(order, Some(Less | Equal)),
+            BinaryOp::Gt => order == Some(Greater),
+            _ => matches!(order, Some(Greater | Equal)),
+        });
+    }
+    if let (Value::Bool(x), Value::Bool(y)) = (lhs, rhs) {
+        return Value::Bool(match op {
+            BinaryOp::And => x && y,
+            BinaryOp::Or => x || y,
+            _ => x != y,
+        });
+    }
+    match op {
+        BinaryOp::Add => each2!(lhs, rhs, |x, y| x.wrapping_add(y), x + y),
+        BinaryOp::Sub => each2!(lhs, rhs, |x, y| x.wrapping_sub(y), x - y),
+        BinaryOp::Mul => each2!(lhs, rhs, |x, y| x.wrapping_mul(y), x * y),
+        BinaryOp::Div => floats2!(lhs, rhs, |x, y| x / y),
+        BinaryOp::Rem => floats2!(lhs, rhs, |x, y| x % y),
+        BinaryOp::And => ints2!(lhs, rhs, |x, y| x & y),
+        BinaryOp::Or => ints2!(lhs, rhs, |x, y| x | y),
+        BinaryOp::Xor => ints2!(lhs, rhs, |x, y| x ^ y),
+        _ => {
+            let count = match rhs {
+                Value::I32(v) => v as u32,
+                Value::I64(v) => v as u32,
+                Value::U32(v) => v,
+                Value::U64(v) => v as u32,
+                _ => unreachable!(),
+            };
+            match op {
+                BinaryOp::Shl => ints!(lhs, |x| x.wrapping_shl(count)),
+                _ => ints!(lhs, |x| x.wrapping_shr(count)),
+            }
+        }
+    }
+}
+
+fn math(function: MathFn, args: &[Value]) -> Value {
+    let a = args[0];
+    match function {
+        MathFn::Sqrt => floats!(a, |x| x.sqrt()),
+        MathFn::Sin => floats!(a, |x| x.sin()),
+        MathFn::Cos => floats!(a, |x| x.cos()),
+        MathFn::Tan => floats!(a, |x| x.tan()),
+        MathFn::Exp => floats!(a, |x| x.exp()),
+        MathFn::Ln => floats!(a, |x| x.ln()),
+        MathFn::Floor => floats!(a, |x| x.floor()),
+        MathFn::Ceil => floats!(a, |x| x.ceil()),
+        MathFn::Round => floats!(a, |x| x.round()),
+        MathFn::Tanh => floats!(a, |x| x.tanh()),
+        MathFn::Powf => floats2!(a, args[1], |x, y| x.powf(y)),
+        MathFn::Atan2 => floats2!(a, args[1], |x, y| x.atan2(y)),
+        MathFn::Min => each2!(a, args[1], |x, y| x.min(y), x.min(y)),
+        MathFn::Max => each2!(a, args[1], |x, y| x.max(y), x.max(y)),
+        MathFn::Powi => {
+            let Value::I32(power) = args[1] else { unreachable!() };
+            floats!(a, |x| x.powi(power))
+        }
+        MathFn::Abs => match a {
+            Value::I32(x) => Value::I32(x.wrapping_abs()),
+            Value::I64(x) => Value::I64(x.wrapping_abs()),
+            _ => floats!(a, |x| x.abs()),
+        },
+        MathFn::MulAdd => match (a, args[1], args[2]) {
+            (Value::F32(x), Value::F32(y), Value::F32(z)) => Value::F32(x.mul_add(y, z)),
+            (Value::F64(x), Value::F64(y), Value::F64(z)) => Value::F64(x.mul_add(y, z)),
+            _ => unreachable!(),
+        },
+    }
+}
+
+fn cast(value: Value, to: ScalarType) -> Value {
+    macro_rules! to {
+        ($v:expr) => {
+            match to {
+                ScalarType::I32 => Value::I32($v as i32),
+                ScalarType::I64 => Value::I64($v as i64),
+                ScalarType::U32 => Value::U32($v as u32),
+                ScalarType::U64 => Value::U64($v as u64),
+                ScalarType::F32 => Value::F32($v as f32),
+                ScalarType::F64 => Value::F64($v as f64),
+                ScalarType::Bool => unreachable!(),
+            }
+        };
+    }
+    match value {
+        Value::Bool(v) if to == ScalarType::Bool => Value::Bool(v),
+        Value::Bool(v) => to!(u8::from(v)),
+        Value::I32(v) => to!(v),
+        Value::I64(v) => to!(v),
+        Value::U32(v) => to!(v),
+        Value::U64(v) => to!(v),
+        Value::F32(v) => to!(v),
+        Value::F64(v) => to!(v),
+    }
+}

@@ -1,0 +1,11 @@
+//! The tests of the crate, as its users see it.
+
+mod errors;
+mod evaluate;
+mod generate;
+mod host;
+mod image;
+mod make;
+mod random;
+mod text;
+mod verify;

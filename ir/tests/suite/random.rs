@@ -1,0 +1,73 @@
+//! Random kernels: offloaded and interpreted, they do what their trees say.
+
+use quadrants_ir::{
+    SimImage,
+    abi::{Form, Passing},
+    *,
+};
+
+use crate::{
+    evaluate::evaluate,
+    generate::{Rng, generate},
+    make::{Arg, Outcome, run},
+};
+
+const KERNELS: u64 = 4000;
+
+#[test]
+fn interpreter_agrees_with_the_tree() {
+    let (mut errors, mut proven, mut tasks) = (0, 0, 0);
+    for seed in 1..=KERNELS {
+        let (kernel, args) = generate(&mut Rng::new(seed));
+        let offloaded = offload(&kernel).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        verify_offloaded(&offloaded).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{offloaded}"));
+        let expected = evaluate(&kernel, &args);
+        let found = run(&offloaded, Form::Checked, &args).unwrap();
+        assert!(
+            same(&expected, &found),
+            "seed {seed}\n{}\n{offloaded}\n{args:?}\nexpected {expected:?}\nfound {found:?}",
+            print(&kernel)
+        );
+        errors += u32::from(expected.error.is_some());
+        tasks += offloaded.tasks.len();
+        if all_proven(&offloaded, &args) {
+            proven += 1;
+            let found = run(&offloaded, Form::Proven, &args).unwrap();
+            assert!(same(&expected, &found), "seed {seed}, proven\n{offloaded}");
+        }
+    }
+    // The generator reaches what it is meant to reach.
+    assert!(errors > KERNELS as u32 / 20, "{errors} kernels raised errors");
+    assert!(proven > KERNELS / 20, "{proven} kernels were proven");
+    assert!(tasks > KERNELS as usize, "{tasks} tasks");
+}
+
+#[test]
+fn images_keep_random_kernels() {
+    for seed in 1..200 {
+        let (kernel, _) = generate(&mut Rng::new(seed));
+        let kernel = offload(&kernel).unwrap();
+        let image = SimImage { kernel, form: Form::Checked, passing: Passing::Value };
+        assert_eq!(SimImage::decode(&image.encode()).unwrap(), image);
+    }
+}
+
+fn all_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
+    let words = crate::make::block_of(kernel, args, &mut interp::SliceMemory::new());
+    kernel.tasks().all(|(task, _)| host::prove(kernel, task, &words))
+}
+
+/// Equal, but for the bits of NaN.
+fn same(a: &Outcome, b: &Outcome) -> bool {
+    let value = |a: &Const, b: &Const| {
+        let nan = |v: &Const| v.as_float().is_some_and(f64::is_nan);
+        a == b || (a.ty() == b.ty() && nan(a) && nan(b))
+    };
+    let tensors = a.tensors.iter().flatten().zip(b.tensors.iter().flatten());
+    a.error == b.error
+        && tensors.into_iter().all(|(a, b)| value(a, b))
+        && match (&a.result, &b.result) {
+            (Some(a), Some(b)) => value(a, b),
+            (a, b) => a == b,
+        }
+}
