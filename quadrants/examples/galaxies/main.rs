@@ -290,6 +290,10 @@ impl Steps {
         name: &'static str,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
+        if self.bar.is_hidden() {
+            // No terminal, as in a log.
+            eprintln!("{name} …");
+        }
         self.bar.set_message(name);
         let start = Instant::now();
         let result = work();
