@@ -221,7 +221,7 @@ impl VisitMut for Rewrite<'_> {
             Expr::Binary(binary) => {
                 let start = spans::first(&binary.left);
                 if is_division(&binary.op) && !is_number(&binary.right) {
-                    let (support, right) = (self.support, &binary.right);
+                    let (support, right) = (spans::at(self.support, start), &binary.right);
                     let divisor = quote_spanned!(start=> #support::divisor(#right));
                     *binary.right = Expr::Verbatim(divisor);
                 }
@@ -243,7 +243,7 @@ impl Rewrite<'_> {
             call.path.is_ident("assert").then(|| call.parse_body().ok())??;
         let text = message.map_or_else(|| tree::text_of(&cond), |message| message.value());
         self.visit_expr_mut(&mut cond);
-        let support = self.support;
+        let support = spans::at(self.support, start);
         Some(Expr::Verbatim(quote_spanned!(start=> #support::check(#cond, #text))))
     }
 
@@ -257,7 +257,8 @@ impl Rewrite<'_> {
             return None;
         };
         let element = tree::element(place)?;
-        let (base, index, support) = (&element.expr, &element.index, self.support);
+        let support = spans::at(self.support, start);
+        let (base, index) = (&element.expr, &element.index);
         let place = quote_spanned!(start=> #support::Places::place(&#base, #index));
         Some(Expr::Verbatim(quote_spanned!(start=> #support::#name(#place, #value))))
     }

@@ -45,6 +45,15 @@ pub(crate) fn first(tokens: &impl ToTokens) -> Span {
     })
 }
 
+/// A path placed at `span`: rustc takes the place of a call from its first token.
+pub(crate) fn at(path: &TokenStream, span: Span) -> TokenStream {
+    let tokens = path.clone().into_iter().map(|mut token| {
+        token.set_span(span);
+        token
+    });
+    tokens.collect()
+}
+
 /// Line and column, from 1, as `std::panic::Location` counts them.
 fn position(span: Span) -> (u32, u32) {
     let count = |at: usize| u32::try_from(at).unwrap_or(0);
