@@ -39,6 +39,10 @@ suite() {
     # A test that says `skipped:` has passed as far as its program knows.
     said=$(awk '/^---- .* stdout ----$/ { name = $2 } /^skipped: / { seen[name] = 1 }
                 END { for (n in seen) k++; print k + 0 }' "$log")
+    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
+        echo "$1 ended with status $status after its tests"
+        bad=1
+    fi
     passed=$((passed + ok - said))
     failed=$((failed + bad))
     skipped=$((skipped + ignored + said))
