@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quadrants::{Arch, Error, Opened, Program, ProgramBuilder, rhi::Driver};
+use quadrants::{Arch, Opened, Program, ProgramBuilder, rhi::Driver};
 use quadrants_driver_sim as sim;
 
 /// A backend under test.

@@ -85,7 +85,7 @@ fn a_region_whose_other_blocks_are_empty_needs_no_fork(
     let [mut b, mut c] = [(); 2].map(|()| program.zeros::<f32, 1>([0]).unwrap());
     three_blocks(&mut a, &mut b, &mut c).launch()?;
     assert_eq!(a.to_vec()?, [2.0; N]);
-    assert_eq!(b.to_vec()?, []);
+    assert!(b.to_vec()?.is_empty());
     assert_eq!(world.trace().launches("three_blocks_2").count(), 0);
     Ok(())
 }

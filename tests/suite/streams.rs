@@ -134,8 +134,9 @@ fn a_scope_makes_its_stream_current_and_restores_the_previous_one(
     s1.scope(|| -> quadrants::Result<()> {
         go()?;
         s2.scope(&mut go)?;
-        let panicked =
-            std::panic::catch_unwind(|| s2.scope(|| std::panic::resume_unwind(Box::new(()))));
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            s2.scope(|| std::panic::resume_unwind(Box::new(())))
+        }));
         assert!(panicked.is_err());
         go()
     })?;

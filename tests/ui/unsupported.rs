@@ -1,0 +1,22 @@
+use quadrants as qd;
+use quadrants::Tensor;
+
+#[qd::kernel]
+fn several(x: &mut Tensor<f32, 1>) {
+    let (a, b) = (1.0, 2.0);
+    for i in 0..x.len() {
+        match i {
+            0 => x[i] = a,
+            _ => x[i] = b,
+        }
+    }
+    for v in [1.0, 2.0] {
+        x[0] = v;
+    }
+    println!("done");
+    while let Some(y) = Some(1.0) {
+        x[0] = y;
+    }
+}
+
+fn main() {}
