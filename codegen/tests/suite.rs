@@ -1,5 +1,7 @@
 //! What the printer prints, and what the simulator's compiler makes.
 
+mod meaning;
+
 use std::{collections::HashSet, fs, path::Path};
 
 use quadrants_codegen::{

@@ -7,6 +7,9 @@
 //!
 //! Each task is one `extern "C" __global__` function. It takes the argument block of
 //! [`quadrants_ir::abi`] as the struct `qd_args`, by value or by address. No header is needed.
+//!
+//! A loop of n dimensions is to be launched with a grid and blocks of n dimensions, x for the
+//! innermost; of any size. A serial task may be launched with any grid: one thread runs it.
 
 mod consts;
 mod expr;

@@ -214,21 +214,26 @@ impl TaskPrinter<'_> {
     fn div_rem(&mut self, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> (String, Option<String>) {
         let kernel = self.kernel;
         let ty = kernel.exprs[rhs].ty;
-        let dividend = self.value(lhs);
-        if let ExprKind::Const(divisor) = kernel.exprs[rhs].kind
-            && !matches!(divisor.as_int(), None | Some(0 | -1))
-        {
+        let constant = match &kernel.exprs[rhs].kind {
+            ExprKind::Const(divisor) => divisor.as_int(),
+            _ => None,
+        };
+        if let Some(divisor) = constant.filter(|divisor| !matches!(divisor, 0 | -1)) {
             let sign = if op == DivRemOp::Div { "/" } else { "%" };
-            let dividend = dividend.at(Level::Multiplicative);
-            return (format!("{dividend} {sign} {}", consts::constant(divisor)), None);
+            let dividend = self.value(lhs).at(Level::Multiplicative);
+            return (format!("{dividend} {sign} {}", consts::int(ty, divisor)), None);
         }
+        let dividend = self.expr(lhs);
         let divisor = self.atom(rhs, "divisor");
         let helper = self.helper(match op {
             DivRemOp::Div => Helper::Div(ty),
             DivRemOp::Rem => Helper::Rem(ty),
         });
-        let zero = format!("{divisor} == {}", consts::zero(ty));
-        (format!("{helper}({}, {divisor})", dividend.text), Some(zero))
+        let zero = match constant {
+            Some(-1) => None,
+            _ => Some(format!("{divisor} == {}", consts::zero(ty))),
+        };
+        (format!("{helper}({dividend}, {divisor})"), zero)
     }
 
     fn report_zero(&mut self, zero: Option<String>, site: SiteId) {

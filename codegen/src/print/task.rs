@@ -295,7 +295,8 @@ impl<'a> TaskPrinter<'a> {
     /// A value that is used more than once, in a local of its own where it is more than a name.
     pub(super) fn atom(&mut self, id: ExprId, wanted: &str) -> String {
         let value = self.value(id);
-        if value.is_atom() { value.text } else { self.keep(id, wanted) }
+        let constant = matches!(self.kernel.exprs[id].kind, ExprKind::Const(_));
+        if constant || value.is_atom() { value.at(Level::Unary) } else { self.keep(id, wanted) }
     }
 
     fn keep(&mut self, id: ExprId, wanted: &str) -> String {

@@ -1,0 +1,114 @@
+// Stands in for a device: what printed kernels need of their compiler, on the host. A grid is run
+// thread by thread. The host's C++ compiler can then check the text for undefined behaviour.
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __noinline__ __attribute__((noinline))
+
+struct Place {
+    unsigned x, y, z;
+};
+static Place blockIdx, threadIdx, blockDim, gridDim;
+
+template <class To, class From>
+static To bits(From value) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    memcpy(&to, &value, sizeof to);
+    return to;
+}
+static float __uint_as_float(unsigned value) { return bits<float>(value); }
+static unsigned __float_as_uint(float value) { return bits<unsigned>(value); }
+static double __longlong_as_double(long long value) { return bits<double>(value); }
+static long long __double_as_longlong(double value) { return bits<long long>(value); }
+
+static bool swap(unsigned* word, unsigned expected, unsigned desired) {
+    if (*word != expected) return false;
+    *word = desired;
+    return true;
+}
+static void fence() {}
+
+template <class T>
+static T sum(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        using U = std::make_unsigned_t<T>;
+        return (T)((U)a + (U)b);
+    } else {
+        return a + b;
+    }
+}
+template <class T>
+static T replace(T* place, T value) {
+    T old = *place;
+    *place = value;
+    return old;
+}
+template <class T>
+static T atomicAdd(T* place, T value) { return replace(place, sum(*place, value)); }
+template <class T>
+static T atomicMin(T* place, T value) { return replace(place, value < *place ? value : *place); }
+template <class T>
+static T atomicMax(T* place, T value) { return replace(place, value > *place ? value : *place); }
+
+template <class Args, class Function>
+static void run_grid(const uint64_t* words, size_t count, Place grid, Place block, Function function) {
+    static_assert(std::is_trivially_copyable_v<Args>);
+    if (sizeof(Args) != 8 * count) {
+        fprintf(stderr, "the struct has %zu bytes, the block %zu words\n", sizeof(Args), count);
+        exit(3);
+    }
+    Args args;
+    memcpy(&args, words, sizeof args);
+    gridDim = grid;
+    blockDim = block;
+    const unsigned blocks = grid.x * grid.y * grid.z, threads = block.x * block.y * block.z;
+    for (unsigned b = 0; b < blocks; b++) {
+        blockIdx = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
+        for (unsigned t = 0; t < threads; t++) {
+            threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
+            function(args);
+        }
+    }
+}
+
+static uint64_t read_word() {
+    uint64_t word;
+    if (fread(&word, 8, 1, stdin) != 1) exit(2);
+    return word;
+}
+
+static void run_task(uint64_t kernel, uint64_t task, const uint64_t* words, size_t count, Place grid, Place block);
+
+// One case after the other: kernel, whether the grid is large, the block, the buffers, the tasks. After each the buffers are written.
+int main() {
+    uint64_t kernel;
+    while (fread(&kernel, 8, 1, stdin) == 1) {
+        const bool large = read_word() != 0;
+        std::vector<uint64_t> words(read_word());
+        for (uint64_t& word : words) word = read_word();
+        std::vector<std::vector<uint64_t>> buffers(read_word());
+        for (auto& buffer : buffers) {
+            const uint64_t word = read_word(), length = read_word();
+            buffer.resize(length / 8);
+            for (uint64_t& value : buffer) value = read_word();
+            words[word] = (uint64_t)(uintptr_t)buffer.data();
+        }
+        for (uint64_t tasks = read_word(); tasks > 0; tasks--) {
+            const uint64_t task = read_word(), rank = read_word();
+            Place grid = {1, 1, 1}, block = {1, 1, 1};
+            if (large) {
+                grid = {2, rank > 1 ? 3u : 1u, rank > 2 ? 2u : 1u};
+                block = {3, rank > 1 ? 2u : 1u, rank > 2 ? 2u : 1u};
+            }
+            run_task(kernel, task, words.data(), words.size(), grid, block);
+        }
+        for (auto& buffer : buffers) fwrite(buffer.data(), 8, buffer.size(), stdout);
+    }
+}
