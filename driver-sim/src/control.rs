@@ -1,7 +1,7 @@
 //! The C interface to a world's controls, for programs that loaded the simulator as a driver library.
 //! Every function returns 0 or a driver code; a device that does not exist is 101.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
 use crate::{
     call::facade,
@@ -120,6 +120,12 @@ facade! { Cuda;
             of(ordinal)?.reports().iter().map(|report| format!("{report}\n")).collect();
         give(&reports.concat(), text, room, needed)?;
     }
+}
+
+/// The functions of this interface by name; both libraries have them.
+pub(crate) fn rows() -> impl Iterator<Item = (&'static str, *const c_void)> {
+    let version = ("quadrants_sim_version", quadrants_sim_version as *const c_void);
+    ROWS.iter().copied().chain([version])
 }
 
 fn of(ordinal: usize) -> crate::code::Result<World> {

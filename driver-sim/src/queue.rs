@@ -19,7 +19,10 @@ pub(crate) type Ops = SmallVec<[OpId; 3]>;
 pub(crate) struct Op {
     /// None once it runs or ran.
     work: Option<Work>,
-    pub(crate) stream: u64,
+    /// Its stream's handle.
+    stream: u64,
+    /// Its stream's number, which is the same in every run.
+    lane: u64,
     after: Ops,
     dependents: Ops,
     blockers: u32,
@@ -43,7 +46,7 @@ impl Default for Queue {
 
 impl Queue {
     /// Adds an operation that runs after `after`.
-    pub(crate) fn push(&mut self, work: Work, stream: u64, after: &[OpId]) -> OpId {
+    pub(crate) fn push(&mut self, work: Work, stream: u64, lane: u64, after: &[OpId]) -> OpId {
         let id = self.next();
         let after: Ops = after.iter().copied().filter(|&op| !self.is_done(op)).collect();
         for &before in &after {
@@ -57,7 +60,7 @@ impl Queue {
         }
         let work = Some(work);
         let dependents = Ops::new();
-        self.ops.push_back(Op { work, stream, after, dependents, blockers, done: false });
+        self.ops.push_back(Op { work, stream, lane, after, dependents, blockers, done: false });
         self.pending += 1;
         id
     }
@@ -71,6 +74,7 @@ impl Queue {
             self.ops.push_back(Op {
                 work: None,
                 stream: 0,
+                lane: 0,
                 after: Ops::new(),
                 dependents: Ops::new(),
                 blockers: 0,
@@ -151,8 +155,9 @@ impl Queue {
         self.base
     }
 
-    pub(crate) fn stream_of(&self, id: OpId) -> u64 {
-        self.get(id).map_or(0, |op| op.stream)
+    /// The number of an operation's stream.
+    pub(crate) fn lane(&self, id: OpId) -> u64 {
+        self.get(id).map_or(0, |op| op.lane)
     }
 
     /// What has to run for `targets`, themselves included, as far as it is not done.

@@ -99,15 +99,14 @@ impl State {
 
     /// Runs one of the operations that could run, or none where all of them are of slow streams.
     fn run_any(&mut self) -> bool {
-        let total: u64 =
-            self.queue.ready().iter().map(|&op| self.speed(self.queue.stream_of(op))).sum();
+        let total: u64 = self.queue.ready().iter().map(|&op| self.speed(self.queue.lane(op))).sum();
         if total == 0 {
             return false;
         }
         let mut at = self.random.below(total);
         for index in 0..self.queue.ready().len() {
             let op = self.queue.ready()[index];
-            let speed = self.speed(self.queue.stream_of(op));
+            let speed = self.speed(self.queue.lane(op));
             if at < speed {
                 self.run(op);
                 return true;
@@ -118,10 +117,9 @@ impl State {
     }
 
     /// How eager a stream is under this seed: some never move unless waited for.
-    fn speed(&self, stream: u64) -> u64 {
-        // The world's number is left out, so that a seed means the same in all of them.
-        let stream = stream & ((1 << 40) - 1);
-        [0, 1, 4, 16][(Random::new(self.seed ^ stream.rotate_left(17)).next() % 4) as usize]
+    fn speed(&self, lane: u64) -> u64 {
+        let choice = Random::new(self.seed ^ lane.rotate_left(32)).next();
+        [0, 1, 4, 16][(choice % 4) as usize]
     }
 }
 

@@ -243,7 +243,8 @@ impl State {
         }
         let handle = self.stream_handle(stream);
         let cost = work.cost();
-        let id = self.queue.push(work, handle, &after);
+        let lane = self.stream(stream)?.lane;
+        let id = self.queue.push(work, handle, lane, &after);
         self.trace.push(id, kind, handle, event, &after);
         self.advance(stream, id, cost)?;
         self.enqueued(id);
@@ -253,7 +254,7 @@ impl State {
     /// Runs an operation that is ready.
     pub(crate) fn run(&mut self, id: OpId) {
         let Some((work, stream)) = self.queue.begin(id) else { return };
-        self.schedule_hash = mix(self.schedule_hash ^ id).wrapping_add(id);
+        self.schedule_hash = mix(mix(self.schedule_hash ^ id) ^ self.call_count);
         self.executed += 1;
         let outcome = self.execute(&work);
         self.queue.finish(id);

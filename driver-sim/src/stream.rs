@@ -13,6 +13,8 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Stream {
+    /// Its number in the order of creation; the legacy stream is 0.
+    pub(crate) lane: u64,
     pub(crate) blocking: bool,
     pub(crate) priority: i32,
     /// Its last operation.
@@ -37,7 +39,7 @@ const PER_THREAD: usize = 2;
 
 impl Stream {
     pub(crate) fn legacy() -> Self {
-        Self { blocking: true, priority: 0, tail: None, end: 0 }
+        Self { lane: 0, blocking: true, priority: 0, tail: None, end: 0 }
     }
 }
 
@@ -58,9 +60,9 @@ impl StreamRef {
 impl State {
     pub(crate) fn create_stream(&mut self, blocking: bool, priority: i32) -> Result<usize> {
         let priority = priority.clamp(PRIORITIES.1, PRIORITIES.0);
-        let stream = Stream { blocking, priority, tail: None, end: 0 };
-        let key = self.streams.insert(stream)?;
-        self.creates.streams += 1;
+        let lane = self.creates.streams + 1;
+        let key = self.streams.insert(Stream { lane, blocking, priority, tail: None, end: 0 })?;
+        self.creates.streams = lane;
         Ok(encode(Kind::Stream, self.ordinal, key))
     }
 

@@ -189,8 +189,8 @@ impl World {
         self.with(|state| state.trace.snapshot())
     }
 
-    /// A hash of the order in which operations ran: two runs of a program differ in it where their
-    /// schedules did.
+    /// A hash of the order in which operations ran, and of the calls at which they did: two runs of a
+    /// program differ in it where their schedules did.
     #[must_use]
     pub fn schedule_hash(self) -> u64 {
         self.with(|state| state.schedule_hash)

@@ -20,8 +20,9 @@ pub fn symbols() -> impl Iterator<Item = &'static str> {
 }
 
 fn rows() -> impl Iterator<Item = (&'static str, *const c_void)> {
-    [device::ROWS, memory::ROWS, stream::ROWS, module::ROWS, graph::ROWS, crate::control::ROWS]
+    [device::ROWS, memory::ROWS, stream::ROWS, module::ROWS, graph::ROWS]
         .into_iter()
         .flatten()
         .copied()
+        .chain(crate::control::rows())
 }

@@ -1,0 +1,15 @@
+//! The simulator through its C symbols, as a program meets it.
+
+mod suite {
+    mod context;
+    mod exports;
+    mod graph;
+    mod handle;
+    mod hip;
+    mod kernels;
+    mod launch;
+    mod memory;
+    mod order;
+    mod pool;
+    mod support;
+}
