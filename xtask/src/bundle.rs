@@ -8,14 +8,15 @@ use std::{
 use clap::ValueEnum;
 
 use crate::{
-    matrix::package_name,
+    matrix::{WITHOUT_DEVICE, package_name},
     shell::{self, Failure, Workspace, at},
 };
 
 /// What a machine without Rust can be sent over a slow line.
 const LIMIT_MIB: u64 = 60;
 
-/// The script that the bundle is run with; `@BACKEND@` stands for the backend.
+/// The script that the bundle is run with; `@BACKEND@` stands for the backend, `@SKIP@` for the modules
+/// of the whole-system suite that need a Rust installation.
 const RUN: &str = include_str!("../bundle/run.sh");
 
 /// The photograph of the example, from the workspace's folder.
@@ -57,7 +58,8 @@ pub(crate) fn make(workspace: &Workspace, backend: GpuBackend, out: &Path) -> Re
     }
     let photo = out.join("photo.png");
     fs::copy(workspace.path(PHOTO), &photo).map_err(at(&photo))?;
-    write_script(&out.join("run.sh"), &RUN.replace("@BACKEND@", backend.name()))?;
+    let script = RUN.replace("@BACKEND@", backend.name()).replace("@SKIP@", &skips());
+    write_script(&out.join("run.sh"), &script)?;
 
     let mut bytes = 0;
     for entry in [out, &bin] {
@@ -76,6 +78,10 @@ pub(crate) fn make(workspace: &Workspace, backend: GpuBackend, out: &Path) -> Re
         return Err(Failure::TooLarge { mebibytes, limit: LIMIT_MIB });
     }
     Ok(())
+}
+
+fn skips() -> String {
+    WITHOUT_DEVICE.map(|module| format!("--skip {module}")).join(" ")
 }
 
 fn build(workspace: &Workspace, backend: &str) -> Result<Vec<Program>, Failure> {

@@ -44,6 +44,9 @@ const BACKENDS: [&str; 3] = ["cpu", "cuda", "amdgpu"];
 /// The whole-system suite: its cases carry their backend in their names.
 const SYSTEM: &str = "quadrants-tests";
 
+/// Modules of the whole-system suite that ask cargo or rustc about the workspace and launch nothing.
+pub(crate) const WITHOUT_DEVICE: [&str; 2] = ["invariants::", "compile_errors::"];
+
 /// A run of the suites for backends that share a kind of device.
 #[derive(PartialEq, Eq, Debug)]
 struct Run {
@@ -153,6 +156,9 @@ fn one_run(
     test.args(selection).args(["--", "--show-output"]);
     test.env("QUADRANTS_TEST_BACKENDS", run.backends.join(","));
     test.env("QUADRANTS_TEST_DEVICE", run.device);
+    if scope == Scope::System {
+        test.args(WITHOUT_DEVICE.iter().flat_map(|module| ["--skip", module]));
+    }
     if let Some(limit) = argument_limit {
         test.env("QUADRANTS_ARGUMENT_LIMIT", limit.to_string());
     }

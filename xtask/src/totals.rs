@@ -42,11 +42,23 @@ pub(crate) struct Listener {
     program: String,
     /// The tests of the running program, by name.
     tests: BTreeMap<String, Ending>,
-    /// What `--show-output` prints of successful tests is read and not shown.
-    in_successes: bool,
-    /// The test whose output is being read.
+    /// Which part of the program's output is being read.
+    part: Part,
+    /// The successful test whose output is being read.
     section: String,
     finished: Vec<Program>,
+}
+
+/// The parts of what a test program prints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Part {
+    /// How each test ended; later what failed, and the sums.
+    #[default]
+    Endings,
+    /// What the successful tests printed.
+    Outputs,
+    /// The names of the successful tests, once more.
+    Names,
 }
 
 /// A test program that has ended.
@@ -78,17 +90,18 @@ impl Listener {
         } else if let Some(name) = trimmed.strip_prefix("Doc-tests ") {
             self.program = format!("doc:{name}");
         } else if line == "successes:" {
-            self.in_successes = true;
+            self.part = if self.part == Part::Endings { Part::Outputs } else { Part::Names };
+            return false;
         } else if line == "failures:" {
-            self.in_successes = false;
+            self.part = Part::Endings;
         } else if let Some(counts) = line.strip_prefix("test result: ") {
             self.finish(counts);
-        } else if self.in_successes {
-            self.output_line(line);
+        } else if self.part == Part::Outputs {
+            return self.output_line(line);
         } else if let Some((name, ending)) = test_line(line) {
             self.tests.insert(name.to_owned(), ending);
         }
-        !self.in_successes
+        self.part == Part::Endings
     }
 
     /// The programs that ran.
@@ -96,19 +109,21 @@ impl Listener {
         self.finished
     }
 
-    fn output_line(&mut self, line: &str) {
+    fn output_line(&mut self, line: &str) -> bool {
         if let Some(name) = line.strip_prefix("---- ").and_then(|l| l.strip_suffix(" stdout ----"))
         {
             self.section = name.to_owned();
-        } else if line.starts_with("skipped: ")
-            && let Some(ending) = self.tests.get_mut(&self.section)
-        {
+            return false;
+        }
+        let skipped = line.starts_with("skipped: ");
+        if skipped && let Some(ending) = self.tests.get_mut(&self.section) {
             *ending = Ending::Skipped;
         }
+        !skipped && !line.is_empty()
     }
 
     fn finish(&mut self, counts: &str) {
-        self.in_successes = false;
+        self.part = Part::Endings;
         let tests = std::mem::take(&mut self.tests);
         let said = tests.values().filter(|e| **e == Ending::Skipped).count() as u64;
         let ignored = count(counts, "ignored");
@@ -165,6 +180,9 @@ mod tests {
              ---- launch::case_2_cuda stdout ----\n\
              skipped: no cuda hardware\n\
              \n\
+             ---- launch::case_1_cpu stdout ----\n\
+             7 distinct schedules\n\
+             \n\
              \n\
              successes:\n    launch::case_1_cpu\n\
              \n\
@@ -176,6 +194,8 @@ mod tests {
         assert_eq!(programs[0].tests["launch::case_2_cuda"], Ending::Skipped);
         assert_eq!(programs[0].tests["launch::panics"], Ending::Passed);
         assert!(!shown.contains("no cuda hardware"), "{shown}");
+        assert!(shown.contains("7 distinct schedules"), "{shown}");
+        assert!(!shown.contains("    launch::case_1_cpu"), "{shown}");
         assert!(shown.contains("3 passed"), "{shown}");
     }
 
