@@ -2,7 +2,7 @@
 
 use quadrants_ir::ScalarType;
 
-use crate::{Rejection, syntax::Span};
+use crate::{Rejection, builder::Misuse, syntax::Span};
 
 /// Why a kernel's IR could not be made.
 ///
@@ -70,6 +70,16 @@ pub enum Error {
         /// What was looked for.
         what: String,
         /// The place.
+        span: Span,
+    },
+    /// A call of the builder that makes no sense.
+    #[error("{function}: line {}: {misuse}", .span.line)]
+    Misuse {
+        /// The kernel.
+        function: String,
+        /// What is wrong with it.
+        misuse: Misuse,
+        /// The call.
         span: Span,
     },
     /// The finished IR broke its own rules.

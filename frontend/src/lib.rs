@@ -2,6 +2,7 @@
 //! builder for kernels made at run time.
 #![forbid(unsafe_code)]
 
+pub mod builder;
 mod check;
 mod error;
 mod lower;

@@ -1,5 +1,7 @@
 //! A walk over a syntax tree, for the questions that need one answer about a whole piece of code.
 
+use std::collections::HashSet;
+
 use crate::syntax::{Block, Expr, ExprKind, RegionArgument, Stmt, StmtKind};
 
 /// What the walk stands on.
@@ -86,4 +88,36 @@ pub(crate) fn assigns(expr: &Expr) -> bool {
         matches!(node, Node::Stmt(stmt) if matches!(&stmt.kind,
             StmtKind::Assign { target, .. } if matches!(target.kind, ExprKind::Name(_))))
     })
+}
+
+/// Every name that `block` uses, those it declares itself among them.
+pub(crate) fn names_in_block<'a>(block: &'a Block, names: &mut HashSet<&'a str>) {
+    any_in_block(block, &mut |node| note(node, names));
+}
+
+/// Every name that `stmt` uses.
+pub(crate) fn names_in_stmt<'a>(stmt: &'a Stmt, names: &mut HashSet<&'a str>) {
+    any_in_stmt(stmt, &mut |node| note(node, names));
+}
+
+fn note<'a>(node: Node<'a>, names: &mut HashSet<&'a str>) -> bool {
+    match node {
+        Node::Expr(expr) => match &expr.kind {
+            ExprKind::Name(name)
+            | ExprKind::Index { base: name, .. }
+            | ExprKind::Len { base: name }
+            | ExprKind::Extent { base: name, .. }
+            | ExprKind::Atomic { base: name, .. } => {
+                names.insert(name);
+            }
+            _ => {}
+        },
+        Node::Stmt(stmt) => {
+            if let StmtKind::LetShape { base, .. } | StmtKind::LetExtents { base, .. } = &stmt.kind
+            {
+                names.insert(base);
+            }
+        }
+    }
+    false
 }

@@ -9,17 +9,24 @@ use super::{
     scope::{Binding, Frame, Scalar},
 };
 use crate::{
-    Error, Source,
+    Error,
     syntax::{Expr, ExprKind, Span, StmtKind},
     visit::assigns,
 };
+
+/// Sources of generic funcs can recur without ever being the same one; this ends it.
+const MAX_DEPTH: usize = 64;
 
 impl Lowerer {
     /// Fills the current frame's list of funcs.
     pub(super) fn resolve_callees(&mut self) -> Result<()> {
         let unit = Rc::clone(&self.frame.unit);
         for source in &unit.funcs {
-            let known = self.units.iter().find(|(s, _)| same(s, source)).map(|(_, u)| Rc::clone(u));
+            let known = self
+                .units
+                .iter()
+                .find(|(s, _)| std::ptr::eq(*s, *source))
+                .map(|(_, u)| Rc::clone(u));
             let callee = match known {
                 Some(callee) => callee,
                 None => {
@@ -39,7 +46,8 @@ impl Lowerer {
             return Err(self.unknown("a func", span));
         };
         let inlined = |frame: &Frame| Rc::ptr_eq(&frame.unit, &unit);
-        if inlined(&self.frame) || self.callers.iter().any(inlined) {
+        let too_deep = self.callers.len() >= MAX_DEPTH;
+        if too_deep || inlined(&self.frame) || self.callers.iter().any(inlined) {
             return Err(Error::Recursion {
                 function: self.frame.unit.function.name.clone(),
                 func: unit.function.name.clone(),
@@ -141,8 +149,4 @@ impl Lowerer {
             _ => Err(self.type_error(arg.span, "expected a tensor")),
         }
     }
-}
-
-fn same(a: &Source, b: &Source) -> bool {
-    std::ptr::eq(a, b)
 }

@@ -10,10 +10,15 @@ use crate::syntax::Span;
 /// Beyond this many nodes an `if` with a value is a branch rather than a select.
 const CHEAP: usize = 8;
 
+/// Beyond this depth an operand gets a local.
+const DEEP: u16 = 64;
+
 #[derive(Default)]
 pub(super) struct Emitter {
     pub(super) locals: Arena<Local>,
     pub(super) exprs: Arena<Expr>,
+    /// How deep each expression nests.
+    depths: Vec<u16>,
     pub(super) blocks: Arena<Block>,
     pub(super) sites: Vec<Site>,
     /// The block that statements go to.
@@ -53,12 +58,16 @@ impl Emitter {
         self.current.push(stmt);
     }
 
-    pub(super) fn stmts(&mut self, stmts: Vec<Stmt>) {
-        self.current.extend(stmts);
+    pub(super) fn expr(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
+        let mut depth = 1;
+        each_operand(&kind, &mut |operand| depth = depth.max(self.depths[operand.index()] + 1));
+        self.depths.push(depth);
+        self.exprs.push(Expr { ty, kind })
     }
 
-    pub(super) fn expr(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
-        self.exprs.push(Expr { ty, kind })
+    /// The value, in a local where its expression has grown deep: the IR bounds the depth.
+    pub(super) fn shallow(&mut self, value: ExprId) -> ExprId {
+        if self.depths[value.index()] < DEEP { value } else { self.fix(value) }
     }
 
     pub(super) fn ty(&self, expr: ExprId) -> ScalarType {
@@ -79,8 +88,7 @@ impl Emitter {
     }
 
     pub(super) fn local(&mut self, name: &str, ty: ScalarType, mutable: bool) -> LocalId {
-        let name = if name == "_" { "unused" } else { name };
-        self.locals.push(Local { name: name.to_owned(), ty, mutable })
+        self.locals.push(Local { name: identifier(name), ty, mutable })
     }
 
     /// Defines a local of `value`: where that is an effect's value, the effect's own local.
@@ -90,7 +98,7 @@ impl Emitter {
             && fresh == Some(made)
             && matches!(self.current.last(), Some(Stmt::Let { local, .. }) if *local == made)
         {
-            self.locals[made].name = name.to_owned();
+            self.locals[made].name = identifier(name);
             self.locals[made].mutable = mutable;
             return made;
         }
@@ -139,8 +147,8 @@ impl Emitter {
 
     /// Another expression of a [fixed](Self::fix) value: no expression stands in two places.
     pub(super) fn again(&mut self, value: ExprId) -> ExprId {
-        let copy = self.exprs[value].clone();
-        self.exprs.push(copy)
+        let Expr { ty, kind } = self.exprs[value].clone();
+        self.expr(ty, kind)
     }
 
     /// Whether a value is cheap enough to compute where it may not be needed.
@@ -168,15 +176,30 @@ impl Emitter {
         if found(kind, self) {
             return true;
         }
-        match kind {
-            ExprKind::Unary { value, .. } | ExprKind::Cast { value } => self.any(*value, found),
-            ExprKind::Binary { lhs, rhs, .. } => self.any(*lhs, found) || self.any(*rhs, found),
-            ExprKind::Math { args, .. } => args.iter().any(|arg| self.any(*arg, found)),
-            ExprKind::Select { cond, then, otherwise } => {
-                [cond, then, otherwise].into_iter().any(|e| self.any(*e, found))
-            }
-            // Leaves, and effects, which stand in no other expression.
-            _ => false,
+        let mut any = false;
+        each_operand(kind, &mut |operand| any = any || self.any(operand, found));
+        any
+    }
+}
+
+/// The operands of a pure expression.
+fn each_operand(kind: &ExprKind, visit: &mut dyn FnMut(ExprId)) {
+    match kind {
+        ExprKind::Unary { value, .. } | ExprKind::Cast { value } => visit(*value),
+        ExprKind::Binary { lhs, rhs, .. } => [lhs, rhs].into_iter().for_each(|e| visit(*e)),
+        ExprKind::Math { args, .. } => args.iter().for_each(|e| visit(*e)),
+        ExprKind::Select { cond, then, otherwise } => {
+            [cond, then, otherwise].into_iter().for_each(|e| visit(*e));
         }
+        // Leaves, and effects, which stand in no other expression.
+        _ => {}
+    }
+}
+
+/// A Rust name as an ASCII identifier.
+pub(super) fn identifier(name: &str) -> String {
+    match name.strip_prefix("r#").unwrap_or(name) {
+        "_" => "unused".to_owned(),
+        name => name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect(),
     }
 }

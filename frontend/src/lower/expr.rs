@@ -1,16 +1,15 @@
 //! Expressions: their effects as statements, their value as a pure expression.
 
 use quadrants_ir::{
-    BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, MathFn, ParamId, ParamKind, ScalarType,
-    SiteKind, Stmt, UnaryOp,
+    BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ParamKind, ScalarType, SiteKind,
 };
 
 use super::{
-    Lowerer, Result, WRAPPING, literal,
+    Lowerer, Result, literal,
     scope::{Binding, Scalar},
 };
 use crate::{
-    syntax::{Block, Expr, ExprKind, LogicOp, Span},
+    syntax::{Block, Expr, ExprKind, LiteralKind, Span},
     visit::assigns,
 };
 
@@ -31,6 +30,7 @@ impl Lowerer {
         let mut values = Vec::with_capacity(list.len());
         for (at, (expr, ty)) in list.iter().enumerate() {
             let value = self.want(expr, *ty)?;
+            let value = self.emit.shallow(value);
             let overtaken = list[at + 1..].iter().any(|(later, _)| assigns(later));
             values.push(if overtaken { self.emit.hold(value) } else { value });
         }
@@ -42,49 +42,14 @@ impl Lowerer {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Literal { kind, text, suffix } => {
-                let ty = match suffix {
-                    Some(suffix) => literal::scalar_suffix(suffix),
-                    None => expected,
-                };
-                let ty = ty.unwrap_or_else(|| literal::default_type(*kind));
-                match literal::parse(*kind, text, ty) {
-                    Some(value) => Ok(self.emit.constant(value)),
-                    None => Err(self.type_error(span, format!("`{text}` is no {ty}"))),
-                }
+                self.literal(*kind, text, suffix.as_deref(), expected, span)
             }
-            ExprKind::Name(name) => match self.frame.lookup(name) {
-                Some(Binding::Scalar(Scalar::Param(param, ty))) => Ok(self.emit.param(param, ty)),
-                Some(Binding::Scalar(Scalar::Const(value))) => Ok(self.emit.constant(value)),
-                Some(Binding::Local(local)) => Ok(self.emit.read(local)),
-                Some(Binding::Tensor { .. } | Binding::Shape(_)) => {
-                    Err(self.type_error(span, format!("`{name}` is no scalar")))
-                }
-                None => Err(self.unknown(format!("`{name}`"), span)),
-            },
-            ExprKind::Const(ix) => match self.frame.unit.consts.get(*ix as usize).copied() {
-                Some(value) => Ok(self.emit.constant(value)),
-                None => Err(self.unknown("a constant", span)),
-            },
-            ExprKind::Unary { op, value } => {
-                let value = self.value(value, expected)?;
-                self.unary(*op, value, span)
-            }
+            ExprKind::Name(name) => self.named(name, span),
+            ExprKind::Const(ix) => self.listed(*ix, span),
+            ExprKind::Unary { op, value } => self.unary(*op, value, expected, span),
             ExprKind::Binary { op, lhs, rhs } => self.binary_of(*op, lhs, rhs, expected, span),
             ExprKind::Logic { op, lhs, rhs } => self.logic(*op, lhs, rhs),
-            ExprKind::Cast { value, ty } => {
-                let ty = self.type_at(*ty, span)?;
-                let hint = literal::takes_cast_type(value, ty).then_some(ty);
-                let hint = self.infer(value).or(hint);
-                let value = self.value(value, hint)?;
-                let from = self.emit.ty(value);
-                if from == ty {
-                    Ok(value)
-                } else if ty == ScalarType::Bool || from == ScalarType::Bool && ty.is_float() {
-                    Err(self.type_error(span, format!("{from} cannot be cast to {ty}")))
-                } else {
-                    Ok(self.emit.expr(ty, Ir::Cast { value }))
-                }
-            }
+            ExprKind::Cast { value, ty } => self.cast(value, *ty, span),
             ExprKind::If { cond, then, otherwise } => {
                 let ty = self.infer(expr).or(expected);
                 let ty = ty.unwrap_or_else(|| self.default_type(expr));
@@ -94,37 +59,10 @@ impl Lowerer {
                 }
             }
             ExprKind::Block(block) => self.block_value(block, expected, span),
-            ExprKind::Index { base, index } => match self.frame.lookup(base) {
-                Some(Binding::Shape(tensor)) => match index.first() {
-                    Some(axis) => self.extent(tensor, axis, span),
-                    None => Err(self.type_error(span, "an index is missing")),
-                },
-                _ => {
-                    let (tensor, elem) = self.tensor(base, index.len(), span)?;
-                    let index = self.index(index)?;
-                    Ok(self.load(tensor, elem, index, span))
-                }
-            },
-            ExprKind::Len { base } => {
-                let (tensor, rank) = match self.frame.lookup(base) {
-                    Some(Binding::Tensor { param, .. }) => (param, self.rank(param)),
-                    Some(Binding::Shape(param)) => {
-                        return Ok(self.emit.constant(u64::from(self.rank(param))));
-                    }
-                    _ => return Err(self.unknown(format!("tensor `{base}`"), span)),
-                };
-                let mut len = self.dim(tensor, 0);
-                for axis in 1..rank {
-                    let rhs = self.dim(tensor, axis);
-                    let kind = Ir::Binary { op: BinaryOp::Mul, lhs: len, rhs };
-                    len = self.emit.expr(ScalarType::U64, kind);
-                }
-                Ok(len)
-            }
-            ExprKind::Extent { base, axis } => match self.frame.lookup(base) {
-                Some(Binding::Tensor { param, .. } | Binding::Shape(param)) => {
-                    self.extent(param, axis, span)
-                }
+            ExprKind::Index { base, index } => self.indexed(base, index, span),
+            ExprKind::Len { base } => self.len(base, span),
+            ExprKind::Extent { base, axis } => match self.shape(base, span)? {
+                Binding::Shape(tensor) => self.extent(tensor, axis, span),
                 _ => Err(self.unknown(format!("tensor `{base}`"), span)),
             },
             ExprKind::Method { receiver, name, args } => {
@@ -161,41 +99,6 @@ impl Lowerer {
         };
         self.frame.leave(scope);
         value
-    }
-
-    /// `lhs op rhs` for operands of fitting types.
-    pub(super) fn binary(
-        &mut self,
-        op: BinaryOp,
-        lhs: ExprId,
-        rhs: ExprId,
-        span: Span,
-    ) -> Result<ExprId> {
-        use BinaryOp::{Add, And, Div, Eq, Mul, Ne, Or, Rem, Shl, Shr, Sub, Xor};
-        let ty = self.emit.ty(lhs);
-        let right = self.emit.ty(rhs);
-        let fits = match op {
-            Shl | Shr => ty.is_int() && right.is_int(),
-            _ if ty != right => false,
-            Add | Sub | Mul | Div | Rem => ty != ScalarType::Bool,
-            And | Or | Xor => !ty.is_float(),
-            Eq | Ne => true,
-            _ => true,
-        };
-        if !fits {
-            let what = format!("this operation is not defined for {ty} and {right}");
-            return Err(self.type_error(span, what));
-        }
-        if ty.is_int() && matches!(op, Div | Rem) {
-            let (op, name) = match op {
-                Div => (DivRemOp::Div, "quotient"),
-                _ => (DivRemOp::Rem, "remainder"),
-            };
-            let site = self.emit.site(SiteKind::DivideByZero, self.place(span));
-            return Ok(self.emit.effect(name, ty, Ir::DivRem { op, lhs, rhs, site }));
-        }
-        let result = if op.is_comparison() { ScalarType::Bool } else { ty };
-        Ok(self.emit.expr(result, Ir::Binary { op, lhs, rhs }))
     }
 
     /// The tensor that `base` names, indexed with `rank` indices, and the type of its elements.
@@ -264,6 +167,73 @@ impl Lowerer {
         }
     }
 
+    fn literal(
+        &mut self,
+        kind: LiteralKind,
+        text: &str,
+        suffix: Option<&str>,
+        expected: Option<ScalarType>,
+        span: Span,
+    ) -> Result<ExprId> {
+        let ty = match suffix {
+            Some(suffix) => literal::scalar_suffix(suffix),
+            None => expected,
+        };
+        let ty = ty.unwrap_or_else(|| literal::default_type(kind));
+        match literal::parse(kind, text, ty) {
+            Some(value) => Ok(self.emit.constant(value)),
+            None => Err(self.type_error(span, format!("`{text}` is no {ty}"))),
+        }
+    }
+
+    fn named(&mut self, name: &str, span: Span) -> Result<ExprId> {
+        match self.frame.lookup(name) {
+            Some(Binding::Scalar(Scalar::Param(param, ty))) => Ok(self.emit.param(param, ty)),
+            Some(Binding::Scalar(Scalar::Const(value))) => Ok(self.emit.constant(value)),
+            Some(Binding::Local(local)) => Ok(self.emit.read(local)),
+            Some(Binding::Tensor { .. } | Binding::Shape(_)) => {
+                Err(self.type_error(span, format!("`{name}` is no scalar")))
+            }
+            None => Err(self.unknown(format!("`{name}`"), span)),
+        }
+    }
+
+    fn listed(&mut self, ix: u32, span: Span) -> Result<ExprId> {
+        match self.frame.unit.consts.get(ix as usize).copied() {
+            Some(value) => Ok(self.emit.constant(value)),
+            None => Err(self.unknown("a constant", span)),
+        }
+    }
+
+    fn indexed(&mut self, base: &str, index: &[Expr], span: Span) -> Result<ExprId> {
+        if let Some(Binding::Shape(tensor)) = self.frame.lookup(base) {
+            return match index.first() {
+                Some(axis) => self.extent(tensor, axis, span),
+                None => Err(self.type_error(span, "an index is missing")),
+            };
+        }
+        let (tensor, elem) = self.tensor(base, index.len(), span)?;
+        let index = self.index(index)?;
+        Ok(self.load(tensor, elem, index, span))
+    }
+
+    fn len(&mut self, base: &str, span: Span) -> Result<ExprId> {
+        let tensor = match self.frame.lookup(base) {
+            Some(Binding::Tensor { param, .. }) => param,
+            Some(Binding::Shape(param)) => {
+                return Ok(self.emit.constant(u64::from(self.rank(param))));
+            }
+            _ => return Err(self.unknown(format!("tensor `{base}`"), span)),
+        };
+        let mut len = self.dim(tensor, 0);
+        for axis in 1..self.rank(tensor) {
+            let rhs = self.dim(tensor, axis);
+            let kind = Ir::Binary { op: BinaryOp::Mul, lhs: len, rhs };
+            len = self.emit.expr(ScalarType::U64, kind);
+        }
+        Ok(len)
+    }
+
     fn extent(&mut self, tensor: ParamId, axis: &Expr, span: Span) -> Result<ExprId> {
         let axis = match &axis.kind {
             ExprKind::Literal { kind, text, .. } => literal::parse(*kind, text, ScalarType::U64),
@@ -275,148 +245,5 @@ impl Lowerer {
             Some(axis) if axis < self.rank(tensor) => Ok(self.dim(tensor, axis)),
             _ => Err(self.type_error(span, "the tensor has no such axis")),
         }
-    }
-
-    fn unary(&mut self, op: UnaryOp, value: ExprId, span: Span) -> Result<ExprId> {
-        let ty = self.emit.ty(value);
-        let fits = match op {
-            UnaryOp::Neg => ty.is_float() || ty.is_signed_int(),
-            UnaryOp::Not => !ty.is_float(),
-        };
-        if fits {
-            Ok(self.emit.expr(ty, Ir::Unary { op, value }))
-        } else {
-            Err(self.type_error(span, format!("this operation is not defined for {ty}")))
-        }
-    }
-
-    fn binary_of(
-        &mut self,
-        op: BinaryOp,
-        lhs: &Expr,
-        rhs: &Expr,
-        expected: Option<ScalarType>,
-        span: Span,
-    ) -> Result<ExprId> {
-        let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
-        let expected = expected.filter(|_| !op.is_comparison());
-        let mut left = self.infer(lhs);
-        if !shift {
-            left = left.or_else(|| self.infer(rhs));
-        }
-        let left = left.or(expected).unwrap_or_else(|| self.default_type(lhs));
-        let right = if shift { self.infer(rhs).unwrap_or(ScalarType::I32) } else { left };
-        match self.list(&[(lhs, left), (rhs, right)])?[..] {
-            [lhs, rhs] => self.binary(op, lhs, rhs, span),
-            _ => Err(self.type_error(span, "an operand is missing")),
-        }
-    }
-
-    fn logic(&mut self, op: LogicOp, lhs: &Expr, rhs: &Expr) -> Result<ExprId> {
-        let mut left = self.want(lhs, ScalarType::Bool)?;
-        if assigns(rhs) {
-            left = self.emit.hold(left);
-        }
-        self.emit.open();
-        let right = self.want(rhs, ScalarType::Bool);
-        let mut stmts = self.emit.close();
-        let right = right?;
-        let combined = match op {
-            LogicOp::And => BinaryOp::And,
-            LogicOp::Or => BinaryOp::Or,
-        };
-        if stmts.is_empty() && self.emit.is_cheap(right) {
-            let kind = Ir::Binary { op: combined, lhs: left, rhs: right };
-            return Ok(self.emit.expr(ScalarType::Bool, kind));
-        }
-        let both = self.emit.define("both", left, true);
-        let cond = self.emit.read(both);
-        stmts.push(Stmt::Assign { local: both, value: right });
-        let more = self.emit.block(stmts);
-        let nothing = self.emit.block(Vec::new());
-        let (then, otherwise) = match op {
-            LogicOp::And => (more, nothing),
-            LogicOp::Or => (nothing, more),
-        };
-        self.emit.stmt(Stmt::If { cond, then, otherwise });
-        Ok(self.emit.read(both))
-    }
-
-    fn choose(
-        &mut self,
-        cond: &Expr,
-        then: &Block,
-        otherwise: &Block,
-        ty: ScalarType,
-    ) -> Result<ExprId> {
-        let span = cond.span;
-        let cond = self.want(cond, ScalarType::Bool)?;
-        let mut arms = Vec::with_capacity(2);
-        for block in [then, otherwise] {
-            self.emit.open();
-            let value = self.block_value(block, Some(ty), span);
-            let stmts = self.emit.close();
-            let value = value?;
-            let found = self.emit.ty(value);
-            if found != ty {
-                return Err(self.type_error(span, format!("expected {ty}, found {found}")));
-            }
-            arms.push((value, stmts));
-        }
-        let pure = arms.iter().all(|(value, stmts)| stmts.is_empty() && self.emit.is_cheap(*value));
-        let mut arms = arms.into_iter();
-        let (Some((then, then_stmts)), Some((otherwise, otherwise_stmts))) =
-            (arms.next(), arms.next())
-        else {
-            return Err(self.type_error(span, "an arm is missing"));
-        };
-        if pure {
-            return Ok(self.emit.expr(ty, Ir::Select { cond, then, otherwise }));
-        }
-        let zero = self.emit.constant(Const::from_bits(ty, 0));
-        // The condition may read what an arm assigns, but it is evaluated before.
-        let chosen = self.emit.local("chosen", ty, true);
-        self.emit.stmt(Stmt::Let { local: chosen, value: zero });
-        let blocks =
-            [(then, then_stmts), (otherwise, otherwise_stmts)].map(|(value, mut stmts)| {
-                stmts.push(Stmt::Assign { local: chosen, value });
-                self.emit.block(stmts)
-            });
-        self.emit.stmt(Stmt::If { cond, then: blocks[0], otherwise: blocks[1] });
-        Ok(self.emit.read(chosen))
-    }
-
-    fn method(
-        &mut self,
-        receiver: &Expr,
-        name: &str,
-        args: &[Expr],
-        expected: Option<ScalarType>,
-        span: Span,
-    ) -> Result<ExprId> {
-        let ty = self.infer(receiver).or(expected);
-        let ty = ty.unwrap_or_else(|| self.default_type(receiver));
-        if let Some((_, op)) = WRAPPING.iter().find(|(wrapping, _)| *wrapping == name)
-            && let [arg] = args
-            && ty.is_int()
-        {
-            let [lhs, rhs] = self.list(&[(receiver, ty), (arg, ty)])?[..] else {
-                return Err(self.type_error(span, "an operand is missing"));
-            };
-            return self.binary(*op, lhs, rhs, span);
-        }
-        let fits = |function: &MathFn| match function {
-            MathFn::Abs => ty.is_float() || ty.is_signed_int(),
-            MathFn::Min | MathFn::Max => ty != ScalarType::Bool,
-            _ => ty.is_float(),
-        } && args.len() + 1 == function.arity();
-        let Some(function) = MathFn::from_name(name).filter(fits) else {
-            return Err(self.type_error(span, format!("{ty} has no such method `{name}`")));
-        };
-        let arg = if function == MathFn::Powi { ScalarType::I32 } else { ty };
-        let mut list = vec![(receiver, ty)];
-        list.extend(args.iter().map(|e| (e, arg)));
-        let args = self.list(&list)?;
-        Ok(self.emit.expr(ty, Ir::Math { function, args }))
     }
 }

@@ -12,6 +12,7 @@ mod emit;
 mod expr;
 mod infer;
 mod literal;
+mod operator;
 mod scope;
 mod stmt;
 mod top;
@@ -55,7 +56,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
         .params
         .iter()
         .zip(&unit.params)
-        .map(|(param, kind)| Param { name: param.name.clone(), kind: *kind })
+        .map(|(param, kind)| Param { name: emit::identifier(&param.name), kind: *kind })
         .collect();
     let mut lowerer = Lowerer {
         emit: Emitter::default(),
@@ -71,7 +72,8 @@ pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
         let id = ParamId::new(at as u32);
         let binding = match *kind {
             ParamKind::Tensor { writable, .. } => Binding::Tensor { param: id, writable },
-            ParamKind::Scalar(ty) if param.mutable => {
+            // Where there are blocks, nothing can assign it.
+            ParamKind::Scalar(ty) if param.mutable && !top::has_blocks(function) => {
                 let value = lowerer.emit.param(id, ty);
                 Binding::Local(lowerer.emit.define(&param.name, value, true))
             }
@@ -87,7 +89,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
     let body = lowerer.kernel_body(&unit, result)?;
     let Emitter { locals, exprs, blocks, sites, .. } = lowerer.emit;
     let kernel = Kernel {
-        name: function.name.clone(),
+        name: emit::identifier(&function.name),
         file: unit.file.clone(),
         params,
         locals,

@@ -241,7 +241,7 @@ impl Lowerer {
         }
     }
 
-    fn shape(&self, base: &str, span: Span) -> Result<Binding> {
+    pub(super) fn shape(&self, base: &str, span: Span) -> Result<Binding> {
         match self.frame.lookup(base) {
             Some(Binding::Tensor { param, .. } | Binding::Shape(param)) => {
                 Ok(Binding::Shape(param))

@@ -1,9 +1,14 @@
 //! A kernel's top level: serial pieces, parallel loops, `stream_parallel` blocks, the value.
 
+use std::collections::HashSet;
+
 use quadrants_ir::{GroupId, LoopDim, ParallelFor, ScalarType, TopStmt};
 
 use super::{Lowerer, Result, Unit};
-use crate::syntax::{Expr, ExprKind, For, RegionArgument, Span, Stmt, StmtKind};
+use crate::{
+    syntax::{Block, Expr, ExprKind, For, Function, RegionArgument, Span, Stmt, StmtKind},
+    visit::{names_in_block, names_in_stmt},
+};
 
 impl Lowerer {
     pub(super) fn kernel_body(
@@ -13,19 +18,14 @@ impl Lowerer {
     ) -> Result<Vec<TopStmt>> {
         let body = &unit.function.body;
         let mut top = Vec::new();
-        let mut groups = 0;
+        if has_blocks(&unit.function) {
+            self.region(body, &mut top)?;
+            return Ok(top);
+        }
         for stmt in &body.stmts {
-            match &stmt.kind {
-                StmtKind::Expr(Expr { kind: ExprKind::StreamParallel(argument), .. }) => {
-                    self.group(argument, &mut groups, &mut top, stmt.span)?;
-                }
-                _ => self.top_stmt(stmt, &mut top)?,
-            }
+            self.top_stmt(stmt, &mut top)?;
         }
         match (body.value.as_deref(), result) {
-            (Some(Expr { kind: ExprKind::StreamParallel(argument), span }), None) => {
-                self.group(argument, &mut groups, &mut top, *span)?;
-            }
             (Some(value), None) => self.discard(value)?,
             (Some(value), Some(ty)) => {
                 let value = self.want(value, ty)?;
@@ -41,21 +41,36 @@ impl Lowerer {
         Ok(top)
     }
 
-    fn group(
-        &mut self,
-        argument: &RegionArgument,
-        groups: &mut u32,
-        top: &mut Vec<TopStmt>,
-        span: Span,
-    ) -> Result<()> {
-        let RegionArgument::Closure { body: block, .. } = argument else {
-            return Err(self.type_error(span, "expected a closure"));
-        };
-        self.flush(top);
-        *groups += 1;
-        let group = GroupId::new(*groups);
+    /// The blocks of a kernel that has some. The `let`s before a block are lowered into it, those that
+    /// it needs: whatever their values take, each block computes them for itself.
+    fn region(&mut self, body: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
+        let mut lets: Vec<&Stmt> = Vec::new();
+        let last = body.value.as_deref();
+        for (stmt, expr) in
+            body.stmts.iter().map(|stmt| (Some(stmt), as_expr(stmt))).chain([(None, last)])
+        {
+            match (stmt, expr) {
+                (_, Some(Expr { kind: ExprKind::StreamParallel(argument), span })) => {
+                    let RegionArgument::Closure { body, .. } = argument else {
+                        return Err(self.type_error(*span, "expected a closure"));
+                    };
+                    let group = GroupId::new(top.len() as u32 + 1);
+                    let body = self.group(&needed(&lets, body), body)?;
+                    top.push(TopStmt::Group { group, body });
+                }
+                (Some(stmt), _) => lets.push(stmt),
+                (None, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, lets: &[&Stmt], block: &Block) -> Result<Vec<TopStmt>> {
         let scope = self.frame.enter();
         let mut body = Vec::new();
+        for stmt in lets {
+            self.stmt(stmt)?;
+        }
         for stmt in &block.stmts {
             self.top_stmt(stmt, &mut body)?;
         }
@@ -64,8 +79,7 @@ impl Lowerer {
         }
         self.flush(&mut body);
         self.frame.leave(scope);
-        top.push(TopStmt::Group { group, body });
-        Ok(())
+        Ok(body)
     }
 
     fn top_stmt(&mut self, stmt: &Stmt, top: &mut Vec<TopStmt>) -> Result<()> {
@@ -100,4 +114,42 @@ impl Lowerer {
             top.push(TopStmt::Serial(block));
         }
     }
+}
+
+/// Whether a kernel has `stream_parallel` blocks.
+pub(super) fn has_blocks(function: &Function) -> bool {
+    let body = &function.body;
+    let exprs = body.stmts.iter().filter_map(as_expr).chain(body.value.as_deref());
+    exprs.into_iter().any(|expr| matches!(expr.kind, ExprKind::StreamParallel(_)))
+}
+
+fn as_expr(stmt: &Stmt) -> Option<&Expr> {
+    match &stmt.kind {
+        StmtKind::Expr(expr) => Some(expr),
+        _ => None,
+    }
+}
+
+/// Those of `lets` that `block` uses, or that one of these does.
+fn needed<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
+    let mut names = HashSet::new();
+    names_in_block(block, &mut names);
+    let mut needed = Vec::new();
+    for stmt in lets.iter().rev() {
+        let used = match &stmt.kind {
+            StmtKind::Let { name, .. } | StmtKind::LetShape { name, .. } => {
+                names.contains(name.as_str())
+            }
+            StmtKind::LetExtents { names: extents, .. } => {
+                extents.iter().flatten().any(|name| names.contains(name.as_str()))
+            }
+            _ => false,
+        };
+        if used {
+            names_in_stmt(stmt, &mut names);
+            needed.push(*stmt);
+        }
+    }
+    needed.reverse();
+    needed
 }

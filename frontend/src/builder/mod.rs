@@ -1,0 +1,289 @@
+//! Kernels made at run time.
+//!
+//! A [`KernelBuilder`] writes the same syntax tree that the macro makes of tokens, and
+//! [`build`](KernelBuilder::build) takes the same way from there: [`check`](fn@crate::check), then lowering.
+//! So a built kernel obeys the same rules, with the same messages; they name the line of the call.
+//!
+//! Every operation happens where it is called: its value is kept in a local of the kernel. What goes
+//! wrong in a call is remembered, the first of it reported by `build`; until then values stand in for
+//! what could not be made.
+//!
+//! # Examples
+//! ```
+//! use quadrants_frontend::builder::KernelBuilder;
+//! use quadrants_ir::ScalarType::F32;
+//!
+//! let b = KernelBuilder::new("saxpy");
+//! let a = b.param_scalar("a", F32);
+//! let x = b.param_tensor("x", F32, 1);
+//! let y = b.param_tensor_mut("y", F32, 1);
+//! b.range_for(0u64, x.len(), |i| y.store(i, a * x.load(i) + y.load(i)));
+//! let kernel = b.build()?;
+//! assert_eq!(kernel.name, "saxpy");
+//! # Ok::<(), quadrants_frontend::Error>(())
+//! ```
+
+mod flow;
+mod state;
+mod tensor;
+mod value;
+
+use std::{cell::RefCell, panic::Location, rc::Rc};
+
+use quadrants_ir::{Const, Kernel, Options, ParamKind, ScalarType};
+
+pub use tensor::{Indices, TensorParam};
+pub use value::{Operand, Value, Var};
+
+use state::{State, type_ix};
+use value::Atom;
+
+use crate::{
+    Error,
+    lower::{Unit, lower_unit},
+    syntax::{Block, Function, FunctionKind, Param, ParamPassing, Span, StmtKind},
+};
+
+/// Makes a kernel by calls; see the [module](self).
+#[derive(Debug)]
+pub struct KernelBuilder {
+    state: RefCell<State>,
+    file: &'static str,
+    span: Span,
+}
+
+/// What is wrong with a call of the builder.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// A handle of another builder.
+    #[error("the value belongs to another kernel builder")]
+    ForeignValue,
+    /// A value used after the block that computed it.
+    #[error(
+        "the value was computed in a block that has ended; compute it before, or keep it in a `var`"
+    )]
+    OutOfScope,
+    /// Two types where one was needed.
+    #[error("expected {expected}, found {found}; convert with `cast`")]
+    Type {
+        /// What was needed.
+        expected: ScalarType,
+        /// What was given.
+        found: ScalarType,
+    },
+    /// An operation that the type does not have.
+    #[error("`{operation}` is not defined for {ty}")]
+    Undefined {
+        /// The operation.
+        operation: &'static str,
+        /// The type.
+        ty: ScalarType,
+    },
+    /// A method called with a wrong number of arguments.
+    #[error("`{method}` takes {expected} arguments after its receiver, not {found}")]
+    Arguments {
+        /// The method.
+        method: &'static str,
+        /// How many it takes.
+        expected: usize,
+        /// How many were given.
+        found: usize,
+    },
+    /// A wrong number of indices.
+    #[error("the tensor has {expected} dimensions, not {found}")]
+    Rank {
+        /// The tensor's dimensions.
+        expected: u8,
+        /// The indices given.
+        found: usize,
+    },
+    /// A tensor of no or more than three dimensions.
+    #[error("a tensor has one to three dimensions, not {rank}")]
+    TensorRank {
+        /// The dimensions asked for.
+        rank: u8,
+    },
+    /// An axis that the tensor does not have.
+    #[error("the tensor has {rank} dimensions and so no axis {axis}")]
+    Axis {
+        /// The axis.
+        axis: u8,
+        /// The tensor's dimensions.
+        rank: u8,
+    },
+    /// A name that is no identifier.
+    #[error("`{name}` is not a name; use letters, digits and `_`, not beginning with a digit")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Two parameters of one name.
+    #[error("there is a parameter `{name}` already")]
+    DuplicateParam {
+        /// The name.
+        name: String,
+    },
+    /// A parameter declared inside a block.
+    #[error("parameters are declared outside loops and blocks")]
+    ParamInBlock,
+    /// A kernel's value given inside a block.
+    #[error("a kernel gives its value at its top level")]
+    ReturnInBlock,
+    /// A statement after the kernel's value.
+    #[error("the kernel has given its value already; nothing may follow")]
+    AfterReturn,
+}
+
+impl KernelBuilder {
+    /// An empty kernel.
+    #[must_use]
+    #[track_caller]
+    pub fn new(name: &str) -> Self {
+        let at = Location::caller();
+        let builder = Self {
+            state: RefCell::new(State::new(name)),
+            file: at.file(),
+            span: Span::new(0, at.line(), at.column()),
+        };
+        builder.check_name(name);
+        builder
+    }
+
+    /// What the `#[kernel]` attribute would ask for.
+    pub fn options(&self, options: Options) {
+        self.state.borrow_mut().options = options;
+    }
+
+    /// Declares a parameter passed by value.
+    #[track_caller]
+    pub fn param_scalar(&self, name: &str, ty: ScalarType) -> Value<'_> {
+        let number = self.declare(name, ParamPassing::Value, ParamKind::Scalar(ty));
+        self.handle(Atom::Name(number), ty)
+    }
+
+    /// Declares a tensor that is only read.
+    #[track_caller]
+    pub fn param_tensor(&self, name: &str, elem: ScalarType, rank: u8) -> TensorParam<'_> {
+        self.tensor(name, elem, rank, false)
+    }
+
+    /// Declares a tensor that may be written.
+    #[track_caller]
+    pub fn param_tensor_mut(&self, name: &str, elem: ScalarType, rank: u8) -> TensorParam<'_> {
+        self.tensor(name, elem, rank, true)
+    }
+
+    /// A constant.
+    pub fn constant(&self, value: impl Into<Const>) -> Value<'_> {
+        let value = value.into();
+        let ix = self.state.borrow_mut().constant(value);
+        self.handle(Atom::Const(ix), value.ty())
+    }
+
+    /// Declares a variable that can be assigned; its name is for messages and printed IR.
+    #[track_caller]
+    pub fn var<'b>(&'b self, name: &str, value: impl Operand<'b>) -> Var<'b> {
+        self.check_name(name);
+        let value = value.into_value(self);
+        let expr = self.use_of(value);
+        let number = self.state.borrow_mut().unique(name);
+        let name = self.name_of(number);
+        let ty = type_ix(value.ty());
+        self.stmt(StmtKind::Let { name, mutable: true, ty, value: expr });
+        Var::new(self.handle(Atom::Name(number), value.ty()))
+    }
+
+    /// Gives the kernel's value, as its last statement.
+    #[track_caller]
+    pub fn return_<'b>(&'b self, value: impl Operand<'b>) {
+        let value = value.into_value(self);
+        let expr = self.use_of(value);
+        if self.state.borrow().depth() > 0 {
+            self.misuse(Misuse::ReturnInBlock);
+        } else if self.state.borrow().result.is_some() {
+            self.misuse(Misuse::AfterReturn);
+        } else {
+            self.state.borrow_mut().result = Some((expr, value.ty()));
+        }
+    }
+
+    /// The finished kernel.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] with the first call that made no sense, else [`Error::Rejected`] with every rule
+    /// of the language that the kernel breaks.
+    pub fn build(self) -> Result<Kernel, Error> {
+        let state = self.state.into_inner();
+        if let Some((misuse, span)) = state.misuse {
+            return Err(Error::Misuse { function: state.name, misuse, span });
+        }
+        let stmts = state.blocks.into_iter().next().map(|block| block.stmts).unwrap_or_default();
+        let (params, kinds) = state.params.into_iter().unzip();
+        let function = Function {
+            kind: FunctionKind::Kernel,
+            name: state.name,
+            span: self.span,
+            params,
+            result: state.result.as_ref().map(|(_, ty)| type_ix(*ty)),
+            body: Block { stmts, value: state.result.map(|(expr, _)| Box::new(expr)) },
+            options: state.options,
+        };
+        let unit = Unit {
+            function,
+            file: self.file.to_owned(),
+            params: kinds,
+            types: ScalarType::ALL.to_vec(),
+            funcs: Vec::new(),
+            consts: state.consts,
+        };
+        lower_unit(Rc::new(unit.checked()?))
+    }
+
+    #[track_caller]
+    fn tensor(&self, name: &str, elem: ScalarType, rank: u8, writable: bool) -> TensorParam<'_> {
+        let passing = if writable { ParamPassing::RefMut } else { ParamPassing::Ref };
+        if !(1..=3).contains(&rank) {
+            self.misuse(Misuse::TensorRank { rank });
+        }
+        let number = self.declare(name, passing, ParamKind::Tensor { elem, rank, writable });
+        TensorParam::new(self, number, elem, rank)
+    }
+
+    #[track_caller]
+    fn declare(&self, name: &str, passing: ParamPassing, kind: ParamKind) -> u32 {
+        self.check_name(name);
+        let mut state = self.state.borrow_mut();
+        if state.depth() > 0 {
+            state.fail(Misuse::ParamInBlock, here());
+        }
+        if state.params.iter().any(|(param, _)| param.name == name) {
+            state.fail(Misuse::DuplicateParam { name: name.to_owned() }, here());
+        }
+        let number = state.unique(name);
+        let name = state.name_of(number);
+        state.params.push((Param { name, passing, mutable: false, span: here() }, kind));
+        number
+    }
+
+    #[track_caller]
+    fn check_name(&self, name: &str) {
+        let mut chars = name.chars();
+        let first = chars.next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
+        if !first || name == "_" || !chars.all(|c| c == '_' || c.is_ascii_alphanumeric()) {
+            self.misuse(Misuse::Name { name: name.to_owned() });
+        }
+    }
+
+    #[track_caller]
+    fn misuse(&self, misuse: Misuse) {
+        self.state.borrow_mut().fail(misuse, here());
+    }
+}
+
+/// The place of the call into the builder.
+#[track_caller]
+fn here() -> Span {
+    let at = Location::caller();
+    Span::new(0, at.line(), at.column())
+}

@@ -1,0 +1,156 @@
+//! What a builder has collected so far.
+
+use std::collections::HashSet;
+
+use quadrants_ir::{Const, Options, ParamKind, ScalarType};
+
+use super::{KernelBuilder, Misuse, Value, here, value::Atom};
+use crate::syntax::{Expr, ExprKind, LiteralKind, Param, Span, Stmt, StmtKind, TypeIx};
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) name: String,
+    pub(super) options: Options,
+    pub(super) params: Vec<(Param, ParamKind)>,
+    pub(super) consts: Vec<Const>,
+    /// The blocks being written, outermost first.
+    pub(super) blocks: Vec<OpenBlock>,
+    pub(super) result: Option<(Expr, ScalarType)>,
+    /// The first misuse.
+    pub(super) misuse: Option<(Misuse, Span)>,
+    /// Every name given out: handles must not see each other's by shadowing.
+    names: Vec<String>,
+    taken: HashSet<String>,
+    /// How many blocks and made-up names there are.
+    made: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct OpenBlock {
+    id: u32,
+    pub(super) stmts: Vec<Stmt>,
+}
+
+impl State {
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            options: Options::default(),
+            params: Vec::new(),
+            consts: Vec::new(),
+            blocks: vec![OpenBlock { id: 0, stmts: Vec::new() }],
+            result: None,
+            misuse: None,
+            names: Vec::new(),
+            taken: HashSet::new(),
+            made: 0,
+        }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.blocks.len() - 1
+    }
+
+    pub(super) fn fail(&mut self, misuse: Misuse, span: Span) {
+        self.misuse.get_or_insert((misuse, span));
+    }
+
+    pub(super) fn constant(&mut self, value: Const) -> u32 {
+        let at = self.consts.iter().position(|c| *c == value).unwrap_or_else(|| {
+            self.consts.push(value);
+            self.consts.len() - 1
+        });
+        at as u32
+    }
+
+    /// The number of a new name: `name`, or where that is taken, one made from it.
+    pub(super) fn unique(&mut self, name: &str) -> u32 {
+        let mut unique = name.to_owned();
+        while !self.taken.insert(unique.clone()) {
+            self.made += 1;
+            unique = format!("{name}_{}", self.made);
+        }
+        self.names.push(unique);
+        self.names.len() as u32 - 1
+    }
+
+    pub(super) fn name_of(&self, number: u32) -> String {
+        self.names[number as usize].clone()
+    }
+
+    pub(super) fn open(&mut self) -> usize {
+        self.made += 1;
+        self.blocks.push(OpenBlock { id: self.made, stmts: Vec::new() });
+        self.depth()
+    }
+
+    fn current(&self) -> u32 {
+        self.blocks.last().map_or(0, |block| block.id)
+    }
+}
+
+impl KernelBuilder {
+    pub(super) fn name_of(&self, number: u32) -> String {
+        self.state.borrow().name_of(number)
+    }
+
+    /// A handle of a value of the current block.
+    pub(super) fn handle(&self, atom: Atom, ty: ScalarType) -> Value<'_> {
+        let block = match atom {
+            Atom::Name(_) => self.state.borrow().current(),
+            Atom::Const(_) => 0,
+        };
+        Value::new(self, atom, ty, block)
+    }
+
+    /// The expression of a handle where it is used.
+    #[track_caller]
+    pub(super) fn use_of(&self, value: Value<'_>) -> Expr {
+        let span = here();
+        if !std::ptr::eq(self, value.builder()) {
+            self.misuse(Misuse::ForeignValue);
+            return unknown(span);
+        }
+        let mut state = self.state.borrow_mut();
+        if !state.blocks.iter().any(|block| block.id == value.block()) {
+            state.fail(Misuse::OutOfScope, span);
+        }
+        let kind = match value.atom() {
+            Atom::Const(ix) => ExprKind::Const(ix),
+            Atom::Name(at) => ExprKind::Name(state.name_of(at)),
+        };
+        Expr { kind, span }
+    }
+
+    #[track_caller]
+    pub(super) fn stmt(&self, kind: StmtKind) {
+        let mut state = self.state.borrow_mut();
+        if state.result.is_some() {
+            state.fail(Misuse::AfterReturn, here());
+        }
+        if let Some(block) = state.blocks.last_mut() {
+            block.stmts.push(Stmt { kind, span: here() });
+        }
+    }
+
+    /// Computes `kind` here, and gives a handle of the value.
+    #[track_caller]
+    pub(super) fn compute(&self, name: &str, kind: ExprKind, ty: ScalarType) -> Value<'_> {
+        let number = self.state.borrow_mut().unique(name);
+        let value = Expr { kind, span: here() };
+        let name = self.name_of(number);
+        self.stmt(StmtKind::Let { name, mutable: false, ty: type_ix(ty), value });
+        self.handle(Atom::Name(number), ty)
+    }
+}
+
+/// What stands for a value that cannot be made; the kernel is not built.
+pub(super) fn unknown(span: Span) -> Expr {
+    let kind = ExprKind::Literal { kind: LiteralKind::Int, text: "0".to_owned(), suffix: None };
+    Expr { kind, span }
+}
+
+/// The place of `ty` in [`ScalarType::ALL`], a builder's table of types.
+pub(super) fn type_ix(ty: ScalarType) -> TypeIx {
+    ScalarType::ALL.iter().position(|t| *t == ty).unwrap_or_default() as TypeIx
+}

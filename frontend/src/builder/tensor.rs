@@ -1,0 +1,144 @@
+//! Tensor parameters: extents, elements, atomics.
+
+use quadrants_ir::{AtomicOp, ScalarType};
+
+use super::{KernelBuilder, Misuse, Operand, Value, here};
+use crate::syntax::{Expr, ExprKind, LiteralKind, StmtKind};
+
+/// A tensor parameter of a kernel being built.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorParam<'b> {
+    builder: &'b KernelBuilder,
+    number: u32,
+    elem: ScalarType,
+    rank: u8,
+}
+
+/// The indices of an element: one [`Operand`], or an array of values; of type `u64`.
+pub trait Indices<'b> {
+    /// The values in `builder`.
+    fn values(self, builder: &'b KernelBuilder) -> Vec<Value<'b>>;
+}
+
+impl<'b, T: Operand<'b>> Indices<'b> for T {
+    fn values(self, builder: &'b KernelBuilder) -> Vec<Value<'b>> {
+        vec![self.into_value(builder)]
+    }
+}
+
+impl<'b, const N: usize> Indices<'b> for [Value<'b>; N] {
+    fn values(self, _: &'b KernelBuilder) -> Vec<Value<'b>> {
+        self.to_vec()
+    }
+}
+
+impl<'b> TensorParam<'b> {
+    pub(super) fn new(builder: &'b KernelBuilder, number: u32, elem: ScalarType, rank: u8) -> Self {
+        Self { builder, number, elem, rank }
+    }
+
+    /// The type of an element.
+    #[must_use]
+    pub fn elem(self) -> ScalarType {
+        self.elem
+    }
+
+    /// The number of elements, of type `u64`.
+    #[must_use]
+    #[track_caller]
+    #[allow(clippy::len_without_is_empty)] // a value of the kernel, not of Rust
+    pub fn len(self) -> Value<'b> {
+        let kind = ExprKind::Len { base: self.name() };
+        self.builder.compute("len", kind, ScalarType::U64)
+    }
+
+    /// The extent along an axis, of type `u64`.
+    #[must_use]
+    #[track_caller]
+    pub fn extent(self, axis: u8) -> Value<'b> {
+        if axis >= self.rank {
+            self.builder.misuse(Misuse::Axis { axis, rank: self.rank });
+        }
+        let literal =
+            ExprKind::Literal { kind: LiteralKind::Int, text: axis.to_string(), suffix: None };
+        let axis = Box::new(Expr { kind: literal, span: here() });
+        let kind = ExprKind::Extent { base: self.name(), axis };
+        self.builder.compute("extent", kind, ScalarType::U64)
+    }
+
+    /// Reads an element.
+    #[must_use]
+    #[track_caller]
+    pub fn load(self, index: impl Indices<'b>) -> Value<'b> {
+        let index = self.index(index);
+        let kind = ExprKind::Index { base: self.name(), index };
+        self.builder.compute("element", kind, self.elem)
+    }
+
+    /// Writes an element.
+    #[track_caller]
+    pub fn store(self, index: impl Indices<'b>, value: impl Operand<'b>) {
+        let value = self.builder.operand(value, self.elem);
+        let index = self.index(index);
+        let kind = ExprKind::Index { base: self.name(), index };
+        let target = Expr { kind, span: here() };
+        self.builder.stmt(StmtKind::Assign { target, op: None, value });
+    }
+
+    /// Adds to an element atomically, and gives the old one.
+    #[track_caller]
+    pub fn atomic_add(self, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
+        if matches!(self.elem, ScalarType::Bool | ScalarType::I64 | ScalarType::F64) {
+            let operation = "atomic_add";
+            self.builder.misuse(Misuse::Undefined { operation, ty: self.elem });
+        }
+        self.atomic(AtomicOp::Add, index, value)
+    }
+
+    /// Keeps the smaller of an element and `value` atomically, and gives the old one.
+    #[track_caller]
+    pub fn atomic_min(self, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
+        self.only_integers("atomic_min");
+        self.atomic(AtomicOp::Min, index, value)
+    }
+
+    /// Keeps the larger of an element and `value` atomically, and gives the old one.
+    #[track_caller]
+    pub fn atomic_max(self, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
+        self.only_integers("atomic_max");
+        self.atomic(AtomicOp::Max, index, value)
+    }
+
+    #[track_caller]
+    fn only_integers(self, operation: &'static str) {
+        if !self.elem.is_int() {
+            self.builder.misuse(Misuse::Undefined { operation, ty: self.elem });
+        }
+    }
+
+    #[track_caller]
+    fn atomic(self, op: AtomicOp, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
+        let index = self.index(index);
+        let value = Box::new(self.builder.operand(value, self.elem));
+        let kind = ExprKind::Atomic { op, base: self.name(), index, value };
+        self.builder.compute("old", kind, self.elem)
+    }
+
+    #[track_caller]
+    fn index(self, index: impl Indices<'b>) -> Vec<Expr> {
+        let values = index.values(self.builder);
+        if values.len() != usize::from(self.rank) {
+            let found = values.len();
+            self.builder.misuse(Misuse::Rank { expected: self.rank, found });
+        }
+        let mut exprs = Vec::with_capacity(values.len());
+        for value in values {
+            exprs.push(self.builder.operand(value, ScalarType::U64));
+        }
+        exprs
+    }
+
+    fn name(self) -> String {
+        self.builder.name_of(self.number)
+    }
+}

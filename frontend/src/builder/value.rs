@@ -1,0 +1,319 @@
+//! Values, variables, and the operations on them.
+
+use std::ops;
+
+use quadrants_ir::{Const, MathFn, ScalarType};
+
+use super::{KernelBuilder, Misuse, state::type_ix};
+use crate::syntax::{BinaryOp, Block, Expr, ExprKind, StmtKind, UnaryOp};
+
+/// A scalar in a kernel being built: computed where it was made, and usable in that block.
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'b> {
+    builder: &'b KernelBuilder,
+    atom: Atom,
+    ty: ScalarType,
+    block: u32,
+}
+
+/// A variable in a kernel being built.
+#[derive(Clone, Copy, Debug)]
+pub struct Var<'b> {
+    value: Value<'b>,
+}
+
+/// What stands behind a value: a number of the builder's names or constants.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Atom {
+    Name(u32),
+    Const(u32),
+}
+
+/// What an operation takes: a [`Value`], or a number or bool of Rust as a constant.
+pub trait Operand<'b> {
+    /// The value in `builder`.
+    fn into_value(self, builder: &'b KernelBuilder) -> Value<'b>;
+}
+
+impl<'b> Operand<'b> for Value<'b> {
+    fn into_value(self, _: &'b KernelBuilder) -> Self {
+        self
+    }
+}
+
+impl<'b> Var<'b> {
+    pub(super) fn new(value: Value<'b>) -> Self {
+        Self { value }
+    }
+
+    /// The variable's value at this point.
+    #[must_use]
+    #[track_caller]
+    pub fn get(self) -> Value<'b> {
+        let Value { builder, ty, .. } = self.value;
+        let name = builder.use_of(self.value);
+        builder.compute("read", name.kind, ty)
+    }
+
+    /// Assigns the variable.
+    #[track_caller]
+    pub fn set(self, value: impl Operand<'b>) {
+        let Value { builder, ty, .. } = self.value;
+        let target = builder.use_of(self.value);
+        let value = builder.operand(value, ty);
+        builder.stmt(StmtKind::Assign { target, op: None, value });
+    }
+}
+
+impl<'b> Value<'b> {
+    pub(super) fn new(builder: &'b KernelBuilder, atom: Atom, ty: ScalarType, block: u32) -> Self {
+        Self { builder, atom, ty, block }
+    }
+
+    pub(super) fn builder(self) -> &'b KernelBuilder {
+        self.builder
+    }
+
+    pub(super) fn atom(self) -> Atom {
+        self.atom
+    }
+
+    pub(super) fn block(self) -> u32 {
+        self.block
+    }
+
+    /// The type.
+    #[must_use]
+    pub fn ty(self) -> ScalarType {
+        self.ty
+    }
+
+    /// The value as another type, as Rust's `as` converts.
+    #[must_use]
+    #[track_caller]
+    pub fn cast(self, ty: ScalarType) -> Self {
+        if ty != self.ty && (ty == ScalarType::Bool || self.ty == ScalarType::Bool && ty.is_float())
+        {
+            self.builder.misuse(Misuse::Undefined { operation: "as", ty: self.ty });
+        }
+        let value = Box::new(self.builder.use_of(self));
+        self.builder.compute("cast", ExprKind::Cast { value, ty: type_ix(ty) }, ty)
+    }
+
+    /// A mathematical function of this value and `args`.
+    #[must_use]
+    #[track_caller]
+    pub fn math(self, function: MathFn, args: &[Self]) -> Self {
+        let name = function.name();
+        let fits = match function {
+            MathFn::Abs => self.ty.is_float() || self.ty.is_signed_int(),
+            MathFn::Min | MathFn::Max => self.ty != ScalarType::Bool,
+            _ => self.ty.is_float(),
+        };
+        if !fits {
+            self.builder.misuse(Misuse::Undefined { operation: name, ty: self.ty });
+        }
+        let expected = function.arity() - 1;
+        if args.len() != expected {
+            let found = args.len();
+            self.builder.misuse(Misuse::Arguments { method: name, expected, found });
+        }
+        let ty = if function == MathFn::Powi { ScalarType::I32 } else { self.ty };
+        let receiver = Box::new(self.builder.use_of(self));
+        let mut exprs = Vec::with_capacity(args.len());
+        for arg in args {
+            exprs.push(self.builder.operand(*arg, ty));
+        }
+        let kind = ExprKind::Method { receiver, name: name.to_owned(), args: exprs };
+        self.builder.compute(name, kind, self.ty)
+    }
+
+    /// `then` where this bool holds, else `otherwise`; both are computed before.
+    #[must_use]
+    #[track_caller]
+    pub fn select(self, then: impl Operand<'b>, otherwise: impl Operand<'b>) -> Self {
+        let then = then.into_value(self.builder);
+        let cond = Box::new(self.builder.operand(self, ScalarType::Bool));
+        let arm = |value: Expr| Block { stmts: Vec::new(), value: Some(Box::new(value)) };
+        let otherwise = arm(self.builder.operand(otherwise, then.ty));
+        let kind =
+            ExprKind::If { cond, then: arm(self.builder.use_of(then)), otherwise: Some(otherwise) };
+        self.builder.compute("selected", kind, then.ty)
+    }
+
+    #[track_caller]
+    fn binary(self, op: BinaryOp, sign: &'static str, rhs: impl Operand<'b>) -> Self {
+        let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+        let rhs = rhs.into_value(self.builder);
+        let fits = match op {
+            BinaryOp::Shl | BinaryOp::Shr => self.ty.is_int() && rhs.ty.is_int(),
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => !self.ty.is_float(),
+            _ => op.is_comparison() || self.ty != ScalarType::Bool,
+        };
+        if !fits {
+            self.builder.misuse(Misuse::Undefined { operation: sign, ty: self.ty });
+        }
+        let lhs = Box::new(self.builder.use_of(self));
+        let rhs = self.builder.operand(rhs, if shift { rhs.ty } else { self.ty });
+        let ty = if op.is_comparison() { ScalarType::Bool } else { self.ty };
+        self.builder.compute("value", ExprKind::Binary { op, lhs, rhs: Box::new(rhs) }, ty)
+    }
+
+    #[track_caller]
+    fn unary(self, op: UnaryOp, sign: &'static str) -> Self {
+        let fits = match op {
+            UnaryOp::Neg => self.ty.is_float() || self.ty.is_signed_int(),
+            UnaryOp::Not => !self.ty.is_float(),
+        };
+        if !fits {
+            self.builder.misuse(Misuse::Undefined { operation: sign, ty: self.ty });
+        }
+        let value = Box::new(self.builder.use_of(self));
+        self.builder.compute("value", ExprKind::Unary { op, value }, self.ty)
+    }
+}
+
+impl KernelBuilder {
+    /// The expression of an operand that must be of type `ty`.
+    #[track_caller]
+    pub(super) fn operand<'b>(&'b self, operand: impl Operand<'b>, ty: ScalarType) -> Expr {
+        let value = operand.into_value(self);
+        if value.ty != ty {
+            self.misuse(Misuse::Type { expected: ty, found: value.ty });
+        }
+        self.use_of(value)
+    }
+}
+
+macro_rules! comparisons {
+    ($($name:ident, $op:ident, $sign:literal;)*) => {
+        impl<'b> Value<'b> {$(
+            #[doc = concat!("`self ", $sign, " rhs`")]
+            #[must_use]
+            #[track_caller]
+            pub fn $name(self, rhs: impl Operand<'b>) -> Self {
+                self.binary(BinaryOp::$op, $sign, rhs)
+            }
+        )*}
+    };
+}
+
+comparisons! {
+    equals, Eq, "==";
+    differs, Ne, "!=";
+    lt, Lt, "<";
+    le, Le, "<=";
+    gt, Gt, ">";
+    ge, Ge, ">=";
+}
+
+macro_rules! operators {
+    ($($trait:ident, $method:ident, $op:ident, $sign:literal;)*) => {$(
+        impl<'b, R: Operand<'b>> ops::$trait<R> for Value<'b> {
+            type Output = Self;
+            #[track_caller]
+            fn $method(self, rhs: R) -> Self {
+                self.binary(BinaryOp::$op, $sign, rhs)
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add, add, Add, "+";
+    Sub, sub, Sub, "-";
+    Mul, mul, Mul, "*";
+    Div, div, Div, "/";
+    Rem, rem, Rem, "%";
+    BitAnd, bitand, And, "&";
+    BitOr, bitor, Or, "|";
+    BitXor, bitxor, Xor, "^";
+    Shl, shl, Shl, "<<";
+    Shr, shr, Shr, ">>";
+}
+
+impl ops::Neg for Value<'_> {
+    type Output = Self;
+    #[track_caller]
+    fn neg(self) -> Self {
+        self.unary(UnaryOp::Neg, "-")
+    }
+}
+
+impl ops::Not for Value<'_> {
+    type Output = Self;
+    #[track_caller]
+    fn not(self) -> Self {
+        self.unary(UnaryOp::Not, "!")
+    }
+}
+
+macro_rules! constants {
+    ($($ty:ty),*) => {$(
+        impl<'b> Operand<'b> for $ty {
+            fn into_value(self, builder: &'b KernelBuilder) -> Value<'b> {
+                builder.constant(Const::from(self))
+            }
+        }
+        constants!(@left $ty, Add::add, Sub::sub, Mul::mul, Div::div);
+    )*};
+    (@left $ty:ty, $($trait:ident::$method:ident),*) => {$(
+        impl<'b> ops::$trait<Value<'b>> for $ty {
+            type Output = Value<'b>;
+            #[track_caller]
+            fn $method(self, rhs: Value<'b>) -> Value<'b> {
+                ops::$trait::$method(self.into_value(rhs.builder), rhs)
+            }
+        }
+    )*};
+}
+
+constants!(bool, i32, i64, u32, u64, usize, f32, f64);
+
+macro_rules! functions {
+    ($($name:ident, $function:ident;)*) => {
+        impl Value<'_> {$(
+            #[doc = concat!("Rust's `", stringify!($name), "`.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $name(self) -> Self {
+                self.math(MathFn::$function, &[])
+            }
+        )*}
+    };
+}
+
+functions! {
+    sqrt, Sqrt;
+    sin, Sin;
+    cos, Cos;
+    tan, Tan;
+    exp, Exp;
+    ln, Ln;
+    abs, Abs;
+    floor, Floor;
+    ceil, Ceil;
+    round, Round;
+    tanh, Tanh;
+}
+
+macro_rules! functions_of_two {
+    ($($name:ident, $function:ident;)*) => {
+        impl<'b> Value<'b> {$(
+            #[doc = concat!("Rust's `", stringify!($name), "`.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $name(self, other: impl Operand<'b>) -> Self {
+                self.math(MathFn::$function, &[other.into_value(self.builder)])
+            }
+        )*}
+    };
+}
+
+functions_of_two! {
+    min, Min;
+    max, Max;
+    powf, Powf;
+    powi, Powi;
+    atan2, Atan2;
+}

@@ -1,0 +1,213 @@
+//! Operators, casts, branches with a value, and methods.
+
+use quadrants_ir::{
+    BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, MathFn, ScalarType, SiteKind, Stmt, UnaryOp,
+};
+
+use super::{Lowerer, Result, WRAPPING, literal};
+use crate::{
+    syntax::{Block, Expr, LogicOp, Span, TypeIx},
+    visit::assigns,
+};
+
+impl Lowerer {
+    /// `lhs op rhs` for operands of fitting types.
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        lhs: ExprId,
+        rhs: ExprId,
+        span: Span,
+    ) -> Result<ExprId> {
+        use BinaryOp::{Add, And, Div, Mul, Or, Rem, Shl, Shr, Sub, Xor};
+        let ty = self.emit.ty(lhs);
+        let right = self.emit.ty(rhs);
+        let fits = match op {
+            Shl | Shr => ty.is_int() && right.is_int(),
+            _ if ty != right => false,
+            Add | Sub | Mul | Div | Rem => ty != ScalarType::Bool,
+            And | Or | Xor => !ty.is_float(),
+            _ => true,
+        };
+        if !fits {
+            let what = format!("this operation is not defined for {ty} and {right}");
+            return Err(self.type_error(span, what));
+        }
+        if ty.is_int() && matches!(op, Div | Rem) {
+            let (op, name) = match op {
+                Div => (DivRemOp::Div, "quotient"),
+                _ => (DivRemOp::Rem, "remainder"),
+            };
+            let site = self.emit.site(SiteKind::DivideByZero, self.place(span));
+            return Ok(self.emit.effect(name, ty, Ir::DivRem { op, lhs, rhs, site }));
+        }
+        let result = if op.is_comparison() { ScalarType::Bool } else { ty };
+        Ok(self.emit.expr(result, Ir::Binary { op, lhs, rhs }))
+    }
+
+    pub(super) fn cast(&mut self, value: &Expr, ty: TypeIx, span: Span) -> Result<ExprId> {
+        let ty = self.type_at(ty, span)?;
+        let hint = literal::takes_cast_type(value, ty).then_some(ty);
+        let hint = self.infer(value).or(hint);
+        let value = self.value(value, hint)?;
+        let value = self.emit.shallow(value);
+        let from = self.emit.ty(value);
+        if from == ty {
+            Ok(value)
+        } else if ty == ScalarType::Bool || from == ScalarType::Bool && ty.is_float() {
+            Err(self.type_error(span, format!("{from} cannot be cast to {ty}")))
+        } else {
+            Ok(self.emit.expr(ty, Ir::Cast { value }))
+        }
+    }
+
+    pub(super) fn unary(
+        &mut self,
+        op: UnaryOp,
+        value: &Expr,
+        expected: Option<ScalarType>,
+        span: Span,
+    ) -> Result<ExprId> {
+        let value = self.value(value, expected)?;
+        let value = self.emit.shallow(value);
+        let ty = self.emit.ty(value);
+        let fits = match op {
+            UnaryOp::Neg => ty.is_float() || ty.is_signed_int(),
+            UnaryOp::Not => !ty.is_float(),
+        };
+        if fits {
+            Ok(self.emit.expr(ty, Ir::Unary { op, value }))
+        } else {
+            Err(self.type_error(span, format!("this operation is not defined for {ty}")))
+        }
+    }
+
+    pub(super) fn binary_of(
+        &mut self,
+        op: BinaryOp,
+        lhs: &Expr,
+        rhs: &Expr,
+        expected: Option<ScalarType>,
+        span: Span,
+    ) -> Result<ExprId> {
+        let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+        let expected = expected.filter(|_| !op.is_comparison());
+        let mut left = self.infer(lhs);
+        if !shift {
+            left = left.or_else(|| self.infer(rhs));
+        }
+        let left = left.or(expected).unwrap_or_else(|| self.default_type(lhs));
+        let right = if shift { self.infer(rhs).unwrap_or(ScalarType::I32) } else { left };
+        match self.list(&[(lhs, left), (rhs, right)])?[..] {
+            [lhs, rhs] => self.binary(op, lhs, rhs, span),
+            _ => Err(self.type_error(span, "an operand is missing")),
+        }
+    }
+
+    pub(super) fn logic(&mut self, op: LogicOp, lhs: &Expr, rhs: &Expr) -> Result<ExprId> {
+        let mut left = self.want(lhs, ScalarType::Bool)?;
+        if assigns(rhs) {
+            left = self.emit.hold(left);
+        }
+        self.emit.open();
+        let right = self.want(rhs, ScalarType::Bool);
+        let mut stmts = self.emit.close();
+        let right = right?;
+        let combined = match op {
+            LogicOp::And => BinaryOp::And,
+            LogicOp::Or => BinaryOp::Or,
+        };
+        if stmts.is_empty() && self.emit.is_cheap(right) {
+            let kind = Ir::Binary { op: combined, lhs: left, rhs: right };
+            return Ok(self.emit.expr(ScalarType::Bool, kind));
+        }
+        let both = self.emit.define("both", left, true);
+        let cond = self.emit.read(both);
+        stmts.push(Stmt::Assign { local: both, value: right });
+        let more = self.emit.block(stmts);
+        let nothing = self.emit.block(Vec::new());
+        let (then, otherwise) = match op {
+            LogicOp::And => (more, nothing),
+            LogicOp::Or => (nothing, more),
+        };
+        self.emit.stmt(Stmt::If { cond, then, otherwise });
+        Ok(self.emit.read(both))
+    }
+
+    pub(super) fn choose(
+        &mut self,
+        cond: &Expr,
+        then: &Block,
+        otherwise: &Block,
+        ty: ScalarType,
+    ) -> Result<ExprId> {
+        let span = cond.span;
+        let cond = self.want(cond, ScalarType::Bool)?;
+        let mut arms = Vec::with_capacity(2);
+        for block in [then, otherwise] {
+            self.emit.open();
+            let value = self.block_value(block, Some(ty), span);
+            let stmts = self.emit.close();
+            let value = value?;
+            let found = self.emit.ty(value);
+            if found != ty {
+                return Err(self.type_error(span, format!("expected {ty}, found {found}")));
+            }
+            arms.push((value, stmts));
+        }
+        let pure = arms.iter().all(|(value, stmts)| stmts.is_empty() && self.emit.is_cheap(*value));
+        let mut arms = arms.into_iter();
+        let (Some((then, then_stmts)), Some((otherwise, otherwise_stmts))) =
+            (arms.next(), arms.next())
+        else {
+            return Err(self.type_error(span, "an arm is missing"));
+        };
+        if pure {
+            return Ok(self.emit.expr(ty, Ir::Select { cond, then, otherwise }));
+        }
+        let zero = self.emit.constant(Const::from_bits(ty, 0));
+        let chosen = self.emit.local("chosen", ty, true);
+        self.emit.stmt(Stmt::Let { local: chosen, value: zero });
+        let blocks =
+            [(then, then_stmts), (otherwise, otherwise_stmts)].map(|(value, mut stmts)| {
+                stmts.push(Stmt::Assign { local: chosen, value });
+                self.emit.block(stmts)
+            });
+        self.emit.stmt(Stmt::If { cond, then: blocks[0], otherwise: blocks[1] });
+        Ok(self.emit.read(chosen))
+    }
+
+    pub(super) fn method(
+        &mut self,
+        receiver: &Expr,
+        name: &str,
+        args: &[Expr],
+        expected: Option<ScalarType>,
+        span: Span,
+    ) -> Result<ExprId> {
+        let ty = self.infer(receiver).or(expected);
+        let ty = ty.unwrap_or_else(|| self.default_type(receiver));
+        if let Some((_, op)) = WRAPPING.iter().find(|(wrapping, _)| *wrapping == name)
+            && let [arg] = args
+            && ty.is_int()
+        {
+            let [lhs, rhs] = self.list(&[(receiver, ty), (arg, ty)])?[..] else {
+                return Err(self.type_error(span, "an operand is missing"));
+            };
+            return self.binary(*op, lhs, rhs, span);
+        }
+        let fits = |function: &MathFn| match function {
+            MathFn::Abs => ty.is_float() || ty.is_signed_int(),
+            MathFn::Min | MathFn::Max => ty != ScalarType::Bool,
+            _ => ty.is_float(),
+        } && args.len() + 1 == function.arity();
+        let Some(function) = MathFn::from_name(name).filter(fits) else {
+            return Err(self.type_error(span, format!("{ty} has no such method `{name}`")));
+        };
+        let arg = if function == MathFn::Powi { ScalarType::I32 } else { ty };
+        let mut list = vec![(receiver, ty)];
+        list.extend(args.iter().map(|e| (e, arg)));
+        let args = self.list(&list)?;
+        Ok(self.emit.expr(ty, Ir::Math { function, args }))
+    }
+}

@@ -1,0 +1,278 @@
+//! Kernels made at run time: what they do, and what is refused.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use quadrants_frontend::{
+    Error, Rule,
+    builder::{KernelBuilder, Misuse},
+};
+use quadrants_ir::ScalarType::{Bool, F32, F64, I32, U32, U64};
+
+use crate::run::{groups, matrix, run, scalar, tensor};
+
+fn rules(builder: KernelBuilder) -> Vec<Rule> {
+    match builder.build() {
+        Err(Error::Rejected { rejections, .. }) => {
+            rejections.into_iter().map(|rejection| rejection.rule).collect()
+        }
+        other => panic!("expected a rejection, not {other:?}"),
+    }
+}
+
+fn misuse(builder: KernelBuilder) -> Misuse {
+    match builder.build() {
+        Err(Error::Misuse { misuse, .. }) => misuse,
+        other => panic!("expected a misuse, not {other:?}"),
+    }
+}
+
+#[test]
+fn saxpy() {
+    let b = KernelBuilder::new("saxpy");
+    let a = b.param_scalar("a", F32);
+    let x = b.param_tensor("x", F32, 1);
+    let y = b.param_tensor_mut("y", F32, 1);
+    b.range_for(0u64, x.len(), |i| y.store(i, a * x.load(i) + y.load(i)));
+    let kernel = b.build().unwrap();
+    let outcome = run(&kernel, &[scalar(2.0f32), tensor(&[1.0f32, 2.0]), tensor(&[0.5f32, 0.25])]);
+    assert_eq!(outcome.tensor::<f32>(1), [2.5, 4.25]);
+    assert!(kernel.file.ends_with("builder.rs"));
+}
+
+#[test]
+fn two_blocks_are_two_groups() {
+    let b = KernelBuilder::new("two");
+    let s = b.param_scalar("s", F32);
+    let x = b.param_tensor_mut("x", F32, 1);
+    let y = b.param_tensor_mut("y", F32, 2);
+    let twice = s * 2.0f32;
+    b.stream_parallel(|| b.range_for(0u64, x.len(), |i| x.store(i, x.load(i) * twice)));
+    b.stream_parallel(|| {
+        b.ndrange([y.extent(0), y.extent(1)], |[i, j]| {
+            y.store([i, j], (i * 10u64 + j).cast(F32) + s);
+        });
+        b.range_for(0u64, y.extent(1), |j| y.store([b.constant(0u64), j], -1.0f32));
+    });
+    let kernel = b.build().unwrap();
+    let mut distinct = groups(&kernel);
+    distinct.dedup();
+    assert_eq!(distinct, [1, 2]);
+    let outcome =
+        run(&kernel, &[scalar(1.5f32), tensor(&[1.0f32, 2.0]), matrix(&[2, 2], &[0.0f32; 4])]);
+    assert_eq!(outcome.tensor::<f32>(0), [3.0, 6.0]);
+    assert_eq!(outcome.tensor::<f32>(1), [-1.0, -1.0, 11.5, 12.5]);
+}
+
+#[test]
+fn control_flow_and_variables() {
+    let b = KernelBuilder::new("collatz");
+    let n = b.param_tensor_mut("n", U32, 1);
+    let most = b.param_tensor_mut("most", U32, 1);
+    b.range_for(0u64, n.len(), |i| {
+        let at = b.var("at", n.load(i));
+        let steps = b.var("steps", 0u32);
+        b.while_(
+            || at.get().gt(1u32),
+            || {
+                let even = (at.get() % 2u32).equals(0u32);
+                b.if_else(even, || at.set(at.get() / 2u32), || at.set(at.get() * 3u32 + 1u32));
+                steps.set(steps.get() + 1u32);
+                b.if_(steps.get().ge(100u32), || b.break_());
+            },
+        );
+        n.store(i, steps.get());
+        let _ = most.atomic_max(0u64, steps.get());
+    });
+    let kernel = b.build().unwrap();
+    let outcome = run(&kernel, &[tensor(&[1u32, 6, 7, 27]), tensor(&[0u32])]);
+    assert_eq!(outcome.tensor::<u32>(0), [0, 8, 16, 100]);
+    assert_eq!(outcome.tensor::<u32>(1), [100]);
+}
+
+#[test]
+fn a_value_is_as_of_where_it_was_made() {
+    let b = KernelBuilder::new("order");
+    let t = b.param_tensor_mut("t", I32, 1);
+    let m = b.var("m", 1i32);
+    let before = m.get();
+    m.set(5i32);
+    t.store(0u64, before);
+    t.store(1u64, m.get().select_or(before));
+    let kernel = b.build().unwrap();
+    assert_eq!(run(&kernel, &[tensor(&[0, 0])]).tensor::<i32>(0), [1, 5]);
+}
+
+trait SelectOr: Sized {
+    fn select_or(self, other: Self) -> Self;
+}
+
+impl SelectOr for quadrants_frontend::builder::Value<'_> {
+    /// The larger of the two, by `select`.
+    fn select_or(self, other: Self) -> Self {
+        self.gt(other).select(self, other)
+    }
+}
+
+#[test]
+fn functions_results_and_errors_of_the_device() {
+    let b = KernelBuilder::new("norm");
+    let x = b.param_tensor("x", F64, 1);
+    let sum = b.var("sum", 0.0f64);
+    b.while_(
+        || b.constant(true),
+        || {
+            let v = x.load(0u64);
+            sum.set(sum.get() + v.powi(2) + (1.0f64 - v.abs()).max(0.0f64));
+            b.break_();
+        },
+    );
+    b.assert_(sum.get().lt(10.0f64), "too large");
+    b.return_(sum.get().sqrt());
+    let kernel = b.build().unwrap();
+    let outcome = run(&kernel, &[tensor(&[-2.0f64])]);
+    assert_eq!((f64::from_bits(outcome.result), outcome.error), (2.0, None));
+    let outcome = run(&kernel, &[tensor(&[-4.0f64])]);
+    assert!(outcome.error.is_some());
+}
+
+#[test]
+fn the_language_has_the_same_rules_here() {
+    let b = KernelBuilder::new("nested");
+    b.stream_parallel(|| b.stream_parallel(|| ()));
+    assert_eq!(rules(b), [Rule::StreamParallelNested]);
+
+    let b = KernelBuilder::new("in_loop");
+    b.range_for(0u64, 4u64, |_| b.stream_parallel(|| ()));
+    assert_eq!(rules(b), [Rule::StreamParallelInLoop]);
+
+    let b = KernelBuilder::new("in_branch");
+    let c = b.param_scalar("c", Bool);
+    b.if_(c, || b.stream_parallel(|| ()));
+    assert_eq!(rules(b), [Rule::StreamParallelInBranch]);
+
+    let b = KernelBuilder::new("mixed");
+    let t = b.param_tensor_mut("t", F32, 1);
+    b.stream_parallel(|| t.store(0u64, 1.0f32));
+    t.store(1u64, 1.0f32);
+    assert_eq!(rules(b), [Rule::StreamParallelMixed]);
+
+    let b = KernelBuilder::new("shared");
+    let t = b.param_tensor("t", F32, 1);
+    b.range_for(0u64, t.len(), |i| t.store(i, 1.0f32));
+    assert_eq!(rules(b), [Rule::WriteToShared { name: "t".to_owned() }]);
+
+    let b = KernelBuilder::new("outer");
+    let total = b.var("total", 0i32);
+    b.range_for(0u64, 4u64, |_| total.set(1i32));
+    assert_eq!(rules(b), [Rule::AssignOutsideLoop { name: "total".to_owned() }]);
+
+    let b = KernelBuilder::new("leaves");
+    b.range_for(0u64, 4u64, |_| b.break_());
+    b.continue_();
+    assert_eq!(rules(b), [Rule::BreakParallel, Rule::OutsideLoop { word: "continue" }]);
+}
+
+#[test]
+fn a_block_ends_with_its_closure_whatever_happens() {
+    let b = KernelBuilder::new("after");
+    let t = b.param_tensor_mut("t", F32, 1);
+    let failed: Result<(), &str> = b.stream_parallel(|| Err("no"));
+    assert!(failed.is_err());
+    b.stream_parallel(|| t.store(0u64, 1.0f32));
+    assert_eq!(groups(&b.build().unwrap()), [2]);
+
+    let b = KernelBuilder::new("caught");
+    let t = b.param_tensor_mut("t", F32, 1);
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        b.stream_parallel(|| {
+            t.store(0u64, 1.0f32);
+            b.range_for(0u64, 4u64, |_| panic!("in the middle"));
+        });
+    }));
+    assert!(caught.is_err());
+    b.range_for(0u64, t.len(), |i| t.store(i, 7.0f32));
+    let kernel = b.build().unwrap();
+    assert_eq!(groups(&kernel), [0]);
+    assert_eq!(run(&kernel, &[tensor(&[0.0f32; 2])]).tensor::<f32>(0), [7.0, 7.0]);
+}
+
+#[test]
+fn the_first_call_without_sense_is_reported_with_its_line() {
+    let b = KernelBuilder::new("types");
+    let x = b.param_scalar("x", F32);
+    let line = line!() + 1;
+    let _ = x + 1.0f64;
+    let _ = -b.constant(true);
+    let error = b.build().unwrap_err();
+    let Error::Misuse { misuse, span, .. } = &error else { panic!("{error}") };
+    assert_eq!(*misuse, Misuse::Type { expected: F32, found: F64 });
+    assert_eq!(span.line, line);
+    assert_eq!(
+        error.to_string(),
+        format!("types: line {line}: expected f32, found f64; convert with `cast`")
+    );
+}
+
+#[test]
+fn calls_without_sense() {
+    let b = KernelBuilder::new("undefined");
+    let _ = b.constant(1.5f32) & 2.5f32;
+    assert_eq!(misuse(b), Misuse::Undefined { operation: "&", ty: F32 });
+
+    let b = KernelBuilder::new("rank");
+    let t = b.param_tensor("t", F32, 2);
+    let _ = t.load(0u64);
+    assert_eq!(misuse(b), Misuse::Rank { expected: 2, found: 1 });
+
+    let b = KernelBuilder::new("axis");
+    let _ = b.param_tensor("t", F32, 2).extent(2);
+    assert_eq!(misuse(b), Misuse::Axis { axis: 2, rank: 2 });
+
+    let b = KernelBuilder::new("index");
+    let t = b.param_tensor("t", F32, 1);
+    let _ = t.load(1i32);
+    assert_eq!(misuse(b), Misuse::Type { expected: U64, found: I32 });
+
+    let b = KernelBuilder::new("no-name");
+    assert_eq!(misuse(b), Misuse::Name { name: "no-name".to_owned() });
+
+    let b = KernelBuilder::new("twice");
+    let _ = (b.param_scalar("x", F32), b.param_scalar("x", I32));
+    assert_eq!(misuse(b), Misuse::DuplicateParam { name: "x".to_owned() });
+
+    let b = KernelBuilder::new("escaped");
+    let t = b.param_tensor_mut("t", U64, 1);
+    let inner = b.range_for(0u64, 4u64, |i| i + 1u64);
+    t.store(0u64, inner);
+    assert_eq!(misuse(b), Misuse::OutOfScope);
+
+    let (b, other) = (KernelBuilder::new("one"), KernelBuilder::new("other"));
+    let _ = b.constant(1) + other.constant(2);
+    assert_eq!(misuse(b), Misuse::ForeignValue);
+
+    let b = KernelBuilder::new("after");
+    b.return_(1i32);
+    let _ = b.var("x", 1i32);
+    assert_eq!(misuse(b), Misuse::AfterReturn);
+
+    let b = KernelBuilder::new("inside");
+    b.stream_parallel(|| b.return_(1i32));
+    assert_eq!(misuse(b), Misuse::ReturnInBlock);
+
+    let b = KernelBuilder::new("late");
+    b.stream_parallel(|| b.param_scalar("x", F32).ty());
+    assert_eq!(misuse(b), Misuse::ParamInBlock);
+
+    let b = KernelBuilder::new("flat");
+    let _ = b.param_tensor("t", F32, 4);
+    assert_eq!(misuse(b), Misuse::TensorRank { rank: 4 });
+
+    let b = KernelBuilder::new("atomic");
+    let t = b.param_tensor_mut("t", F32, 1);
+    let _ = t.atomic_min(0u64, 1.0f32);
+    assert_eq!(misuse(b), Misuse::Undefined { operation: "atomic_min", ty: F32 });
+
+    let b = KernelBuilder::new("arguments");
+    let _ = b.constant(1.0f32).math(quadrants_ir::MathFn::Sqrt, &[b.constant(1.0f32)]);
+    assert_eq!(misuse(b), Misuse::Arguments { method: "sqrt", expected: 0, found: 1 });
+}

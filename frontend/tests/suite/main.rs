@@ -1,0 +1,8 @@
+//! The frontend's rules, lowering and builder, seen from outside.
+
+mod agreement;
+mod builder;
+mod lowering;
+mod rules;
+mod run;
+mod tree;

@@ -1,0 +1,274 @@
+//! Each rule: a tree that breaks it, and the line that is blamed.
+
+use quadrants_frontend::{Error, Rule, check, lower, syntax::*};
+use quadrants_ir::ScalarType::{F32, I32, U64};
+
+use crate::{e, tree::*};
+
+/// `t[i] = 1.0` for every `i`.
+fn fill(line: u32) -> Stmt {
+    each(line, "i", len("t"), vec![set(line, index("t", vec![e!(i)]), e!(1.0))])
+}
+
+fn side_by_side(line: u32) -> Stmt {
+    run(line, parallel(block(vec![fill(line)])))
+}
+
+fn named(name: &str) -> String {
+    name.to_owned()
+}
+
+#[track_caller]
+fn rejected(function: &Function, expected: &[(u32, Rule)]) {
+    let found: Vec<_> = check(function).into_iter().map(|r| (r.span.id, r.rule)).collect();
+    assert_eq!(found, expected);
+    for (_, rule) in found {
+        let text = rule.to_string();
+        assert!(
+            text.contains(';') || text.contains(": ") || text.contains("takes"),
+            "no advice: {text}"
+        );
+    }
+}
+
+#[track_caller]
+fn kernel_rejected(stmts: Vec<Stmt>, expected: &[(u32, Rule)]) {
+    rejected(&kernel(&["n", "&s", "&mut t"], stmts), expected);
+}
+
+#[test]
+fn blocks_beside_each_other_pass_with_scalar_lets_between() {
+    let value = binary("/", cast(len("t"), "i32"), e!(n));
+    let shape = StmtKind::LetExtents { names: vec![Some(named("w"))], base: named("t") };
+    kernel_rejected(
+        vec![bind(1, "half", I32, value), side_by_side(2), stmt(3, shape), side_by_side(4)],
+        &[],
+    );
+}
+
+#[test]
+fn a_block_inside_a_block() {
+    let inner = side_by_side(2);
+    kernel_rejected(
+        vec![run(1, parallel(block(vec![fill(1), inner])))],
+        &[(2, Rule::StreamParallelNested)],
+    );
+    let deep = each(2, "i", len("t"), vec![run(3, when(e!((n > 1)), vec![side_by_side(4)]))]);
+    kernel_rejected(vec![run(1, parallel(block(vec![deep])))], &[(4, Rule::StreamParallelNested)]);
+}
+
+#[test]
+fn a_block_inside_a_loop_or_branch_or_braces() {
+    kernel_rejected(
+        vec![each(1, "k", e!(4), vec![side_by_side(2)])],
+        &[(2, Rule::StreamParallelInLoop)],
+    );
+    kernel_rejected(
+        vec![side_by_side(1), repeat(2, e!((n > 1)), vec![side_by_side(3)])],
+        &[(3, Rule::StreamParallelInLoop)],
+    );
+    kernel_rejected(
+        vec![side_by_side(1), run(2, when(e!((n > 1)), vec![side_by_side(3)]))],
+        &[(3, Rule::StreamParallelInBranch)],
+    );
+    kernel_rejected(
+        vec![run(2, expr(ExprKind::Block(block(vec![side_by_side(3)]))))],
+        &[(3, Rule::StreamParallelInBlock)],
+    );
+}
+
+#[test]
+fn a_block_inside_a_func() {
+    let body = block(vec![side_by_side(3)]);
+    rejected(
+        &function(FunctionKind::Func, &["&mut t"], None, body),
+        &[(3, Rule::StreamParallelInFunc)],
+    );
+}
+
+#[test]
+fn other_statements_beside_blocks() {
+    let load = bind(2, "first", F32, index("t", vec![e!(0)]));
+    kernel_rejected(vec![side_by_side(1), load], &[(2, Rule::StreamParallelMixed)]);
+    kernel_rejected(vec![fill(1), side_by_side(2)], &[(1, Rule::StreamParallelMixed)]);
+    let bump = run(2, add_to("t", vec![e!(0)], e!(1.0)));
+    kernel_rejected(vec![side_by_side(1), bump], &[(2, Rule::StreamParallelMixed)]);
+    let assert = StmtKind::Assert { cond: e!((n > 1)), message: named("n > 1") };
+    kernel_rejected(vec![side_by_side(1), stmt(2, assert)], &[(2, Rule::StreamParallelMixed)]);
+    let call = bind(2, "first", F32, call(0, vec![e!(t)]));
+    kernel_rejected(vec![side_by_side(1), call], &[(2, Rule::StreamParallelMixed)]);
+
+    let valued = ends_in(vec![side_by_side(1)], at(2, e!(n)));
+    rejected(
+        &function(FunctionKind::Kernel, &["n", "&mut t"], Some(I32), valued),
+        &[(2, Rule::StreamParallelMixed)],
+    );
+}
+
+#[test]
+fn a_block_that_is_no_closure_literal_or_has_parameters_or_a_use() {
+    let other = expr(ExprKind::StreamParallel(RegionArgument::Other));
+    kernel_rejected(vec![run(1, other)], &[(1, Rule::StreamParallelNotClosure)]);
+    let taking = RegionArgument::Closure { params: 1, body: block(vec![fill(1)]) };
+    kernel_rejected(
+        vec![run(1, expr(ExprKind::StreamParallel(taking)))],
+        &[(1, Rule::StreamParallelParameters)],
+    );
+    let used = at(2, parallel(block(vec![fill(2)])));
+    kernel_rejected(vec![bind(2, "x", I32, used)], &[(2, Rule::StreamParallelValue)]);
+}
+
+#[test]
+fn a_last_block_without_a_semicolon_passes() {
+    let body = ends_in(vec![side_by_side(1)], at(2, parallel(block(vec![fill(2)]))));
+    rejected(&function(FunctionKind::Kernel, &["&mut t"], None, body), &[]);
+}
+
+#[test]
+fn assignments_to_locals_outside() {
+    let total = || bind_mut(1, "total", F32, e!(0.0));
+    let add = |line| change(line, e!(total), BinaryOp::Add, e!(1.0));
+    kernel_rejected(
+        vec![total(), each(2, "i", e!(9), vec![add(3)])],
+        &[(3, Rule::AssignOutsideLoop { name: named("total") })],
+    );
+    kernel_rejected(
+        vec![total(), run(2, parallel(block(vec![add(3)])))],
+        &[(3, Rule::AssignOutsideBlock { name: named("total") })],
+    );
+    // Inside the iteration, and in a serial loop, it may be assigned.
+    kernel_rejected(
+        vec![each(1, "i", e!(9), vec![total(), each(2, "j", e!(9), vec![add(3)])])],
+        &[],
+    );
+    kernel_rejected(vec![total(), repeat(2, e!((n > 1)), vec![add(3)])], &[]);
+}
+
+#[test]
+fn writes_to_what_is_only_read() {
+    let shared = Rule::WriteToShared { name: named("s") };
+    kernel_rejected(vec![set(1, index("s", vec![e!(0)]), e!(1.0))], &[(1, shared.clone())]);
+    kernel_rejected(vec![run(1, add_to("s", vec![e!(0)], e!(1.0)))], &[(1, shared)]);
+    let shape = StmtKind::LetShape { name: named("hw"), base: named("t") };
+    kernel_rejected(
+        vec![stmt(1, shape), set(2, index("hw", vec![e!(0)]), e!(1))],
+        &[(2, Rule::AssignToShape { name: named("hw") })],
+    );
+}
+
+#[test]
+fn tensors_and_shapes_are_no_scalars() {
+    kernel_rejected(
+        vec![bind(1, "x", F32, at(1, e!(t)))],
+        &[(1, Rule::TensorAsValue { name: named("t") })],
+    );
+    let shape = StmtKind::LetShape { name: named("hw"), base: named("t") };
+    kernel_rejected(
+        vec![stmt(1, shape), bind(2, "x", U64, at(2, e!(hw)))],
+        &[(2, Rule::ShapeAsValue { name: named("hw") })],
+    );
+    let axis = Box::new(at(1, e!(n)));
+    let extent = expr(ExprKind::Extent { base: named("t"), axis });
+    kernel_rejected(vec![bind(1, "x", U64, extent)], &[(1, Rule::ShapeAxis)]);
+}
+
+#[test]
+fn control_flow_that_leaves_too_much() {
+    kernel_rejected(
+        vec![each(1, "i", e!(9), vec![run(2, when(e!((n > 1)), vec![leave(3)]))])],
+        &[(3, Rule::BreakParallel)],
+    );
+    kernel_rejected(vec![each(1, "i", e!(9), vec![repeat(2, e!(true), vec![leave(3)])])], &[]);
+    kernel_rejected(vec![each(1, "i", e!(9), vec![skip(2)])], &[]);
+    kernel_rejected(vec![skip(1)], &[(1, Rule::OutsideLoop { word: "continue" })]);
+    kernel_rejected(vec![leave(1)], &[(1, Rule::OutsideLoop { word: "break" })]);
+
+    let dims = vec![dim("a", U64, e!(0), e!(2)), dim("b", U64, e!(0), e!(2))];
+    let nest = For { dims, body: block(vec![leave(2)]), label: None };
+    kernel_rejected(
+        vec![each(1, "i", e!(9), vec![stmt(2, StmtKind::For(nest))])],
+        &[(2, Rule::BreakNdrange)],
+    );
+    let valued = StmtKind::Break { label: None, value: Some(Span::new(3, 3, 1)) };
+    let endless = StmtKind::Loop { body: block(vec![stmt(2, valued)]), label: None };
+    kernel_rejected(vec![stmt(1, endless)], &[(3, Rule::BreakValue)]);
+    let labelled = StmtKind::Continue { label: Some(Span::new(3, 3, 1)) };
+    kernel_rejected(vec![each(1, "i", e!(9), vec![stmt(2, labelled)])], &[(3, Rule::Label)]);
+}
+
+#[test]
+fn returns() {
+    let back = |line| stmt(line, StmtKind::Return { value: Some(e!(1)) });
+    kernel_rejected(vec![back(1)], &[(1, Rule::ReturnInKernel)]);
+    kernel_rejected(vec![each(1, "i", e!(9), vec![back(2)])], &[(2, Rule::ReturnInKernel)]);
+    let early = block(vec![run(1, when(e!((n > 1)), vec![back(2)])), back(3)]);
+    rejected(&function(FunctionKind::Func, &["n"], Some(I32), early), &[(2, Rule::ReturnEarly)]);
+}
+
+#[test]
+fn loops_of_other_shapes() {
+    let mut closed = dim("i", U64, e!(0), at(1, e!(9)));
+    closed.inclusive = true;
+    let closed = For { dims: vec![closed], body: block(vec![]), label: None };
+    kernel_rejected(vec![stmt(1, StmtKind::For(closed))], &[(1, Rule::InclusiveRange)]);
+    let none = For { dims: Vec::new(), body: block(vec![]), label: None };
+    kernel_rejected(vec![stmt(1, StmtKind::For(none))], &[(1, Rule::Dimensions)]);
+}
+
+#[test]
+fn every_construct_that_kernels_lack_has_advice() {
+    let all = [
+        Construct::Match,
+        Construct::LetCondition,
+        Construct::Closure,
+        Construct::Array,
+        Construct::Tuple,
+        Construct::Struct,
+        Construct::Text,
+        Construct::Reference,
+        Construct::Iterator,
+        Construct::Range,
+        Construct::Pattern,
+        Construct::LetWithoutValue,
+        Construct::Try,
+        Construct::Unsafe,
+        Construct::BlockKind,
+        Construct::Item,
+        Construct::Macro(named("println")),
+        Construct::Method(named("push")),
+        Construct::Shape,
+        Construct::Place,
+        Construct::InferredCast,
+        Construct::AtomicPlace,
+        Construct::Ndrange,
+        Construct::Other(named("x.await")),
+    ];
+    for construct in all {
+        let rule = Rule::Unsupported(construct.clone());
+        assert!(rule.to_string().contains("not supported in kernels; "), "{rule}");
+        kernel_rejected(
+            vec![run(1, expr(ExprKind::Unsupported(construct.clone())))],
+            &[(1, rule.clone())],
+        );
+        kernel_rejected(vec![stmt(1, StmtKind::Unsupported(construct))], &[(1, rule)]);
+    }
+    let unknown = run(1, method(e!(n), "push", vec![]));
+    kernel_rejected(vec![unknown], &[(1, Rule::Unsupported(Construct::Method(named("push"))))]);
+    let byte =
+        ExprKind::Literal { kind: LiteralKind::Int, text: named("1"), suffix: Some(named("u8")) };
+    kernel_rejected(vec![run(1, expr(byte))], &[(1, Rule::LiteralType { suffix: named("u8") })]);
+    kernel_rejected(vec![set(1, e!((n + 1)), e!(1))], &[(1, Rule::Unsupported(Construct::Place))]);
+    kernel_rejected(
+        vec![run(1, index("n", vec![e!(0)]))],
+        &[(1, Rule::Unsupported(Construct::Array))],
+    );
+}
+
+#[test]
+fn lowering_refuses_what_the_rules_refuse() {
+    let function = kernel(&["&t"], vec![set(7, index("t", vec![e!(0)]), e!(1.0))]);
+    let error = lower(&source(&function, || vec![tensor(F32, 1, false)])).unwrap_err();
+    assert!(matches!(&error, Error::Rejected { rejections, .. } if rejections.len() == 1));
+    let text = error.to_string();
+    assert!(text.starts_with("job: line 7: `t` is a `&` parameter"), "{text}");
+}
