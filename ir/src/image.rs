@@ -83,8 +83,10 @@ impl SimImage {
         if found != VERSION {
             return Err(ImageError::Version { found });
         }
-        let (_length, rest) = rest.split_first_chunk::<8>().ok_or(ImageError::NotAnImage)?;
-        let image: Self = postcard::from_bytes(rest)?;
+        let (length, rest) = rest.split_first_chunk().ok_or(ImageError::NotAnImage)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok();
+        let body = length.and_then(|length| rest.get(..length));
+        let image: Self = postcard::from_bytes(body.unwrap_or_default())?;
         verify_offloaded(&image.kernel)?;
         Ok(image)
     }

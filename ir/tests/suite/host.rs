@@ -1,1 +1,391 @@
-//! Tests.
+//! Bounds and proofs on the host.
+
+use std::collections::HashMap;
+
+use quadrants_ir::{host::HostPlan, *};
+
+use crate::{
+    generate::Rng,
+    make::{F32, I32, I64, Maker, U32, U64},
+};
+
+const TASK: TaskId = TaskId::new(0);
+
+/// The kernel `for i in begin..end { let v = x[index(i)]; }` over a tensor `x` of rank 1, after
+/// one scalar of type `ty`. `build` gives the loop's type and bounds, and then the index.
+fn one_access(
+    ty: ScalarType,
+    bounds: impl FnOnce(&mut Maker, ExprId, ParamId) -> (ExprId, ExprId),
+    index: impl FnOnce(&mut Maker, ExprId, ExprId, ParamId) -> ExprId,
+) -> HostPlan {
+    let mut m = Maker::new("one_access");
+    let scalar = m.scalar("n", ty);
+    let x = m.tensor("x", F32, 1);
+    let (begin, end) = bounds(&mut m, scalar, x);
+    let i = m.local("i", m.0.exprs[begin].ty);
+    let at = m.read(i);
+    let index = index(&mut m, at, scalar, x);
+    let value = m.load(x, &[index]);
+    let local = m.local("v", F32);
+    let body = m.parallel(&[(i, begin, end)], vec![Stmt::Let { local, value }]);
+    m.0.body = vec![body];
+    HostPlan::new(&offload(&m.0).unwrap())
+}
+
+/// The argument block of such a kernel.
+fn block(scalar: impl Into<Const>, extent: u64) -> [u64; 6] {
+    [0, 0, 1, scalar.into().bits(), 0x1000, extent]
+}
+
+/// Bounds `0..x.len()`.
+fn over_x(m: &mut Maker, _: ExprId, x: ParamId) -> (ExprId, ExprId) {
+    (m.constant(0u64), m.dim(x, 0))
+}
+
+#[test]
+fn whole_tensor_is_proven_and_more_is_not() {
+    let plan = one_access(U64, |m, n, _| (m.constant(0u64), n), |_, i, _, _| i);
+    assert!(plan.prove(TASK, &block(8u64, 8)));
+    assert!(plan.prove(TASK, &block(8u64, 9)));
+    assert!(!plan.prove(TASK, &block(9u64, 8)));
+    assert!(plan.prove(TASK, &block(0u64, 0)), "an empty loop touches nothing");
+}
+
+#[test]
+fn neighbours_are_proven_inside_the_border_only() {
+    for (begin, proven) in [(1u64, true), (0, false)] {
+        let bounds = |m: &mut Maker, _, x| (m.constant(begin), m.dim(x, 0));
+        let plan = one_access(U64, bounds, |m, i, _, _| {
+            let one = m.constant(1u64);
+            m.binary(BinaryOp::Sub, i, one)
+        });
+        assert_eq!(plan.prove(TASK, &block(0u64, 5)), proven);
+    }
+}
+
+#[test]
+fn clamps_casts_remainders_and_masks_are_understood() {
+    let clamp = one_access(U64, over_x, |m, i, _, x| {
+        let (signed, three) = (m.cast(I64, i), m.constant(3i64));
+        let shifted = m.binary(BinaryOp::Sub, signed, three);
+        let (zero, one, dim) = (m.constant(0i64), m.constant(1i64), m.dim(x, 0));
+        let dim = m.cast(I64, dim);
+        let last = m.binary(BinaryOp::Sub, dim, one);
+        let low = m.math(MathFn::Max, &[shifted, zero]);
+        let clamped = m.math(MathFn::Min, &[low, last]);
+        m.cast(U64, clamped)
+    });
+    assert!(clamp.prove(TASK, &block(0u64, 10)));
+    // Without the lower clamp the cast of a negative number would be huge.
+    let open = one_access(U64, over_x, |m, i, _, _| {
+        let (signed, three) = (m.cast(I64, i), m.constant(3i64));
+        let shifted = m.binary(BinaryOp::Sub, signed, three);
+        m.cast(U64, shifted)
+    });
+    assert!(!open.prove(TASK, &block(0u64, 10)));
+    let mask = one_access(U64, over_x, |m, i, n, _| m.binary(BinaryOp::And, i, n));
+    assert!(mask.prove(TASK, &block(7u64, 100)));
+    let any = |m: &mut Maker, n, _| (m.constant(0u64), n);
+    let mask = one_access(U64, any, |m, i, _, _| {
+        let seven = m.constant(7u64);
+        m.binary(BinaryOp::And, i, seven)
+    });
+    assert!(mask.prove(TASK, &block(u64::MAX, 8)));
+    assert!(!mask.prove(TASK, &block(u64::MAX, 7)));
+    let shift = one_access(U64, any, |m, i, _, _| {
+        let two = m.constant(2u32);
+        m.binary(BinaryOp::Shr, i, two)
+    });
+    assert!(shift.prove(TASK, &block(8u64, 2)));
+    assert!(!shift.prove(TASK, &block(9u64, 2)));
+}
+
+#[test]
+fn overflow_on_the_way_is_not_proven() {
+    let index = |m: &mut Maker, i, n, _| {
+        let product = m.binary(BinaryOp::Mul, i, n);
+        let three = m.constant(3u64);
+        m.binary(BinaryOp::And, product, three)
+    };
+    let plan = one_access(U64, over_x, index);
+    assert!(plan.prove(TASK, &block(1u64 << 40, 100)));
+    assert!(!plan.prove(TASK, &block(1u64 << 60, 100)), "the product leaves its type");
+}
+
+#[test]
+fn division_by_a_constant_and_inner_loops_are_understood() {
+    // for i in 0..n { let h = i / 2; for k in h..h + 3 { x[k] } }
+    let mut m = Maker::new("inner");
+    let n = m.scalar("n", U64);
+    let x = m.tensor("x", F32, 1);
+    let (i, h, k) = (m.local("i", U64), m.local("h", U64), m.local("k", U64));
+    let (zero, two, three) = (m.constant(0u64), m.constant(2u64), m.constant(3u64));
+    let at = m.read(i);
+    let half = m.div_rem(DivRemOp::Div, at, two);
+    let begin = m.read(h);
+    let end = m.binary(BinaryOp::Add, begin, three);
+    let index = m.read(k);
+    let (value, local) = (m.load(x, &[index]), m.local("v", F32));
+    let inner = m.block(vec![Stmt::Let { local, value }]);
+    let stmts =
+        vec![Stmt::Let { local: h, value: half }, Stmt::For { var: k, begin, end, body: inner }];
+    let body = m.parallel(&[(i, zero, n)], stmts);
+    m.0.body = vec![body];
+    let plan = HostPlan::new(&offload(&m.0).unwrap());
+    assert!(plan.prove(TASK, &block(10u64, 7)), "h is at most 4, so k at most 6");
+    assert!(!plan.prove(TASK, &block(10u64, 6)));
+    assert!(!plan.prove(TASK, &block(11u64, 7)));
+}
+
+#[test]
+fn branches_that_the_launch_decides_are_skipped() {
+    // for i in 0..x.len() { if n > 3 { x[i + 1] } }
+    let mut m = Maker::new("branch");
+    let n = m.scalar("n", U64);
+    let x = m.tensor("x", F32, 1);
+    let (i, v) = (m.local("i", U64), m.local("v", F32));
+    let (zero, one, three, dim) =
+        (m.constant(0u64), m.constant(1u64), m.constant(3u64), m.dim(x, 0));
+    let cond = m.binary(BinaryOp::Gt, n, three);
+    let at = m.read(i);
+    let next = m.binary(BinaryOp::Add, at, one);
+    let value = m.load(x, &[next]);
+    let (then, otherwise) = (m.block(vec![Stmt::Let { local: v, value }]), m.block(vec![]));
+    let body = m.parallel(&[(i, zero, dim)], vec![Stmt::If { cond, then, otherwise }]);
+    m.0.body = vec![body];
+    let plan = HostPlan::new(&offload(&m.0).unwrap());
+    assert!(plan.prove(TASK, &block(3u64, 8)));
+    assert!(!plan.prove(TASK, &block(4u64, 8)));
+}
+
+#[test]
+fn elements_and_temporaries_prove_nothing() {
+    // let k = x[0]; for i in 0..1 { x[k] }
+    let mut m = Maker::new("indirect");
+    let x = m.tensor("x", U64, 1);
+    let (k, i, v) = (m.local("k", U64), m.local("i", U64), m.local("v", U64));
+    let (zero, one) = (m.constant(0u64), m.constant(1u64));
+    let first = m.load(x, &[zero]);
+    let index = m.read(k);
+    let value = m.load(x, &[index]);
+    let serial = m.serial(vec![Stmt::Let { local: k, value: first }]);
+    let parallel = m.parallel(&[(i, zero, one)], vec![Stmt::Let { local: v, value }]);
+    m.0.body = vec![serial, parallel];
+    let plan = HostPlan::new(&offload(&m.0).unwrap());
+    let args = [0, 0, 1, 0x1000, 4];
+    assert!(plan.prove(TaskId::new(0), &args));
+    assert!(!plan.prove(TaskId::new(1), &args));
+}
+
+#[test]
+fn extents_are_what_the_device_computes() {
+    let plan = one_access(
+        I32,
+        |m, n, _| {
+            let (five, two) = (m.constant(5i32), m.constant(2i32));
+            (m.binary(BinaryOp::Sub, n, five), m.binary(BinaryOp::Mul, n, two))
+        },
+        |m, i, _, _| m.cast(U64, i),
+    );
+    assert_eq!(plan.extents(TASK, &block(3i32, 4)).dims(), [(-2, 6)]);
+    assert_eq!(plan.extents(TASK, &block(3i32, 4)).iterations(), 8);
+    assert!(plan.extents(TASK, &block(-7i32, 4)).is_empty());
+    assert_eq!(plan.extents(TASK, &block(1i32 << 30, 4)).dims(), [((1 << 30) - 5, -(1 << 31))]);
+    assert!(!plan.prove(TASK, &block(3i32, 100)), "-2 as u64 is no index");
+    let float =
+        one_access(F32, |m, n, _| (m.constant(0u32), m.cast(U32, n)), |m, i, _, _| m.cast(U64, i));
+    assert_eq!(float.extents(TASK, &block(6.9f32, 4)).dims(), [(0, 6)]);
+    assert_eq!(float.extents(TASK, &block(f32::NAN, 4)).iterations(), 0);
+    assert_eq!(float.extents(TASK, &block(1e30f32, 4)).dims(), [(0, i128::from(u32::MAX))]);
+}
+
+#[test]
+fn only_the_low_bytes_of_an_argument_count() {
+    let bounds = |m: &mut Maker, n, _| (m.constant(0u64), m.cast(U64, n));
+    let plan = one_access(U32, bounds, |_, i, _, _| i);
+    let mut args = block(6u32, 8);
+    args[3] |= 0xffff_ffff_0000_0000;
+    assert_eq!(plan.extents(TASK, &args).dims(), [(0, 6)]);
+    assert!(plan.prove(TASK, &args));
+}
+
+#[test]
+fn a_bound_may_use_definitions_that_cannot_fail() {
+    // let h = n / 2; for i in 0..h { x[i] }
+    let mut m = Maker::new("half");
+    let n = m.scalar("n", U64);
+    let x = m.tensor("x", F32, 1);
+    let (h, i, v) = (m.local("h", U64), m.local("i", U64), m.local("v", F32));
+    let (zero, two) = (m.constant(0u64), m.constant(2u64));
+    let half = m.div_rem(DivRemOp::Div, n, two);
+    let serial = m.serial(vec![Stmt::Let { local: h, value: half }]);
+    let (end, at) = (m.read(h), m.read(i));
+    let value = m.load(x, &[at]);
+    let parallel = m.parallel(&[(i, zero, end)], vec![Stmt::Let { local: v, value }]);
+    m.0.body = vec![serial, parallel];
+    let kernel = offload(&m.0).unwrap();
+    assert_eq!(kernel.tasks.len(), 1);
+    assert_eq!(host::extents(&kernel, TASK, &block(9u64, 4)).dims(), [(0, 4)]);
+    assert!(host::prove(&kernel, TASK, &block(9u64, 4)));
+    assert!(!host::prove(&kernel, TASK, &block(10u64, 4)));
+}
+
+#[test]
+fn a_bound_that_only_the_device_knows_is_refused() {
+    // let n = x[0]; for i in 0..n {}
+    let mut m = Maker::new("device_bound");
+    let x = m.tensor("x", U64, 1);
+    let (n, i) = (m.local("n", U64), m.local("i", U64));
+    let zero = m.constant(0u64);
+    let value = m.load(x, &[zero]);
+    let serial = m.serial(vec![Stmt::Let { local: n, value }]);
+    let end = m.read(n);
+    let parallel = m.parallel(&[(i, zero, end)], vec![]);
+    m.0.body = vec![serial, parallel];
+    let error = offload(&m.0).unwrap_err();
+    assert_eq!(error, OffloadError::BoundOnDevice { file: "test.rs".into(), line: 7 });
+}
+
+/// Random kernels `for i.. { for k.. { x[index] = 0 } }`: where a proof holds, walking through all
+/// iterations finds every index inside and nothing wrapped. And proofs hold often enough to help.
+#[test]
+fn proofs_are_sound() {
+    let (mut safe, mut proven) = (0, 0);
+    for seed in 1..=20_000 {
+        let mut rng = Rng::new(seed);
+        let mut m = Maker::new("affine");
+        let n = m.scalar("n", I64);
+        let x = m.tensor("x", F32, 1);
+        let (i, k) = (m.local("i", I64), m.local("k", I64));
+        let begin = m.constant(rng.below(4) as i64 - 1);
+        let end = if rng.chance(50) { n } else { m.constant(rng.below(6) as i64) };
+        let outer = m.read(i);
+        let inner_begin = small(&mut m, &mut rng, &[n, outer], 1);
+        let inner_end = small(&mut m, &mut rng, &[n, outer], 1);
+        let inner = m.read(k);
+        let index = small(&mut m, &mut rng, &[n, outer, inner], 3);
+        let index = m.cast(U64, index);
+        let zero = m.constant(0.0f32);
+        let store = m.store(x, &[index], zero);
+        let body = m.block(vec![store]);
+        let inner_loop = Stmt::For { var: k, begin: inner_begin, end: inner_end, body };
+        let body = m.parallel(&[(i, begin, end)], vec![inner_loop]);
+        m.0.body = vec![body];
+        let kernel = offload(&m.0).unwrap();
+        let plan = HostPlan::new(&kernel);
+        for _ in 0..4 {
+            let n = rng.below(9) as i64 - 1;
+            let extent = rng.below(16);
+            let args = block(n, extent);
+            let walk = Walk { kernel: &kernel, n: n.into(), extent: extent.into() };
+            let inside = walk.is_safe((i, begin, end), (k, inner_begin, inner_end), index);
+            let proof = plan.prove(TASK, &args);
+            assert!(inside || !proof, "seed {seed}, n = {n}, x has {extent}\n{kernel}");
+            safe += u32::from(inside);
+            proven += u32::from(proof);
+        }
+    }
+    assert!(proven * 10 > safe * 6, "{proven} of {safe} proven");
+}
+
+/// A random integer expression in these values.
+fn small(m: &mut Maker, rng: &mut Rng, of: &[ExprId], depth: u32) -> ExprId {
+    if depth == 0 || rng.chance(20) {
+        return if rng.chance(60) { rng.pick(of) } else { m.constant(rng.below(7) as i64 - 2) };
+    }
+    let a = small(m, rng, of, depth - 1);
+    let b = small(m, rng, of, depth - 1);
+    match rng.below(11) {
+        0..=2 => m.binary(BinaryOp::Add, a, b),
+        3 | 4 => m.binary(BinaryOp::Sub, a, b),
+        5 => m.binary(BinaryOp::Mul, a, b),
+        6 => m.math(MathFn::Min, &[a, b]),
+        7 => m.math(MathFn::Max, &[a, b]),
+        8 => {
+            let mask = m.constant(7i64);
+            m.binary(BinaryOp::And, a, mask)
+        }
+        9 => {
+            let huge = m.constant(i64::MAX - 20);
+            m.binary(BinaryOp::Add, a, huge)
+        }
+        _ => {
+            let cond = m.binary(BinaryOp::Lt, a, b);
+            m.expr(I64, ExprKind::Select { cond, then: a, otherwise: b })
+        }
+    }
+}
+
+/// All iterations of one such kernel, one by one.
+struct Walk<'k> {
+    kernel: &'k Offloaded,
+    n: i128,
+    extent: i128,
+}
+
+impl Walk<'_> {
+    fn is_safe(
+        &self,
+        (i, begin, end): (LocalId, ExprId, ExprId),
+        (k, inner_begin, inner_end): (LocalId, ExprId, ExprId),
+        index: ExprId,
+    ) -> bool {
+        let mut locals = HashMap::new();
+        let bound = |value, locals: &_| self.exact(value, locals).unwrap_or(0);
+        for outer in bound(begin, &locals)..bound(end, &locals) {
+            locals.insert(i, outer);
+            let (Some(from), Some(to)) =
+                (self.exact(inner_begin, &locals), self.exact(inner_end, &locals))
+            else {
+                return false;
+            };
+            // Long loops are not worth the time; they count as unsafe only where an end is.
+            let ends = [from, to - 1];
+            let few = to - from <= 64;
+            for inner in (from..to).take(if few { 64 } else { 0 }).chain(ends) {
+                if from >= to {
+                    continue;
+                }
+                locals.insert(k, inner);
+                match self.exact(index, &locals) {
+                    Some(at) if (0..self.extent).contains(&at) => {}
+                    _ => return false,
+                }
+            }
+        }
+        true
+    }
+
+    /// The value, or none where it or what it is computed from leaves its type.
+    fn exact(&self, id: ExprId, locals: &HashMap<LocalId, i128>) -> Option<i128> {
+        let expr = &self.kernel.exprs[id];
+        let get = |id| self.exact(id, locals);
+        let value = match &expr.kind {
+            ExprKind::Const(value) => value.as_int()?,
+            ExprKind::Local(local) => locals[local],
+            ExprKind::Param(_) => self.n,
+            ExprKind::Cast { value } => get(*value)?,
+            ExprKind::Select { cond, then, otherwise } => {
+                let (cond, then, otherwise) = (get(*cond)?, get(*then)?, get(*otherwise)?);
+                if cond != 0 { then } else { otherwise }
+            }
+            ExprKind::Math { function, args } => match function {
+                MathFn::Min => get(args[0])?.min(get(args[1])?),
+                _ => get(args[0])?.max(get(args[1])?),
+            },
+            ExprKind::Binary { op, lhs, rhs } => {
+                let (lhs, rhs) = (get(*lhs)?, get(*rhs)?);
+                match op {
+                    BinaryOp::Add => lhs + rhs,
+                    BinaryOp::Sub => lhs - rhs,
+                    BinaryOp::Mul => lhs.checked_mul(rhs)?,
+                    BinaryOp::And => lhs & rhs,
+                    _ => i128::from(lhs < rhs),
+                }
+            }
+            _ => unreachable!(),
+        };
+        let (lo, hi) = expr.ty.int_range().unwrap_or((0, 1));
+        (lo..=hi).contains(&value).then_some(value)
+    }
+}
