@@ -120,11 +120,11 @@ macro_rules! hip_functions {
             parameters: *const hipKernelNodeParams,
         ), optional("4.3");
         /// Makes an executable of a graph.
-        instantiate_graph = "hipGraphInstantiateWithFlags"(exec: *mut hipGraphExec_t, graph: hipGraph_t, flags: u64), optional("5.0");
+        instantiate_graph = "hipGraphInstantiateWithFlags"(exec: *mut hipGraphExec_t, graph: hipGraph_t, flags: u64), optional("4.5");
         /// Destroys an executable.
         destroy_graph_exec = "hipGraphExecDestroy"(exec: hipGraphExec_t), optional("4.3");
         /// Replaces a launch in an executable.
-        update_kernel_node = "hipGraphExecKernelNodeSetParams"(exec: hipGraphExec_t, node: hipGraphNode_t, parameters: *const hipKernelNodeParams), optional("4.5");
+        update_kernel_node = "hipGraphExecKernelNodeSetParams"(exec: hipGraphExec_t, node: hipGraphNode_t, parameters: *const hipKernelNodeParams), optional("4.4");
         /// Launches an executable.
         launch_graph = "hipGraphLaunch"(exec: hipGraphExec_t, stream: hipStream_t), optional("4.3");
 

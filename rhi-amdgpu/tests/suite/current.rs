@@ -59,3 +59,10 @@ fn errors_keep_call_symbol_name_and_kind() {
     assert_eq!(driver.kind, DriverErrorKind::OutOfMemory);
     assert_eq!(error.severity(), Severity::Recoverable);
 }
+
+#[test]
+fn the_simulator_is_known_for_one() {
+    let device = open(&claim());
+    let info = device.info();
+    assert!(info.simulated && info.backend == "amdgpu" && info.arch.starts_with("gfx"), "{info:?}");
+}

@@ -133,3 +133,10 @@ fn errors_keep_call_symbol_name_and_kind() {
     );
     assert_eq!(error.severity(), Severity::Recoverable);
 }
+
+#[test]
+fn the_simulator_is_known_for_one() {
+    let device = open(&claim());
+    let info = device.info();
+    assert!(info.simulated && info.backend == "cuda" && info.arch.starts_with("sm_"), "{info:?}");
+}
