@@ -1,1 +1,490 @@
-//! Tests.
+//! One broken kernel for each rule of the verifier.
+
+use quadrants_ir::{
+    verify::{MAX_DEPTH, Place, Rule},
+    *,
+};
+
+use crate::make::{Bool, F32, I32, I64, Maker, U32, U64};
+
+/// The rule that a kernel breaks whose body is what `build` makes.
+fn broken(build: impl FnOnce(&mut Maker) -> Vec<TopStmt>) -> Rule {
+    let mut m = Maker::new("broken");
+    m.0.body = build(&mut m);
+    verify(&m.0).unwrap_err().rule
+}
+
+/// The same for a kernel of one serial block.
+fn broken_serial(build: impl FnOnce(&mut Maker) -> Vec<Stmt>) -> Rule {
+    broken(|m| {
+        let stmts = build(m);
+        vec![m.serial(stmts)]
+    })
+}
+
+/// The same for a definition by one expression.
+fn broken_value(build: impl FnOnce(&mut Maker) -> ExprId) -> Rule {
+    broken_serial(|m| {
+        let value = build(m);
+        let local = m.local("v", m.0.exprs[value].ty);
+        vec![Stmt::Let { local, value }]
+    })
+}
+
+/// The same for a group and what stands beside it.
+fn broken_beside_group(build: impl FnOnce(&mut Maker) -> TopStmt) -> Rule {
+    broken(|m| vec![build(m), TopStmt::Group { group: GroupId::new(1), body: vec![] }])
+}
+
+fn ty(expected: ScalarType, found: ScalarType) -> Rule {
+    Rule::Type { expected, found }
+}
+
+fn named(rule: fn(String) -> Rule, name: &str) -> Rule {
+    rule(name.into())
+}
+
+/// An offloaded kernel of two tasks: `let t = x[0]; for i in 0..1 { x[0] = t }`.
+fn offloaded() -> Offloaded {
+    let mut m = Maker::new("tasks");
+    let x = m.tensor("x", U64, 1);
+    let (t, i) = (m.local("t", U64), m.local("i", U64));
+    let (zero, one, end) = (m.constant(0u64), m.constant(1u64), m.dim(x, 0));
+    let value = m.load(x, &[zero]);
+    let serial = m.serial(vec![Stmt::Let { local: t, value }]);
+    let value = m.read(t);
+    let store = m.store(x, &[zero], value);
+    let parallel = m.parallel(&[(i, one, end)], vec![store]);
+    m.0.body = vec![serial, parallel];
+    offload(&m.0).unwrap()
+}
+
+/// The rule that the offloaded kernel breaks after a change.
+fn broken_tasks(change: impl FnOnce(&mut Offloaded)) -> Rule {
+    let mut kernel = offloaded();
+    change(&mut kernel);
+    verify_offloaded(&kernel).unwrap_err().rule
+}
+
+#[test]
+fn names_and_params() {
+    let name = |name: &str| Rule::Name { name: name.into() };
+    for bad in ["", "1x", "a b", "größe", "a-b"] {
+        let mut m = Maker::new(bad);
+        assert_eq!(verify(&m.0).unwrap_err().rule, name(bad));
+        m.0.name = "good_1".into();
+        assert_eq!(verify(&m.0), Ok(()));
+        m.scalar(bad, F32);
+        let error = verify(&m.0).unwrap_err();
+        assert_eq!((error.at, error.rule), (Place::Param(ParamId::new(0)), name(bad)));
+    }
+    assert_eq!(
+        broken(|m| {
+            m.local("x y", F32);
+            vec![]
+        }),
+        name("x y")
+    );
+    for rank in [0, 4] {
+        let found = broken(|m| {
+            m.tensor("x", F32, rank);
+            vec![]
+        });
+        assert_eq!(found, Rule::TensorRank { rank });
+    }
+}
+
+#[test]
+fn ids_and_order() {
+    let unknown = ExprId::new(99);
+    let kind = ExprKind::Unary { op: UnaryOp::Neg, value: unknown };
+    assert_eq!(broken_value(|m| m.expr(F32, kind)), Rule::OperandOrder);
+    let itself = ExprKind::Cast { value: ExprId::new(0) };
+    assert_eq!(broken_value(|m| m.expr(F32, itself)), Rule::OperandOrder);
+    assert_eq!(broken_serial(|_| vec![Stmt::Eval { value: unknown }]), Rule::IdRange);
+    let local = ExprKind::Local(LocalId::new(9));
+    assert_eq!(broken_value(|m| m.expr(F32, local)), Rule::IdRange);
+    let param = ExprKind::Param(ParamId::new(9));
+    assert_eq!(broken_value(|m| m.expr(F32, param)), Rule::IdRange);
+    assert_eq!(broken(|_| vec![TopStmt::Serial(BlockId::new(9))]), Rule::IdRange);
+    let site = SiteId::new(9);
+    let assert = broken_serial(|m| vec![Stmt::Assert { cond: m.constant(true), site }]);
+    assert_eq!(assert, Rule::IdRange);
+}
+
+#[test]
+fn depth_and_sharing() {
+    let deep = |m: &mut Maker, depth| {
+        let one = m.constant(1i32);
+        (0..depth).fold(one, |sum, _| m.binary(BinaryOp::Add, sum, one))
+    };
+    assert_eq!(broken_value(|m| deep(m, MAX_DEPTH + 1)), Rule::Depth);
+    let nested = |depth| {
+        move |m: &mut Maker| {
+            let innermost = m.block(vec![Stmt::Break]);
+            let body = (0..depth)
+                .fold(innermost, |body, _| m.block(vec![Stmt::Loop { body }, Stmt::Break]));
+            vec![Stmt::Loop { body }]
+        }
+    };
+    assert_eq!(broken_serial(nested(MAX_DEPTH)), Rule::Depth);
+    let mut m = Maker::new("deep_enough");
+    let value = deep(&mut m, MAX_DEPTH);
+    let local = m.local("v", I32);
+    let mut stmts = vec![Stmt::Let { local, value }];
+    stmts.extend(nested(MAX_DEPTH - 2)(&mut m));
+    m.0.body = vec![m.serial(stmts)];
+    verify(&m.0).unwrap();
+    interp::Interpreter::new(&offload(&m.0).unwrap())
+        .with_fuel(1)
+        .run_task(TaskId::new(0), abi::Form::Checked, &[0; 3], &mut interp::SliceMemory::new())
+        .unwrap();
+
+    let twice = broken_serial(|m| {
+        let block = m.block(vec![Stmt::Break]);
+        vec![Stmt::Loop { body: block }, Stmt::Loop { body: block }]
+    });
+    assert_eq!(twice, Rule::BlockShared);
+    let own = broken_serial(|m| {
+        let body = BlockId::new(0);
+        m.block(vec![Stmt::Loop { body }]);
+        vec![Stmt::Loop { body }]
+    });
+    assert_eq!(own, Rule::BlockShared);
+}
+
+#[test]
+fn types_of_operators() {
+    use BinaryOp::*;
+    let binary = |op, a: Const, b: Const| {
+        broken_value(|m| {
+            let (a, b) = (m.constant(a), m.constant(b));
+            m.binary(op, a, b)
+        })
+    };
+    let on = |ty| Rule::Operation { ty };
+    assert_eq!(binary(Add, 1i32.into(), 1u32.into()), ty(I32, U32));
+    assert_eq!(binary(Add, true.into(), true.into()), on(Bool));
+    assert_eq!(binary(Div, 1i32.into(), 1i32.into()), on(I32));
+    assert_eq!(binary(Rem, 1u64.into(), 1u64.into()), on(U64));
+    assert_eq!(binary(Xor, 1f32.into(), 1f32.into()), on(F32));
+    assert_eq!(binary(Shl, 1f32.into(), 1u32.into()), on(F32));
+    assert_eq!(binary(Shr, 1i64.into(), true.into()), on(Bool));
+    assert_eq!(binary(Lt, 1i64.into(), 1i32.into()), ty(I64, I32));
+    let unary = |op, a: Const| {
+        broken_value(|m| {
+            let value = m.constant(a);
+            m.expr(a.ty(), ExprKind::Unary { op, value })
+        })
+    };
+    assert_eq!(unary(UnaryOp::Neg, 1u32.into()), on(U32));
+    assert_eq!(unary(UnaryOp::Neg, true.into()), on(Bool));
+    assert_eq!(unary(UnaryOp::Not, 1f32.into()), on(F32));
+    let wrong_result = broken_value(|m| {
+        let (lhs, rhs) = (m.constant(1i32), m.constant(1i32));
+        m.expr(I32, ExprKind::Binary { op: Eq, lhs, rhs })
+    });
+    assert_eq!(wrong_result, ty(Bool, I32));
+    let constant = broken_value(|m| m.expr(F32, ExprKind::Const(1i32.into())));
+    assert_eq!(constant, ty(F32, I32));
+    let select = |cond: Const, then: Const| {
+        broken_value(|m| {
+            let (cond, then, otherwise) = (m.constant(cond), m.constant(then), m.constant(1i32));
+            m.expr(I32, ExprKind::Select { cond, then, otherwise })
+        })
+    };
+    assert_eq!(select(1i32.into(), 1i32.into()), ty(Bool, I32));
+    assert_eq!(select(true.into(), 1u32.into()), ty(I32, U32));
+    let cast = |from: Const, to| {
+        broken_value(|m| {
+            let value = m.constant(from);
+            m.cast(to, value)
+        })
+    };
+    assert_eq!(cast(true.into(), F32), Rule::Cast { from: Bool, to: F32 });
+    assert_eq!(cast(1u32.into(), Bool), Rule::Cast { from: U32, to: Bool });
+}
+
+#[test]
+fn types_of_functions() {
+    let math = |function, args: &[Const]| {
+        broken_value(|m| {
+            let args: Vec<ExprId> = args.iter().map(|arg| m.constant(*arg)).collect();
+            m.math(function, &args)
+        })
+    };
+    let (float, int) = (Const::from(1f32), Const::from(1i32));
+    assert_eq!(math(MathFn::Sqrt, &[int]), Rule::Operation { ty: I32 });
+    assert_eq!(math(MathFn::Abs, &[1u32.into()]), Rule::Operation { ty: U32 });
+    assert_eq!(math(MathFn::Max, &[true.into(), true.into()]), Rule::Operation { ty: Bool });
+    assert_eq!(math(MathFn::Powi, &[float, float]), ty(I32, F32));
+    assert_eq!(math(MathFn::Powf, &[float, int]), ty(F32, I32));
+    assert_eq!(math(MathFn::MulAdd, &[float, float]), Rule::Arity { expected: 3, found: 2 });
+}
+
+#[test]
+fn accesses() {
+    let load = |index: &[Const]| {
+        broken_value(|m| {
+            let x = m.tensor("x", F32, 2);
+            let index: Vec<ExprId> = index.iter().map(|index| m.constant(*index)).collect();
+            m.load(x, &index)
+        })
+    };
+    assert_eq!(load(&[0u64.into()]), Rule::Rank { expected: 2, found: 1 });
+    assert_eq!(load(&[0u64.into(), 0u32.into()]), ty(U64, U32));
+    let dim = broken_value(|m| {
+        let x = m.tensor("x", F32, 2);
+        m.dim(x, 2)
+    });
+    assert_eq!(dim, Rule::Rank { expected: 2, found: 3 });
+    let read_only =
+        |m: &mut Maker| m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false });
+    let store = broken_serial(|m| {
+        let (x, zero, value) = (read_only(m), m.constant(0u64), m.constant(1f32));
+        vec![m.store(x, &[zero], value)]
+    });
+    assert_eq!(store, Rule::NotWritable);
+    let atomic = broken_value(|m| {
+        let (x, zero, value) = (read_only(m), m.constant(0u64), m.constant(1f32));
+        m.atomic(AtomicOp::Add, x, &[zero], value)
+    });
+    assert_eq!(atomic, Rule::NotWritable);
+    let wrong_element = broken_serial(|m| {
+        let (x, zero, value) = (m.tensor("x", F32, 1), m.constant(0u64), m.constant(1i32));
+        vec![m.store(x, &[zero], value)]
+    });
+    assert_eq!(wrong_element, ty(F32, I32));
+    for (elem, op) in [(F32, AtomicOp::Max), (Bool, AtomicOp::Add), (Bool, AtomicOp::Min)] {
+        let atomic = broken_value(|m| {
+            let (x, zero) = (m.tensor("x", elem, 1), m.constant(0u64));
+            let value = m.constant(Const::from_bits(elem, 0));
+            m.atomic(op, x, &[zero], value)
+        });
+        assert_eq!(atomic, Rule::Operation { ty: elem });
+    }
+    let scalar = broken_value(|m| {
+        m.scalar("s", F32);
+        m.dim(ParamId::new(0), 0)
+    });
+    assert_eq!(scalar, Rule::ParamKind);
+    let tensor = broken_value(|m| {
+        let x = m.tensor("x", F32, 1);
+        m.expr(F32, ExprKind::Param(x))
+    });
+    assert_eq!(tensor, Rule::ParamKind);
+    let division = broken_value(|m| {
+        let one = m.constant(1f32);
+        m.div_rem(DivRemOp::Div, one, one)
+    });
+    assert_eq!(division, Rule::Operation { ty: F32 });
+}
+
+#[test]
+fn sites() {
+    let other_tensor = broken_value(|m| {
+        let (x, y, zero) = (m.tensor("x", F32, 1), m.tensor("y", F32, 1), m.constant(0u64));
+        let site = m.site(SiteKind::Index(y));
+        m.expr(F32, ExprKind::Load { tensor: x, index: vec![zero], site })
+    });
+    assert_eq!(other_tensor, Rule::Site);
+    let assert = broken_serial(|m| {
+        let (cond, site) = (m.constant(true), m.site(SiteKind::DivideByZero));
+        vec![Stmt::Assert { cond, site }]
+    });
+    assert_eq!(assert, Rule::Site);
+}
+
+#[test]
+fn effects() {
+    let inside = broken_value(|m| {
+        let (x, zero) = (m.tensor("x", F32, 1), m.constant(0u64));
+        let load = m.load(x, &[zero]);
+        m.math(MathFn::Sqrt, &[load])
+    });
+    assert_eq!(inside, Rule::EffectPlace);
+    let assigned = broken_serial(|m| {
+        let (v, one) = (m.variable("v", I32), m.constant(1i32));
+        let value = m.div_rem(DivRemOp::Div, one, one);
+        vec![Stmt::Let { local: v, value: one }, Stmt::Assign { local: v, value }]
+    });
+    assert_eq!(assigned, Rule::EffectPlace);
+    let pure = broken_serial(|m| vec![Stmt::Eval { value: m.constant(1i32) }]);
+    assert_eq!(pure, Rule::NoEffect);
+}
+
+#[test]
+fn locals() {
+    let undefined = |name| Rule::Undefined { name };
+    let early = broken_serial(|m| {
+        let v = m.local("v", I32);
+        let value = m.read(v);
+        vec![Stmt::Let { local: v, value }]
+    });
+    assert_eq!(early, named(undefined, "v"));
+    let out_of_scope = broken_serial(|m| {
+        let (v, w, one, cond) =
+            (m.local("v", I32), m.local("w", I32), m.constant(1i32), m.constant(true));
+        let (then, otherwise) =
+            (m.block(vec![Stmt::Let { local: v, value: one }]), m.block(vec![]));
+        let value = m.read(v);
+        vec![Stmt::If { cond, then, otherwise }, Stmt::Let { local: w, value }]
+    });
+    assert_eq!(out_of_scope, named(undefined, "v"));
+    let of_another_group = broken(|m| {
+        let (v, w, one) = (m.local("v", I32), m.local("w", I32), m.constant(1i32));
+        let first = m.serial(vec![Stmt::Let { local: v, value: one }]);
+        let value = m.read(v);
+        let second = m.serial(vec![Stmt::Let { local: w, value }]);
+        let group = |number, body| TopStmt::Group { group: GroupId::new(number), body };
+        vec![group(1, vec![first]), group(2, vec![second])]
+    });
+    assert_eq!(of_another_group, named(undefined, "v"));
+    let twice = broken_serial(|m| {
+        let (local, value) = (m.local("v", I32), m.constant(1i32));
+        vec![Stmt::Let { local, value }, Stmt::Let { local, value }]
+    });
+    assert_eq!(twice, Rule::DefinedTwice { name: "v".into() });
+    let fixed = broken_serial(|m| {
+        let (local, value) = (m.local("v", I32), m.constant(1i32));
+        vec![Stmt::Let { local, value }, Stmt::Assign { local, value }]
+    });
+    assert_eq!(fixed, Rule::NotMutable { name: "v".into() });
+    let outside = broken(|m| {
+        let (local, value, i) = (m.variable("v", I32), m.constant(1i32), m.local("i", I32));
+        let serial = m.serial(vec![Stmt::Let { local, value }]);
+        vec![serial, m.parallel(&[(i, value, value)], vec![Stmt::Assign { local, value }])]
+    });
+    assert_eq!(outside, Rule::AssignOutside { name: "v".into() });
+    let wrong_type = broken_serial(|m| {
+        let (local, value) = (m.local("v", I32), m.constant(1u32));
+        vec![Stmt::Let { local, value }]
+    });
+    assert_eq!(wrong_type, ty(I32, U32));
+}
+
+#[test]
+fn loops() {
+    let variable = |local: fn(&mut Maker) -> LocalId, zero: Const| {
+        broken_serial(|m| {
+            let (var, zero, body) = (local(m), m.constant(zero), m.block(vec![]));
+            vec![Stmt::For { var, begin: zero, end: zero, body }]
+        })
+    };
+    let rule = Rule::LoopVariable { name: "i".into() };
+    assert_eq!(variable(|m| m.variable("i", I32), 0i32.into()), rule);
+    assert_eq!(variable(|m| m.local("i", F32), 0f32.into()), rule);
+    assert_eq!(variable(|m| m.local("i", I32), 0i64.into()), ty(I32, I64));
+    assert_eq!(broken(|m| vec![m.parallel(&[], vec![])]), Rule::LoopDims { found: 0 });
+    assert_eq!(broken_serial(|_| vec![Stmt::Break]), Rule::OutsideLoop);
+    assert_eq!(broken_serial(|_| vec![Stmt::Continue]), Rule::OutsideLoop);
+    let break_in_parallel = broken(|m| {
+        let (i, zero) = (m.local("i", I32), m.constant(0i32));
+        vec![m.parallel(&[(i, zero, zero)], vec![Stmt::Break])]
+    });
+    assert_eq!(break_in_parallel, Rule::OutsideLoop);
+}
+
+#[test]
+fn groups() {
+    let group = |number, body| TopStmt::Group { group: GroupId::new(number), body };
+    assert_eq!(broken(|_| vec![group(2, vec![])]), Rule::GroupNumber);
+    assert_eq!(broken(|_| vec![group(1, vec![]), group(1, vec![])]), Rule::GroupNumber);
+    assert_eq!(broken(|_| vec![group(1, vec![group(2, vec![])])]), Rule::GroupNested);
+    let beside = broken_beside_group(|m| {
+        let (i, zero) = (m.local("i", I32), m.constant(0i32));
+        m.parallel(&[(i, zero, zero)], vec![])
+    });
+    assert_eq!(beside, Rule::GroupMixed);
+    let mutable = broken_beside_group(|m| {
+        let (local, value) = (m.variable("v", I32), m.constant(0i32));
+        m.serial(vec![Stmt::Let { local, value }])
+    });
+    assert_eq!(mutable, Rule::GroupMixed);
+    let reading = broken_beside_group(|m| {
+        let (x, zero, local) = (m.tensor("x", I32, 1), m.constant(0u64), m.local("v", I32));
+        let value = m.load(x, &[zero]);
+        m.serial(vec![Stmt::Let { local, value }])
+    });
+    assert_eq!(reading, Rule::GroupMixed);
+    let returning = broken(|m| {
+        m.0.result = Some(I32);
+        vec![group(1, vec![]), TopStmt::Return(m.constant(0i32))]
+    });
+    assert_eq!(returning, Rule::GroupMixed);
+}
+
+#[test]
+fn returns() {
+    assert_eq!(broken(|m| vec![TopStmt::Return(m.constant(0i32))]), Rule::Return);
+    let missing = |m: &mut Maker| {
+        m.0.result = Some(I32);
+        vec![]
+    };
+    assert_eq!(broken(missing), Rule::Return);
+    let early = |m: &mut Maker| {
+        m.0.result = Some(I32);
+        let value = m.constant(0i32);
+        vec![TopStmt::Return(value), TopStmt::Return(value)]
+    };
+    assert_eq!(broken(early), Rule::Return);
+    let other_type = |m: &mut Maker| {
+        m.0.result = Some(I32);
+        vec![TopStmt::Return(m.constant(0u32))]
+    };
+    assert_eq!(broken(other_type), ty(I32, U32));
+}
+
+#[test]
+fn temporaries_exist_after_offloading_only() {
+    let temp = TempId::new(0);
+    assert_eq!(broken_value(|m| m.expr(U64, ExprKind::Temp(temp))), Rule::OffloadOnly);
+    let set = broken_serial(|m| vec![Stmt::SetTemp { temp, value: m.constant(0i32) }]);
+    assert_eq!(set, Rule::OffloadOnly);
+    let result = broken_serial(|m| vec![Stmt::SetResult { value: m.constant(0i32) }]);
+    assert_eq!(result, Rule::OffloadOnly);
+}
+
+#[test]
+fn tasks() {
+    verify_offloaded(&offloaded()).unwrap();
+    let stmts = |k: &mut Offloaded, block: BlockId| k.blocks[block].stmts.clone();
+    assert_eq!(broken_tasks(|k| k.tasks[0].group = GroupId::new(1)), Rule::GroupNumber);
+    assert_eq!(broken_tasks(|k| k.tasks[0].accesses.clear()), Rule::Accesses);
+    assert_eq!(broken_tasks(|k| k.tasks[1].accesses[0].read = true), Rule::Accesses);
+    assert_eq!(broken_tasks(|k| k.temps.clear()), Rule::IdRange);
+    assert_eq!(broken_tasks(|k| k.temps[0] = U32), ty(U64, U32));
+    let effect = broken_tasks(|k| {
+        let (prelude, body) = (k.tasks[0].prelude, k.tasks[0].body);
+        k.blocks[prelude].stmts = stmts(k, body)[..1].to_vec();
+    });
+    assert_eq!(effect, Rule::Prelude);
+    let set_in_loop = broken_tasks(|k| {
+        let (serial, body) = (k.tasks[0].body, k.tasks[1].body);
+        let last = stmts(k, serial)[1..].to_vec();
+        let Stmt::SetTemp { temp, .. } = last[0] else { unreachable!() };
+        let value = k.exprs.push(Expr { ty: U64, kind: ExprKind::Const(0u64.into()) });
+        k.blocks[body].stmts.push(Stmt::SetTemp { temp, value });
+    });
+    assert_eq!(set_in_loop, Rule::SetPlace);
+    let bound = broken_tasks(|k| {
+        let prelude = k.tasks[1].prelude;
+        let Stmt::Let { local, .. } = stmts(k, prelude)[0] else { unreachable!() };
+        let read = k.exprs.push(Expr { ty: U64, kind: ExprKind::Local(local) });
+        let TaskKind::RangeFor { dims } = &mut k.tasks[1].kind else { unreachable!() };
+        dims[0].end = read;
+    });
+    assert_eq!(bound, Rule::Bound);
+}
+
+#[test]
+fn errors_say_where() {
+    let mut m = Maker::new("somewhere");
+    let value = m.constant(1i32);
+    m.0.body = vec![m.serial(vec![Stmt::Eval { value }])];
+    assert_eq!(
+        verify(&m.0).unwrap_err().to_string(),
+        "kernel `somewhere` is invalid at b0[0]: a pure value stands where an effect is needed"
+    );
+    assert!(matches!(offload(&m.0), Err(OffloadError::Invalid(_))));
+}
