@@ -11,9 +11,10 @@ use std::{
 use quadrants_ir::{
     SimImage, TaskId,
     abi::{ArgLayout, Passing},
+    host::HostPlan,
     interp::{self, Interpreter},
 };
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::{
     code::{Code, Result},
@@ -21,6 +22,7 @@ use crate::{
     memory::{Fault, Memory},
     op::{Failure, OpKind, Work},
     pointer::ImageBytes,
+    schedule::Random,
     state::State,
     stream::StreamRef,
 };
@@ -34,6 +36,7 @@ pub(crate) struct Module {
 pub(crate) struct Program {
     image: SimImage,
     interpreter: Interpreter,
+    plan: HostPlan,
     unloaded: AtomicBool,
 }
 
@@ -81,8 +84,12 @@ impl State {
 
     fn load_module(&mut self, image: &[u8]) -> std::result::Result<usize, String> {
         let image = SimImage::decode(image).map_err(|error| error.to_string())?;
-        let interpreter = Interpreter::new(&image.kernel);
-        let program = Arc::new(Program { image, interpreter, unloaded: AtomicBool::new(false) });
+        let program = Arc::new(Program {
+            interpreter: Interpreter::new(&image.kernel).with_fuel(self.fuel),
+            plan: HostPlan::new(&image.kernel),
+            image,
+            unloaded: AtomicBool::new(false),
+        });
         let key = self.modules.insert(Module { program }).map_err(|_| "too many modules")?;
         self.creates.modules += 1;
         Ok(encode(Kind::Module, self.ordinal, key))
@@ -143,8 +150,13 @@ impl Function {
 }
 
 impl Launch {
-    /// Runs the task.
-    pub(crate) fn run(&self, memory: &mut Memory) -> std::result::Result<(), Failure> {
+    /// Runs the task: its iterations in order, or with `random` in shuffled pieces, as no order is
+    /// promised.
+    pub(crate) fn run(
+        &self,
+        memory: &mut Memory,
+        random: Option<&mut Random>,
+    ) -> std::result::Result<(), Failure> {
         let program = &self.function.program;
         if program.unloaded.load(Ordering::Relaxed) {
             return Err(Failure::Unloaded);
@@ -157,14 +169,21 @@ impl Launch {
                 &buffer
             }
         };
+        let (task, form) = (self.function.task, program.image.form);
+        let pieces = match random {
+            Some(random) => random.pieces(program.plan.extents(task, args).iterations()),
+            None => smallvec![0..u64::MAX],
+        };
         let mut view = View { memory, fault: None };
-        let outcome =
-            program.interpreter.run_task(self.function.task, program.image.form, args, &mut view);
-        match (outcome, view.fault) {
-            (Ok(()), _) => Ok(()),
-            (Err(_), Some(fault)) => Err(Failure::Access(fault)),
-            (Err(_), None) => Err(Failure::Endless),
+        for piece in pieces {
+            let outcome = program.interpreter.run_range(task, form, args, &mut view, piece);
+            match (outcome, view.fault) {
+                (Ok(()), _) => {}
+                (Err(_), Some(fault)) => return Err(Failure::Access(fault)),
+                (Err(_), None) => return Err(Failure::Endless),
+            }
         }
+        Ok(())
     }
 
     /// Reads the argument block that the parameter points to.

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     memory::{Fault, Origin},
     module::Launch,
+    schedule::Schedule,
     state::State,
 };
 
@@ -84,12 +85,13 @@ pub(crate) enum Failure {
 impl State {
     /// Does an operation's work.
     pub(crate) fn execute(&mut self, work: &Work) -> Result<(), Failure> {
+        let mut random = (self.schedule == Schedule::Random).then_some(&mut self.random);
         match work {
             Work::Marker => {}
-            Work::Launch(launch) => launch.run(&mut self.memory)?,
+            Work::Launch(launch) => launch.run(&mut self.memory, random)?,
             Work::Graph(launches) => {
                 for launch in launches {
-                    launch.run(&mut self.memory)?;
+                    launch.run(&mut self.memory, random.as_deref_mut())?;
                 }
             }
             Work::Copy { dst, src, bytes } => self.memory.copy(*dst, *src, *bytes)?,

@@ -1,6 +1,8 @@
 //! When operations run: the driver's freedom, used against the program.
 
-use std::fmt;
+use std::{fmt, ops::Range};
+
+use smallvec::SmallVec;
 
 use crate::{code::Result, queue::OpId, state::State};
 
@@ -143,6 +145,20 @@ impl Random {
             return None;
         }
         from.get(self.below(from.len() as u64) as usize)
+    }
+
+    /// The numbers below `count`, cut into a few ranges in no particular order.
+    pub(crate) fn pieces(&mut self, count: u64) -> SmallVec<[Range<u64>; 1]> {
+        let cuts = self.below(4);
+        let mut ends: SmallVec<[u64; 5]> =
+            (0..cuts).map(|_| self.below(count.max(1))).chain([0, count]).collect();
+        ends.sort_unstable();
+        let mut pieces: SmallVec<[Range<u64>; 1]> =
+            ends.windows(2).map(|ends| ends[0]..ends[1]).collect();
+        for last in (1..pieces.len()).rev() {
+            pieces.swap(last, self.below(last as u64 + 1) as usize);
+        }
+        pieces
     }
 }
 

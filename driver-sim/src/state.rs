@@ -66,6 +66,8 @@ pub struct Live {
     pub context_refs: u32,
 }
 
+/// Many minutes of interpretation.
+const FUEL: u64 = 1 << 36;
 /// So many reports are kept.
 const REPORTS: usize = 1000;
 
@@ -92,6 +94,8 @@ pub(crate) struct State {
     pub(crate) graphs: Slab<Graph>,
     pub(crate) nodes: Slab<Node>,
     pub(crate) execs: Slab<Exec>,
+    /// The most iterations and inner rounds of a launch.
+    pub(crate) fuel: u64,
     /// Whether the device says that it has memory pools.
     pub(crate) pools: bool,
     /// Calls of each function, by the call site's index.
@@ -129,6 +133,7 @@ impl State {
             graphs: Slab::default(),
             nodes: Slab::default(),
             execs: Slab::default(),
+            fuel: FUEL,
             pools: true,
             calls: Vec::new(),
             call_count: 0,

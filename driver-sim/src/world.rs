@@ -150,6 +150,12 @@ impl World {
         self.with(|state| state.memory.limit = bytes);
     }
 
+    /// How many iterations and rounds of inner loops a launch may go through before it is taken for
+    /// endless and the context is lost; for modules loaded from now on.
+    pub fn set_fuel(self, rounds: u64) {
+        self.with(|state| state.fuel = rounds);
+    }
+
     /// How often a driver function was called for this device; failed calls count too.
     #[must_use]
     pub fn calls(self, function: &str) -> u64 {

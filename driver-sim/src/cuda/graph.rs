@@ -1,6 +1,9 @@
 //! Graphs.
 
-use std::ffi::{c_uint, c_void};
+use std::{
+    ffi::{c_uint, c_void},
+    mem::offset_of,
+};
 
 use crate::{
     call::{Call, facade},
@@ -24,6 +27,19 @@ pub(crate) struct NodeParams {
     kernel: usize,
     context: usize,
 }
+
+// The layout of the C header.
+const _: () = {
+    assert!(size_of::<NodeParams>() == 72);
+    assert!(offset_of!(NodeParams, function) == 0);
+    assert!(offset_of!(NodeParams, grid) == 8);
+    assert!(offset_of!(NodeParams, block) == 20);
+    assert!(offset_of!(NodeParams, shared_bytes) == 32);
+    assert!(offset_of!(NodeParams, parameters) == 40);
+    assert!(offset_of!(NodeParams, extra) == 48);
+    assert!(offset_of!(NodeParams, kernel) == 56);
+    assert!(offset_of!(NodeParams, context) == 64);
+};
 
 facade! { Cuda;
     /// Creates an empty graph.

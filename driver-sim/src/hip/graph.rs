@@ -1,6 +1,9 @@
 //! Graphs.
 
-use std::ffi::{c_uint, c_void};
+use std::{
+    ffi::{c_uint, c_void},
+    mem::offset_of,
+};
 
 use crate::{
     call::{Call, facade},
@@ -22,6 +25,17 @@ pub(crate) struct NodeParams {
     parameters: Parameters,
     shared_bytes: c_uint,
 }
+
+// The layout of the C header.
+const _: () = {
+    assert!(size_of::<NodeParams>() == 64);
+    assert!(offset_of!(NodeParams, block) == 0);
+    assert!(offset_of!(NodeParams, extra) == 16);
+    assert!(offset_of!(NodeParams, function) == 24);
+    assert!(offset_of!(NodeParams, grid) == 32);
+    assert!(offset_of!(NodeParams, parameters) == 48);
+    assert!(offset_of!(NodeParams, shared_bytes) == 56);
+};
 
 facade! { Hip;
     /// Creates an empty graph.

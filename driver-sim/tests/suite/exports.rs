@@ -2,7 +2,9 @@
 
 use std::{
     collections::HashSet,
+    env,
     ffi::{CStr, c_char, c_int},
+    process::Command,
     ptr,
 };
 
@@ -77,4 +79,22 @@ fn a_world_can_be_controlled_from_c() {
     ok(quadrants_sim_reset(ordinal));
     assert_eq!(gpu.world.live(), sim::Live::default());
     assert_eq!(cuStreamQuery(s), 709, "the context is gone too");
+}
+
+#[test]
+fn without_devices_initialization_says_so() {
+    if sim::count() == 0 {
+        assert_eq!(cuInit(0), 100);
+        assert_eq!(cuDeviceGetCount(&mut 0), 3);
+        assert_eq!(super::hip::hipInit(0), 100);
+        return;
+    }
+    let test = "suite::exports::without_devices_initialization_says_so";
+    let child = Command::new(env::current_exe().unwrap())
+        .args([test, "--exact"])
+        .env("QUADRANTS_SIM_DEVICES", "0")
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && output.contains("1 passed"), "{output}");
 }

@@ -5,7 +5,7 @@ use std::{
     ptr,
 };
 
-use quadrants_driver_sim::{FaultKind, OpKind, ReportKind};
+use quadrants_driver_sim::{FaultKind, OpKind, ReportKind, Schedule};
 use quadrants_ir::abi::Passing;
 
 use super::{
@@ -179,4 +179,32 @@ fn calls_and_creations_are_counted_per_world() {
     let kinds: Vec<OpKind> =
         gpu.world.trace().records().iter().map(|record| record.kind.clone()).collect();
     assert_eq!(kinds, vec![OpKind::Launch("nothing_0".into()); 7]);
+}
+
+#[test]
+fn a_launch_without_end_is_cut_off() {
+    let gpu = Gpu::lazy();
+    gpu.world.set_fuel(100);
+    let (add, x) = (gpu.add(), gpu.alloc(200));
+    gpu.upload(x, &[0; 200], 0);
+    ok(launch(add, &add_args(x, x, 100, 1), 0));
+    ok(cuCtxSynchronize());
+    ok(launch(add, &add_args(x, x, 101, 1), 0));
+    assert_eq!(cuCtxSynchronize(), 719);
+    assert_eq!(gpu.world.reports()[0].kind, ReportKind::Endless);
+}
+
+#[test]
+fn a_race_within_a_kernel_shows_on_some_seed() {
+    // Element i takes the value of element i - 1: in order, all become the first.
+    let run = |schedule, seed| {
+        let gpu = Gpu::open(schedule, seed);
+        let (add, x) = (gpu.add(), gpu.alloc(64));
+        gpu.upload(x, &std::array::from_fn::<u32, 64, _>(|i| i as u32), 0);
+        ok(launch(add, &add_args(x + 4, x, 63, 0), 0));
+        gpu.download(x, 64, 0)
+    };
+    assert_eq!(run(Schedule::Lazy, 0), [0; 64]);
+    let wrong = (0..100).filter(|&seed| run(Schedule::Random, seed) != [0; 64]).count();
+    assert!((20..100).contains(&wrong), "{wrong}");
 }

@@ -1,6 +1,6 @@
 //! Order between streams: what holds by streams and events, and that nothing else holds.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, thread};
 
 use quadrants_driver_sim::{OpKind, Schedule};
 
@@ -219,4 +219,28 @@ fn a_full_queue_runs_its_oldest_work() {
     }
     assert!(gpu.world.live().pending <= 4096);
     assert_eq!(gpu.download(x, 1, s), [9999]);
+}
+
+#[test]
+fn threads_with_streams_of_their_own_do_not_disturb_each_other() {
+    let gpu = Gpu::open(Schedule::Random, 4);
+    let add = gpu.add();
+    thread::scope(|scope| {
+        for value in 1..=8 {
+            let gpu = &gpu;
+            scope.spawn(move || {
+                ok(cuCtxPushCurrent_v2(gpu.context));
+                let (s, x) = (gpu.stream(), gpu.alloc(4));
+                ok(cuMemsetD32Async(x, 0, 4, s));
+                for _ in 0..200 {
+                    ok(launch(add, &add_args(x, x, 4, value), s));
+                }
+                assert_eq!(gpu.download(x, 4, s), [200 * value; 4]);
+                ok(cuStreamDestroy_v2(s));
+                ok(cuCtxPopCurrent_v2(&mut 0));
+            });
+        }
+    });
+    assert_eq!(gpu.world.calls("cuLaunchKernel"), 1600);
+    assert_eq!(gpu.world.live().streams, 0);
 }

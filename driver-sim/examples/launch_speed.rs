@@ -1,0 +1,98 @@
+//! What the simulator itself costs: nanoseconds per launch of a kernel that does nothing, under each
+//! schedule, with a wait after every thousand launches.
+
+use std::{
+    ffi::{c_char, c_int, c_uint, c_void},
+    mem::transmute,
+    ptr,
+    time::Instant,
+};
+
+use quadrants_driver_sim::{self as sim, Schedule};
+use quadrants_ir::{
+    Arena, Block, Const, Expr, ExprKind, Kernel, Local, LoopDim, Options, ParallelFor, ScalarType,
+    SimImage, TopStmt,
+    abi::{Form, Passing},
+    offload,
+};
+
+const LAUNCHES: u32 = 1_000_000;
+
+macro_rules! function {
+    ($name:ident($($ty:ty),* $(,)?)) => {{
+        let address = sim::hip_symbol(stringify!($name)).expect(stringify!($name));
+        // SAFETY: the C function has this signature.
+        unsafe { transmute::<*const c_void, unsafe extern "C" fn($($ty),*) -> c_int>(address) }
+    }};
+}
+
+fn main() {
+    let set_device = function!(hipSetDevice(c_int));
+    let synchronize = function!(hipStreamSynchronize(usize));
+    let load = function!(hipModuleLoadData(*mut usize, *const u8));
+    let find = function!(hipModuleGetFunction(*mut usize, usize, *const c_char));
+    let launch = function!(
+        hipModuleLaunchKernel(
+            usize,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            usize,
+            *const *const u64,
+            *mut *mut c_void,
+        )
+    );
+
+    let kernel = offload(&nothing()).expect("the kernel is valid");
+    let image = SimImage { kernel, form: Form::Proven, passing: Passing::Value }.encode();
+    for schedule in [Schedule::Lazy, Schedule::Eager, Schedule::Random] {
+        let world = sim::claim();
+        world.set_schedule(schedule);
+        let (mut module, mut function) = (0, 0);
+        let args = [0u64; 3];
+        let parameters = [args.as_ptr()];
+        let start;
+        // SAFETY: every pointer is to a local that outlives the calls, and the image is one.
+        unsafe {
+            assert_eq!(set_device(world.ordinal() as c_int), 0);
+            assert_eq!(load(&mut module, image.as_ptr()), 0);
+            assert_eq!(find(&mut function, module, c"nothing_0".as_ptr()), 0);
+            start = Instant::now();
+            for i in 0..LAUNCHES {
+                let (words, extra) = (parameters.as_ptr(), ptr::null_mut());
+                assert_eq!(launch(function, 1, 1, 1, 1, 1, 1, 0, 0, words, extra), 0);
+                if i % 1000 == 999 {
+                    assert_eq!(synchronize(0), 0);
+                }
+            }
+        }
+        let ns = start.elapsed().as_nanos() / u128::from(LAUNCHES);
+        println!("{schedule}: {ns} ns per launch, {} operations run", world.executed());
+    }
+}
+
+/// A loop without an iteration.
+fn nothing() -> Kernel {
+    let (mut locals, mut exprs, mut blocks) = (Arena::new(), Arena::new(), Arena::new());
+    let ty = ScalarType::U64;
+    let var = locals.push(Local { name: "i".to_owned(), ty, mutable: false });
+    let zero = exprs.push(Expr { ty, kind: ExprKind::Const(Const::from(0u64)) });
+    let body = blocks.push(Block::default());
+    let dims = vec![LoopDim { var, begin: zero, end: zero }];
+    Kernel {
+        name: "nothing".to_owned(),
+        file: "launch_speed.rs".to_owned(),
+        params: Vec::new(),
+        locals,
+        exprs,
+        blocks,
+        sites: Vec::new(),
+        body: vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1 })],
+        result: None,
+        options: Options::default(),
+    }
+}
