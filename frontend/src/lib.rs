@@ -14,3 +14,7 @@ pub use check::{Rejection, Rule, check};
 pub use error::Error;
 pub use lower::lower;
 pub use source::{FuncSource, KernelSource, Source};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

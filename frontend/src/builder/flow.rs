@@ -112,7 +112,7 @@ impl KernelBuilder {
         ranges: [(Value<'b>, Value<'b>); N],
         body: impl FnOnce([Value<'b>; N]) -> R,
     ) -> R {
-        let numbers = ranges.map(|_| self.state.borrow_mut().unique("i"));
+        let numbers = ranges.map(|_| self.state.borrow_mut().made_up("i"));
         let mut dims = Vec::with_capacity(N);
         for (number, (begin, end)) in numbers.into_iter().zip(ranges) {
             if !begin.ty().is_int() {

@@ -74,6 +74,12 @@ impl State {
         self.names.len() as u32 - 1
     }
 
+    /// The number of a name that no author wants for a parameter.
+    pub(super) fn made_up(&mut self, name: &str) -> u32 {
+        self.made += 1;
+        self.unique(&format!("_{name}{}", self.made))
+    }
+
     pub(super) fn name_of(&self, number: u32) -> String {
         self.names[number as usize].clone()
     }
@@ -136,7 +142,7 @@ impl KernelBuilder {
     /// Computes `kind` here, and gives a handle of the value.
     #[track_caller]
     pub(super) fn compute(&self, name: &str, kind: ExprKind, ty: ScalarType) -> Value<'_> {
-        let number = self.state.borrow_mut().unique(name);
+        let number = self.state.borrow_mut().made_up(name);
         let value = Expr { kind, span: here() };
         let name = self.name_of(number);
         self.stmt(StmtKind::Let { name, mutable: false, ty: type_ix(ty), value });

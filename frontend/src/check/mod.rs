@@ -33,6 +33,7 @@ pub fn check(function: &Function) -> Vec<Rejection> {
         rejections: Vec::new(),
         names: Vec::new(),
         around: Vec::new(),
+        depth: 0,
     };
     for param in &function.params {
         let binding = match param.passing {
@@ -46,6 +47,9 @@ pub fn check(function: &Function) -> Vec<Rejection> {
     checker.rejections
 }
 
+/// How deep expressions may nest; everything that walks a checked tree may recurse.
+const MAX_DEPTH: u16 = 256;
+
 struct Checker<'a> {
     kind: FunctionKind,
     rejections: Vec<Rejection>,
@@ -53,6 +57,8 @@ struct Checker<'a> {
     names: Vec<(&'a str, Binding)>,
     /// What the walk is inside of, innermost last.
     around: Vec<Around>,
+    /// How many expressions the walk is inside of.
+    depth: u16,
 }
 
 #[derive(Clone, Copy)]
@@ -268,6 +274,19 @@ impl<'a> Checker<'a> {
     }
 
     fn expr(&mut self, expr: &'a Expr) {
+        if self.depth == MAX_DEPTH {
+            // Its siblings nest as deep; one of them is enough.
+            if self.rejections.last().is_none_or(|last| last.rule != Rule::TooDeep) {
+                self.reject(expr.span, Rule::TooDeep);
+            }
+            return;
+        }
+        self.depth += 1;
+        self.expr_kind(expr);
+        self.depth -= 1;
+    }
+
+    fn expr_kind(&mut self, expr: &'a Expr) {
         match &expr.kind {
             ExprKind::Literal { suffix, .. } => {
                 if let Some(suffix) = suffix

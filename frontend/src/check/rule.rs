@@ -159,7 +159,10 @@ pub enum Rule {
         /// The suffix.
         suffix: String,
     },
-    /// A value at the end of a function that returns none, and its like.
+    /// An expression that nests too deep to be walked on a small stack.
+    #[error("this expression nests too deep; split it by `let`s")]
+    TooDeep,
+    /// Syntax that kernels do not have.
     #[error("{}", advice(.0))]
     Unsupported(Construct),
 }

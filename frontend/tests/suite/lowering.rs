@@ -1,6 +1,6 @@
 //! What a lowered kernel does: order of evaluation, effects, funcs, top level.
 
-use quadrants_frontend::{Error, Source, lower, syntax::*};
+use quadrants_frontend::{Error, Rule, Source, lower, syntax::*};
 use quadrants_ir::{
     Const, Kernel, ParamKind,
     ScalarType::{Bool, F32, F64, I32, U64},
@@ -249,12 +249,30 @@ fn a_let_that_is_copied_is_not_renamed() {
 }
 
 #[test]
-fn a_deep_expression_lowers() {
-    let mut sum = e!(0);
-    for _ in 0..300 {
-        sum = binary("+", sum, e!(1));
+fn a_deep_expression_lowers_and_a_deeper_one_is_refused() {
+    let sum = |terms| (1..terms).fold(e!(1), |sum, _| binary("+", sum, e!(1)));
+    on_eight(vec![set(1, t(e!(0)), sum(250))], [250, 1, 2, 3, 4, 5, 6, 7]);
+    let function = kernel(&["&mut t"], vec![set(1, t(e!(0)), sum(300))]);
+    let error = lower(&source(&function, || vec![tensor(I32, 1, true)])).unwrap_err();
+    assert!(matches!(&error, Error::Rejected { rejections, .. }
+        if rejections.len() == 1 && rejections[0].rule == Rule::TooDeep));
+}
+
+#[test]
+fn a_site_of_a_func_in_another_file_is_at_its_call() {
+    fn elsewhere() -> &'static Source {
+        let stmts = vec![set(70, t(e!(0)), e!(1))];
+        let function = function(FunctionKind::Func, &["&mut t"], None, block(stmts));
+        let source = source(&function, || vec![tensor(I32, 1, true)]);
+        Box::leak(Box::new(Source { file: "elsewhere.rs", ..source }))
     }
-    on_eight(vec![set(1, t(e!(0)), sum)], [300, 1, 2, 3, 4, 5, 6, 7]);
+    let stmts = vec![run(4, call(0, vec![e!(t)])), run(5, call(1, vec![e!(t)]))];
+    let function = kernel(&["&mut t"], stmts);
+    let funcs: &[fn() -> &'static Source] =
+        &[elsewhere, || Box::leak(Box::new(Source { file: "job.rs", ..*elsewhere() }))];
+    let source = source_with(&function, || vec![tensor(I32, 1, true)], funcs, &[]);
+    let lines = lower(&source).unwrap().sites.iter().map(|site| site.line).collect::<Vec<_>>();
+    assert_eq!(lines, [4, 70]);
 }
 
 #[test]
