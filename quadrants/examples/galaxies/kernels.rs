@@ -30,78 +30,18 @@ pub(crate) fn split(
     }
 }
 
-/// The weighted sum along a row around a pixel, with the row's ends repeated outwards.
+/// The place `k - radius` steps from `at`, or the nearest one that is there.
 #[qd::func]
-fn along_row(
-    from: &Tensor<f32, 2>,
-    weights: &Tensor<f32, 1>,
-    radius: usize,
-    y: usize,
-    x: usize,
-) -> f32 {
-    let last = from.shape()[1] - 1;
-    let mut sum = 0.0;
-    for k in 0..2 * radius + 1 {
-        let at = ((x + k).max(radius) - radius).min(last);
-        sum += weights[k] * from[[y, at]];
-    }
-    sum
+fn tap(at: usize, k: usize, radius: usize, extent: usize) -> usize {
+    ((at + k).max(radius) - radius).min(extent - 1)
 }
 
-/// The same along a column.
-#[qd::func]
-fn along_column(
-    from: &Tensor<f32, 2>,
-    weights: &Tensor<f32, 1>,
-    radius: usize,
-    y: usize,
-    x: usize,
-) -> f32 {
-    let last = from.shape()[0] - 1;
-    let mut sum = 0.0;
-    for k in 0..2 * radius + 1 {
-        let at = ((y + k).max(radius) - radius).min(last);
-        sum += weights[k] * from[[at, x]];
-    }
-    sum
-}
-
-/// The sum of a row.
-#[qd::func]
-fn row_sum(of: &Tensor<f32, 2>, y: usize) -> f32 {
-    let mut sum = 0.0;
-    for x in 0..of.shape()[1] {
-        sum += of[[y, x]];
-    }
-    sum
-}
-
-/// The sum of a row's squared distances from `mean`.
-#[qd::func]
-fn row_spread(of: &Tensor<f32, 2>, mean: f32, y: usize) -> f32 {
-    let mut sum = 0.0;
-    for x in 0..of.shape()[1] {
-        let distance = of[[y, x]] - mean;
-        sum += distance * distance;
-    }
-    sum
-}
-
-/// The sum of all rows' sums, divided by the number of pixels.
+/// One channel: its background, the blurred difference from that, and the mean and the standard
+/// deviation of what is left.
 ///
-/// Rows first, then their sums, in one order: so the result is the same on every run and backend,
-/// which atomic additions into one cell would not give.
-#[qd::func]
-fn average(rows: &Tensor<f32, 1>, width: usize) -> f32 {
-    let mut sum = 0.0;
-    for y in 0..rows.len() {
-        sum += rows[y];
-    }
-    sum / (rows.len() * width) as f32
-}
-
-/// One channel from its plane to `smoothed`, the blurred difference from the background, with the
-/// mean and the standard deviation of that.
+/// Each loop runs in parallel over its pixels or rows, and after the one above. Sums are taken along rows,
+/// then over the rows: always in one order, so that every run and backend gives the same, which atomic
+/// additions into one cell would not.
 #[qd::kernel]
 #[allow(clippy::too_many_arguments)] // each is a plane or a number that later kernels use
 pub(crate) fn channel(
@@ -115,151 +55,160 @@ pub(crate) fn channel(
     mean: &mut Tensor<f32, 1>,
     deviation: &mut Tensor<f32, 1>,
 ) {
+    let [height, width] = plane.shape();
     for (y, x) in qd::ndrange(plane.shape()) {
-        scratch[[y, x]] = along_row(plane, wide, WIDE, y, x);
+        let mut sum = 0.0;
+        for k in 0..2 * WIDE + 1 {
+            sum += wide[k] * plane[[y, tap(x, k, WIDE, width)]];
+        }
+        scratch[[y, x]] = sum;
     }
     for (y, x) in qd::ndrange(plane.shape()) {
-        background[[y, x]] = along_column(scratch, wide, WIDE, y, x);
+        let mut sum = 0.0;
+        for k in 0..2 * WIDE + 1 {
+            sum += wide[k] * scratch[[tap(y, k, WIDE, height), x]];
+        }
+        background[[y, x]] = sum;
     }
     for (y, x) in qd::ndrange(plane.shape()) {
         smoothed[[y, x]] = plane[[y, x]] - background[[y, x]];
     }
     for (y, x) in qd::ndrange(plane.shape()) {
-        scratch[[y, x]] = along_row(smoothed, narrow, NARROW, y, x);
+        let mut sum = 0.0;
+        for k in 0..2 * NARROW + 1 {
+            sum += narrow[k] * smoothed[[y, tap(x, k, NARROW, width)]];
+        }
+        scratch[[y, x]] = sum;
     }
     for (y, x) in qd::ndrange(plane.shape()) {
-        smoothed[[y, x]] = along_column(scratch, narrow, NARROW, y, x);
+        let mut sum = 0.0;
+        for k in 0..2 * NARROW + 1 {
+            sum += narrow[k] * scratch[[tap(y, k, NARROW, height), x]];
+        }
+        smoothed[[y, x]] = sum;
     }
-    for y in 0..rows.len() {
-        rows[y] = row_sum(smoothed, y);
+    for y in 0..height {
+        let mut sum = 0.0;
+        for x in 0..width {
+            sum += smoothed[[y, x]];
+        }
+        rows[y] = sum;
     }
-    for i in 0..mean.len() {
-        mean[i] = average(rows, plane.shape()[1]);
+    for i in 0..1 {
+        let mut sum = 0.0;
+        for y in 0..height {
+            sum += rows[y];
+        }
+        mean[i] = sum / (height * width) as f32;
     }
-    for y in 0..rows.len() {
-        rows[y] = row_spread(smoothed, mean[0], y);
+    for y in 0..height {
+        let mut sum = 0.0;
+        for x in 0..width {
+            let distance = smoothed[[y, x]] - mean[0];
+            sum += distance * distance;
+        }
+        rows[y] = sum;
     }
-    for i in 0..deviation.len() {
-        deviation[i] = average(rows, plane.shape()[1]).sqrt();
+    for i in 0..1 {
+        let mut sum = 0.0;
+        for y in 0..height {
+            sum += rows[y];
+        }
+        deviation[i] = (sum / (height * width) as f32).sqrt();
     }
 }
 
-/// What [`channel`] does, for three channels beside each other: the blocks of the region run on streams
-/// of their own, and what is launched next finds them joined.
-#[qd::kernel]
-#[allow(clippy::too_many_arguments)] // the parameters of `channel`, three times
-pub(crate) fn channels(
-    wide: &Tensor<f32, 1>,
-    narrow: &Tensor<f32, 1>,
-    red: &Tensor<f32, 2>,
-    red_background: &mut Tensor<f32, 2>,
-    red_scratch: &mut Tensor<f32, 2>,
-    red_smoothed: &mut Tensor<f32, 2>,
-    red_rows: &mut Tensor<f32, 1>,
-    red_mean: &mut Tensor<f32, 1>,
-    red_deviation: &mut Tensor<f32, 1>,
-    green: &Tensor<f32, 2>,
-    green_background: &mut Tensor<f32, 2>,
-    green_scratch: &mut Tensor<f32, 2>,
-    green_smoothed: &mut Tensor<f32, 2>,
-    green_rows: &mut Tensor<f32, 1>,
-    green_mean: &mut Tensor<f32, 1>,
-    green_deviation: &mut Tensor<f32, 1>,
-    blue: &Tensor<f32, 2>,
-    blue_background: &mut Tensor<f32, 2>,
-    blue_scratch: &mut Tensor<f32, 2>,
-    blue_smoothed: &mut Tensor<f32, 2>,
-    blue_rows: &mut Tensor<f32, 1>,
-    blue_mean: &mut Tensor<f32, 1>,
-    blue_deviation: &mut Tensor<f32, 1>,
-) {
-    qd::stream_parallel(|| {
-        for (y, x) in qd::ndrange(red.shape()) {
-            red_scratch[[y, x]] = along_row(red, wide, WIDE, y, x);
+/// Makes [`channels`]: its blocks differ in the names of their tensors alone.
+macro_rules! channels {
+    ($($plane:ident $background:ident $scratch:ident $smoothed:ident $rows:ident $mean:ident $deviation:ident;)*) => {
+        /// What [`channel`] does, to three channels beside each other: the blocks run on streams of their
+        /// own, and what is launched next finds them joined.
+        #[qd::kernel]
+        #[allow(clippy::too_many_arguments)] // the parameters of `channel`, for each block
+        pub(crate) fn channels(
+            wide: &Tensor<f32, 1>,
+            narrow: &Tensor<f32, 1>,
+            $(
+                $plane: &Tensor<f32, 2>,
+                $background: &mut Tensor<f32, 2>,
+                $scratch: &mut Tensor<f32, 2>,
+                $smoothed: &mut Tensor<f32, 2>,
+                $rows: &mut Tensor<f32, 1>,
+                $mean: &mut Tensor<f32, 1>,
+                $deviation: &mut Tensor<f32, 1>,
+            )*
+        ) {
+            $(qd::stream_parallel(|| {
+                let [height, width] = $plane.shape();
+                for (y, x) in qd::ndrange($plane.shape()) {
+                    let mut sum = 0.0;
+                    for k in 0..2 * WIDE + 1 {
+                        sum += wide[k] * $plane[[y, tap(x, k, WIDE, width)]];
+                    }
+                    $scratch[[y, x]] = sum;
+                }
+                for (y, x) in qd::ndrange($plane.shape()) {
+                    let mut sum = 0.0;
+                    for k in 0..2 * WIDE + 1 {
+                        sum += wide[k] * $scratch[[tap(y, k, WIDE, height), x]];
+                    }
+                    $background[[y, x]] = sum;
+                }
+                for (y, x) in qd::ndrange($plane.shape()) {
+                    $smoothed[[y, x]] = $plane[[y, x]] - $background[[y, x]];
+                }
+                for (y, x) in qd::ndrange($plane.shape()) {
+                    let mut sum = 0.0;
+                    for k in 0..2 * NARROW + 1 {
+                        sum += narrow[k] * $smoothed[[y, tap(x, k, NARROW, width)]];
+                    }
+                    $scratch[[y, x]] = sum;
+                }
+                for (y, x) in qd::ndrange($plane.shape()) {
+                    let mut sum = 0.0;
+                    for k in 0..2 * NARROW + 1 {
+                        sum += narrow[k] * $scratch[[tap(y, k, NARROW, height), x]];
+                    }
+                    $smoothed[[y, x]] = sum;
+                }
+                for y in 0..height {
+                    let mut sum = 0.0;
+                    for x in 0..width {
+                        sum += $smoothed[[y, x]];
+                    }
+                    $rows[y] = sum;
+                }
+                for i in 0..1 {
+                    let mut sum = 0.0;
+                    for y in 0..height {
+                        sum += $rows[y];
+                    }
+                    $mean[i] = sum / (height * width) as f32;
+                }
+                for y in 0..height {
+                    let mut sum = 0.0;
+                    for x in 0..width {
+                        let distance = $smoothed[[y, x]] - $mean[0];
+                        sum += distance * distance;
+                    }
+                    $rows[y] = sum;
+                }
+                for i in 0..1 {
+                    let mut sum = 0.0;
+                    for y in 0..height {
+                        sum += $rows[y];
+                    }
+                    $deviation[i] = (sum / (height * width) as f32).sqrt();
+                }
+            });)*
         }
-        for (y, x) in qd::ndrange(red.shape()) {
-            red_background[[y, x]] = along_column(red_scratch, wide, WIDE, y, x);
-        }
-        for (y, x) in qd::ndrange(red.shape()) {
-            red_smoothed[[y, x]] = red[[y, x]] - red_background[[y, x]];
-        }
-        for (y, x) in qd::ndrange(red.shape()) {
-            red_scratch[[y, x]] = along_row(red_smoothed, narrow, NARROW, y, x);
-        }
-        for (y, x) in qd::ndrange(red.shape()) {
-            red_smoothed[[y, x]] = along_column(red_scratch, narrow, NARROW, y, x);
-        }
-        for y in 0..red_rows.len() {
-            red_rows[y] = row_sum(red_smoothed, y);
-        }
-        for i in 0..red_mean.len() {
-            red_mean[i] = average(red_rows, red.shape()[1]);
-        }
-        for y in 0..red_rows.len() {
-            red_rows[y] = row_spread(red_smoothed, red_mean[0], y);
-        }
-        for i in 0..red_deviation.len() {
-            red_deviation[i] = average(red_rows, red.shape()[1]).sqrt();
-        }
-    });
-    qd::stream_parallel(|| {
-        for (y, x) in qd::ndrange(green.shape()) {
-            green_scratch[[y, x]] = along_row(green, wide, WIDE, y, x);
-        }
-        for (y, x) in qd::ndrange(green.shape()) {
-            green_background[[y, x]] = along_column(green_scratch, wide, WIDE, y, x);
-        }
-        for (y, x) in qd::ndrange(green.shape()) {
-            green_smoothed[[y, x]] = green[[y, x]] - green_background[[y, x]];
-        }
-        for (y, x) in qd::ndrange(green.shape()) {
-            green_scratch[[y, x]] = along_row(green_smoothed, narrow, NARROW, y, x);
-        }
-        for (y, x) in qd::ndrange(green.shape()) {
-            green_smoothed[[y, x]] = along_column(green_scratch, narrow, NARROW, y, x);
-        }
-        for y in 0..green_rows.len() {
-            green_rows[y] = row_sum(green_smoothed, y);
-        }
-        for i in 0..green_mean.len() {
-            green_mean[i] = average(green_rows, green.shape()[1]);
-        }
-        for y in 0..green_rows.len() {
-            green_rows[y] = row_spread(green_smoothed, green_mean[0], y);
-        }
-        for i in 0..green_deviation.len() {
-            green_deviation[i] = average(green_rows, green.shape()[1]).sqrt();
-        }
-    });
-    qd::stream_parallel(|| {
-        for (y, x) in qd::ndrange(blue.shape()) {
-            blue_scratch[[y, x]] = along_row(blue, wide, WIDE, y, x);
-        }
-        for (y, x) in qd::ndrange(blue.shape()) {
-            blue_background[[y, x]] = along_column(blue_scratch, wide, WIDE, y, x);
-        }
-        for (y, x) in qd::ndrange(blue.shape()) {
-            blue_smoothed[[y, x]] = blue[[y, x]] - blue_background[[y, x]];
-        }
-        for (y, x) in qd::ndrange(blue.shape()) {
-            blue_scratch[[y, x]] = along_row(blue_smoothed, narrow, NARROW, y, x);
-        }
-        for (y, x) in qd::ndrange(blue.shape()) {
-            blue_smoothed[[y, x]] = along_column(blue_scratch, narrow, NARROW, y, x);
-        }
-        for y in 0..blue_rows.len() {
-            blue_rows[y] = row_sum(blue_smoothed, y);
-        }
-        for i in 0..blue_mean.len() {
-            blue_mean[i] = average(blue_rows, blue.shape()[1]);
-        }
-        for y in 0..blue_rows.len() {
-            blue_rows[y] = row_spread(blue_smoothed, blue_mean[0], y);
-        }
-        for i in 0..blue_deviation.len() {
-            blue_deviation[i] = average(blue_rows, blue.shape()[1]).sqrt();
-        }
-    });
+    };
+}
+
+channels! {
+    red red_background red_scratch red_smoothed red_rows red_mean red_deviation;
+    green green_background green_scratch green_smoothed green_rows green_mean green_deviation;
+    blue blue_background blue_scratch blue_smoothed blue_rows blue_mean blue_deviation;
 }
 
 /// How far a pixel stands out from its surroundings, over all channels, in standard deviations.
