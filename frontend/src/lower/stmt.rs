@@ -5,7 +5,7 @@ use quadrants_ir::{BinaryOp, ExprId, ScalarType, SiteKind, Stmt as Ir, UnaryOp};
 use super::{Lowerer, Result, scope::Binding};
 use crate::{
     Error,
-    syntax::{Block, Dim, Expr, ExprKind, Span, Stmt, StmtKind},
+    syntax::{Block, Dim, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
     visit::assigns,
 };
 
@@ -14,11 +14,7 @@ impl Lowerer {
         let span = stmt.span;
         match &stmt.kind {
             StmtKind::Let { name, mutable, ty, value } => {
-                let rustc = self.type_at(*ty, span)?;
-                let value = self.value(value, Some(rustc))?;
-                self.agree(name, rustc, self.emit.ty(value), span)?;
-                let local = self.emit.define(name, value, *mutable);
-                self.frame.bind(name, Binding::Local(local));
+                self.bind(name, *mutable, *ty, value, span)?;
             }
             StmtKind::LetShape { name, base } => {
                 let tensor = self.shape(base, span)?;
@@ -75,6 +71,23 @@ impl Lowerer {
                 return Err(self.type_error(span, "this statement has no place in a kernel"));
             }
         }
+        Ok(())
+    }
+
+    /// A `let` of a scalar.
+    pub(super) fn bind(
+        &mut self,
+        name: &str,
+        mutable: bool,
+        ty: TypeIx,
+        value: &Expr,
+        span: Span,
+    ) -> Result<()> {
+        let rustc = self.type_at(ty, span)?;
+        let value = self.value(value, Some(rustc))?;
+        self.agree(name, rustc, self.emit.ty(value), span)?;
+        let local = self.emit.define(name, value, mutable);
+        self.frame.bind(name, Binding::Local(local));
         Ok(())
     }
 

@@ -44,32 +44,30 @@ impl Lowerer {
     /// The blocks of a kernel that has some. The `let`s before a block are lowered into it, those that
     /// it needs: whatever their values take, each block computes them for itself.
     fn region(&mut self, body: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
-        let mut lets: Vec<&Stmt> = Vec::new();
-        let last = body.value.as_deref();
-        for (stmt, expr) in
-            body.stmts.iter().map(|stmt| (Some(stmt), as_expr(stmt))).chain([(None, last)])
-        {
-            match (stmt, expr) {
-                (_, Some(Expr { kind: ExprKind::StreamParallel(argument), span })) => {
-                    let RegionArgument::Closure { body, .. } = argument else {
-                        return Err(self.type_error(*span, "expected a closure"));
-                    };
-                    let group = GroupId::new(top.len() as u32 + 1);
-                    let body = self.group(&needed(&lets, body), body)?;
-                    top.push(TopStmt::Group { group, body });
-                }
-                (Some(stmt), _) => lets.push(stmt),
-                (None, _) => {}
+        let mut lets = Vec::new();
+        for stmt in &body.stmts {
+            match as_expr(stmt).and_then(as_block) {
+                Some(block) => self.group(&lets, block, top)?,
+                None => lets.push(stmt),
             }
         }
-        Ok(())
+        match body.value.as_deref().and_then(as_block) {
+            Some(block) => self.group(&lets, block, top),
+            None => Ok(()),
+        }
     }
 
-    fn group(&mut self, lets: &[&Stmt], block: &Block) -> Result<Vec<TopStmt>> {
+    fn group(&mut self, lets: &[&Stmt], block: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
         let scope = self.frame.enter();
         let mut body = Vec::new();
-        for stmt in lets {
-            self.stmt(stmt)?;
+        for stmt in needed(lets, block) {
+            match &stmt.kind {
+                // No block can assign what is outside it.
+                StmtKind::Let { name, mutable: true, ty, value } => {
+                    self.bind(name, false, *ty, value, stmt.span)?;
+                }
+                _ => self.stmt(stmt)?,
+            }
         }
         for stmt in &block.stmts {
             self.top_stmt(stmt, &mut body)?;
@@ -79,7 +77,9 @@ impl Lowerer {
         }
         self.flush(&mut body);
         self.frame.leave(scope);
-        Ok(body)
+        let group = GroupId::new(top.len() as u32 + 1);
+        top.push(TopStmt::Group { group, body });
+        Ok(())
     }
 
     fn top_stmt(&mut self, stmt: &Stmt, top: &mut Vec<TopStmt>) -> Result<()> {
@@ -120,7 +120,15 @@ impl Lowerer {
 pub(super) fn has_blocks(function: &Function) -> bool {
     let body = &function.body;
     let exprs = body.stmts.iter().filter_map(as_expr).chain(body.value.as_deref());
-    exprs.into_iter().any(|expr| matches!(expr.kind, ExprKind::StreamParallel(_)))
+    exprs.into_iter().any(|expr| as_block(expr).is_some())
+}
+
+/// The closure's body where `expr` is a `stream_parallel` call; the rules allow it nothing else.
+fn as_block(expr: &Expr) -> Option<&Block> {
+    match &expr.kind {
+        ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => Some(body),
+        _ => None,
+    }
 }
 
 fn as_expr(stmt: &Stmt) -> Option<&Expr> {

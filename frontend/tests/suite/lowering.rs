@@ -310,7 +310,7 @@ fn blocks_become_groups_and_take_the_lets_they_need() {
     let function = kernel(
         &["mut n", "m", "&mut t"],
         vec![
-            bind(1, "d", I32, e!((n / m))),
+            bind_mut(1, "d", I32, e!((n / m))),
             add(2, "d".to_owned()),
             bind(3, "e", I32, shifted),
             add(4, "e".to_owned()),
