@@ -90,12 +90,6 @@ impl From<Error> for Failure {
     }
 }
 
-/// Runs every case and gives what became of each.
-#[must_use]
-pub fn check(subject: &Subject) -> Vec<(&'static str, Result<Outcome, Failure>)> {
-    CASES.iter().map(|case| (case.name, (case.run)(subject))).collect()
-}
-
 /// Runs one case as a test. For [`conformance_tests!`](crate::conformance_tests).
 ///
 /// # Panics

@@ -9,7 +9,7 @@ mod ordering;
 mod streams;
 mod support;
 
-pub use case::{AddKernel, Case, Failure, Outcome, Subject, check, run_case};
+pub use case::{AddKernel, Case, Failure, Outcome, Subject, run_case};
 pub use quadrants_rhi as rhi;
 
 /// Hands the list of cases to another macro: every case is named once, here.

@@ -7,7 +7,7 @@
 //! This crate knows no kernel language and sets no policy: no pools, no caches, no retries.
 
 mod capabilities;
-mod device;
+pub mod device;
 mod driver;
 mod error;
 mod handle;
@@ -27,3 +27,7 @@ pub use handle::{
 pub use image::{Image, NativeCall, NativeEntry, NativeFunction, NativeImage};
 pub use launch::LaunchConfig;
 pub use staged::StagedImage;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
