@@ -1,4 +1,4 @@
-//! Programs, tensors, launches: kernels on many streams, written once over `dyn Device`.
+#![doc = include_str!("../README.md")]
 //!
 //! A [`Program`] is a device with its default stream and its kernels. Calling a kernel gives a
 //! [`Launch`], which goes to the thread's current stream or to an explicit one. The

@@ -11,11 +11,17 @@ use crate::{Element, Error, Result, program::ProgramInner};
 /// Dropping it frees the memory behind all work that uses it; neither the host nor any stream waits.
 ///
 /// # Examples
-/// ```ignore
+/// ```
+/// # fn main() -> quadrants_program::Result<()> {
+/// # let device = quadrants_rhi_cpu::driver()?.open(0)?;
+/// # let opened = quadrants_program::Opened { device, compiler: None };
+/// # let prog = quadrants_program::Program::open(opened)?;
 /// let mut a = prog.tensor_from(&[1.0f32, 2.0, 3.0, 4.0], [2, 2])?;
 /// assert_eq!(a.shape(), [2, 2]);
 /// a.fill(0.5)?;
 /// assert_eq!(a.to_vec()?, [0.5; 4]);
+/// # Ok(())
+/// # }
 /// ```
 pub struct Tensor<T, const N: usize> {
     // Before the program, so that the memory goes while the context lives.

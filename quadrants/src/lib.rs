@@ -1,4 +1,4 @@
-//! Kernels on many GPU streams, from Rust: one source for CUDA, AMDGPU and the CPU.
+#![doc = include_str!("../README.md")]
 
 mod arch;
 

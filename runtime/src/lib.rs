@@ -1,4 +1,4 @@
-//! Owned streams, events, buffers and modules over any quadrants device, written once.
+#![doc = include_str!("../README.md")]
 //!
 //! `quadrants-rhi` hands out plain handles that own nothing. Here each has an owner that keeps the
 //! [`Context`] alive, gives itself back on every path, and never lets memory go before the work

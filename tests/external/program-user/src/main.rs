@@ -1,0 +1,50 @@
+//! Launches a kernel made of IR by hand, with no macro and no facade.
+
+use quadrants_program::ir::{Arena, Block, Expr, ExprKind, Kernel as Ir, Local, LoopDim, ParallelFor};
+use quadrants_program::ir::{Const, Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind};
+use quadrants_program::ir::{Options, Stmt, TopStmt};
+use quadrants_program::{Kernel, Opened, Program, Result};
+
+/// `for i in 0..out.len() { out[i] = 7.0 }`
+fn sevens() -> Ir {
+    let (mut locals, mut exprs, mut blocks) = (Arena::new(), Arena::new(), Arena::new());
+    let out = ParamId::new(0);
+    let i = locals.push(Local { name: "i".into(), ty: ScalarType::U64, mutable: false });
+    let mut u64_of = |kind| exprs.push(Expr { ty: ScalarType::U64, kind });
+    let begin = u64_of(ExprKind::Const(Const::from(0u64)));
+    let end = u64_of(ExprKind::Dim { tensor: out, axis: 0 });
+    let index = u64_of(ExprKind::Local(i));
+    let value =
+        exprs.push(Expr { ty: ScalarType::F32, kind: ExprKind::Const(Const::from(7.0f32)) });
+    let store = Stmt::Store { tensor: out, index: vec![index], value, site: SiteId::new(0) };
+    let body = blocks.push(Block { stmts: vec![store] });
+    Ir {
+        name: "sevens".into(),
+        file: "README.md".into(),
+        params: vec![Param {
+            name: "out".into(),
+            kind: ParamKind::Tensor { elem: ScalarType::F32, rank: 1, writable: true },
+        }],
+        locals,
+        exprs,
+        blocks,
+        sites: vec![Site { kind: SiteKind::Index(out), line: 1, column: 1 }],
+        body: vec![TopStmt::ParallelFor(ParallelFor {
+            dims: vec![LoopDim { var: i, begin, end }],
+            body,
+            line: 1,
+        })],
+        result: None,
+        options: Options::default(),
+    }
+}
+
+fn main() -> Result<()> {
+    let device = quadrants_rhi_cpu::driver()?.open(0)?;
+    let program = Program::open(Opened { device, compiler: None })?;
+    let kernel = Kernel::new(sevens())?;
+    let mut out = program.zeros::<f32, 1>([100])?;
+    kernel.call::<()>().arg(&mut out).launch()?;
+    assert_eq!(out.to_vec()?, [7.0; 100]);
+    Ok(())
+}
