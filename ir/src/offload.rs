@@ -62,7 +62,7 @@ struct Offloader<'k> {
 /// Splits a kernel into tasks.
 ///
 /// # Errors
-/// [`OffloadError::Invalid`] where the kernel breaks a rule of [`verify`];
+/// [`OffloadError::Invalid`] where the kernel breaks a rule of [`verify()`];
 /// [`OffloadError::BoundOnDevice`] where the host cannot evaluate a loop's bounds.
 pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
     verify(kernel)?;

@@ -171,3 +171,71 @@ impl Interval {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every interval with ends among a few values near zero and near the ends of `i32`.
+    fn intervals() -> Vec<Interval> {
+        let ends = [i128::from(i32::MIN), -3, -1, 0, 2, 5, i128::from(i32::MAX)];
+        let pair = |lo| ends.into_iter().map(move |hi| Interval { lo, hi });
+        ends.into_iter().flat_map(pair).filter(|i| !i.is_wrapped()).collect()
+    }
+
+    /// The ends of an interval, and what of it lies near zero.
+    fn samples(of: Interval) -> impl Iterator<Item = i32> {
+        let near = (-6..=6).chain([of.lo, of.lo + 1, of.hi - 1, of.hi]);
+        near.filter(move |v| (of.lo..=of.hi).contains(v)).map(|v| v as i32)
+    }
+
+    /// Checks that `found` holds a result; none is one that left its type.
+    fn holds(found: Interval, result: Option<i32>, what: &str) {
+        let inside = result.is_some_and(|v| (found.lo..=found.hi).contains(&i128::from(v)));
+        assert!(found.is_wrapped() || inside, "{what}: {result:?} is not in {found:?}");
+    }
+
+    #[test]
+    fn intervals_hold_all_results() {
+        use BinaryOp::*;
+        let ty = ScalarType::I32;
+        let mut wrapped = 0;
+        for a in intervals() {
+            for x in samples(a) {
+                holds(a.neg(ty), x.checked_neg(), "neg");
+                holds(a.abs(ty), x.checked_abs(), "abs");
+                holds(a.not(ty), Some(!x), "not");
+                holds(a.cast(ScalarType::U32).cast(ty), Some(x as u32 as i32), "cast");
+            }
+            for b in intervals() {
+                wrapped += u32::from(Interval::binary(Add, ty, a, b).is_wrapped());
+                for (x, y) in samples(a).flat_map(|x| samples(b).map(move |y| (x, y))) {
+                    let check = |op, result, what| {
+                        holds(Interval::binary(op, ty, a, b), result, what);
+                    };
+                    check(Add, x.checked_add(y), "add");
+                    check(Sub, x.checked_sub(y), "sub");
+                    check(Mul, x.checked_mul(y), "mul");
+                    check(And, Some(x & y), "and");
+                    check(Or, Some(x | y), "or");
+                    check(Xor, Some(x ^ y), "xor");
+                    check(Shr, Some(x.wrapping_shr(y as u32)), "shr");
+                    check(Lt, Some(i32::from(x < y)), "lt");
+                    check(Le, Some(i32::from(x <= y)), "le");
+                    check(Gt, Some(i32::from(x > y)), "gt");
+                    check(Ge, Some(i32::from(x >= y)), "ge");
+                    check(Eq, Some(i32::from(x == y)), "eq");
+                    check(Ne, Some(i32::from(x != y)), "ne");
+                    holds(Interval::limit(MathFn::Min, a, b), Some(x.min(y)), "min");
+                    holds(Interval::limit(MathFn::Max, a, b), Some(x.max(y)), "max");
+                    let div = if y == 0 { 0 } else { x.wrapping_div(y) };
+                    let rem = if y == 0 { 0 } else { x.wrapping_rem(y) };
+                    holds(Interval::div(ty, a, b), Some(div), "div");
+                    holds(Interval::rem(ty, a, b), Some(rem), "rem");
+                }
+            }
+        }
+        // Wrapped says nothing, so it must be the exception.
+        assert!(wrapped < 28 * 28 / 2, "{wrapped} sums wrapped");
+    }
+}

@@ -179,7 +179,8 @@ macro_rules! machine {
                         }
                         Op::$c_unless(a, b, to) => {
                             let ($cx, $cy) = (<$ct>::get(r!(a)), <$ct>::get(r!(b)));
-                            if !$ce {
+                            let holds = $ce;
+                            if !holds {
                                 pc = to as usize;
                             }
                         }

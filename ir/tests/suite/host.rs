@@ -159,6 +159,29 @@ fn branches_that_the_launch_decides_are_skipped() {
 }
 
 #[test]
+fn what_a_skipped_branch_computes_is_known_after_it() {
+    // for i in 0..2 { if n > 3 { x[i + 1] } x[i + 1] }
+    let mut m = Maker::new("after");
+    let n = m.scalar("n", U64);
+    let x = m.tensor("x", F32, 1);
+    let (i, v, w) = (m.local("i", U64), m.local("v", F32), m.local("w", F32));
+    let (zero, one, two, three) =
+        (m.constant(0u64), m.constant(1u64), m.constant(2u64), m.constant(3u64));
+    let cond = m.binary(BinaryOp::Gt, n, three);
+    let at = m.read(i);
+    let next = m.binary(BinaryOp::Add, at, one);
+    let (inside, after) = (m.load(x, &[next]), m.load(x, &[next]));
+    let then = m.block(vec![Stmt::Let { local: v, value: inside }]);
+    let otherwise = m.block(vec![]);
+    let stmts = vec![Stmt::If { cond, then, otherwise }, Stmt::Let { local: w, value: after }];
+    let body = m.parallel(&[(i, zero, two)], stmts);
+    m.0.body = vec![body];
+    let plan = HostPlan::new(&offload(&m.0).unwrap());
+    assert!(plan.prove(TASK, &block(3u64, 3)));
+    assert!(!plan.prove(TASK, &block(3u64, 2)));
+}
+
+#[test]
 fn elements_and_temporaries_prove_nothing() {
     // let k = x[0]; for i in 0..1 { x[k] }
     let mut m = Maker::new("indirect");
