@@ -1,4 +1,4 @@
-//! C-family kernel text from the IR, and the compiler trait.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod compiler;

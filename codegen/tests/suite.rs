@@ -121,6 +121,14 @@ fn the_proven_form_reports_no_index() {
 }
 
 #[test]
+fn shared_expressions_are_printed_once_per_statement() {
+    let text = print_kernel(&sample("sharing"), &Plain, Form::Proven, Passing::Value);
+    golden("sharing.txt", &functions(&text));
+    let deep = print_kernel(&samples::sharing(100), &Plain, Form::Proven, Passing::Value);
+    assert!(deep.len() < 100_000, "{} bytes", deep.len());
+}
+
+#[test]
 fn the_simulators_image_is_the_kernel() {
     let kernel = sample("saxpy");
     let request = CompileRequest::new("sm_90", Form::Checked, Passing::Buffer);

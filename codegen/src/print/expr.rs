@@ -68,8 +68,14 @@ impl TaskPrinter<'_> {
         self.value(id).text
     }
 
-    /// An expression and its precedence.
+    /// An expression and its precedence. One that is large and has several uses becomes a local, for
+    /// its text would be repeated with each of them, and what shares in it again with each of those.
     pub(super) fn value(&mut self, id: ExprId) -> Text {
+        if self.cx.shared[id.index()] { Text::primary(self.shared(id)) } else { self.compute(id) }
+    }
+
+    /// An expression in full.
+    pub(super) fn compute(&mut self, id: ExprId) -> Text {
         let kernel = self.kernel;
         let expr = &kernel.exprs[id];
         let ty = expr.ty;
@@ -98,7 +104,7 @@ impl TaskPrinter<'_> {
     }
 
     /// A value as the bits of a scratch word.
-    pub(super) fn to_word(&mut self, id: ExprId) -> String {
+    pub(super) fn word_of(&mut self, id: ExprId) -> String {
         let ty = self.kernel.exprs[id].ty;
         let value = self.value(id);
         match ty {
@@ -221,6 +227,7 @@ impl TaskPrinter<'_> {
         let unsigned = types::unsigned(expr.ty);
         match &expr.kind {
             _ if unsigned == expr.ty => self.value(id),
+            _ if self.cx.shared[id.index()] => self.value(id).cast(unsigned),
             ExprKind::Binary { op, lhs, rhs }
                 if matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul) =>
             {

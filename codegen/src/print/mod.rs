@@ -15,6 +15,7 @@ mod consts;
 mod expr;
 mod helpers;
 mod names;
+mod shared;
 mod stmt;
 mod task;
 mod types;
@@ -54,7 +55,8 @@ pub fn print_kernel(
     passing: Passing,
 ) -> String {
     let (params, names) = names::name_params(&kernel.params);
-    let cx = Context { kernel, dialect, form, passing, params: &params };
+    let shared = shared::find(kernel);
+    let cx = Context { kernel, dialect, form, passing, params: &params, shared: &shared };
     let mut helpers = BTreeSet::new();
     let mut functions = String::new();
     for (task, _) in kernel.tasks() {

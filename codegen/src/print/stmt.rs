@@ -6,7 +6,7 @@ use quadrants_ir::{
     abi::{Form, result_word, temp_word},
 };
 
-use super::{consts, expr::Level, helpers::Helper, task::TaskPrinter, types};
+use super::{consts, expr::Level, helpers::Helper, shared, task::TaskPrinter, types};
 
 /// An element that a statement accesses.
 struct Place {
@@ -29,6 +29,7 @@ impl TaskPrinter<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) {
         let kernel = self.kernel;
+        self.begin_statement();
         match stmt {
             Stmt::Let { local, value } => self.define(*local, *value),
             Stmt::Assign { local, value } => {
@@ -68,13 +69,16 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// What follows `if (…) {`. A branch that is nothing but another `if` continues the chain.
+    /// What follows `if (…) {`. A branch that is nothing but another `if` continues the chain, unless
+    /// its condition needs a line of its own.
     fn branches(&mut self, otherwise_block: &Block, then: BlockId, otherwise: BlockId) {
         let kernel = self.kernel;
         self.indented(|this| this.block(then));
         match otherwise_block.stmts.as_slice() {
             [] => self.line("}"),
-            [Stmt::If { cond, then, otherwise }] => {
+            [Stmt::If { cond, then, otherwise }]
+                if !shared::within(self.cx.shared, kernel, *cond) =>
+            {
                 let cond = self.expr(*cond);
                 self.line(&format!("}} else if ({cond}) {{"));
                 self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
@@ -320,7 +324,7 @@ impl TaskPrinter<'_> {
     }
 
     fn set_scratch(&mut self, word: usize, value: ExprId) {
-        let value = self.to_word(value);
+        let value = self.word_of(value);
         let word = self.scratch(word);
         self.line(&format!("{word} = {value};"));
     }

@@ -31,6 +31,7 @@ pub(super) struct Context<'a> {
     pub(super) form: Form,
     pub(super) passing: Passing,
     pub(super) params: &'a [ParamNames],
+    pub(super) shared: &'a [bool],
 }
 
 /// Prints one task.
@@ -42,6 +43,8 @@ pub(super) struct TaskPrinter<'a> {
     names: Names,
     locals: HashMap<LocalId, String>,
     bound: BTreeSet<Binding>,
+    /// The locals that hold shared expressions, within the statement that is being printed.
+    kept: HashMap<ExprId, String>,
     body: String,
     indent: usize,
     /// How many serial loops are open.
@@ -73,6 +76,7 @@ impl<'a> TaskPrinter<'a> {
             names,
             locals: HashMap::new(),
             bound: BTreeSet::new(),
+            kept: HashMap::new(),
             body: String::new(),
             indent: 1,
             loops: 0,
@@ -148,6 +152,24 @@ impl<'a> TaskPrinter<'a> {
         }
         let name = self.names.unique(&self.kernel.locals[id].name);
         self.locals.insert(id, name.clone());
+        name
+    }
+
+    /// Forgets the shared expressions of the statement before: a local in them may have changed.
+    pub(super) fn begin_statement(&mut self) {
+        self.kept.clear();
+    }
+
+    /// A shared expression, in a local that the statement's first use of it defines.
+    pub(super) fn shared(&mut self, id: ExprId) -> String {
+        if let Some(name) = self.kept.get(&id) {
+            return name.clone();
+        }
+        let value = self.compute(id).text;
+        let name = self.fresh("shared");
+        let ty = types::name(self.kernel.exprs[id].ty);
+        self.line(&format!("const {ty} {name} = {value};"));
+        self.kept.insert(id, name.clone());
         name
     }
 
@@ -242,6 +264,7 @@ impl<'a> TaskPrinter<'a> {
     fn bounds(&mut self, dim: &LoopDim) -> Bounds {
         let ty = self.kernel.locals[dim.var].ty;
         let name = self.local(dim.var);
+        self.begin_statement();
         let begin = self.bound_value(dim.begin, &format!("{name}_begin"));
         let end = self.bound_value(dim.end, &format!("{name}_end"));
         let from_zero = begin.constant == Some(0);

@@ -6,8 +6,16 @@ use quadrants_ir::{BinaryOp, Const, GroupId, Offloaded, Options, ScalarType, Stm
 use super::build::Build;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    let mut kernels =
-        vec![volume(), control(), asserts(), serial(), names(), groups(), element_types()];
+    let mut kernels = vec![
+        volume(),
+        control(),
+        asserts(),
+        serial(),
+        names(),
+        groups(),
+        element_types(),
+        sharing(6),
+    ];
     for ty in ScalarType::ALL.into_iter().filter(|ty| ty.is_int()) {
         kernels.push(ranges(ty));
     }
@@ -211,6 +219,28 @@ fn element_types() -> Offloaded {
             let value = b.load("value", from, &index);
             b.store(to, &index, value);
         }
+    });
+    b.finish()
+}
+
+/// An expression that uses the one before it twice, and so on: as a tree it has `2.pow(depth)` nodes.
+pub(super) fn sharing(depth: usize) -> Offloaded {
+    let mut b = Build::new("sharing", Options::default());
+    let out = b.tensor("out", ScalarType::I32, 1, true);
+    let (zero, len) = (b.constant(0u64), b.dim(out, 0));
+    let limit = b.constant(9i32);
+    b.parallel(&[("i", zero, len)], |b, i| {
+        let x = b.load("x", out, i);
+        let y = b.define("y", x, true);
+        let mut sum = b.get(y);
+        for _ in 0..depth {
+            let product = b.binary(BinaryOp::Mul, sum, limit);
+            sum = b.binary(BinaryOp::Sub, product, sum);
+        }
+        let low = b.binary(BinaryOp::Lt, x, limit);
+        let high = b.binary(BinaryOp::Lt, sum, limit);
+        b.branch(low, |b| b.assign(y, limit), |b| b.branch(high, |b| b.assign(y, sum), |_| {}));
+        b.store(out, i, sum);
     });
     b.finish()
 }

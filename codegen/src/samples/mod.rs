@@ -19,6 +19,12 @@ pub fn all() -> Vec<Offloaded> {
     kernels
 }
 
+/// An expression in which each step uses the one before it twice.
+#[must_use]
+pub fn sharing(depth: usize) -> Offloaded {
+    flow::sharing(depth)
+}
+
 /// `y[i] = a * x[i] + y[i]`
 #[must_use]
 pub fn saxpy() -> Offloaded {
