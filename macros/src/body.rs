@@ -39,6 +39,9 @@ pub(crate) struct Body<'a> {
 /// Replaces what differs inside loops and in funcs.
 pub(crate) struct Rewrite<'a> {
     pub(crate) support: &'a TokenStream,
+    /// Whether values pass a gate, which keeps rustc from repeating itself. A func needs none: its
+    /// copies have the same types, so that rustc's messages are the same and shown once.
+    pub(crate) gated: bool,
 }
 
 impl<'a> Body<'a> {
@@ -132,9 +135,10 @@ impl<'a> Body<'a> {
         let bounds: Vec<_> = (0..variables.len())
             .map(|k| (internal(&format!("begin{k}")), internal(&format!("end{k}"))))
             .collect();
+        let support = self.support;
         let loops = variables.iter().zip(&bounds).rev().fold(body, |body, (pattern, (lo, hi))| {
             // The author's block is its own braces; an outer loop needs them around the inner.
-            quote!({ for #pattern in #lo..#hi #body })
+            quote!({ for #pattern in #support::gate::<__OK, _>(#lo..#hi) #body })
         });
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let (method, parameter) = if space {
@@ -161,7 +165,7 @@ impl<'a> Body<'a> {
     }
 
     fn rewritten(&self, tokens: impl Rewritable) -> TokenStream {
-        tokens.rewritten(&mut Rewrite { support: self.support })
+        tokens.rewritten(&mut Rewrite { support: self.support, gated: true })
     }
 }
 
@@ -200,6 +204,9 @@ impl VisitMut for Rewrite<'_> {
             return;
         }
         syn::visit_mut::visit_stmt_mut(self, stmt);
+        if let Stmt::Local(syn::Local { init: Some(init), .. }) = stmt {
+            self.gate(&mut init.expr);
+        }
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
@@ -227,7 +234,14 @@ impl VisitMut for Rewrite<'_> {
                 }
                 None
             }
-            Expr::Call(call) => self.atomic(call),
+            Expr::Call(call) => self.atomic(call).or_else(|| {
+                self.callee(&mut call.func);
+                None
+            }),
+            Expr::ForLoop(each) => {
+                self.gate(&mut each.expr);
+                None
+            }
             _ => None,
         };
         if let Some(replacement) = replacement {
@@ -237,6 +251,26 @@ impl VisitMut for Rewrite<'_> {
 }
 
 impl Rewrite<'_> {
+    fn gate(&self, expr: &mut Expr) {
+        if self.gated {
+            let support = self.support;
+            *expr = Expr::Verbatim(quote!(#support::gate::<__OK, _>(#expr)));
+        }
+    }
+
+    /// In a kernel's body a func is called by way of the type beside it, so that a name which is no
+    /// func's is reported for both uses of that type at once.
+    fn callee(&self, callee: &mut Expr) {
+        if self.gated
+            && let Expr::Path(path) = callee
+            && !tree::is_scalar_method(path)
+            && !is_ndrange_path(path)
+        {
+            *callee = Expr::Verbatim(quote!(<#path>::__call));
+            self.gate(callee);
+        }
+    }
+
     fn assertion(&mut self, call: &syn::Macro) -> Option<Expr> {
         let start = spans::first(call);
         let Assert { mut cond, message } =
@@ -281,6 +315,10 @@ fn is_region(call: &syn::ExprCall) -> bool {
 
 fn is_division(op: &BinOp) -> bool {
     matches!(op, BinOp::Div(_) | BinOp::Rem(_) | BinOp::DivAssign(_) | BinOp::RemAssign(_))
+}
+
+fn is_ndrange_path(path: &syn::ExprPath) -> bool {
+    path.path.segments.last().is_some_and(|segment| segment.ident == "ndrange")
 }
 
 /// Whether an expression is a number that is not zero, so that nothing need be checked.

@@ -119,7 +119,7 @@ fn rejected(
         }
         (FunctionKind::Func, Some(_)) => {
             let ItemFn { vis, sig, .. } = item;
-            let name = &sig.ident;
+            let syn::Signature { ident: name, generics, inputs, output, .. } = sig;
             let frontend = &paths.frontend;
             Some(quote! {
                 #[allow(unused)]
@@ -128,6 +128,9 @@ fn rejected(
                 #[doc(hidden)]
                 #vis struct #name {}
                 impl #name {
+                    #[allow(unused)]
+                    #[doc(hidden)]
+                    pub fn __call #generics(#inputs) #output { ::core::unreachable!() }
                     #[allow(unused)]
                     #[doc(hidden)]
                     pub fn __source() -> &'static #frontend::Source { ::core::unreachable!() }
@@ -174,7 +177,7 @@ impl Emission {
                     || ::core::result::Result::Ok(#frontend::lower(&__SOURCE)?),
                     ::core::option::Option::Some(#support::NativeBody::of::<__Body>()),
                 );
-                #private::Launch::new(&__DEF) #(.arg(#arguments))*
+                #private::Launch::new(&__DEF) #(.arg(#support::gate::<__OK, _>(#arguments)))*
             }
         }
     }
@@ -191,11 +194,11 @@ impl Emission {
             .map(|Param { name, passing, ty, mutable }| match passing {
                 ParamPassing::Value => {
                     let mutable = mutable.then(|| quote!(mut));
-                    quote!(let #mutable #name = #args.scalar::<#ty>();)
+                    quote!(let #mutable #name = #support::gate::<__OK, _>(#args.scalar::<#ty>());)
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     elements.extend(quote!(.max(#name.len())));
-                    quote!(let mut #name = #args.tensor::<#ty, __OK>();)
+                    quote!(let mut #name = #support::gate::<__OK, _>(#args.tensor::<#ty>());)
                 }
             })
             .collect();
@@ -208,7 +211,10 @@ impl Emission {
         let body = Body::new(support, &self.signature.params)
             .kernel(&self.item.block, &quote!(#elements_of));
         let body = match &self.signature.result {
-            Some(ty) => quote!(let #value: #ty = { #body }; #cx.finish(#value);),
+            Some(ty) => quote! {
+                let #value = #support::gate::<__OK, _>({ #body });
+                #cx.finish::<#ty>(#value);
+            },
             None => body,
         };
         let quiet = quiet();
@@ -231,10 +237,12 @@ impl Emission {
 
     fn func(&self) -> TokenStream {
         let ItemFn { attrs, vis, sig, block, .. } = &self.item;
-        let name = &sig.ident;
+        let syn::Signature { ident: name, output, .. } = sig;
+        let names: Vec<_> = self.signature.params.iter().map(|param| &param.name).collect();
+        let types = self.signature.params.iter().map(|param| &param.ty);
         let frontend = &self.paths.frontend;
         let body =
-            (**block).clone().rewritten(&mut Rewrite { support: &self.paths.body });
+            (**block).clone().rewritten(&mut Rewrite { support: &self.paths.body, gated: false });
         let source = self.source();
         quote! {
             #(#attrs)*
@@ -245,6 +253,14 @@ impl Emission {
             #[doc(hidden)]
             #vis struct #name {}
             impl #name {
+                #[allow(unused)]
+                #[doc(hidden)]
+                #[inline(always)]
+                pub fn __call(#(#names: #types),*) #output {
+                    #name(#(#names),*)
+                }
+
+                #[allow(unused)]
                 #[doc(hidden)]
                 pub fn __source() -> &'static #frontend::Source {
                     #source
@@ -271,14 +287,14 @@ impl Emission {
         });
         let kinds = self.signature.params.iter().map(|Param { passing, ty, .. }| match passing {
             ParamPassing::Value => quote_spanned! {ty.span()=>
-                #private::ir::ParamKind::Scalar(<#ty as #private::Element>::TYPE)
+                #support::scalar_kind::<#ty>()
             },
             ParamPassing::Ref | ParamPassing::RefMut => {
                 let writable = *passing == ParamPassing::RefMut;
-                quote_spanned!(ty.span()=> <#ty as #support::TensorParam>::kind(#writable))
+                quote_spanned!(ty.span()=> #support::tensor_kind::<#ty>(#writable))
             }
         });
-        let funcs = self.tree.funcs.iter().map(|path| quote!(#path::__source));
+        let funcs = self.tree.funcs.iter().map(|path| quote!(<#path>::__source));
         let consts = self.tree.consts.iter().map(|path| {
             quote_spanned!(path.span()=> || #private::ir::Const::from(#path))
         });
@@ -287,6 +303,7 @@ impl Emission {
             quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};)
         });
         let count = self.tree.types.len();
+        let parameters = self.signature.params.len();
         let bytes = proc_macro2::Literal::byte_string(&self.bytes);
         let inputs = &self.item.sig.inputs;
         let output = &self.item.sig.output;
@@ -298,16 +315,17 @@ impl Emission {
         quote! {
             const __TYPES: [#private::ir::ScalarType; #count] = {
                 #(let #probes = #support::Probe::new();)*
-                #[allow(unused_unsafe)]
+                #[allow(unused_unsafe, unused_variables, unused_assignments)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*
                 [#(#types),*]
             };
-            const __OK: bool = { let _ = __TYPES; true };
+            const __PARAMS: [#private::ir::ParamKind; #parameters] = [#(#kinds),*];
+            const __OK: bool = { let _ = (__TYPES, __PARAMS); true };
             static __SOURCE: #frontend::Source = #frontend::Source {
                 file: ::core::file!(),
                 tree: #bytes,
-                params: || ::std::vec::Vec::from([#(#kinds),*]),
+                params: || __PARAMS.to_vec(),
                 types: || __TYPES.to_vec(),
                 funcs: &[#(#funcs),*],
                 consts: &[#(#consts),*],
@@ -316,13 +334,15 @@ impl Emission {
     }
 }
 
-/// The lints that the author's code breaks only because of what was put around it. All others, and
-/// those about unused names in particular, speak of the author's own tokens.
+/// Silences what rustc already says of the probed copy, where the author's lint levels hold. Unused
+/// names stay: in that copy, the probes use them all.
 fn quiet() -> TokenStream {
     quote! {
         #[allow(
-            unused_mut, unused_unsafe, unused_parens, unused_braces, unused_must_use,
-            unreachable_code, path_statements, clippy::all, clippy::pedantic
+            deprecated, nonstandard_style, path_statements, trivial_casts, trivial_numeric_casts,
+            unreachable_code, unused_braces, unused_comparisons, unused_labels, unused_must_use,
+            unused_mut, unused_parens, unused_qualifications, unused_unsafe, clippy::all,
+            clippy::pedantic
         )]
     }
 }

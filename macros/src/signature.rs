@@ -114,6 +114,7 @@ fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
         }
         other => (ParamPassing::Value, other),
     };
+    advise(&passing, ty)?;
     match ty {
         Type::Path(_) => Ok(Param {
             name: ident.clone(),
@@ -125,6 +126,45 @@ fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
             other,
             "a parameter is a number by value or a tensor by `&` or `&mut`",
         )),
+    }
+}
+
+/// Says what is meant where a type's name shows a common slip. Names are all that a macro sees: rustc
+/// finds the rest.
+fn advise(passing: &ParamPassing, ty: &Type) -> syn::Result<()> {
+    const NUMBERS: [&str; 8] = ["f32", "f64", "i32", "i64", "u32", "u64", "usize", "bool"];
+    const OTHERS: [&str; 9] =
+        ["u8", "i8", "u16", "i16", "u128", "i128", "isize", "char", "String"];
+    let Type::Path(path) = ty else { return Ok(()) };
+    let Some(last) = path.path.segments.last() else { return Ok(()) };
+    let named = |names: &[&str]| names.iter().any(|name| last.ident == name);
+    let refuse = |message: &str| Err(syn::Error::new_spanned(ty, message));
+    match passing {
+        ParamPassing::Value if last.ident == "Tensor" => {
+            refuse("a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it")
+        }
+        ParamPassing::Value if named(&OTHERS) => {
+            refuse("a number in a kernel is of type f32, f64, i32, i64, u32, u64, usize or bool")
+        }
+        ParamPassing::Ref | ParamPassing::RefMut if named(&NUMBERS) => refuse(
+            "a number is passed by value; for one that the kernel writes, take a `&mut Tensor<…, 1>` of one element",
+        ),
+        _ => match &last.arguments {
+            syn::PathArguments::AngleBracketed(arguments) if last.ident == "Tensor" => {
+                match arguments.args.first() {
+                    Some(syn::GenericArgument::Type(Type::Path(element)))
+                        if OTHERS.iter().any(|name| element.path.is_ident(name)) =>
+                    {
+                        Err(syn::Error::new_spanned(
+                            element,
+                            "an element of a tensor is of type f32, f64, i32, i64, u32, u64, usize or bool",
+                        ))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        },
     }
 }
 

@@ -6,11 +6,11 @@
 mod expr;
 mod loops;
 
-pub(crate) use expr::{atomic, element, is_block};
+pub(crate) use expr::{atomic, element, is_block, is_scalar_method};
 pub(crate) use loops::is_ndrange;
 
 use proc_macro2::{Ident, Span};
-use quadrants_frontend::syntax::{Block, Construct, Stmt, StmtKind, TypeIx};
+use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, TypeIx};
 use quote::{ToTokens, quote};
 use syn::{Expr, Local, Pat, PatIdent, visit::Visit};
 
@@ -62,8 +62,13 @@ impl Tree {
             let mut probes = Vec::new();
             let last = at + 1 == count;
             match &mut stmt {
-                syn::Stmt::Expr(value, None) if last && !is_statement(value) => {
-                    out.value = Some(Box::new(self.expr(value)));
+                syn::Stmt::Expr(value, semi @ None) if last && !is_statement(value) => {
+                    let tree = self.expr(value);
+                    if matches!(tree.kind, ExprKind::StreamParallel(_)) {
+                        // The author may leave out the semicolon that the type of the copy needs.
+                        *semi = Some(<syn::Token![;]>::default());
+                    }
+                    out.value = Some(Box::new(tree));
                 }
                 other => {
                     let stmt = self.stmt(other, &mut probes);

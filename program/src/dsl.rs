@@ -60,9 +60,6 @@ pub trait LoopInt: Element + PartialOrd {
     /// `self + steps`, which the caller knows to be in range.
     #[doc(hidden)]
     fn forward(self, steps: u64) -> Self;
-    /// The next integer.
-    #[doc(hidden)]
-    fn next(self) -> Option<Self>;
 }
 
 /// The indices of an [`ndrange`], one after the other.
@@ -217,10 +214,6 @@ macro_rules! integers {
             #[inline(always)]
             fn forward(self, steps: u64) -> Self {
                 self.wrapping_add(steps as Self)
-            }
-            #[inline(always)]
-            fn next(self) -> Option<Self> {
-                self.checked_add(1)
             }
         }
 

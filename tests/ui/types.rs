@@ -2,9 +2,9 @@ use quadrants as qd;
 use quadrants::Tensor;
 
 #[qd::kernel]
-fn mismatch(a: f64, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
-    for i in 0..x.len() {
-        y[i] = a * x[i];
+fn mismatch(a: f64, y: &mut Tensor<f32, 1>) {
+    for i in 0..y.len() {
+        y[i] = a;
     }
 }
 
@@ -23,8 +23,8 @@ fn index_type(n: i32, x: &mut Tensor<f32, 1>) {
 }
 
 #[qd::kernel]
-fn tensor_as_number(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
-    for i in 0..x.len() {
+fn arithmetic(y: &mut Tensor<f32, 1>) {
+    for i in 0..y.len() {
         let v: f32 = 1usize;
         y[i] = v / i;
     }

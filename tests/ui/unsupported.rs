@@ -19,4 +19,11 @@ fn several(x: &mut Tensor<f32, 1>) {
     }
 }
 
+#[qd::kernel]
+fn unknown_method(x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        x[i] = x[i].squared();
+    }
+}
+
 fn main() {}

@@ -337,7 +337,7 @@ pub(crate) fn name_of(path: &syn::ExprPath) -> Option<&Ident> {
 }
 
 /// Whether a path is `f32::sqrt` or the like.
-fn is_scalar_method(path: &syn::ExprPath) -> bool {
+pub(crate) fn is_scalar_method(path: &syn::ExprPath) -> bool {
     const SCALARS: [&str; 8] = ["f32", "f64", "i32", "i64", "u32", "u64", "usize", "bool"];
     let segments = &path.path.segments;
     path.qself.is_none() && segments.len() == 2 && SCALARS.iter().any(|s| segments[0].ident == s)

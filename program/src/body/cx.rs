@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use quadrants_ir::{
-    ParamKind,
+    ScalarType,
     abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, SCRATCH_WORD},
 };
 
@@ -32,15 +32,16 @@ pub struct Args<'a, const CHECKED: bool> {
 )]
 pub trait TensorParam {
     /// What stands for it in a body.
-    type View<const CHECKED: bool, const OK: bool>;
+    type View<const CHECKED: bool>;
 
-    /// What it is to the IR.
-    fn kind(writable: bool) -> ParamKind;
+    /// The type of its elements.
+    const ELEMENT: ScalarType;
+
+    /// The number of its dimensions.
+    const RANK: u8;
 
     /// Takes it from an argument block.
-    fn take<const CHECKED: bool, const OK: bool>(
-        args: &mut Args<'_, CHECKED>,
-    ) -> Self::View<CHECKED, OK>;
+    fn take<const CHECKED: bool>(args: &mut Args<'_, CHECKED>) -> Self::View<CHECKED>;
 }
 
 impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
@@ -96,14 +97,14 @@ impl<const CHECKED: bool> Args<'_, CHECKED> {
 
     /// The next parameter, a tensor.
     #[inline(always)]
-    pub fn tensor<P: TensorParam, const OK: bool>(&mut self) -> P::View<CHECKED, OK> {
+    pub fn tensor<P: TensorParam>(&mut self) -> P::View<CHECKED> {
         P::take(self)
     }
 
     /// The next parameter as the view of a tensor.
     #[inline(always)]
     #[must_use]
-    pub fn view<T: Element, const N: usize, const OK: bool>(&mut self) -> View<T, N, CHECKED, OK> {
+    pub fn view<T: Element, const N: usize>(&mut self) -> View<T, N, CHECKED> {
         let data = self.word() as *mut T;
         let shape = std::array::from_fn(|_| self.word() as usize);
         // SAFETY: the maker of the `Cx` vouches for the block's addresses and extents.

@@ -3,23 +3,23 @@
 
 use std::ops::{Index, IndexMut};
 
-use quadrants_ir::ParamKind;
+use quadrants_ir::ScalarType;
 
 use super::{Args, TensorParam, View};
 use crate::{Element, Tensor};
 
 impl<T: Element, const N: usize> TensorParam for Tensor<T, N> {
-    type View<const CHECKED: bool, const OK: bool> = View<T, N, CHECKED, OK>;
+    type View<const CHECKED: bool> = View<T, N, CHECKED>;
 
-    fn kind(writable: bool) -> ParamKind {
-        const { assert!(N >= 1 && N <= 3, "a kernel takes tensors of one to three dimensions") };
-        ParamKind::Tensor { elem: T::TYPE, rank: N as u8, writable }
-    }
+    const ELEMENT: ScalarType = T::TYPE;
+
+    const RANK: u8 = {
+        assert!(N >= 1 && N <= 3, "a kernel takes tensors of one to three dimensions");
+        N as u8
+    };
 
     #[inline(always)]
-    fn take<const CHECKED: bool, const OK: bool>(
-        args: &mut Args<'_, CHECKED>,
-    ) -> View<T, N, CHECKED, OK> {
+    fn take<const CHECKED: bool>(args: &mut Args<'_, CHECKED>) -> View<T, N, CHECKED> {
         args.view()
     }
 }
@@ -29,6 +29,7 @@ impl<T: Element, const N: usize> TensorParam for Tensor<T, N> {
 macro_rules! refuse_on_the_host {
     ($([$($generic:tt)*] $rank:tt by $index:ty;)*) => {$(
         #[doc(hidden)]
+        #[diagnostic::do_not_recommend]
         impl<T: Element, $($generic)*> Index<$index> for Tensor<T, $rank> {
             type Output = T;
             fn index(&self, _: $index) -> &T {
@@ -38,6 +39,7 @@ macro_rules! refuse_on_the_host {
         }
 
         #[doc(hidden)]
+        #[diagnostic::do_not_recommend]
         impl<T: Element, $($generic)*> IndexMut<$index> for Tensor<T, $rank> {
             fn index_mut(&mut self, _: $index) -> &mut T {
                 const { refuse::<T>() };
@@ -46,6 +48,7 @@ macro_rules! refuse_on_the_host {
         }
     )*};
 }
+
 
 refuse_on_the_host! {
     [] 1 by usize;

@@ -6,9 +6,8 @@
 //! code needs neither: its loops are `#[inline(always)]` closures over index ranges, which a function
 //! of the chosen level calls and therefore compiles with that level's instructions.
 //!
-//! Every view's type ends in a const argument `OK`. The emitted code computes it from the never-called
-//! copy of the kernel that rustc checks first: where that copy has an error, so has the argument, and
-//! rustc says nothing more about the body. That is why a user's mistake is reported once.
+//! The values that a body starts from pass a [`gate`], so that a mistake of the author's is reported
+//! once, in the words that rustc has for the code as it was written.
 
 mod atomic;
 mod cx;
@@ -26,6 +25,6 @@ pub use cx::{Args, Cx, TensorParam};
 pub use failure::{PLACE_SITE, check, divisor, resolve_site};
 pub use level::Level;
 pub use native::{Body, NativeBody};
-pub use parallel::{Block, LoopInt, LoopRange, Task};
-pub use probe::{Probe, type_of};
+pub use parallel::{Block, LoopInt, Task};
+pub use probe::{Gate, Open, Probe, gate, scalar_kind, tensor_kind, type_of};
 pub use view::{Place, Places, View};

@@ -1,6 +1,6 @@
 //! Parallel loops and regions of a body: whether they go to the thread pool, and in what pieces.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 pub use crate::dsl::LoopInt;
 
@@ -17,14 +17,6 @@ const PIECES_PER_THREAD: usize = 8;
 /// A row is not cut into pieces shorter than this: a vectorized loop needs some length.
 const SHORTEST_ROW: u64 = 1 << 10;
 
-/// What a parallel `for` of one variable can be over.
-pub trait LoopRange {
-    /// The type of the variable.
-    type Int: LoopInt;
-    /// The first value, and the one after the last.
-    fn bounds(self) -> Range<Self::Int>;
-}
-
 /// A `stream_parallel` block of a body, ready to run.
 pub struct Block<'a, 'b, L, F, const CHECKED: bool> {
     cx: &'a Cx<'b, L, CHECKED>,
@@ -37,36 +29,15 @@ pub trait Task: Sync {
     fn run(&self);
 }
 
-impl<I: LoopInt> LoopRange for Range<I> {
-    type Int = I;
-    #[inline(always)]
-    fn bounds(self) -> Self {
-        self
-    }
-}
-
-impl<I: LoopInt> LoopRange for RangeInclusive<I> {
-    type Int = I;
-    #[inline(always)]
-    fn bounds(self) -> Range<I> {
-        let (begin, last) = self.into_inner();
-        if last < begin {
-            return begin..begin;
-        }
-        begin..last.next().expect("a parallel loop cannot end at the last number of its type")
-    }
-}
-
 impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// A parallel loop of one variable. `body` runs the iterations from its first number to before its
     /// second; `weight` is the cost of one.
     #[inline(always)]
-    pub fn par_for<R, F>(&self, range: R, weight: u32, body: F)
+    pub fn par_for<I, F>(&self, range: Range<I>, weight: u32, body: F)
     where
-        R: LoopRange,
-        F: Fn((R::Int, R::Int)) + Sync,
+        I: LoopInt,
+        F: Fn((I, I)) + Sync,
     {
-        let range = range.bounds();
         let steps = range.start.steps(range.end);
         if steps == 0 {
             return;

@@ -1,9 +1,10 @@
-//! How the emitted code asks rustc for the type of a binding.
+//! How the emitted code asks rustc for types, and keeps it from saying the same thing twice.
 
 use std::marker::PhantomData;
 
-use quadrants_ir::ScalarType;
+use quadrants_ir::{ParamKind, ScalarType};
 
+use super::TensorParam;
 use crate::Element;
 
 /// A type that inference fills in: the never-called copy of a kernel shows it a binding, and
@@ -48,4 +49,50 @@ impl<T> Probe<T> {
 #[must_use]
 pub const fn type_of<T: Element>(_probe: &Probe<T>) -> ScalarType {
     T::TYPE
+}
+
+/// What a parameter by value is to the IR.
+#[must_use]
+pub const fn scalar_kind<T: Element>() -> ParamKind {
+    ParamKind::Scalar(T::TYPE)
+}
+
+/// What a parameter by reference is to the IR.
+#[must_use]
+pub const fn tensor_kind<P: TensorParam>(writable: bool) -> ParamKind {
+    ParamKind::Tensor { elem: P::ELEMENT, rank: P::RANK, writable }
+}
+
+/// Whether the never-called copy of a kernel is free of errors; see [`gate`].
+#[derive(Debug)]
+pub enum Gate<const OK: bool> {}
+
+/// A [`Gate`] that lets values pass.
+pub trait Open {
+    /// The type of a value that has passed: `T`.
+    type Passed<T>;
+    /// Passes the value on.
+    fn pass<T>(value: T) -> Self::Passed<T>;
+}
+
+impl Open for Gate<true> {
+    type Passed<T> = T;
+    #[inline(always)]
+    fn pass<T>(value: T) -> T {
+        value
+    }
+}
+
+/// Passes a value on as it is.
+///
+/// `OK` comes from a constant that holds the never-called copy of a kernel. Where rustc finds errors in
+/// that copy, `OK` is an error too, and so is the type of what passes here; and rustc says nothing about
+/// what is done with a value of such a type. So a mistake that the body repeats is reported for
+/// the copy alone.
+#[inline(always)]
+pub fn gate<const OK: bool, T>(value: T) -> <Gate<OK> as Open>::Passed<T>
+where
+    Gate<OK>: Open,
+{
+    Gate::<OK>::pass(value)
 }

@@ -13,7 +13,7 @@ use crate::Element;
 /// form, whose launch has proven every access; in the checked form a read out of range gives zero, a
 /// write goes nowhere, and the error is recorded.
 #[derive(Clone, Copy)]
-pub struct View<T, const N: usize, const CHECKED: bool, const OK: bool> {
+pub struct View<T, const N: usize, const CHECKED: bool> {
     data: *mut T,
     shape: [usize; N],
     errors: Errors,
@@ -33,17 +33,17 @@ pub trait Places<I> {
 }
 
 // SAFETY: a view is an address; the launch that made it vouches that its iterations do not race.
-unsafe impl<T: Send, const N: usize, const CHECKED: bool, const OK: bool> Send
-    for View<T, N, CHECKED, OK>
+unsafe impl<T: Send, const N: usize, const CHECKED: bool> Send
+    for View<T, N, CHECKED>
 {
 }
 // SAFETY: as above.
-unsafe impl<T: Sync, const N: usize, const CHECKED: bool, const OK: bool> Sync
-    for View<T, N, CHECKED, OK>
+unsafe impl<T: Sync, const N: usize, const CHECKED: bool> Sync
+    for View<T, N, CHECKED>
 {
 }
 
-impl<T, const N: usize, const CHECKED: bool, const OK: bool> View<T, N, CHECKED, OK> {
+impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// # Safety
     /// `data` is valid for reads and, where the kernel may write the tensor, writes of the product
     /// of `shape` elements, as long as the view and its copies are used. In the proven form every
@@ -97,7 +97,7 @@ impl<T, const N: usize, const CHECKED: bool, const OK: bool> View<T, N, CHECKED,
     }
 }
 
-impl<T: Element, const N: usize, const CHECKED: bool, const OK: bool> View<T, N, CHECKED, OK> {
+impl<T: Element, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     #[inline(always)]
     fn shared(&self, index: [usize; N], caller: &Location<'_>) -> &T {
         static ZERO: u64 = 0;
@@ -157,8 +157,8 @@ impl<T> Place<T> {
 
 macro_rules! indexing {
     ($([$($generic:tt)*] $rank:tt by $index:ty, |$i:ident| $array:expr;)*) => {$(
-        impl<T: Element, $($generic)* const CHECKED: bool, const OK: bool> Index<$index>
-            for View<T, $rank, CHECKED, OK>
+        impl<T: Element, $($generic)* const CHECKED: bool> Index<$index>
+            for View<T, $rank, CHECKED>
         {
             type Output = T;
             #[inline(always)]
@@ -168,8 +168,8 @@ macro_rules! indexing {
             }
         }
 
-        impl<T: Element, $($generic)* const CHECKED: bool, const OK: bool> IndexMut<$index>
-            for View<T, $rank, CHECKED, OK>
+        impl<T: Element, $($generic)* const CHECKED: bool> IndexMut<$index>
+            for View<T, $rank, CHECKED>
         {
             #[inline(always)]
             #[track_caller]
@@ -178,8 +178,8 @@ macro_rules! indexing {
             }
         }
 
-        impl<T: Element, $($generic)* const CHECKED: bool, const OK: bool> Places<$index>
-            for View<T, $rank, CHECKED, OK>
+        impl<T: Element, $($generic)* const CHECKED: bool> Places<$index>
+            for View<T, $rank, CHECKED>
         {
             type Element = T;
             #[inline(always)]
@@ -206,7 +206,7 @@ mod tests {
     fn view<const CHECKED: bool>(
         data: &mut [f32; 6],
         record: *mut ErrorRecord,
-    ) -> View<f32, 2, CHECKED, true> {
+    ) -> View<f32, 2, CHECKED> {
         // SAFETY: six elements, and a record that outlives the view.
         unsafe { View::new(data.as_mut_ptr(), [2, 3], Errors::new(record, 1)) }
     }
