@@ -21,3 +21,8 @@ pub mod __private {
     pub use quadrants_frontend as frontend;
     pub use quadrants_program::emit::*;
 }
+
+/// The repository's README, whose example is run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod repository_readme {}
