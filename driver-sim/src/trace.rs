@@ -85,10 +85,12 @@ impl Trace {
         self.path(a, b, true)
     }
 
-    /// Whether neither of two operations is ordered before the other, so that they may overlap.
+    /// Whether neither of two operations is ordered before the other, so that they may overlap. Not
+    /// where one of them is missing: what is not recorded proves nothing.
     #[must_use]
     pub fn unordered(&self, a: OpId, b: OpId) -> bool {
-        a != b && !self.happens_before(a, b) && !self.happens_before(b, a)
+        let known = self.get(a).is_some() && self.get(b).is_some();
+        known && a != b && !self.happens_before(a, b) && !self.happens_before(b, a)
     }
 
     fn path(&self, a: OpId, b: OpId, through_host: bool) -> bool {

@@ -40,7 +40,7 @@ pub(crate) struct Uninitialized {
 type Access<T> = Result<T, Fault>;
 
 impl Memory {
-    /// Reads `N` bytes as a little-endian number.
+    /// Reads up to 8 bytes as a little-endian number.
     #[inline]
     pub(crate) fn load(&mut self, address: u64, bytes: usize) -> Access<u64> {
         let mut word = [0; 8];
@@ -71,6 +71,10 @@ impl Memory {
 
     /// Reads bytes; undefined ones are noted.
     pub(crate) fn read(&mut self, address: u64, target: &mut [u8]) -> Access<()> {
+        // Nothing may be read from anywhere, as drivers have it.
+        if target.is_empty() {
+            return Ok(());
+        }
         if address < DEVICE_BASE {
             return self.read_pinned(address, target);
         }
@@ -83,6 +87,9 @@ impl Memory {
     /// Writes bytes.
     #[inline]
     pub(crate) fn write(&mut self, address: u64, source: &[u8]) -> Access<()> {
+        if source.is_empty() {
+            return Ok(());
+        }
         if address < DEVICE_BASE {
             return self.write_pinned(address, source);
         }
@@ -112,6 +119,9 @@ impl Memory {
 
     /// Copies bytes, and with them whether they were ever written.
     pub(crate) fn copy(&mut self, dst: u64, src: u64, bytes: usize) -> Access<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
         let mut buffer = vec![0; bytes];
         if src < DEVICE_BASE || dst < DEVICE_BASE {
             self.read(src, &mut buffer)?;
@@ -140,7 +150,7 @@ impl Memory {
         self.uninitialized.take()
     }
 
-    /// Forgets such a read: the fault of another operation is told instead.
+    /// Notes a read of undefined bytes, where it is the operation's first.
     #[inline]
     fn check_defined(&mut self, at: usize, offset: usize, bytes: usize) {
         let block = &self.blocks[at];

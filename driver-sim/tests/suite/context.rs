@@ -12,21 +12,21 @@ fn each_thread_has_its_own_current_context() {
     let context = gpu.context;
     thread::scope(|scope| {
         scope.spawn(|| {
-            assert_eq!(get(|out| cuCtxGetCurrent(out)), 0);
+            assert_eq!(get(cuCtxGetCurrent), 0);
             assert_eq!(cuStreamCreateWithPriority(&mut 0, 1, 0), 201);
             assert_eq!(cuMemAlloc_v2(&mut 0, 4), 201);
             assert_eq!(cuMemsetD8Async(0, 0, 4, 0), 201);
             assert_eq!(cuCtxPopCurrent_v2(&mut 0), 201);
             ok(cuCtxPushCurrent_v2(context));
             ok(cuMemAlloc_v2(&mut 0, 4));
-            assert_eq!(get(|out| cuCtxPopCurrent_v2(out)), context);
+            assert_eq!(get(cuCtxPopCurrent_v2), context);
             ok(cuCtxSetCurrent(context));
-            assert_eq!(get(|out| cuCtxGetCurrent(out)), context);
+            assert_eq!(get(cuCtxGetCurrent), context);
             ok(cuCtxSetCurrent(0));
-            assert_eq!(get(|out| cuCtxGetCurrent(out)), 0);
+            assert_eq!(get(cuCtxGetCurrent), 0);
         });
     });
-    assert_eq!(get(|out| cuCtxGetCurrent(out)), context);
+    assert_eq!(get(cuCtxGetCurrent), context);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_lost_context_is_new_after_its_release() {
 #[test]
 fn devices_are_what_they_say() {
     let gpu = Gpu::lazy();
-    assert_eq!(get(|out| cuDeviceGetCount(out)), sim::count() as c_int);
+    assert_eq!(get(cuDeviceGetCount), sim::count() as c_int);
     assert_eq!(cuDeviceGet(&mut 0, -1), 101);
     assert_eq!(cuDeviceGet(&mut 0, sim::count() as c_int), 101);
     let attribute = |id| get(|out| cuDeviceGetAttribute(out, id, gpu.device()));

@@ -105,10 +105,10 @@ fn launches_copies_and_events_work_by_hips_names() {
 fn the_current_device_is_the_threads_own() {
     let world = open(Schedule::Lazy, 0);
     let ordinal = world.ordinal() as c_int;
-    assert_eq!(get(|out| hipGetDevice(out)), ordinal);
+    assert_eq!(get(hipGetDevice), ordinal);
     thread::scope(|scope| {
         scope.spawn(|| {
-            assert_eq!(get(|out| hipGetDevice(out)), 0);
+            assert_eq!(get(hipGetDevice), 0);
             assert_eq!(hipSetDevice(-1), 101);
         });
     });

@@ -54,6 +54,17 @@ fn a_use_after_free_loses_the_context_and_names_both_ends() {
 }
 
 #[test]
+fn copies_and_fills_of_nothing_touch_nothing() {
+    let gpu = Gpu::lazy();
+    gpu.upload(0, &[], 0);
+    gpu.download(0, 0, 0);
+    ok(cuMemcpyDtoDAsync_v2(0, 0, 0, 0));
+    ok(cuMemsetD32Async(0, 0, 0, 0));
+    ok(cuCtxSynchronize());
+    assert!(gpu.world.reports().is_empty());
+}
+
+#[test]
 fn accesses_outside_blocks_are_illegal() {
     let wrong: [fn(&Gpu, u64); 4] = [
         |_, x| ok(cuMemsetD8Async(x, 0, 17, 0)),

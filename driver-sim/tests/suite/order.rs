@@ -175,6 +175,7 @@ fn the_trace_tells_ordered_from_unordered() {
     assert!(trace.device_path(before, left) && trace.device_path(before, right));
     assert!(trace.device_path(left, after) && trace.device_path(right, after));
     assert!(trace.unordered(left, right));
+    assert!(!trace.unordered(left, 1 << 40), "an operation that is not recorded");
     assert_eq!(trace.on_stream(s2 as u64).count(), 3);
     // A wait of the host is a path too, but not one of the device.
     ok(cuStreamSynchronize(s1));

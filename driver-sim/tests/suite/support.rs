@@ -190,7 +190,7 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        let popped = get(|out| cuCtxPopCurrent_v2(out));
+        let popped = get(cuCtxPopCurrent_v2);
         assert!(std::thread::panicking() || popped == self.context);
         cuDevicePrimaryCtxRelease_v2(self.device());
     }
