@@ -6,8 +6,8 @@ use crate::shell::{self, Failure, Workspace};
 /// Whether a backend of this name finds a real device here.
 pub(crate) fn has_hardware(workspace: &Workspace, backend: &str) -> Result<bool, Failure> {
     let mut info =
-        workspace.cargo(["run", "--quiet", "--package", "quadrants", "--bin", "quadrants"]);
-    info.args(["--", "info"]);
+        workspace.cargo(["run", "--quiet", "--package", "quadrants", "--features", "cli"]);
+    info.args(["--bin", "quadrants", "--", "info"]);
     // The question is about hardware: a simulator in the driver's place must not answer it.
     info.env_remove("QUADRANTS_CUDA_LIBRARY").env_remove("QUADRANTS_HIP_LIBRARY");
     Ok(names_device(&shell::read(&mut info)?, backend))
