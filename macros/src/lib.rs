@@ -66,3 +66,6 @@ fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> Toke
     }
 }
 
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,11 @@
 //! The whole-system suite: one binary, one module per subject.
 
 mod invariants;
+mod kernels;
+mod language;
 mod regions;
 mod streams;
+mod ui;
 
 /// Kernels that several subjects use.
 mod common {

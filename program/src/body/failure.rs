@@ -59,15 +59,14 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
         SiteKind::Assert { .. } => kind == Kind::Assert as u32,
         SiteKind::DivideByZero => kind == Kind::DivideByZero as u32,
     };
-    let find = |exact: bool| {
-        sites.iter().position(|site| {
-            of_kind(site)
-                && u64::from(site.line) == line
-                && (!exact || u64::from(site.column) == column)
-        })
+    // Where a write is out of range, rustc names the place of the bracket, and a site that of the
+    // tensor before it. So the place may be some columns further right.
+    let on_line = || {
+        sites.iter().enumerate().filter(|(_, site)| of_kind(site) && u64::from(site.line) == line)
     };
-    // A macro's expansion may shift a column, never a line.
-    find(true).or_else(|| find(false)).map(|at| SiteId::new(at as u32))
+    let before = on_line().filter(|(_, site)| u64::from(site.column) <= column);
+    let nearest = before.max_by_key(|(_, site)| site.column);
+    nearest.or_else(|| on_line().next()).map(|(at, _)| SiteId::new(at as u32))
 }
 
 /// `assert!` in a kernel: ends the caller's chunk of iterations, and is reported as a device error.
@@ -193,7 +192,7 @@ mod tests {
     use super::*;
 
     fn site(kind: SiteKind, line: u32, column: u32) -> Site {
-        Site { kind, line, column }
+        Site { kind, file: None, line, column }
     }
 
     #[test]
@@ -207,7 +206,9 @@ mod tests {
         record.values[6] = 4;
         record.values[7] = 30;
         assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(2)));
-        record.values[7] = 31;
+        record.values[7] = 29;
+        assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(1)));
+        record.values[7] = 2;
         assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(1)));
         record.values[6] = 5;
         assert_eq!(resolve_site(&record, &sites), None);

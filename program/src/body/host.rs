@@ -49,7 +49,6 @@ macro_rules! refuse_on_the_host {
     )*};
 }
 
-
 refuse_on_the_host! {
     [] 1 by usize;
     [const N: usize] N by [usize; N];

@@ -28,3 +28,6 @@ pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Task};
 pub use probe::{Gate, Open, Probe, gate, scalar_kind, tensor_kind, type_of};
 pub use view::{Place, Places, View};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+/// y += a x
+pub fn saxpy<'launch>(
+    a: f32,
+    x: &'launch Tensor<f32, 1>,
+    y: &'launch mut Tensor<f32, 1>,
+) -> ::quadrants::__private::Launch<'launch, ()> {
+    const __TYPES: [::quadrants::__private::ir::ScalarType; 1usize] = {
+        let probe0 = ::quadrants::__private::body::Probe::new();
+        #[allow(unused_unsafe, unused_variables, unused_assignments)]
+        let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {
+            for i in 0..x.len() {
+                probe0.see(&i);
+                y[i] += a * x[i];
+            }
+        };
+        [::quadrants::__private::body::type_of(&probe0)]
+    };
+    const __PARAMS: [::quadrants::__private::ir::ParamKind; 3usize] = [
+        ::quadrants::__private::body::scalar_kind::<f32>(),
+        ::quadrants::__private::body::tensor_kind::<Tensor<f32, 1>>(false),
+        ::quadrants::__private::body::tensor_kind::<Tensor<f32, 1>>(true),
+    ];
+    const __OK: bool = {
+        let _ = (__TYPES, __PARAMS);
+        true
+    };
+    static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
+        file: ::core::file!(),
+        tree: b"...",
+        params: || __PARAMS.to_vec(),
+        types: || __TYPES.to_vec(),
+        funcs: &[],
+        consts: &[],
+    };
+    struct __Body;
+    #[allow(
+        deprecated,
+        nonstandard_style,
+        path_statements,
+        trivial_casts,
+        trivial_numeric_casts,
+        unreachable_code,
+        unused_braces,
+        unused_comparisons,
+        unused_labels,
+        unused_must_use,
+        unused_mut,
+        unused_parens,
+        unused_qualifications,
+        unused_unsafe,
+        clippy::all,
+        clippy::pedantic
+    )]
+    impl ::quadrants::__private::body::Body for __Body {
+        #[inline(always)]
+        fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
+            cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
+        ) {
+            let mut args = cx.args();
+            let a = ::quadrants::__private::body::gate::<__OK, _>(args.scalar::<f32>());
+            let mut x = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<f32, 1>>());
+            let mut y = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<f32, 1>>());
+            cx.par_for(
+                0..x.len(),
+                10u32,
+                #[inline(always)]
+                move |(begin0, end0)| {
+                    let mut y = y;
+                    let mut x = x;
+                    let mut a = a;
+                    {
+                        for i in ::quadrants::__private::body::gate::<
+                            __OK,
+                            _,
+                        >(begin0..end0) {
+                            y[i] += a * x[i];
+                        }
+                    }
+                },
+            );
+        }
+    }
+    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::new(
+        "saxpy",
+        || ::core::result::Result::Ok(
+            ::quadrants::__private::frontend::lower(&__SOURCE)?,
+        ),
+        ::core::option::Option::Some(
+            ::quadrants::__private::body::NativeBody::of::<__Body>(),
+        ),
+    );
+    ::quadrants::__private::Launch::new(&__DEF)
+        .arg(::quadrants::__private::body::gate::<__OK, _>(a))
+        .arg(::quadrants::__private::body::gate::<__OK, _>(x))
+        .arg(::quadrants::__private::body::gate::<__OK, _>(y))
+}

@@ -1,0 +1,176 @@
+fn step<'launch>(
+    dt: f32,
+    a: &'launch mut Tensor<f32, 1>,
+    b: &'launch mut Tensor<i32, 2>,
+) -> ::quadrants::__private::Launch<'launch, ()> {
+    const __TYPES: [::quadrants::__private::ir::ScalarType; 4usize] = {
+        let probe0 = ::quadrants::__private::body::Probe::new();
+        let probe1 = ::quadrants::__private::body::Probe::new();
+        let probe2 = ::quadrants::__private::body::Probe::new();
+        let probe3 = ::quadrants::__private::body::Probe::new();
+        #[allow(unused_unsafe, unused_variables, unused_assignments)]
+        let _ = |dt: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<i32, 2>| -> () {
+            let half = 0.5 * dt;
+            probe0.see(&half);
+            qd::stream_parallel(|| {
+                for i in 0..a.len() {
+                    probe1.see(&i);
+                    a[i] += wave(half) / dt;
+                }
+            });
+            qd::stream_parallel(|| {
+                for (i, j) in qd::ndrange(b.shape()) {
+                    probe2.see(&i);
+                    probe3.see(&j);
+                    assert!(i != j, "diagonal");
+                    qd::atomic_add(&mut b[[i, LAST]], 1);
+                }
+            });
+        };
+        let _ = |
+            qd::stream_parallel(_): ::quadrants::__private::dsl::stream_parallel<fn()>|
+        {};
+        let _ = |
+            qd::stream_parallel(_): ::quadrants::__private::dsl::stream_parallel<fn()>|
+        {};
+        [
+            ::quadrants::__private::body::type_of(&probe0),
+            ::quadrants::__private::body::type_of(&probe1),
+            ::quadrants::__private::body::type_of(&probe2),
+            ::quadrants::__private::body::type_of(&probe3),
+        ]
+    };
+    const __PARAMS: [::quadrants::__private::ir::ParamKind; 3usize] = [
+        ::quadrants::__private::body::scalar_kind::<f32>(),
+        ::quadrants::__private::body::tensor_kind::<Tensor<f32, 1>>(true),
+        ::quadrants::__private::body::tensor_kind::<Tensor<i32, 2>>(true),
+    ];
+    const __OK: bool = {
+        let _ = (__TYPES, __PARAMS);
+        true
+    };
+    static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
+        file: ::core::file!(),
+        tree: b"...",
+        params: || __PARAMS.to_vec(),
+        types: || __TYPES.to_vec(),
+        funcs: &[<wave>::__source],
+        consts: &[|| ::quadrants::__private::ir::Const::from(LAST)],
+    };
+    struct __Body;
+    #[allow(
+        deprecated,
+        nonstandard_style,
+        path_statements,
+        trivial_casts,
+        trivial_numeric_casts,
+        unreachable_code,
+        unused_braces,
+        unused_comparisons,
+        unused_labels,
+        unused_must_use,
+        unused_mut,
+        unused_parens,
+        unused_qualifications,
+        unused_unsafe,
+        clippy::all,
+        clippy::pedantic
+    )]
+    impl ::quadrants::__private::body::Body for __Body {
+        #[inline(always)]
+        fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
+            cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
+        ) {
+            let mut args = cx.args();
+            let dt = ::quadrants::__private::body::gate::<__OK, _>(args.scalar::<f32>());
+            let mut a = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<f32, 1>>());
+            let mut b = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<i32, 2>>());
+            let elements = 0usize.max(a.len()).max(b.len());
+            let half = ::quadrants::__private::body::gate::<__OK, _>(0.5 * dt);
+            let block0 = cx
+                .block(
+                    #[inline(always)]
+                    move || {
+                        let mut half = half;
+                        let mut a = a;
+                        let mut dt = dt;
+                        cx.par_for(
+                            0..a.len(),
+                            10u32,
+                            #[inline(always)]
+                            move |(begin0, end0)| {
+                                let mut half = half;
+                                let mut a = a;
+                                let mut dt = dt;
+                                {
+                                    for i in ::quadrants::__private::body::gate::<
+                                        __OK,
+                                        _,
+                                    >(begin0..end0) {
+                                        a[i]
+                                            += ::quadrants::__private::body::gate::<
+                                                __OK,
+                                                _,
+                                            >(<wave>::__call)(half)
+                                                / ::quadrants::__private::body::divisor(dt);
+                                    }
+                                }
+                            },
+                        );
+                    },
+                );
+            let block1 = cx
+                .block(
+                    #[inline(always)]
+                    move || {
+                        let mut b = b;
+                        cx.nd_for(
+                            qd::ndrange(b.shape()),
+                            10u32,
+                            #[inline(always)]
+                            move |[(begin0, end0), (begin1, end1)]| {
+                                let mut b = b;
+                                {
+                                    for i in ::quadrants::__private::body::gate::<
+                                        __OK,
+                                        _,
+                                    >(begin0..end0) {
+                                        for j in ::quadrants::__private::body::gate::<
+                                            __OK,
+                                            _,
+                                        >(begin1..end1) {
+                                            ::quadrants::__private::body::check(i != j, "diagonal");
+                                            ::quadrants::__private::body::atomic_add(
+                                                ::quadrants::__private::body::Places::place(&b, [i, LAST]),
+                                                1,
+                                            );
+                                        }
+                                    }
+                                }
+                            },
+                        );
+                    },
+                );
+            cx.region(&[&block0, &block1], elements, 20u32);
+        }
+    }
+    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::new(
+        "step",
+        || ::core::result::Result::Ok(
+            ::quadrants::__private::frontend::lower(&__SOURCE)?,
+        ),
+        ::core::option::Option::Some(
+            ::quadrants::__private::body::NativeBody::of::<__Body>(),
+        ),
+    );
+    ::quadrants::__private::Launch::new(&__DEF)
+        .arg(::quadrants::__private::body::gate::<__OK, _>(dt))
+        .arg(::quadrants::__private::body::gate::<__OK, _>(a))
+        .arg(::quadrants::__private::body::gate::<__OK, _>(b))
+}

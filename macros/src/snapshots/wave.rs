@@ -1,0 +1,40 @@
+#[inline(always)]
+fn wave(x: f32) -> f32 {
+    (x * 0.01).sin()
+}
+#[allow(non_camel_case_types)]
+#[doc(hidden)]
+struct wave {}
+impl wave {
+    #[allow(unused)]
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn __call(x: f32) -> f32 {
+        wave(x)
+    }
+    #[allow(unused)]
+    #[doc(hidden)]
+    pub fn __source() -> &'static ::quadrants::__private::frontend::Source {
+        const __TYPES: [::quadrants::__private::ir::ScalarType; 1usize] = {
+            #[allow(unused_unsafe, unused_variables, unused_assignments)]
+            let _ = |x: f32| -> f32 { (x * 0.01).sin() };
+            [<f32 as ::quadrants::__private::Element>::TYPE]
+        };
+        const __PARAMS: [::quadrants::__private::ir::ParamKind; 1usize] = [
+            ::quadrants::__private::body::scalar_kind::<f32>(),
+        ];
+        const __OK: bool = {
+            let _ = (__TYPES, __PARAMS);
+            true
+        };
+        static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
+            file: ::core::file!(),
+            tree: b"...",
+            params: || __PARAMS.to_vec(),
+            types: || __TYPES.to_vec(),
+            funcs: &[],
+            consts: &[],
+        };
+        &__SOURCE
+    }
+}

@@ -1,0 +1,93 @@
+//! What is emitted, as text: a snapshot shows in review what a change does to every user's code.
+
+use proc_macro2::{Group, Literal, TokenStream, TokenTree};
+use quadrants_frontend::syntax::FunctionKind;
+use quote::quote;
+
+use crate::expand;
+
+/// The tokens without the bytes of the embedded tree.
+fn without_bytes(tokens: TokenStream) -> TokenStream {
+    let tokens = tokens.into_iter().map(|token| match token {
+        TokenTree::Group(group) => {
+            Group::new(group.delimiter(), without_bytes(group.stream())).into()
+        }
+        TokenTree::Literal(literal) if literal.to_string().starts_with("b\"") => {
+            Literal::byte_string(b"...").into()
+        }
+        other => other,
+    });
+    tokens.collect()
+}
+
+fn emitted(kind: FunctionKind, item: TokenStream) -> String {
+    let file = syn::parse2(without_bytes(expand(kind, TokenStream::new(), item)));
+    prettyplease::unparse(&file.expect("what is emitted is Rust"))
+}
+
+fn saxpy() -> TokenStream {
+    quote! {
+        /// y += a x
+        pub fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+            for i in 0..x.len() {
+                y[i] += a * x[i];
+            }
+        }
+    }
+}
+
+fn step() -> TokenStream {
+    quote! {
+        fn step(dt: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<i32, 2>) {
+            let half = 0.5 * dt;
+            qd::stream_parallel(|| {
+                for i in 0..a.len() { a[i] += wave(half) / dt; }
+            });
+            qd::stream_parallel(|| {
+                for (i, j) in qd::ndrange(b.shape()) {
+                    assert!(i != j, "diagonal");
+                    qd::atomic_add(&mut b[[i, LAST]], 1);
+                }
+            });
+        }
+    }
+}
+
+/// Compares with a file beside this one; `QUADRANTS_BLESS=1` writes it.
+fn snapshot(name: &str, text: &str) {
+    let path = format!("{}/src/snapshots/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("QUADRANTS_BLESS").is_some() {
+        std::fs::write(&path, text).expect("the snapshot can be written");
+    }
+    let expected = std::fs::read_to_string(&path).expect("the snapshot is there");
+    assert_eq!(text, expected, "the emitted code changed; QUADRANTS_BLESS=1 accepts it");
+}
+
+#[test]
+fn the_emitted_source_is_the_one_reviewed() {
+    snapshot("saxpy", &emitted(FunctionKind::Kernel, saxpy()));
+    snapshot("step", &emitted(FunctionKind::Kernel, step()));
+    let func = quote!(fn wave(x: f32) -> f32 { (x * 0.01).sin() });
+    snapshot("wave", &emitted(FunctionKind::Func, func));
+}
+
+#[test]
+fn no_unsafe_is_emitted() {
+    fn has_unsafe(tokens: TokenStream) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Ident(ident) => ident == "unsafe",
+            TokenTree::Group(group) => has_unsafe(group.stream()),
+            _ => false,
+        })
+    }
+    for item in [saxpy(), step()] {
+        assert!(!has_unsafe(expand(FunctionKind::Kernel, TokenStream::new(), item)));
+    }
+}
+
+#[test]
+fn the_crate_can_be_elsewhere() {
+    let text = expand(FunctionKind::Kernel, quote!(crate = my::qd, strict), saxpy()).to_string();
+    assert!(text.contains("my :: qd :: __private"));
+    assert!(!text.contains("quadrants"));
+}
