@@ -467,6 +467,8 @@ pub struct Local {
 pub struct Site {
     /// What went wrong there.
     pub kind: SiteKind,
+    /// The source file, where it is not the kernel's: of a func of another module.
+    pub file: Option<String>,
     /// The line, from 1; 0 where there is no source.
     pub line: u32,
     /// The column, from 1.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quadrants_ir::{Offloaded, SiteKind, abi::ErrorRecord};
+use quadrants_ir::{Offloaded, Site, SiteKind, abi::ErrorRecord};
 use quadrants_rhi::Severity;
 
 use crate::body::resolve_site;
@@ -212,10 +212,13 @@ impl fmt::Display for KernelError {
 }
 
 impl KernelErrorCause {
-    /// What `record` says of `kernel`, with line and column.
-    pub(crate) fn decode(kernel: &Offloaded, record: &ErrorRecord) -> (Self, u32, u32) {
+    /// What `record` says of `kernel`, and the site that it speaks of.
+    pub(crate) fn decode<'a>(
+        kernel: &'a Offloaded,
+        record: &ErrorRecord,
+    ) -> (Self, Option<&'a Site>) {
         let Some(site) = resolve_site(record, &kernel.sites) else {
-            return (Self::Unknown { site: record.site }, 0, 0);
+            return (Self::Unknown { site: record.site }, None);
         };
         let at = &kernel.sites[site.index()];
         let values = &record.values[..(record.count as usize).min(record.values.len())];
@@ -231,6 +234,6 @@ impl KernelErrorCause {
                 }
             }
         };
-        (cause, at.line, at.column)
+        (cause, Some(at))
     }
 }

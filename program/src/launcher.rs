@@ -181,9 +181,10 @@ impl KernelLauncher {
         match self.contexts.get((record.launch >> LAUNCH_BITS) as u32) {
             Some(context) => {
                 let kernel = &context.kernel;
-                let (cause, line, column) = KernelErrorCause::decode(kernel, record);
-                let (kernel, file) = (kernel.name.clone(), kernel.file.clone());
-                KernelError { kernel, file, line, column, launch, cause }
+                let (cause, site) = KernelErrorCause::decode(kernel, record);
+                let file = site.and_then(|s| s.file.as_ref()).unwrap_or(&kernel.file).clone();
+                let (line, column) = site.map_or((0, 0), |s| (s.line, s.column));
+                KernelError { kernel: kernel.name.clone(), file, line, column, launch, cause }
             }
             None => KernelError {
                 kernel: String::new(),

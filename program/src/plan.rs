@@ -100,6 +100,13 @@ impl Plan {
                 .iter()
                 .map(|(begin, end)| u64::try_from(end - begin).unwrap_or(0))
                 .collect();
+            if let Some(wrapped) = extents.iter().find(|n| **n > i64::MAX as u64) {
+                let what = format!(
+                    "the loop at line {} has {wrapped} iterations: one of its bounds has wrapped",
+                    task.line
+                );
+                return Err(Error::Grid { kernel: kernel.name.clone(), what });
+            }
             if extents.contains(&0) {
                 shapes.push(None);
                 continue;

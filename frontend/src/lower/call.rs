@@ -58,7 +58,7 @@ impl Lowerer {
             let what = format!("the func takes {} arguments", unit.params.len());
             return Err(self.type_error(span, what));
         }
-        let mut callee = Frame::new(Rc::clone(&unit), Some(span));
+        let mut callee = Frame::new(Rc::clone(&unit));
         for (at, arg) in args.iter().enumerate() {
             let param = &unit.function.params[at];
             let binding = match unit.params[at] {

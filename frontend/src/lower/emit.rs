@@ -2,10 +2,8 @@
 
 use quadrants_ir::{
     Arena, Block, BlockId, Const, Expr, ExprId, ExprKind, Local, LocalId, MathFn, ParamId,
-    ScalarType, Site, SiteId, SiteKind, Stmt,
+    ScalarType, Site, SiteId, Stmt,
 };
-
-use crate::syntax::Span;
 
 /// Beyond this many nodes an `if` with a value is a branch rather than a select.
 const CHEAP: usize = 8;
@@ -116,9 +114,9 @@ impl Emitter {
         self.read(local)
     }
 
-    pub(super) fn site(&mut self, kind: SiteKind, span: Span) -> SiteId {
+    pub(super) fn site(&mut self, site: Site) -> SiteId {
         let id = SiteId::new(self.sites.len() as u32);
-        self.sites.push(Site { kind, line: span.line, column: span.column });
+        self.sites.push(site);
         id
     }
 

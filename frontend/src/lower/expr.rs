@@ -136,7 +136,7 @@ impl Lowerer {
         index: Vec<ExprId>,
         span: Span,
     ) -> ExprId {
-        let site = self.emit.site(SiteKind::Index(tensor), self.place(span));
+        let site = self.site(SiteKind::Index(tensor), span);
         self.emit.effect("element", elem, Ir::Load { tensor, index, site })
     }
 
@@ -152,7 +152,7 @@ impl Lowerer {
         let Some(value) = index.pop() else {
             return Err(self.type_error(expr.span, "an atomic needs a value"));
         };
-        let site = self.emit.site(SiteKind::Index(tensor), self.place(expr.span));
+        let site = self.site(SiteKind::Index(tensor), expr.span);
         Ok((elem, Ir::Atomic { op: *op, tensor, index, value, site }))
     }
 

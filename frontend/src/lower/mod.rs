@@ -20,7 +20,9 @@ mod unit;
 
 use std::rc::Rc;
 
-use quadrants_ir::{BinaryOp, Kernel, Param, ParamId, ParamKind, ScalarType};
+use quadrants_ir::{
+    BinaryOp, Kernel, Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind,
+};
 
 pub(crate) use literal::scalar_suffix;
 pub(crate) use unit::Unit;
@@ -60,7 +62,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
         .collect();
     let mut lowerer = Lowerer {
         emit: Emitter::default(),
-        frame: Frame::new(Rc::clone(&unit), None),
+        frame: Frame::new(Rc::clone(&unit)),
         callers: Vec::new(),
         units: Vec::new(),
         file: unit.file.clone(),
@@ -113,7 +115,7 @@ struct Lowerer {
     callers: Vec<Frame>,
     /// Every func decoded so far.
     units: Vec<(&'static Source, Rc<Unit>)>,
-    /// The kernel's file: sites can name no other.
+    /// The kernel's file.
     file: String,
     /// The kernel's parameters.
     params: Vec<ParamKind>,
@@ -133,13 +135,10 @@ impl Lowerer {
         Error::Unknown { function: self.frame.unit.function.name.clone(), what: what.into(), span }
     }
 
-    /// Where a message about `span` points: into the kernel's file, at the call where a func is of
-    /// another one.
-    fn place(&self, span: Span) -> Span {
-        let frames = self.callers.iter().chain([&self.frame]);
-        frames
-            .filter(|frame| frame.unit.file != self.file)
-            .find_map(|frame| frame.call)
-            .unwrap_or(span)
+    /// A place that can raise a device error, in the file of the function being lowered.
+    fn site(&mut self, kind: SiteKind, span: Span) -> SiteId {
+        let file = &self.frame.unit.file;
+        let file = (*file != self.file).then(|| file.clone());
+        self.emit.site(Site { kind, file, line: span.line, column: span.column })
     }
 }

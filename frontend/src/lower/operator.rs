@@ -38,7 +38,7 @@ impl Lowerer {
                 Div => (DivRemOp::Div, "quotient"),
                 _ => (DivRemOp::Rem, "remainder"),
             };
-            let site = self.emit.site(SiteKind::DivideByZero, self.place(span));
+            let site = self.site(SiteKind::DivideByZero, span);
             return Ok(self.emit.effect(name, ty, Ir::DivRem { op, lhs, rhs, site }));
         }
         let result = if op.is_comparison() { ScalarType::Bool } else { ty };

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use quadrants_ir::{Const, LocalId, ParamId, ScalarType};
 
 use super::Unit;
-use crate::syntax::Span;
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -33,14 +32,12 @@ pub(super) struct Frame {
     pub(super) unit: Rc<Unit>,
     /// The funcs of its table.
     pub(super) callees: Vec<Rc<Unit>>,
-    /// The call that it is inlined at; none for the kernel.
-    pub(super) call: Option<Span>,
     names: Vec<(String, Binding)>,
 }
 
 impl Frame {
-    pub(super) fn new(unit: Rc<Unit>, call: Option<Span>) -> Self {
-        Self { unit, callees: Vec::new(), call, names: Vec::new() }
+    pub(super) fn new(unit: Rc<Unit>) -> Self {
+        Self { unit, callees: Vec::new(), names: Vec::new() }
     }
 
     pub(super) fn bind(&mut self, name: &str, binding: Binding) {

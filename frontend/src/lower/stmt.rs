@@ -64,7 +64,7 @@ impl Lowerer {
             StmtKind::Assert { cond, message } => {
                 let cond = self.want(cond, ScalarType::Bool)?;
                 let kind = SiteKind::Assert { message: message.clone() };
-                let site = self.emit.site(kind, self.place(span));
+                let site = self.site(kind, span);
                 self.emit.stmt(Ir::Assert { cond, site });
             }
             StmtKind::Return { .. } | StmtKind::Unsupported(_) => {
@@ -238,7 +238,7 @@ impl Lowerer {
                     let lhs = self.load(tensor, elem, read, target.span);
                     value = self.binary(op, lhs, value, span)?;
                 }
-                let site = self.emit.site(SiteKind::Index(tensor), self.place(target.span));
+                let site = self.site(SiteKind::Index(tensor), target.span);
                 self.emit.stmt(Ir::Store { tensor, index, value, site });
             }
             _ => return Err(self.type_error(target.span, "this cannot be assigned")),

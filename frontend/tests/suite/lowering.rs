@@ -259,7 +259,7 @@ fn a_deep_expression_lowers_and_a_deeper_one_is_refused() {
 }
 
 #[test]
-fn a_site_of_a_func_in_another_file_is_at_its_call() {
+fn a_site_of_a_func_in_another_file_names_that_file() {
     fn elsewhere() -> &'static Source {
         let stmts = vec![set(70, t(e!(0)), e!(1))];
         let function = function(FunctionKind::Func, &["&mut t"], None, block(stmts));
@@ -271,8 +271,9 @@ fn a_site_of_a_func_in_another_file_is_at_its_call() {
     let funcs: &[fn() -> &'static Source] =
         &[elsewhere, || Box::leak(Box::new(Source { file: "job.rs", ..*elsewhere() }))];
     let source = source_with(&function, || vec![tensor(I32, 1, true)], funcs, &[]);
-    let lines = lower(&source).unwrap().sites.iter().map(|site| site.line).collect::<Vec<_>>();
-    assert_eq!(lines, [4, 70]);
+    let kernel = lower(&source).unwrap();
+    let places: Vec<_> = kernel.sites.iter().map(|s| (s.file.as_deref(), s.line)).collect();
+    assert_eq!(places, [(Some("elsewhere.rs"), 70), (None, 70)]);
 }
 
 #[test]
