@@ -81,6 +81,9 @@ struct Builder<'k> {
     /// What is computed on every way to here, newest last; and the same by node.
     computed: Vec<Node>,
     slots: HashMap<Node, Slot>,
+    /// The same by expression, so that one that is shared many times is looked at once.
+    valued: Vec<ExprId>,
+    values: HashMap<ExprId, Slot>,
     required: Vec<(Slot, usize)>,
     locals: Vec<Option<Slot>>,
     /// The locals that indices, bounds and conditions depend on.
@@ -103,6 +106,8 @@ impl Proof {
             known: HashMap::new(),
             computed: Vec::new(),
             slots: HashMap::new(),
+            valued: Vec::new(),
+            values: HashMap::new(),
             required: Vec::new(),
             locals: vec![None; kernel.locals.len()],
             relevant: relevant(nodes, task),
@@ -233,6 +238,7 @@ impl Builder<'_> {
     /// nothing it is left out.
     fn region(&mut self, block: BlockId, enter: impl Fn(usize) -> Step) {
         let (start, computed) = (self.proof.steps.len(), self.computed.len());
+        let valued = self.valued.len();
         let required = self.required.len();
         self.proof.steps.push(enter(0));
         self.block(block);
@@ -245,6 +251,9 @@ impl Builder<'_> {
         self.required.truncate(required);
         for node in self.computed.drain(computed..) {
             self.slots.remove(&node);
+        }
+        for value in self.valued.drain(valued..) {
+            self.values.remove(&value);
         }
     }
 
@@ -311,6 +320,16 @@ impl Builder<'_> {
 
     /// The slot of a value; of a float's, which no index needs, the slot says nothing.
     fn value(&mut self, value: ExprId) -> Slot {
+        if let Some(slot) = self.values.get(&value) {
+            return *slot;
+        }
+        let slot = self.value_of(value);
+        self.values.insert(value, slot);
+        self.valued.push(value);
+        slot
+    }
+
+    fn value_of(&mut self, value: ExprId) -> Slot {
         let nodes = self.nodes;
         let expr = &nodes.exprs[value];
         let ty = expr.ty;
