@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 
 use crate::{
-    probe,
+    probe::Probe,
     shell::{self, Failure, Workspace},
     totals::{Ending, Listener, Program, Totals},
 };
@@ -64,7 +64,8 @@ pub(crate) fn test(
     backend: BackendChoice,
     device: DeviceChoice,
 ) -> Result<Totals, Failure> {
-    let runs = plan(&chosen(backend), device, |backend| probe::has_hardware(workspace, backend))?;
+    let mut probe = Probe::new(workspace);
+    let runs = plan(&chosen(backend), device, |backend| probe.has_hardware(backend))?;
     for run in &runs {
         for backend in run.backends.iter().filter(|b| **b != "cpu") {
             println!("{backend}: tests run on {}", device_word(run.device));

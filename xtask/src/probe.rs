@@ -3,14 +3,34 @@
 
 use crate::shell::{self, Failure, Workspace};
 
-/// Whether a backend of this name finds a real device here.
-pub(crate) fn has_hardware(workspace: &Workspace, backend: &str) -> Result<bool, Failure> {
+/// The answer, asked for at most once.
+pub(crate) struct Probe<'a> {
+    workspace: &'a Workspace,
+    info: Option<String>,
+}
+
+impl<'a> Probe<'a> {
+    pub(crate) fn new(workspace: &'a Workspace) -> Self {
+        Self { workspace, info: None }
+    }
+
+    /// Whether a backend of this name finds a real device here.
+    pub(crate) fn has_hardware(&mut self, backend: &str) -> Result<bool, Failure> {
+        let info = match self.info.take() {
+            Some(info) => info,
+            None => info(self.workspace)?,
+        };
+        Ok(names_device(self.info.insert(info), backend))
+    }
+}
+
+fn info(workspace: &Workspace) -> Result<String, Failure> {
     let mut info =
         workspace.cargo(["run", "--quiet", "--package", "quadrants", "--features", "cli"]);
     info.args(["--bin", "quadrants", "--", "info"]);
     // The question is about hardware: a simulator in the driver's place must not answer it.
     info.env_remove("QUADRANTS_CUDA_LIBRARY").env_remove("QUADRANTS_HIP_LIBRARY");
-    Ok(names_device(&shell::read(&mut info)?, backend))
+    shell::read(&mut info)
 }
 
 /// Whether `quadrants info` lists a real device of the backend. Its lines are `cuda: …`, and below that
