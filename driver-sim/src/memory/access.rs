@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use super::{DEVICE_BASE, Memory, Origin, Phase};
+use super::{DEVICE_BASE, Hot, Memory, Origin, Phase};
 
 /// An access that is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,30 +43,42 @@ impl Memory {
     /// Reads up to 8 bytes as a little-endian number.
     #[inline]
     pub(crate) fn load(&mut self, address: u64, bytes: usize) -> Access<u64> {
-        let mut word = [0; 8];
-        let target = word.get_mut(..bytes).ok_or_else(|| Fault::unmapped(address, bytes))?;
-        if address < DEVICE_BASE {
-            self.read_pinned(address, target)?;
-            return Ok(u64::from_le_bytes(word));
+        if address < DEVICE_BASE || bytes > 8 {
+            return self.load_pinned(address, bytes);
         }
         let (at, offset) = self.span(address, bytes)?;
         self.check_defined(at, offset, bytes);
-        let data = &self.blocks[at].data[offset..offset + bytes];
-        Ok(match data.len() {
-            4 => u64::from(u32::from_le_bytes([data[0], data[1], data[2], data[3]])),
-            _ => {
-                target.copy_from_slice(data);
-                u64::from_le_bytes(word)
-            }
-        })
+        let data = &self.blocks[at].data[offset..];
+        if bytes == 4
+            && let Some(word) = data.first_chunk()
+        {
+            return Ok(u64::from(u32::from_le_bytes(*word)));
+        }
+        let mut word = [0; 8];
+        word[..bytes].copy_from_slice(&data[..bytes]);
+        Ok(u64::from_le_bytes(word))
     }
 
     /// Writes the low `bytes` bytes of a number.
     #[inline]
     pub(crate) fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Access<()> {
-        let word = bits.to_le_bytes();
-        let source = word.get(..bytes).ok_or_else(|| Fault::unmapped(address, bytes))?;
-        self.write(address, source)
+        if address < DEVICE_BASE || bytes > 8 {
+            let word = bits.to_le_bytes();
+            let source = word.get(..bytes).ok_or_else(|| Fault::unmapped(address, bytes))?;
+            return self.write_pinned(address, source);
+        }
+        let (at, offset) = self.span(address, bytes)?;
+        let block = &mut self.blocks[at];
+        block.defined.set(offset, bytes);
+        let data = &mut block.data[offset..];
+        if bytes == 4
+            && let Some(word) = data.first_chunk_mut()
+        {
+            *word = (bits as u32).to_le_bytes();
+        } else {
+            data[..bytes].copy_from_slice(&bits.to_le_bytes()[..bytes]);
+        }
+        Ok(())
     }
 
     /// Reads bytes; undefined ones are noted.
@@ -85,7 +97,6 @@ impl Memory {
     }
 
     /// Writes bytes.
-    #[inline]
     pub(crate) fn write(&mut self, address: u64, source: &[u8]) -> Access<()> {
         if source.is_empty() {
             return Ok(());
@@ -167,14 +178,9 @@ impl Memory {
     /// The block and offset of a range of accessible device memory.
     #[inline]
     fn span(&mut self, address: u64, bytes: usize) -> Access<(usize, usize)> {
-        for at in self.hot {
-            if let Some(block) = self.blocks.get(at)
-                && block.phase == Phase::Live
-                && let Some(offset) = address.checked_sub(block.base)
-                && offset < block.bytes as u64
-                && bytes <= block.bytes - offset as usize
-            {
-                return Ok((at, offset as usize));
+        for hot in &self.hot {
+            if hot.base <= address && address < hot.end && bytes as u64 <= hot.end - address {
+                return Ok((hot.at, (address - hot.base) as usize));
             }
         }
         self.find(address, bytes)
@@ -195,11 +201,20 @@ impl Memory {
         } else if bytes as u64 > (block.bytes as u64).saturating_sub(offset) {
             FaultKind::OutOfBounds
         } else {
-            self.hot[self.hot_next] = at;
+            self.hot[self.hot_next] =
+                Hot { base: block.base, end: block.base + block.bytes as u64, at };
             self.hot_next = (self.hot_next + 1) % self.hot.len();
             return Ok((at, offset as usize));
         };
         Err(Fault { kind, address, bytes, allocated: Some(block.allocated), freed: block.freed })
+    }
+
+    #[cold]
+    fn load_pinned(&mut self, address: u64, bytes: usize) -> Access<u64> {
+        let mut word = [0; 8];
+        let target = word.get_mut(..bytes).ok_or_else(|| Fault::unmapped(address, bytes))?;
+        self.read_pinned(address, target)?;
+        Ok(u64::from_le_bytes(word))
     }
 
     fn read_pinned(&mut self, address: u64, target: &mut [u8]) -> Access<()> {

@@ -25,6 +25,9 @@ impl Defined {
         if self.missing == 0 || bytes == 0 {
             return true;
         }
+        if let Some((word, mask)) = within_word(start, bytes) {
+            return self.bits[word] & mask == mask;
+        }
         masks(start, bytes).all(|(word, mask)| self.bits[word] & mask == mask)
     }
 
@@ -32,6 +35,12 @@ impl Defined {
     #[inline]
     pub(crate) fn set(&mut self, start: usize, bytes: usize) {
         if self.missing == 0 || bytes == 0 {
+            return;
+        }
+        if let Some((word, mask)) = within_word(start, bytes) {
+            let new = mask & !self.bits[word];
+            self.bits[word] |= new;
+            self.missing -= new.count_ones() as usize;
             return;
         }
         for (word, mask) in masks(start, bytes) {
@@ -57,6 +66,13 @@ impl Defined {
     pub(crate) fn get(&self, at: usize) -> bool {
         self.missing == 0 || self.bits[at / 64] >> (at % 64) & 1 == 1
     }
+}
+
+/// The word and bits of a short range that lies within one word: what kernels touch.
+#[inline]
+fn within_word(start: usize, bytes: usize) -> Option<(usize, u64)> {
+    let low = start % 64;
+    (bytes < 64 && low + bytes <= 64).then(|| (start / 64, ((1 << bytes) - 1) << low))
 }
 
 /// The words that a range touches, with the bits in each.

@@ -39,8 +39,9 @@ pub(crate) struct Memory {
     end: u64,
     /// By ascending address.
     blocks: Vec<Block>,
-    /// The blocks touched last: kernels alternate between a few.
-    hot: [usize; 4],
+    /// Live blocks touched lately: kernels alternate between a few. Emptied whenever the life or the
+    /// place of any block changes.
+    hot: [Hot; 4],
     hot_next: usize,
     tombstones: usize,
     pinned: pinned::PinnedMap,
@@ -54,6 +55,14 @@ pub(crate) struct Memory {
     uninitialized: Option<Uninitialized>,
 }
 
+/// Where accesses of a live block lead. Empty where it ends before it begins.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hot {
+    base: u64,
+    end: u64,
+    at: usize,
+}
+
 impl Memory {
     pub(crate) fn new(world: u16) -> Self {
         let base = DEVICE_BASE + (u64::from(world) << WORLD_BITS);
@@ -61,7 +70,7 @@ impl Memory {
             next: base + ALIGN,
             end: base + (1 << WORLD_BITS),
             blocks: Vec::new(),
-            hot: [0; 4],
+            hot: [Hot::default(); 4],
             hot_next: 0,
             tombstones: 0,
             pinned: pinned::PinnedMap::default(),
@@ -107,13 +116,13 @@ impl Memory {
     /// Frees a block at once, in no stream order. The memory of the pool goes back to it.
     pub(crate) fn free(&mut self, base: u64, origin: Origin) -> Result<()> {
         let pool = self.give_up(base)?;
-        let at = self.exact(base).ok_or(Code::INVALID_VALUE)?;
-        self.blocks[at].end(origin);
+        let block = self.block_mut(base).ok_or(Code::INVALID_VALUE)?;
+        block.end(origin);
         if pool {
             self.pool.push(Freed { base, by: None, stream: None });
         } else {
-            self.reserved -= self.blocks[at].capacity;
-            self.blocks[at].release();
+            block.release();
+            self.reserved -= block.capacity;
             self.tombstones += 1;
             if self.tombstones > TOMBSTONES {
                 self.bury();
@@ -144,7 +153,9 @@ impl Memory {
         self.exact(base).map(|at| &self.blocks[at])
     }
 
+    /// The block that begins at `base`, to change its life.
     pub(crate) fn block_mut(&mut self, base: u64) -> Option<&mut Block> {
+        self.hot = [Hot::default(); 4];
         self.exact(base).map(|at| &mut self.blocks[at])
     }
 
@@ -153,7 +164,7 @@ impl Memory {
         self.blocks.clear();
         self.pool.clear();
         self.pinned = pinned::PinnedMap::default();
-        self.hot = [0; 4];
+        self.hot = [Hot::default(); 4];
         self.tombstones = 0;
         self.reserved = 0;
         self.live_blocks = 0;
@@ -183,6 +194,6 @@ impl Memory {
             forget -= usize::from(buried);
             !buried
         });
-        self.hot = [0; 4];
+        self.hot = [Hot::default(); 4];
     }
 }
