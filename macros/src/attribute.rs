@@ -20,7 +20,9 @@ pub(crate) fn parse(kind: FunctionKind, arguments: TokenStream) -> syn::Result<A
     for meta in parser.parse2(arguments)? {
         let kernel = kind == FunctionKind::Kernel;
         match &meta {
-            Meta::Path(path) if kernel && path.is_ident("strict") => attribute.options.strict = true,
+            Meta::Path(path) if kernel && path.is_ident("strict") => {
+                attribute.options.strict = true
+            }
             Meta::Path(path) if kernel && path.is_ident("fast_math") => {
                 attribute.options.fast_math = true;
             }

@@ -38,11 +38,8 @@ struct Emission {
 pub(crate) fn function(kind: FunctionKind, attribute: &Attribute, item: ItemFn) -> TokenStream {
     let krate = &attribute.krate;
     let private = quote!(#krate::__private);
-    let paths = Paths {
-        body: quote!(#private::body),
-        frontend: quote!(#private::frontend),
-        private,
-    };
+    let paths =
+        Paths { body: quote!(#private::body), frontend: quote!(#private::frontend), private };
     let signature = match signature::parse(kind, &item.sig) {
         Ok(signature) => signature,
         Err(error) => return rejected(kind, &paths, None, &item, error),
@@ -203,11 +200,7 @@ impl Emission {
             })
             .collect();
         let elements_of = internal("elements");
-        let size = self
-            .tree
-            .regions
-            .first()
-            .map(|_| quote!(let #elements_of = #elements;));
+        let size = self.tree.regions.first().map(|_| quote!(let #elements_of = #elements;));
         let body = Body::new(support, &self.signature.params)
             .kernel(&self.item.block, &quote!(#elements_of));
         let body = match &self.signature.result {
@@ -295,13 +288,17 @@ impl Emission {
             }
         });
         let funcs = self.tree.funcs.iter().map(|path| quote!(<#path>::__source));
-        let consts = self.tree.consts.iter().map(|path| {
-            quote_spanned!(path.span()=> || #private::ir::Const::from(#path))
-        });
+        let consts = self
+            .tree
+            .consts
+            .iter()
+            .map(|path| quote_spanned!(path.span()=> || #private::ir::Const::from(#path)));
         // No function can stand in a pattern: so the paths are those of this crate's struct.
-        let proofs = self.tree.regions.iter().map(|path| {
-            quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};)
-        });
+        let proofs = self
+            .tree
+            .regions
+            .iter()
+            .map(|path| quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};));
         let count = self.tree.types.len();
         let parameters = self.signature.params.len();
         let bytes = proc_macro2::Literal::byte_string(&self.bytes);

@@ -23,7 +23,7 @@ use quadrants_frontend::syntax::FunctionKind;
 
 /// Makes a function a kernel: calling it gives a launch.
 ///
-/// ```ignore
+/// ```text
 /// #[quadrants::kernel]
 /// fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
 ///     for i in 0..x.len() {
@@ -65,7 +65,6 @@ fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> Toke
         Err(error) => error.into_compile_error(),
     }
 }
-
 
 #[cfg(test)]
 mod tests;

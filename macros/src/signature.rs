@@ -35,7 +35,11 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
     use quote::ToTokens;
     refuse(signature.constness.map(|t| t.to_token_stream()), "be `const`");
     refuse(signature.asyncness.map(|t| t.to_token_stream()), "be `async`");
-    refuse(matches!(signature.safety, syn::Safety::Unsafe(_)).then(|| signature.safety.to_token_stream()), "be `unsafe`");
+    refuse(
+        matches!(signature.safety, syn::Safety::Unsafe(_))
+            .then(|| signature.safety.to_token_stream()),
+        "be `unsafe`",
+    );
     refuse(signature.abi.as_ref().map(|t| t.to_token_stream()), "be `extern`");
     refuse(signature.variadic.as_ref().map(|t| t.to_token_stream()), "be variadic");
     let generics = &signature.generics;
@@ -43,10 +47,7 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
         (!generics.params.is_empty()).then(|| generics.params.to_token_stream()),
         "have generic parameters or named lifetimes",
     );
-    refuse(
-        generics.where_clause.as_ref().map(|t| t.to_token_stream()),
-        "have a `where` clause",
-    );
+    refuse(generics.where_clause.as_ref().map(|t| t.to_token_stream()), "have a `where` clause");
 
     let mut params = Vec::new();
     for input in &signature.inputs {
@@ -133,16 +134,15 @@ fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
 /// finds the rest.
 fn advise(passing: &ParamPassing, ty: &Type) -> syn::Result<()> {
     const NUMBERS: [&str; 8] = ["f32", "f64", "i32", "i64", "u32", "u64", "usize", "bool"];
-    const OTHERS: [&str; 9] =
-        ["u8", "i8", "u16", "i16", "u128", "i128", "isize", "char", "String"];
+    const OTHERS: [&str; 9] = ["u8", "i8", "u16", "i16", "u128", "i128", "isize", "char", "String"];
     let Type::Path(path) = ty else { return Ok(()) };
     let Some(last) = path.path.segments.last() else { return Ok(()) };
     let named = |names: &[&str]| names.iter().any(|name| last.ident == name);
     let refuse = |message: &str| Err(syn::Error::new_spanned(ty, message));
     match passing {
-        ParamPassing::Value if last.ident == "Tensor" => {
-            refuse("a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it")
-        }
+        ParamPassing::Value if last.ident == "Tensor" => refuse(
+            "a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it",
+        ),
         ParamPassing::Value if named(&OTHERS) => {
             refuse("a number in a kernel is of type f32, f64, i32, i64, u32, u64, usize or bool")
         }

@@ -67,7 +67,11 @@ fn snapshot(name: &str, text: &str) {
 fn the_emitted_source_is_the_one_reviewed() {
     snapshot("saxpy", &emitted(FunctionKind::Kernel, saxpy()));
     snapshot("step", &emitted(FunctionKind::Kernel, step()));
-    let func = quote!(fn wave(x: f32) -> f32 { (x * 0.01).sin() });
+    let func = quote!(
+        fn wave(x: f32) -> f32 {
+            (x * 0.01).sin()
+        }
+    );
     snapshot("wave", &emitted(FunctionKind::Func, func));
 }
 

@@ -29,10 +29,16 @@ impl Tree {
             E::Path(path) => return self.path(path),
             E::Unary(unary) => match unary.op {
                 UnOp::Neg(_) => {
-                    return ExprKind::Unary { op: UnaryOp::Neg, value: self.boxed(&mut unary.expr) };
+                    return ExprKind::Unary {
+                        op: UnaryOp::Neg,
+                        value: self.boxed(&mut unary.expr),
+                    };
                 }
                 UnOp::Not(_) => {
-                    return ExprKind::Unary { op: UnaryOp::Not, value: self.boxed(&mut unary.expr) };
+                    return ExprKind::Unary {
+                        op: UnaryOp::Not,
+                        value: self.boxed(&mut unary.expr),
+                    };
                 }
                 _ => Construct::Reference,
             },
@@ -180,7 +186,9 @@ impl Tree {
             Some(syn::Expr::Closure(closure)) if count == 1 => {
                 let params = closure.inputs.len() as u32;
                 let body = match &mut *closure.body {
-                    syn::Expr::Block(block) if block.label.is_none() => self.block(&mut block.block),
+                    syn::Expr::Block(block) if block.label.is_none() => {
+                        self.block(&mut block.block)
+                    }
                     other => {
                         let mut block = syn::Block {
                             brace_token: syn::token::Brace::default(),
