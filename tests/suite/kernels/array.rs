@@ -1,0 +1,135 @@
+//! Arrays of the host that are indexed as tensors are, and the comparison of the two.
+
+use std::{
+    fmt::Debug,
+    ops::{Index, IndexMut},
+};
+
+use quadrants::{Element, Program, Result, Tensor};
+
+/// What a tensor is to a function of the host.
+#[derive(Clone, Debug)]
+pub(crate) struct Array<T, const N: usize> {
+    elements: Vec<T>,
+    shape: [usize; N],
+}
+
+/// Equality to a relative tolerance; with none, of all bits, except that all NaNs are the same.
+pub(crate) trait Same: Debug {
+    /// Whether the two are the same.
+    fn same(&self, other: &Self, tolerance: f64) -> bool;
+}
+
+impl<T: Element, const N: usize> Array<T, N> {
+    /// Zeros.
+    pub(crate) fn zeros(shape: [usize; N]) -> Self {
+        Self { elements: vec![T::default(); shape.iter().product()], shape }
+    }
+
+    /// These elements, in row-major order.
+    pub(crate) fn new(elements: &[T], shape: [usize; N]) -> Self {
+        assert_eq!(elements.len(), shape.iter().product::<usize>());
+        Self { elements: elements.to_vec(), shape }
+    }
+
+    /// A tensor with these elements.
+    pub(crate) fn on(&self, program: &Program) -> Result<Tensor<T, N>> {
+        program.tensor_from(&self.elements, self.shape)
+    }
+
+    /// As of a tensor.
+    #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
+    pub(crate) fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// As of a tensor.
+    pub(crate) fn shape(&self) -> [usize; N] {
+        self.shape
+    }
+
+    fn at(&self, index: [usize; N]) -> usize {
+        assert!(index.iter().zip(&self.shape).all(|(at, extent)| at < extent), "{index:?}");
+        index.iter().zip(&self.shape).fold(0, |flat, (at, extent)| flat * extent + at)
+    }
+}
+
+impl<T: Element> Array<T, 1> {
+    /// These elements.
+    pub(crate) fn of(elements: &[T]) -> Self {
+        Self::new(elements, [elements.len()])
+    }
+}
+
+impl<T: Element, const N: usize> Index<[usize; N]> for Array<T, N> {
+    type Output = T;
+    fn index(&self, index: [usize; N]) -> &T {
+        &self.elements[self.at(index)]
+    }
+}
+
+impl<T: Element, const N: usize> IndexMut<[usize; N]> for Array<T, N> {
+    fn index_mut(&mut self, index: [usize; N]) -> &mut T {
+        let at = self.at(index);
+        &mut self.elements[at]
+    }
+}
+
+impl<T: Element> Index<usize> for Array<T, 1> {
+    type Output = T;
+    fn index(&self, index: usize) -> &T {
+        &self.elements[index]
+    }
+}
+
+impl<T: Element> IndexMut<usize> for Array<T, 1> {
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        &mut self.elements[index]
+    }
+}
+
+/// Compares a tensor with the array that it should be.
+pub(crate) fn same<T: Element + Same, const N: usize>(
+    what: &str,
+    found: &Tensor<T, N>,
+    expected: &Array<T, N>,
+    tolerance: f64,
+) -> Result<()> {
+    let wrong: Vec<String> = found
+        .to_vec()?
+        .iter()
+        .zip(&expected.elements)
+        .enumerate()
+        .filter(|(_, (found, expected))| !found.same(expected, tolerance))
+        .map(|(at, (found, expected))| format!("element {at} is {found:?}, not {expected:?}"))
+        .collect();
+    assert!(wrong.is_empty(), "{what}: {} wrong: {:#?}", wrong.len(), &wrong[..wrong.len().min(9)]);
+    Ok(())
+}
+
+macro_rules! exact {
+    ($($ty:ty)*) => {$(
+        impl Same for $ty {
+            fn same(&self, other: &Self, _: f64) -> bool {
+                self == other
+            }
+        }
+    )*};
+}
+
+exact!(() bool i32 i64 u32 u64 usize);
+
+macro_rules! floats {
+    ($($ty:ty)*) => {$(
+        impl Same for $ty {
+            fn same(&self, other: &Self, tolerance: f64) -> bool {
+                let error = (f64::from(*self) - f64::from(*other)).abs();
+                self.to_bits() == other.to_bits()
+                    || self.is_nan() && other.is_nan()
+                    || tolerance > 0.0 && error <= tolerance * f64::from(*other).abs().max(1e-3)
+            }
+        }
+    )*};
+}
+
+floats!(f32 f64);

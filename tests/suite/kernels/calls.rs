@@ -1,0 +1,128 @@
+//! Funcs of this module and others, and constants by every kind of path.
+
+use quadrants as qd;
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+
+use super::{Array, Same, referee, source};
+
+const SCALE: f32 = 0.25;
+static SHIFT: i32 = -7;
+
+/// Constants by an associated path.
+pub(crate) struct Limits;
+
+impl Limits {
+    /// A limit.
+    pub(crate) const MOST: usize = 3;
+    const BIG: u64 = 1 << 40;
+}
+
+mod elsewhere {
+    use quadrants as qd;
+
+    pub(crate) const OFFSET: i32 = 1000;
+
+    #[qd::func]
+    pub(crate) fn clamp(x: i32, low: i32, high: i32) -> i32 {
+        if x < low {
+            low
+        } else if x > high {
+            high
+        } else {
+            x
+        }
+    }
+
+    pub(crate) mod deeper {
+        use quadrants as qd;
+
+        #[qd::func]
+        pub(crate) fn digits(mut n: u64) -> i32 {
+            let mut count = 1;
+            while n > 9 {
+                n /= 10;
+                count += 1;
+            }
+            count
+        }
+    }
+}
+
+use elsewhere::deeper::digits as count_digits;
+
+#[qd::func]
+fn square(x: f32) -> f32 {
+    x * x
+}
+
+#[qd::func]
+#[allow(clippy::needless_return)] // it is what is tested
+fn norm(x: f32, y: f32) -> f32 {
+    let sum = square(x) + square(y);
+    return sum * SCALE;
+}
+
+#[qd::func]
+fn is_odd(x: i32) -> bool {
+    x & 1 != 0
+}
+
+#[qd::func]
+fn shadows(x: i32, mut y: i32) -> i32 {
+    y += x;
+    let x = y * 2;
+    {
+        let y = x + 1;
+        if is_odd(y) { y } else { x }
+    }
+}
+
+source! { funcs;
+    fn run(x: &Tensor<i32, 1>, a: &mut Tensor<i32, 2>, b: &mut Tensor<f32, 1>) {
+        for i in 0..x.len() {
+            let y = 3;
+            a[[i, 0]] = elsewhere::clamp(x[i], -y, y) * 10 + elsewhere::clamp(2, y, 9);
+            a[[i, 1]] = elsewhere::deeper::digits(x[i].abs() as u64) + count_digits(Limits::BIG);
+            a[[i, 2]] = shadows(shadows(x[i], y), shadows(y, 1)) + y;
+            a[[i, 3]] = if is_odd(x[i]) && !is_odd(x[i] / 2) { 1 } else { 0 };
+            b[i] = norm(norm(x[i] as f32, 2.0), square(x[i] as f32 * 0.5));
+        }
+    }
+}
+
+source! { constants;
+    fn run(n: i32, a: &mut Tensor<i32, 1>, b: &mut Tensor<u64, 1>, c: &mut Tensor<f64, 1>) {
+        for i in 0..Limits::MOST {
+            a[i] = n + SHIFT + elsewhere::OFFSET * i as i32;
+            b[i] = Limits::BIG + u64::MAX / 2 + usize::MAX as u64 / 3;
+            c[i] = std::f64::consts::PI * SCALE as f64 + f32::EPSILON as f64;
+        }
+        a[3] = i32::MIN;
+        a[4] = i32::MAX - n;
+        b[3] = crate::kernels::calls::Limits::MOST as u64;
+        c[3] = f64::INFINITY;
+        c[4] = f64::MIN_POSITIVE;
+    }
+}
+
+#[rstest]
+fn funcs_call_funcs(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = Array::of(&[-12345, -4, -3, -1, 0, 1, 2, 3, 5, 99, 100]);
+    let (a, b) = (Array::zeros([x.len(), 4]), Array::zeros([x.len()]));
+    referee!(&on.program, funcs [] [x] [a, b] within 1e-6);
+    // They stay ordinary functions.
+    assert_eq!((elsewhere::clamp(7, 1, 5), shadows(1, 2)), (5, 7));
+    Ok(())
+}
+
+#[rstest]
+fn constants_are_what_their_paths_say(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (a, b, c) = (Array::zeros([5]), Array::zeros([4]), Array::zeros([5]));
+    referee!(&on.program, constants [41] [] [a, b, c]);
+    Ok(())
+}

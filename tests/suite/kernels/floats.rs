@@ -1,0 +1,139 @@
+//! The methods of floats.
+
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+
+use super::{Array, Same, referee, source};
+
+macro_rules! methods {
+    ($($exact:ident, $close:ident: $ty:ident;)*) => {$(
+        // What IEEE fixes to the last bit.
+        source! { $exact;
+            fn run(x: &Tensor<$ty, 1>, y: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>, is: &mut Tensor<bool, 2>) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    let q = y[i];
+                    out[[i, 0]] = p.abs();
+                    out[[i, 1]] = p.floor();
+                    out[[i, 2]] = p.ceil();
+                    out[[i, 3]] = p.round();
+                    out[[i, 4]] = p.sqrt();
+                    out[[i, 5]] = p.mul_add(q, 0.1);
+                    out[[i, 6]] = -p;
+                    out[[i, 7]] = p / q;
+                    out[[i, 8]] = p + q;
+                    out[[i, 9]] = $ty::abs(q);
+                    is[[i, 0]] = p < q;
+                    is[[i, 1]] = p <= q;
+                    is[[i, 2]] = p > q;
+                    is[[i, 3]] = p >= q;
+                    is[[i, 4]] = p == q;
+                    is[[i, 5]] = p != q;
+                }
+            }
+        }
+
+        // What libraries round differently.
+        source! { $close;
+            fn run(x: &Tensor<$ty, 1>, y: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    let q = y[i];
+                    out[[i, 0]] = p.sin();
+                    out[[i, 1]] = p.cos();
+                    out[[i, 2]] = (p * 0.3).tan();
+                    out[[i, 3]] = p.exp();
+                    out[[i, 4]] = q.ln();
+                    out[[i, 5]] = q.powf(p);
+                    out[[i, 6]] = q.powi(3) + p.powi(-2) * 0.5 + q.powi(0);
+                    out[[i, 7]] = p.atan2(q);
+                    out[[i, 8]] = q.atan2(-p);
+                    out[[i, 9]] = p.tanh();
+                    out[[i, 10]] = p.min(q);
+                    out[[i, 11]] = p.max(q);
+                    out[[i, 12]] = $ty::powf(q, 0.5) * $ty::max(p, q);
+                }
+            }
+        }
+    )*};
+}
+
+methods! {
+    exact_f32, close_f32: f32;
+    exact_f64, close_f64: f64;
+}
+
+source! { literals;
+    fn run(x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
+        for i in 0..x.len() {
+            out[i] = x[i].max(0.0).min(1.0) + 1.0 - 0.5f32;
+            out[i] -= (2 as f32) / 8.0;
+            out[i] += 1e-3 * 0.0 + 3f32;
+        }
+    }
+}
+
+const SPECIAL: [f64; 16] = [
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    0.499_999_97,
+    1e-30,
+    8_388_609.0,
+    -123.456,
+    1e30,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+    f64::MIN_POSITIVE,
+];
+
+#[rstest]
+fn what_ieee_fixes_is_the_same_to_the_last_bit(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let pairs: Vec<(f64, f64)> =
+        SPECIAL.iter().flat_map(|x| SPECIAL.iter().map(|y| (*x, *y))).collect();
+    let (x, y): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+    let narrow = |v: &[f64]| v.iter().map(|v| *v as f32).collect::<Vec<f32>>();
+    let (a, b) = (Array::of(&narrow(&x)), Array::of(&narrow(&y)));
+    let (out, is) = (Array::zeros([x.len(), 10]), Array::zeros([x.len(), 6]));
+    referee!(&on.program, exact_f32 [] [a, b] [out, is]);
+    let (x, y) = (Array::of(&x), Array::of(&y));
+    let out = Array::zeros([x.len(), 10]);
+    referee!(&on.program, exact_f64 [] [x, y] [out, is]);
+    Ok(())
+}
+
+#[rstest]
+fn what_libraries_compute_is_close(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x: Vec<f64> = (0..64).map(|k| f64::from(k) * 0.173 - 5.1).collect();
+    let y: Vec<f64> = (0..64).map(|k| f64::from(k) * 0.11 + 0.05).collect();
+    let narrow = |v: &[f64]| v.iter().map(|v| *v as f32).collect::<Vec<f32>>();
+    let (a, b) = (Array::of(&narrow(&x)), Array::of(&narrow(&y)));
+    let out = Array::zeros([x.len(), 13]);
+    referee!(&on.program, close_f32 [] [a, b] [out] within 1e-5);
+    let (x, y) = (Array::of(&x), Array::of(&y));
+    let out = Array::zeros([x.len(), 13]);
+    referee!(&on.program, close_f64 [] [x, y] [out] within 1e-12);
+    Ok(())
+}
+
+#[rstest]
+fn literals_take_the_type_around_them(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = Array::of(&[-1.0, 0.25, 0.75, 8.0]);
+    let out = Array::zeros([x.len()]);
+    referee!(&on.program, literals [] [x] [out]);
+    Ok(())
+}
