@@ -211,7 +211,6 @@ macro_rules! facade {
                 $crate::call::run(
                     $crate::call::Family::$family,
                     &SITE,
-                    #[allow(unused_mut, redundant_semicolons)]
                     |$call: &$crate::call::Call| -> ::std::result::Result<(), $crate::call::Stop> {
                         $body
                         Ok(())

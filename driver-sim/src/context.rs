@@ -1,6 +1,6 @@
 //! What is current on a thread: a stack of contexts for CUDA, a device for HIP.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 use crate::{
     code::{Code, Result},
@@ -8,30 +8,40 @@ use crate::{
     world,
 };
 
+/// So many contexts can lie above each other.
+const DEPTH: usize = 16;
+
+// Nothing here needs dropping, so that it works to a thread's very end, when other thread-local
+// values release what they hold of the device.
 thread_local! {
-    static CONTEXTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    static CONTEXTS: Cell<([usize; DEPTH], usize)> = const { Cell::new(([0; DEPTH], 0)) };
     static DEVICE: Cell<u16> = const { Cell::new(0) };
 }
 
 /// The current context's handle; 0 where there is none.
 pub(crate) fn current() -> usize {
-    CONTEXTS.with_borrow(|stack| stack.last().copied().unwrap_or(0))
+    let (stack, depth) = CONTEXTS.get();
+    depth.checked_sub(1).map_or(0, |top| stack[top])
 }
 
-pub(crate) fn push(context: usize) {
-    CONTEXTS.with_borrow_mut(|stack| stack.push(context));
+pub(crate) fn push(context: usize) -> Result<()> {
+    let (mut stack, depth) = CONTEXTS.get();
+    *stack.get_mut(depth).ok_or(Code::OUT_OF_MEMORY)? = context;
+    CONTEXTS.set((stack, depth + 1));
+    Ok(())
 }
 
 pub(crate) fn pop() -> Option<usize> {
-    CONTEXTS.with_borrow_mut(Vec::pop)
+    let (stack, depth) = CONTEXTS.get();
+    let top = depth.checked_sub(1)?;
+    CONTEXTS.set((stack, top));
+    Some(stack[top])
 }
 
 /// Puts a context in the place of the current one; 0 only takes that away.
-pub(crate) fn replace(context: usize) {
+pub(crate) fn replace(context: usize) -> Result<()> {
     pop();
-    if context != 0 {
-        push(context);
-    }
+    if context == 0 { Ok(()) } else { push(context) }
 }
 
 /// The world of the current context.

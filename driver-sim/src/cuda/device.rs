@@ -118,14 +118,14 @@ facade! { Cuda;
         if context != 0 {
             drop(call.enter_lost(context::world_of(context)?)?);
         }
-        context::replace(context);
+        context::replace(context)?;
     }
 
     /// Makes a context current above the one that is.
     fn cuCtxPushCurrent_v2(context: usize) |call| {
         initialized()?;
         drop(call.enter_lost(context::world_of(context)?)?);
-        context::push(context);
+        context::push(context)?;
     }
 
     /// Takes the current context off.

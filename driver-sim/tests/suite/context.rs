@@ -1,6 +1,6 @@
 //! Contexts: what is current is the thread's own, and what is not is missed.
 
-use std::{ffi::c_int, thread};
+use std::{cell::RefCell, ffi::c_int, thread};
 
 use quadrants_driver_sim as sim;
 
@@ -133,4 +133,32 @@ fn worlds_that_are_claimed_are_different_and_come_back() {
         assert_eq!(sim::world(claim.ordinal()), Some(**claim));
     }
     assert_eq!(sim::world(sim::count()), None);
+}
+
+#[test]
+fn contexts_nest_and_work_to_a_threads_end() {
+    struct Last(usize);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            if self.0 != 0 {
+                ok(cuCtxPushCurrent_v2(self.0));
+                ok(cuMemAlloc_v2(&mut 0, 4));
+                ok(cuCtxPopCurrent_v2(&mut 0));
+            }
+        }
+    }
+    thread_local!(static LAST: RefCell<Last> = const { RefCell::new(Last(0)) });
+    let (gpu, other) = (Gpu::lazy(), Gpu::lazy());
+    let (a, b) = (gpu.context, other.context);
+    let inner = thread::spawn(move || {
+        LAST.with_borrow_mut(|last| last.0 = a);
+        for context in [a, b, a] {
+            ok(cuCtxPushCurrent_v2(context));
+        }
+        let popped: [usize; 3] = std::array::from_fn(|_| get(cuCtxPopCurrent_v2));
+        assert_eq!(popped, [a, b, a]);
+    });
+    inner.join().unwrap();
+    assert_eq!(gpu.world.live().blocks, 1);
+    drop(other);
 }

@@ -2,7 +2,7 @@
 
 use quadrants_driver_sim::{FaultKind, ReportKind, Schedule};
 
-use super::support::*;
+use super::{kernels::add_args, support::*};
 
 const BYTES: usize = 64;
 
@@ -103,6 +103,26 @@ fn a_use_behind_a_stream_ordered_free_is_found() {
     let reports = gpu.world.reports();
     assert_eq!(reports[1].kind, ReportKind::Access(FaultKind::AfterFree));
     assert_eq!(reports[1].freed.unwrap().stream, Some(s as u64));
+}
+
+#[test]
+fn memory_touched_a_moment_ago_is_checked_like_any_other() {
+    let gpu = Gpu::lazy();
+    let (add, s) = (gpu.add(), gpu.stream());
+    let x = alloc(s);
+    fill(x, 7, s);
+    let args = add_args(x, x, BYTES as u64 / 4, 1);
+    ok(launch(add, &args, s));
+    ok(cuMemFreeAsync(x, s));
+    // The next owner's block is the same, but smaller.
+    assert_eq!(x, get(|out| cuMemAllocAsync(out, BYTES / 2, s)));
+    ok(cuMemsetD32Async(x, 7, BYTES / 8, s));
+    ok(cuStreamSynchronize(s));
+    ok(launch(add, &args, s));
+    assert_eq!(cuStreamSynchronize(s), 700);
+    let report = &gpu.world.reports()[0];
+    assert_eq!(report.kind, ReportKind::Access(FaultKind::OutOfBounds));
+    assert_eq!(report.address, x + BYTES as u64 / 2);
 }
 
 #[test]
