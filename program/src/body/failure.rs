@@ -5,7 +5,7 @@
 //! hold line and column, and [`resolve_site`] finds the site of that place.
 
 use std::{
-    any::TypeId,
+    any::{Any, TypeId},
     cell::Cell,
     panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind},
     ptr,
@@ -137,17 +137,31 @@ impl Errors {
         }
     }
 
-    /// Runs a piece of a body. What [`check`] and [`divisor`] raise in it ends it and is recorded;
-    /// any other panic goes on.
+    /// Runs a piece of a body on a thread that is not in one yet. What [`check`] and [`divisor`] raise
+    /// in it ends it and is recorded; any other panic goes on.
     pub(super) fn run(self, piece: impl FnOnce()) {
         IN_BODY.set(IN_BODY.get() + 1);
-        let outcome = catch_unwind(AssertUnwindSafe(piece));
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run_inside(piece)));
         IN_BODY.set(IN_BODY.get() - 1);
         if let Err(payload) = outcome {
-            match payload.downcast::<Raised>() {
-                Ok(raised) => self.report(raised.kind, raised.place, &[]),
-                Err(payload) => resume_unwind(payload),
-            }
+            resume_unwind(payload);
+        }
+    }
+
+    /// As [`run`](Self::run), on a thread that is in a body already.
+    #[inline(always)]
+    pub(super) fn run_inside(self, piece: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(piece)) {
+            self.caught(payload);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn caught(self, payload: Box<dyn Any + Send>) {
+        match payload.downcast::<Raised>() {
+            Ok(raised) => self.report(raised.kind, raised.place, &[]),
+            Err(payload) => resume_unwind(payload),
         }
     }
 }
@@ -192,7 +206,7 @@ mod tests {
     use super::*;
 
     fn site(kind: SiteKind, line: u32, column: u32) -> Site {
-        Site { kind, file: None, line, column }
+        Site { kind, file: None, line, column, asserted: false }
     }
 
     #[test]

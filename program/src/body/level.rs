@@ -1,5 +1,7 @@
 //! Instruction levels: the functions that turn an inlined closure into code for better processors.
 
+use std::hint::black_box;
+
 /// A set of instructions that a body is compiled for.
 ///
 /// A [`Cx`](super::Cx) of a level is made only on a processor that has its instructions.
@@ -34,17 +36,15 @@ macro_rules! levels {
         impl Level for $level {
             #[inline(always)]
             unsafe fn call<A, F: Fn(A)>(f: &F, a: A) {
-                // Not inlined, so that the loop is compiled once for the caller's own thread and the
-                // pool's threads.
-                #[inline(never)]
                 $($feature)*
                 fn $function<A, F: Fn(A)>(f: &F, a: A) {
                     f(a);
                 }
-                // SAFETY: the caller says that the processor has the instructions. On the baseline
-                // there is nothing to promise.
-                #[allow(unused_unsafe)]
-                unsafe { $function(f, a) }
+                // Never inlined, so that the loop is compiled once for the caller's own thread and
+                // the pool's threads. rustc 1.95 drops `#[inline(never)]` beside `#[target_feature]`.
+                let function: unsafe fn(&F, A) = black_box($function::<A, F>);
+                // SAFETY: the caller says that the processor has the instructions.
+                unsafe { function(f, a) }
             }
 
             fn available() -> bool {

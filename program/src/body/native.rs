@@ -1,6 +1,6 @@
 //! A kernel's body in all its instances, and the choice between them.
 
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
 use quadrants_ir::abi::Form;
 
@@ -83,23 +83,21 @@ impl NativeBody {
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
     fn best(&self) -> Instance {
-        use level::{Avx2, Avx512};
-        if Avx512::available() {
-            self.avx512
-        } else if Avx2::available() {
-            self.avx2
-        } else {
-            self.baseline
+        // Asking the processor takes a dozen tests; a launch of few elements takes as long.
+        static BEST: OnceLock<usize> = OnceLock::new();
+        let best = *BEST.get_or_init(|| self.levels().count() - 1);
+        match best {
+            #[cfg(target_arch = "x86_64")]
+            1 => self.avx2,
+            #[cfg(target_arch = "x86_64")]
+            2 => self.avx512,
+            _ => self.baseline,
         }
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
-    fn best(&self) -> Instance {
-        self.baseline
-    }
-
+    /// The instances that this processor can run, from the baseline up: each level has all
+    /// instructions of those below it.
     fn levels(&self) -> impl Iterator<Item = (&'static str, Instance)> {
         [
             ("baseline", level::Baseline::available(), self.baseline),

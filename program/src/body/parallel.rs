@@ -44,7 +44,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         }
         let pieces = pieces(steps, steps, weight);
         if pieces <= 1 {
-            self.errors.run(|| self.call(&body, (range.start, range.end)));
+            self.errors.run_inside(|| self.call(&body, (range.start, range.end)));
             return;
         }
         pool::run(pieces, &|piece| {
@@ -80,10 +80,11 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             }
             tile
         };
-        let run = |piece| self.errors.run(|| self.call(&body, tile(piece)));
         match cuts.iter().product() {
-            1 => run(0),
-            pieces => pool::run(pieces, &run),
+            1 => self.errors.run_inside(|| self.call(&body, tile(0))),
+            pieces => pool::run(pieces, &|piece| {
+                self.errors.run(|| self.call(&body, tile(piece)));
+            }),
         }
     }
 
