@@ -45,7 +45,7 @@ const BACKENDS: [&str; 3] = ["cpu", "cuda", "amdgpu"];
 const SYSTEM: &str = "quadrants-tests";
 
 /// Modules of the whole-system suite that ask cargo or rustc about the workspace and launch nothing.
-pub(crate) const WITHOUT_DEVICE: [&str; 2] = ["invariants::", "compile_errors::"];
+pub(crate) const WITHOUT_DEVICE: [&str; 2] = ["invariants::", "ui::"];
 
 /// A run of the suites for backends that share a kind of device.
 #[derive(PartialEq, Eq, Debug)]
