@@ -13,6 +13,7 @@ pub use quadrants_program::{
 };
 
 pub use quadrants_ir as ir;
+pub use quadrants_program::codegen;
 pub use quadrants_rhi as rhi;
 
 /// What emitted kernels are made of; no part of the stable interface.

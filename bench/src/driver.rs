@@ -1,0 +1,210 @@
+//! The rival: the CUDA driver's functions, called by hand with everything made beforehand.
+
+use std::{
+    ffi::{CString, c_char, c_int, c_uint, c_void},
+    ptr::{null, null_mut},
+};
+
+use libloading::Library;
+use quadrants::{
+    codegen::CompileRequest,
+    ir::{
+        self,
+        abi::{ArgLayout, FIRST_PARAM_WORD, Form, Passing},
+    },
+};
+use quadrants_rhi_cuda::{compiler::compiler, driver};
+
+type Handle = *mut c_void;
+
+macro_rules! functions {
+    ($($name:ident = $symbol:literal ($($arg:ty),*);)*) => {
+        /// The driver's functions, in the primary context of device 0.
+        pub(crate) struct Raw {
+            $($name: unsafe extern "C" fn($($arg),*) -> c_int,)*
+            _library: Library,
+        }
+
+        impl Raw {
+            fn resolve() -> Self {
+                // SAFETY: the driver's library, and its functions by their documented signatures.
+                unsafe {
+                    let library = Library::new("libcuda.so.1").expect("libcuda");
+                    Self {
+                        $($name: *library.get($symbol).expect("a function of libcuda"),)*
+                        _library: library,
+                    }
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    retain = b"cuDevicePrimaryCtxRetain\0" (*mut Handle, c_int);
+    set_current = b"cuCtxSetCurrent\0" (Handle);
+    sync = b"cuCtxSynchronize\0" ();
+    alloc = b"cuMemAlloc_v2\0" (*mut u64, usize);
+    fill = b"cuMemsetD8_v2\0" (u64, u8, usize);
+    stream_create = b"cuStreamCreate\0" (*mut Handle, c_uint);
+    event_create = b"cuEventCreate\0" (*mut Handle, c_uint);
+    record = b"cuEventRecord\0" (Handle, Handle);
+    wait = b"cuStreamWaitEvent\0" (Handle, Handle, c_uint);
+    load = b"cuModuleLoadData\0" (*mut Handle, *const c_void);
+    function = b"cuModuleGetFunction\0" (*mut Handle, Handle, *const c_char);
+    launch = b"cuLaunchKernel\0" (
+        Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle,
+        *mut *mut c_void, *mut *mut c_void
+    );
+}
+
+fn check(code: c_int) {
+    assert_eq!(code, 0, "a driver call by hand failed");
+}
+
+impl Raw {
+    /// Loads the driver and makes the device's primary context current on this thread.
+    pub(crate) fn load() -> Self {
+        let raw = Self::resolve();
+        let mut context = null_mut();
+        // SAFETY: the program that is measured has initialized the driver and device 0.
+        unsafe {
+            check((raw.retain)(&mut context, 0));
+            check((raw.set_current)(context));
+        }
+        raw
+    }
+
+    pub(crate) fn synchronize(&self) {
+        // SAFETY: the context is current.
+        check(unsafe { (self.sync)() });
+    }
+
+    /// Zeroed blocks of device memory; they live as long as the process.
+    pub(crate) fn buffers(&self, count: usize, bytes: usize) -> Vec<u64> {
+        let one = |_| {
+            let mut address = 0;
+            // SAFETY: the context is current, and the block has the bytes.
+            unsafe {
+                check((self.alloc)(&mut address, bytes));
+                check((self.fill)(address, 0, bytes));
+            }
+            address
+        };
+        (0..count).map(one).collect()
+    }
+
+    /// A non-blocking stream.
+    pub(crate) fn stream(&self) -> usize {
+        let mut stream = null_mut();
+        // SAFETY: the context is current.
+        check(unsafe { (self.stream_create)(&mut stream, 1) });
+        stream as usize
+    }
+
+    fn event(&self) -> Handle {
+        let mut event = null_mut();
+        // SAFETY: the context is current; 2 is CU_EVENT_DISABLE_TIMING.
+        check(unsafe { (self.event_create)(&mut event, 2) });
+        event
+    }
+
+    /// Streams and events for a fork into `blocks` and a join, made once.
+    pub(crate) fn fork_join(&self, blocks: usize) -> ForkJoin<'_> {
+        ForkJoin {
+            raw: self,
+            stream: self.stream() as Handle,
+            fork: self.event(),
+            workers: (1..blocks).map(|_| (self.stream() as Handle, self.event())).collect(),
+        }
+    }
+}
+
+/// A kernel compiled as ours is, launched by hand.
+pub(crate) struct ByHand<'a> {
+    raw: &'a Raw,
+    functions: Vec<Handle>,
+    layout: ArgLayout,
+}
+
+impl<'a> ByHand<'a> {
+    pub(crate) fn load(raw: &'a Raw, kernel: &ir::Kernel) -> Self {
+        let kernel = ir::offload(kernel).expect("offloads");
+        let device = driver().and_then(|d| d.open(0)).expect("the device opens");
+        let info = device.info();
+        let request = CompileRequest::new(&info.arch, Form::Proven, Passing::Value);
+        let compiled = compiler(info).compile(&kernel, &request).expect("compiles");
+        let mut module = null_mut();
+        // SAFETY: the image is whole, and the context is current.
+        check(unsafe { (raw.load)(&mut module, compiled.image.as_ptr().cast()) });
+        let functions = kernel
+            .tasks()
+            .map(|(id, _)| {
+                let name = CString::new(kernel.function_name(id)).expect("a C name");
+                let mut function = null_mut();
+                // SAFETY: the module is loaded.
+                check(unsafe { (raw.function)(&mut function, module, name.as_ptr()) });
+                function
+            })
+            .collect();
+        Self { raw, functions, layout: ArgLayout::new(&kernel.params) }
+    }
+
+    /// The argument block: a scalar first, where there is one, then one-dimensional tensors.
+    pub(crate) fn args(&self, tensors: &[(u64, usize)], scalar: Option<f32>) -> Vec<u64> {
+        let mut words = vec![0; FIRST_PARAM_WORD];
+        words.extend(scalar.map(|s| u64::from(s.to_bits())));
+        words.extend(tensors.iter().flat_map(|(address, len)| [*address, *len as u64]));
+        assert_eq!(words.len(), self.layout.len());
+        words
+    }
+
+    pub(crate) fn launch(&self, task: usize, args: &[u64], stream: usize) {
+        let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
+        // SAFETY: the block is the one that the function was compiled for.
+        check(unsafe {
+            (self.raw.launch)(
+                self.functions[task],
+                1,
+                1,
+                1,
+                256,
+                1,
+                1,
+                0,
+                stream as Handle,
+                parameters.as_mut_ptr(),
+                null::<c_void>() as *mut *mut c_void,
+            )
+        });
+    }
+}
+
+/// A fork and a join by hand.
+pub(crate) struct ForkJoin<'a> {
+    raw: &'a Raw,
+    stream: Handle,
+    fork: Handle,
+    workers: Vec<(Handle, Handle)>,
+}
+
+impl ForkJoin<'_> {
+    pub(crate) fn run(&self, kernel: &ByHand<'_>, args: &[u64]) {
+        let raw = self.raw;
+        // SAFETY: streams and events live as long as the process.
+        unsafe {
+            check((raw.record)(self.fork, self.stream));
+            for (worker, _) in &self.workers {
+                check((raw.wait)(*worker, self.fork, 0));
+            }
+            kernel.launch(0, args, self.stream as usize);
+            for (at, (worker, _)) in self.workers.iter().enumerate() {
+                kernel.launch(at + 1, args, *worker as usize);
+            }
+            for (worker, joined) in &self.workers {
+                check((raw.record)(*joined, *worker));
+                check((raw.wait)(self.stream, *joined, 0));
+            }
+        }
+    }
+}
