@@ -312,7 +312,7 @@ impl Emission {
         quote! {
             const __TYPES: [#private::ir::ScalarType; #count] = {
                 #(let #probes = #support::Probe::new();)*
-                #[allow(unused_unsafe, unused_variables, unused_assignments)]
+                #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*
                 [#(#types),*]

@@ -6,7 +6,7 @@ pub fn saxpy<'launch>(
 ) -> ::quadrants::__private::Launch<'launch, ()> {
     const __TYPES: [::quadrants::__private::ir::ScalarType; 1usize] = {
         let probe0 = ::quadrants::__private::body::Probe::new();
-        #[allow(unused_unsafe, unused_variables, unused_assignments)]
+        #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect)]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {
             for i in 0..x.len() {
                 probe0.see(&i);

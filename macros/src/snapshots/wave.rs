@@ -16,7 +16,12 @@ impl wave {
     #[doc(hidden)]
     pub fn __source() -> &'static ::quadrants::__private::frontend::Source {
         const __TYPES: [::quadrants::__private::ir::ScalarType; 1usize] = {
-            #[allow(unused_unsafe, unused_variables, unused_assignments)]
+            #[allow(
+                unused_unsafe,
+                unused_variables,
+                unused_assignments,
+                clippy::no_effect
+            )]
             let _ = |x: f32| -> f32 { (x * 0.01).sin() };
             [<f32 as ::quadrants::__private::Element>::TYPE]
         };
