@@ -159,7 +159,13 @@ impl Maker {
             name: name.into(),
             kind: ParamKind::Tensor { elem: ScalarType::F32, rank, writable },
         };
-        let site = |tensor| Site { kind: SiteKind::Index(tensor), file: None, line: 1, column: 1 };
+        let site = |tensor| Site {
+            kind: SiteKind::Index(tensor),
+            file: None,
+            line: 1,
+            column: 1,
+            asserted: false,
+        };
         Self(Kernel {
             name: name.into(),
             file: "interp_speed.rs".into(),

@@ -473,6 +473,8 @@ pub struct Site {
     pub line: u32,
     /// The column, from 1.
     pub column: u32,
+    /// Whether the author asserts, by `unsafe`, that the access races with no other.
+    pub asserted: bool,
 }
 
 /// What goes wrong at a site.

@@ -16,6 +16,7 @@ pub mod interp;
 mod kernel;
 mod offload;
 mod print;
+pub mod races;
 mod scalar;
 mod task;
 pub mod verify;

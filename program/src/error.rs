@@ -67,6 +67,24 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
+    /// With these arguments the kernel would race with itself: two iterations of a loop, or two blocks
+    /// of a region, may touch one element at a time, one of them writing. Nothing was launched.
+    #[error(
+        "kernel `{kernel}` ({file}:{line}) may race on `{tensor}` with these arguments: its accesses in \
+         lines {} and {} may touch one element at the same time", .lines[0], .lines[1]
+    )]
+    Race {
+        /// The kernel.
+        kernel: String,
+        /// The source file.
+        file: String,
+        /// The line of the loop, or of the block's first statement.
+        line: u32,
+        /// The tensor parameter.
+        tensor: String,
+        /// The lines of the two accesses; of an access that races with itself, twice the same.
+        lines: [u32; 2],
+    },
     /// A launch's arguments do not fit the kernel's parameters.
     #[error("argument {position} of kernel `{kernel}` is {given}, but the kernel takes {expected}")]
     Argument {

@@ -1,8 +1,8 @@
 //! The kernel launcher: a context per kernel in an address-stable table, and the path of a launch.
 //!
 //! A launch goes: look up or make the context; report what the stream's earlier kernels reported;
-//! lay out the argument block; prove the accesses, which chooses the form; stamp the tensors; then
-//! enqueue the steps of the plan. No lock is held across a driver call.
+//! lay out the argument block; prove that nothing races, and the accesses, which chooses the form; stamp
+//! the tensors; then enqueue the steps of the plan. No lock is held across a driver call.
 
 use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
 
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use quadrants_ir::{
     Offloaded, Param, ParamKind, TaskKind,
     abi::{self, ArgLayout, ErrorRecord, Form, Passing},
-    host::HostPlan,
+    host::{HostPlan, Race},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig};
 use quadrants_runtime as rt;
@@ -110,6 +110,9 @@ impl KernelLauncher {
         }
         debug_assert_eq!(words.len(), context.layout.len());
 
+        if let Some(race) = context.host.race(&words) {
+            return Err(race_error(kernel, race));
+        }
         let form = context.form(&words, checks);
         let loaded = context.loaded(shared, form)?;
         let shapes = context.plan.shapes(kernel, &context.host, &words, shared)?;
@@ -275,6 +278,16 @@ fn read_word(stream: &StreamState, at: quadrants_rhi::DevicePtr) -> Result<u64> 
     // SAFETY: the launch's scratch memory holds the word until its block is dropped.
     unsafe { stream.stream.context().read_on(at, &mut word, stream.stream.handle())? };
     Ok(u64::from_le_bytes(word))
+}
+
+fn race_error(kernel: &Offloaded, race: Race) -> Error {
+    Error::Race {
+        kernel: kernel.name.clone(),
+        file: kernel.file.clone(),
+        line: kernel.tasks[race.task.index()].line,
+        tensor: kernel.params[race.tensor.index()].name.clone(),
+        lines: race.sites.map(|site| kernel.sites[site.index()].line),
+    }
 }
 
 fn launch_error(kernel: &Offloaded, started: bool, source: rt::Error) -> Error {

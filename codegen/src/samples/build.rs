@@ -94,7 +94,7 @@ impl Build {
 
     pub(super) fn site(&mut self, kind: SiteKind) -> SiteId {
         let line = self.kernel.sites.len() as u32 + 1;
-        self.kernel.sites.push(Site { kind, file: None, line, column: 9 });
+        self.kernel.sites.push(Site { kind, file: None, line, column: 9, asserted: false });
         SiteId::new(line - 1)
     }
 

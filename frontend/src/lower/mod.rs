@@ -67,6 +67,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
         units: Vec::new(),
         file: unit.file.clone(),
         params: unit.params.clone(),
+        asserted: 0,
     };
     lowerer.resolve_callees()?;
 
@@ -119,6 +120,8 @@ struct Lowerer {
     file: String,
     /// The kernel's parameters.
     params: Vec<ParamKind>,
+    /// How many `unsafe` blocks are around what is being lowered.
+    asserted: u32,
 }
 
 impl Lowerer {
@@ -139,6 +142,12 @@ impl Lowerer {
     fn site(&mut self, kind: SiteKind, span: Span) -> SiteId {
         let file = &self.frame.unit.file;
         let file = (*file != self.file).then(|| file.clone());
-        self.emit.site(Site { kind, file, line: span.line, column: span.column })
+        self.emit.site(Site {
+            kind,
+            file,
+            line: span.line,
+            column: span.column,
+            asserted: self.asserted > 0,
+        })
     }
 }

@@ -3,6 +3,7 @@
 
 mod interval;
 mod prove;
+mod races;
 
 use crate::{
     Offloaded, TaskId, TaskKind,
@@ -12,6 +13,9 @@ use crate::{
 };
 
 use prove::Proof;
+use races::Races;
+
+pub use races::Race;
 
 /// The bounds of a task's loop for one launch, outermost dimension first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,6 +32,7 @@ pub struct Extents {
 pub struct HostPlan {
     arguments: usize,
     tasks: Vec<TaskPlan>,
+    races: Races,
 }
 
 #[derive(Debug)]
@@ -97,7 +102,7 @@ impl HostPlan {
                 proof: Proof::new(kernel, &layout, task),
             }
         });
-        Self { arguments: layout.len(), tasks: tasks.collect() }
+        Self { arguments: layout.len(), tasks: tasks.collect(), races: Races::new(kernel, &layout) }
     }
 
     /// The bounds of a task's loop, of the launch with this argument block: exactly what the device
@@ -110,6 +115,16 @@ impl HostPlan {
             return Extents::default();
         };
         plan.bounds.extents(args)
+    }
+
+    /// The first pair of accesses that a launch with this argument block does not keep apart: iterations
+    /// of one loop, or blocks of one region, may touch one element by them at the same time. None where
+    /// there is no such pair, and where the block is too short.
+    ///
+    /// Accesses whose site is [asserted](crate::Site::asserted) are not asked about.
+    #[must_use]
+    pub fn race(&self, args: &[u64]) -> Option<Race> {
+        args.get(..self.arguments).and_then(|args| self.races.first(self, args))
     }
 
     /// Whether in a launch with this argument block every index of the task is inside its tensor, and

@@ -400,7 +400,7 @@ impl Builder<'_> {
     }
 }
 
-fn argument(word: u64, ty: ScalarType) -> Interval {
+pub(super) fn argument(word: u64, ty: ScalarType) -> Interval {
     match Const::from_bits(ty, word).as_int() {
         Some(value) => Interval::point(value),
         None => Interval::of(ty),

@@ -139,7 +139,7 @@ impl Maker {
 
     pub(crate) fn site(&mut self, kind: SiteKind) -> SiteId {
         let line = self.0.sites.len() as u32 + 1;
-        self.0.sites.push(Site { kind, file: None, line, column: 1 });
+        self.0.sites.push(Site { kind, file: None, line, column: 1, asserted: false });
         SiteId::new(line - 1)
     }
 

@@ -28,7 +28,7 @@ fn sevens() -> Ir {
         locals,
         exprs,
         blocks,
-        sites: vec![Site { kind: SiteKind::Index(out), file: None, line: 1, column: 1 }],
+        sites: vec![Site { kind: SiteKind::Index(out), file: None, line: 1, column: 1, asserted: false }],
         body: vec![TopStmt::ParallelFor(ParallelFor {
             dims: vec![LoopDim { var: i, begin, end }],
             body,

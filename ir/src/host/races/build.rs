@@ -1,0 +1,430 @@
+//! Makes the programs: which accesses there are, what their indices are computed from, and which pairs
+//! of them only the launch's numbers can tell apart.
+
+use std::collections::HashMap;
+
+use super::{Access, AccessKind, Across, Index, Node, Races, Slot, TaskRaces};
+use crate::{
+    AtomicOp, BinaryOp, BlockId, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded, ParamId,
+    SiteId, Stmt, Task, TaskId, TaskKind,
+    abi::ArgLayout,
+    races::{MAX_VARS, VarKind},
+    visit::{Nodes, Reach},
+};
+
+/// The old values of these atomics are told apart: a counter is an element whose index consists of
+/// arguments and constants.
+type Counters = Vec<(ParamId, Vec<Node>)>;
+
+/// What defines a local.
+#[derive(Clone, Copy)]
+enum Definition {
+    Value(ExprId),
+    /// A variable of the parallel loop.
+    Dimension(usize),
+    /// A variable of an inner loop, from and to these values.
+    Inner(ExprId, ExprId),
+    /// The old value of a counter.
+    Ticket(usize),
+    /// Anything.
+    Opaque,
+}
+
+struct Builder<'k, 'c> {
+    nodes: Nodes<'k>,
+    layout: &'k ArgLayout,
+    counters: &'c mut Counters,
+    /// The tensors that are only counted up in.
+    countable: &'c [bool],
+    definitions: HashMap<LocalId, Definition>,
+    /// The locals that are the same in all iterations.
+    outside: Vec<LocalId>,
+    known: HashMap<LocalId, Slot>,
+    slots: HashMap<Node, Slot>,
+    task: TaskRaces,
+}
+
+pub(super) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
+    let mut counters = Counters::new();
+    let mut tasks: Vec<TaskRaces> = kernel
+        .tasks
+        .iter()
+        .map(|task| Builder::task(kernel, layout, task, &countable(kernel, task), &mut counters))
+        .collect();
+    let mut across = Vec::new();
+    for (at, first) in kernel.tasks.iter().enumerate() {
+        for (after, second) in kernel.tasks.iter().enumerate().skip(at + 1) {
+            if first.group == second.group || first.group == GroupId::NONE {
+                continue;
+            }
+            let pairs = pairs_across(&tasks[at], &tasks[after]);
+            if !pairs.is_empty() {
+                let tasks = [at, after].map(|task| TaskId::new(task as u32));
+                across.push(Across { tasks, pairs });
+            }
+        }
+    }
+    for (at, task) in tasks.iter_mut().enumerate() {
+        let used = across.iter().any(|a| a.tasks.iter().any(|task| task.index() == at));
+        if task.pairs.is_empty() && !used {
+            *task = TaskRaces::default();
+        }
+    }
+    Races { tasks, across }
+}
+
+/// Which tensors are touched by nothing but atomic additions of one, in a task and in what runs beside
+/// it.
+fn countable(kernel: &Offloaded, task: &Task) -> Vec<bool> {
+    let mut countable = vec![true; kernel.params.len()];
+    for other in &kernel.tasks {
+        if std::ptr::eq(task, other) || task.group != other.group {
+            count(kernel.into(), other.body, &mut countable);
+        }
+    }
+    countable
+}
+
+fn count(nodes: Nodes<'_>, block: BlockId, countable: &mut [bool]) {
+    for stmt in &nodes.blocks[block].stmts {
+        if let Stmt::Store { tensor, .. } = stmt {
+            countable[tensor.index()] = false;
+        }
+        for value in stmt.exprs() {
+            match nodes.exprs[value].kind {
+                ExprKind::Load { tensor, .. } => countable[tensor.index()] = false,
+                ExprKind::Atomic { tensor, op, value, .. } => {
+                    let by = &nodes.exprs[value].kind;
+                    let one = matches!(by, ExprKind::Const(c) if c.as_int() == Some(1));
+                    countable[tensor.index()] &= one && op == AtomicOp::Add;
+                }
+                _ => {}
+            }
+        }
+        for inner in stmt.blocks() {
+            count(nodes, inner, countable);
+        }
+    }
+}
+
+impl<'k, 'c> Builder<'k, 'c> {
+    fn task(
+        kernel: &'k Offloaded,
+        layout: &'k ArgLayout,
+        task: &Task,
+        countable: &'c [bool],
+        counters: &'c mut Counters,
+    ) -> TaskRaces {
+        let mut builder = Builder {
+            nodes: kernel.into(),
+            layout,
+            counters,
+            countable,
+            definitions: HashMap::new(),
+            outside: Vec::new(),
+            known: HashMap::new(),
+            slots: HashMap::new(),
+            task: TaskRaces::default(),
+        };
+        let mut reach = Reach::new(builder.nodes);
+        builder.nodes.reach_block(task.body, &mut reach);
+        for stmt in &builder.nodes.blocks[task.prelude].stmts {
+            if let Stmt::Let { local, value } = *stmt {
+                builder.outside.push(local);
+                let assigned = reach.assigned[local.index()];
+                let what = if assigned { Definition::Opaque } else { Definition::Value(value) };
+                builder.definitions.insert(local, what);
+            }
+        }
+        if let TaskKind::RangeFor { dims } = &task.kind {
+            builder.task.dims = dims.len();
+            for (at, dim) in dims.iter().enumerate() {
+                builder.definitions.insert(dim.var, Definition::Dimension(at));
+            }
+        }
+        // What no one changes at the same time needs no looking at.
+        let beside = |other: &&Task| std::ptr::eq(*other, task) || other.group != task.group;
+        let accesses = kernel.tasks.iter().filter(beside).flat_map(|task| &task.accesses);
+        let mut changed = vec![false; kernel.params.len()];
+        for access in accesses.filter(|a| a.write || a.atomic) {
+            changed[access.param.index()] = true;
+        }
+        builder.block(task.body, &changed);
+        builder.pairs();
+        builder.task
+    }
+
+    /// Notes the accesses of a block to the tensors that are changed.
+    fn block(&mut self, block: BlockId, changed: &[bool]) {
+        let nodes = self.nodes;
+        for stmt in &nodes.blocks[block].stmts {
+            match *stmt {
+                Stmt::Let { local, value } => {
+                    let mutable = nodes.locals[local].mutable;
+                    let what = if mutable { Definition::Opaque } else { Definition::Value(value) };
+                    self.definitions.insert(local, what);
+                    self.effect(value, Some(local), changed);
+                }
+                Stmt::Eval { value } => self.effect(value, None, changed),
+                Stmt::Store { tensor, ref index, site, .. } if changed[tensor.index()] => {
+                    self.access(tensor, AccessKind::Write, index, site);
+                }
+                Stmt::For { var, begin, end, .. } => {
+                    self.definitions.insert(var, Definition::Inner(begin, end));
+                }
+                _ => {}
+            }
+            for inner in stmt.blocks() {
+                self.block(inner, changed);
+            }
+        }
+    }
+
+    fn effect(&mut self, value: ExprId, local: Option<LocalId>, changed: &[bool]) {
+        let nodes = self.nodes;
+        match nodes.exprs[value].kind {
+            ExprKind::Load { tensor, ref index, site } if changed[tensor.index()] => {
+                self.access(tensor, AccessKind::Read, index, site);
+            }
+            ExprKind::Atomic { tensor, ref index, site, .. } if changed[tensor.index()] => {
+                self.access(tensor, AccessKind::Atomic, index, site);
+                if let Some(local) = local {
+                    self.ticket(local, tensor, index);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn access(&mut self, tensor: ParamId, kind: AccessKind, index: &[ExprId], site: SiteId) {
+        if self.nodes.sites[site.index()].asserted {
+            return;
+        }
+        let index: Index = index.iter().map(|index| self.value(*index)).collect();
+        let known = |a: &Access| a.tensor == tensor && a.kind == kind && a.index == index;
+        if !self.task.accesses.iter().any(known) {
+            self.task.accesses.push(Access { tensor, kind, index, site });
+        }
+    }
+
+    /// Makes the old value of an atomic known as one that no other iteration gets.
+    fn ticket(&mut self, local: LocalId, tensor: ParamId, index: &[ExprId]) {
+        let index: Vec<Slot> = index.iter().map(|index| self.value(*index)).collect();
+        let index: Vec<Node> = index.iter().map(|slot| self.node(*slot)).collect();
+        let fixed = |node: &Node| matches!(node, Node::Const(_) | Node::Argument { .. });
+        if !self.countable[tensor.index()] || !index.iter().all(fixed) {
+            return;
+        }
+        let counter = (tensor, index);
+        let at = self.counters.iter().position(|known| *known == counter).unwrap_or_else(|| {
+            self.counters.push(counter);
+            self.counters.len() - 1
+        });
+        self.definitions.insert(local, Definition::Ticket(at));
+    }
+
+    /// The pairs of accesses to compare, less those that are apart whatever the numbers are.
+    fn pairs(&mut self) {
+        let accesses = &self.task.accesses;
+        let mut pairs = Vec::new();
+        for (at, a) in accesses.iter().enumerate() {
+            for (after, b) in accesses.iter().enumerate().skip(at) {
+                if a.tensor == b.tensor && !a.kind.may_meet(b.kind) && !self.always_apart(a, b) {
+                    pairs.push((at, after));
+                }
+            }
+        }
+        self.task.pairs = if self.task.dims == 0 { Vec::new() } else { pairs };
+    }
+
+    /// Whether the two touch one element in the same iteration at most.
+    fn always_apart(&self, a: &Access, b: &Access) -> bool {
+        let pinned = |dim| {
+            let mut both = a.index.iter().zip(&b.index);
+            both.any(|(a, b)| a == b && self.task.follows(*a) == Some(dim))
+        };
+        same_counter(&self.task, a, &self.task, b) || (0..self.task.dims).all(pinned)
+    }
+
+    fn node(&self, slot: Slot) -> Node {
+        self.task.steps[slot as usize]
+    }
+
+    fn step(&mut self, node: Node) -> Slot {
+        if node != Node::Opaque
+            && let Some(slot) = self.slots.get(&node)
+        {
+            return *slot;
+        }
+        self.task.steps.push(node);
+        let slot = (self.task.steps.len() - 1) as Slot;
+        self.slots.insert(node, slot);
+        slot
+    }
+
+    /// A place for one more variable.
+    fn variable(&mut self, kind: VarKind) -> Option<usize> {
+        let at = self.task.dims + self.task.vars.len();
+        (at < MAX_VARS).then(|| {
+            self.task.vars.push(kind);
+            at
+        })
+    }
+
+    fn local(&mut self, local: LocalId) -> Slot {
+        if let Some(slot) = self.known.get(&local) {
+            return *slot;
+        }
+        let node = match self.definitions.get(&local) {
+            Some(Definition::Dimension(at)) => Node::Var(*at),
+            Some(Definition::Ticket(counter)) => {
+                Node::Ticket { counter: *counter, local: local.raw() }
+            }
+            Some(&Definition::Inner(begin, end)) => {
+                let (begin, end) = (self.value(begin), self.value(end));
+                let ty = self.nodes.locals[local].ty;
+                match self.variable(VarKind::Inner) {
+                    Some(var) => Node::Inner { var, ty, begin, end },
+                    None => Node::Opaque,
+                }
+            }
+            Some(&Definition::Value(value)) => {
+                let slot = self.value(value);
+                // What is computed before the loop is unknown at worst, but the same for all.
+                let fixed = self.node(slot) == Node::Opaque && self.outside.contains(&local);
+                match fixed.then(|| self.variable(VarKind::Fixed)).flatten() {
+                    Some(var) => Node::Var(var),
+                    None => {
+                        self.known.insert(local, slot);
+                        return slot;
+                    }
+                }
+            }
+            Some(Definition::Opaque) | None => Node::Opaque,
+        };
+        let slot = self.step(node);
+        self.known.insert(local, slot);
+        slot
+    }
+
+    fn value(&mut self, value: ExprId) -> Slot {
+        let nodes = self.nodes;
+        let expr = &nodes.exprs[value];
+        let ty = expr.ty;
+        let node = match expr.kind {
+            _ if ty.is_float() => Node::Opaque,
+            ExprKind::Const(value) => value.as_int().map_or(Node::Opaque, Node::Const),
+            ExprKind::Local(local) => return self.local(local),
+            ExprKind::Param(param) => Node::Argument { word: self.layout.word(param), ty },
+            ExprKind::Dim { tensor, axis } => {
+                Node::Argument { word: self.layout.word(tensor) + 1 + usize::from(axis), ty }
+            }
+            ExprKind::Unary { op, value } => Node::Unary(op, ty, self.value(value)),
+            ExprKind::Binary { op, lhs, rhs } => {
+                let operands = nodes.exprs[lhs].ty;
+                if operands.is_float() {
+                    Node::Opaque
+                } else {
+                    Node::Binary(op, operands, self.value(lhs), self.value(rhs))
+                }
+            }
+            ExprKind::DivRem { op, lhs, rhs, .. } => {
+                Node::DivRem(op, ty, self.value(lhs), self.value(rhs))
+            }
+            ExprKind::Math { function, ref args } => match (function, &args[..]) {
+                (MathFn::Min | MathFn::Max, &[a, b]) => {
+                    Node::Limit(function, ty, self.value(a), self.value(b))
+                }
+                (MathFn::Abs, &[a]) => Node::Abs(ty, self.value(a)),
+                _ => Node::Opaque,
+            },
+            ExprKind::Select { cond, then, otherwise } => {
+                Node::Select(self.value(cond), self.value(then), self.value(otherwise))
+            }
+            ExprKind::Cast { value } => {
+                let from = nodes.exprs[value].ty;
+                if from.is_float() {
+                    Node::Opaque
+                } else {
+                    let value = self.value(value);
+                    match self.node(value) {
+                        // A number of the narrower type is the same one in the wider.
+                        ticket @ Node::Ticket { .. } if ty.size() >= from.size() => ticket,
+                        _ => Node::Cast { from, to: ty, value },
+                    }
+                }
+            }
+            ExprKind::Temp(_) | ExprKind::Load { .. } | ExprKind::Atomic { .. } => Node::Opaque,
+        };
+        self.step(node)
+    }
+}
+
+impl TaskRaces {
+    /// The loop variable whose value the slot's is, but for what is the same in all iterations.
+    fn follows(&self, slot: Slot) -> Option<usize> {
+        match self.steps[slot as usize] {
+            Node::Binary(BinaryOp::Add | BinaryOp::Sub, ty, a, b) if ty.size() == 8 => {
+                if self.is_fixed(b) {
+                    self.follows(a)
+                } else if self.is_fixed(a) {
+                    self.follows(b)
+                } else {
+                    None
+                }
+            }
+            Node::Cast { from, to, value } if to.size() >= from.size() => {
+                match self.steps[value as usize] {
+                    Node::Var(at) if self.is_dimension(at) => Some(at),
+                    Node::Cast { .. } => self.follows(value),
+                    _ => None,
+                }
+            }
+            Node::Var(at) if self.is_dimension(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Whether a slot has one value in all iterations.
+    fn is_fixed(&self, slot: Slot) -> bool {
+        match self.steps[slot as usize] {
+            Node::Const(_) | Node::Argument { .. } => true,
+            Node::Var(at) => !self.is_dimension(at),
+            Node::Binary(_, _, a, b) => self.is_fixed(a) && self.is_fixed(b),
+            Node::Cast { value, .. } => self.is_fixed(value),
+            _ => false,
+        }
+    }
+
+    /// Whether a variable is one of the parallel loop; inner ones have a node of their own.
+    fn is_dimension(&self, at: usize) -> bool {
+        at < self.dims
+    }
+}
+
+/// The pairs of accesses of two tasks that nothing orders.
+fn pairs_across(first: &TaskRaces, second: &TaskRaces) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for (i, a) in first.accesses.iter().enumerate() {
+        for (j, b) in second.accesses.iter().enumerate() {
+            let meet = a.tensor == b.tensor && !a.kind.may_meet(b.kind);
+            if meet && !same_counter(first, a, second, b) {
+                pairs.push((i, j));
+            }
+        }
+    }
+    pairs
+}
+
+/// Whether one index of both accesses is a number that a counter gave, and each number once.
+fn same_counter(first: &TaskRaces, a: &Access, second: &TaskRaces, b: &Access) -> bool {
+    let counter = |task: &TaskRaces, slot: Slot| match task.steps[slot as usize] {
+        Node::Ticket { counter, .. } => Some(counter),
+        _ => None,
+    };
+    let mut both = a.index.iter().zip(&b.index);
+    both.any(|(a, b)| {
+        let of_a = counter(first, *a);
+        of_a.is_some() && of_a == counter(second, *b)
+    })
+}

@@ -1,0 +1,290 @@
+//! The proof that a launch's tasks do not race: a small program over affine forms, made once per task,
+//! evaluated per launch where the forms alone do not decide.
+//!
+//! The parameters are numbers by then, so what an index is computed from is a form of loop variables or
+//! it is not; see [`crate::races`] for what two forms prove. Pairs of accesses that need no numbers,
+//! such as all of `t[i]` and `t[[i, k]]`, are gone before the first launch.
+
+mod build;
+
+use smallvec::SmallVec;
+
+use super::{Extents, HostPlan, prove::argument};
+use crate::{
+    BinaryOp, DivRemOp, MathFn, Offloaded, ParamId, ScalarType, SiteId, TaskId, UnaryOp,
+    abi::ArgLayout,
+    races::{Form, Space, Var, VarKind, apart, apart_in_loop},
+};
+
+type Slot = u32;
+type Values = SmallVec<[Option<Form>; 24]>;
+type Index = SmallVec<[Slot; 3]>;
+
+/// Two accesses of which a launch cannot show that they never touch one element at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Race {
+    /// The task of the first one.
+    pub task: TaskId,
+    /// The tensor.
+    pub tensor: ParamId,
+    /// Where the two are; the same place where an access races with itself in another iteration.
+    pub sites: [SiteId; 2],
+}
+
+/// The programs of all tasks, and the pairs of tasks of different blocks.
+#[derive(Debug)]
+pub(super) struct Races {
+    tasks: Vec<TaskRaces>,
+    across: Vec<Across>,
+}
+
+#[derive(Debug, Default)]
+struct TaskRaces {
+    /// How many dimensions the loop has.
+    dims: usize,
+    steps: Vec<Node>,
+    /// Inner loops' variables and unknown values, after those of the loop itself.
+    vars: Vec<VarKind>,
+    accesses: Vec<Access>,
+    /// The accesses to compare between iterations.
+    pairs: Vec<(usize, usize)>,
+}
+
+#[derive(Debug)]
+struct Across {
+    tasks: [TaskId; 2],
+    pairs: Vec<(usize, usize)>,
+}
+
+#[derive(Debug)]
+struct Access {
+    tensor: ParamId,
+    kind: AccessKind,
+    index: Index,
+    site: SiteId,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum AccessKind {
+    Read,
+    Write,
+    Atomic,
+}
+
+/// What a slot is computed from; a step's slot is its own number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Node {
+    Const(i128),
+    Argument {
+        word: usize,
+        ty: ScalarType,
+    },
+    /// A variable of the parallel loop or an unknown value, by its place in the space.
+    Var(usize),
+    /// A variable of an inner loop.
+    Inner {
+        var: usize,
+        ty: ScalarType,
+        begin: Slot,
+        end: Slot,
+    },
+    /// The old value of an atomic that counts up by one, by the local that keeps it: no other access to
+    /// that counter gets the same.
+    Ticket {
+        counter: usize,
+        local: u32,
+    },
+    Opaque,
+    Unary(UnaryOp, ScalarType, Slot),
+    Abs(ScalarType, Slot),
+    Binary(BinaryOp, ScalarType, Slot, Slot),
+    DivRem(DivRemOp, ScalarType, Slot, Slot),
+    Limit(MathFn, ScalarType, Slot, Slot),
+    Select(Slot, Slot, Slot),
+    Cast {
+        from: ScalarType,
+        to: ScalarType,
+        value: Slot,
+    },
+}
+
+impl AccessKind {
+    /// Whether two accesses of these kinds may touch one element at a time.
+    const fn may_meet(self, other: Self) -> bool {
+        matches!((self, other), (Self::Read, Self::Read) | (Self::Atomic, Self::Atomic))
+    }
+}
+
+impl Races {
+    pub(super) fn new(kernel: &Offloaded, layout: &ArgLayout) -> Self {
+        build::races(kernel, layout)
+    }
+
+    /// The first pair of accesses that the arguments do not keep apart.
+    pub(super) fn first(&self, plan: &HostPlan, args: &[u64]) -> Option<Race> {
+        for (at, task) in self.tasks.iter().enumerate() {
+            if task.pairs.is_empty() {
+                continue;
+            }
+            let id = TaskId::new(at as u32);
+            let extents = plan.extents(id, args);
+            if extents.iterations() < 2 {
+                continue;
+            }
+            let (space, values) = task.evaluate(args, &extents);
+            for &(a, b) in &task.pairs {
+                let (a, b) = (&task.accesses[a], &task.accesses[b]);
+                if !apart_in_loop(&space, &a.forms(&values), &b.forms(&values)) {
+                    return Some(Race { task: id, tensor: a.tensor, sites: [a.site, b.site] });
+                }
+            }
+        }
+        self.across.iter().find_map(|across| self.between(across, plan, args))
+    }
+
+    fn between(&self, across: &Across, plan: &HostPlan, args: &[u64]) -> Option<Race> {
+        let [extents_a, extents_b] = across.tasks.map(|task| plan.extents(task, args));
+        if extents_a.is_empty() || extents_b.is_empty() {
+            return None;
+        }
+        let [task_a, task_b] = across.tasks.map(|task| &self.tasks[task.index()]);
+        let (space_a, values_a) = task_a.evaluate(args, &extents_a);
+        let (space_b, values_b) = task_b.evaluate(args, &extents_b);
+        for &(a, b) in &across.pairs {
+            let (a, b) = (&task_a.accesses[a], &task_b.accesses[b]);
+            if !apart(&space_a, &a.forms(&values_a), &space_b, &b.forms(&values_b)) {
+                let task = across.tasks[0];
+                return Some(Race { task, tensor: a.tensor, sites: [a.site, b.site] });
+            }
+        }
+        None
+    }
+}
+
+impl Access {
+    fn forms(&self, values: &Values) -> SmallVec<[Option<Form>; 3]> {
+        self.index.iter().map(|slot| values[*slot as usize]).collect()
+    }
+}
+
+impl TaskRaces {
+    fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, Values) {
+        let mut space = Space::new();
+        for &(begin, end) in extents.dims() {
+            space.push(Var::new(VarKind::Parallel, begin, end - 1));
+        }
+        for kind in &self.vars {
+            space.push(Var::new(*kind, 0, (1 << 64) - 1));
+        }
+        let mut values = Values::new();
+        for step in &self.steps {
+            let value = step.evaluate(args, &mut space, &values);
+            values.push(value);
+        }
+        (space, values)
+    }
+}
+
+impl Node {
+    fn evaluate(self, args: &[u64], space: &mut Space, values: &Values) -> Option<Form> {
+        let get = |slot: Slot| values[slot as usize];
+        match self {
+            Self::Const(value) => Some(Form::constant(value)),
+            Self::Argument { word, ty } => argument(args[word], ty).value().map(Form::constant),
+            Self::Var(at) => Some(Form::var(at)),
+            Self::Inner { var, ty, begin, end } => {
+                let (all, (begin, end)) = (ty.int_range()?, (get(begin), get(end)));
+                let first = begin.and_then(|form| exact(space, &form, ty)).map_or(all.0, |r| r.0);
+                let last = end.and_then(|form| exact(space, &form, ty)).map_or(all.1, |r| r.1 - 1);
+                space.set(var, Var::new(VarKind::Inner, first, last));
+                Some(Form::var(var))
+            }
+            Self::Ticket { .. } | Self::Opaque => None,
+            Self::Unary(op, ty, a) => match op {
+                UnaryOp::Neg => Form::constant(0).sub(get(a)?),
+                UnaryOp::Not if ty == ScalarType::Bool => Form::constant(1).sub(get(a)?),
+                // Also modulo the type's size.
+                UnaryOp::Not => Form::constant(-1).sub(get(a)?),
+            },
+            Self::Abs(ty, a) => {
+                let form = get(a)?;
+                let (lo, hi) = exact(space, &form, ty)?;
+                if lo >= 0 {
+                    Some(form)
+                } else if hi <= 0 {
+                    Form::constant(0).sub(form)
+                } else {
+                    None
+                }
+            }
+            Self::Binary(op, ty, a, b) => binary(op, ty, get(a)?, get(b)?, space),
+            Self::DivRem(op, ty, a, b) => {
+                let (a, b) = (get(a)?, get(b)?);
+                exact(space, &a, ty)?;
+                exact(space, &b, ty)?;
+                let (quotient, remainder) = space.div_rem(a, b.value()?)?;
+                Some(if op == DivRemOp::Div { quotient } else { remainder })
+            }
+            Self::Limit(function, ty, a, b) => {
+                let (a, b) = (get(a)?, get(b)?);
+                exact(space, &a, ty)?;
+                exact(space, &b, ty)?;
+                if function == MathFn::Min { space.min(a, b) } else { space.max(a, b) }
+            }
+            Self::Select(cond, then, otherwise) => match get(cond)?.value()? {
+                0 => get(otherwise),
+                _ => get(then),
+            },
+            Self::Cast { from, to, value } => {
+                let form = get(value)?;
+                if to.size() > from.size() {
+                    exact(space, &form, from)?;
+                }
+                Some(form)
+            }
+        }
+    }
+}
+
+/// The range of a form that is the value itself, and not only the value modulo the type's size.
+fn exact(space: &Space, form: &Form, ty: ScalarType) -> Option<(i128, i128)> {
+    let (all, range) = (ty.int_range().unwrap_or((0, 1)), space.range(form)?);
+    (range.0 >= all.0 && range.1 <= all.1).then_some(range)
+}
+
+/// `ty` is the type of the left operand.
+fn binary(op: BinaryOp, ty: ScalarType, a: Form, b: Form, space: &Space) -> Option<Form> {
+    let truth = |surely: bool, never: bool| {
+        if surely || never { Some(Form::constant(i128::from(surely))) } else { None }
+    };
+    let bits = 8 * ty.size() as u32;
+    match op {
+        // These are right modulo the type's size whatever wraps.
+        BinaryOp::Add => return a.add(b),
+        BinaryOp::Sub => return a.sub(b),
+        BinaryOp::Mul => return a.mul(b),
+        BinaryOp::Shl => {
+            let count = u32::try_from(b.value()?.rem_euclid(i128::from(bits))).ok()?;
+            return a.mul(Form::constant(1 << count));
+        }
+        _ => {}
+    }
+    let (x, y) = (exact(space, &a, ty)?, exact(space, &b, ty).unwrap_or((1, 0)));
+    match op {
+        BinaryOp::Shr => {
+            let count = u32::try_from(b.value()?.rem_euclid(i128::from(bits))).ok()?;
+            a.value().map(|value| Form::constant(value >> count))
+        }
+        _ if y.0 > y.1 => None,
+        BinaryOp::And => Some(Form::constant(a.value()? & b.value()?)),
+        BinaryOp::Or => Some(Form::constant(a.value()? | b.value()?)),
+        BinaryOp::Xor => Some(Form::constant(a.value()? ^ b.value()?)),
+        BinaryOp::Lt => truth(x.1 < y.0, x.0 >= y.1),
+        BinaryOp::Le => truth(x.1 <= y.0, x.0 > y.1),
+        BinaryOp::Gt => truth(x.0 > y.1, x.1 <= y.0),
+        BinaryOp::Ge => truth(x.0 >= y.1, x.1 < y.0),
+        BinaryOp::Eq => truth(x == y && x.0 == x.1, x.1 < y.0 || y.1 < x.0),
+        BinaryOp::Ne => truth(x.1 < y.0 || y.1 < x.0, x == y && x.0 == x.1),
+        _ => None,
+    }
+}
