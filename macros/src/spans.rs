@@ -20,7 +20,7 @@ impl Spans {
         });
         let (first, end) = spans.next().unwrap_or((Span::call_site(), Span::call_site()));
         let last = spans.last().map_or(end, |(_, close)| close);
-        let (line, column) = position(first);
+        let (line, column) = extent(first).0;
         let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
         self.ends.push((first, last));
         syntax::Span { id, line, column }
@@ -55,13 +55,16 @@ pub(crate) fn at(path: &TokenStream, span: Span) -> TokenStream {
 }
 
 /// Line and column, from 1, as `std::panic::Location` counts them.
-fn position(span: Span) -> (u32, u32) {
+pub(crate) type Position = (u32, u32);
+
+/// Where a span starts and ends. In this crate's own tests there is no compiler to ask.
+pub(crate) fn extent(span: Span) -> (Position, Position) {
     let count = |at: usize| u32::try_from(at).unwrap_or(0);
+    let position = |span: proc_macro::Span| (count(span.line()), count(span.column()));
     if proc_macro::is_available() {
-        let span = span.unwrap().start();
-        (count(span.line()), count(span.column()))
+        let span = span.unwrap();
+        (position(span.start()), position(span.end()))
     } else {
-        // In this crate's own tests there is no compiler to ask.
-        (0, 0)
+        ((0, 0), (0, 0))
     }
 }

@@ -9,12 +9,12 @@ mod loops;
 pub(crate) use expr::{atomic, element, is_block, is_scalar_method};
 pub(crate) use loops::is_ndrange;
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, TypeIx};
 use quote::{ToTokens, quote};
 use syn::{Expr, Local, Pat, PatIdent, visit::Visit};
 
-use crate::spans::Spans;
+use crate::spans::{self, Position, Spans};
 
 /// The walk's state, and what it found.
 #[derive(Default)]
@@ -205,14 +205,46 @@ impl syn::parse::Parse for Assert {
     }
 }
 
-/// The text of tokens as an author would write them, for messages.
+/// The text of tokens, spaced as the author spaced them, for messages.
 pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
-    let tokens = tokens.to_token_stream();
-    let source = tokens.clone().into_iter().next().and_then(|first| {
-        let last = tokens.clone().into_iter().last()?;
-        first.span().join(last.span())?.source_text()
-    });
-    source.unwrap_or_else(|| tokens.to_string())
+    fn put(
+        text: &mut String,
+        before: &mut Option<Position>,
+        (start, end): (Position, Position),
+        part: &str,
+    ) {
+        // A token without extent has no known place.
+        if before.is_some_and(|before| before != start || start == end) {
+            text.push(' ');
+        }
+        text.push_str(part);
+        *before = Some(end);
+    }
+    fn all(text: &mut String, end: &mut Option<Position>, tokens: TokenStream) {
+        for token in tokens {
+            let TokenTree::Group(group) = token else {
+                put(text, end, spans::extent(token.span()), &token.to_string());
+                continue;
+            };
+            let (open, close) = match group.delimiter() {
+                Delimiter::Parenthesis => ("(", ")"),
+                Delimiter::Bracket => ("[", "]"),
+                Delimiter::Brace => ("{", "}"),
+                Delimiter::None => {
+                    all(text, end, group.stream());
+                    continue;
+                }
+            };
+            // Parsed groups have one span for both of their delimiters.
+            let (start, stop) = spans::extent(group.span());
+            put(text, end, (start, (start.0, start.1 + 1)), open);
+            all(text, end, group.stream());
+            put(text, end, ((stop.0, stop.1.saturating_sub(1)), stop), close);
+        }
+    }
+    let (mut text, mut end) = (String::new(), None);
+    all(&mut text, &mut end, tokens.to_token_stream());
+    text
 }
 
 /// The name of a pattern that is a name, or none for `_`; nothing for other patterns.

@@ -64,6 +64,29 @@ struct FormSlot {
     loading: Mutex<()>,
 }
 
+/// Stamps the tensors of a launch on every way out of it, behind all that it enqueued: a wait of
+/// another thread that comes in between must not take the stamp for complete.
+struct StampedAtEnd<'a> {
+    kernel: &'a Offloaded,
+    args: &'a [ArgKind<'a>],
+    stream: &'a StreamState,
+}
+
+impl Drop for StampedAtEnd<'_> {
+    fn drop(&mut self) {
+        let stamp = self.stream.stream.next_stamp();
+        for (arg, param) in self.args.iter().zip(&self.kernel.params) {
+            match (arg, param.kind) {
+                (ArgKind::Tensor(tensor), ParamKind::Tensor { writable: true, .. }) => {
+                    tensor.buffer.stamp_write(stamp);
+                }
+                (ArgKind::Tensor(tensor), _) => tensor.buffer.stamp_read(stamp),
+                (ArgKind::Scalar(_), _) => {}
+            }
+        }
+    }
+}
+
 impl KernelLauncher {
     pub(crate) fn new() -> Self {
         Self { contexts: StableTable::new() }
@@ -89,10 +112,9 @@ impl KernelLauncher {
         check_arguments(kernel, args)?;
         stream.check()?;
 
-        let stamp = stream.stream.next_stamp();
         let scratch = match abi::scratch_bytes(kernel) {
             0 => None,
-            bytes => Some(LaunchBlock::new(stream, bytes, stamp)?),
+            bytes => Some(LaunchBlock::new(stream, bytes)?),
         };
         let number = shared.launches.fetch_add(1, Relaxed);
         let mut words = ArgWords::new();
@@ -117,17 +139,8 @@ impl KernelLauncher {
         let loaded = context.loaded(shared, form)?;
         let shapes = context.plan.shapes(kernel, &context.host, &words, shared)?;
 
-        for (arg, param) in args.iter().zip(&kernel.params) {
-            if let (ArgKind::Tensor(tensor), ParamKind::Tensor { writable, .. }) = (arg, param.kind)
-            {
-                if writable {
-                    tensor.buffer.stamp_write(stamp);
-                } else {
-                    tensor.buffer.stamp_read(stamp);
-                }
-            }
-        }
-        self.enqueue(shared, context, loaded, &shapes, &words, stream, stamp)?;
+        let _stamped = StampedAtEnd { kernel, args, stream };
+        self.enqueue(shared, context, loaded, &shapes, &words, stream)?;
 
         let word = match (kernel.result, &scratch) {
             (Some(_), Some(block)) => {
@@ -144,7 +157,6 @@ impl KernelLauncher {
         Ok(word)
     }
 
-    #[allow(clippy::too_many_arguments)] // the parts of one launch, each used once
     fn enqueue(
         &self,
         shared: &Shared,
@@ -153,7 +165,6 @@ impl KernelLauncher {
         shapes: &LaunchShapes,
         words: &[u64],
         stream: &Arc<StreamState>,
-        stamp: rt::Stamp,
     ) -> Result<()> {
         let fail = |started, source| launch_error(&context.kernel, started, source);
         if context.passing == Passing::Value {
@@ -163,12 +174,12 @@ impl KernelLauncher {
                 .map_err(|f| fail(f.started, f.source));
         }
         let bytes = size_of_val(words);
-        let block = LaunchBlock::new(stream, bytes, stamp)?;
-        let staged = StreamScratch::stage(stream, words, stamp)?;
-        // SAFETY: the block has the bytes; the staged words stay until the stamp is complete.
+        let block = LaunchBlock::new(stream, bytes)?;
+        let staged = StreamScratch::stage(stream, words)?;
+        // SAFETY: the block has the bytes; the staged words stay until the copy is complete.
         let copied = unsafe {
             let device = shared.context.device();
-            device.copy_htod_async(block.address(), staged, bytes, stream.stream.handle())
+            device.copy_htod_async(block.address(), staged.as_ptr(), bytes, stream.stream.handle())
         };
         shared.context.observe(copied).map_err(|source| fail(false, source))?;
         let address = [block.address().raw()];

@@ -8,7 +8,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::Mutex;
 use quadrants_rhi::DevicePtr;
-use quadrants_runtime::{Buffer, Context, Pinned, Stamp, StreamOrigin};
+use quadrants_runtime::{Buffer, Context, Pinned, StreamOrigin};
 
 use crate::{Result, stream::StreamState};
 
@@ -31,6 +31,13 @@ pub(crate) struct LaunchBlock<'a> {
     memory: Memory,
 }
 
+/// The words of an argument block, staged for the copy that is about to be enqueued.
+#[derive(Debug)]
+pub(crate) struct Staged<'a> {
+    stream: &'a StreamState,
+    block: Option<Pinned>,
+}
+
 #[derive(Debug)]
 enum Memory {
     Persistent(Option<Buffer>),
@@ -38,8 +45,8 @@ enum Memory {
 }
 
 impl<'a> LaunchBlock<'a> {
-    /// At least `bytes` for a launch with this stamp, on its stream.
-    pub(crate) fn new(stream: &'a StreamState, bytes: usize, stamp: Stamp) -> Result<Self> {
+    /// At least `bytes` for a launch on `stream`.
+    pub(crate) fn new(stream: &'a StreamState, bytes: usize) -> Result<Self> {
         let context = stream.stream.context();
         let memory = if stream.stream.origin() == StreamOrigin::Default {
             let found = {
@@ -50,7 +57,6 @@ impl<'a> LaunchBlock<'a> {
                 Some(buffer) => buffer,
                 None => Buffer::uninit(context, bytes.next_power_of_two().max(256))?,
             };
-            buffer.stamp_write(stamp);
             Memory::Persistent(Some(buffer))
         } else {
             // SAFETY: the stream is live as long as its state.
@@ -68,11 +74,31 @@ impl<'a> LaunchBlock<'a> {
     }
 }
 
+impl Staged<'_> {
+    /// Where the words are.
+    pub(crate) fn as_ptr(&self) -> *const u8 {
+        self.block.as_ref().map_or(std::ptr::null(), |block| block.as_ptr().cast_const())
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            // Taken behind the copy, so that whoever sees it complete has seen the copy too.
+            let stamp = self.stream.stream.next_stamp();
+            self.stream.scratch.staged.lock().push_back((stamp.sequence, block));
+        }
+    }
+}
+
 impl Drop for LaunchBlock<'_> {
     fn drop(&mut self) {
         match &mut self.memory {
             Memory::Persistent(buffer) => {
-                self.stream.scratch.persistent.lock().extend(buffer.take());
+                if let Some(buffer) = buffer.take() {
+                    buffer.stamp_write(self.stream.stream.next_stamp());
+                    self.stream.scratch.persistent.lock().push(buffer);
+                }
             }
             Memory::Ephemeral(memory) => {
                 let context = self.stream.stream.context();
@@ -89,12 +115,9 @@ impl Drop for LaunchBlock<'_> {
 }
 
 impl StreamScratch {
-    /// Pinned memory that holds `words` until the copy enqueued at `stamp` is complete.
-    pub(crate) fn stage(
-        stream: &Arc<StreamState>,
-        words: &[u64],
-        stamp: Stamp,
-    ) -> Result<*const u8> {
+    /// Pinned memory that holds `words` until everything is complete that the stream has been given
+    /// when the result is dropped.
+    pub(crate) fn stage<'a>(stream: &'a StreamState, words: &[u64]) -> Result<Staged<'a>> {
         let context = stream.stream.context();
         let bytes = size_of_val(words);
         let block = Self::reusable(stream, context, bytes)?;
@@ -102,9 +125,7 @@ impl StreamScratch {
         unsafe {
             std::ptr::copy_nonoverlapping(words.as_ptr().cast(), block.as_ptr(), bytes);
         }
-        let address = block.as_ptr().cast_const();
-        stream.scratch.staged.lock().push_back((stamp.sequence, block));
-        Ok(address)
+        Ok(Staged { stream, block: Some(block) })
     }
 
     fn reusable(stream: &StreamState, context: &Arc<Context>, bytes: usize) -> Result<Pinned> {

@@ -24,7 +24,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Memory with undefined contents.
+    /// Memory with undefined contents. Where none is left, waits for the frees under way and tries again.
     ///
     /// # Errors
     /// Out of memory, or what the device returns.
@@ -74,7 +74,16 @@ impl Buffer {
         // SAFETY: the internal stream lives as long as the context. From here on the buffer's drop
         // frees the memory, also where the fill fails.
         unsafe {
-            buffer.memory = context.observe(context.device().alloc_async(bytes, stream))?;
+            let allocated = match context.device().alloc_async(bytes, stream) {
+                // What was freed may still be waiting for its last users.
+                Err(error) if error.is_out_of_memory() => {
+                    let freed = context.device().stream_synchronize(context.free_on());
+                    context.observe(freed)?;
+                    context.device().alloc_async(bytes, stream)
+                }
+                other => other,
+            };
+            buffer.memory = context.observe(allocated)?;
             buffer.bytes = bytes;
             fill(buffer.memory, stream)?;
             context.observe(context.device().stream_synchronize(stream))?;
@@ -100,12 +109,14 @@ impl Buffer {
         self.bytes
     }
 
-    /// Notes that work at `stamp` reads the buffer. Call it before the work is enqueued.
+    /// Notes that work at `stamp` reads the buffer. Call it behind enqueueing the work, before anyone else
+    /// can free, read or write the buffer.
     pub fn stamp_read(&self, stamp: Stamp) {
         self.readers.put(stamp);
     }
 
-    /// Notes that work at `stamp` writes the buffer. Call it before the work is enqueued.
+    /// Notes that work at `stamp` writes the buffer. Call it behind enqueueing the work, before anyone else
+    /// can free, read or write the buffer.
     pub fn stamp_write(&self, stamp: Stamp) {
         self.writers.put(stamp);
     }
@@ -187,9 +198,9 @@ impl Drop for Buffer {
         // stamped use, and there are no unstamped ones. Where ordering fails, the memory is kept:
         // a leak is better than memory freed under a running kernel.
         let freed = unsafe {
-            context.order_behind(stream, users).and_then(|()| {
-                context.observe(context.device().free_async(self.memory, stream))
-            })
+            context
+                .order_behind(stream, users)
+                .and_then(|()| context.observe(context.device().free_async(self.memory, stream)))
         };
         if let Err(error) = freed
             && error.severity() != Severity::ContextLost

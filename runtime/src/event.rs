@@ -83,8 +83,7 @@ impl Event {
             return Err(Error::OtherContext { what: "the start event" });
         }
         // SAFETY: both handles are live as long as their owners.
-        let result =
-            unsafe { self.context.device().event_elapsed_ms(start.handle, self.handle) };
+        let result = unsafe { self.context.device().event_elapsed_ms(start.handle, self.handle) };
         self.context.observe(result)
     }
 

@@ -3,7 +3,10 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
     },
     thread,
 };
@@ -99,9 +102,11 @@ impl Stream {
         self.origin
     }
 
-    /// Takes the next position: call it before enqueueing the work that it stands for.
+    /// Takes the next position. Call it behind enqueueing the work that it stands for: taken before, a
+    /// wait of another thread in between would show it complete while the work is not enqueued yet.
     pub fn next_stamp(&self) -> Stamp {
-        Stamp { stream: self.id, sequence: self.enqueued.fetch_add(1, Relaxed) + 1 }
+        // Release, with the acquiring loads below: who sees the position waits for the work too.
+        Stamp { stream: self.id, sequence: self.enqueued.fetch_add(1, Release) + 1 }
     }
 
     /// Whether a synchronization has already shown the work up to `sequence` complete.
@@ -116,7 +121,7 @@ impl Stream {
     /// The failure of earlier work.
     pub fn query(&self) -> Result<bool> {
         self.context.check()?;
-        let upto = self.enqueued.load(Relaxed);
+        let upto = self.enqueued.load(Acquire);
         // SAFETY: the handle is live as long as self.
         let done =
             self.context.observe(unsafe { self.context.device().stream_query(self.handle) })?;
@@ -132,7 +137,7 @@ impl Stream {
     /// The failure of earlier work.
     pub fn synchronize(&self) -> Result<()> {
         self.context.check()?;
-        let upto = self.enqueued.load(Relaxed);
+        let upto = self.enqueued.load(Acquire);
         // SAFETY: the handle is live as long as self.
         let waited = unsafe { self.context.device().stream_synchronize(self.handle) };
         self.context.observe(waited)?;

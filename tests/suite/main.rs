@@ -1,10 +1,13 @@
 //! The whole-system suite: one binary, one module per subject.
 
+mod errors;
 mod invariants;
 mod kernels;
 mod language;
+mod memory;
 mod regions;
 mod streams;
+mod threads;
 mod ui;
 
 /// Kernels that several subjects use.

@@ -10,13 +10,13 @@ fn main() -> Result<()> {
     let (a, b) = (Buffer::from_bytes(&context, &[1, 2, 3, 4])?, Buffer::zeroed(&context, 4)?);
 
     let copied = Event::new(&context, EventOptions::default())?;
-    let stamp = producer.next_stamp();
-    a.stamp_read(stamp);
-    b.stamp_write(stamp);
-    // SAFETY: both buffers have 4 bytes, and are stamped before the copy is enqueued.
+    // SAFETY: both buffers have 4 bytes, and are stamped below, before anything else is done with them.
     let copy = unsafe {
         context.device().copy_dtod_async(b.address(), a.address(), 4, producer.handle())
     };
+    let stamp = producer.next_stamp();
+    a.stamp_read(stamp);
+    b.stamp_write(stamp);
     context.observe(copy)?;
     copied.record(&producer)?;
     copied.wait(&consumer)?;              // the host does not wait

@@ -1,0 +1,373 @@
+//! Errors that kernels report while they run: what they say, who is told, and how often.
+
+use quadrants::{self as qd, Error, KernelErrorCause, Program, Severity, Tensor};
+use quadrants_driver_sim::Schedule;
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+
+use super::kernel_error;
+use crate::common::{copy, set};
+
+const SHIFT_LINE: u32 = line!() + 4;
+#[qd::kernel]
+fn shift(by: usize, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>, z: &mut Tensor<f32, 1>) {
+    for i in 0..y.len() {
+        y[i] = x[i + by] + 1.0;
+        z[i + by] = 5.0;
+    }
+}
+
+const PLANE_LINE: u32 = line!() + 4;
+#[qd::kernel]
+fn write_plane(at: &Tensor<usize, 1>, out: &mut Tensor<i32, 2>) {
+    for i in 0..1 {
+        out[[at[i], at[i + 1]]] += 9;
+    }
+}
+
+#[qd::kernel]
+fn count_around(x: &Tensor<u32, 1>, at: &Tensor<i32, 1>, counts: &mut Tensor<u32, 1>) {
+    for i in 0..at.len() {
+        qd::atomic_add(&mut counts[at[i] as usize], x[at[i] as usize] + 1);
+    }
+}
+
+#[qd::kernel]
+fn guarded(x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        if i > 0 && i + 1 < x.len() {
+            out[i] = x[i - 1] + x[i + 1];
+        }
+    }
+}
+
+const POSITIVE_LINE: u32 = line!() + 4;
+#[qd::kernel]
+fn positive(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 1>) -> i32 {
+    for i in 0..x.len() {
+        assert!(x[i] > 0, "not positive");
+        assert!(x[i] < 100);
+        out[i] = x[i];
+    }
+    out[0]
+}
+
+const DIVIDE_LINE: u32 = line!() + 4;
+#[qd::kernel]
+fn divide(x: &Tensor<i32, 1>, y: &mut Tensor<u64, 1>) {
+    for i in 0..1 {
+        y[i] = (100 / x[0]) as u64;
+        y[i + 1] = 100 % y[i];
+    }
+}
+
+#[qd::kernel]
+fn double(x: &mut Tensor<i32, 1>) {
+    for i in 0..x.len() {
+        x[i] *= 2;
+    }
+}
+
+fn tensors<const N: usize>(program: &Program) -> [Tensor<f32, 1>; N] {
+    [(); N].map(|()| program.tensor_from(&[3.0; 8], [8]).expect("memory"))
+}
+
+#[rstest]
+fn an_index_out_of_range_reads_zero_and_writes_nothing(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(1, 8, 1 << 40, usize::MAX - 20)] by: usize,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let [x, below, mut y, mut z, above] = tensors(&on.program);
+    let launched = shift(by, &x, &mut y, &mut z).launch();
+    let error = kernel_error(launched, || on.program.sync());
+    assert_eq!(error.kernel, "shift");
+    assert_eq!(error.launch, 1);
+    assert!(error.file.ends_with("reports.rs"), "{}", error.file);
+    let (tensor, line) = match &error.cause {
+        KernelErrorCause::Index { tensor, index, shape } => {
+            assert_eq!(*shape, [8]);
+            assert!((8..8 + by as u64).contains(&index[0]), "{index:?}");
+            (tensor.as_str(), error.line - SHIFT_LINE)
+        }
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!((tensor, line), ("x", 0) | ("z", 1)), "`{tensor}` in line {line}");
+    assert!(error.to_string().contains("is out of range for its shape [8]"), "{error}");
+
+    let inside = 8usize.saturating_sub(by);
+    let (y, z) = (y.to_vec()?, z.to_vec()?);
+    assert!((0..8).all(|i| y[i] == if i < inside { 4.0 } else { 1.0 }), "{y:?}");
+    assert!((0..8).all(|i| z[i] == if i < by { 3.0 } else { 5.0 }), "{z:?}");
+    for untouched in [x, below, above] {
+        assert_eq!(untouched.to_vec()?, [3.0; 8]);
+    }
+    if let Some(world) = &on.world {
+        assert_eq!(world.reports(), []);
+    }
+    Ok(())
+}
+
+#[rstest]
+fn each_index_of_a_plane_is_checked_by_itself(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros::<i32, 2>([3, 5])?;
+    // Within the memory, but not within the shape; and far out.
+    for index in [[1, 5], [3, 0], [0, usize::MAX], [usize::MAX, 1]] {
+        let at = on.program.tensor_from(&index, [2])?;
+        let launched = write_plane(&at, &mut out).launch();
+        let error = kernel_error(launched, || on.program.sync());
+        let index = index.map(|at| at as u64).to_vec();
+        let cause = KernelErrorCause::Index { tensor: "out".into(), index, shape: vec![3, 5] };
+        assert_eq!((error.line, error.cause), (PLANE_LINE, cause));
+    }
+    assert_eq!(out.to_vec()?, [0; 15]);
+    let at = on.program.tensor_from(&[2usize, 4], [2])?;
+    write_plane(&at, &mut out).launch()?;
+    assert_eq!(out.to_vec()?[14], 9);
+    Ok(())
+}
+
+#[rstest]
+fn an_atomic_out_of_range_is_dropped(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.tensor_from(&[10u32, 20, 30], [3])?;
+    let at = on.program.tensor_from(&[2, -1, 2, 3, 0], [5])?;
+    let mut counts = on.program.zeros::<u32, 1>([3])?;
+    let launched = count_around(&x, &at, &mut counts).launch();
+    let error = kernel_error(launched, || on.program.sync());
+    assert!(matches!(error.cause, KernelErrorCause::Index { .. }));
+    assert_eq!(counts.to_vec()?, [11, 0, 62]);
+    Ok(())
+}
+
+#[rstest]
+fn a_guarded_access_is_no_error(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.tensor_from(&[1.0, 2.0, 4.0, 8.0], [4])?;
+    let mut out = on.program.zeros::<f32, 1>([4])?;
+    guarded(&x, &mut out).launch()?;
+    on.program.sync()?;
+    assert_eq!(out.to_vec()?, [0.0, 5.0, 10.0, 0.0]);
+    Ok(())
+}
+
+#[rstest]
+fn an_assertion_reports_its_message(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros::<i32, 1>([3])?;
+    for (values, message, line) in [
+        ([7, -1, 5], "not positive", POSITIVE_LINE),
+        ([7, 100, 5], "x[i] < 100", POSITIVE_LINE + 1),
+    ] {
+        let x = on.program.tensor_from(&values, [3])?;
+        // The kernel has a value, so that the launch waits and reports by itself.
+        let launched = positive(&x, &mut out).launch();
+        assert_eq!(launched.as_ref().map_err(Error::severity), Err(Severity::LostData));
+        let error = kernel_error(launched.map(drop), || Ok(()));
+        let cause = KernelErrorCause::Assert { message: message.into() };
+        assert_eq!((error.kernel.as_str(), error.line, error.cause), ("positive", line, cause));
+        on.program.sync()?;
+    }
+    let x = on.program.tensor_from(&[7, 1, 5], [3])?;
+    assert_eq!(positive(&x, &mut out).launch()?, 7);
+    Ok(())
+}
+
+#[rstest]
+fn a_division_by_zero_is_reported(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut y = on.program.zeros::<u64, 1>([2])?;
+    for (divisor, line) in [(0, DIVIDE_LINE), (101, DIVIDE_LINE + 1)] {
+        let x = on.program.tensor_from(&[divisor], [1])?;
+        let launched = divide(&x, &mut y).launch();
+        let error = kernel_error(launched, || on.program.sync());
+        assert_eq!((error.line, error.cause), (line, KernelErrorCause::DivideByZero));
+    }
+    let x = on.program.tensor_from(&[7], [1])?;
+    divide(&x, &mut y).launch()?;
+    assert_eq!(y.to_vec()?, [14, 2]);
+    Ok(())
+}
+
+#[rstest]
+fn an_overflow_wraps_or_is_the_launchs_error(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut x = on.program.tensor_from(&[1, i32::MAX], [2])?;
+    match double(&mut x).launch() {
+        Ok(()) => assert_eq!(x.to_vec()?, [2, -2]),
+        Err(error @ Error::Panicked { .. }) if backend == Cpu => {
+            let message = error.to_string();
+            assert_eq!(message, "kernel `double` panicked: attempt to multiply with overflow");
+            assert_eq!(error.severity(), Severity::LostData);
+        }
+        Err(error) => panic!("{error:?}"),
+    }
+    x.fill(4)?;
+    double(&mut x).launch()?;
+    assert_eq!(x.to_vec()?, [8, 8]);
+    Ok(())
+}
+
+#[rstest]
+fn an_error_is_reported_once_and_on_its_stream_alone(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let (s1, s2) = (program.create_stream()?, program.create_stream()?);
+    let [x, mut y, mut z, mut other] = tensors(program);
+
+    shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
+    set(1.0, &mut other).launch_on(&s2)?;
+    s2.synchronize()?;
+    program.sync()?;
+    set(1.0, &mut other).launch_on(&s2)?;
+    assert_eq!(other.to_vec()?, [1.0; 8]);
+    assert_eq!(kernel_error(Ok(()), || s1.synchronize()).kernel, "shift");
+    s1.synchronize()?;
+    program.device_sync()?;
+
+    // A read of what the stream wrote reports too, a read of what it only read does not.
+    shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
+    assert_eq!(x.to_vec()?, [3.0; 8]);
+    assert_eq!(kernel_error(Ok(()), || y.to_vec().map(drop)).launch, 4);
+    assert_eq!(y.to_vec()?[..], [4.0, 4.0, 4.0, 4.0, 4.0, 1.0, 1.0, 1.0]);
+    s1.synchronize()?;
+
+    // Each stream keeps its own.
+    shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
+    shift(5, &x, &mut other, &mut z).launch_on(&s2)?;
+    let mut launches = [(); 2].map(|()| kernel_error(Ok(()), || program.device_sync()).launch);
+    launches.sort_unstable();
+    assert_eq!(launches, [5, 6]);
+    program.device_sync()?;
+    s1.synchronize()?;
+    s2.synchronize()
+}
+
+#[rstest]
+fn of_several_errors_the_first_is_reported(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    // All are launched before the first runs.
+    on.world.as_ref().expect("simulated").set_schedule(Schedule::Lazy);
+    let stream = on.program.create_stream()?;
+    let [x, mut y, mut z] = tensors(&on.program);
+    for by in 3..6 {
+        shift(by, &x, &mut y, &mut z).launch_on(&stream)?;
+    }
+    assert_eq!(kernel_error(Ok(()), || stream.synchronize()).launch, 1);
+    stream.synchronize()
+}
+
+#[rstest]
+fn the_next_launch_on_the_stream_reports(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    on.world.as_ref().expect("simulated").set_schedule(Schedule::Eager);
+    let program = &on.program;
+    let (s1, s2) = (program.create_stream()?, program.create_stream()?);
+    let [x, mut y, mut z, mut other] = tensors(program);
+    shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
+    copy(&x, &mut other).launch_on(&s2)?;
+    copy(&x, &mut other).launch()?;
+    let error = kernel_error(copy(&y, &mut other).launch_on(&s1), || Ok(()));
+    assert_eq!(error.kernel, "shift");
+    // That launch did not happen; the next one does.
+    assert_eq!(other.to_vec()?, [3.0; 8]);
+    copy(&y, &mut other).launch_on(&s1)?;
+    assert_eq!(other.to_vec()?, y.to_vec()?);
+    Ok(())
+}
+
+#[rstest]
+fn the_error_of_a_dropped_stream_is_kept(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let [x, mut y, mut z, mut other] = tensors(program);
+    let stream = program.create_stream()?;
+    shift(3, &x, &mut y, &mut z).launch_on(&stream)?;
+    drop(stream);
+    let deferred = program.take_deferred_errors();
+    assert!(
+        matches!(&deferred[..], [Error::Kernel(error)] if error.kernel == "shift"),
+        "{deferred:?}"
+    );
+    assert!(program.take_deferred_errors().is_empty());
+
+    // Destroyed by hand, the stream returns it; a later stream starts without it.
+    let stream = program.create_stream()?;
+    shift(3, &x, &mut y, &mut z).launch_on(&stream)?;
+    assert_eq!(kernel_error(Ok(()), || stream.destroy()).kernel, "shift");
+    let stream = program.create_stream()?;
+    set(1.0, &mut other).launch_on(&stream)?;
+    stream.destroy()?;
+    assert!(program.take_deferred_errors().is_empty());
+    Ok(())
+}
+
+#[rstest]
+fn an_error_in_a_block_of_a_region_is_one_of_the_launch_stream(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    #[qd::kernel]
+    fn blocks(x: &mut Tensor<f32, 1>, y: &mut Tensor<f32, 1>, z: &mut Tensor<f32, 1>) {
+        qd::stream_parallel(|| {
+            for i in 0..x.len() {
+                x[i] += 1.0;
+            }
+        });
+        qd::stream_parallel(|| {
+            for i in 0..z.len() {
+                y[i] += 1.0;
+            }
+        });
+        qd::stream_parallel(|| {
+            for i in 0..z.len() {
+                z[i] += 1.0;
+            }
+        });
+    }
+    let Some(on) = backend.open() else { return Ok(()) };
+    let stream = on.program.create_stream()?;
+    let [mut x, mut y, _] = tensors(&on.program);
+    let mut z = on.program.zeros::<f32, 1>([9])?;
+    let launched = blocks(&mut x, &mut y, &mut z).launch_on(&stream);
+    let error = kernel_error(launched, || stream.synchronize());
+    let cause = KernelErrorCause::Index { tensor: "y".into(), index: vec![8], shape: vec![8] };
+    assert_eq!(error.cause, cause);
+    // The other blocks did their work, and this one what it could.
+    assert_eq!((x.to_vec()?, y.to_vec()?), (vec![4.0; 8], vec![4.0; 8]));
+    assert_eq!(z.to_vec()?, [1.0; 9]);
+    stream.synchronize()
+}
+
+#[rstest]
+fn an_unchecked_launch_computes_the_same(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let at = on.program.tensor_from(&[2usize, 3], [2])?;
+    let mut out = on.program.zeros::<i32, 2>([3, 5])?;
+    // SAFETY: the indices [2, 3] lie within [3, 5], and 0 and 1 within `at`.
+    unsafe { write_plane(&at, &mut out).launch_unchecked()? };
+    assert_eq!(out.to_vec()?.iter().position(|x| *x == 9), Some(13));
+    Ok(())
+}
