@@ -58,7 +58,7 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
     }
     let result = match &signature.output {
         ReturnType::Default => None,
-        ReturnType::Type(_, ty) => match &**ty {
+        ReturnType::Type(_, ty) => match ungrouped(ty) {
             Type::Tuple(unit) if unit.elems.is_empty() => None,
             ty @ Type::Path(_) => Some(ty.clone()),
             other => {
@@ -87,7 +87,7 @@ fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
     else {
         return Err(syn::Error::new_spanned(&input.pat, "a parameter needs a plain name"));
     };
-    let (passing, ty) = match &*input.ty {
+    let (passing, ty) = match ungrouped(&input.ty) {
         Type::Reference(reference) => {
             if let Some(lifetime) = &reference.lifetime {
                 return Err(syn::Error::new_spanned(
@@ -111,7 +111,7 @@ fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
                     "a tensor parameter cannot be rebound; leave out this `mut`",
                 ));
             }
-            (passing, &*reference.elem)
+            (passing, ungrouped(&reference.elem))
         }
         other => (ParamPassing::Value, other),
     };
@@ -128,6 +128,14 @@ fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
             "a parameter is a number by value or a tensor by `&` or `&mut`",
         )),
     }
+}
+
+/// The type itself, where a `macro_rules!` macro that was given it put it into an invisible group.
+fn ungrouped(mut ty: &Type) -> &Type {
+    while let Type::Group(group) = ty {
+        ty = &group.elem;
+    }
+    ty
 }
 
 /// Says what is meant where a type's name shows a common slip. Names are all that a macro sees: rustc

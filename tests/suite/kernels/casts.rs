@@ -6,7 +6,7 @@ use rstest::rstest;
 use super::{Array, Same, referee, source};
 
 macro_rules! casts {
-    ($($name:ident: $ty:ident;)*) => {$(
+    ($($name:ident: $ty:ty;)*) => {$(
         source! { $name;
             fn run(
                 x: &Tensor<$ty, 1>,

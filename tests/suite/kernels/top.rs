@@ -75,7 +75,7 @@ source! { temporaries;
 }
 
 macro_rules! results {
-    ($($name:ident: $ty:ident;)*) => {$(
+    ($($name:ident: $ty:ty;)*) => {$(
         source! { $name;
             fn run(x: &Tensor<$ty, 1>) -> $ty {
                 let last = x[x.len() - 1];
