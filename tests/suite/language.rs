@@ -69,7 +69,12 @@ fn control(n: usize, y: &mut Tensor<u32, 1>) {
         if i % 4 == 0 {
             continue;
         }
-        y[i] = if sum > limit { sum - limit } else { let twice = 2 * sum; twice };
+        y[i] = if sum > limit {
+            sum - limit
+        } else {
+            let twice = 2 * sum;
+            twice
+        };
     }
 }
 
@@ -188,18 +193,20 @@ fn device_errors_name_their_place(
     use qd::KernelErrorCause::{Assert, DivideByZero, Index};
 
     #[qd::kernel]
-    fn guarded(divisor: i32, ahead: usize, x: &mut Tensor<i32, 1>) {
+    fn guarded(divisor: i32, ahead: usize, x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
         for i in 0..x.len() {
             assert!(x[i] < 100, "too large");
-            x[i] = x[i + ahead] / divisor;
+            y[i] = x[i + ahead] / divisor;
         }
     }
     let line = line!() - 4;
 
     let Some(on) = backend.open() else { return Ok(()) };
     let run = |elements: &[i32], divisor, ahead| {
-        let mut x = on.program.tensor_from(elements, [elements.len()]).unwrap();
-        let launched = guarded(divisor, ahead, &mut x).launch().and_then(|()| on.program.sync());
+        let x = on.program.tensor_from(elements, [elements.len()]).unwrap();
+        let mut y = on.program.zeros([elements.len()]).unwrap();
+        let launched =
+            guarded(divisor, ahead, &x, &mut y).launch().and_then(|()| on.program.sync());
         match launched {
             Err(qd::Error::Kernel(error)) => Some((error.line, error.cause)),
             other => other.map(|()| None).unwrap(),
