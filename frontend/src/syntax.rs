@@ -280,6 +280,8 @@ pub enum ExprKind {
     },
     /// `{ … }`
     Block(Block),
+    /// `unsafe { … }`: the accesses in it race with nothing, by the author's word.
+    Unsafe(Block),
     /// `t[i]`, `t[[i, j]]`; of a name for extents, `s[0]`.
     Index {
         /// The name before the brackets.
@@ -396,8 +398,6 @@ pub enum Construct {
     LetWithoutValue,
     /// `x?`
     Try,
-    /// `unsafe { … }`
-    Unsafe,
     /// `async`, `.await`, `const { … }`, `try { … }`
     BlockKind,
     /// A function, struct, `use` … inside the body.

@@ -34,7 +34,9 @@ pub(crate) fn any_in_expr<'a>(expr: &'a Expr, found: &mut dyn FnMut(Node<'a>) ->
                 || any_in_block(then, found)
                 || otherwise.as_ref().is_some_and(|block| any_in_block(block, found))
         }
-        ExprKind::Block(body) | ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => {
+        ExprKind::Block(body)
+        | ExprKind::Unsafe(body)
+        | ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => {
             any_in_block(body, found)
         }
         ExprKind::Index { index: list, .. } | ExprKind::Call { args: list, .. } => {

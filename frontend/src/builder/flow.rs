@@ -99,6 +99,15 @@ impl KernelBuilder {
         self.stmt(StmtKind::Continue { label: None });
     }
 
+    /// Asserts that what `body` reads and writes races with nothing: what `unsafe { … }` is to a kernel in
+    /// the source. Neither the rules nor launches ask about accesses in it.
+    #[track_caller]
+    pub fn race_free<R>(&self, body: impl FnOnce() -> R) -> R {
+        let (body, result) = self.block(body);
+        self.stmt(StmtKind::Expr(Expr { kind: ExprKind::Unsafe(body), span: here() }));
+        result
+    }
+
     /// A device error with `message` where `cond` does not hold.
     #[track_caller]
     pub fn assert_<'b>(&'b self, cond: impl Operand<'b>, message: &str) {

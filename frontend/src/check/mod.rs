@@ -7,8 +7,8 @@
 //! * assignments to locals from outside a parallel loop or block, and writes to `&` parameters;
 //! * syntax that kernels do not have.
 //!
-//! Types, unknown names and numbers of arguments are rustc's. Races between iterations are a question
-//! of their own, asked of a tree that passed here.
+//! Types, unknown names and numbers of arguments are rustc's. Races are a question of their own, which
+//! `races` asks of a tree that breaks none of these rules.
 
 mod rule;
 
@@ -18,6 +18,7 @@ pub use rule::{Rejection, Rule};
 
 use crate::{
     lower::{WRAPPING, scalar_suffix},
+    races,
     syntax::{
         Block, Construct, Expr, ExprKind, For, Function, FunctionKind, ParamPassing,
         RegionArgument, Span, Stmt, StmtKind,
@@ -44,6 +45,9 @@ pub fn check(function: &Function) -> Vec<Rejection> {
         checker.names.push((&param.name, binding));
     }
     checker.function(function);
+    if checker.rejections.is_empty() {
+        return races::rejections(function);
+    }
     checker.rejections
 }
 
@@ -317,7 +321,9 @@ impl<'a> Checker<'a> {
                     self.inside(Around::Branch, |this| this.block(block));
                 }
             }
-            ExprKind::Block(body) => self.inside(Around::Braces, |this| this.block(body)),
+            ExprKind::Block(body) | ExprKind::Unsafe(body) => {
+                self.inside(Around::Braces, |this| this.block(body));
+            }
             ExprKind::Index { base, index } => match self.lookup(base) {
                 Some(Binding::Shape) => self.axis(index.first(), expr.span),
                 Some(Binding::Local { .. }) => self.unsupported(expr.span, &Construct::Array),

@@ -159,6 +159,54 @@ pub enum Rule {
         /// The suffix.
         suffix: String,
     },
+    /// Iterations of a parallel loop that may write one element by the same access.
+    #[error(
+        "iterations {over}may write the same element by `{access}`; give each iteration an element of its own, combine with `atomic_add`, `atomic_min` or `atomic_max`, or assert in `unsafe {{ … }}` that no two are the same"
+    )]
+    RaceWithItself {
+        /// The access.
+        access: String,
+        /// The loop's variables: "of `i` ".
+        over: String,
+    },
+    /// Iterations of a parallel loop that may touch one element by two accesses, at least one a write.
+    #[error(
+        "one iteration {over}may {verb} `{access}` while another {other_verb} `{other}` (line {line}); {advice}, or assert in `unsafe {{ … }}` that the two are never the same element"
+    )]
+    RaceInLoop {
+        /// The access at the message's place.
+        access: String,
+        /// What it does.
+        verb: &'static str,
+        /// The other access.
+        other: String,
+        /// What that does.
+        other_verb: &'static str,
+        /// Its line.
+        line: u32,
+        /// The loop's variables: "of `i` ".
+        over: String,
+        /// What to do instead.
+        advice: &'static str,
+    },
+    /// Two `stream_parallel` blocks that may touch one element, at least one of them writing.
+    #[error(
+        "this `stream_parallel` block may {verb} `{access}` while the one at line {block} {other_verb} `{other}` (line {line}); put both into one block, where loops run one after the other, give each block a tensor of its own, or assert in `unsafe {{ … }}` that the two are never the same element"
+    )]
+    RaceOfBlocks {
+        /// The access at the message's place.
+        access: String,
+        /// What it does.
+        verb: &'static str,
+        /// The access of the other block.
+        other: String,
+        /// What that does.
+        other_verb: &'static str,
+        /// Its line.
+        line: u32,
+        /// The line of the other block.
+        block: u32,
+    },
     /// An expression that nests too deep to be walked on a small stack.
     #[error("this expression nests too deep; split it by `let`s")]
     TooDeep,
@@ -192,7 +240,6 @@ fn advice(construct: &Construct) -> String {
             ("a `let` without a value is", "give it a value: `let mut x = 0;`")
         }
         Construct::Try => ("`?` is", "use `assert!` for what must not fail"),
-        Construct::Unsafe => ("`unsafe` blocks are", "remove `unsafe`"),
         Construct::BlockKind => ("this kind of block is", "use a plain block"),
         Construct::Item => ("items inside the body are", "move this out of the function"),
         Construct::Macro(name) => {

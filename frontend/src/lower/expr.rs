@@ -59,6 +59,9 @@ impl Lowerer {
                 }
             }
             ExprKind::Block(block) => self.block_value(block, expected, span),
+            ExprKind::Unsafe(block) => {
+                self.asserting(|this| this.block_value(block, expected, span))
+            }
             ExprKind::Index { base, index } => self.indexed(base, index, span),
             ExprKind::Len { base } => self.len(base, span),
             ExprKind::Extent { base, axis } => match self.shape(base, span)? {

@@ -25,7 +25,7 @@ impl Lowerer {
             ExprKind::Unary { value, .. } => self.default_type(value),
             ExprKind::Binary { lhs, .. } => self.default_type(lhs),
             ExprKind::Method { receiver, .. } => self.default_type(receiver),
-            ExprKind::If { then: block, .. } | ExprKind::Block(block) => {
+            ExprKind::If { then: block, .. } | ExprKind::Block(block) | ExprKind::Unsafe(block) => {
                 block.value.as_deref().map_or(ScalarType::I32, |value| self.default_type(value))
             }
             _ => ScalarType::I32,
@@ -73,7 +73,7 @@ impl Lowerer {
             ExprKind::If { then, otherwise, .. } => self
                 .infer_block(then, ahead)
                 .or_else(|| self.infer_block(otherwise.as_ref()?, ahead)),
-            ExprKind::Block(block) => self.infer_block(block, ahead),
+            ExprKind::Block(block) | ExprKind::Unsafe(block) => self.infer_block(block, ahead),
             ExprKind::Len { .. } | ExprKind::Extent { .. } => Some(ScalarType::U64),
             ExprKind::Method { receiver, .. } => self.infer_ahead(receiver, ahead),
             ExprKind::Call { func, .. } => {

@@ -55,7 +55,9 @@ pub(super) fn takes_cast_type(expr: &Expr, ty: ScalarType) -> bool {
             LiteralKind::Bool => false,
         },
         ExprKind::Unary { op: UnaryOp::Neg | UnaryOp::Not, value } => takes_cast_type(value, ty),
-        ExprKind::Block(block) => block.value.as_ref().is_some_and(|v| takes_cast_type(v, ty)),
+        ExprKind::Block(block) | ExprKind::Unsafe(block) => {
+            block.value.as_ref().is_some_and(|v| takes_cast_type(v, ty))
+        }
         ExprKind::If { then, .. } => then.value.as_ref().is_some_and(|v| takes_cast_type(v, ty)),
         _ => false,
     }

@@ -138,6 +138,14 @@ impl Lowerer {
         Error::Unknown { function: self.frame.unit.function.name.clone(), what: what.into(), span }
     }
 
+    /// Lowers what stands in an `unsafe` block.
+    fn asserting<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.asserted += 1;
+        let result = inside(self);
+        self.asserted -= 1;
+        result
+    }
+
     /// A place that can raise a device error, in the file of the function being lowered.
     fn site(&mut self, kind: SiteKind, span: Span) -> SiteId {
         let file = &self.frame.unit.file;

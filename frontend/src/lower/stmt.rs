@@ -121,6 +121,7 @@ impl Lowerer {
                 Ok(())
             }
             ExprKind::Block(block) => self.block(block),
+            ExprKind::Unsafe(block) => self.asserting(|this| this.block(block)),
             ExprKind::Call { func, args } => self.call(*func, args, expr.span).map(drop),
             ExprKind::Atomic { .. } => {
                 let (ty, kind) = self.atomic(expr)?;

@@ -302,29 +302,32 @@ fn a_kernel_gives_its_value() {
 
 #[test]
 fn blocks_become_groups_and_take_the_lets_they_need() {
-    // let d = n / m; block { t[i] += d } ; let e = d + C; block { t[i] += e }
-    let add = |line, name| {
-        let body = change(line, t(e!(i)), BinaryOp::Add, expr(ExprKind::Name(name)));
-        run(line, parallel(block(vec![each(line, "i", len("t"), vec![body])])))
+    // let d = n / m; block { t[i] += d } ; let e = d + C; block { u[i] += e }
+    let add = |line, tensor, name| {
+        let target = index(tensor, vec![e!(i)]);
+        let body = change(line, target, BinaryOp::Add, expr(ExprKind::Name(name)));
+        run(line, parallel(block(vec![each(line, "i", len(tensor), vec![body])])))
     };
     let shifted = binary("+", e!(d), expr(ExprKind::Const(0)));
     let function = kernel(
-        &["mut n", "m", "&mut t"],
+        &["mut n", "m", "&mut t", "&mut u"],
         vec![
             bind_mut(1, "d", I32, e!((n / m))),
-            add(2, "d".to_owned()),
+            add(2, "t", "d".to_owned()),
             bind(3, "e", I32, shifted),
-            add(4, "e".to_owned()),
+            add(4, "u", "e".to_owned()),
         ],
     );
-    let params = || vec![scalar(I32), scalar(I32), tensor(I32, 1, true)];
+    let params = || vec![scalar(I32), scalar(I32), tensor(I32, 1, true), tensor(I32, 1, true)];
     let source = source_with(&function, params, &[], &[|| Const::from(100)]);
     let kernel = lower(&source).unwrap();
     assert!(kernel.body.iter().all(|stmt| matches!(stmt, TopStmt::Group { .. })));
     let groups = groups(&kernel);
     assert!(groups.is_sorted() && groups.first() == Some(&1) && groups.last() == Some(&2));
-    let outcome = launch(&kernel, &[number(7), number(2), values(&[0, 10])]);
-    assert_eq!(outcome.tensor::<i32>(0), [106, 116]);
+    let args = [number(7), number(2), values(&[0, 10]), values(&[20, 30])];
+    let outcome = launch(&kernel, &args);
+    assert_eq!(outcome.tensor::<i32>(0), [3, 13]);
+    assert_eq!(outcome.tensor::<i32>(1), [123, 133]);
 }
 
 #[test]

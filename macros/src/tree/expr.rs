@@ -72,6 +72,7 @@ impl Tree {
             E::Block(block) if block.label.is_none() => {
                 return ExprKind::Block(self.block(&mut block.block));
             }
+            E::Unsafe(block) => return ExprKind::Unsafe(self.block(&mut block.block)),
             E::Index(index) => return self.index(index),
             E::MethodCall(call) => return self.method(call),
             E::Call(call) => return self.call(call),
@@ -84,7 +85,6 @@ impl Tree {
             E::Reference(_) | E::RawAddr(_) => Construct::Reference,
             E::Range(_) => Construct::Range,
             E::Try(_) => Construct::Try,
-            E::Unsafe(_) => Construct::Unsafe,
             E::Async(_) | E::Await(_) | E::Const(_) | E::TryBlock(_) => Construct::BlockKind,
             E::Macro(call) => Construct::Macro(text_of(&call.mac.path)),
             other => Construct::Other(shortened(other)),

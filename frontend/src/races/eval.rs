@@ -1,0 +1,242 @@
+//! What an expression is worth in one of the made-up launches.
+
+use quadrants_ir::{AtomicOp, BinaryOp, UnaryOp, races::Form};
+
+use super::{
+    sample::Symbol,
+    walk::{AccessKind, Binding, Walk},
+};
+use crate::syntax::{Expr, ExprKind, LiteralKind, LogicOp};
+
+/// A value, as far as an index depends on it.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Value {
+    /// A number, or an integer combination of loop variables.
+    Form(Form),
+    /// Unknown, and the same in all iterations: what was computed before the loop.
+    Fixed(u32),
+    /// What a launch may know: a func's value.
+    Later,
+    /// What no launch knows before it runs.
+    Data,
+    /// The old value of a counter, which no other access to it gets.
+    Ticket(Counter),
+}
+
+/// An element that is counted up in.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Counter {
+    pub(super) tensor: String,
+    index: Vec<Option<i128>>,
+}
+
+impl Value {
+    pub(super) const fn number(value: i128) -> Self {
+        Self::Form(Form::constant(value))
+    }
+
+    fn known(&self) -> Option<i128> {
+        match self {
+            Self::Form(form) => form.value(),
+            _ => None,
+        }
+    }
+
+    fn of(form: Option<Form>) -> Self {
+        form.map_or(Self::Data, Self::Form)
+    }
+}
+
+impl Walk<'_> {
+    /// The value of an expression, noting what it touches.
+    pub(super) fn eval(&mut self, expr: &Expr) -> Value {
+        match &expr.kind {
+            ExprKind::Literal { kind, text, .. } => literal(*kind, text),
+            ExprKind::Name(name) => match self.lookup(name) {
+                Some(Binding::Value(value)) => value.clone(),
+                _ => Value::Data,
+            },
+            ExprKind::Const(at) => Value::number(Symbol::Const(*at).value(self.sample)),
+            ExprKind::Unary { op, value } => {
+                let value = self.eval(value);
+                match (op, self.form(&value)) {
+                    (UnaryOp::Neg, Some(form)) => Value::of(Form::constant(0).sub(form)),
+                    // Of a bool or of an integer: the launch knows.
+                    (UnaryOp::Not, Some(form)) if form.value().is_some() => Value::Later,
+                    _ => Value::Data,
+                }
+            }
+            ExprKind::Binary { op, lhs, rhs } => {
+                let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
+                self.binary(*op, &lhs, &rhs)
+            }
+            ExprKind::Logic { op, lhs, rhs } => {
+                let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
+                match (op, lhs.known(), rhs.known()) {
+                    (LogicOp::And, Some(a), Some(b)) => Value::number(i128::from(a != 0 && b != 0)),
+                    (LogicOp::Or, Some(a), Some(b)) => Value::number(i128::from(a != 0 || b != 0)),
+                    _ => Value::Data,
+                }
+            }
+            ExprKind::Cast { value, .. } => self.eval(value),
+            ExprKind::If { cond, then, otherwise } => {
+                let cond = self.eval(cond);
+                let then = self.block(then);
+                let otherwise = otherwise.as_ref().map_or(Value::Data, |block| self.block(block));
+                match cond.known() {
+                    Some(0) => otherwise,
+                    Some(_) => then,
+                    None if then == otherwise => then,
+                    None if cond == Value::Later => Value::Later,
+                    None => Value::Data,
+                }
+            }
+            ExprKind::Block(block) => self.block(block),
+            ExprKind::Unsafe(block) => self.asserted(block),
+            ExprKind::Index { base, index } => {
+                if let Some(Binding::Shape(tensor)) = self.lookup(base) {
+                    let tensor = tensor.clone();
+                    return match index.first().map(|axis| self.eval(axis)) {
+                        Some(axis) => {
+                            axis.known().map_or(Value::Later, |a| self.extent(&tensor, a))
+                        }
+                        None => Value::Data,
+                    };
+                }
+                let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
+                self.access(AccessKind::Read, base, index, values, expr.span);
+                Value::Data
+            }
+            ExprKind::Len { base } => {
+                // Of a name for extents it is the rank.
+                match self.lookup(base) {
+                    Some(Binding::Shape(_)) => Value::Later,
+                    _ => self.len(base),
+                }
+            }
+            ExprKind::Extent { base, axis } => match self.eval(axis).known() {
+                Some(axis) => self.extent(base, axis),
+                None => Value::Later,
+            },
+            ExprKind::Method { receiver, name, args } => {
+                let receiver = self.eval(receiver);
+                let args: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
+                self.method(name, &receiver, &args)
+            }
+            ExprKind::Call { args, .. } => self.call(args, expr),
+            ExprKind::Atomic { op, base, index, value } => {
+                let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
+                let by = self.eval(value).known();
+                // A constant has a made-up value here, and its own one at the launch.
+                let one = match value.kind {
+                    ExprKind::Literal { .. } => by == Some(1),
+                    ExprKind::Const(_) => true,
+                    _ => false,
+                };
+                let counts = *op == AtomicOp::Add && one;
+                let kind = if counts { AccessKind::Count } else { AccessKind::Atomic };
+                let index_of: Vec<_> = values.iter().map(Value::known).collect();
+                self.access(kind, base, index, values, expr.span);
+                if kind == AccessKind::Count && index_of.iter().all(Option::is_some) {
+                    Value::Ticket(Counter { tensor: base.clone(), index: index_of })
+                } else {
+                    Value::Data
+                }
+            }
+            ExprKind::StreamParallel(_) | ExprKind::Unsupported(_) => Value::Data,
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
+        let (Some(a), Some(b)) = (self.form(lhs), self.form(rhs)) else {
+            let later = |value: &Value| !matches!(value, Value::Data | Value::Ticket(_));
+            return if later(lhs) && later(rhs) { Value::Later } else { Value::Data };
+        };
+        let bit = |value: bool| Value::number(i128::from(value));
+        let shift = |b: i128| u32::try_from(b).ok().filter(|b| *b < 64);
+        match op {
+            BinaryOp::Add => return Value::of(a.add(b)),
+            BinaryOp::Sub => return Value::of(a.sub(b)),
+            BinaryOp::Mul => return Value::of(a.mul(b)),
+            BinaryOp::Div | BinaryOp::Rem => {
+                let parts = b.value().and_then(|by| self.task.space.div_rem(a, by));
+                return Value::of(parts.map(|p| if op == BinaryOp::Div { p.0 } else { p.1 }));
+            }
+            BinaryOp::Shl => {
+                let by = b.value().and_then(shift);
+                return Value::of(by.and_then(|by| a.mul(Form::constant(1 << by))));
+            }
+            _ => {}
+        }
+        match (op, a.value(), b.value()) {
+            (BinaryOp::Shr, Some(a), Some(b)) => {
+                shift(b).map_or(Value::Data, |b| Value::number(a >> b))
+            }
+            (BinaryOp::And, Some(a), Some(b)) => Value::number(a & b),
+            (BinaryOp::Or, Some(a), Some(b)) => Value::number(a | b),
+            (BinaryOp::Xor, Some(a), Some(b)) => Value::number(a ^ b),
+            (BinaryOp::Eq, Some(a), Some(b)) => bit(a == b),
+            (BinaryOp::Ne, Some(a), Some(b)) => bit(a != b),
+            (BinaryOp::Lt, Some(a), Some(b)) => bit(a < b),
+            (BinaryOp::Le, Some(a), Some(b)) => bit(a <= b),
+            (BinaryOp::Gt, Some(a), Some(b)) => bit(a > b),
+            (BinaryOp::Ge, Some(a), Some(b)) => bit(a >= b),
+            _ => Value::Data,
+        }
+    }
+
+    fn method(&mut self, name: &str, receiver: &Value, args: &[Value]) -> Value {
+        let [arg] = args else { return Value::Data };
+        let op = match name {
+            "wrapping_add" => BinaryOp::Add,
+            "wrapping_sub" => BinaryOp::Sub,
+            "wrapping_mul" => BinaryOp::Mul,
+            _ => {
+                let (Some(a), Some(b)) = (self.form(receiver), self.form(arg)) else {
+                    return Value::Data;
+                };
+                return Value::of(match name {
+                    "min" => self.task.space.min(a, b),
+                    "max" => self.task.space.max(a, b),
+                    _ => None,
+                });
+            }
+        };
+        self.binary(op, receiver, arg)
+    }
+
+    /// A func is known by its number alone here; a launch knows its body.
+    fn call(&mut self, args: &[Expr], call: &Expr) -> Value {
+        let mut data = false;
+        for arg in args {
+            if let ExprKind::Name(name) = &arg.kind
+                && let Some(Binding::Tensor { writable }) = self.lookup(name)
+            {
+                let writable = *writable;
+                data = true;
+                self.access(AccessKind::Read, name, &[], vec![Value::Data], call.span);
+                if writable {
+                    self.access(AccessKind::Write, name, &[], vec![Value::Data], call.span);
+                }
+                continue;
+            }
+            data |= matches!(self.eval(arg), Value::Data | Value::Ticket(_));
+        }
+        if data { Value::Data } else { Value::Later }
+    }
+}
+
+fn literal(kind: LiteralKind, text: &str) -> Value {
+    let digits: String = text.chars().filter(|c| *c != '_').collect();
+    let number = match kind {
+        LiteralKind::Bool => Some(i128::from(text == "true")),
+        LiteralKind::Float => None,
+        LiteralKind::Int => match digits.as_bytes() {
+            [b'0', b'x', ..] => i128::from_str_radix(&digits[2..], 16).ok(),
+            [b'0', b'o', ..] => i128::from_str_radix(&digits[2..], 8).ok(),
+            [b'0', b'b', ..] => i128::from_str_radix(&digits[2..], 2).ok(),
+            _ => digits.parse().ok(),
+        },
+    };
+    number.map_or(Value::Data, Value::number)
+}

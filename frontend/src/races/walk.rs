@@ -1,0 +1,439 @@
+//! One walk over a kernel for one made-up launch: which elements its loops and serial pieces touch.
+
+use std::collections::HashMap;
+
+use quadrants_ir::races::{Form, Space, Var, VarKind};
+
+use super::{
+    eval::Value,
+    sample::{SAMPLES, Symbol},
+    text,
+};
+use crate::syntax::{
+    Block, Dim, Expr, ExprKind, For, Function, ParamPassing, RegionArgument, Span, Stmt, StmtKind,
+};
+
+/// A `stream_parallel` block, or all of a kernel that has none.
+pub(super) struct Part {
+    pub(super) tasks: Vec<Task>,
+    /// The block's place.
+    pub(super) span: Span,
+}
+
+/// A parallel loop, or a serial piece.
+pub(super) struct Task {
+    pub(super) space: Space,
+    /// The first and the last value of each loop variable; none of a serial piece.
+    pub(super) dims: Vec<(i128, i128)>,
+    /// The names of the loop variables.
+    pub(super) names: Vec<String>,
+    pub(super) accesses: Vec<Access>,
+    /// The places in `space` of what is unknown and the same in all iterations.
+    fixed: HashMap<u32, usize>,
+}
+
+/// An access to a tensor.
+pub(super) struct Access {
+    pub(super) tensor: String,
+    pub(super) kind: AccessKind,
+    pub(super) index: Vec<Value>,
+    /// The indices that have forms.
+    forms: Vec<Option<Form>>,
+    pub(super) span: Span,
+    /// As its author wrote it.
+    pub(super) text: String,
+    /// Whether `unsafe` asserts that it races with nothing.
+    pub(super) asserted: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AccessKind {
+    Read,
+    Write,
+    Atomic,
+    /// An atomic addition of one.
+    Count,
+}
+
+pub(super) enum Binding {
+    Tensor {
+        writable: bool,
+    },
+    /// The extents of a tensor.
+    Shape(String),
+    Value(Value),
+}
+
+pub(super) struct Walk<'a> {
+    pub(super) sample: u32,
+    /// The ranks of tensors, where an index tells.
+    ranks: &'a HashMap<&'a str, usize>,
+    names: Vec<(String, Binding)>,
+    /// What names that no author wrote stand for.
+    shown: HashMap<String, String>,
+    pub(super) task: Task,
+    parts: Vec<Part>,
+    /// How many parallel and inner loops are around the walk.
+    loops: u32,
+    /// How many `unsafe` blocks are around it.
+    asserted: u32,
+    bound: u32,
+}
+
+impl AccessKind {
+    pub(super) const fn is_write(self) -> bool {
+        !matches!(self, Self::Read)
+    }
+
+    pub(super) const fn is_atomic(self) -> bool {
+        matches!(self, Self::Atomic | Self::Count)
+    }
+
+    /// Whether two accesses of these kinds may touch one element at a time.
+    pub(super) const fn may_meet(self, other: Self) -> bool {
+        !self.is_write() && !other.is_write() || self.is_atomic() && other.is_atomic()
+    }
+}
+
+/// The parts of a kernel in one of the made-up launches. All walks find the same tasks and accesses.
+pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u32) -> Vec<Part> {
+    debug_assert!(sample < SAMPLES);
+    let mut walk = Walk {
+        sample,
+        ranks,
+        names: Vec::new(),
+        shown: HashMap::new(),
+        task: Task::new(),
+        parts: Vec::new(),
+        loops: 0,
+        asserted: 0,
+        bound: 0,
+    };
+    for param in &function.params {
+        let binding = match param.passing {
+            ParamPassing::Value if param.mutable => Binding::Value(walk.fixed()),
+            ParamPassing::Value => {
+                Binding::Value(Value::number(Symbol::Scalar(&param.name).value(sample)))
+            }
+            ParamPassing::Ref => Binding::Tensor { writable: false },
+            ParamPassing::RefMut => Binding::Tensor { writable: true },
+        };
+        walk.bind(&param.name, binding);
+    }
+    walk.parts.push(Part { tasks: Vec::new(), span: function.span });
+    for stmt in &function.body.stmts {
+        walk.top(stmt);
+    }
+    if let Some(value) = &function.body.value {
+        walk.top_expr(value);
+    }
+    walk.serial();
+    walk.parts
+}
+
+impl Access {
+    pub(super) fn forms(&self) -> &[Option<Form>] {
+        &self.forms
+    }
+}
+
+impl Task {
+    fn new() -> Self {
+        Self {
+            space: Space::new(),
+            dims: Vec::new(),
+            names: Vec::new(),
+            accesses: Vec::new(),
+            fixed: HashMap::new(),
+        }
+    }
+
+    /// The form of a value that is unknown and the same in all iterations.
+    pub(super) fn fixed(&mut self, number: u32) -> Option<Form> {
+        let at = match self.fixed.get(&number) {
+            Some(at) => *at,
+            None => {
+                let at = self.space.push(Var::new(VarKind::Fixed, 0, (1 << 64) - 1))?;
+                self.fixed.insert(number, at);
+                at
+            }
+        };
+        Some(Form::var(at))
+    }
+}
+
+impl Walk<'_> {
+    fn top(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::For(each) => {
+                self.serial();
+                self.parallel(each);
+            }
+            StmtKind::Expr(expr) => self.top_expr(expr),
+            _ => self.stmt(stmt),
+        }
+    }
+
+    fn top_expr(&mut self, expr: &Expr) {
+        let ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) = &expr.kind else {
+            self.eval(expr);
+            return;
+        };
+        self.serial();
+        self.parts.push(Part { tasks: Vec::new(), span: expr.span });
+        let scope = self.names.len();
+        for stmt in &body.stmts {
+            self.top(stmt);
+        }
+        if let Some(value) = &body.value {
+            self.eval(value);
+        }
+        self.serial();
+        self.names.truncate(scope);
+    }
+
+    /// Ends the serial piece under way.
+    fn serial(&mut self) {
+        let task = std::mem::replace(&mut self.task, Task::new());
+        if !task.accesses.is_empty() {
+            self.push(task);
+        }
+    }
+
+    fn push(&mut self, task: Task) {
+        if let Some(part) = self.parts.last_mut() {
+            part.tasks.push(task);
+        }
+    }
+
+    fn parallel(&mut self, each: &For) {
+        let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
+        self.serial();
+        let scope = self.names.len();
+        self.loops += 1;
+        for (dim, bounds) in each.dims.iter().zip(bounds) {
+            // Bounds that are not known are of some length.
+            let begin = bounds.0.and_then(|form| form.value()).unwrap_or(0);
+            let end = bounds.1.and_then(|form| form.value()).unwrap_or(begin + 40);
+            let place = self.task.space.push(Var::new(VarKind::Parallel, begin, end - 1));
+            self.task.dims.push((begin, end - 1));
+            self.task.names.push(dim.name.clone());
+            self.variable(dim, place);
+        }
+        self.block(&each.body);
+        self.loops -= 1;
+        self.names.truncate(scope);
+        let task = std::mem::replace(&mut self.task, Task::new());
+        self.push(task);
+    }
+
+    fn bounds(&mut self, dim: &Dim) -> (Option<Form>, Option<Form>) {
+        let begin = match &dim.begin {
+            Some(begin) => self.eval(begin),
+            None => Value::number(0),
+        };
+        let end = self.eval(&dim.end);
+        (self.form(&begin), self.form(&end))
+    }
+
+    fn variable(&mut self, dim: &Dim, place: Option<usize>) {
+        let value = match place {
+            Some(at) if !dim.mutable => Value::Form(Form::var(at)),
+            _ => Value::Data,
+        };
+        self.hide(&dim.name, || dim.name.trim_start_matches('_').to_owned());
+        self.bind(&dim.name, Binding::Value(value));
+    }
+
+    pub(super) fn block(&mut self, block: &Block) -> Value {
+        let scope = self.names.len();
+        for stmt in &block.stmts {
+            self.stmt(stmt);
+        }
+        let value = match &block.value {
+            Some(value) => self.eval(value),
+            None => Value::Data,
+        };
+        self.names.truncate(scope);
+        value
+    }
+
+    pub(super) fn asserted(&mut self, block: &Block) -> Value {
+        self.asserted += 1;
+        let value = self.block(block);
+        self.asserted -= 1;
+        value
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Let { name, mutable, value, .. } => {
+                let found = self.eval(value);
+                let found = match found {
+                    // It changes in time, but not between the iterations of later loops.
+                    _ if *mutable && self.loops == 0 => self.fixed(),
+                    _ if *mutable => Value::Data,
+                    Value::Form(form) if self.loops > 0 || form.value().is_some() => found,
+                    _ if self.loops == 0 => self.fixed(),
+                    other => other,
+                };
+                self.hide_let(name, value);
+                self.bind(name, Binding::Value(found));
+            }
+            StmtKind::LetShape { name, base } => {
+                let base = self.tensor_of(base);
+                self.bind(name, Binding::Shape(base));
+            }
+            StmtKind::LetExtents { names, base } => {
+                let base = self.tensor_of(base);
+                for (axis, name) in names.iter().enumerate() {
+                    if let Some(name) = name {
+                        let value = self.extent(&base, axis as i128);
+                        self.bind(name, Binding::Value(value));
+                    }
+                }
+            }
+            StmtKind::Assign { target, op, value } => {
+                self.eval(value);
+                if let ExprKind::Index { base, index } = &target.kind {
+                    let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
+                    if op.is_some() {
+                        self.access(AccessKind::Read, base, index, values.clone(), target.span);
+                    }
+                    self.access(AccessKind::Write, base, index, values, target.span);
+                }
+            }
+            StmtKind::Expr(expr) => {
+                self.eval(expr);
+            }
+            StmtKind::For(each) => self.inner(each),
+            StmtKind::While { cond, body, .. } => {
+                self.loops += 1;
+                self.eval(cond);
+                self.block(body);
+                self.loops -= 1;
+            }
+            StmtKind::Loop { body, .. } => {
+                self.loops += 1;
+                self.block(body);
+                self.loops -= 1;
+            }
+            StmtKind::Assert { cond, .. } => {
+                self.eval(cond);
+            }
+            StmtKind::Return { .. }
+            | StmtKind::Break { .. }
+            | StmtKind::Continue { .. }
+            | StmtKind::Unsupported(_) => {}
+        }
+    }
+
+    fn inner(&mut self, each: &For) {
+        let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
+        let scope = self.names.len();
+        self.loops += 1;
+        for (dim, (begin, end)) in each.dims.iter().zip(bounds) {
+            let range = |form: Option<Form>| form.and_then(|form| self.task.space.range(&form));
+            let first = range(begin).map_or(-(1 << 63), |range| range.0);
+            let last = range(end).map_or(1 << 63, |range| range.1 - 1);
+            let place = self.task.space.push(Var::new(VarKind::Inner, first, last));
+            self.variable(dim, place);
+        }
+        self.block(&each.body);
+        self.loops -= 1;
+        self.names.truncate(scope);
+    }
+
+    pub(super) fn access(
+        &mut self,
+        kind: AccessKind,
+        base: &str,
+        index: &[Expr],
+        values: Vec<Value>,
+        span: Span,
+    ) {
+        let shown = |name: &str| self.shown.get(name).cloned();
+        let text = match index {
+            [] => base.to_owned(),
+            index => text::element(base, index, &shown),
+        };
+        let forms = values.iter().map(|value| self.form(value)).collect();
+        self.task.accesses.push(Access {
+            forms,
+            tensor: base.to_owned(),
+            kind,
+            index: values,
+            span,
+            text,
+            asserted: self.asserted > 0,
+        });
+    }
+
+    /// The form of a value in the task under way.
+    pub(super) fn form(&mut self, value: &Value) -> Option<Form> {
+        match value {
+            Value::Form(form) => Some(*form),
+            Value::Fixed(number) => self.task.fixed(*number),
+            Value::Later | Value::Data | Value::Ticket(_) => None,
+        }
+    }
+
+    pub(super) fn extent(&self, base: &str, axis: i128) -> Value {
+        Value::number(Symbol::Extent(base, axis).value(self.sample))
+    }
+
+    pub(super) fn len(&self, base: &str) -> Value {
+        Value::number(match self.ranks.get(base) {
+            Some(rank) => (0..*rank as i128)
+                .map(|axis| Symbol::Extent(base, axis).value(self.sample))
+                .product(),
+            None => Symbol::Len(base).value(self.sample),
+        })
+    }
+
+    pub(super) fn lookup(&self, name: &str) -> Option<&Binding> {
+        self.names.iter().rev().find(|(n, _)| n == name).map(|(_, binding)| binding)
+    }
+
+    /// The tensor that a name or a name for its extents stands for.
+    pub(super) fn tensor_of(&self, name: &str) -> String {
+        match self.lookup(name) {
+            Some(Binding::Shape(tensor)) => tensor.clone(),
+            _ => name.to_owned(),
+        }
+    }
+
+    fn bind(&mut self, name: &str, binding: Binding) {
+        self.names.push((name.to_owned(), binding));
+    }
+
+    fn fixed(&mut self) -> Value {
+        self.bound += 1;
+        Value::Fixed(self.bound)
+    }
+
+    /// Shows the value of a name that the builder made up in its place.
+    fn hide_let(&mut self, name: &str, value: &Expr) {
+        if is_made_up(name) {
+            let shown = |name: &str| self.shown.get(name).cloned();
+            let text = text::expr(value, &shown);
+            let text = if text.contains(' ') && !text.ends_with([']', ')']) {
+                format!("({text})")
+            } else {
+                text
+            };
+            self.shown.insert(name.to_owned(), text);
+        }
+    }
+
+    fn hide(&mut self, name: &str, text: impl FnOnce() -> String) {
+        if is_made_up(name) {
+            self.shown.insert(name.to_owned(), text());
+        }
+    }
+}
+
+/// Whether the builder made the name.
+fn is_made_up(name: &str) -> bool {
+    name.starts_with('_') && name.ends_with(|c: char| c.is_ascii_digit())
+}
