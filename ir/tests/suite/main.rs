@@ -6,6 +6,7 @@ mod generate;
 mod host;
 mod image;
 mod make;
+mod races;
 mod random;
 mod text;
 mod verify;

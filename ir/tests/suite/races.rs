@@ -1,0 +1,186 @@
+//! The criterion for races against all iterations of small loops, one by one.
+
+use quadrants_ir::races::{Form, Space, Var, VarKind, apart, apart_in_loop};
+
+use crate::generate::Rng;
+
+/// Ranges of variables, those of the parallel loop first.
+struct Small {
+    parallel: Vec<(i128, i128)>,
+    inner: Vec<(i128, i128)>,
+}
+
+/// A coefficient per variable, and a constant.
+type Linear = (Vec<i128>, i128);
+
+impl Small {
+    fn draw(random: &mut Rng) -> Self {
+        let range = |random: &mut Rng| {
+            let first = i128::from(random.below(4));
+            (first, first + i128::from(random.below(6)))
+        };
+        let parallel = (0..1 + random.below(2)).map(|_| range(random)).collect();
+        let inner = (0..random.below(2)).map(|_| range(random)).collect();
+        Self { parallel, inner }
+    }
+
+    fn linear(&self, random: &mut Rng) -> Linear {
+        let count = self.parallel.len() + self.inner.len();
+        let coefs = (0..count).map(|_| {
+            let size = [0, 0, 1, 1, 1, 2, 3, 4, 6][random.below(9) as usize];
+            if random.below(5) == 0 { -size } else { size }
+        });
+        (coefs.collect(), i128::from(random.below(7)))
+    }
+
+    fn space(&self) -> Space {
+        let mut space = Space::new();
+        for (kind, ranges) in [(VarKind::Parallel, &self.parallel), (VarKind::Inner, &self.inner)] {
+            for (first, last) in ranges {
+                space.push(Var::new(kind, *first, *last)).unwrap();
+            }
+        }
+        space
+    }
+
+    /// Every iteration, and what all its rounds make of an index.
+    fn iterations(&self, index: &[Linear]) -> Vec<(Vec<i128>, Vec<i128>)> {
+        let mut values: Vec<Vec<i128>> = vec![Vec::new()];
+        for (first, last) in self.parallel.iter().chain(&self.inner) {
+            let with = |v: &Vec<i128>| -> Vec<Vec<i128>> {
+                (*first..=*last).map(|x| [&v[..], &[x]].concat()).collect()
+            };
+            values = values.iter().flat_map(with).collect();
+        }
+        let at = |values: &Vec<i128>| {
+            let one = |(coefs, constant): &Linear| {
+                coefs.iter().zip(values).map(|(c, v)| c * v).sum::<i128>() + constant
+            };
+            (values[..self.parallel.len()].to_vec(), index.iter().map(one).collect())
+        };
+        values.iter().map(at).collect()
+    }
+}
+
+fn forms(index: &[Linear]) -> Vec<Option<Form>> {
+    let form = |(coefs, constant): &Linear| {
+        coefs.iter().enumerate().try_fold(Form::constant(*constant), |sum, (at, coef)| {
+            sum.add(Form::var(at).mul(Form::constant(*coef))?)
+        })
+    };
+    index.iter().map(form).collect()
+}
+
+#[test]
+fn accesses_that_are_kept_apart_never_meet() {
+    let mut random = Rng::new(11);
+    let (mut fine, mut refused, mut racing) = (0, 0, 0);
+    for case in 0..20_000 {
+        let small = Small::draw(&mut random);
+        let rank = 1 + random.below(2);
+        let a: Vec<Linear> = (0..rank).map(|_| small.linear(&mut random)).collect();
+        let mut b = a.clone();
+        match random.below(3) {
+            0 => {}
+            1 => b.iter_mut().for_each(|b| b.1 = i128::from(random.below(7))),
+            _ => b = (0..rank).map(|_| small.linear(&mut random)).collect(),
+        }
+        let (of_a, of_b) = (small.iterations(&a), small.iterations(&b));
+        let meet = of_a.iter().any(|(u, x)| of_b.iter().any(|(v, y)| u != v && x == y));
+        let apart = apart_in_loop(&small.space(), &forms(&a), &forms(&b));
+        assert!(!(meet && apart), "case {case}: {a:?} and {b:?} over {:?}", small.parallel);
+        match (meet, apart) {
+            (true, _) => racing += 1,
+            (_, true) => fine += 1,
+            _ => refused += 1,
+        }
+    }
+    println!(
+        "of {} pairs that never meet, {refused} were not proven; {racing} meet",
+        fine + refused
+    );
+    assert!(refused * 4 < fine, "too many are refused: {refused} beside {fine}");
+    assert!(racing > 2_000 && fine > 2_000);
+}
+
+#[test]
+fn blocks_that_are_kept_apart_never_meet() {
+    let mut random = Rng::new(12);
+    let (mut fine, mut refused) = (0, 0);
+    for case in 0..20_000 {
+        let (first, second) = (Small::draw(&mut random), Small::draw(&mut random));
+        let mut a = first.linear(&mut random);
+        a.1 += i128::from(random.below(20));
+        let b = second.linear(&mut random);
+        let (a, b) = ([a], [b]);
+        let (of_a, of_b) = (first.iterations(&a), second.iterations(&b));
+        let meet = of_a.iter().any(|(_, x)| of_b.iter().any(|(_, y)| x == y));
+        let apart = apart(&first.space(), &forms(&a), &second.space(), &forms(&b));
+        assert!(!(meet && apart), "case {case}: {a:?} and {b:?}");
+        fine += u32::from(apart);
+        refused += u32::from(!meet && !apart);
+    }
+    println!("of {} pairs that never meet, {refused} were not proven", fine + refused);
+    assert!(refused * 4 < fine, "too many are refused: {refused} beside {fine}");
+}
+
+#[test]
+fn quotients_and_remainders_take_a_variable_apart() {
+    let loop_of = |count: i128| {
+        let mut space = Space::new();
+        let i = space.push(Var::new(VarKind::Parallel, 0, count - 1)).unwrap();
+        (space, Form::var(i))
+    };
+    let (mut space, i) = loop_of(1000);
+    let (row, column) = space.div_rem(i, 32).unwrap();
+    let whole = [Some(row), Some(column)];
+    assert!(apart_in_loop(&space, &whole, &whole));
+    assert!(!apart_in_loop(&space, &whole[..1], &whole[..1]));
+    assert!(!apart_in_loop(&space, &whole[1..], &whole[1..]));
+    // Back together it is the variable again.
+    let flat = row.mul(Form::constant(32)).and_then(|row| row.add(column));
+    assert!(apart_in_loop(&space, &[flat], &[Some(i)]));
+
+    // In two steps: i = (z * 5 + y) * 7 + x
+    let (mut space, i) = loop_of(5 * 7 * 9);
+    let (rest, x) = space.div_rem(i, 7).unwrap();
+    let (z, y) = space.div_rem(rest, 5).unwrap();
+    assert!(apart_in_loop(&space, &[Some(z), Some(y), Some(x)], &[Some(z), Some(y), Some(x)]));
+    assert!(!apart_in_loop(&space, &[Some(z), None, Some(x)], &[Some(z), None, Some(x)]));
+    // The large steps first
+    let (mut space, i) = loop_of(5 * 7 * 9);
+    let (z, _) = space.div_rem(i, 35).unwrap();
+    let (rest, x) = space.div_rem(i, 7).unwrap();
+    let (_, y) = space.div_rem(rest, 5).unwrap();
+    assert!(apart_in_loop(&space, &[Some(z), Some(y), Some(x)], &[Some(z), Some(y), Some(x)]));
+
+    let (mut space, i) = loop_of(30);
+    assert_eq!(space.div_rem(i, 32), Some((Form::constant(0), i)));
+    assert_eq!(space.div_rem(i.sub(Form::constant(1)).unwrap(), 4), None);
+}
+
+#[test]
+fn differences_are_shorter_than_what_indices_wrap_at() {
+    let mut space = Space::new();
+    let i = space.push(Var::new(VarKind::Parallel, 0, (1 << 63) + 1)).unwrap();
+    let i = Form::var(i);
+    assert!(apart_in_loop(&space, &[Some(i)], &[Some(i)]));
+    // 2 i wraps: the iterations 0 and 2⁶³ meet.
+    let double = i.add(i);
+    assert!(!apart_in_loop(&space, &[double], &[double]));
+    let huge = i.mul(Form::constant(i128::MAX));
+    assert!(!apart_in_loop(&space, &[huge], &[huge]));
+    let far = i.add(Form::constant(1 << 64));
+    assert!(!apart_in_loop(&space, &[Some(i)], &[far]));
+}
+
+#[test]
+fn what_is_unknown_is_the_same_everywhere_in_a_loop_and_nowhere_else() {
+    let mut space = Space::new();
+    let i = Form::var(space.push(Var::new(VarKind::Parallel, 0, 9)).unwrap());
+    let k = Form::var(space.push(Var::new(VarKind::Fixed, 0, (1 << 64) - 1)).unwrap());
+    let shifted = i.add(k);
+    assert!(apart_in_loop(&space, &[shifted], &[shifted]));
+    assert!(!apart_in_loop(&space, &[shifted], &[Some(i)]));
+    assert!(!apart(&space, &[shifted], &space, &[i.add(Form::constant(100))]));
+}
