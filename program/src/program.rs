@@ -11,8 +11,10 @@ use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, StreamOption
 use quadrants_runtime::{Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
-    Element, Error, Event, Result, Stream, StreamManager, Tensor, launcher::KernelLauncher,
-    record::RecordPool, stream::StreamState,
+    Element, Error, Event, Result, Stream, StreamManager, Tensor,
+    launcher::KernelLauncher,
+    record::RecordPool,
+    stream::{LeftBehind, StreamState},
 };
 
 /// A way to a device, and to a compiler for it: what [`Program::open`] takes.
@@ -52,6 +54,8 @@ pub struct Program {
 pub(crate) struct Shared {
     // Modules unload, and pinned records are freed, while the context is alive: each holds it.
     pub(crate) launcher: KernelLauncher,
+    // Behind the launcher: its modules wait for the device before they unload.
+    pub(crate) left_behind: Mutex<Vec<LeftBehind>>,
     pub(crate) records: RecordPool,
     pub(crate) manager: StreamManager,
     pub(crate) context: Arc<Context>,
@@ -119,6 +123,7 @@ impl ProgramBuilder {
         let context = Context::new(device)?;
         let shared = Arc::new(Shared {
             launcher: KernelLauncher::new(),
+            left_behind: Mutex::new(Vec::new()),
             records: RecordPool::default(),
             manager: StreamManager::default(),
             argument_limit: self.argument_limit.map_or(device_limit, |l| l.min(device_limit)),

@@ -35,6 +35,14 @@ pub(crate) struct StreamState {
     pub(crate) scratch: StreamScratch,
 }
 
+/// What a stream had that was dropped by a panicking thread; kept as long as the program.
+#[derive(Debug)]
+pub(crate) struct LeftBehind {
+    _record: Option<RecordSlot>,
+    _workers: Vec<rt::StreamLease>,
+    _scratch: StreamScratch,
+}
+
 impl StreamState {
     pub(crate) fn new(shared: &Arc<Shared>, stream: Arc<rt::Stream>) -> Result<Arc<Self>> {
         let record = shared.records.take(&shared.context)?;
@@ -77,6 +85,13 @@ impl Drop for StreamState {
     fn drop(&mut self) {
         self.shared.manager.retire(self.stream.id());
         if std::thread::panicking() {
+            // Nothing is waited for, and unfinished work may still use all this.
+            let left = LeftBehind {
+                _record: self.record.take(),
+                _workers: std::mem::take(self.workers.get_mut()),
+                _scratch: std::mem::take(&mut self.scratch),
+            };
+            self.shared.left_behind.lock().push(left);
             return;
         }
         // After this wait nothing writes the record any more, so that it can go to another stream.

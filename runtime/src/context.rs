@@ -9,7 +9,9 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
-use quadrants_rhi::{self as rhi, Device, EventOptions, Severity, StreamHandle, StreamOptions};
+use quadrants_rhi::{
+    self as rhi, Device, EventHandle, EventOptions, Severity, StreamHandle, StreamOptions,
+};
 
 use crate::{
     Error, Result, Stamp, Stream,
@@ -27,11 +29,25 @@ pub struct Context {
     pub(crate) events: HandlePool<rhi::EventHandle>,
     pub(crate) streams: HandlePool<StreamHandle>,
     pub(crate) staging: StagingPool,
-    live: Mutex<HashMap<u32, Weak<Stream>>>,
+    live: Mutex<HashMap<u32, Work>>,
     retired: Condvar,
     next_stream: AtomicU32,
     allocate_on: StreamHandle,
     free_on: StreamHandle,
+}
+
+/// Where the work of a stream that has some is found.
+enum Work {
+    /// Behind the stream, or in its drop, which waits.
+    On(Weak<Stream>),
+    /// Behind the last record of an event: the stream was dropped by a thread that was panicking.
+    Behind(EventHandle),
+}
+
+/// What [`Context::find`] finds.
+enum Found {
+    Stream(Arc<Stream>),
+    Mark(EventHandle),
 }
 
 /// How many streams and events the pools made, and how many lie idle.
@@ -165,12 +181,19 @@ impl Context {
     }
 
     pub(crate) fn register(&self, stream: &Arc<Stream>) {
-        self.live.lock().insert(stream.id(), Arc::downgrade(stream));
+        self.live.lock().insert(stream.id(), Work::On(Arc::downgrade(stream)));
     }
 
     /// Takes a stream off the list, once its work is complete.
     pub(crate) fn retire(&self, id: u32) {
         self.live.lock().remove(&id);
+        self.retired.notify_all();
+    }
+
+    /// Takes a stream off the list that may have unfinished work: the event was recorded behind it, and is
+    /// the context's from now on.
+    pub(crate) fn retire_unfinished(&self, id: u32, mark: EventHandle) {
+        self.live.lock().insert(id, Work::Behind(mark));
         self.retired.notify_all();
     }
 
@@ -191,7 +214,15 @@ impl Context {
             return Ok(());
         }
         for stamp in stamps {
-            let Some(stream) = self.find(stamp.stream) else { continue };
+            let stream = match self.find(stamp.stream) {
+                None => continue,
+                Some(Found::Stream(stream)) => stream,
+                Some(Found::Mark(mark)) => {
+                    // SAFETY: the context keeps the event; the waiter is live by this function's contract.
+                    self.observe(unsafe { self.device.stream_wait_event(waiter, mark) })?;
+                    continue;
+                }
+            };
             if stream.handle() == waiter || stream.is_complete(stamp.sequence) {
                 continue;
             }
@@ -206,14 +237,17 @@ impl Context {
         Ok(())
     }
 
-    /// The live stream of an id. None once its work is complete and it is gone.
-    fn find(&self, id: u32) -> Option<Arc<Stream>> {
+    /// Where the work of a stream is. None once it is complete and the stream is gone.
+    fn find(&self, id: u32) -> Option<Found> {
         let mut live = self.live.lock();
         loop {
-            match live.get(&id)?.upgrade() {
-                Some(stream) => return Some(stream),
-                // It is being dropped on another thread, which waits for its work first.
-                None => self.retired.wait(&mut live),
+            match live.get(&id)? {
+                Work::Behind(mark) => return Some(Found::Mark(*mark)),
+                Work::On(stream) => match stream.upgrade() {
+                    Some(stream) => return Some(Found::Stream(stream)),
+                    // It is being dropped on another thread, which waits for its work first.
+                    None => self.retired.wait(&mut live),
+                },
             }
         }
     }
@@ -241,8 +275,12 @@ impl Drop for Context {
                 ignore(destroy_stream(device, handle));
             }
         }
-        for handle in self.events.drain() {
-            // SAFETY: pooled events are ours alone.
+        let marks = self.live.get_mut().drain().filter_map(|(_, work)| match work {
+            Work::On(_) => None,
+            Work::Behind(mark) => Some(mark),
+        });
+        for handle in self.events.drain().into_iter().chain(marks) {
+            // SAFETY: pooled events and the marks of gone streams are ours alone.
             ignore(unsafe { device.destroy_event(handle) });
         }
         for pinned in self.staging.drain() {

@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use quadrants_rhi::{Severity, StreamHandle, StreamOptions};
+use quadrants_rhi::{EventHandle, Severity, StreamHandle, StreamOptions};
 
 use crate::{Context, Result, Stamp, context::destroy_stream};
 
@@ -28,7 +28,8 @@ pub enum StreamOrigin {
 
 /// A stream with its count of enqueued work.
 ///
-/// Dropping it waits for its work (not while panicking): what the work used may go only then.
+/// Dropping it waits for its work: what the work used may go only then. While panicking it does not wait,
+/// but leaves an event behind the work, which frees and host reads are ordered behind.
 #[derive(Debug)]
 pub struct Stream {
     context: Arc<Context>,
@@ -146,16 +147,31 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// An event behind all work enqueued so far; whoever gets it owns it.
+    fn mark(&self) -> Result<EventHandle> {
+        let mark = self.context.new_event()?;
+        // SAFETY: the event was made above, and the handle is live as long as self.
+        let recorded = unsafe { self.context.device().event_record(mark, self.handle) };
+        if let Err(error) = self.context.observe(recorded) {
+            // SAFETY: made above, and nothing waits for it.
+            let _ = unsafe { self.context.device().destroy_event(mark) };
+            return Err(error);
+        }
+        Ok(mark)
+    }
+}
+
 impl Drop for Stream {
     fn drop(&mut self) {
         let device = self.context.device();
+        let mark = if thread::panicking() { self.mark().ok() } else { None };
         // SAFETY: the handle is live until the destruction below, and nothing uses it afterwards: the
         // context finds streams only by live `Arc`s.
         unsafe {
-            let waited = if thread::panicking() {
-                Ok(())
-            } else {
-                self.context.observe(device.stream_synchronize(self.handle))
+            let waited = match mark {
+                Some(_) => Ok(()),
+                None => self.context.observe(device.stream_synchronize(self.handle)),
             };
             let destroyed = if self.origin == StreamOrigin::Owned {
                 self.context.observe(destroy_stream(&**device, self.handle))
@@ -170,6 +186,9 @@ impl Drop for Stream {
                 }
             }
         }
-        self.context.retire(self.id);
+        match mark {
+            Some(mark) => self.context.retire_unfinished(self.id, mark),
+            None => self.context.retire(self.id),
+        }
     }
 }
