@@ -77,11 +77,12 @@ impl RecordSlot {
         self.state().load(Ordering::Acquire) != ErrorRecord::EMPTY
     }
 
-    /// Takes the report out. The stream must be drained, so that nothing writes it meanwhile.
+    /// Takes the report out; where several threads ask, for one of them. The stream must be drained, so
+    /// that a record that is claimed is full.
     pub(crate) fn take(&self) -> Option<ErrorRecord> {
-        if self.state().load(Ordering::Acquire) != ErrorRecord::FULL {
-            return None;
-        }
+        let (full, claimed) = (ErrorRecord::FULL, ErrorRecord::CLAIMED);
+        // Claimed again while it is read, so that no other thread takes it and no kernel writes it.
+        self.state().compare_exchange(full, claimed, Ordering::Acquire, Ordering::Relaxed).ok()?;
         // SAFETY: FULL was stored after all fields with release or a system-wide fence, and nobody
         // writes a record that is not EMPTY.
         let record = unsafe { ptr::read_volatile(self.pointer()) };
