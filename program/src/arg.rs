@@ -14,16 +14,16 @@ pub trait Arg<'a> {
 }
 
 /// An argument without its Rust type.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ArgValue<'a>(pub(crate) ArgKind<'a>);
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum ArgKind<'a> {
     Scalar(Const),
     Tensor(TensorArg<'a>),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct TensorArg<'a> {
     pub(crate) program: &'a Arc<ProgramInner>,
     pub(crate) buffer: &'a Buffer,
@@ -54,7 +54,12 @@ fn tensor_arg<T: Element, const N: usize>(tensor: &Tensor<T, N>, writable: bool)
     ArgValue(ArgKind::Tensor(TensorArg {
         program,
         buffer,
-        kind: ParamKind::Tensor { elem: T::TYPE, rank: N as u8, writable },
+        // No kernel has so many dimensions that they are cut off here.
+        kind: ParamKind::Tensor {
+            elem: T::TYPE,
+            rank: u8::try_from(N).unwrap_or(u8::MAX),
+            writable,
+        },
         shape: shape.iter().map(|extent| *extent as u64).collect(),
     }))
 }
