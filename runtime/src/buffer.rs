@@ -71,8 +71,8 @@ impl Buffer {
             return Ok(buffer);
         }
         let stream = context.allocate_on();
-        // SAFETY: the internal stream lives as long as the context. From here on the buffer's drop
-        // frees the memory, also where the fill fails.
+        // SAFETY: the internal stream lives as long as the context. What may still fill the memory after a
+        // failure is on that stream, and the free behind it.
         unsafe {
             let allocated = match context.device().alloc_async(bytes, stream) {
                 // What was freed may still be waiting for its last users.
@@ -83,10 +83,20 @@ impl Buffer {
                 }
                 other => other,
             };
-            buffer.memory = context.observe(allocated)?;
+            let memory = context.observe(allocated)?;
+            let filled = fill(memory, stream)
+                .and_then(|()| context.observe(context.device().stream_synchronize(stream)));
+            if let Err(error) = filled {
+                let freed = context.observe(context.device().free_async(memory, stream));
+                if let Err(error) = freed
+                    && error.severity() != Severity::ContextLost
+                {
+                    context.defer(error);
+                }
+                return Err(error);
+            }
+            buffer.memory = memory;
             buffer.bytes = bytes;
-            fill(buffer.memory, stream)?;
-            context.observe(context.device().stream_synchronize(stream))?;
         }
         Ok(buffer)
     }
@@ -138,7 +148,6 @@ impl Buffer {
             return Ok(());
         }
         let mut stream = self.transfer(self.writers.all())?;
-        stream.set_unjoined(true);
         let source = self.memory.offset(offset);
         // SAFETY: the range lies in the buffer, and the stream is leased to us.
         unsafe { download(&self.context, source, out, stream.handle())? };
@@ -157,7 +166,6 @@ impl Buffer {
         }
         let users = self.readers.all().into_iter().chain(self.writers.all());
         let mut stream = self.transfer(users)?;
-        stream.set_unjoined(true);
         // SAFETY: the range lies in the buffer, the stream is leased to us, and the wait below ends
         // the copy before anything else is enqueued behind this call.
         unsafe {
@@ -169,10 +177,12 @@ impl Buffer {
         Ok(())
     }
 
-    /// A pooled stream that waits for `users`.
+    /// A pooled stream that waits for `users`; marked, so that it goes back to the pool only where the
+    /// transfer was waited for.
     fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<StreamLease> {
         self.context.check()?;
-        let stream = self.context.lease_stream()?;
+        let mut stream = self.context.lease_stream()?;
+        stream.set_unjoined(true);
         // SAFETY: the stream is leased to us.
         unsafe { self.context.order_behind(stream.handle(), users)? };
         Ok(stream)
@@ -254,7 +264,7 @@ unsafe fn upload(
                 .and_then(|()| context.observe(device.stream_synchronize(stream)))
         };
         if let Err(error) = copied {
-            staging.leak_from_pool();
+            staging.give_up();
             return Err(error);
         }
     }
@@ -282,7 +292,7 @@ unsafe fn download(
                 .and_then(|()| context.observe(device.stream_synchronize(stream)))
         };
         if let Err(error) = copied {
-            staging.leak_from_pool();
+            staging.give_up();
             return Err(error);
         }
         // SAFETY: the copy above wrote the chunk's bytes and is complete.

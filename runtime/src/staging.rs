@@ -35,7 +35,16 @@ pub struct Pinned {
     context: Arc<Context>,
     address: Address,
     bytes: usize,
-    pooled: bool,
+    at_end: AtEnd,
+}
+
+/// What becomes of a block when its owner is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum AtEnd {
+    Pool,
+    Free,
+    /// Nothing: the device may still touch it.
+    Leak,
 }
 
 // SAFETY: the memory is plain bytes; access goes through raw pointers whose users synchronize.
@@ -48,7 +57,7 @@ impl Pinned {
     /// What the device returns, out of memory above all.
     pub fn new(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         let address = context.observe(context.device().alloc_pinned(bytes.max(1)))?;
-        Ok(Self { context: context.clone(), address: Address(address), bytes, pooled: false })
+        Ok(Self { context: context.clone(), address: Address(address), bytes, at_end: AtEnd::Free })
     }
 
     /// A block of at least `bytes`, up to the chunk size, from the pool. Its contents are undefined.
@@ -59,10 +68,12 @@ impl Pinned {
             idle.iter().rposition(|(size, _)| *size == class).map(|at| idle.swap_remove(at).1)
         };
         let mut block = match found {
-            Some(address) => Self { context: context.clone(), address, bytes: class, pooled: true },
+            Some(address) => {
+                Self { context: context.clone(), address, bytes: class, at_end: AtEnd::Pool }
+            }
             None => Self::new(context, class)?,
         };
-        block.pooled = true;
+        block.at_end = AtEnd::Pool;
         Ok(block)
     }
 
@@ -78,19 +89,24 @@ impl Pinned {
         self.bytes
     }
 
-    /// Frees the block instead of pooling it: for one that a failed copy may still write.
-    pub(crate) fn leak_from_pool(mut self) {
-        self.pooled = false;
-        // Freeing waits for the device in the driver, or fails with the context.
-        drop(self);
+    /// Gives up a block that a copy may still touch, because waiting for it failed: waits for the device,
+    /// and where that fails too leaves the block alone for ever.
+    pub(crate) fn give_up(mut self) {
+        if self.context.synchronize().is_err() {
+            self.at_end = AtEnd::Leak;
+        }
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        if self.pooled {
-            self.context.staging.idle.lock().push((self.bytes, self.address));
-            return;
+        match self.at_end {
+            AtEnd::Pool => {
+                self.context.staging.idle.lock().push((self.bytes, self.address));
+                return;
+            }
+            AtEnd::Leak => return,
+            AtEnd::Free => {}
         }
         // SAFETY: allocated by this device in `new`; the owner gives it up here.
         let freed = unsafe { self.context.device().free_pinned(self.address.0) };
