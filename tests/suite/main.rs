@@ -6,6 +6,7 @@ mod kernels;
 mod language;
 mod memory;
 mod regions;
+mod regressions;
 mod streams;
 mod threads;
 mod ui;
