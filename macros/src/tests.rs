@@ -1,5 +1,7 @@
 //! What is emitted, as text: a snapshot shows in review what a change does to every user's code.
 
+mod races;
+
 use proc_macro2::{Group, Literal, TokenStream, TokenTree};
 use quadrants_frontend::syntax::FunctionKind;
 use quote::quote;

@@ -182,11 +182,11 @@ impl<'a> Judge<'a> {
         let at_least = |long: i128| {
             let tells = |sample: &usize| {
                 tasks.iter().all(|at| {
-                    let dims = &self.task(*sample, *at).dims;
-                    dims.iter().enumerate().all(|(dim, range)| {
-                        let all =
-                            (0..self.samples.len()).map(|s| count(&self.task(s, *at).dims[dim]));
-                        count(range) >= all.max().unwrap_or(0).min(long)
+                    let loops = |sample: usize| self.task(sample, *at).loops();
+                    loops(*sample).enumerate().all(|(nth, range)| {
+                        let all = (0..self.samples.len()).filter_map(|s| loops(s).nth(nth));
+                        let most = all.map(count).max().unwrap_or(0);
+                        count(range) >= most.min(long)
                     })
                 })
             };

@@ -25,6 +25,8 @@ pub(super) struct Task {
     pub(super) space: Space,
     /// The first and the last value of each loop variable; none of a serial piece.
     pub(super) dims: Vec<(i128, i128)>,
+    /// The same of the loops in it.
+    pub(super) inner: Vec<(i128, i128)>,
     /// The names of the loop variables.
     pub(super) names: Vec<String>,
     pub(super) accesses: Vec<Access>,
@@ -142,10 +144,16 @@ impl Task {
         Self {
             space: Space::new(),
             dims: Vec::new(),
+            inner: Vec::new(),
             names: Vec::new(),
             accesses: Vec::new(),
             fixed: HashMap::new(),
         }
+    }
+
+    /// The ranges of all its loops.
+    pub(super) fn loops(&self) -> impl Iterator<Item = &(i128, i128)> {
+        self.dims.iter().chain(&self.inner)
     }
 
     /// The form of a value that is unknown and the same in all iterations.
@@ -337,6 +345,7 @@ impl Walk<'_> {
             let first = range(begin).map_or(-(1 << 63), |range| range.0);
             let last = range(end).map_or(1 << 63, |range| range.1 - 1);
             let place = self.task.space.push(Var::new(VarKind::Inner, first, last));
+            self.task.inner.push((first, last));
             self.variable(dim, place);
         }
         self.block(&each.body);
