@@ -19,7 +19,13 @@ pub(crate) fn add() -> Kernel {
     let (dst, src, v) = (ParamId::new(0), ParamId::new(1), ParamId::new(2));
     let i = local(&mut kernel, "i", ScalarType::U64);
     let x = local(&mut kernel, "x", ScalarType::U32);
-    let at = |tensor| Site { kind: SiteKind::Index(tensor), file: None, line: 1, column: 1, asserted: false };
+    let at = |tensor| Site {
+        kind: SiteKind::Index(tensor),
+        file: None,
+        line: 1,
+        column: 1,
+        asserted: false,
+    };
     kernel.sites = vec![at(dst), at(src)];
     let (dst_site, src_site) = (SiteId::new(0), SiteId::new(1));
     let index = expr(&mut kernel, ScalarType::U64, ExprKind::Local(i));

@@ -39,6 +39,8 @@ pub struct Space {
     vars: SmallVec<[Var; MAX_VARS]>,
 }
 
+// Checked, so that these are no operators.
+#[allow(clippy::should_implement_trait)]
 impl Form {
     /// A number.
     #[must_use]

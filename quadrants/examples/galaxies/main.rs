@@ -109,9 +109,9 @@ enum Error {
     )]
     Differs { found: Source, only_in: &'static str },
     #[error("the device {device} is not usable")]
-    Open { device: &'static str, source: qd::Error },
+    Open { device: &'static str, source: Box<qd::Error> },
     #[error("the work on the device failed")]
-    Device { source: qd::Error },
+    Device { source: Box<qd::Error> },
 }
 
 fn main() -> ExitCode {
@@ -187,7 +187,7 @@ fn run(options: &Options) -> Result<String, Error> {
     let smallest = image::RgbImage::new(photo::SMALLEST, photo::SMALLEST);
     let work = |picture| {
         pipeline::run(&program, picture, options.threshold, options.streams)
-            .map_err(|source| Error::Device { source })
+            .map_err(|source| Error::Device { source: Box::new(source) })
     };
     steps.step("prepare the kernels", || work(&smallest))?;
     let found = steps.step("look for sources", || work(&photo))?;
@@ -216,7 +216,7 @@ fn open(backend: Backend) -> Result<qd::Program, Error> {
         Backend::Amdgpu => ("amdgpu", qd::Program::open(qd::Arch::AmdGpu)),
         Backend::Auto => ("auto", qd::Program::open(qd::Arch::from_env_or_best())),
     };
-    opened.map_err(|source| Error::Open { device, source })
+    opened.map_err(|source| Error::Open { device, source: Box::new(source) })
 }
 
 fn write(
