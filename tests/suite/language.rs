@@ -1,6 +1,9 @@
 //! The kernel language: every kernel gives, bit for bit, the same on the CPU (rustc's body) and on the
 //! simulated GPUs (the interpreter's reading of its IR).
 
+// Clippy proposes methods that kernels do not have.
+#![allow(clippy::manual_is_multiple_of, clippy::manual_clamp)]
+
 use quadrants::{self as qd, Tensor};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
