@@ -5,6 +5,7 @@ mod invariants;
 mod kernels;
 mod language;
 mod memory;
+mod races;
 mod regions;
 mod regressions;
 mod streams;

@@ -40,7 +40,7 @@ pub(crate) fn rejections(function: &Function) -> Vec<Rejection> {
     let samples: Vec<Vec<Part>> =
         (0..SAMPLES).map(|sample| walk(function, &ranks, sample)).collect();
     let Some(first) = samples.first() else { return Vec::new() };
-    let judge = Judge { samples: &samples };
+    let judge = Judge::new(&samples);
     let mut found = Vec::new();
     for (part, of_part) in first.iter().enumerate() {
         for task in 0..of_part.tasks.len() {
@@ -79,9 +79,32 @@ fn ranks(function: &Function) -> HashMap<&str, usize> {
 /// All made-up launches of a kernel. A task is named by its part and its place there.
 struct Judge<'a> {
     samples: &'a [Vec<Part>],
+    /// Of each task in each launch: whether its loops are long, and whether they have two iterations,
+    /// those that ever do.
+    tells: Vec<Vec<Vec<(bool, bool)>>>,
 }
 
 impl<'a> Judge<'a> {
+    fn new(samples: &'a [Vec<Part>]) -> Self {
+        let of_task = |part: usize, task: usize| {
+            let counts: Vec<Vec<i128>> = samples
+                .iter()
+                .map(|parts| parts[part].tasks[task].loops().map(|r| r.1 - r.0 + 1).collect())
+                .collect();
+            let mut most = counts[0].clone();
+            for counts in &counts {
+                most.iter_mut().zip(counts).for_each(|(most, count)| *most = (*most).max(*count));
+            }
+            let at_least = |counts: &[i128], long: i128| {
+                counts.iter().zip(&most).all(|(count, most)| *count >= *most.min(&long))
+            };
+            counts.iter().map(|c| (at_least(c, LONG), at_least(c, 2))).collect()
+        };
+        let tells = samples.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
+        let tells = tells.map(|(at, part)| (0..part.tasks.len()).map(|t| of_task(at, t)).collect());
+        Self { samples, tells: tells.collect() }
+    }
+
     fn task(&self, sample: usize, [part, task]: [usize; 2]) -> &'a Task {
         &self.samples[sample][part].tasks[task]
     }
@@ -178,22 +201,17 @@ impl<'a> Judge<'a> {
 
     /// The launches in which all loops are long enough to tell something, as far as they ever are.
     fn telling(&self, tasks: &[[usize; 2]]) -> Vec<usize> {
-        let count = |(first, last): &(i128, i128)| last - first + 1;
-        let at_least = |long: i128| {
+        let at_least = |long: bool| {
             let tells = |sample: &usize| {
-                tasks.iter().all(|at| {
-                    let loops = |sample: usize| self.task(sample, *at).loops();
-                    loops(*sample).enumerate().all(|(nth, range)| {
-                        let all = (0..self.samples.len()).filter_map(|s| loops(s).nth(nth));
-                        let most = all.map(count).max().unwrap_or(0);
-                        count(range) >= most.min(long)
-                    })
+                tasks.iter().all(|[part, task]| {
+                    let (longest, longer) = self.tells[*part][*task][*sample];
+                    if long { longest } else { longer }
                 })
             };
             (0..self.samples.len()).filter(tells).collect::<Vec<_>>()
         };
-        let long = at_least(LONG);
-        if long.is_empty() { at_least(2) } else { long }
+        let long = at_least(true);
+        if long.is_empty() { at_least(false) } else { long }
     }
 
     /// Whether two accesses are apart by a constant in the source: then only loops that happen to be

@@ -1,0 +1,398 @@
+//! Random loops and regions: what is accepted touches no element twice at a time.
+//!
+//! Each kernel is drawn with the builder and launched with a few random arguments: the interpreter runs
+//! its iterations one by one on a memory that notes the bytes they touch. Where the footprints of two
+//! iterations, or of two blocks, conflict, the kernel must have been refused: when it was built or at the
+//! launch. Kernels that are refused are built a second time with their accesses asserted, to see how many
+//! of them raced at all.
+
+use std::collections::HashMap;
+
+use quadrants_frontend::{
+    Error,
+    builder::{KernelBuilder, TensorParam, Value},
+};
+use quadrants_ir::{
+    GroupId, Kernel, Offloaded,
+    ScalarType::{U32, U64},
+    abi::Form,
+    host::HostPlan,
+    interp::{Fault, Interpreter, Memory, SliceMemory},
+    offload,
+};
+
+/// How many are drawn; `QUADRANTS_KERNELS` says another number.
+const KERNELS: u64 = 10_000;
+const RECORD: u64 = 0x1000;
+const SCRATCH: u64 = 0x2000;
+const FIRST: u64 = 0x10_0000;
+const BETWEEN: u64 = 0x1_0000;
+
+/// What atomics of the drawn kernels add; what their stores write.
+const ADDED: u32 = 0x1_0001;
+const STORED: u32 = 0x777;
+
+/// xorshift64*
+struct Random(u64);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Touch {
+    Read,
+    Write,
+    Atomic,
+}
+
+/// Who touched an address, and how.
+type Footprint = HashMap<u64, Vec<(u64, Touch)>>;
+
+/// Memory that notes what is touched.
+struct Recorder {
+    memory: SliceMemory,
+    /// The last load.
+    loaded: Option<(u64, u64)>,
+    touched: Vec<(u64, Touch)>,
+}
+
+/// The parameters of every drawn kernel.
+#[derive(Clone, Copy)]
+struct Params<'b> {
+    n: Value<'b>,
+    k: Value<'b>,
+    line: TensorParam<'b>,
+    plane: TensorParam<'b>,
+    at: TensorParam<'b>,
+    count: TensorParam<'b>,
+}
+
+/// The values of a launch's arguments.
+#[derive(Debug)]
+struct Args {
+    n: u64,
+    k: u64,
+    line: u64,
+    plane: [u64; 2],
+    at: Vec<u64>,
+}
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+impl Memory for Recorder {
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
+        let value = self.memory.load(address, bytes)?;
+        self.touched.push((address, Touch::Read));
+        self.loaded = Some((address, value));
+        Ok(value)
+    }
+
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault> {
+        // An atomic is a load and a store of what it made of that.
+        let added = |value: u64| (value as u32).wrapping_add(ADDED) == bits as u32;
+        if self.loaded.take().is_some_and(|(from, value)| from == address && added(value)) {
+            self.touched.pop();
+            self.touched.push((address, Touch::Atomic));
+        } else {
+            self.touched.push((address, Touch::Write));
+        }
+        self.memory.store(address, bytes, bits)
+    }
+}
+
+impl Args {
+    fn draw(random: &mut Random) -> Self {
+        let line = 1 + random.below(40);
+        let at = match random.below(3) {
+            0 => (0..30).rev().collect(),
+            1 => (0..30).collect(),
+            _ => (0..30).map(|_| random.below(8)).collect(),
+        };
+        Self {
+            n: random.below(24),
+            k: random.below(7),
+            line,
+            plane: [1 + random.below(9), 1 + random.below(9)],
+            at,
+        }
+    }
+
+    /// The argument block, and memory with the tensors.
+    fn place(&self) -> (Vec<u64>, Recorder) {
+        let mut memory = SliceMemory::new();
+        memory.insert(RECORD, vec![0; 128]);
+        memory.insert(SCRATCH, vec![0; 64]);
+        let mut words = vec![RECORD, SCRATCH, 1, self.n, self.k];
+        let [rows, columns] = self.plane;
+        let sizes = [self.line * 4, rows * columns * 4, 8 * self.at.len() as u64, 16];
+        for (at, size) in sizes.into_iter().enumerate() {
+            let address = FIRST + BETWEEN * at as u64;
+            let mut bytes = vec![0; size as usize];
+            if at == 2 {
+                bytes = self.at.iter().flat_map(|v| v.to_le_bytes()).collect();
+            }
+            memory.insert(address, bytes);
+            words.push(address);
+            match at {
+                0 => words.push(self.line),
+                1 => words.extend(self.plane),
+                2 => words.push(self.at.len() as u64),
+                _ => words.push(4),
+            }
+        }
+        (words, Recorder { memory, loaded: None, touched: Vec::new() })
+    }
+}
+
+impl<'b> Params<'b> {
+    /// The end of a loop.
+    fn end(self, b: &'b KernelBuilder, random: &mut Random) -> Value<'b> {
+        match random.below(8) {
+            0..=2 => self.n,
+            3 => self.line.len(),
+            4 => self.plane.extent(random.below(2) as u8),
+            5 => self.k,
+            6 => b.constant(random.pick(&[1u64, 2, 4, 9])),
+            _ => self.n / random.pick(&[2u64, 3]),
+        }
+    }
+
+    /// An index made of loop variables.
+    fn index(self, b: &'b KernelBuilder, random: &mut Random, vars: &[Value<'b>]) -> Value<'b> {
+        let i = random.pick(vars);
+        let other = random.pick(vars);
+        let small = random.below(5);
+        match random.below(16) {
+            0..=4 => i,
+            5 => i + small,
+            6 => i * (1 + small),
+            7 => i * random.pick(&[2u64, 3, 4]) + small,
+            8 => i * random.pick(&[self.k, self.plane.extent(1)]) + other,
+            9 => i * (1 + small) + other,
+            10 => i + random.pick(&[self.n, self.k]),
+            11 => self.n - 1u64 - i,
+            12 => random.pick(&[i / 2u64, i % (1 + small), i / (self.k + 1u64)]),
+            13 => self.at.load(i % 30u64),
+            14 => b.constant(small),
+            _ => i.min(self.k),
+        }
+    }
+
+    /// One to three accesses.
+    fn body(self, b: &'b KernelBuilder, random: &mut Random, vars: &[Value<'b>]) {
+        for _ in 0..1 + random.below(3) {
+            let mut vars = vars.to_vec();
+            if random.below(5) == 0 {
+                let end = self.end(b, random);
+                b.range_for(0u64, end, |c| {
+                    vars.push(c);
+                    self.access(b, random, &vars);
+                });
+            } else {
+                self.access(b, random, &vars);
+            }
+        }
+    }
+
+    fn access(self, b: &'b KernelBuilder, random: &mut Random, vars: &[Value<'b>]) {
+        let flat = random.below(2) == 0;
+        let first = match random.below(12) {
+            0 => self.count.atomic_add(random.pick(&[0u64, 0, 1]), 1u32).cast(U64),
+            _ => self.index(b, random, vars),
+        };
+        let second = self.index(b, random, vars);
+        match (random.below(8), flat) {
+            (0, true) => drop(self.line.load(first)),
+            (0, false) => drop(self.plane.load([first, second])),
+            (1..=2, true) => drop(self.line.atomic_add(first, ADDED)),
+            (1..=2, false) => drop(self.plane.atomic_add([first, second], ADDED)),
+            (_, true) => self.line.store(first, STORED),
+            (_, false) => self.plane.store([first, second], STORED),
+        }
+    }
+
+    fn one_loop(self, b: &'b KernelBuilder, random: &mut Random, asserted: bool) {
+        let begin = match random.below(6) {
+            0 => self.k,
+            1 => self.n / 2u64,
+            2 => b.constant(1u64),
+            _ => b.constant(0u64),
+        };
+        let ends = [self.end(b, random), self.end(b, random)];
+        let plane = random.below(3) == 0;
+        let mut inside = |vars: &[Value<'b>]| {
+            if asserted {
+                b.race_free(|| self.body(b, random, vars));
+            } else {
+                self.body(b, random, vars);
+            }
+        };
+        if plane {
+            b.ndrange(ends, |vars| inside(&vars));
+        } else {
+            b.range_for(begin, ends[0], |i| inside(&[i]));
+        }
+    }
+}
+
+/// The kernel of a seed, with all accesses asserted or with none.
+fn build(seed: u64, asserted: bool) -> Result<Kernel, Error> {
+    let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let b = KernelBuilder::new("drawn");
+    let params = Params {
+        n: b.param_scalar("n", U64),
+        k: b.param_scalar("k", U64),
+        line: b.param_tensor_mut("line", U32, 1),
+        plane: b.param_tensor_mut("plane", U32, 2),
+        at: b.param_tensor("at", U64, 1),
+        count: b.param_tensor_mut("count", U32, 1),
+    };
+    if random.below(2) == 0 {
+        params.one_loop(&b, random, asserted);
+        return b.build();
+    }
+    for _ in 0..2 + random.below(2) {
+        b.stream_parallel(|| {
+            if random.below(5) == 0 {
+                let index = random.below(4);
+                let store = || params.line.store(index, STORED);
+                if asserted { b.race_free(store) } else { store() }
+            }
+            params.one_loop(&b, random, asserted);
+        });
+    }
+    b.build()
+}
+
+/// Whether two of those who touched an address conflict.
+fn conflicts(footprint: &Footprint) -> bool {
+    let meet = |(one, a): &(u64, Touch), (other, b): &(u64, Touch)| {
+        one != other && (a != b || *a == Touch::Write)
+    };
+    footprint.values().any(|all| all.iter().any(|a| all.iter().any(|b| meet(a, b))))
+}
+
+fn note(footprint: &mut Footprint, touched: &[(u64, Touch)], by: u64) {
+    // The counter is only ever counted up.
+    let count = FIRST + 3 * BETWEEN;
+    for &(address, touch) in touched.iter().filter(|t| (FIRST..count).contains(&t.0)) {
+        let all = footprint.entry(address).or_default();
+        // Of each kind two are enough to be one that is another's.
+        if all.iter().filter(|(_, t)| *t == touch).count() < 2 && !all.contains(&(by, touch)) {
+            all.push((by, touch));
+        }
+    }
+}
+
+/// Whether a launch races: iterations of a loop, or blocks of the region.
+fn races(kernel: &Offloaded, args: &Args) -> bool {
+    let interpreter = Interpreter::new(kernel);
+    let (words, mut memory) = args.place();
+    let mut blocks = Footprint::new();
+    for (id, task) in kernel.tasks() {
+        let iterations = quadrants_ir::host::extents(kernel, id, &words).iterations();
+        let mut of_task = Footprint::new();
+        for at in 0..iterations {
+            memory.touched.clear();
+            interpreter.run_range(id, Form::Checked, &words, &mut memory, at..at + 1).unwrap();
+            note(&mut of_task, &memory.touched, at);
+            if task.group != GroupId::NONE {
+                note(&mut blocks, &memory.touched, u64::from(task.group.raw()));
+            }
+        }
+        if conflicts(&of_task) {
+            return true;
+        }
+    }
+    conflicts(&blocks)
+}
+
+/// What became of the drawn kernels and their launches.
+#[derive(Default)]
+struct Counts {
+    rejected: u64,
+    rejected_fine: u64,
+    refused: u64,
+    refused_fine: u64,
+    launched: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        self.rejected += other.rejected;
+        self.rejected_fine += other.rejected_fine;
+        self.refused += other.refused;
+        self.refused_fine += other.refused_fine;
+        self.launched += other.launched;
+    }
+
+    /// Draws and judges the kernel of a seed.
+    fn judge(&mut self, seed: u64) {
+        let random = &mut Random(seed.wrapping_mul(0x6a09_e667_f3bc_c909) | 1);
+        let built = build(seed, false);
+        let rejected = match &built {
+            Ok(_) => false,
+            Err(Error::Rejected { .. }) => true,
+            Err(other) => panic!("seed {seed}: {other}"),
+        };
+        let kernel = built.or_else(|_| build(seed, true)).unwrap();
+        let kernel = offload(&kernel).unwrap();
+        let launches: Vec<Args> = (0..3).map(|_| Args::draw(random)).collect();
+        if rejected {
+            self.rejected += 1;
+            self.rejected_fine += u64::from(!launches.iter().any(|args| races(&kernel, args)));
+            return;
+        }
+        let plan = HostPlan::new(&kernel);
+        for args in &launches {
+            let race = races(&kernel, args);
+            if plan.race(&args.place().0).is_some() {
+                self.refused += 1;
+                self.refused_fine += u64::from(!race);
+            } else {
+                self.launched += 1;
+                assert!(!race, "seed {seed} races: {args:?}\n{kernel}");
+            }
+        }
+    }
+}
+
+#[test]
+fn accepted_kernels_touch_no_element_twice_at_a_time() {
+    let kernels = std::env::var("QUADRANTS_KERNELS").map_or(KERNELS, |n| n.parse().unwrap());
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let mut all = Counts::default();
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads)
+            .map(|part| {
+                scope.spawn(move || {
+                    let mut counts = Counts::default();
+                    (1 + part..=kernels).step_by(threads as usize).for_each(|s| counts.judge(s));
+                    counts
+                })
+            })
+            .collect();
+        for part in parts {
+            all.add(&part.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
+        }
+    });
+    println!(
+        "of {kernels} kernels {} were rejected, {} of them without a race in three launches; of the \
+         others' launches {} were refused, {} of them without a race, and {} ran",
+        all.rejected, all.rejected_fine, all.refused, all.refused_fine, all.launched
+    );
+    assert!(all.launched > kernels / 3, "too few launches were made: {}", all.launched);
+    assert!(all.refused > kernels / 10 && all.rejected > kernels / 10);
+}

@@ -1,0 +1,21 @@
+use quadrants as qd;
+use quadrants::Tensor;
+
+#[qd::kernel]
+fn normalized(x: &Tensor<f32, 1>, sum: &mut Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        qd::atomic_add(&mut sum[0], x[i]);
+        out[i] = x[i] / sum[0];
+    }
+}
+
+#[qd::kernel]
+fn two_by_two(x: &Tensor<f32, 1>, count: &mut Tensor<usize, 1>, out: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        let k = qd::atomic_add(&mut count[0], 2);
+        out[k] = x[i];
+        out[k + 1] = x[i];
+    }
+}
+
+fn main() {}
