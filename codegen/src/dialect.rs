@@ -12,9 +12,9 @@ pub trait Dialect {
     /// type, and an integer one where `op` compares.
     fn atomic(&self, op: AtomicOp, ty: ScalarType, address: &str, value: &str) -> String;
 
-    /// An expression that sets the 32-bit word at `address` from `expected` to `desired`, atomically
-    /// with the host, and is true where that succeeded.
-    fn claim(&self, address: &str, expected: &str, desired: &str) -> String;
+    /// An expression that sets the `u64` in device memory at `address` (a printed primary expression)
+    /// to `value`, atomically for the whole device, and gives what it was.
+    fn exchange(&self, address: &str, value: &str) -> String;
 
     /// A statement that orders earlier writes before later ones as the host sees them.
     fn system_fence(&self) -> &'static str;

@@ -25,8 +25,8 @@ impl Dialect for Plain {
         format!("atomic{op:?}({address}, {value})")
     }
 
-    fn claim(&self, address: &str, expected: &str, desired: &str) -> String {
-        format!("swap({address}, {expected}, {desired})")
+    fn exchange(&self, address: &str, value: &str) -> String {
+        format!("exchange({address}, {value})")
     }
 
     fn system_fence(&self) -> &'static str {

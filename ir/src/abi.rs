@@ -107,9 +107,14 @@ pub fn scratch_bytes(kernel: &Offloaded) -> usize {
     8 * (kernel.temps.len() + usize::from(kernel.result.is_some()))
 }
 
-/// A device error, as device code writes it to pinned memory. The first one wins: `state` goes from
-/// [`EMPTY`](Self::EMPTY) to [`CLAIMED`](Self::CLAIMED) by a system-wide compare-and-swap, the other
-/// fields are written, a system-wide fence follows, then `state` becomes [`FULL`](Self::FULL).
+/// A device error, as device code writes it to pinned memory. The first one wins.
+///
+/// A device may be unable to change memory of the host atomically. So its threads decide who reports in
+/// memory of their own: where `state` is [`EMPTY`](Self::EMPTY), they exchange the word at `claim` for
+/// their launch's number, and the one that finds another launch's number writes the fields, fences
+/// system-wide, and sets `state` to [`FULL`](Self::FULL). Launches that share a record run one after
+/// another, so that one thread of each wins at most. A CPU body claims by `state` itself, which then goes
+/// from `EMPTY` to [`CLAIMED`](Self::CLAIMED) to `FULL`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct ErrorRecord {
@@ -125,6 +130,8 @@ pub struct ErrorRecord {
     pub count: u32,
     /// What the site's kind says: for an index error the index, then the shape.
     pub values: [u64; 8],
+    /// The address of a word in device memory, of the launch that reported last; set by the host.
+    pub claim: u64,
 }
 
 impl ErrorRecord {
@@ -134,4 +141,6 @@ impl ErrorRecord {
     pub const CLAIMED: u32 = 1;
     /// Complete.
     pub const FULL: u32 = 2;
+    /// No launch's number: what the word at `claim` holds first.
+    pub const NO_LAUNCH: u64 = u64::MAX;
 }

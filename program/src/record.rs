@@ -1,7 +1,8 @@
 //! The device error record: where a running kernel reports to, one per stream.
 //!
-//! The record lies in pinned memory, so that looking costs the host one load. It is consumed on its
-//! own stream alone: look, drain the stream so that nothing can still write, then take.
+//! The record lies in pinned memory, so that looking costs the host one load; the word by which threads
+//! decide which of them reports lies in the device's, where it can be changed atomically. A record is
+//! consumed on its own stream alone: look, drain the stream so that nothing can still write, then take.
 
 use std::{
     ptr,
@@ -13,7 +14,7 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_ir::abi::ErrorRecord;
-use quadrants_runtime::{Context, Pinned};
+use quadrants_runtime::{Buffer, Context, Pinned};
 
 use crate::Result;
 
@@ -29,8 +30,15 @@ pub(crate) struct RecordPool {
 /// One stream's error record.
 #[derive(Debug)]
 pub(crate) struct RecordSlot {
-    block: Arc<Pinned>,
+    block: Arc<RecordBlock>,
     index: usize,
+}
+
+#[derive(Debug)]
+struct RecordBlock {
+    records: Pinned,
+    /// A word per record; held for the device.
+    _claims: Buffer,
 }
 
 impl RecordPool {
@@ -38,8 +46,7 @@ impl RecordPool {
         if let Some(slot) = self.idle.lock().pop() {
             return Ok(slot);
         }
-        let bytes = RECORDS_PER_BLOCK * size_of::<ErrorRecord>();
-        let block = Arc::new(Pinned::new(context, bytes)?);
+        let block = Arc::new(RecordBlock::new(context)?);
         let mut slots: Vec<_> = (0..RECORDS_PER_BLOCK)
             .rev()
             .map(|index| RecordSlot { block: block.clone(), index })
@@ -55,6 +62,23 @@ impl RecordPool {
     }
 }
 
+impl RecordBlock {
+    fn new(context: &Arc<Context>) -> Result<Self> {
+        let records = Pinned::new(context, RECORDS_PER_BLOCK * size_of::<ErrorRecord>())?;
+        let words = [ErrorRecord::NO_LAUNCH.to_ne_bytes(); RECORDS_PER_BLOCK];
+        let claims = Buffer::from_bytes(context, words.as_flattened())?;
+        let first = claims.address().raw();
+        for index in 0..RECORDS_PER_BLOCK {
+            let claim = first + (index * size_of::<u64>()) as u64;
+            let record = ErrorRecord { claim, ..ErrorRecord::default() };
+            // SAFETY: the block has room for so many records, aligned to pages, and nothing else knows
+            // it yet.
+            unsafe { records.as_ptr().cast::<ErrorRecord>().add(index).write(record) };
+        }
+        Ok(Self { records, _claims: claims })
+    }
+}
+
 impl RecordSlot {
     /// The address that launches get.
     pub(crate) fn address(&self) -> u64 {
@@ -63,7 +87,7 @@ impl RecordSlot {
 
     fn pointer(&self) -> *mut ErrorRecord {
         // Within the block: the index is below RECORDS_PER_BLOCK.
-        self.block.as_ptr().cast::<ErrorRecord>().wrapping_add(self.index)
+        self.block.records.as_ptr().cast::<ErrorRecord>().wrapping_add(self.index)
     }
 
     fn state(&self) -> &AtomicU32 {

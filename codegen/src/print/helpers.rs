@@ -149,17 +149,14 @@ fn powi(ty: ScalarType, name: &str) -> String {
     )
 }
 
-/// The first error wins; the host reads the fields once the state says that they are complete.
+/// The first error of a launch is reported, unless an earlier one waits; the host reads the fields once
+/// the state says that they are complete.
 fn fail(dialect: &dyn Dialect) -> String {
-    let claim = dialect.claim(
-        "&record->state",
-        &format!("{}u", ErrorRecord::EMPTY),
-        &format!("{}u", ErrorRecord::CLAIMED),
-    );
     format!(
         "static __device__ __noinline__ void qd_fail(qd_error_record* record, u32 site, u64 launch, u32 task, u32 count,\n        \
              u64 v0 = 0, u64 v1 = 0, u64 v2 = 0, u64 v3 = 0, u64 v4 = 0, u64 v5 = 0) {{\n    \
-             if (!({claim})) return;\n    \
+             if (*(volatile u32*)&record->state != {empty}u) return;\n    \
+             if ({last} == launch) return;\n    \
              record->site = site;\n    \
              record->launch = launch;\n    \
              record->task = task;\n    \
@@ -169,6 +166,8 @@ fn fail(dialect: &dyn Dialect) -> String {
              {fence}\n    \
              *(volatile u32*)&record->state = {full}u;\n\
          }}\n",
+        empty = ErrorRecord::EMPTY,
+        last = dialect.exchange("record->claim", "launch"),
         fence = dialect.system_fence(),
         full = ErrorRecord::FULL,
     )

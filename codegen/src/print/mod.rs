@@ -43,6 +43,7 @@ struct qd_error_record {
     u32 task;
     u32 count;
     u64 values[8];
+    u64* claim;
 };
 ";
 

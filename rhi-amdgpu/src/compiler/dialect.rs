@@ -22,8 +22,10 @@ impl Dialect for Hip {
         format!("{function}({address}, {value}, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)")
     }
 
-    fn claim(&self, address: &str, expected: &str, desired: &str) -> String {
-        format!("atomicCAS_system({address}, {expected}, {desired}) == {expected}")
+    fn exchange(&self, address: &str, value: &str) -> String {
+        format!(
+            "__hip_atomic_exchange({address}, {value}, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)"
+        )
     }
 
     fn system_fence(&self) -> &'static str {

@@ -27,8 +27,8 @@ impl Dialect for Cuda {
         }
     }
 
-    fn claim(&self, address: &str, expected: &str, desired: &str) -> String {
-        format!("atomicCAS_system({address}, {expected}, {desired}) == {expected}")
+    fn exchange(&self, address: &str, value: &str) -> String {
+        format!("atomicExch({address}, {value})")
     }
 
     fn system_fence(&self) -> &'static str {
