@@ -11,7 +11,6 @@ use std::{
 use quadrants_ir::{
     SimImage, TaskId,
     abi::{ArgLayout, Passing},
-    host::HostPlan,
     interp::{self, Interpreter},
 };
 use smallvec::{SmallVec, smallvec};
@@ -36,7 +35,6 @@ pub(crate) struct Module {
 pub(crate) struct Program {
     image: SimImage,
     interpreter: Interpreter,
-    plan: HostPlan,
     unloaded: AtomicBool,
 }
 
@@ -86,7 +84,6 @@ impl State {
         let image = SimImage::decode(image).map_err(|error| error.to_string())?;
         let program = Arc::new(Program {
             interpreter: Interpreter::new(&image.kernel).with_fuel(self.fuel),
-            plan: HostPlan::new(&image.kernel),
             image,
             unloaded: AtomicBool::new(false),
         });
@@ -170,11 +167,14 @@ impl Launch {
             }
         };
         let (task, form) = (self.function.task, program.image.form);
+        let mut view = View { memory, fault: None };
         let pieces = match random {
-            Some(random) => random.pieces(program.plan.extents(task, args).iterations()),
+            Some(random) => match program.interpreter.extents(task, args, &mut view) {
+                Ok(extents) => random.pieces(extents.iterations()),
+                Err(_) => return Err(view.fault.map_or(Failure::Endless, Failure::Access)),
+            },
             None => smallvec![0..u64::MAX],
         };
-        let mut view = View { memory, fault: None };
         for piece in pieces {
             let outcome = program.interpreter.run_range(task, form, args, &mut view, piece);
             match (outcome, view.fault) {

@@ -25,6 +25,10 @@ pub const LAUNCH_WORD: usize = 2;
 /// The word of the first parameter.
 pub const FIRST_PARAM_WORD: usize = 3;
 
+/// The bounds of a loop that only the device knows are at most this far from zero. What is beyond has
+/// wrapped, as `0..n - 1` does where `n` is 0; no loop that long would ever end.
+pub const MAX_BOUND: i128 = 1 << 48;
+
 /// How a task's function gets the argument block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Passing {

@@ -489,6 +489,10 @@ pub enum SiteKind {
     },
     /// An integer was divided by zero. No values.
     DivideByZero,
+    /// The bounds of a parallel loop that only the device knows are beyond
+    /// [`MAX_BOUND`](crate::abi::MAX_BOUND). Made by offloading alone. Values: the number of
+    /// iterations per dimension.
+    Bounds,
 }
 
 macro_rules! tags {

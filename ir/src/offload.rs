@@ -5,12 +5,14 @@
 //! * What else stands in a serial block becomes one serial task. The locals that later items use
 //!   travel in temporaries of the launch: set at the end of the task, read in later preludes. A
 //!   mutable one that a later serial task assigns is set again there.
-//! * A parallel loop becomes a task of its own; the host must be able to evaluate its bounds.
+//! * A parallel loop becomes a task of its own. What its bounds read of tensors, mutable locals and
+//!   divisions that can fail was computed by a serial task of the same group, and so comes in
+//!   temporaries: those bounds stay on the device.
 //! * The kernel's value is set in a serial task, the last one where that stands directly before.
 
 use crate::{
-    Block, BlockId, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, Offloaded, ParallelFor, Stmt,
-    Task, TaskKind, TempId, TopStmt, VerifyError, verify,
+    Block, BlockId, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, Offloaded, ParallelFor, Site,
+    SiteId, SiteKind, Stmt, Task, TaskKind, TempId, TopStmt, VerifyError, verify,
     visit::{Nodes, Reach},
 };
 
@@ -21,17 +23,6 @@ pub enum OffloadError {
     /// The kernel breaks a rule of the IR.
     #[error(transparent)]
     Invalid(#[from] VerifyError),
-    /// A loop's bound depends on what an earlier task computes.
-    #[error(
-        "{file}:{line}: the bounds of this parallel loop depend on a tensor's element, a mutable variable or \
-         a division that can fail; they must follow from parameters and shapes"
-    )]
-    BoundOnDevice {
-        /// The source file.
-        file: String,
-        /// The line of the loop.
-        line: u32,
-    },
 }
 
 /// What will be one task.
@@ -44,11 +35,10 @@ struct Item<'k> {
 
 enum ItemKind<'k> {
     Serial { block: BlockId, stmts: Vec<Stmt> },
-    Loop(&'k ParallelFor),
+    Loop(&'k ParallelFor, Option<SiteId>),
 }
 
 struct Offloader<'k> {
-    kernel: &'k Kernel,
     nodes: Nodes<'k>,
     /// The value of each local that preludes repeat.
     repeated: Vec<Option<ExprId>>,
@@ -62,12 +52,10 @@ struct Offloader<'k> {
 /// Splits a kernel into tasks.
 ///
 /// # Errors
-/// [`OffloadError::Invalid`] where the kernel breaks a rule of [`verify()`];
-/// [`OffloadError::BoundOnDevice`] where the host cannot evaluate a loop's bounds.
+/// [`OffloadError::Invalid`] where the kernel breaks a rule of [`verify()`].
 pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
     verify(kernel)?;
     let mut offloader = Offloader {
-        kernel,
         nodes: kernel.into(),
         repeated: vec![None; kernel.locals.len()],
         order: Vec::new(),
@@ -87,7 +75,7 @@ pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
             tasks: Vec::new(),
         },
     };
-    offloader.collect(&kernel.body, GroupId::NONE)?;
+    offloader.collect(&kernel.body, GroupId::NONE);
     offloader.close_over_repeated();
     offloader.choose_temps();
     for at in 0..offloader.items.len() {
@@ -97,16 +85,15 @@ pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
 }
 
 impl<'k> Offloader<'k> {
-    fn collect(&mut self, body: &'k [TopStmt], group: GroupId) -> Result<(), OffloadError> {
+    fn collect(&mut self, body: &'k [TopStmt], group: GroupId) {
         for stmt in body {
             match stmt {
                 TopStmt::Serial(block) => self.collect_serial(*block, group),
-                TopStmt::ParallelFor(parallel) => self.collect_loop(parallel, group)?,
-                TopStmt::Group { group, body } => self.collect(body, *group)?,
+                TopStmt::ParallelFor(parallel) => self.collect_loop(parallel, group),
+                TopStmt::Group { group, body } => self.collect(body, *group),
                 TopStmt::Return(value) => self.collect_return(*value),
             }
         }
-        Ok(())
     }
 
     fn collect_serial(&mut self, block: BlockId, group: GroupId) {
@@ -134,23 +121,20 @@ impl<'k> Offloader<'k> {
         self.items.push(Item { group, kind, reach, defines });
     }
 
-    fn collect_loop(
-        &mut self,
-        parallel: &'k ParallelFor,
-        group: GroupId,
-    ) -> Result<(), OffloadError> {
+    fn collect_loop(&mut self, parallel: &'k ParallelFor, group: GroupId) {
         let mut reach = Reach::new(self.nodes);
+        let mut on_device = None;
         for bound in parallel.dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
-            if !self.is_host_value(bound) {
-                let file = self.kernel.file.clone();
-                return Err(OffloadError::BoundOnDevice { file, line: parallel.line });
+            if on_device.is_none() && !self.is_host_value(bound) {
+                on_device = Some(SiteId::new(self.out.sites.len() as u32));
+                let (kind, line) = (SiteKind::Bounds, parallel.line);
+                self.out.sites.push(Site { kind, file: None, line, column: 1, asserted: false });
             }
             self.nodes.reach_expr(bound, &mut reach);
         }
         self.nodes.reach_block(parallel.body, &mut reach);
-        let kind = ItemKind::Loop(parallel);
+        let kind = ItemKind::Loop(parallel, on_device);
         self.items.push(Item { group, kind, reach, defines: Vec::new() });
-        Ok(())
     }
 
     fn collect_return(&mut self, value: ExprId) {
@@ -209,9 +193,10 @@ impl<'k> Offloader<'k> {
                 self.out.blocks[*block].stmts = std::mem::take(stmts);
                 (TaskKind::Serial, *block)
             }
-            ItemKind::Loop(parallel) => {
+            ItemKind::Loop(parallel, on_device) => {
                 line = parallel.line;
-                (TaskKind::RangeFor { dims: parallel.dims.clone() }, parallel.body)
+                let dims = parallel.dims.clone();
+                (TaskKind::RangeFor { dims, on_device: *on_device }, parallel.body)
             }
         };
         let accesses = item.reach.accesses();

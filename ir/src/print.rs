@@ -124,8 +124,9 @@ impl Printer<'_> {
         }
         match &task.kind {
             TaskKind::Serial => self.nested("serial", task.body),
-            TaskKind::RangeFor { dims } => {
-                let text = format!("parallel for {}", self.dims(dims));
+            TaskKind::RangeFor { dims, on_device } => {
+                let known = if on_device.is_some() { ", known on the device" } else { "" };
+                let text = format!("parallel for {}{known}", self.dims(dims));
                 self.nested(&text, task.body);
             }
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Arena, Block, BlockId, Expr, GroupId, Local, LoopDim, Options, Param, ParamId, ScalarType,
-    Site,
+    Site, SiteId,
     arena::{Id, Tag},
 };
 
@@ -64,11 +64,14 @@ pub struct Task {
 pub enum TaskKind {
     /// One thread.
     Serial,
-    /// One thread per iteration; the dimensions are outermost first, their bounds read parameters
-    /// and pure prelude locals alone, so that the host can evaluate them.
+    /// One thread per iteration.
     RangeFor {
-        /// The dimensions.
+        /// The dimensions, outermost first.
         dims: Vec<LoopDim>,
+        /// None where the bounds read parameters and pure prelude locals alone, so that the host can
+        /// evaluate them. Else they read temporaries: then bounds beyond
+        /// [`MAX_BOUND`](crate::abi::MAX_BOUND) are reported here, and nothing runs.
+        on_device: Option<SiteId>,
     },
 }
 
@@ -83,6 +86,14 @@ pub struct Access {
     pub write: bool,
     /// Combines into it atomically.
     pub atomic: bool,
+}
+
+impl TaskKind {
+    /// Whether it is a loop whose bounds only the device knows.
+    #[must_use]
+    pub const fn is_bounded_on_device(&self) -> bool {
+        matches!(self, Self::RangeFor { on_device: Some(_), .. })
+    }
 }
 
 impl Offloaded {

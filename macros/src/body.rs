@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{
     BinOp, Expr, Pat, PatIdent, Stmt,
@@ -142,13 +142,19 @@ impl<'a> Body<'a> {
         });
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let (method, parameter) = if space {
-            (quote!(nd_for), quote!([#((#begins, #ends)),*]))
+            ("nd_for", quote!([#((#begins, #ends)),*]))
         } else {
-            (quote!(par_for), quote!((#(#begins, #ends),*)))
+            ("par_for", quote!((#(#begins, #ends),*)))
         };
-        quote! {
-            #cx.#method(#iterated, #weight, #[inline(always)] move |#parameter| { #rebound #loops });
-        }
+        // What such a loop reports, it reports from where it is called.
+        let start = each.for_token.span;
+        let method = Ident::new(method, start);
+        let arguments = quote! {
+            #iterated, #weight, #[inline(always)] move |#parameter| { #rebound #loops }
+        };
+        let mut arguments = Group::new(Delimiter::Parenthesis, arguments);
+        arguments.set_span(start);
+        quote!(#cx.#method #arguments;)
     }
 
     /// New bindings of the known names that `tokens` use.

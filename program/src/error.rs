@@ -208,6 +208,12 @@ pub enum KernelErrorCause {
     },
     /// An integer was divided by zero.
     DivideByZero,
+    /// A parallel loop, whose bounds the device computed, had more iterations than any loop has: one
+    /// of the bounds has wrapped, as `0..n - 1` does where `n` is 0. The loop ran nothing.
+    Bounds {
+        /// How many, per dimension.
+        iterations: Vec<u64>,
+    },
     /// The record names no site of the kernel: device memory was overwritten.
     Unknown {
         /// The site's number.
@@ -224,6 +230,9 @@ impl fmt::Display for KernelError {
             }
             KernelErrorCause::Assert { message } => write!(f, "assertion failed: {message}"),
             KernelErrorCause::DivideByZero => write!(f, "division by zero"),
+            KernelErrorCause::Bounds { iterations } => {
+                write!(f, "the loop has {iterations:?} iterations: one of its bounds has wrapped")
+            }
             KernelErrorCause::Unknown { site } => write!(f, "an error at the unknown site {site}"),
         }
     }
@@ -243,6 +252,7 @@ impl KernelErrorCause {
         let cause = match &at.kind {
             SiteKind::Assert { message } => Self::Assert { message: message.clone() },
             SiteKind::DivideByZero => Self::DivideByZero,
+            SiteKind::Bounds => Self::Bounds { iterations: values.to_vec() },
             SiteKind::Index(param) => {
                 let (index, shape) = values.split_at(values.len() / 2);
                 Self::Index {

@@ -137,7 +137,7 @@ impl KernelLauncher {
         }
         let form = context.form(&words, checks);
         let loaded = context.loaded(shared, form)?;
-        let shapes = context.plan.shapes(kernel, &context.host, &words, shared)?;
+        let shapes = context.plan.shapes(kernel, &context.host, &words, form, shared)?;
 
         let _stamped = StampedAtEnd { kernel, args, stream };
         self.enqueue(shared, context, loaded, &shapes, &words, stream)?;

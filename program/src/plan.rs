@@ -8,7 +8,11 @@
 
 use std::sync::Arc;
 
-use quadrants_ir::{GroupId, Offloaded, TaskId, host::HostPlan};
+use quadrants_ir::{
+    GroupId, Offloaded, Task, TaskId,
+    abi::Form,
+    host::{Extents, HostPlan},
+};
 use quadrants_rhi::{ImageKind, LaunchConfig, StreamHandle};
 use quadrants_runtime::{self as rt, StreamLease};
 use smallvec::SmallVec;
@@ -82,42 +86,40 @@ impl Plan {
         kernel: &Offloaded,
         host: &HostPlan,
         words: &[u64],
+        form: Form,
         shared: &Shared,
     ) -> Result<LaunchShapes> {
         if matches!(self.steps.as_slice(), [Step::Native]) {
+            // A loop that has wrapped leaves its tensors, and so it is not proven.
+            if form == Form::Checked {
+                for (id, task) in kernel.tasks() {
+                    counts(kernel, task, &host.extents(id, words))?;
+                }
+            }
             return Ok(SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]));
         }
-        let limit = shared.context.device().info().max_grid_dim;
+        let info = shared.context.device().info();
         let mut shapes = LaunchShapes::with_capacity(self.tasks);
         for (id, task) in kernel.tasks() {
             if !is_loop(&task.kind) {
                 shapes.push(Some(LaunchConfig::SERIAL));
                 continue;
             }
-            let extents: SmallVec<[u64; 3]> = host
-                .extents(id, words)
-                .dims()
-                .iter()
-                .map(|(begin, end)| u64::try_from(end - begin).unwrap_or(0))
-                .collect();
-            if let Some(wrapped) = extents.iter().find(|n| **n > i64::MAX as u64) {
-                let what = format!(
-                    "the loop at line {} has {wrapped} iterations: one of its bounds has wrapped",
-                    task.line
-                );
-                return Err(Error::Grid { kernel: kernel.name.clone(), what });
-            }
+            let extents = counts(kernel, task, &host.extents(id, words))?;
             if extents.contains(&0) {
                 shapes.push(None);
                 continue;
             }
             let mut config = launch_config(&extents);
-            for (dim, limit) in config.grid_dim.iter_mut().zip(limit) {
+            if task.kind.is_bounded_on_device() {
+                fit_device(&mut config, info.multiprocessors);
+            }
+            for (dim, limit) in config.grid_dim.iter_mut().zip(info.max_grid_dim) {
                 // Device loops stride over the grid, so that a smaller one runs all iterations too.
                 *dim = (*dim).min(limit);
             }
             let threads: u32 = config.block_dim.iter().product();
-            if threads > shared.context.device().info().max_threads_per_block {
+            if threads > info.max_threads_per_block {
                 let what = format!("a block of {threads} threads is too large for the device");
                 return Err(Error::Grid { kernel: kernel.name.clone(), what });
             }
@@ -142,6 +144,34 @@ impl Plan {
             Step::Region(blocks) => enqueue.region(blocks, stream),
         });
         result.map_err(|source| Failed { started: enqueue.started, source })
+    }
+}
+
+/// The number of iterations of each dimension of a loop.
+fn counts(kernel: &Offloaded, task: &Task, extents: &Extents) -> Result<SmallVec<[u64; 3]>> {
+    let counts: SmallVec<[u64; 3]> = extents.counts().collect();
+    if let Some(wrapped) = counts.iter().find(|n| **n > i64::MAX as u64)
+        && !extents.is_empty()
+    {
+        let what = format!(
+            "the loop at line {} has {wrapped} iterations: one of its bounds has wrapped",
+            task.line
+        );
+        return Err(Error::Grid { kernel: kernel.name.clone(), what });
+    }
+    Ok(counts)
+}
+
+/// Makes a grid for unknown bounds no larger than fills the device: threads beyond would mostly find
+/// nothing to do, and those that are there stride over the rest.
+fn fit_device(config: &mut LaunchConfig, multiprocessors: u32) {
+    const BLOCKS_EACH: u64 = 8;
+    let most = BLOCKS_EACH * u64::from(multiprocessors.max(1));
+    let grid = &mut config.grid_dim;
+    while grid.iter().map(|&size| u64::from(size)).product::<u64>() > most {
+        if let Some(largest) = grid.iter_mut().max() {
+            *largest = largest.div_ceil(2);
+        }
     }
 }
 

@@ -302,7 +302,7 @@ impl TaskPrinter<'_> {
     }
 
     /// The call that records a device error.
-    fn report(&mut self, site: SiteId, values: &[String]) -> String {
+    pub(super) fn report(&mut self, site: SiteId, values: &[String]) -> String {
         let fail = self.helper(Helper::Fail);
         let mut call = format!(
             "{fail}({}, {}, {}, {}, {}",

@@ -6,9 +6,9 @@ use std::{
 };
 
 use quadrants_ir::{
-    BlockId, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, TaskId,
-    TaskKind,
-    abi::{Form, Passing},
+    BlockId, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, SiteId,
+    TaskId, TaskKind,
+    abi::{Form, MAX_BOUND, Passing},
 };
 
 use super::{
@@ -95,13 +95,13 @@ impl<'a> TaskPrinter<'a> {
                 self.block(task.prelude);
                 self.block(task.body);
             }
-            TaskKind::RangeFor { dims } => {
+            TaskKind::RangeFor { dims, on_device } => {
                 self.block(task.prelude);
                 if task.line > 0 {
                     let file = comment(&kernel.file);
                     self.line(&format!("// {file}:{}", task.line));
                 }
-                self.parallel(dims, task.body);
+                self.parallel(dims, *on_device, task.body);
             }
         }
         let mut text = format!(
@@ -219,9 +219,12 @@ impl<'a> TaskPrinter<'a> {
     /// The loops of a task: each thread starts at its own place in the grid and goes on in steps of
     /// the grid's size, so that any grid runs all iterations. Counting from 0 in 64 bits, no sum
     /// leaves its type before the loop ends, whatever the bounds are.
-    fn parallel(&mut self, dims: &[LoopDim], body: BlockId) {
+    fn parallel(&mut self, dims: &[LoopDim], on_device: Option<SiteId>, body: BlockId) {
         let axes = AXES[dims.len().min(3)];
         let loops: Vec<_> = dims.iter().map(|dim| self.bounds(dim)).collect();
+        if let Some(site) = on_device {
+            self.refuse_wrapped(dims, &loops, site);
+        }
         for (bounds, &axis) in loops.iter().zip(axes) {
             let counter = &bounds.counter;
             let thread = self.helper(Helper::Thread(axis));
@@ -240,6 +243,33 @@ impl<'a> TaskPrinter<'a> {
             self.indent -= 1;
             self.line("}");
         }
+    }
+
+    /// Reports bounds that only the device knows and that are beyond what any loop has, and runs
+    /// nothing then. Types of 32 bits have no such values.
+    fn refuse_wrapped(&mut self, dims: &[LoopDim], loops: &[Bounds], site: SiteId) {
+        let mut beyond = Vec::new();
+        for (dim, bounds) in dims.iter().zip(loops) {
+            let ty = self.kernel.locals[dim.var].ty;
+            if ty.size() == 8 {
+                beyond.push(format!("{} > {}", bounds.end, consts::int(ty, MAX_BOUND)));
+            }
+            if ty == ScalarType::I64 {
+                beyond.push(format!("{} < {}", bounds.begin, consts::int(ty, -MAX_BOUND)));
+            }
+        }
+        if beyond.is_empty() {
+            return;
+        }
+        let counts: Vec<String> = loops.iter().map(|bounds| bounds.count.clone()).collect();
+        let some: String = counts.iter().map(|count| format!("{count} > 0ull && ")).collect();
+        self.line(&format!("if ({some}({})) {{", beyond.join(" || ")));
+        self.indented(|this| {
+            let report = this.report(site, &counts);
+            this.line(&report);
+            this.line("return;");
+        });
+        self.line("}");
     }
 
     /// The body of one iteration. A jump to its end must not pass a definition within its scope.
@@ -269,7 +299,8 @@ impl<'a> TaskPrinter<'a> {
         let end = self.bound_value(dim.end, &format!("{name}_end"));
         let from_zero = begin.constant == Some(0);
         if from_zero && ty == ScalarType::U64 {
-            return Bounds { counter: name, count: end.text, variable: None };
+            let (begin, count, end) = (begin.text, end.text.clone(), end.text);
+            return Bounds { counter: name, begin, end, count, variable: None };
         }
         let wide = |text: &str| match ty {
             ScalarType::U64 => text.to_owned(),
@@ -297,7 +328,8 @@ impl<'a> TaskPrinter<'a> {
             _ if from_zero => format!("({ty}){counter}"),
             _ => format!("({ty})((u64){low} + {counter})"),
         };
-        Bounds { counter, count, variable: Some(format!("const {ty} {name} = {value};")) }
+        let variable = Some(format!("const {ty} {name} = {value};"));
+        Bounds { counter, begin: begin.text, end: end.text, count, variable }
     }
 
     /// A loop's bound, as it is before the loop: what may change under way is kept in a local of the
@@ -334,6 +366,8 @@ impl<'a> TaskPrinter<'a> {
 /// One dimension of a parallel loop, ready to print.
 struct Bounds {
     counter: String,
+    begin: String,
+    end: String,
     count: String,
     /// The definition of the loop variable; none where it is the counter itself.
     variable: Option<String>,

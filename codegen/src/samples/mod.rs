@@ -4,6 +4,7 @@
 
 mod build;
 mod flow;
+mod loops;
 mod scalar;
 
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
@@ -16,6 +17,7 @@ pub fn all() -> Vec<Offloaded> {
     let mut kernels = vec![saxpy(), stencil()];
     kernels.extend(scalar::all());
     kernels.extend(flow::all());
+    kernels.extend(loops::all());
     kernels
 }
 

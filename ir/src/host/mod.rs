@@ -7,17 +7,18 @@ mod races;
 
 use crate::{
     Offloaded, TaskId, TaskKind,
-    abi::ArgLayout,
+    abi::{ArgLayout, MAX_BOUND},
     interp::{Code, Part, compile},
     visit::{Nodes, Reach},
 };
 
-use prove::Proof;
+use prove::{Hull, Proof};
 use races::Races;
 
 pub use races::Race;
 
-/// The bounds of a task's loop for one launch, outermost dimension first.
+/// The bounds of a task's loop for one launch, outermost dimension first. Of a loop whose bounds
+/// [only the device knows](crate::TaskKind::is_bounded_on_device) the host knows bounds around them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extents {
     dims: [(i128, i128); 3],
@@ -37,8 +38,15 @@ pub struct HostPlan {
 
 #[derive(Debug)]
 struct TaskPlan {
-    bounds: Code,
+    bounds: Bounds,
     proof: Proof,
+}
+
+#[derive(Debug)]
+enum Bounds {
+    Exact(Code),
+    /// What the device's bounds are within.
+    Around(Hull),
 }
 
 /// The bounds of a task's loop; see [`HostPlan::extents`], which is faster from the second call on.
@@ -64,15 +72,22 @@ impl Extents {
     /// The number of iterations, at most `u64::MAX`; 1 of a serial task.
     #[must_use]
     pub fn iterations(&self) -> u64 {
-        let mut product = 1u64;
-        for &(begin, end) in self.dims() {
-            let count = u64::try_from((end - begin).max(0)).unwrap_or(u64::MAX);
-            if count == 0 {
-                return 0;
-            }
-            product = product.saturating_mul(count);
+        if self.is_empty() {
+            return 0;
         }
-        product
+        self.counts().fold(1, u64::saturating_mul)
+    }
+
+    /// The number of iterations of each dimension, at most `u64::MAX`.
+    pub fn counts(&self) -> impl Iterator<Item = u64> {
+        let count = |(begin, end): &(i128, i128)| (end - begin).max(0);
+        self.dims().iter().map(move |dim| u64::try_from(count(dim)).unwrap_or(u64::MAX))
+    }
+
+    /// Whether something would run, and a bound is beyond [`MAX_BOUND`].
+    pub(crate) fn have_wrapped(&self) -> bool {
+        let beyond = |(begin, end): &(i128, i128)| *begin < -MAX_BOUND || *end > MAX_BOUND;
+        !self.is_empty() && self.dims().iter().any(beyond)
     }
 
     /// Whether nothing runs.
@@ -97,24 +112,29 @@ impl HostPlan {
         let layout = ArgLayout::new(&kernel.params);
         let tasks = kernel.tasks().map(|(id, task)| {
             let needed = needed_by_bounds(kernel, id);
-            TaskPlan {
-                bounds: compile(kernel, &layout, task, Part::Bounds(&needed)),
-                proof: Proof::new(kernel, &layout, task),
-            }
+            let bounds = if task.kind.is_bounded_on_device() {
+                Bounds::Around(Hull::new(kernel, &layout, task, needed))
+            } else {
+                Bounds::Exact(compile(kernel, &layout, task, Part::Bounds(&needed)))
+            };
+            TaskPlan { bounds, proof: Proof::new(kernel, &layout, task) }
         });
         Self { arguments: layout.len(), tasks: tasks.collect(), races: Races::new(kernel, &layout) }
     }
 
     /// The bounds of a task's loop, of the launch with this argument block: exactly what the device
-    /// computes. There are none of a serial task, of a task that the kernel does not have, and of a
-    /// block that is too short.
+    /// computes, or where only the device knows them, bounds around those that it runs. There are none
+    /// of a serial task, of a task that the kernel does not have, and of a block that is too short.
     #[must_use]
     pub fn extents(&self, task: TaskId, args: &[u64]) -> Extents {
         let (Some(plan), Some(args)) = (self.tasks.get(task.index()), args.get(..self.arguments))
         else {
             return Extents::default();
         };
-        plan.bounds.extents(args)
+        match &plan.bounds {
+            Bounds::Exact(code) => code.extents(args),
+            Bounds::Around(hull) => hull.extents(args),
+        }
     }
 
     /// The first pair of accesses that a launch with this argument block does not keep apart: iterations
@@ -148,7 +168,7 @@ fn needed_by_bounds(kernel: &Offloaded, task: TaskId) -> Vec<bool> {
     let nodes = Nodes::from(kernel);
     let task = &kernel.tasks[task.index()];
     let mut reach = Reach::new(nodes);
-    if let TaskKind::RangeFor { dims } = &task.kind {
+    if let TaskKind::RangeFor { dims, .. } = &task.kind {
         for bound in dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
             nodes.reach_expr(bound, &mut reach);
         }

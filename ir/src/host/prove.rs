@@ -14,7 +14,7 @@ use super::{Extents, interval::Interval};
 use crate::{
     BinaryOp, BlockId, Const, DivRemOp, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId,
     ScalarType, Stmt, Task, TaskKind, UnaryOp,
-    abi::ArgLayout,
+    abi::{ArgLayout, MAX_BOUND},
     visit::{Nodes, Reach},
 };
 
@@ -29,6 +29,14 @@ pub(super) struct Proof {
     leaves: Vec<(Slot, Leaf)>,
     steps: Vec<Step>,
     requires: bool,
+}
+
+/// What is known of bounds that the device computes.
+#[derive(Debug)]
+pub(super) struct Hull {
+    values: Proof,
+    /// Begin and end of each dimension.
+    dims: Vec<(Slot, Slot, ScalarType)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -92,28 +100,9 @@ struct Builder<'k> {
 
 impl Proof {
     pub(super) fn new(kernel: &Offloaded, layout: &ArgLayout, task: &Task) -> Self {
-        let nodes = Nodes::from(kernel);
-        let mut builder = Builder {
-            nodes,
-            layout,
-            proof: Self {
-                start: Vec::new(),
-                leaves: Vec::new(),
-                steps: Vec::new(),
-                requires: false,
-            },
-            leaves: HashMap::new(),
-            known: HashMap::new(),
-            computed: Vec::new(),
-            slots: HashMap::new(),
-            valued: Vec::new(),
-            values: HashMap::new(),
-            required: Vec::new(),
-            locals: vec![None; kernel.locals.len()],
-            relevant: relevant(nodes, task),
-        };
+        let mut builder = Builder::new(kernel, layout, relevant(kernel.into(), task));
         builder.block(task.prelude);
-        if let TaskKind::RangeFor { dims } = &task.kind {
+        if let TaskKind::RangeFor { dims, .. } = &task.kind {
             for (at, dim) in dims.iter().enumerate() {
                 builder.locals[dim.var.index()] = Some(builder.leaf(Leaf::Dimension(at)));
             }
@@ -129,6 +118,11 @@ impl Proof {
 
     /// Whether the proof holds for a launch; the loop is not empty and the block has all arguments.
     pub(super) fn holds(&self, args: &[u64], extents: &Extents) -> bool {
+        self.run(args, extents).is_some()
+    }
+
+    /// What the slots hold at the end; none where an index may be out of range.
+    fn run(&self, args: &[u64], extents: &Extents) -> Option<SmallVec<[Interval; 24]>> {
         let mut slots: SmallVec<[Interval; 24]> = SmallVec::from_slice(&self.start);
         for &(slot, leaf) in &self.leaves {
             slots[slot as usize] = match leaf {
@@ -163,12 +157,48 @@ impl Proof {
                     let index = slots[index as usize];
                     let inside = index.lo >= 0 && index.hi < i128::from(args[extent]);
                     if index.is_wrapped() || !inside {
-                        return false;
+                        return None;
                     }
                 }
             }
         }
-        true
+        Some(slots)
+    }
+}
+
+impl Hull {
+    /// `needed` says which prelude locals the bounds depend on.
+    pub(super) fn new(
+        kernel: &Offloaded,
+        layout: &ArgLayout,
+        task: &Task,
+        needed: Vec<bool>,
+    ) -> Self {
+        let mut builder = Builder::new(kernel, layout, needed);
+        builder.block(task.prelude);
+        let mut dims = Vec::new();
+        if let TaskKind::RangeFor { dims: of_task, .. } = &task.kind {
+            for dim in of_task {
+                let ty = kernel.locals[dim.var].ty;
+                dims.push((builder.value(dim.begin), builder.value(dim.end), ty));
+            }
+        }
+        Self { values: builder.proof, dims }
+    }
+
+    /// Bounds around those of all iterations that run. An end that may have wrapped is still a value of
+    /// its type, and beyond [`MAX_BOUND`] nothing runs.
+    pub(super) fn extents(&self, args: &[u64]) -> Extents {
+        let mut extents = Extents::default();
+        let Some(slots) = self.values.run(args, &extents) else { return extents };
+        for &(begin, end, ty) in &self.dims {
+            let of = |slot: Slot| match slots[slot as usize] {
+                value if value.is_wrapped() => Interval::of(ty),
+                value => value,
+            };
+            extents.push(of(begin).lo.max(-MAX_BOUND), of(end).hi.min(MAX_BOUND));
+        }
+        extents
     }
 }
 
@@ -198,7 +228,29 @@ impl Node {
     }
 }
 
-impl Builder<'_> {
+impl<'k> Builder<'k> {
+    fn new(kernel: &'k Offloaded, layout: &'k ArgLayout, relevant: Vec<bool>) -> Self {
+        Self {
+            nodes: kernel.into(),
+            layout,
+            proof: Proof {
+                start: Vec::new(),
+                leaves: Vec::new(),
+                steps: Vec::new(),
+                requires: false,
+            },
+            leaves: HashMap::new(),
+            known: HashMap::new(),
+            computed: Vec::new(),
+            slots: HashMap::new(),
+            valued: Vec::new(),
+            values: HashMap::new(),
+            required: Vec::new(),
+            locals: vec![None; kernel.locals.len()],
+            relevant,
+        }
+    }
+
     fn block(&mut self, block: BlockId) {
         let nodes = self.nodes;
         for stmt in &nodes.blocks[block].stmts {

@@ -29,6 +29,8 @@ pub(crate) struct Code {
     pub(super) prelude: Vec<Op>,
     /// The dimensions; none of a serial task.
     pub(super) dims: Option<Vec<DimRegs>>,
+    /// Where bounds that only the device knows are reported from.
+    pub(super) on_device: Option<SiteId>,
     /// One iteration.
     pub(super) body: Vec<Op>,
 }
@@ -108,13 +110,17 @@ pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part:
     }
     let dims = match &task.kind {
         TaskKind::Serial => None,
-        TaskKind::RangeFor { dims } => Some(dims.iter().map(|dim| compiler.dim(dim)).collect()),
+        TaskKind::RangeFor { dims, .. } => Some(dims.iter().map(|dim| compiler.dim(dim)).collect()),
     };
     let prelude = std::mem::take(&mut compiler.code);
     if matches!(part, Part::Whole(_)) {
         compiler.block(task.body);
     }
-    compiler.finish(prelude, dims)
+    let on_device = match task.kind {
+        TaskKind::RangeFor { on_device, .. } => on_device,
+        TaskKind::Serial => None,
+    };
+    Code { on_device, ..compiler.finish(prelude, dims) }
 }
 
 impl Compiler<'_> {
@@ -128,7 +134,7 @@ impl Compiler<'_> {
         for (bits, reg) in self.consts {
             start[reg as usize] = bits;
         }
-        Code { start, masks: masks.collect(), prelude, dims, body: self.code }
+        Code { start, masks: masks.collect(), prelude, dims, on_device: None, body: self.code }
     }
 
     fn dim(&mut self, dim: &LoopDim) -> DimRegs {

@@ -487,7 +487,7 @@ fn store<M: Memory>(memory: &mut M, address: u64, size: Size, bits: u64) -> Resu
 /// Fills the error record, unless one is there already or nobody wants it.
 #[cold]
 #[inline(never)]
-fn report<M: Memory>(
+pub(super) fn report<M: Memory>(
     regs: &[u64],
     memory: &mut M,
     task: u32,

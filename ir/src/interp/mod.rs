@@ -74,6 +74,25 @@ impl Interpreter {
         self.run_range(task, form, args, memory, 0..u64::MAX)
     }
 
+    /// The bounds of a task's loop as the device finds them, temporaries read from `memory`; none of a
+    /// serial task.
+    ///
+    /// # Errors
+    /// As for [`run_range`](Self::run_range).
+    pub fn extents<M: Memory>(
+        &self,
+        task: TaskId,
+        args: &[u64],
+        memory: &mut M,
+    ) -> Result<Extents, Fault> {
+        let (code, args) = self.code(task, Form::Proven, args)?;
+        let mut regs = code.start.clone();
+        code.pass_arguments(args, &mut regs);
+        let mut run = Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel };
+        machine::run(&code.prelude, &mut run)?;
+        Ok(code.extents_in(|reg| run.regs[reg]))
+    }
+
     /// Runs a part of a task's iterations, numbered from 0 in row-major order. A serial task is one
     /// iteration.
     ///
@@ -89,13 +108,7 @@ impl Interpreter {
         memory: &mut M,
         iterations: Range<u64>,
     ) -> Result<(), Fault> {
-        let forms = self.tasks.get(task.index()).ok_or(Fault::NoTask { task: task.raw() })?;
-        let code = match form {
-            Form::Proven => &forms.proven,
-            Form::Checked => &forms.checked,
-        };
-        let (needed, found) = (self.arguments, args.len());
-        let args = args.get(..needed).ok_or(Fault::Arguments { needed, found })?;
+        let (code, args) = self.code(task, form, args)?;
         let mut regs = code.start.clone();
         code.pass_arguments(args, &mut regs);
         let mut run = Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel };
@@ -108,6 +121,12 @@ impl Interpreter {
             None => Ok(()),
             Some(dims) => {
                 let extents = code.extents_in(|reg| run.regs[reg]);
+                if let Some(site) = code.on_device
+                    && extents.have_wrapped()
+                {
+                    let counts: SmallVec<[u64; 3]> = extents.counts().collect();
+                    return machine::report(run.regs, run.memory, run.task, site.raw(), &counts);
+                }
                 let mut walk = Walk::new(&extents, &iterations);
                 while walk.left > 0 {
                     for (at, dim) in dims.iter().enumerate() {
@@ -120,6 +139,23 @@ impl Interpreter {
                 Ok(())
             }
         }
+    }
+
+    /// The code of a task and the arguments that it takes.
+    fn code<'a>(
+        &self,
+        task: TaskId,
+        form: Form,
+        args: &'a [u64],
+    ) -> Result<(&Code, &'a [u64]), Fault> {
+        let forms = self.tasks.get(task.index()).ok_or(Fault::NoTask { task: task.raw() })?;
+        let (needed, found) = (self.arguments, args.len());
+        let args = args.get(..needed).ok_or(Fault::Arguments { needed, found })?;
+        let code = match form {
+            Form::Proven => &forms.proven,
+            Form::Checked => &forms.checked,
+        };
+        Ok((code, args))
     }
 }
 

@@ -12,6 +12,7 @@ pub(super) enum SiteNeed {
     Index(ParamId),
     Assert,
     DivideByZero,
+    Bounds,
 }
 
 /// Checks all expressions; `temps` is none before offloading.
@@ -49,7 +50,8 @@ pub(super) fn site(nodes: Nodes<'_>, site: SiteId, need: SiteNeed) -> Result<(),
     match (need, kind) {
         (SiteNeed::Index(tensor), SiteKind::Index(at)) if tensor == *at => Ok(()),
         (SiteNeed::Assert, SiteKind::Assert { .. })
-        | (SiteNeed::DivideByZero, SiteKind::DivideByZero) => Ok(()),
+        | (SiteNeed::DivideByZero, SiteKind::DivideByZero)
+        | (SiteNeed::Bounds, SiteKind::Bounds) => Ok(()),
         _ => Err(Rule::Site),
     }
 }

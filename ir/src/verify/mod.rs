@@ -19,9 +19,9 @@
 //! else at the top level is serial blocks of pure, immutable `Let`s; `Return` is last, and there
 //! exactly where the kernel has a result, whose type it has; no temporaries, no results set.
 //!
-//! After offloading: preludes hold only `Let`s of pure values and of temporaries; bounds use no
-//! temporary; `SetTemp` and `SetResult` stand in serial tasks and have the declared types; access
-//! lists are exactly what the bodies touch.
+//! After offloading: preludes hold only `Let`s of pure values and of temporaries; bounds use
+//! temporaries exactly where the loop has a site to report them from; `SetTemp` and `SetResult` stand
+//! in serial tasks and have the declared types; access lists are exactly what the bodies touch.
 
 mod exprs;
 mod stmts;
@@ -125,7 +125,7 @@ pub enum Rule {
     OffloadOnly,
     #[error("a prelude holds only definitions by pure values and temporaries")]
     Prelude,
-    #[error("a bound depends on a temporary")]
+    #[error("a loop's bounds depend on temporaries exactly where it has a site for them")]
     Bound,
     #[error("the access list is not what the body touches")]
     Accesses,

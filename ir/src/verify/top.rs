@@ -2,7 +2,7 @@
 
 use super::{
     Place, Rule, VerifyError,
-    exprs::{check_all, need},
+    exprs::{SiteNeed, check_all, need, site},
     stmts::{Around, Scope},
 };
 use crate::{
@@ -183,13 +183,16 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, place: Place) -> Result<(), Br
     }
     match &task.kind {
         TaskKind::Serial => scope.open_block(task.body, SERIAL),
-        TaskKind::RangeFor { dims } => {
+        TaskKind::RangeFor { dims, on_device } => {
             check_dims(scope, dims).map_err(|rule| (place, rule))?;
-            let bounds = dims.iter().flat_map(|dim| [dim.begin, dim.end]);
-            for bound in bounds {
-                if !nodes.is_host_value(bound, &|local| known[local.index()]) {
-                    return Err((place, Rule::Bound));
-                }
+            if let Some(at) = *on_device {
+                site(nodes, at, SiteNeed::Bounds).map_err(|rule| (place, rule))?;
+            }
+            let mut bounds = dims.iter().flat_map(|dim| [dim.begin, dim.end]);
+            let on_host =
+                bounds.all(|bound| nodes.is_host_value(bound, &|local| known[local.index()]));
+            if on_host == on_device.is_some() {
+                return Err((place, Rule::Bound));
             }
             scope.open_block(task.body, PARALLEL)
         }

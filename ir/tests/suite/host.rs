@@ -254,19 +254,50 @@ fn a_bound_may_use_definitions_that_cannot_fail() {
 }
 
 #[test]
-fn a_bound_that_only_the_device_knows_is_refused() {
-    // let n = x[0]; for i in 0..n {}
+fn a_bound_that_only_the_device_knows_stays_there() {
+    // let n = x[0]; for i in 0..n { x[min(i, 3)] }
     let mut m = Maker::new("device_bound");
     let x = m.tensor("x", U64, 1);
-    let (n, i) = (m.local("n", U64), m.local("i", U64));
+    let (n, i, v) = (m.local("n", U64), m.local("i", U64), m.local("v", U64));
     let zero = m.constant(0u64);
     let value = m.load(x, &[zero]);
     let serial = m.serial(vec![Stmt::Let { local: n, value }]);
-    let end = m.read(n);
-    let parallel = m.parallel(&[(i, zero, end)], vec![]);
+    let (end, at, three) = (m.read(n), m.read(i), m.constant(3u64));
+    let at = m.expr(U64, ExprKind::Math { function: MathFn::Min, args: vec![at, three] });
+    let value = m.load(x, &[at]);
+    let parallel = m.parallel(&[(i, zero, end)], vec![Stmt::Let { local: v, value }]);
     m.0.body = vec![serial, parallel];
-    let error = offload(&m.0).unwrap_err();
-    assert_eq!(error, OffloadError::BoundOnDevice { file: "test.rs".into(), line: 7 });
+    let kernel = offload(&m.0).unwrap();
+    verify_offloaded(&kernel).unwrap();
+    assert_eq!(kernel.temps, [U64]);
+    assert!(kernel.tasks[1].kind.is_bounded_on_device());
+    let plan = HostPlan::new(&kernel);
+    let args = |extent| [0, 0, 0, 0, extent];
+    let known = plan.extents(TaskId::new(1), &args(4));
+    assert_eq!(known.dims(), [(0, abi::MAX_BOUND)]);
+    assert!(plan.prove(TaskId::new(1), &args(4)));
+    assert!(!plan.prove(TaskId::new(1), &args(3)));
+}
+
+#[test]
+fn the_host_narrows_what_the_device_may_find() {
+    // let n = x[0]; for i in 2..min(n, 10), for i in 12..min(n, 10)
+    let mut m = Maker::new("narrow");
+    let x = m.tensor("x", I32, 1);
+    let (n, i, j) = (m.local("n", I32), m.local("i", I32), m.local("j", I32));
+    let zero = m.constant(0u64);
+    let value = m.load(x, &[zero]);
+    let serial = m.serial(vec![Stmt::Let { local: n, value }]);
+    let (two, ten, twelve) = (m.constant(2i32), m.constant(10i32), m.constant(12i32));
+    let end = m.read(n);
+    let end = m.expr(I32, ExprKind::Math { function: MathFn::Min, args: vec![end, ten] });
+    let first = m.parallel(&[(i, two, end)], vec![]);
+    let second = m.parallel(&[(j, twelve, end)], vec![]);
+    m.0.body = vec![serial, first, second];
+    let kernel = offload(&m.0).unwrap();
+    let plan = HostPlan::new(&kernel);
+    assert_eq!(plan.extents(TaskId::new(1), &[0, 0, 0, 0, 4]).dims(), [(2, 10)]);
+    assert!(plan.extents(TaskId::new(2), &[0, 0, 0, 0, 4]).is_empty());
 }
 
 /// Random kernels `for i.. { for k.. { x[index] = 0 } }`: where a proof holds, walking through all

@@ -471,7 +471,7 @@ fn tasks() {
         let prelude = k.tasks[1].prelude;
         let Stmt::Let { local, .. } = stmts(k, prelude)[0] else { unreachable!() };
         let read = k.exprs.push(Expr { ty: U64, kind: ExprKind::Local(local) });
-        let TaskKind::RangeFor { dims } = &mut k.tasks[1].kind else { unreachable!() };
+        let TaskKind::RangeFor { dims, .. } = &mut k.tasks[1].kind else { unreachable!() };
         dims[0].end = read;
     });
     assert_eq!(bound, Rule::Bound);

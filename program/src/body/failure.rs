@@ -26,6 +26,7 @@ pub(super) enum Kind {
     Index = 0,
     Assert = 1,
     DivideByZero = 2,
+    Bounds = 3,
 }
 
 /// Where a launch's device errors go.
@@ -58,6 +59,7 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
         SiteKind::Index(_) => kind == Kind::Index as u32,
         SiteKind::Assert { .. } => kind == Kind::Assert as u32,
         SiteKind::DivideByZero => kind == Kind::DivideByZero as u32,
+        SiteKind::Bounds => kind == Kind::Bounds as u32,
     };
     // Where a write is out of range, rustc names the place of the bracket, and a site that of the
     // tensor before it. So the place may be some columns further right.
@@ -179,7 +181,7 @@ fn raise(kind: Kind, message: &str) -> ! {
         // A func called by ordinary code: then it is an ordinary panic.
         match kind {
             Kind::Assert => panic!("assertion failed: {message}"),
-            Kind::Index | Kind::DivideByZero => panic!("{message}"),
+            Kind::Index | Kind::DivideByZero | Kind::Bounds => panic!("{message}"),
         }
     }
     // Quietly: the panic hook would print what the launch reports as an error.

@@ -1,10 +1,12 @@
 //! Parallel loops and regions of a body: whether they go to the thread pool, and in what pieces.
 
-use std::ops::Range;
+use std::{ops::Range, panic::Location};
+
+use quadrants_ir::{Const, abi::MAX_BOUND};
 
 pub use crate::dsl::LoopInt;
 
-use super::{cx::Cx, level::Level, pool};
+use super::{cx::Cx, failure::Kind, level::Level, pool};
 use crate::dsl::{IndexSpace, ndrange};
 
 /// Below this cost a loop runs on the caller's thread. In syntax nodes, of which a processor does
@@ -33,13 +35,14 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// A parallel loop of one variable. `body` runs the iterations from its first number to before its
     /// second; `weight` is the cost of one.
     #[inline(always)]
+    #[track_caller]
     pub fn par_for<I, F>(&self, range: Range<I>, weight: u32, body: F)
     where
         I: LoopInt,
         F: Fn((I, I)) + Sync,
     {
         let steps = range.start.steps(range.end);
-        if steps == 0 {
+        if steps == 0 || self.have_wrapped(&[(range.start, range.end)]) {
             return;
         }
         let pieces = pieces(steps, steps, weight);
@@ -57,26 +60,27 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// A parallel loop of `N` variables over tiles: `body` runs the iterations whose indices are within
     /// the bounds of its tile, row by row.
     #[inline(always)]
+    #[track_caller]
     pub fn nd_for<D, I, F, const N: usize>(&self, space: ndrange<D>, weight: u32, body: F)
     where
         I: LoopInt,
         D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
         F: Fn([(I, I); N]) + Sync,
     {
-        let bounds = space.0.bounds();
-        let steps: [u64; N] = std::array::from_fn(|k| bounds[k].start.steps(bounds[k].end));
-        if steps.contains(&0) {
+        let bounds = space.0.bounds().map(|range| (range.start, range.end));
+        let steps: [u64; N] = bounds.map(|(begin, end)| begin.steps(end));
+        if steps.contains(&0) || self.have_wrapped(&bounds) {
             return;
         }
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
         let wanted = pieces(total, u64::MAX, weight);
         let cuts = cuts(steps, wanted);
         let tile = |mut piece: usize| -> [(I, I); N] {
-            let mut tile = std::array::from_fn(|k| (bounds[k].start, bounds[k].end));
+            let mut tile = bounds;
             for k in (0..N).rev() {
                 let (from, to) = part(steps[k], cuts[k], piece % cuts[k]);
                 piece /= cuts[k];
-                tile[k] = (bounds[k].start.forward(from), bounds[k].start.forward(to));
+                tile[k] = (bounds[k].0.forward(from), bounds[k].0.forward(to));
             }
             tile
         };
@@ -86,6 +90,24 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
                 self.errors.run(|| self.call(&body, tile(piece)));
             }),
         }
+    }
+
+    /// Whether bounds are beyond what any loop has, which is reported: then nothing may run. A launch
+    /// looks at the bounds that it knows; those that the kernel computes are seen only here.
+    #[inline(always)]
+    #[track_caller]
+    fn have_wrapped<I: LoopInt>(&self, bounds: &[(I, I)]) -> bool {
+        let wide = |bound: I| Into::<Const>::into(bound).as_int().unwrap_or(0);
+        let beyond = |&(begin, end): &(I, I)| wide(begin) < -MAX_BOUND || wide(end) > MAX_BOUND;
+        let wrapped = bounds.iter().any(beyond);
+        if wrapped {
+            let mut counts = [0; 3];
+            for (count, (begin, end)) in counts.iter_mut().zip(bounds) {
+                *count = begin.steps(*end);
+            }
+            self.errors.report(Kind::Bounds, Location::caller(), &counts[..bounds.len()]);
+        }
+        wrapped
     }
 
     /// A `stream_parallel` block, to be run by [`region`](Self::region).

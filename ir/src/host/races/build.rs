@@ -136,7 +136,7 @@ impl<'k, 'c> Builder<'k, 'c> {
                 builder.definitions.insert(local, what);
             }
         }
-        if let TaskKind::RangeFor { dims } = &task.kind {
+        if let TaskKind::RangeFor { dims, .. } = &task.kind {
             builder.task.dims = dims.len();
             for (at, dim) in dims.iter().enumerate() {
                 builder.definitions.insert(dim.var, Definition::Dimension(at));

@@ -1,0 +1,54 @@
+//! Kernels whose loops are out of the ordinary: bounds that only the device knows.
+
+use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
+
+use super::build::Build;
+
+pub(super) fn all() -> Vec<Offloaded> {
+    vec![device_bounds()]
+}
+
+/// Loops whose bounds are read from a tensor, of all integer types, some of them wrapped.
+fn device_bounds() -> Offloaded {
+    let mut b = Build::new("device_bounds", Options::default());
+    let counts = b.tensor("counts", ScalarType::I64, 1, false);
+    let line = b.tensor("line", ScalarType::I64, 1, true);
+    let plane = b.tensor("plane", ScalarType::I64, 2, true);
+    let [zero, first, second] = [0u64, 1, 2].map(|v| b.constant(v));
+    let [few, most, far] = [7i64, 31, 1 << 60].map(|v| b.constant(v));
+    let mut ends = Vec::new();
+    b.serial(|b| {
+        for (at, mask) in [(zero, most), (first, few)] {
+            let count = b.load("count", counts, &[at]);
+            let count = b.binary(BinaryOp::And, count, mask);
+            let odd = b.load("odd", counts, &[second]);
+            let one = b.constant(1i64);
+            let odd = b.binary(BinaryOp::And, odd, one);
+            let odd = b.binary(BinaryOp::Eq, odd, one);
+            let wrapped = b.select(odd, far, count);
+            ends.push((b.named("n", count), b.named("end", wrapped)));
+        }
+    });
+    let [(n, end), (m, wrapped)] = [ends[0], ends[1]];
+    let below = b.unary(quadrants_ir::UnaryOp::Neg, n);
+    b.parallel(&[("i", below, end)], |b, i| {
+        let at = b.binary(BinaryOp::Add, i[0], n);
+        let at = b.cast(at, ScalarType::U64);
+        b.store(line, &[at], i[0]);
+    });
+    let rows = b.cast(wrapped, ScalarType::U64);
+    let columns = b.cast(m, ScalarType::I32);
+    let start = b.constant(1i32);
+    b.parallel(&[("j", zero, rows), ("k", start, columns)], |b, at| {
+        let k = b.cast(at[1], ScalarType::U64);
+        b.store(plane, &[at[0], k], n);
+    });
+    let third = b.cast(n, ScalarType::U32);
+    let none = b.constant(0u32);
+    b.parallel(&[("i", none, third)], |b, i| {
+        let at = b.cast(i[0], ScalarType::U64);
+        let value = b.cast(i[0], ScalarType::I64);
+        b.store(line, &[at], value);
+    });
+    b.finish()
+}

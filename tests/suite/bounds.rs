@@ -1,0 +1,262 @@
+//! Loop bounds that are read from tensors: they stay on the device, in memory of their launch and in
+//! the order of their block.
+
+use quadrants::{self as qd, Error, KernelErrorCause, Program, Result, Stream, Tensor};
+use quadrants_driver_sim::Schedule;
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+
+const SEEDS: u64 = 200;
+
+#[qd::kernel]
+fn mark(value: u32, count: &Tensor<usize, 1>, out: &mut Tensor<u32, 1>) {
+    for i in 0..count[0] {
+        out[i] += value;
+    }
+}
+
+#[qd::kernel]
+fn mark_both(count: &Tensor<usize, 1>, a: &mut Tensor<u32, 1>, b: &mut Tensor<u32, 1>) {
+    qd::stream_parallel(|| {
+        let n = count[0];
+        for i in 0..n {
+            a[i] += 1;
+        }
+    });
+    qd::stream_parallel(|| {
+        let n = count[1];
+        for i in 0..n {
+            b[i] += 1;
+        }
+    });
+}
+
+#[qd::kernel]
+fn mark_same(count: &Tensor<usize, 1>, a: &mut Tensor<u32, 1>, b: &mut Tensor<u32, 1>) {
+    qd::stream_parallel(|| {
+        for i in 0..count[0] {
+            a[i] += 1;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..count[0] {
+            b[i] += 1;
+        }
+    });
+}
+
+/// Grows `count`, loops over it, and so on, in two blocks: serial code and loops as written.
+#[qd::kernel]
+fn in_order(
+    m: &mut Tensor<usize, 1>,
+    a: &mut Tensor<u32, 1>,
+    n: &mut Tensor<usize, 1>,
+    b: &mut Tensor<u32, 1>,
+) {
+    qd::stream_parallel(|| {
+        m[0] = 2;
+        for i in 0..m[0] {
+            a[i] += 1;
+        }
+        m[0] += 3 + a[1] as usize;
+        let end = m[0];
+        m[0] = 1;
+        for i in m[0]..end {
+            a[i] += 10;
+        }
+        a[0] = a[5] + m[0] as u32;
+    });
+    qd::stream_parallel(|| {
+        let end = n[0];
+        for i in 0..end {
+            b[i] += 100;
+        }
+        n[0] = b[0] as usize - 93;
+        n[1] = end;
+        for i in n[1]..n[0] {
+            b[i] = 5;
+        }
+        n[1] += n[0];
+    });
+}
+
+#[qd::kernel]
+fn wrapped(n: &Tensor<usize, 1>, out: &mut Tensor<u32, 1>) {
+    let last = n[0].wrapping_sub(1);
+    out[0] = 3;
+    for i in 0..last {
+        out[i] = 1;
+    }
+    out[1] = 4;
+}
+
+#[qd::kernel]
+fn wrapped_argument(n: usize, out: &mut Tensor<u32, 1>) {
+    for i in 0..n - 1 {
+        out[i] = 1;
+    }
+}
+
+#[qd::kernel]
+fn plane(bounds: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
+    for (i, j) in qd::ndrange((bounds[0]..bounds[1], 1..bounds[2])) {
+        out[[i as usize, j as usize]] = i * 10 + j;
+    }
+}
+
+fn marked(n: usize) -> Vec<u32> {
+    (0..60).map(|i| u32::from(i < n)).collect()
+}
+
+#[rstest]
+fn launches_on_two_streams_do_not_share_a_bound(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(false, true)] by_buffer: bool,
+) -> Result<()> {
+    let builder = Program::builder();
+    let builder = if by_buffer { builder.argument_limit(0) } else { builder };
+    let Some(on) = backend.open_with(builder) else { return Ok(()) };
+    let streams: [Stream; 2] = [on.program.create_stream()?, on.program.create_stream()?];
+    for seed in 0..SEEDS {
+        if let Some(world) = &on.world {
+            world.set_schedule(Schedule::Random);
+            world.set_seed(seed);
+        }
+        let counts = [3 + seed as usize % 7, 50];
+        let counts_on = [
+            on.program.tensor_from(&counts[..1], [1])?,
+            on.program.tensor_from(&counts[1..], [1])?,
+        ];
+        let mut out = [on.program.zeros::<u32, 1>([60])?, on.program.zeros::<u32, 1>([60])?];
+        for ((stream, count), out) in streams.iter().zip(&counts_on).zip(&mut out) {
+            mark(1, count, out).launch_on(stream)?;
+        }
+        for (count, out) in counts.iter().zip(&out) {
+            assert_eq!(out.to_vec()?, marked(*count), "seed {seed}");
+        }
+    }
+    Ok(())
+}
+
+#[rstest]
+fn blocks_with_the_same_bound_do_not_share_it(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let stream = on.program.create_stream()?;
+    for seed in 0..SEEDS {
+        if let Some(world) = &on.world {
+            world.set_schedule(Schedule::Random);
+            world.set_seed(seed);
+        }
+        let counts = [seed as usize % 5, 40];
+        let count = on.program.tensor_from(&counts, [2])?;
+        let new = || on.program.zeros::<u32, 1>([60]);
+        let (mut a, mut b) = (new()?, new()?);
+        mark_both(&count, &mut a, &mut b).launch_on(&stream)?;
+        assert_eq!(a.to_vec()?, marked(counts[0]), "seed {seed}");
+        assert_eq!(b.to_vec()?, marked(counts[1]), "seed {seed}");
+        // On a stream of its own, so that the bounds' memory holds nothing of an earlier launch.
+        let (mut a, mut b) = (new()?, new()?);
+        mark_same(&count, &mut a, &mut b).launch_on(&on.program.create_stream()?)?;
+        assert_eq!(a.to_vec()?, marked(counts[0]), "seed {seed}");
+        assert_eq!(b.to_vec()?, marked(counts[0]), "seed {seed}");
+    }
+    if let Some(world) = &on.world {
+        assert_eq!(world.reports(), []);
+    }
+    Ok(())
+}
+
+#[rstest]
+fn serial_code_of_a_block_runs_in_its_place(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let stream = on.program.create_stream()?;
+    for seed in 0..SEEDS {
+        if let Some(world) = &on.world {
+            world.set_schedule(Schedule::Random);
+            world.set_seed(seed);
+        }
+        let mut m = on.program.tensor_from(&[9usize], [1])?;
+        let mut n = on.program.tensor_from(&[4usize, 0], [2])?;
+        let (mut a, mut b) = (on.program.zeros::<u32, 1>([8])?, on.program.zeros::<u32, 1>([8])?);
+        in_order(&mut m, &mut a, &mut n, &mut b).launch_on(&stream)?;
+        assert_eq!(m.to_vec()?, [1], "seed {seed}");
+        assert_eq!(a.to_vec()?, [11, 11, 10, 10, 10, 10, 0, 0], "seed {seed}");
+        assert_eq!(n.to_vec()?, [7, 11], "seed {seed}");
+        assert_eq!(b.to_vec()?, [100, 100, 100, 100, 5, 5, 5, 0], "seed {seed}");
+    }
+    Ok(())
+}
+
+#[rstest]
+fn bounds_of_several_dimensions_may_be_read(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    for bounds in [[0, 4, 5], [1, 3, 3], [2, 2, 5], [3, 1, 4], [0, 4, 1], [-5, -6, 0]] {
+        let read = on.program.tensor_from(&bounds, [3])?;
+        let mut out = on.program.zeros::<i32, 2>([4, 5])?;
+        plane(&read, &mut out).launch()?;
+        let at =
+            |i: i32, j: i32| (bounds[0]..bounds[1]).contains(&i) && (1..bounds[2]).contains(&j);
+        let expected: Vec<i32> =
+            (0..20).map(|k| if at(k / 5, k % 5) { k / 5 * 10 + k % 5 } else { 0 }).collect();
+        assert_eq!(out.to_vec()?, expected, "{bounds:?}");
+    }
+    Ok(())
+}
+
+#[rstest]
+fn a_bound_beyond_the_tensor_is_an_error_of_the_access(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let count = on.program.tensor_from(&[61usize], [1])?;
+    let mut out = on.program.zeros::<u32, 1>([60])?;
+    let launched = mark(1, &count, &mut out).launch().and_then(|()| on.program.sync());
+    let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
+    assert_eq!((error.kernel.as_str(), error.line), ("mark", 14));
+    let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
+        panic!("{error:?}")
+    };
+    assert_eq!((tensor.as_str(), &index[..], &shape[..]), ("out", &[60][..], &[60][..]));
+    let count = on.program.tensor_from(&[60usize], [1])?;
+    mark(1, &count, &mut out).launch()?;
+    on.program.sync()
+}
+
+#[rstest]
+fn a_bound_that_has_wrapped_is_an_error_and_runs_nothing(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros::<u32, 1>([6])?;
+    let n = on.program.tensor_from(&[0usize], [1])?;
+    let launched = wrapped(&n, &mut out).launch().and_then(|()| on.program.sync());
+    let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
+    assert_eq!((error.kernel.as_str(), error.line), ("wrapped", 87));
+    let KernelErrorCause::Bounds { iterations } = &error.cause else { panic!("{error:?}") };
+    assert_eq!(iterations, &[u64::MAX]);
+    assert_eq!(out.to_vec()?, [3, 4, 0, 0, 0, 0]);
+    let n = on.program.tensor_from(&[4usize], [1])?;
+    wrapped(&n, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [1, 4, 1, 0, 0, 0]);
+    Ok(())
+}
+
+#[rstest]
+fn a_bound_that_wraps_before_the_launch_is_refused(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros::<u32, 1>([3])?;
+    let launched = wrapped_argument(0, &mut out).launch();
+    let Err(Error::Grid { kernel, .. }) = launched else { panic!("{launched:?}") };
+    assert_eq!(kernel, "wrapped_argument");
+    wrapped_argument(3, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [1, 1, 0]);
+    Ok(())
+}
