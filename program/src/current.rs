@@ -1,45 +1,58 @@
-//! The thread's current stream: a stack per thread, so that scopes nest and restore.
+//! The thread's current stream: scopes nest, and leaving one makes the previous stream current again.
+//!
+//! The scopes of a thread are a list through the stack frames of those who entered them. A thread-local that
+//! owns nothing has no destructor, so that the destructors of other thread-locals may launch too.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::Cell, ptr, sync::Arc};
 
 use crate::{program::ProgramInner, stream::StreamState};
 
 thread_local! {
-    static SCOPES: RefCell<Vec<(Arc<ProgramInner>, Arc<StreamState>)>> =
-        const { RefCell::new(Vec::new()) };
+    static INNERMOST: Cell<*const Scope> = const { Cell::new(ptr::null()) };
 }
 
-/// An entered scope; leaving restores the stream that was current before.
-pub(crate) struct Scope {
-    depth: usize,
+struct Scope {
+    program: *const Arc<ProgramInner>,
+    stream: *const Arc<StreamState>,
+    outer: *const Scope,
 }
 
-impl Scope {
-    pub(crate) fn enter(program: &Arc<ProgramInner>, stream: &Arc<StreamState>) -> Self {
-        SCOPES.with_borrow_mut(|scopes| {
-            scopes.push((program.clone(), stream.clone()));
-            Self { depth: scopes.len() - 1 }
-        })
-    }
-}
+/// Makes the outer scope the innermost again, on every way out.
+struct Leave(*const Scope);
 
-impl Drop for Scope {
+impl Drop for Leave {
     fn drop(&mut self) {
-        // Out of the borrow before they are dropped: the last handle of a stream waits for its work.
-        let left = SCOPES.with_borrow_mut(|scopes| scopes.split_off(self.depth));
-        drop(left);
+        INNERMOST.set(self.0);
     }
 }
 
-/// The current stream of `program` on this thread, or of any program where none is given.
-pub(crate) fn current(
+/// Runs `body` with `stream` as the thread's current stream of `program`.
+pub(crate) fn within<R>(
+    program: &Arc<ProgramInner>,
+    stream: &Arc<StreamState>,
+    body: impl FnOnce() -> R,
+) -> R {
+    let scope = Scope { program, stream, outer: INNERMOST.get() };
+    let _leave = Leave(scope.outer);
+    INNERMOST.set(&raw const scope);
+    body()
+}
+
+/// Gives `then` the current stream of `program` on this thread, or of any program where none is given.
+pub(crate) fn with_current<R>(
     program: Option<&Arc<ProgramInner>>,
-) -> Option<(Arc<ProgramInner>, Arc<StreamState>)> {
-    SCOPES.with_borrow(|scopes| {
-        scopes
-            .iter()
-            .rev()
-            .find(|(of, _)| program.is_none_or(|program| Arc::ptr_eq(of, program)))
-            .cloned()
-    })
+    then: impl FnOnce(Option<(&Arc<ProgramInner>, &Arc<StreamState>)>) -> R,
+) -> R {
+    let mut at = INNERMOST.get();
+    // SAFETY: a scope is on the list while `within` runs, whose frame holds it and whose arguments it
+    // names; both are below this one's on the same stack until `then` has returned.
+    while let Some(scope) = unsafe { at.as_ref() } {
+        // SAFETY: as above.
+        let (of, stream) = unsafe { (&*scope.program, &*scope.stream) };
+        if program.is_none_or(|program| Arc::ptr_eq(of, program)) {
+            return then(Some((of, stream)));
+        }
+        at = scope.outer;
+    }
+    then(None)
 }

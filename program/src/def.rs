@@ -1,16 +1,38 @@
 //! What a kernel is to the launcher: a name, a way to its IR, and on the CPU its compiled bodies.
 
-use std::{
-    fmt,
-    sync::{
-        OnceLock,
-        atomic::{AtomicU32, Ordering::Relaxed},
-    },
-};
+use std::{fmt, sync::OnceLock};
 
+use parking_lot::Mutex;
 use quadrants_ir::Kernel as IrKernel;
 
-use crate::{BoxError, body::NativeBody};
+use crate::{BoxError, Error, Result, body::NativeBody, open};
+
+/// Numbers of kernels are below this: a launch's number in the argument block has 24 bits for them, and all
+/// of them set is no launch's.
+const KERNELS: u32 = (1 << 24) - 1;
+
+/// The numbers that kernels of this process have.
+static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: Vec::new(), next: 0 });
+
+/// Which numbers are free.
+struct Numbers {
+    /// Those of kernels that are gone.
+    free: Vec<u32>,
+    /// The smallest that was never used.
+    next: u32,
+}
+
+impl Numbers {
+    fn take(&mut self) -> Option<u32> {
+        self.free.pop().or_else(|| {
+            let number = self.next;
+            (number < KERNELS).then(|| {
+                self.next += 1;
+                number
+            })
+        })
+    }
+}
 
 /// A kernel, as the macro emits it into a `static` or the builder makes it at run time.
 pub struct KernelDef {
@@ -65,15 +87,58 @@ impl KernelDef {
         self.native.as_ref()
     }
 
-    /// The kernel's number in this process: its place in every program's table.
-    pub(crate) fn id(&self) -> u32 {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        *self.id.get_or_init(|| NEXT.fetch_add(1, Relaxed))
+    /// The kernel's number in this process: its place in every program's table. A later kernel may have it
+    /// when this one is gone.
+    #[inline]
+    pub(crate) fn id(&self) -> Result<u32> {
+        match self.id.get() {
+            Some(id) => Ok(*id),
+            None => self.number(),
+        }
+    }
+
+    #[cold]
+    fn number(&self) -> Result<u32> {
+        // Under the lock, so that two threads take one number.
+        let mut numbers = NUMBERS.lock();
+        if let Some(id) = self.id.get() {
+            return Ok(*id);
+        }
+        let id = numbers.take().ok_or_else(|| Error::TooManyKernels {
+            kernel: self.name().to_owned(),
+            limit: KERNELS,
+        })?;
+        Ok(*self.id.get_or_init(|| id))
+    }
+}
+
+impl Drop for KernelDef {
+    fn drop(&mut self) {
+        // SAFETY: launches borrow the kernel.
+        if let Some(id) = self.id.take()
+            && unsafe { open::forget_kernel(id) }
+        {
+            NUMBERS.lock().free.push(id);
+        }
     }
 }
 
 impl fmt::Debug for KernelDef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KernelDef").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_is_given_and_then_none_until_a_kernel_goes() {
+        let mut numbers = Numbers { free: Vec::new(), next: KERNELS - 1 };
+        assert_eq!(numbers.take(), Some(KERNELS - 1));
+        assert_eq!(numbers.take(), None);
+        numbers.free.push(5);
+        assert_eq!((numbers.take(), numbers.take()), (Some(5), None));
     }
 }

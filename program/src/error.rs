@@ -97,6 +97,24 @@ pub enum Error {
         /// What the kernel takes.
         expected: String,
     },
+    /// The kernel's value was asked for by another type than its own. Nothing was launched.
+    #[error("kernel `{kernel}` returns {returns}, but {asked} was asked for")]
+    ResultType {
+        /// The kernel.
+        kernel: String,
+        /// The type asked for, or `nothing`.
+        asked: String,
+        /// The type of the kernel's value, or `nothing`.
+        returns: String,
+    },
+    /// More kernels exist at once than launches can tell apart.
+    #[error("kernel `{kernel}` cannot be launched: a process has at most {limit} kernels at once")]
+    TooManyKernels {
+        /// The kernel.
+        kernel: String,
+        /// The most there can be.
+        limit: u32,
+    },
     /// A launch names no program: it has no tensor, no stream and no enclosing stream scope.
     #[error("kernel `{kernel}` has no tensor argument; launch it on a stream")]
     NoProgram {

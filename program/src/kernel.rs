@@ -6,7 +6,8 @@ use crate::{Launch, Result, def::KernelDef, launch::KernelResult};
 
 /// A kernel made at run time, by the builder or from any IR.
 ///
-/// On the CPU the reference interpreter runs it; elsewhere it is compiled as any other.
+/// On the CPU the reference interpreter runs it; elsewhere it is compiled as any other. Dropping it waits for
+/// the devices that it was launched on, and unloads it there.
 #[derive(Debug)]
 pub struct Kernel {
     def: KernelDef,
@@ -31,8 +32,8 @@ impl Kernel {
         self.def.name()
     }
 
-    /// A launch without arguments yet. They are checked when it is submitted. `R` is `()`, or the
-    /// type of the kernel's value.
+    /// A launch without arguments yet. They are checked when it is submitted. `R` is the
+    /// type of the kernel's value, and `()` where it has none.
     pub fn call<R: KernelResult>(&self) -> Launch<'_, R> {
         Launch::new(&self.def)
     }

@@ -2,12 +2,13 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
+use quadrants_ir::ScalarType;
 use smallvec::SmallVec;
 
 use crate::{
     Element, Error, Result, Stream,
     arg::{Arg, ArgKind},
-    current::current,
+    current::with_current,
     def::KernelDef,
     launcher::Checks,
     program::ProgramInner,
@@ -25,6 +26,10 @@ pub struct Launch<'a, R = ()> {
 
 /// What a kernel can return: nothing, or a scalar.
 pub trait KernelResult: Sized + sealed::Sealed {
+    /// The type of the value.
+    #[doc(hidden)]
+    const TYPE: Option<ScalarType>;
+
     /// The value, from the word that the kernel wrote; no word where the kernel returns nothing.
     #[doc(hidden)]
     fn from_word(word: Option<u64>) -> Self;
@@ -37,10 +42,14 @@ mod sealed {
 }
 
 impl KernelResult for () {
+    const TYPE: Option<ScalarType> = None;
+
     fn from_word(_: Option<u64>) {}
 }
 
 impl<T: Element> KernelResult for T {
+    const TYPE: Option<ScalarType> = Some(T::TYPE);
+
     fn from_word(word: Option<u64>) -> Self {
         T::from_bits64(word.unwrap_or_default())
     }
@@ -65,8 +74,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// [`Error::Kernel`] where an earlier kernel on the stream reported an error that was not yet
     /// returned; why the kernel cannot be built or compiled; or what the device returns.
     pub fn launch(self) -> Result<R> {
-        let (program, stream) = self.current_stream()?;
-        self.submit(&program, &stream, Checks::On)
+        self.submit_to_current(Checks::On)
     }
 
     /// Submits the launch to `stream`.
@@ -86,24 +94,34 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// # Errors
     /// As for [`launch`](Self::launch).
     pub unsafe fn launch_unchecked(self) -> Result<R> {
-        let (program, stream) = self.current_stream()?;
-        self.submit(&program, &stream, Checks::Off)
+        self.submit_to_current(Checks::Off)
     }
 
-    fn current_stream(&self) -> Result<(Arc<ProgramInner>, Arc<StreamState>)> {
+    /// Submits the launch to `stream` without index checks.
+    ///
+    /// # Safety
+    /// Every index that the kernel uses is within its tensor's shape.
+    ///
+    /// # Errors
+    /// As for [`launch_on`](Self::launch_on).
+    pub unsafe fn launch_unchecked_on(self, stream: &Stream) -> Result<R> {
+        self.submit(&stream.program, &stream.state, Checks::Off)
+    }
+
+    fn submit_to_current(&self, checks: Checks) -> Result<R> {
         let program = self.args.iter().find_map(|arg| match arg {
             ArgKind::Tensor(tensor) => Some(tensor.program),
             ArgKind::Scalar(_) => None,
         });
-        match (current(program), program) {
-            (Some(found), _) => Ok(found),
-            (None, Some(program)) => Ok((program.clone(), program.default.clone())),
+        with_current(program, |current| match (current, program) {
+            (Some((program, stream)), _) => self.submit(program, stream, checks),
+            (None, Some(program)) => self.submit(program, &program.default, checks),
             (None, None) => Err(Error::NoProgram { kernel: self.kernel.name().to_owned() }),
-        }
+        })
     }
 
     fn submit(
-        self,
+        &self,
         program: &Arc<ProgramInner>,
         stream: &Arc<StreamState>,
         checks: Checks,
@@ -116,7 +134,8 @@ impl<'a, R: KernelResult> Launch<'a, R> {
             return Err(Error::OtherProgram { what: "a tensor argument" });
         }
         let shared = &program.shared;
-        let word = shared.launcher.launch(shared, self.kernel, &self.args, stream, checks)?;
+        let word =
+            shared.launcher.launch(shared, self.kernel, &self.args, R::TYPE, stream, checks)?;
         Ok(R::from_word(word))
     }
 }

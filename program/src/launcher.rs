@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use quadrants_ir::{
-    Offloaded, Param, ParamKind, TaskKind,
+    Offloaded, Param, ParamKind, ScalarType, TaskKind,
     abi::{self, ArgLayout, ErrorRecord, Form, Passing},
     host::{HostPlan, Race},
 };
-use quadrants_rhi::{ImageKind, LaunchConfig};
+use quadrants_rhi::{ImageKind, LaunchConfig, Severity};
 use quadrants_runtime as rt;
 use smallvec::SmallVec;
 
@@ -36,7 +36,8 @@ pub(crate) enum Checks {
     Off,
 }
 
-/// How many bits of a launch's number count launches; the kernel's number stands above them.
+/// How many bits of a launch's number count launches, and begin again after the last; the kernel's number
+/// stands above them, and is never touched by the count.
 const LAUNCH_BITS: u32 = 40;
 
 pub(crate) type ArgWords = SmallVec<[u64; 32]>;
@@ -92,9 +93,33 @@ impl KernelLauncher {
         Self { contexts: StableTable::new() }
     }
 
-    /// The context of a kernel; made at its first launch in this program.
-    fn context(&self, shared: &Shared, def: &KernelDef) -> Result<&KernelContext> {
-        self.contexts.get_or_try_make(def.id(), || KernelContext::new(shared, def))
+    /// Whether the kernel of that number was launched here.
+    pub(crate) fn knows(&self, id: u32) -> bool {
+        self.contexts.get(id).is_some()
+    }
+
+    /// Lets go of a kernel, and says whether it was possible: its launches must be waited for.
+    ///
+    /// # Safety
+    /// The kernel is launched no more.
+    pub(crate) unsafe fn forget(&self, shared: &Shared, id: u32) -> bool {
+        if let Err(error) = shared.context.synchronize() {
+            let lost = error.severity() == Severity::ContextLost;
+            shared.defer(error.into());
+            if !lost {
+                return false;
+            }
+        }
+        let gone = shared.records.forget_kernel(
+            |record| kernel_of(record.launch) == id,
+            |record| self.decode(record),
+            // SAFETY: references are held by launches, which are over, and by `decode`, which is called
+            // while records are understood, and so not now.
+            || unsafe { self.contexts.remove(id) },
+        );
+        // Outside of the lock: it waits for the device, and unloads modules.
+        drop(gone);
+        true
     }
 
     /// Launches a kernel, and gives the word of its value where it has one.
@@ -103,12 +128,17 @@ impl KernelLauncher {
         shared: &Shared,
         def: &KernelDef,
         args: &[ArgKind<'_>],
+        asked: Option<ScalarType>,
         stream: &Arc<StreamState>,
         checks: Checks,
     ) -> Result<Option<u64>> {
         shared.context.check()?;
-        let context = self.context(shared, def)?;
+        let id = def.id()?;
+        let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def))?;
         let kernel = &context.kernel;
+        if asked != kernel.result {
+            return Err(result_error(kernel, asked));
+        }
         check_arguments(kernel, args)?;
         stream.check()?;
 
@@ -120,7 +150,7 @@ impl KernelLauncher {
         let mut words = ArgWords::new();
         words.push(stream.record_address());
         words.push(scratch.as_ref().map_or(0, |block| block.address().raw()));
-        words.push((u64::from(def.id()) << LAUNCH_BITS) | number);
+        words.push(launch_word(id, number));
         for arg in args {
             match arg {
                 ArgKind::Scalar(value) => words.push(value.bits()),
@@ -189,10 +219,11 @@ impl KernelLauncher {
             .map_err(|f| fail(f.started, f.source))
     }
 
-    /// What a device error record says.
+    /// What a device error record says. Called while records are understood alone, so that its kernel is not
+    /// forgotten meanwhile.
     pub(crate) fn decode(&self, record: &ErrorRecord) -> KernelError {
-        let launch = record.launch & ((1 << LAUNCH_BITS) - 1);
-        match self.contexts.get((record.launch >> LAUNCH_BITS) as u32) {
+        let launch = number_of(record.launch);
+        match self.contexts.get(kernel_of(record.launch)) {
             Some(context) => {
                 let kernel = &context.kernel;
                 let (cause, site) = KernelErrorCause::decode(kernel, record);
@@ -291,6 +322,31 @@ fn read_word(stream: &StreamState, at: quadrants_rhi::DevicePtr) -> Result<u64> 
     Ok(u64::from_le_bytes(word))
 }
 
+/// A launch's word in the argument block.
+fn launch_word(kernel: u32, number: u64) -> u64 {
+    (u64::from(kernel) << LAUNCH_BITS) | number_of(number)
+}
+
+fn kernel_of(launch: u64) -> u32 {
+    (launch >> LAUNCH_BITS) as u32
+}
+
+fn number_of(launch: u64) -> u64 {
+    launch & ((1 << LAUNCH_BITS) - 1)
+}
+
+#[cold]
+fn result_error(kernel: &Offloaded, asked: Option<ScalarType>) -> Error {
+    let name =
+        |ty: Option<ScalarType>| ty.map_or_else(|| "nothing".to_owned(), |ty| ty.to_string());
+    Error::ResultType {
+        kernel: kernel.name.clone(),
+        asked: name(asked),
+        returns: name(kernel.result),
+    }
+}
+
+#[cold]
 fn race_error(kernel: &Offloaded, race: Race) -> Error {
     Error::Race {
         kernel: kernel.name.clone(),
@@ -301,6 +357,7 @@ fn race_error(kernel: &Offloaded, race: Race) -> Error {
     }
 }
 
+#[cold]
 fn launch_error(kernel: &Offloaded, started: bool, source: rt::Error) -> Error {
     if let rt::Error::Device(quadrants_rhi::Error::Panicked { message }) = source {
         return Error::Panicked { kernel: kernel.name.clone(), message };
@@ -336,4 +393,22 @@ pub(crate) fn launch_config(extents: &[u64]) -> LaunchConfig {
 /// Whether a task loops, and so has a shape of its own.
 pub(crate) fn is_loop(kind: &TaskKind) -> bool {
     matches!(kind, TaskKind::RangeFor { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_of_launches_never_reaches_into_the_kernels_number() {
+        for number in [1, (1 << LAUNCH_BITS) - 1, 1 << LAUNCH_BITS, u64::MAX] {
+            for kernel in [0, 7, (1 << 24) - 1] {
+                let word = launch_word(kernel, number);
+                assert_eq!(
+                    (kernel_of(word), number_of(word)),
+                    (kernel, number % (1 << LAUNCH_BITS))
+                );
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //! region forks from the launch stream and joins it again by events.
 
 mod arg;
+#[doc(hidden)]
 pub mod body;
 mod current;
 mod def;
@@ -18,6 +19,7 @@ mod kernel;
 mod launch;
 mod launcher;
 mod manager;
+mod open;
 mod plan;
 mod program;
 mod record;

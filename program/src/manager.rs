@@ -1,18 +1,43 @@
-//! The stream manager: which streams a program has, found by the number in a tensor's stamps.
+//! The stream manager: which streams a program has, found by a tensor's stamps.
 
 use std::{
     collections::HashMap,
+    ops::Deref,
     sync::{Arc, Weak},
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
+use quadrants_runtime::Stamp;
 
 use crate::stream::StreamState;
 
 /// The live streams of a program.
 #[derive(Debug, Default)]
 pub struct StreamManager {
-    live: Mutex<HashMap<u32, Weak<StreamState>>>,
+    live: Mutex<HashMap<u32, Entry>>,
+    /// Signalled when a lease ends.
+    released: Condvar,
+}
+
+#[derive(Debug)]
+struct Entry {
+    state: Weak<StreamState>,
+    leases: usize,
+}
+
+/// A stream that somebody uses besides its owner, who waits for the end of this before it goes.
+#[derive(Debug)]
+pub(crate) struct Leased<'a> {
+    // Before the lease ends. This is the last owner where the program was dropped meanwhile: then the
+    // default stream's state takes itself off the list.
+    state: Arc<StreamState>,
+    _lease: Lease<'a>,
+}
+
+#[derive(Debug)]
+struct Lease<'a> {
+    manager: &'a StreamManager,
+    id: u32,
 }
 
 impl StreamManager {
@@ -23,20 +48,57 @@ impl StreamManager {
     }
 
     pub(crate) fn register(&self, state: &Arc<StreamState>) {
-        self.live.lock().insert(state.stream.id(), Arc::downgrade(state));
+        let entry = Entry { state: Arc::downgrade(state), leases: 0 };
+        self.live.lock().insert(state.stream.id(), entry);
     }
 
+    /// Takes a stream off the list, once nobody but its owner uses it.
     pub(crate) fn retire(&self, id: u32) {
+        let mut live = self.live.lock();
+        while live.get(&id).is_some_and(|entry| entry.leases > 0) {
+            self.released.wait(&mut live);
+        }
+        live.remove(&id);
+    }
+
+    /// Takes a stream off the list that its last user drops.
+    pub(crate) fn remove(&self, id: u32) {
         self.live.lock().remove(&id);
     }
 
-    /// The stream of a number; none where it is gone, and then its work is complete.
-    pub(crate) fn find(&self, id: u32) -> Option<Arc<StreamState>> {
-        self.live.lock().get(&id)?.upgrade()
+    /// The stream that a stamp is of; none where it is gone, and then its work is complete.
+    pub(crate) fn find(&self, stamp: Stamp) -> Option<Leased<'_>> {
+        let mut live = self.live.lock();
+        let found = self.lease(stamp.stream, live.get_mut(&stamp.stream)?)?;
+        drop(live);
+        found.stream.issued(stamp).then_some(found)
     }
 
     /// All live streams.
-    pub(crate) fn all(&self) -> Vec<Arc<StreamState>> {
-        self.live.lock().values().filter_map(Weak::upgrade).collect()
+    pub(crate) fn all(&self) -> Vec<Leased<'_>> {
+        self.live.lock().iter_mut().filter_map(|(id, entry)| self.lease(*id, entry)).collect()
+    }
+
+    fn lease(&self, id: u32, entry: &mut Entry) -> Option<Leased<'_>> {
+        let state = entry.state.upgrade()?;
+        entry.leases += 1;
+        Some(Leased { state, _lease: Lease { manager: self, id } })
+    }
+}
+
+impl Deref for Leased<'_> {
+    type Target = StreamState;
+
+    fn deref(&self) -> &StreamState {
+        &self.state
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.manager.live.lock().get_mut(&self.id) {
+            entry.leases -= 1;
+        }
+        self.manager.released.notify_all();
     }
 }

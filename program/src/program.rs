@@ -7,12 +7,13 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_codegen::Compiler;
-use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, StreamOptions};
+use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, Severity, StreamOptions};
 use quadrants_runtime::{Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
     Element, Error, Event, Result, Stream, StreamManager, Tensor,
     launcher::KernelLauncher,
+    open,
     record::RecordPool,
     stream::{LeftBehind, StreamState},
 };
@@ -90,8 +91,20 @@ impl fmt::Debug for Program {
     }
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        open::leave(self);
+        let info = self.context.device().info();
+        tracing::info!(device = info.name, backend = info.backend, "close");
+    }
+}
+
 impl Shared {
+    /// As [`Context::defer`].
     pub(crate) fn defer(&self, error: Error) {
+        if error.severity() == Severity::ContextLost {
+            return;
+        }
         tracing::warn!(%error, "an error outside any call");
         self.deferred.lock().push(error);
     }
@@ -132,7 +145,8 @@ impl ProgramBuilder {
             deferred: Mutex::new(Vec::new()),
             context: context.clone(),
         });
-        let default = StreamState::new(&shared, RtStream::default_of(&context))?;
+        open::enter(&shared);
+        let default = StreamState::new(&shared, RtStream::default_of(&context)?)?;
         let inner = Arc::new(ProgramInner { default: default.clone(), shared });
         Ok(Program { default: Arc::new(Stream { program: inner, state: default }) })
     }
@@ -247,7 +261,7 @@ impl Program {
     /// As for [`Stream::synchronize`].
     pub fn device_sync(&self) -> Result<()> {
         self.shared().context.synchronize()?;
-        self.shared().manager.all().iter().try_for_each(|state| state.check())
+        self.shared().manager.all().iter().try_for_each(|stream| stream.check())
     }
 
     /// Takes the errors that no call could return, as those of drops, oldest first.

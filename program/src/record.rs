@@ -5,6 +5,7 @@
 //! consumed on its own stream alone: look, drain the stream so that nothing can still write, then take.
 
 use std::{
+    collections::HashMap,
     ptr,
     sync::{
         Arc,
@@ -16,7 +17,7 @@ use parking_lot::Mutex;
 use quadrants_ir::abi::ErrorRecord;
 use quadrants_runtime::{Buffer, Context, Pinned};
 
-use crate::Result;
+use crate::{KernelError, Result};
 
 /// How many records one pinned block holds: allocating pinned memory is slow and comes in pages.
 const RECORDS_PER_BLOCK: usize = 32;
@@ -25,6 +26,15 @@ const RECORDS_PER_BLOCK: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct RecordPool {
     idle: Mutex<Vec<RecordSlot>>,
+    told: Mutex<Told>,
+}
+
+/// Held while a record is read and understood.
+#[derive(Debug, Default)]
+struct Told {
+    blocks: Vec<Arc<RecordBlock>>,
+    /// What records that were not taken yet say of kernels that are gone, by the record's address.
+    of_gone_kernels: HashMap<u64, KernelError>,
 }
 
 /// One stream's error record.
@@ -47,6 +57,7 @@ impl RecordPool {
             return Ok(slot);
         }
         let block = Arc::new(RecordBlock::new(context)?);
+        self.told.lock().blocks.push(block.clone());
         let mut slots: Vec<_> = (0..RECORDS_PER_BLOCK)
             .rev()
             .map(|index| RecordSlot { block: block.clone(), index })
@@ -54,6 +65,39 @@ impl RecordPool {
         let first = slots.pop().unwrap_or(RecordSlot { block, index: 0 });
         self.idle.lock().append(&mut slots);
         Ok(first)
+    }
+
+    /// Takes the report out of a record, as [`RecordSlot::take`], and says what it means.
+    pub(crate) fn take_report(
+        &self,
+        slot: &RecordSlot,
+        decode: impl FnOnce(&ErrorRecord) -> KernelError,
+    ) -> Option<KernelError> {
+        let mut told = self.told.lock();
+        let record = slot.take()?;
+        let known = told.of_gone_kernels.remove(&slot.address());
+        Some(known.unwrap_or_else(|| decode(&record)))
+    }
+
+    /// Before a kernel goes: keeps what its reports mean that nobody has taken yet. None of its launches is
+    /// unfinished. Nothing is read or understood by others until `remove` has returned.
+    pub(crate) fn forget_kernel<R>(
+        &self,
+        is_its: impl Fn(&ErrorRecord) -> bool,
+        decode: impl Fn(&ErrorRecord) -> KernelError,
+        remove: impl FnOnce() -> R,
+    ) -> R {
+        let mut told = self.told.lock();
+        let told = &mut *told;
+        for block in &told.blocks {
+            for index in 0..RECORDS_PER_BLOCK {
+                let slot = RecordSlot { block: block.clone(), index };
+                if let Some(record) = slot.peek().filter(&is_its) {
+                    told.of_gone_kernels.entry(slot.address()).or_insert_with(|| decode(&record));
+                }
+            }
+        }
+        remove()
     }
 
     /// Takes a record back; its stream is drained and its error taken.
@@ -101,9 +145,16 @@ impl RecordSlot {
         self.state().load(Ordering::Acquire) != ErrorRecord::EMPTY
     }
 
+    /// The report, left where it is. Nobody takes it meanwhile.
+    fn peek(&self) -> Option<ErrorRecord> {
+        (self.state().load(Ordering::Acquire) == ErrorRecord::FULL)
+            // SAFETY: as in `take`.
+            .then(|| unsafe { ptr::read_volatile(self.pointer()) })
+    }
+
     /// Takes the report out; where several threads ask, for one of them. The stream must be drained, so
     /// that a record that is claimed is full.
-    pub(crate) fn take(&self) -> Option<ErrorRecord> {
+    fn take(&self) -> Option<ErrorRecord> {
         let (full, claimed) = (ErrorRecord::FULL, ErrorRecord::CLAIMED);
         // Claimed again while it is read, so that no other thread takes it and no kernel writes it.
         self.state().compare_exchange(full, claimed, Ordering::Acquire, Ordering::Relaxed).ok()?;

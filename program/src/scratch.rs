@@ -55,13 +55,14 @@ impl<'a> LaunchBlock<'a> {
             };
             let buffer = match found {
                 Some(buffer) => buffer,
-                None => Buffer::uninit(context, bytes.next_power_of_two().max(256))?,
+                // SAFETY: read by the kernel alone, which writes each temporary before it uses it, and by
+                // the launch, which reads the value that the kernel wrote or the arguments' copy.
+                None => unsafe { Buffer::uninit(context, bytes.next_power_of_two().max(256))? },
             };
             Memory::Persistent(Some(buffer))
         } else {
             // SAFETY: the stream is live as long as its state.
-            let allocated = unsafe { context.device().alloc_async(bytes, stream.stream.handle()) };
-            Memory::Ephemeral(context.observe(allocated)?)
+            Memory::Ephemeral(unsafe { context.allocate(bytes, stream.stream.handle())? })
         };
         Ok(Self { stream, memory })
     }

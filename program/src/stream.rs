@@ -7,8 +7,7 @@ use quadrants_rhi::{EventHandle, EventOptions, StreamHandle, StreamOptions};
 use quadrants_runtime as rt;
 
 use crate::{
-    Error, Result,
-    current::Scope,
+    Error, Result, current,
     program::{ProgramInner, Shared},
     record::RecordSlot,
     scratch::StreamScratch,
@@ -62,16 +61,20 @@ impl StreamState {
     }
 
     /// Reports what a kernel on this stream reported, once: looks, drains, takes.
+    #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         match &self.record {
-            Some(record) if record.is_set() => {
-                self.stream.synchronize()?;
-                match record.take() {
-                    Some(found) => Err(Box::new(self.shared.launcher.decode(&found)).into()),
-                    None => Ok(()),
-                }
-            }
+            Some(record) if record.is_set() => self.report(record),
             _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn report(&self, record: &RecordSlot) -> Result<()> {
+        self.stream.synchronize()?;
+        match self.shared.records.take_report(record, |found| self.shared.launcher.decode(found)) {
+            Some(error) => Err(Box::new(error).into()),
+            None => Ok(()),
         }
     }
 
@@ -79,11 +82,40 @@ impl StreamState {
         self.stream.synchronize()?;
         self.check()
     }
+
+    /// Asks whether all work is complete, and where it is, reports.
+    pub(crate) fn query(&self) -> Result<bool> {
+        let complete = self.stream.query()?;
+        if complete {
+            self.check()?;
+        }
+        Ok(complete)
+    }
+
+    /// What the drop of the stream's handle does while others can still find the stream: waits for its work,
+    /// keeps an error, and then waits for the others. The default stream stays for the program's tensors.
+    fn close(&self) {
+        if self.stream.origin() == rt::StreamOrigin::Default {
+            return;
+        }
+        if !std::thread::panicking()
+            && let Err(error) = self.synchronize()
+        {
+            self.shared.defer(error);
+        }
+        self.shared.manager.retire(self.stream.id());
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.state.close();
+    }
 }
 
 impl Drop for StreamState {
     fn drop(&mut self) {
-        self.shared.manager.retire(self.stream.id());
+        self.shared.manager.remove(self.stream.id());
         if std::thread::panicking() {
             // Nothing is waited for, and unfinished work may still use all this.
             let left = LeftBehind {
@@ -104,7 +136,6 @@ impl Drop for StreamState {
                     self.shared.records.give_back(record);
                 }
             }
-            Err(error) if error.severity() == quadrants_rhi::Severity::ContextLost => {}
             Err(error) => self.shared.defer(error.into()),
         }
     }
@@ -120,9 +151,9 @@ impl Stream {
     /// Whether all work enqueued so far is complete.
     ///
     /// # Errors
-    /// What the device returns.
+    /// Where it is complete, as for [`synchronize`](Self::synchronize); else what the device returns.
     pub fn query(&self) -> Result<bool> {
-        Ok(self.state.stream.query()?)
+        self.state.query()
     }
 
     /// Waits for all work enqueued so far.
@@ -145,8 +176,7 @@ impl Stream {
     /// Runs `body` with this stream as the thread's current one for launches of its program. The
     /// previous one is current again afterwards, also where `body` panics.
     pub fn scope<R>(&self, body: impl FnOnce() -> R) -> R {
-        let _scope = Scope::enter(&self.program, &self.state);
-        body()
+        current::within(&self.program, &self.state, body)
     }
 
     /// Wraps a stream made elsewhere in a program's context. It is never destroyed here.
@@ -156,11 +186,11 @@ impl Stream {
     /// the wrapper lives.
     ///
     /// # Errors
-    /// Out of pinned memory.
+    /// Out of pinned memory, or too many streams at once.
     pub unsafe fn from_raw(program: &crate::Program, handle: StreamHandle) -> Result<Self> {
         let inner = program.inner();
         // SAFETY: the caller's promise.
-        let stream = unsafe { rt::Stream::from_raw(&inner.shared.context, handle) };
+        let stream = unsafe { rt::Stream::from_raw(&inner.shared.context, handle)? };
         Ok(Self { state: StreamState::new(&inner.shared, stream)?, program: inner.clone() })
     }
 
@@ -175,6 +205,8 @@ impl Stream {
 pub struct Event {
     // Before the program, so that the event goes while its context lives.
     event: rt::Event,
+    /// The stream of the latest mark.
+    marked: Mutex<Option<rt::Stamp>>,
     program: Arc<ProgramInner>,
 }
 
@@ -182,6 +214,7 @@ impl Event {
     pub(crate) fn create(program: &Arc<ProgramInner>, options: EventOptions) -> Result<Self> {
         Ok(Self {
             event: rt::Event::new(&program.shared.context, options)?,
+            marked: Mutex::new(None),
             program: program.clone(),
         })
     }
@@ -199,7 +232,9 @@ impl Event {
     /// [`Error::OtherProgram`], or what the device returns.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
-        Ok(self.event.record(&stream.state.stream)?)
+        self.event.record(&stream.state.stream)?;
+        *self.marked.lock() = Some(stream.state.stream.next_stamp());
+        Ok(())
     }
 
     /// Makes later work of `stream` wait for the mark. The host does not wait. An event that was
@@ -223,9 +258,15 @@ impl Event {
     /// Waits until the mark is reached.
     ///
     /// # Errors
-    /// What the device returns.
+    /// [`Error::Kernel`] where a kernel on the marked stream reported an error that was not yet returned;
+    /// then it waits for the stream. Or what the device returns.
     pub fn synchronize(&self) -> Result<()> {
-        Ok(self.event.synchronize()?)
+        self.event.synchronize()?;
+        let marked = *self.marked.lock();
+        match marked.and_then(|mark| self.program.shared.manager.find(mark)) {
+            Some(stream) => stream.check(),
+            None => Ok(()),
+        }
     }
 
     /// Milliseconds from `start`'s mark to this one. Both are timing events whose marks are reached.

@@ -1,7 +1,17 @@
-//! An append-only table with stable addresses: entries are made once, from any thread, while others
-//! are read, and a reference to one holds as long as the table.
+//! A table with stable addresses: entries are made once, from any thread, while others are read, and a
+//! reference to one holds until the entry is removed.
 
-use std::sync::OnceLock;
+use std::{
+    marker::PhantomData,
+    ptr,
+    sync::{
+        OnceLock,
+        atomic::{
+            AtomicPtr,
+            Ordering::{Acquire, Release},
+        },
+    },
+};
 
 use parking_lot::Mutex;
 
@@ -14,9 +24,39 @@ pub(crate) struct StableTable<T> {
 }
 
 struct Slot<T> {
-    value: OnceLock<T>,
-    // Held by whoever makes the value, so that it is made once; never by readers.
+    value: AtomicPtr<T>,
+    // Held by whoever makes or removes the value, so that it is made once; never by readers.
     making: Mutex<()>,
+    // Values are made and dropped through shared references, as in a `OnceLock`.
+    owned: PhantomData<OnceLock<T>>,
+}
+
+impl<T> Slot<T> {
+    fn new() -> Self {
+        Self { value: AtomicPtr::new(ptr::null_mut()), making: Mutex::new(()), owned: PhantomData }
+    }
+
+    #[inline]
+    fn get(&self) -> Option<&T> {
+        // SAFETY: null, or from a box that lives until `take`, whose caller says that nobody uses it.
+        unsafe { self.value.load(Acquire).as_ref() }
+    }
+
+    /// # Safety
+    /// No reference to the value is used any more.
+    unsafe fn take(&self) -> Option<Box<T>> {
+        let _making = self.making.lock();
+        let value = self.value.swap(ptr::null_mut(), Acquire);
+        // SAFETY: from `Box::into_raw` in `get_or_try_make`, and off the slot.
+        (!value.is_null()).then(|| unsafe { Box::from_raw(value) })
+    }
+}
+
+impl<T> Drop for Slot<T> {
+    fn drop(&mut self) {
+        // SAFETY: references to the value borrow the table, which goes.
+        drop(unsafe { self.take() });
+    }
 }
 
 impl<T> StableTable<T> {
@@ -30,34 +70,50 @@ impl<T> StableTable<T> {
         (bucket, shifted - (FIRST << bucket))
     }
 
-    /// The entry of a number, if it was made.
+    /// The entry of a number, if it is there.
+    #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (bucket, at) = Self::place(index);
-        self.buckets[bucket].get()?[at].value.get()
+        self.buckets[bucket].get()?[at].get()
     }
 
     /// The entry of a number, made by `make` where there is none. A failure leaves it unmade.
+    #[inline]
     pub(crate) fn get_or_try_make<E>(
         &self,
         index: u32,
         make: impl FnOnce() -> Result<T, E>,
     ) -> Result<&T, E> {
-        if let Some(value) = self.get(index) {
-            return Ok(value);
+        match self.get(index) {
+            Some(value) => Ok(value),
+            None => self.make(index, make),
         }
+    }
+
+    #[cold]
+    fn make<E>(&self, index: u32, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let (bucket, at) = Self::place(index);
-        let slots = self.buckets[bucket].get_or_init(|| {
-            (0..FIRST << bucket)
-                .map(|_| Slot { value: OnceLock::new(), making: Mutex::new(()) })
-                .collect()
-        });
+        let slots = self.buckets[bucket]
+            .get_or_init(|| (0..FIRST << bucket).map(|_| Slot::new()).collect());
         let slot = &slots[at];
         let _making = slot.making.lock();
-        if let Some(value) = slot.value.get() {
+        if let Some(value) = slot.get() {
             return Ok(value);
         }
-        let value = make()?;
-        Ok(slot.value.get_or_init(|| value))
+        let value = Box::into_raw(Box::new(make()?));
+        slot.value.store(value, Release);
+        // SAFETY: made above; it lives until it is removed.
+        Ok(unsafe { &*value })
+    }
+
+    /// Takes an entry out.
+    ///
+    /// # Safety
+    /// No reference to this entry is used any more, and none is asked for meanwhile.
+    pub(crate) unsafe fn remove(&self, index: u32) -> Option<Box<T>> {
+        let (bucket, at) = Self::place(index);
+        // SAFETY: the caller's promise.
+        unsafe { self.buckets[bucket].get()?[at].take() }
     }
 }
 
@@ -90,5 +146,24 @@ mod tests {
         assert_eq!(table.get_or_try_make(40, || Err::<u32, _>("no")), Err("no"));
         assert_eq!(table.get(40), None);
         assert_eq!(table.get_or_try_make(40, || Ok::<_, ()>(5)), Ok(&5));
+    }
+
+    #[test]
+    fn entries_are_dropped_once_removed_or_not() {
+        let (removed, kept) = (std::rc::Rc::new(()), std::rc::Rc::new(()));
+        let table = StableTable::new();
+        for (index, value) in [(3, &removed), (1 << 20, &kept)] {
+            table.get_or_try_make(index, || Ok::<_, ()>(value.clone())).unwrap();
+        }
+        // SAFETY: no reference is left.
+        let taken = unsafe { table.remove(3) };
+        assert_eq!(std::rc::Rc::strong_count(&removed), 2);
+        drop(taken);
+        assert_eq!(std::rc::Rc::strong_count(&removed), 1);
+        assert!(table.get(3).is_none());
+        // SAFETY: as above.
+        assert!(unsafe { table.remove(3) }.is_none());
+        drop(table);
+        assert_eq!(std::rc::Rc::strong_count(&kept), 1);
     }
 }

@@ -87,7 +87,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
         let mut bytes = vec![0u8; self.buffer.bytes()];
         self.buffer.read(0, &mut bytes)?;
         for stamp in self.buffer.writers() {
-            if let Some(stream) = self.program.shared.manager.find(stamp.stream) {
+            if let Some(stream) = self.program.shared.manager.find(stamp) {
                 stream.check()?;
             }
         }
@@ -120,6 +120,9 @@ impl<T, const N: usize> Tensor<T, N> {
 }
 
 fn bytes_of<T>(shape: &[usize]) -> Result<usize> {
+    if shape.contains(&0) {
+        return Ok(0);
+    }
     shape
         .iter()
         .try_fold(size_of::<T>(), |bytes, extent| bytes.checked_mul(*extent))

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
+use quadrants_rhi::{DevicePtr, StreamHandle};
 
 use crate::{
-    Context, Error, Result, Stamp, Stamps, StreamLease,
+    Context, Error, Result, Stamp, StreamLease,
     staging::{Pinned, STAGING_CHUNK},
+    stamps::Stamps,
 };
 
 /// A block of device memory with the stamps of its users.
@@ -26,9 +27,21 @@ pub struct Buffer {
 impl Buffer {
     /// Memory with undefined contents. Where none is left, waits for the frees under way and tries again.
     ///
+    /// # Safety
+    /// Every byte is written before it is read: on the CPU it is memory of this process, and reading what
+    /// nobody wrote is undefined behaviour there.
+    ///
+    /// ```compile_fail,E0133
+    /// # fn main() -> quadrants_runtime::Result<()> {
+    /// # let context = quadrants_runtime::Context::new(quadrants_rhi_cpu::driver()?.open(0)?)?;
+    /// let buffer = quadrants_runtime::Buffer::uninit(&context, 4)?;
+    /// buffer.read(0, &mut [0; 4])
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// Out of memory, or what the device returns.
-    pub fn uninit(context: &Arc<Context>, bytes: usize) -> Result<Self> {
+    pub unsafe fn uninit(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         Self::filled(context, bytes, |_, _| Ok(()))
     }
 
@@ -74,23 +87,12 @@ impl Buffer {
         // SAFETY: the internal stream lives as long as the context. What may still fill the memory after a
         // failure is on that stream, and the free behind it.
         unsafe {
-            let allocated = match context.device().alloc_async(bytes, stream) {
-                // What was freed may still be waiting for its last users.
-                Err(error) if error.is_out_of_memory() => {
-                    let freed = context.device().stream_synchronize(context.free_on());
-                    context.observe(freed)?;
-                    context.device().alloc_async(bytes, stream)
-                }
-                other => other,
-            };
-            let memory = context.observe(allocated)?;
+            let memory = context.allocate(bytes, stream)?;
             let filled = fill(memory, stream)
                 .and_then(|()| context.observe(context.device().stream_synchronize(stream)));
             if let Err(error) = filled {
                 let freed = context.observe(context.device().free_async(memory, stream));
-                if let Err(error) = freed
-                    && error.severity() != Severity::ContextLost
-                {
+                if let Err(error) = freed {
                     context.defer(error);
                 }
                 return Err(error);
@@ -212,15 +214,41 @@ impl Drop for Buffer {
                 .order_behind(stream, users)
                 .and_then(|()| context.observe(context.device().free_async(self.memory, stream)))
         };
-        if let Err(error) = freed
-            && error.severity() != Severity::ContextLost
-        {
+        if let Err(error) = freed {
             context.defer(error);
         }
     }
 }
 
 impl Context {
+    /// Allocates in the order of `stream`. Where no memory is left, waits for what was freed behind work that
+    /// is still under way, and tries again.
+    ///
+    /// # Errors
+    /// Out of memory, or what the device returns.
+    ///
+    /// # Safety
+    /// `stream` is a live stream of this context.
+    pub unsafe fn allocate(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr> {
+        let device = self.device();
+        // SAFETY: the stream is live by this function's contract, and the internal one always.
+        unsafe {
+            let mut allocated = device.alloc_async(bytes, stream);
+            // Buffers are freed on the internal stream, what launches took on their own.
+            for all in [false, true] {
+                if !allocated.as_ref().is_err_and(|error| error.is_out_of_memory()) {
+                    break;
+                }
+                self.observe(match all {
+                    false => device.stream_synchronize(self.free_on()),
+                    true => device.synchronize(),
+                })?;
+                allocated = device.alloc_async(bytes, stream);
+            }
+            self.observe(allocated)
+        }
+    }
+
     /// Copies device memory to the host behind everything enqueued on `stream`, and waits for it.
     ///
     /// # Errors

@@ -1,20 +1,13 @@
 //! A device context with everything that is shared by what lives in it.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, OnceLock, Weak,
-        atomic::{AtomicU32, Ordering::Relaxed},
-    },
-};
+use std::sync::{Arc, OnceLock};
 
-use parking_lot::{Condvar, Mutex};
-use quadrants_rhi::{
-    self as rhi, Device, EventHandle, EventOptions, Severity, StreamHandle, StreamOptions,
-};
+use parking_lot::Mutex;
+use quadrants_rhi::{self as rhi, Device, EventOptions, Severity, StreamHandle, StreamOptions};
 
 use crate::{
-    Error, Result, Stamp, Stream,
+    Error, Result, Stamp,
+    live::{Found, LiveStreams},
     pool::{HandlePool, PoolCounts},
     staging::StagingPool,
 };
@@ -29,25 +22,9 @@ pub struct Context {
     pub(crate) events: HandlePool<rhi::EventHandle>,
     pub(crate) streams: HandlePool<StreamHandle>,
     pub(crate) staging: StagingPool,
-    live: Mutex<HashMap<u32, Work>>,
-    retired: Condvar,
-    next_stream: AtomicU32,
+    pub(crate) live: LiveStreams,
     allocate_on: StreamHandle,
     free_on: StreamHandle,
-}
-
-/// Where the work of a stream that has some is found.
-enum Work {
-    /// Behind the stream, or in its drop, which waits.
-    On(Weak<Stream>),
-    /// Behind the last record of an event: the stream was dropped by a thread that was panicking.
-    Behind(EventHandle),
-}
-
-/// What [`Context::find`] finds.
-enum Found {
-    Stream(Arc<Stream>),
-    Mark(EventHandle),
 }
 
 /// How many streams and events the pools made, and how many lie idle.
@@ -91,9 +68,7 @@ impl Context {
             events: HandlePool::default(),
             streams: HandlePool::default(),
             staging: StagingPool::default(),
-            live: Mutex::new(HashMap::new()),
-            retired: Condvar::new(),
-            next_stream: AtomicU32::new(1),
+            live: LiveStreams::default(),
             allocate_on,
             free_on,
         }))
@@ -140,9 +115,13 @@ impl Context {
         })
     }
 
-    /// Keeps an error that its place cannot return, as a drop cannot.
+    /// Keeps an error that its place cannot return, as a drop cannot. Not one that says that the context is
+    /// lost, or that the driver shuts down with the process: every call says so already.
     pub fn defer(&self, error: impl Into<Error>) {
         let error = error.into();
+        if error.severity() == Severity::ContextLost {
+            return;
+        }
         tracing::warn!(%error, "an error outside any call");
         self.deferred.lock().push(error);
     }
@@ -176,29 +155,7 @@ impl Context {
         self.free_on
     }
 
-    pub(crate) fn next_stream_id(&self) -> u32 {
-        self.next_stream.fetch_add(1, Relaxed)
-    }
-
-    pub(crate) fn register(&self, stream: &Arc<Stream>) {
-        self.live.lock().insert(stream.id(), Work::On(Arc::downgrade(stream)));
-    }
-
-    /// Takes a stream off the list, once its work is complete.
-    pub(crate) fn retire(&self, id: u32) {
-        self.live.lock().remove(&id);
-        self.retired.notify_all();
-    }
-
-    /// Takes a stream off the list that may have unfinished work: the event was recorded behind it, and is
-    /// the context's from now on.
-    pub(crate) fn retire_unfinished(&self, id: u32, mark: EventHandle) {
-        self.live.lock().insert(id, Work::Behind(mark));
-        self.retired.notify_all();
-    }
-
-    /// Makes `waiter` wait for the work behind `stamps`. The host waits for nothing, unless a stamped
-    /// stream is just being dropped, which waits itself.
+    /// Makes `waiter` wait for the work behind `stamps`. The host waits for nothing.
     ///
     /// # Errors
     /// What recording or waiting for an event returns.
@@ -214,7 +171,7 @@ impl Context {
             return Ok(());
         }
         for stamp in stamps {
-            let stream = match self.find(stamp.stream) {
+            let stream = match self.live.find(stamp) {
                 None => continue,
                 Some(Found::Stream(stream)) => stream,
                 Some(Found::Mark(mark)) => {
@@ -223,11 +180,11 @@ impl Context {
                     continue;
                 }
             };
-            if stream.handle() == waiter || stream.is_complete(stamp.sequence) {
+            if stream.handle() == waiter {
                 continue;
             }
             let event = self.lease_event()?;
-            // SAFETY: the event is leased, the stream is held by its `Arc`, the waiter is live by
+            // SAFETY: the event is leased, the lease keeps the stream, the waiter is live by
             // this function's contract. The wait keeps the record, so the event may be reused.
             unsafe {
                 self.observe(self.device.event_record(event.handle(), stream.handle()))?;
@@ -235,21 +192,6 @@ impl Context {
             }
         }
         Ok(())
-    }
-
-    /// Where the work of a stream is. None once it is complete and the stream is gone.
-    fn find(&self, id: u32) -> Option<Found> {
-        let mut live = self.live.lock();
-        loop {
-            match live.get(&id)? {
-                Work::Behind(mark) => return Some(Found::Mark(*mark)),
-                Work::On(stream) => match stream.upgrade() {
-                    Some(stream) => return Some(Found::Stream(stream)),
-                    // It is being dropped on another thread, which waits for its work first.
-                    None => self.retired.wait(&mut live),
-                },
-            }
-        }
     }
 
     pub(crate) fn new_event(&self) -> Result<rhi::EventHandle> {
@@ -267,18 +209,16 @@ impl Drop for Context {
                 tracing::warn!(%error, "closing a context");
             }
         };
-        for handle in self.streams.drain().into_iter().chain([self.allocate_on, self.free_on]) {
-            // SAFETY: pooled and internal streams are ours alone, and nothing else is left that
-            // could use them.
+        let (kept, marks) = self.live.drain();
+        let ours = self.streams.drain().into_iter().chain([self.allocate_on, self.free_on]);
+        for handle in ours.chain(kept) {
+            // SAFETY: pooled and internal streams, and those that could not be waited for when they were
+            // dropped, are ours alone, and nothing else is left that could use them.
             unsafe {
                 ignore(device.stream_synchronize(handle));
                 ignore(destroy_stream(device, handle));
             }
         }
-        let marks = self.live.get_mut().drain().filter_map(|(_, work)| match work {
-            Work::On(_) => None,
-            Work::Behind(mark) => Some(mark),
-        });
         for handle in self.events.drain().into_iter().chain(marks) {
             // SAFETY: pooled events and the marks of gone streams are ours alone.
             ignore(unsafe { device.destroy_event(handle) });

@@ -25,6 +25,12 @@ pub enum Error {
         /// What was used in the wrong place.
         what: &'static str,
     },
+    /// More streams exist at once than stamps can tell apart.
+    #[error("a context has at most {limit} streams at once")]
+    TooManyStreams {
+        /// The most there can be.
+        limit: u32,
+    },
     /// A range does not lie in a buffer.
     #[error("bytes {offset}..{} do not lie in a buffer of {bytes} bytes", .offset + .len)]
     OutOfBuffer {
@@ -44,7 +50,9 @@ impl Error {
         match self {
             Self::Device(e) => e.severity(),
             Self::ContextLost { .. } => Severity::ContextLost,
-            Self::OtherContext { .. } | Self::OutOfBuffer { .. } => Severity::Recoverable,
+            Self::OtherContext { .. } | Self::TooManyStreams { .. } | Self::OutOfBuffer { .. } => {
+                Severity::Recoverable
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quadrants_rhi::{EventHandle, EventOptions, Severity};
+use quadrants_rhi::{EventHandle, EventOptions};
 
 use crate::{Context, Error, Result, Stream};
 
@@ -101,9 +101,7 @@ impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: nothing uses the handle afterwards; waits already enqueued keep their record.
         let result = unsafe { self.context.device().destroy_event(self.handle) };
-        if let Err(error) = self.context.observe(result)
-            && error.severity() != Severity::ContextLost
-        {
+        if let Err(error) = self.context.observe(result) {
             self.context.defer(error);
         }
     }

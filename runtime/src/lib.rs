@@ -13,6 +13,7 @@ mod buffer;
 mod context;
 mod error;
 mod event;
+mod live;
 mod module;
 mod pool;
 mod staging;
@@ -26,7 +27,7 @@ pub use event::Event;
 pub use module::Module;
 pub use pool::{EventLease, StreamLease};
 pub use staging::Pinned;
-pub use stamps::{Stamp, Stamps};
+pub use stamps::Stamp;
 pub use stream::{Stream, StreamOrigin};
 
 pub use quadrants_rhi as rhi;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quadrants_rhi::{FunctionHandle, Image, ModuleHandle, Severity};
+use quadrants_rhi::{FunctionHandle, Image, ModuleHandle};
 
 use crate::{Context, Result};
 
@@ -43,9 +43,7 @@ impl Drop for Module {
             self.context.observe(device.unload_module(self.handle))
         }];
         for error in results.into_iter().filter_map(Result::err) {
-            if error.severity() != Severity::ContextLost {
-                self.context.defer(error);
-            }
+            self.context.defer(error);
         }
     }
 }

@@ -10,44 +10,42 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 const SEQUENCE_BITS: u32 = 40;
+/// Stream numbers are below this.
+pub(crate) const STREAMS: u32 = 1 << (64 - SEQUENCE_BITS);
+/// The last position that a stamp can hold; it stands for all later ones too.
+pub(crate) const LAST_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 const INLINE: usize = 4;
 
-/// A point in a stream: everything enqueued up to it.
+/// A point in a stream: everything enqueued up to it. Made by
+/// [`Stream::next_stamp`](crate::Stream::next_stamp).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Stamp {
-    /// The stream's id; never reused within a context.
+    /// The stream's number. One that is gone gives it to a later stream.
     pub stream: u32,
-    /// The position, from 1.
+    /// The position. Those of one number only grow.
     pub sequence: u64,
 }
 
 impl Stamp {
-    fn pack(self) -> u64 {
+    pub(crate) fn pack(self) -> u64 {
         (u64::from(self.stream) << SEQUENCE_BITS) | self.sequence
     }
 
     fn unpack(word: u64) -> Option<Self> {
         (word != 0).then_some(Self {
             stream: (word >> SEQUENCE_BITS) as u32,
-            sequence: word & ((1 << SEQUENCE_BITS) - 1),
+            sequence: word & LAST_SEQUENCE,
         })
     }
 }
 
 /// The newest stamp of each stream that used something.
 ///
-/// # Examples
-/// ```
-/// use quadrants_runtime::{Stamp, Stamps};
-/// let stamps = Stamps::default();
-/// stamps.put(Stamp { stream: 1, sequence: 5 });
-/// stamps.put(Stamp { stream: 1, sequence: 3 });
-/// stamps.put(Stamp { stream: 2, sequence: 1 });
-/// assert_eq!(stamps.all().len(), 2);
-/// assert_eq!(stamps.all()[0].sequence, 5);
-/// ```
+/// Relaxed is enough: a word says by itself all there is to say, and whoever frees or reads the memory is
+/// ordered behind those who stamped it, by the borrows or by what threads share it through.
 #[derive(Debug, Default)]
-pub struct Stamps {
+pub(crate) struct Stamps {
     inline: [AtomicU64; INLINE],
     // Streams beyond the inline ones; rare, and then a short list under a lock.
     more: Mutex<SmallVec<[u64; 0]>>,
@@ -55,7 +53,7 @@ pub struct Stamps {
 
 impl Stamps {
     /// Puts a stamp, unless a newer one of its stream is there.
-    pub fn put(&self, stamp: Stamp) {
+    pub(crate) fn put(&self, stamp: Stamp) {
         let word = stamp.pack();
         for slot in &self.inline {
             let mut seen = slot.load(Relaxed);
@@ -79,8 +77,7 @@ impl Stamps {
     }
 
     /// All stamps, one per stream.
-    #[must_use]
-    pub fn all(&self) -> SmallVec<[Stamp; INLINE]> {
+    pub(crate) fn all(&self) -> SmallVec<[Stamp; INLINE]> {
         let mut all: SmallVec<[Stamp; INLINE]> =
             self.inline.iter().filter_map(|slot| Stamp::unpack(slot.load(Relaxed))).collect();
         all.extend(self.more.lock().iter().filter_map(|w| Stamp::unpack(*w)));

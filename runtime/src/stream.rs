@@ -1,19 +1,10 @@
 //! Streams: explicit ones, the default one, and foreign ones.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{
-            AtomicU64,
-            Ordering::{Acquire, Relaxed, Release},
-        },
-    },
-    thread,
-};
+use std::{sync::Arc, thread};
 
 use quadrants_rhi::{EventHandle, Severity, StreamHandle, StreamOptions};
 
-use crate::{Context, Result, Stamp, context::destroy_stream};
+use crate::{Context, Result, Stamp, context::destroy_stream, live::Position};
 
 /// Who made a stream, and so who destroys it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,55 +19,58 @@ pub enum StreamOrigin {
 
 /// A stream with its count of enqueued work.
 ///
-/// Dropping it waits for its work: what the work used may go only then. While panicking it does not wait,
-/// but leaves an event behind the work, which frees and host reads are ordered behind.
+/// Dropping it waits for its work: what the work used may go only then. While panicking, and where waiting
+/// fails, it leaves an event behind the work instead, which frees and host reads are ordered behind. Either
+/// way nothing here uses the handle once the last owner is gone.
 #[derive(Debug)]
 pub struct Stream {
     context: Arc<Context>,
     handle: StreamHandle,
     id: u32,
     origin: StreamOrigin,
-    enqueued: AtomicU64,
-    completed: AtomicU64,
+    position: Arc<Position>,
 }
 
 impl Stream {
     /// Creates a non-blocking stream.
     ///
     /// # Errors
-    /// What the device returns.
+    /// [`Error::TooManyStreams`](crate::Error::TooManyStreams), or what the device returns.
     pub fn new(context: &Arc<Context>, options: StreamOptions) -> Result<Arc<Self>> {
         context.check()?;
-        let handle = context.observe(context.device().create_stream(options))?;
-        Ok(Self::register(context, handle, StreamOrigin::Owned))
+        Self::register(context, StreamOrigin::Owned, || {
+            context.observe(context.device().create_stream(options))
+        })
     }
 
     /// The device's default stream.
-    #[must_use]
-    pub fn default_of(context: &Arc<Context>) -> Arc<Self> {
-        Self::register(context, StreamHandle::DEFAULT, StreamOrigin::Default)
+    ///
+    /// # Errors
+    /// [`Error::TooManyStreams`](crate::Error::TooManyStreams)
+    pub fn default_of(context: &Arc<Context>) -> Result<Arc<Self>> {
+        Self::register(context, StreamOrigin::Default, || Ok(StreamHandle::DEFAULT))
     }
 
     /// Wraps a stream that was made elsewhere.
     ///
     /// # Safety
     /// `handle` is a stream of this context, and stays alive as long as the wrapper.
-    #[must_use]
-    pub unsafe fn from_raw(context: &Arc<Context>, handle: StreamHandle) -> Arc<Self> {
-        Self::register(context, handle, StreamOrigin::Foreign)
+    ///
+    /// # Errors
+    /// [`Error::TooManyStreams`](crate::Error::TooManyStreams)
+    pub unsafe fn from_raw(context: &Arc<Context>, handle: StreamHandle) -> Result<Arc<Self>> {
+        Self::register(context, StreamOrigin::Foreign, || Ok(handle))
     }
 
-    fn register(context: &Arc<Context>, handle: StreamHandle, origin: StreamOrigin) -> Arc<Self> {
-        let stream = Arc::new(Self {
-            context: context.clone(),
-            handle,
-            id: context.next_stream_id(),
-            origin,
-            enqueued: AtomicU64::new(0),
-            completed: AtomicU64::new(0),
-        });
-        context.register(&stream);
-        stream
+    fn register(
+        context: &Arc<Context>,
+        origin: StreamOrigin,
+        make: impl FnOnce() -> Result<StreamHandle>,
+    ) -> Result<Arc<Self>> {
+        let (id, position) = context.live.number()?;
+        let handle = make().inspect_err(|_| context.live.retire(id, &position))?;
+        context.live.register(id, handle, &position);
+        Ok(Arc::new(Self { context: context.clone(), handle, id, origin, position }))
     }
 
     /// The context.
@@ -91,7 +85,7 @@ impl Stream {
         self.handle
     }
 
-    /// The stream's number within its context; never reused.
+    /// The stream's number within its context. One that is gone gives it to a later stream.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
@@ -106,14 +100,19 @@ impl Stream {
     /// Takes the next position. Call it behind enqueueing the work that it stands for: taken before, a
     /// wait of another thread in between would show it complete while the work is not enqueued yet.
     pub fn next_stamp(&self) -> Stamp {
-        // Release, with the acquiring loads below: who sees the position waits for the work too.
-        Stamp { stream: self.id, sequence: self.enqueued.fetch_add(1, Release) + 1 }
+        Stamp { stream: self.id, sequence: self.position.advance() }
+    }
+
+    /// Whether `stamp` is one of this stream.
+    #[must_use]
+    pub fn issued(&self, stamp: Stamp) -> bool {
+        stamp.stream == self.id && self.position.issued(stamp.sequence)
     }
 
     /// Whether a synchronization has already shown the work up to `sequence` complete.
     #[must_use]
     pub fn is_complete(&self, sequence: u64) -> bool {
-        self.completed.load(Relaxed) >= sequence
+        self.position.is_complete(sequence)
     }
 
     /// Whether all work enqueued so far is complete.
@@ -122,12 +121,12 @@ impl Stream {
     /// The failure of earlier work.
     pub fn query(&self) -> Result<bool> {
         self.context.check()?;
-        let upto = self.enqueued.load(Acquire);
+        let upto = self.position.enqueued();
         // SAFETY: the handle is live as long as self.
         let done =
             self.context.observe(unsafe { self.context.device().stream_query(self.handle) })?;
         if done {
-            self.completed.fetch_max(upto, Relaxed);
+            self.position.complete(upto);
         }
         Ok(done)
     }
@@ -138,11 +137,11 @@ impl Stream {
     /// The failure of earlier work.
     pub fn synchronize(&self) -> Result<()> {
         self.context.check()?;
-        let upto = self.enqueued.load(Acquire);
+        let upto = self.position.enqueued();
         // SAFETY: the handle is live as long as self.
         let waited = unsafe { self.context.device().stream_synchronize(self.handle) };
         self.context.observe(waited)?;
-        self.completed.fetch_max(upto, Relaxed);
+        self.position.complete(upto);
         Ok(())
     }
 }
@@ -164,31 +163,32 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let device = self.context.device();
-        let mark = if thread::panicking() { self.mark().ok() } else { None };
-        // SAFETY: the handle is live until the destruction below, and nothing uses it afterwards: the
-        // context finds streams only by live `Arc`s.
-        unsafe {
-            let waited = match mark {
-                Some(_) => Ok(()),
-                None => self.context.observe(device.stream_synchronize(self.handle)),
-            };
-            let destroyed = if self.origin == StreamOrigin::Owned {
-                self.context.observe(destroy_stream(&**device, self.handle))
-            } else {
-                Ok(())
-            };
-            for error in [waited, destroyed].into_iter().filter_map(Result::err) {
-                // A lost context, or a driver that shuts down with the process, leaves nothing to
-                // give back, and every call says so already.
-                if error.severity() != Severity::ContextLost {
-                    self.context.defer(error);
-                }
+        let (device, live) = (self.context.device(), &self.context.live);
+        let mut wait_failed = false;
+        let mut mark = if thread::panicking() { self.mark().ok() } else { None };
+        if mark.is_none() {
+            // SAFETY: the handle is live until the destruction below.
+            let waited = unsafe { device.stream_synchronize(self.handle) };
+            if let Err(error) = self.context.observe(waited) {
+                wait_failed = error.severity() != Severity::ContextLost;
+                self.context.defer(error);
             }
         }
+        if wait_failed {
+            mark = self.mark().ok();
+        }
         match mark {
-            Some(mark) => self.context.retire_unfinished(self.id, mark),
-            None => self.context.retire(self.id),
+            Some(mark) => live.retire_unfinished(self.id, mark),
+            // Neither waited for nor marked: it stays on the list, and goes with the context.
+            None if wait_failed && self.origin == StreamOrigin::Owned => return,
+            None => live.retire(self.id, &self.position),
+        }
+        if self.origin == StreamOrigin::Owned {
+            // SAFETY: ours, and off the list with nobody using it, so that nothing uses it afterwards.
+            let destroyed = unsafe { destroy_stream(&**device, self.handle) };
+            if let Err(error) = self.context.observe(destroyed) {
+                self.context.defer(error);
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod errors;
 mod invariants;
 mod kernels;
 mod language;
+mod lifetimes;
 mod memory;
 mod races;
 mod regions;

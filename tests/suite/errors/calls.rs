@@ -44,6 +44,19 @@ fn a_tensor_larger_than_memory_can_be_is_refused(
     Ok(())
 }
 
+#[rstest]
+fn a_tensor_without_elements_is_not_too_large(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    for shape in [[usize::MAX, 0], [0, usize::MAX], [0, 0]] {
+        let empty = on.program.zeros::<f64, 2>(shape)?;
+        assert_eq!((empty.shape(), empty.len()), (shape, 0));
+        assert!(on.program.tensor_from::<f32, 2>(&[], shape)?.to_vec()?.is_empty());
+    }
+    Ok(())
+}
+
 #[test]
 fn an_unknown_backend_is_answered_with_the_known_ones() {
     for name in ["tpu", "CUDA", "", "cpu "] {

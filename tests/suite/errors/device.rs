@@ -65,8 +65,8 @@ fn no_memory_for_a_launch_or_a_copy_is_recoverable(
         assert_eq!(error.severity(), Severity::Recoverable);
         assert_eq!(world.armed_faults(), 0);
     };
-    // The kernel's value needs memory of the launch's own.
-    world.fail(alloc, 1, Code::OUT_OF_MEMORY);
+    // The kernel's value needs memory of the launch's own, which is asked for once more behind each wait.
+    (1..=3).for_each(|nth| world.fail(alloc, nth, Code::OUT_OF_MEMORY));
     out_of_memory(first(&x).launch_on(&stream).map(drop));
     assert_eq!(first(&x).launch_on(&stream)?, 1.5);
     // A block larger than any that is pooled yet.

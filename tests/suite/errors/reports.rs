@@ -371,3 +371,43 @@ fn an_unchecked_launch_computes_the_same(
     assert_eq!(out.to_vec()?.iter().position(|x| *x == 9), Some(13));
     Ok(())
 }
+
+#[rstest]
+fn waiting_for_an_event_and_asking_a_stream_report_too(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    world.set_schedule(Schedule::Lazy);
+    let program = &on.program;
+    let (s1, s2) = (program.create_stream()?, program.create_stream()?);
+    let (event, other) = (program.create_event()?, program.create_event()?);
+    let [x, mut y, mut z, mut w] = tensors(program);
+
+    set(1.0, &mut w).launch_on(&s2)?;
+    other.record(&s2)?;
+    shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
+    event.record(&s1)?;
+    other.synchronize()?;
+    assert_eq!(kernel_error(Ok(()), || event.synchronize()).kernel, "shift");
+    event.synchronize()?;
+    s1.synchronize()?;
+
+    // Asked while it is busy, a stream says only that; then what became of it, once.
+    shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
+    assert!(!s1.query()?);
+    world.set_schedule(Schedule::Eager);
+    let asked = loop {
+        match s1.query() {
+            Ok(false) => {}
+            other => break other,
+        }
+    };
+    assert_eq!(kernel_error(asked.map(drop), || Ok(())).kernel, "shift");
+    assert!(s1.query()?);
+
+    // An event of a stream that is gone has nothing to say.
+    event.record(&s1)?;
+    s1.destroy()?;
+    event.synchronize()
+}
