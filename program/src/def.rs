@@ -114,10 +114,10 @@ impl KernelDef {
 
 impl Drop for KernelDef {
     fn drop(&mut self) {
-        // SAFETY: launches borrow the kernel.
-        if let Some(id) = self.id.take()
-            && unsafe { open::forget_kernel(id) }
-        {
+        let Some(id) = self.id.take() else { return };
+        // SAFETY: launches borrow the kernel, so that there are none.
+        let forgotten = unsafe { open::forget_kernel(id) };
+        if forgotten {
             NUMBERS.lock().free.push(id);
         }
     }
