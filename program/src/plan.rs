@@ -285,8 +285,14 @@ impl Drop for Workers<'_> {
         let (keep, lost): (SmallVec<[StreamLease; 16]>, SmallVec<[StreamLease; 16]>) =
             self.leases.drain(..).partition(|lease| !lease.is_unjoined());
         drop(lost);
-        let mut kept = self.stream.workers.lock();
-        // In front, so that the next region finds them in the same order.
-        kept.splice(0..0, keep);
+        let beyond = {
+            let mut kept = self.stream.workers.lock();
+            // In front, so that the next region finds them in the same order.
+            kept.splice(0..0, keep);
+            // More come together where several threads launch on one stream.
+            let most = kept.len().min(WORKERS_AT_MOST);
+            kept.split_off(most)
+        };
+        drop(beyond);
     }
 }

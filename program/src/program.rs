@@ -273,7 +273,12 @@ impl Program {
         errors
     }
 
-    /// What the stream and event pools hold.
+    /// Gives back to the device what lies idle in the pools of streams, events and staging memory.
+    pub fn trim_pools(&self) {
+        self.shared().context.trim_pools();
+    }
+
+    /// What the pools of streams, events and staging memory made, hold, and gave up.
     #[must_use]
     pub fn pool_statistics(&self) -> PoolStatistics {
         self.shared().context.pool_statistics()

@@ -8,7 +8,7 @@ use quadrants_rhi::{self as rhi, Device, EventOptions, Severity, StreamHandle, S
 use crate::{
     Error, Result, Stamp,
     live::{Found, LiveStreams},
-    pool::{HandlePool, PoolCounts},
+    pool::HandlePool,
     staging::StagingPool,
 };
 
@@ -25,19 +25,6 @@ pub struct Context {
     pub(crate) live: LiveStreams,
     allocate_on: StreamHandle,
     free_on: StreamHandle,
-}
-
-/// How many streams and events the pools made, and how many lie idle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PoolStatistics {
-    /// Streams created so far.
-    pub streams_created: u64,
-    /// Streams idle in the pool.
-    pub streams_idle: usize,
-    /// Events created so far.
-    pub events_created: u64,
-    /// Events idle in the pool.
-    pub events_idle: usize,
 }
 
 impl std::fmt::Debug for Context {
@@ -65,8 +52,8 @@ impl Context {
             device,
             lost: OnceLock::new(),
             deferred: Mutex::new(Vec::new()),
-            events: HandlePool::default(),
-            streams: HandlePool::default(),
+            events: HandlePool::of_events(),
+            streams: HandlePool::of_streams(),
             staging: StagingPool::default(),
             live: LiveStreams::default(),
             allocate_on,
@@ -130,19 +117,6 @@ impl Context {
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         std::mem::take(&mut *self.deferred.lock())
-    }
-
-    /// What the pools hold.
-    #[must_use]
-    pub fn pool_statistics(&self) -> PoolStatistics {
-        let (PoolCounts { created: streams_created, idle: streams_idle }, events) =
-            (self.streams.counts(), self.events.counts());
-        PoolStatistics {
-            streams_created,
-            streams_idle,
-            events_created: events.created,
-            events_idle: events.idle,
-        }
     }
 
     /// The internal stream that allocations and first fills run on. It never waits for user work.

@@ -21,11 +21,11 @@ mod stamps;
 mod stream;
 
 pub use buffer::Buffer;
-pub use context::{Context, PoolStatistics};
+pub use context::Context;
 pub use error::{Error, Result};
 pub use event::Event;
 pub use module::Module;
-pub use pool::{EventLease, StreamLease};
+pub use pool::{EventLease, PoolStatistics, StreamLease};
 pub use staging::Pinned;
 pub use stamps::Stamp;
 pub use stream::{Stream, StreamOrigin};

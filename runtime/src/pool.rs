@@ -1,52 +1,124 @@
 //! Pools of streams and events, and the leases that give them back on every path.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
-use quadrants_rhi::{EventHandle, StreamHandle, StreamOptions};
+use quadrants_rhi::{self as rhi, EventHandle, StreamHandle, StreamOptions};
 
 use crate::{Context, Result, context::destroy_stream};
+
+/// So many idle streams and events are kept: more than a program uses at once that does not make new ones all
+/// the time. Those beyond are destroyed when they come back.
+const STREAMS_AT_MOST: usize = 64;
+const EVENTS_AT_MOST: usize = 1024;
+
+/// What the pools made, hold, and gave up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct PoolStatistics {
+    /// Streams created so far.
+    pub streams_created: u64,
+    /// Streams destroyed so far: those that came back to a full pool, with work that nothing is ordered
+    /// behind, or were trimmed.
+    pub streams_destroyed: u64,
+    /// Streams idle in the pool.
+    pub streams_idle: usize,
+    /// The most streams that were out at once.
+    pub streams_peak: usize,
+    /// Events created so far.
+    pub events_created: u64,
+    /// Events destroyed so far.
+    pub events_destroyed: u64,
+    /// Events idle in the pool.
+    pub events_idle: usize,
+    /// The most events that were out at once.
+    pub events_peak: usize,
+    /// Bytes of page-locked memory that copies are staged through, idle or not.
+    pub staging_bytes: usize,
+    /// Those that are idle.
+    pub staging_bytes_idle: usize,
+    /// The most that there were.
+    pub staging_bytes_peak: usize,
+}
 
 /// Idle handles, last in first out: the one used last is the likeliest to be warm and idle.
 #[derive(Debug)]
 pub(crate) struct HandlePool<H> {
-    idle: Mutex<Vec<H>>,
-    created: AtomicU64,
+    state: Mutex<PoolState<H>>,
+    at_most: usize,
 }
 
-pub(crate) struct PoolCounts {
-    pub(crate) created: u64,
-    pub(crate) idle: usize,
+#[derive(Debug)]
+struct PoolState<H> {
+    idle: Vec<H>,
+    out: usize,
+    peak: usize,
+    created: u64,
+    destroyed: u64,
 }
 
-impl<H> Default for HandlePool<H> {
-    fn default() -> Self {
-        Self { idle: Mutex::new(Vec::new()), created: AtomicU64::new(0) }
+impl HandlePool<StreamHandle> {
+    pub(crate) fn of_streams() -> Self {
+        Self::new(STREAMS_AT_MOST)
+    }
+}
+
+impl HandlePool<EventHandle> {
+    pub(crate) fn of_events() -> Self {
+        Self::new(EVENTS_AT_MOST)
     }
 }
 
 impl<H> HandlePool<H> {
-    fn take(&self) -> Option<H> {
-        self.idle.lock().pop()
+    fn new(at_most: usize) -> Self {
+        let state = PoolState { idle: Vec::new(), out: 0, peak: 0, created: 0, destroyed: 0 };
+        Self { state: Mutex::new(state), at_most }
     }
 
-    fn put(&self, handle: H) {
-        self.idle.lock().push(handle);
+    fn take(&self) -> Option<H> {
+        let mut state = self.state.lock();
+        let handle = state.idle.pop()?;
+        state.went_out();
+        Some(handle)
     }
 
     fn made(&self) {
-        self.created.fetch_add(1, Relaxed);
+        let mut state = self.state.lock();
+        state.created += 1;
+        state.went_out();
     }
 
+    /// Takes a handle back, or gives it back for destruction where the pool is full.
+    fn put(&self, handle: H) -> Option<H> {
+        let mut state = self.state.lock();
+        state.out -= 1;
+        if state.idle.len() < self.at_most {
+            state.idle.push(handle);
+            return None;
+        }
+        state.destroyed += 1;
+        Some(handle)
+    }
+
+    /// Notes that a handle does not come back.
+    fn lost(&self) {
+        let mut state = self.state.lock();
+        state.out -= 1;
+        state.destroyed += 1;
+    }
+
+    /// Gives all idle handles up for destruction.
     pub(crate) fn drain(&self) -> Vec<H> {
-        std::mem::take(&mut *self.idle.lock())
+        let mut state = self.state.lock();
+        state.destroyed += state.idle.len() as u64;
+        std::mem::take(&mut state.idle)
     }
+}
 
-    pub(crate) fn counts(&self) -> PoolCounts {
-        PoolCounts { created: self.created.load(Relaxed), idle: self.idle.lock().len() }
+impl<H> PoolState<H> {
+    fn went_out(&mut self) {
+        self.out += 1;
+        self.peak = self.peak.max(self.out);
     }
 }
 
@@ -67,7 +139,10 @@ impl EventLease {
 
 impl Drop for EventLease {
     fn drop(&mut self) {
-        self.context.events.put(self.handle);
+        if let Some(handle) = self.context.events.put(self.handle) {
+            // SAFETY: leased to us alone until now; waits enqueued on it keep their record.
+            self.context.destroyed(unsafe { self.context.device().destroy_event(handle) });
+        }
     }
 }
 
@@ -101,20 +176,19 @@ impl StreamLease {
 
 impl Drop for StreamLease {
     fn drop(&mut self) {
+        let device = self.context.device();
         if !self.unjoined {
-            self.context.streams.put(self.handle);
+            if let Some(handle) = self.context.streams.put(self.handle) {
+                // SAFETY: leased to us alone until now; what is enqueued on it still runs.
+                self.context.destroyed(unsafe { destroy_stream(&**device, handle) });
+            }
             return;
         }
-        let device = self.context.device();
+        self.context.streams.lost();
         // SAFETY: the stream is leased to us alone and is not used afterwards.
-        let results = unsafe {
-            [
-                self.context.observe(device.stream_synchronize(self.handle)),
-                self.context.observe(destroy_stream(&**device, self.handle)),
-            ]
-        };
-        for error in results.into_iter().filter_map(Result::err) {
-            self.context.defer(error);
+        unsafe {
+            self.context.destroyed(device.stream_synchronize(self.handle));
+            self.context.destroyed(destroy_stream(&**device, self.handle));
         }
     }
 }
@@ -150,5 +224,51 @@ impl Context {
             }
         };
         Ok(StreamLease { context: self.clone(), handle, unjoined: false })
+    }
+
+    /// What the pools made, hold, and gave up.
+    #[must_use]
+    pub fn pool_statistics(&self) -> PoolStatistics {
+        let staging = self.staging.counts();
+        let streams = self.streams.state.lock();
+        let events = self.events.state.lock();
+        PoolStatistics {
+            streams_created: streams.created,
+            streams_destroyed: streams.destroyed,
+            streams_idle: streams.idle.len(),
+            streams_peak: streams.peak,
+            events_created: events.created,
+            events_destroyed: events.destroyed,
+            events_idle: events.idle.len(),
+            events_peak: events.peak,
+            staging_bytes: staging.bytes,
+            staging_bytes_idle: staging.idle_bytes,
+            staging_bytes_peak: staging.peak,
+        }
+    }
+
+    /// Destroys what lies idle in the pools. An error is kept as a deferred one.
+    pub fn trim_pools(&self) {
+        let device = self.device();
+        // SAFETY: idle handles are the pools' alone. What is enqueued on a stream still runs, waits on an
+        // event keep their record, and the copies through idle staging memory are complete.
+        unsafe {
+            for stream in self.streams.drain() {
+                self.destroyed(destroy_stream(&**device, stream));
+            }
+            for event in self.events.drain() {
+                self.destroyed(device.destroy_event(event));
+            }
+            for block in self.staging.drain() {
+                self.destroyed(device.free_pinned(block));
+            }
+        }
+    }
+
+    /// Keeps the error of giving something back.
+    pub(crate) fn destroyed(&self, result: rhi::Result<()>) {
+        if let Err(error) = self.observe(result) {
+            self.defer(error);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod errors;
+mod events;
 mod invariants;
 mod kernels;
 mod language;

@@ -232,6 +232,44 @@ fn pools_hold_all_that_was_made_once_work_is_over(
 }
 
 #[rstest]
+fn pools_are_bounded_and_can_be_trimmed(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    const STREAMS: usize = 50;
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    world.set_schedule(Schedule::Random);
+    let program = &on.program;
+    let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
+    let before = world.live().streams;
+    let all: [Stream; STREAMS] = streams(&on);
+    for stream in &all {
+        three_blocks(&mut a, &mut b, &mut c).launch_on(stream)?;
+    }
+    let busy = program.pool_statistics();
+    // Each region's two workers stay with its stream.
+    assert!(busy.streams_peak >= 2 * STREAMS, "{busy:?}");
+    drop(all);
+    let idle = program.pool_statistics();
+    assert!(idle.streams_idle < 2 * STREAMS, "{idle:?}");
+    assert_eq!(idle.streams_created - idle.streams_destroyed, idle.streams_idle as u64);
+    assert!(idle.staging_bytes > 0 && idle.staging_bytes == idle.staging_bytes_idle, "{idle:?}");
+
+    program.trim_pools();
+    let trimmed = program.pool_statistics();
+    assert_eq!((trimmed.streams_idle, trimmed.events_idle, trimmed.staging_bytes), (0, 0, 0));
+    assert_eq!(trimmed.events_created, trimmed.events_destroyed);
+    // But for the stream that the tensors' own transfers took before.
+    assert!(world.live().streams <= before, "{} of {before}", world.live().streams);
+    program.device_sync()?;
+    three_blocks(&mut a, &mut b, &mut c).launch()?;
+    a.to_vec()?;
+    assert_eq!(world.reports(), []);
+    assert!(program.take_deferred_errors().is_empty());
+    Ok(())
+}
+
+#[rstest]
 fn a_program_leaves_nothing_behind(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
     #[values(None, Some(0))] argument_limit: Option<usize>,

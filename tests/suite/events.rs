@@ -1,0 +1,72 @@
+//! What a program tells `tracing` of itself.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use quadrants::Result;
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+/// Keeps level and message of the events of one crate.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<(Level, String)>>>);
+
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}
+
+impl Subscriber for Kept {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("quadrants_program")
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        self.0.lock().expect("no panic").push((*event.metadata().level(), message.0));
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[rstest]
+fn a_program_says_when_it_opens_and_when_the_last_of_it_goes(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let kept = Kept::default();
+    let said = || kept.0.lock().expect("no panic").clone();
+    let event = |message: &str| (Level::INFO, message.to_owned());
+    tracing::subscriber::with_default(kept.clone(), || -> Result<()> {
+        let Some(on) = backend.open() else { return Ok(()) };
+        let x = on.program.zeros::<f32, 1>([4])?;
+        assert_eq!(said(), [event("open")]);
+        // The tensor holds the program; the world goes with the last of it.
+        let quadrants_tests::On { program, world } = on;
+        drop(program);
+        assert_eq!(said(), [event("open")]);
+        drop(x);
+        assert_eq!(said(), [event("open"), event("close")]);
+        drop(world);
+        Ok(())
+    })
+}
