@@ -12,6 +12,8 @@ pub(super) struct Interval {
 impl Interval {
     /// A computation that may have left its type; so has whatever depends on it.
     pub(super) const WRAPPED: Self = Self { lo: 1, hi: 0 };
+    /// More than any type has.
+    pub(super) const ALL: Self = Self { lo: -(1 << 100), hi: 1 << 100 };
     const FALSE: Self = Self::point(0);
     const TRUE: Self = Self::point(1);
     const BOOL: Self = Self { lo: 0, hi: 1 };
@@ -42,6 +44,24 @@ impl Interval {
     fn within(self, ty: ScalarType) -> Self {
         let all = Self::of(ty);
         if self.lo < all.lo || self.hi > all.hi { Self::WRAPPED } else { self }
+    }
+
+    /// The values that compare with some value of `by` as `op` says, or without one are in `by`; an
+    /// empty interval where there are none.
+    pub(super) fn narrow(self, op: Option<BinaryOp>, by: Self) -> Self {
+        let Self { mut lo, mut hi } = self;
+        match op {
+            Some(BinaryOp::Lt) => hi = hi.min(by.hi - 1),
+            Some(BinaryOp::Le) => hi = hi.min(by.hi),
+            Some(BinaryOp::Gt) => lo = lo.max(by.lo + 1),
+            Some(BinaryOp::Ge) => lo = lo.max(by.lo),
+            Some(BinaryOp::Ne) => {
+                lo += i128::from(by.value() == Some(lo));
+                hi -= i128::from(by.value() == Some(hi));
+            }
+            _ => (lo, hi) = (lo.max(by.lo), hi.min(by.hi)),
+        }
+        Self { lo, hi }
     }
 
     /// The smallest interval with both.

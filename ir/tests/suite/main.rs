@@ -3,6 +3,7 @@
 mod errors;
 mod evaluate;
 mod generate;
+mod guards;
 mod host;
 mod image;
 mod make;

@@ -193,9 +193,19 @@ pub(crate) fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemor
 
 /// Runs all tasks in order.
 pub(crate) fn run(kernel: &Offloaded, form: Form, args: &[Arg]) -> Result<Outcome, Fault> {
+    run_for(kernel, form, args, 1_000_000)
+}
+
+/// As [`run`], each task with so much fuel.
+pub(crate) fn run_for(
+    kernel: &Offloaded,
+    form: Form,
+    args: &[Arg],
+    fuel: u64,
+) -> Result<Outcome, Fault> {
     let mut memory = SliceMemory::new();
     let words = block_of(kernel, args, &mut memory);
-    let interpreter = Interpreter::new(kernel).with_fuel(1_000_000);
+    let interpreter = Interpreter::new(kernel).with_fuel(fuel);
     for (task, _) in kernel.tasks() {
         interpreter.run_task(task, form, &words, &mut memory)?;
     }

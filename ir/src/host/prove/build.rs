@@ -1,0 +1,436 @@
+//! Makes the program: one walk over a task's code, in which each local stands for the slot of the value
+//! that it has there.
+
+use std::collections::HashMap;
+
+use super::{
+    Leaf, Node, Proof, Slot, Step,
+    guard::{Fact, Truth, is_stable},
+};
+use crate::{
+    BlockId, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId, ScalarType, Stmt, Task,
+    UnaryOp,
+    abi::ArgLayout,
+    host::interval::Interval,
+    visit::{Nodes, Reach},
+};
+
+/// Where a step jumps to whose region has no end yet.
+pub(super) const PENDING: usize = usize::MAX;
+
+pub(super) struct Builder<'k> {
+    pub(super) nodes: Nodes<'k>,
+    layout: &'k ArgLayout,
+    proof: Proof,
+    leaves: HashMap<Leaf, Slot>,
+    known: HashMap<Interval, Slot>,
+    /// What is computed on every way to here, and what computes a slot.
+    slots: HashMap<Node, Slot>,
+    pub(super) made: HashMap<Slot, Node>,
+    /// The entries of `slots` that a region added or replaced, with what was there before.
+    replaced: Vec<(Node, Option<Slot>)>,
+    /// The same by expression, so that one that is shared many times is looked at once. Only as long as
+    /// no local changes.
+    values: HashMap<ExprId, Slot>,
+    required: Vec<(Slot, usize)>,
+    pub(super) locals: Vec<Option<Slot>>,
+    /// What follows from the bools that are in scope.
+    pub(super) truths: HashMap<LocalId, Truth>,
+    /// The locals that indices, bounds and conditions depend on.
+    relevant: Vec<bool>,
+}
+
+impl<'k> Builder<'k> {
+    pub(super) fn new(kernel: &'k Offloaded, layout: &'k ArgLayout, relevant: Vec<bool>) -> Self {
+        Self {
+            nodes: kernel.into(),
+            layout,
+            proof: Proof {
+                start: Vec::new(),
+                leaves: Vec::new(),
+                steps: Vec::new(),
+                requires: false,
+            },
+            leaves: HashMap::new(),
+            known: HashMap::new(),
+            slots: HashMap::new(),
+            made: HashMap::new(),
+            replaced: Vec::new(),
+            values: HashMap::new(),
+            required: Vec::new(),
+            locals: vec![None; kernel.locals.len()],
+            truths: HashMap::new(),
+            relevant,
+        }
+    }
+
+    pub(super) fn finish(self) -> Proof {
+        self.proof
+    }
+
+    pub(super) fn block(&mut self, block: BlockId) {
+        let nodes = self.nodes;
+        self.stmts(&nodes.blocks[block].stmts);
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) {
+        for (at, stmt) in stmts.iter().enumerate() {
+            self.stmt(stmt);
+            let Stmt::If { cond, then, otherwise } = *stmt else { continue };
+            // Behind a branch that is left early, the condition is the other one's.
+            let (stays, is) = match (self.leaves_early(then), self.leaves_early(otherwise)) {
+                (true, false) => (otherwise, false),
+                (false, true) => (then, true),
+                _ => continue,
+            };
+            let mut facts = self.facts(cond, is);
+            if !self.assigned(&[stays]).is_empty() {
+                facts.retain(|(fact, _)| is_stable(self.nodes, *fact));
+            }
+            if !facts.is_empty() {
+                self.region(None, &facts, |this| this.stmts(&stmts[at + 1..]));
+                return;
+            }
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match *stmt {
+            Stmt::Let { local, value } => {
+                self.effect(value);
+                self.define(local, value);
+            }
+            Stmt::Assign { local, value } => self.define(local, value),
+            Stmt::Eval { value } => self.effect(value),
+            Stmt::Store { tensor, ref index, .. } => self.require(tensor, index),
+            Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
+            Stmt::For { var, begin, end, body } => {
+                let (begin, end) = (self.value(begin), self.value(end));
+                let slot = self.slot();
+                self.forget(&[body]);
+                self.set(var, slot);
+                let enter = Step::Enter { var: slot, begin, end, over: PENDING };
+                self.region(Some(enter), &[], |this| this.block(body));
+                self.forget(&[body]);
+            }
+            Stmt::Loop { body } => {
+                self.forget(&[body]);
+                self.region(None, &[], |this| this.block(body));
+                self.forget(&[body]);
+            }
+            _ => {}
+        }
+    }
+
+    fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) {
+        let value = self.value(cond);
+        // `both = left; if both { both = right }` is how `left && right` comes here, and the same with
+        // the branches exchanged `left || right`.
+        let bool_local = match self.nodes.exprs[cond].kind {
+            ExprKind::Local(local) => Some(local),
+            _ => None,
+        };
+        let mut truth = None;
+        for (is, block, other) in [(true, then, otherwise), (false, otherwise, then)] {
+            let facts = self.facts(cond, is);
+            let enter = Step::When { cond: value, is, over: PENDING };
+            let mut found = None;
+            self.region(Some(enter), &facts, |this| {
+                this.block(block);
+                found = bool_local.and_then(|local| this.truths.get(&local)).cloned();
+            });
+            if let Some(local) = bool_local
+                && self.assigned(&[block]).contains(&local)
+                && !self.assigned(&[other]).contains(&local)
+            {
+                let mut both = Truth::default();
+                both[usize::from(is)] = facts.clone();
+                both[usize::from(is)].retain(|(fact, _)| is_stable(self.nodes, *fact));
+                both[usize::from(is)].extend(found.unwrap_or_default()[usize::from(is)].clone());
+                truth = Some((local, both));
+            }
+        }
+        self.forget(&[then, otherwise]);
+        self.truths.extend(truth);
+    }
+
+    fn define(&mut self, local: LocalId, value: ExprId) {
+        if self.relevant[local.index()] {
+            let slot = self.value(value);
+            self.set(local, slot);
+            self.learn(local, value);
+        }
+    }
+
+    /// Gives a local another value.
+    pub(super) fn set(&mut self, local: LocalId, slot: Slot) {
+        self.locals[local.index()] = Some(slot);
+        self.truths.remove(&local);
+        self.values.clear();
+    }
+
+    /// Makes the locals that these blocks assign ones of which nothing is known.
+    fn forget(&mut self, blocks: &[BlockId]) {
+        for local in self.assigned(blocks) {
+            let slot = self.any(self.nodes.locals[local].ty);
+            self.set(local, slot);
+        }
+    }
+
+    fn assigned(&self, blocks: &[BlockId]) -> Vec<LocalId> {
+        let mut assigned = Vec::new();
+        for &block in blocks {
+            for stmt in &self.nodes.blocks[block].stmts {
+                if let Stmt::Assign { local, .. } = *stmt {
+                    assigned.push(local);
+                }
+                for inner in stmt.blocks() {
+                    assigned.extend(self.assigned(&[inner]));
+                }
+            }
+        }
+        assigned
+    }
+
+    /// Whether what comes behind a block is never run after it.
+    fn leaves_early(&self, block: BlockId) -> bool {
+        self.nodes.blocks[block].stmts.iter().any(|stmt| match *stmt {
+            Stmt::Break | Stmt::Continue => true,
+            Stmt::If { then, otherwise, .. } => {
+                self.leaves_early(then) && self.leaves_early(otherwise)
+            }
+            _ => false,
+        })
+    }
+
+    /// Statements that may be skipped, in which `facts` hold. What is computed in them is known in them
+    /// only, and where they require nothing they are left out.
+    fn region(&mut self, enter: Option<Step>, facts: &[Fact], body: impl FnOnce(&mut Self)) {
+        let (start, replaced) = (self.proof.steps.len(), self.replaced.len());
+        let required = self.required.len();
+        let (locals, truths) = (self.locals.clone(), self.truths.clone());
+        self.proof.steps.extend(enter);
+        self.assume(facts);
+        body(self);
+        let end = self.proof.steps.len();
+        let of_region = &mut self.proof.steps[start..];
+        if of_region.iter().any(|step| matches!(step, Step::Require { .. })) {
+            of_region.iter_mut().for_each(|step| step.end_at(end));
+        } else {
+            self.proof.steps.truncate(start);
+        }
+        self.required.truncate(required);
+        for (node, before) in self.replaced.drain(replaced..).rev() {
+            match before {
+                Some(slot) => self.slots.insert(node, slot),
+                None => self.slots.remove(&node),
+            };
+        }
+        self.locals = locals;
+        self.truths = truths;
+        self.values.clear();
+    }
+
+    fn effect(&mut self, value: ExprId) {
+        let nodes = self.nodes;
+        if let ExprKind::Load { tensor, ref index, .. }
+        | ExprKind::Atomic { tensor, ref index, .. } = nodes.exprs[value].kind
+        {
+            self.require(tensor, index);
+        }
+    }
+
+    fn require(&mut self, tensor: ParamId, index: &[ExprId]) {
+        for (axis, &index) in index.iter().enumerate() {
+            let index = self.value(index);
+            let extent = self.layout.word(tensor) + 1 + axis;
+            if !self.required.contains(&(index, extent)) {
+                self.required.push((index, extent));
+                self.proof.steps.push(Step::Require { index, extent });
+                self.proof.requires = true;
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, step: Step) {
+        self.proof.steps.push(step);
+    }
+
+    pub(super) fn slot(&mut self) -> Slot {
+        self.proof.start.push(Interval::WRAPPED);
+        (self.proof.start.len() - 1) as Slot
+    }
+
+    fn known(&mut self, interval: Interval) -> Slot {
+        if let Some(slot) = self.known.get(&interval) {
+            return *slot;
+        }
+        let slot = self.slot();
+        self.known.insert(interval, slot);
+        self.proof.start[slot as usize] = interval;
+        slot
+    }
+
+    pub(super) fn leaf(&mut self, leaf: Leaf) -> Slot {
+        if let Some(slot) = self.leaves.get(&leaf) {
+            return *slot;
+        }
+        let slot = self.slot();
+        self.leaves.insert(leaf, slot);
+        self.proof.leaves.push((slot, leaf));
+        slot
+    }
+
+    /// A value of which only the type is known: each its own slot, as no two need be the same.
+    fn any(&mut self, ty: ScalarType) -> Slot {
+        let slot = self.slot();
+        self.proof.start[slot as usize] = Interval::of(ty);
+        slot
+    }
+
+    pub(super) fn compute(&mut self, node: Node) -> Slot {
+        if let Some(slot) = self.slots.get(&node) {
+            return *slot;
+        }
+        let slot = self.slot();
+        self.enter(node, slot);
+        self.made.insert(slot, node);
+        self.push(Step::Compute(slot, node));
+        slot
+    }
+
+    /// Makes a slot the one that has a node's value, as long as the region lasts.
+    pub(super) fn replace(&mut self, node: Node, slot: Slot) {
+        self.enter(node, slot);
+        self.values.clear();
+    }
+
+    fn enter(&mut self, node: Node, slot: Slot) {
+        let before = self.slots.insert(node, slot);
+        self.replaced.push((node, before));
+    }
+
+    /// The slot of a value; of a float's, which no index needs, the slot says nothing.
+    pub(super) fn value(&mut self, value: ExprId) -> Slot {
+        if let Some(slot) = self.values.get(&value) {
+            return *slot;
+        }
+        let slot = self.value_of(value);
+        self.values.insert(value, slot);
+        slot
+    }
+
+    fn value_of(&mut self, value: ExprId) -> Slot {
+        let nodes = self.nodes;
+        let expr = &nodes.exprs[value];
+        let ty = expr.ty;
+        if ty.is_float() {
+            return self.any(ty);
+        }
+        match expr.kind {
+            ExprKind::Const(value) => match value.as_int() {
+                Some(value) => self.known(Interval::point(value)),
+                None => self.any(ty),
+            },
+            ExprKind::Local(local) => match self.locals[local.index()] {
+                Some(slot) => slot,
+                None => self.any(ty),
+            },
+            ExprKind::Param(param) => {
+                let word = self.layout.word(param);
+                self.leaf(Leaf::Argument { word, ty })
+            }
+            ExprKind::Dim { tensor, axis } => {
+                let word = self.layout.word(tensor) + 1 + usize::from(axis);
+                self.leaf(Leaf::Argument { word, ty })
+            }
+            ExprKind::Unary { op, value } => {
+                let value = self.value(value);
+                self.compute(match op {
+                    UnaryOp::Neg => Node::Neg(ty, value),
+                    UnaryOp::Not => Node::Not(ty, value),
+                })
+            }
+            ExprKind::Binary { op, lhs, rhs } => {
+                let operands = nodes.exprs[lhs].ty;
+                if operands.is_float() {
+                    return self.any(ty);
+                }
+                let (lhs, rhs) = (self.value(lhs), self.value(rhs));
+                self.compute(Node::Binary(op, operands, lhs, rhs))
+            }
+            ExprKind::Math { function, ref args } => match (function, &args[..]) {
+                (MathFn::Min | MathFn::Max, &[a, b]) => {
+                    let (a, b) = (self.value(a), self.value(b));
+                    self.compute(Node::Limit(function, a, b))
+                }
+                (MathFn::Abs, &[a]) => {
+                    let a = self.value(a);
+                    self.compute(Node::Abs(ty, a))
+                }
+                _ => self.any(ty),
+            },
+            ExprKind::Cast { value } => {
+                if nodes.exprs[value].ty.is_float() {
+                    return self.any(ty);
+                }
+                let value = self.value(value);
+                self.compute(Node::Cast(ty, value))
+            }
+            ExprKind::Select { cond, then, otherwise } => {
+                let cond = self.value(cond);
+                let (then, otherwise) = (self.value(then), self.value(otherwise));
+                self.compute(Node::Select(cond, then, otherwise))
+            }
+            ExprKind::DivRem { op, lhs, rhs, .. } => {
+                let (lhs, rhs) = (self.value(lhs), self.value(rhs));
+                self.compute(Node::DivRem(op, ty, lhs, rhs))
+            }
+            ExprKind::Temp(_) | ExprKind::Load { .. } | ExprKind::Atomic { .. } => self.any(ty),
+        }
+    }
+}
+
+/// The locals on which the proof depends.
+pub(super) fn relevant(nodes: Nodes<'_>, task: &Task) -> Vec<bool> {
+    let mut reach = Reach::new(nodes);
+    let mut lets = Vec::new();
+    seed(nodes, task.prelude, &mut reach, &mut lets);
+    seed(nodes, task.body, &mut reach, &mut lets);
+    // Definitions come before uses, so one pass backwards finds all.
+    for &(local, value) in lets.iter().rev() {
+        if reach.locals[local.index()] {
+            nodes.reach_expr(value, &mut reach);
+        }
+    }
+    reach.locals
+}
+
+fn seed(nodes: Nodes<'_>, block: BlockId, reach: &mut Reach, lets: &mut Vec<(LocalId, ExprId)>) {
+    for stmt in &nodes.blocks[block].stmts {
+        match *stmt {
+            Stmt::Let { local, value } => {
+                lets.push((local, value));
+                if let ExprKind::Load { ref index, .. } | ExprKind::Atomic { ref index, .. } =
+                    nodes.exprs[value].kind
+                {
+                    index.iter().for_each(|index| nodes.reach_expr(*index, reach));
+                }
+            }
+            Stmt::Assign { local, value } => lets.push((local, value)),
+            Stmt::Eval { value } => nodes.reach_expr(value, reach),
+            Stmt::Store { ref index, .. } => {
+                index.iter().for_each(|index| nodes.reach_expr(*index, reach));
+            }
+            Stmt::If { cond, .. } => nodes.reach_expr(cond, reach),
+            Stmt::For { begin, end, .. } => {
+                nodes.reach_expr(begin, reach);
+                nodes.reach_expr(end, reach);
+            }
+            _ => {}
+        }
+        for block in stmt.blocks() {
+            seed(nodes, block, reach, lets);
+        }
+    }
+}
