@@ -372,8 +372,8 @@ pub enum RegionArgument {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Construct {
-    /// `match`
-    Match,
+    /// A pattern of a `match` that is no number, bool, range, constant, name or `_`.
+    MatchPattern,
     /// `if let`, `while let`, `let … else`
     LetCondition,
     /// A closure that is not `stream_parallel`'s.

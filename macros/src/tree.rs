@@ -5,6 +5,7 @@
 
 mod expr;
 mod loops;
+mod matches;
 
 pub(crate) use expr::{atomic, element, is_block, is_scalar_method};
 pub(crate) use loops::is_ndrange;

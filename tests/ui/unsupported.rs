@@ -5,8 +5,8 @@ use quadrants::Tensor;
 fn several(x: &mut Tensor<f32, 1>) {
     let (a, b) = (1.0, 2.0);
     for i in 0..x.len() {
-        match i {
-            0 => x[i] = a,
+        match (i, 1) {
+            (0, _) => x[i] = a,
             _ => x[i] = b,
         }
     }

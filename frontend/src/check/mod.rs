@@ -91,15 +91,7 @@ impl<'a> Checker<'a> {
     fn function(&mut self, function: &'a Function) {
         let body = &function.body;
         if self.kind == FunctionKind::Func {
-            let last = body.stmts.len().wrapping_sub(1);
-            for (at, stmt) in body.stmts.iter().enumerate() {
-                match &stmt.kind {
-                    StmtKind::Return { value } if at == last && body.value.is_none() => {
-                        self.optional(value.as_ref());
-                    }
-                    _ => self.stmt(stmt),
-                }
-            }
+            body.stmts.iter().for_each(|stmt| self.stmt(stmt));
             self.optional(body.value.as_deref());
             return;
         }
@@ -208,13 +200,9 @@ impl<'a> Checker<'a> {
             }
             StmtKind::Return { value } => {
                 self.optional(value.as_ref());
-                self.reject(
-                    stmt.span,
-                    match self.kind {
-                        FunctionKind::Kernel => Rule::ReturnInKernel,
-                        FunctionKind::Func => Rule::ReturnEarly,
-                    },
-                );
+                if self.kind == FunctionKind::Kernel {
+                    self.reject(stmt.span, Rule::ReturnInKernel);
+                }
             }
             StmtKind::Assert { cond, .. } => self.expr(cond),
             StmtKind::Unsupported(construct) => self.unsupported(stmt.span, construct),

@@ -140,11 +140,6 @@ pub enum Rule {
         "`return` is not supported in kernels; guard what follows with `if`, and give the kernel's value as its last expression"
     )]
     ReturnInKernel,
-    /// `return` before a func's end.
-    #[error(
-        "`return` before the end of a `#[func]` is not supported; use `if`/`else` with the value as last expression"
-    )]
-    ReturnEarly,
     /// `a..=b`
     #[error("`a..=b` is not supported in kernels; write `a..b + 1`")]
     InclusiveRange,
@@ -223,7 +218,10 @@ impl fmt::Display for Rejection {
 
 fn advice(construct: &Construct) -> String {
     let (what, instead) = match construct {
-        Construct::Match => ("`match` is", "use `if` and `else`"),
+        Construct::MatchPattern => (
+            "a `match` on this is",
+            "match a number or a bool by literals, ranges, constants, names and `_`",
+        ),
         Construct::LetCondition => ("`if let` and its like are", "use a condition of type bool"),
         Construct::Closure => ("closures are", "write a `#[func]` and call it"),
         Construct::Array => ("arrays are", "use one `let` per value, or a tensor"),

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use quadrants_ir::{ExprId, ExprKind as Ir, ParamKind, ScalarType};
+use quadrants_ir::{ExprId, ExprKind as Ir, ParamKind, ScalarType, Stmt as IrStmt};
 
 use super::{
-    Lowerer, Result, Unit,
+    Lowerer, Result, Unit, exit,
     scope::{Binding, Frame, Scalar},
 };
 use crate::{
     Error,
-    syntax::{Expr, ExprKind, Span, StmtKind},
+    syntax::{Expr, ExprKind, Span, Stmt, StmtKind},
     visit::assigns,
 };
 
@@ -84,6 +84,15 @@ impl Lowerer {
 
     fn func_body(&mut self, unit: &Unit) -> Result<Option<ExprId>> {
         let function = &unit.function;
+        let last = function.body.stmts.len().wrapping_sub(1);
+        let mut stmts = function.body.stmts.iter().enumerate();
+        let ends =
+            |at: usize, stmt: &Stmt| at == last && matches!(stmt.kind, StmtKind::Return { .. });
+        if stmts.any(|(at, stmt)| exit::returns(stmt) && !ends(at, stmt))
+            || function.body.value.as_deref().is_some_and(exit::expr_returns)
+        {
+            return self.early_func_body(unit);
+        }
         let mut value = function.body.value.as_deref();
         for stmt in &function.body.stmts {
             match &stmt.kind {
@@ -101,6 +110,29 @@ impl Lowerer {
             (None, Some(value)) => self.discard(value).map(|()| None),
             (None, None) => Ok(None),
         }
+    }
+
+    /// The body of a func that may return before its end.
+    fn early_func_body(&mut self, unit: &Unit) -> Result<Option<ExprId>> {
+        let function = &unit.function;
+        let result = match function.result {
+            Some(ix) => Some(self.type_at(ix, function.span)?),
+            None => None,
+        };
+        let exit = self.exit(result);
+        self.stmts(&function.body.stmts, &mut |this| {
+            match (&function.body.value, exit.value().zip(result)) {
+                (Some(value), Some((local, ty))) => {
+                    let value = this.want(value, ty)?;
+                    this.emit.stmt(IrStmt::Assign { local, value });
+                }
+                (Some(value), None) => this.discard(value)?,
+                (None, _) => {}
+            }
+            Ok(())
+        })?;
+        let local = exit.value();
+        Ok(local.map(|local| self.emit.read(local)))
     }
 
     fn scalar_argument(

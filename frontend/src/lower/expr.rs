@@ -5,7 +5,7 @@ use quadrants_ir::{
 };
 
 use super::{
-    Lowerer, Result, literal,
+    Lowerer, Result, exit, literal,
     scope::{Binding, Scalar},
 };
 use crate::{
@@ -93,15 +93,43 @@ impl Lowerer {
         span: Span,
     ) -> Result<ExprId> {
         let scope = self.frame.enter();
-        for stmt in &block.stmts {
-            self.stmt(stmt)?;
-        }
-        let value = match &block.value {
-            Some(value) => self.value(value, expected),
-            None => Err(self.type_error(span, "this block has no value")),
+        let value = if self.frame.exit.is_some() && block.stmts.iter().any(exit::returns) {
+            self.value_unless_returned(block, expected, span)
+        } else {
+            block.stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
+            match &block.value {
+                Some(value) => self.value(value, expected),
+                None => Err(self.type_error(span, "this block has no value")),
+            }
         };
         self.frame.leave(scope);
         value
+    }
+
+    /// The value of a block with an early return; of one that always returns, any.
+    fn value_unless_returned(
+        &mut self,
+        block: &Block,
+        expected: Option<ScalarType>,
+        span: Span,
+    ) -> Result<ExprId> {
+        let ty = block.value.as_deref().and_then(|value| self.infer(value)).or(expected);
+        let Some(ty) = ty else {
+            return Err(self.type_error(span, "this block has no type"));
+        };
+        if block.value.is_none() && !exit::ends_in_return(block) {
+            return Err(self.type_error(span, "this block has no value"));
+        }
+        let zero = self.emit.constant(Const::from_bits(ty, 0));
+        let local = self.emit.define("value", zero, true);
+        self.stmts(&block.stmts, &mut |this| {
+            if let Some(value) = &block.value {
+                let value = this.want(value, ty)?;
+                this.emit.stmt(quadrants_ir::Stmt::Assign { local, value });
+            }
+            Ok(())
+        })?;
+        Ok(self.emit.read(local))
     }
 
     /// The tensor that `base` names, indexed with `rank` indices, and the type of its elements.

@@ -9,6 +9,7 @@
 
 mod call;
 mod emit;
+mod exit;
 mod expr;
 mod infer;
 mod literal;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use quadrants_ir::{Const, LocalId, ParamId, ScalarType};
 
-use super::Unit;
+use super::{Unit, exit::Exit};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +33,15 @@ pub(super) struct Frame {
     /// The funcs of its table.
     pub(super) callees: Vec<Rc<Unit>>,
     names: Vec<(String, Binding)>,
+    /// How it is left before its end, where it ever is.
+    pub(super) exit: Option<Exit>,
+    /// How many of its loops are around what is being lowered.
+    pub(super) loops: u32,
 }
 
 impl Frame {
     pub(super) fn new(unit: Rc<Unit>) -> Self {
-        Self { unit, callees: Vec::new(), names: Vec::new() }
+        Self { unit, callees: Vec::new(), names: Vec::new(), exit: None, loops: 0 }
     }
 
     pub(super) fn bind(&mut self, name: &str, binding: Binding) {

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{BinaryOp, ExprId, ScalarType, SiteKind, Stmt as Ir, UnaryOp};
 
-use super::{Lowerer, Result, scope::Binding};
+use super::{Lowerer, Result, exit::block_returns, scope::Binding};
 use crate::{
     Error,
     syntax::{Block, Dim, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
@@ -49,13 +49,13 @@ impl Lowerer {
                 let then = self.emit.block(vec![Ir::Break]);
                 let otherwise = self.emit.block(Vec::new());
                 self.emit.stmt(Ir::If { cond, then, otherwise });
-                self.block(body)?;
+                self.loop_body(body)?;
                 let body = self.emit.close_block();
                 self.emit.stmt(Ir::Loop { body });
             }
             StmtKind::Loop { body, .. } => {
                 self.emit.open();
-                self.block(body)?;
+                self.loop_body(body)?;
                 let body = self.emit.close_block();
                 self.emit.stmt(Ir::Loop { body });
             }
@@ -94,13 +94,18 @@ impl Lowerer {
     /// A block for its effects, in the current IR block and a scope of its own.
     pub(super) fn block(&mut self, block: &Block) -> Result<()> {
         let scope = self.frame.enter();
-        for stmt in &block.stmts {
-            self.stmt(stmt)?;
-        }
-        if let Some(value) = &block.value {
-            self.discard(value)?;
-        }
+        self.stmts(&block.stmts, &mut |this| match &block.value {
+            Some(value) => this.discard(value),
+            None => Ok(()),
+        })?;
         self.frame.leave(scope);
+        Ok(())
+    }
+
+    fn loop_body(&mut self, body: &Block) -> Result<()> {
+        self.frame.loops += 1;
+        self.block(body)?;
+        self.frame.loops -= 1;
         Ok(())
     }
 
@@ -191,10 +196,16 @@ impl Lowerer {
             let ty = self.emit.ty(begin);
             vars.push((self.loop_variable(dim, ty), begin, end));
         }
-        self.block(body)?;
-        for (var, begin, end) in vars.into_iter().rev() {
+        self.loop_body(body)?;
+        let exit = self.frame.exit.filter(|_| block_returns(body));
+        for (depth, (var, begin, end)) in vars.into_iter().enumerate().rev() {
             let body = self.emit.close_block();
             self.emit.stmt(Ir::For { var, begin, end, body });
+            if let Some(exit) = exit
+                && depth > 0
+            {
+                self.break_if_returned(exit);
+            }
         }
         self.frame.leave(scope);
         Ok(())

@@ -76,7 +76,7 @@ impl Tree {
             E::Index(index) => return self.index(index),
             E::MethodCall(call) => return self.method(call),
             E::Call(call) => return self.call(call),
-            E::Match(_) => Construct::Match,
+            E::Match(each) => return self.match_expr(each),
             E::Let(_) => Construct::LetCondition,
             E::Closure(_) => Construct::Closure,
             E::Array(_) | E::Repeat(_) => Construct::Array,
@@ -330,6 +330,12 @@ fn literal(lit: &Lit) -> ExprKind {
         _ => return ExprKind::Unsupported(Construct::Text),
     };
     let digits = text.strip_suffix(suffix).unwrap_or(&text);
+    // Only a pattern's literal has its sign in it.
+    if let Some(magnitude) = digits.strip_prefix('-') {
+        let magnitude: Lit = syn::parse_str(&format!("{magnitude}{suffix}")).expect("digits");
+        let value = Box::new(Expr { kind: literal(&magnitude), span: Default::default() });
+        return ExprKind::Unary { op: UnaryOp::Neg, value };
+    }
     let hex = digits.starts_with("0x") || digits.starts_with("0X");
     let float = !hex && digits.contains(['.', 'e', 'E']);
     ExprKind::Literal {

@@ -43,6 +43,11 @@ impl<T> Default for Probe<T> {
 impl<T> Probe<T> {
     /// Says that the type is that of `binding`.
     pub const fn see(&self, _binding: &T) {}
+
+    /// Says that the type is that of `value`, which it gives back.
+    pub const fn pass(&self, value: T) -> T {
+        value
+    }
 }
 
 /// The type that a probe found.

@@ -10,6 +10,7 @@ mod atomics;
 mod built;
 mod calls;
 mod casts;
+mod choices;
 mod floats;
 mod flow;
 mod scalars;

@@ -1,0 +1,212 @@
+//! `match`, as the branches that it is: on a number or a bool that is evaluated once, arm after arm.
+
+use proc_macro2::{Ident, Span};
+use quadrants_frontend::syntax::{
+    BinaryOp, Block, Construct, Expr, ExprKind, LogicOp, Span as TreeSpan, Stmt, StmtKind, TypeIx,
+    UnaryOp,
+};
+use quote::{ToTokens, quote};
+use syn::{Pat, PatIdent, RangeLimits};
+
+use super::{Tree, TypeEntry};
+
+/// What is matched: its name and type in the tree.
+struct Matched {
+    name: String,
+    ty: TypeIx,
+    span: TreeSpan,
+}
+
+/// What an arm's pattern asks, and the name that it gives to what is matched.
+struct Test {
+    /// None where everything fits.
+    cond: Option<Expr>,
+    binding: Option<Ident>,
+}
+
+impl Tree {
+    pub(super) fn match_expr(&mut self, each: &mut syn::ExprMatch) -> ExprKind {
+        let span = self.spans.of(&*each.expr);
+        let value = self.expr(&mut each.expr);
+        // Shown in messages as what it stands for, as every name of this form is.
+        let name = format!("_match{}", self.types.len());
+        let matched = Matched { name: name.clone(), ty: self.passed(&mut each.expr), span };
+        let mut arms = Vec::with_capacity(each.arms.len());
+        for arm in &mut each.arms {
+            match self.arm(arm, &matched) {
+                Some(arm) => arms.push(arm),
+                None => return ExprKind::Unsupported(Construct::MatchPattern),
+            }
+        }
+        // rustc has seen to it that the last arm takes what is left.
+        let mut rest: Option<Block> = None;
+        for (cond, body, span) in arms.into_iter().rev() {
+            rest = Some(match (cond, rest) {
+                (Some(cond), Some(otherwise)) => {
+                    let kind = ExprKind::If {
+                        cond: Box::new(cond),
+                        then: body,
+                        otherwise: Some(otherwise),
+                    };
+                    Block { stmts: Vec::new(), value: Some(Box::new(Expr { kind, span })) }
+                }
+                _ => body,
+            });
+        }
+        let kind = StmtKind::Let { name, mutable: false, ty: matched.ty, value };
+        let mut block = Block { stmts: vec![Stmt { kind, span }], value: None };
+        if let Some(rest) = rest {
+            block.value = Some(Box::new(Expr { kind: ExprKind::Block(rest), span }));
+        }
+        ExprKind::Block(block)
+    }
+
+    /// Lets a value pass through a probe of its type.
+    fn passed(&mut self, value: &mut syn::Expr) -> TypeIx {
+        let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
+        let binding = Ident::new("value", crate::spans::first(value));
+        *value = syn::Expr::Verbatim(quote!(#probe.pass(#value)));
+        self.add_type(TypeEntry::Probe { probe, binding })
+    }
+
+    /// An arm's condition and body; nothing where its pattern is not one of kernels.
+    fn arm(
+        &mut self,
+        arm: &mut syn::Arm,
+        matched: &Matched,
+    ) -> Option<(Option<Expr>, Block, TreeSpan)> {
+        let span = self.spans.of(&arm.pat);
+        let (pattern, guard) = match &mut arm.pat {
+            Pat::Guard(guarded) => (&*guarded.pat, Some(&mut *guarded.guard)),
+            pattern => (&*pattern, None),
+        };
+        let test = self.pattern(pattern, matched)?;
+        self.scopes.push(Vec::new());
+        if let Some(binding) = &test.binding {
+            self.bind(binding);
+        }
+        let guard = guard.map(|guard| self.expr(guard));
+        let mut body = syn::Block {
+            brace_token: syn::token::Brace::default(),
+            stmts: vec![syn::Stmt::Expr((*arm.body).clone(), None)],
+        };
+        let tree = self.block(&mut body);
+        *arm.body = syn::parse_quote!(#body);
+        self.scopes.pop();
+
+        let bound = |value: Block| match &test.binding {
+            Some(binding) => {
+                let mut stmts = vec![Stmt { kind: matched.bound_to(binding), span }];
+                stmts.extend(value.stmts);
+                Block { stmts, value: value.value }
+            }
+            None => value,
+        };
+        let guard = guard.map(|guard| {
+            let span = guard.span;
+            let block = Block { stmts: Vec::new(), value: Some(Box::new(guard)) };
+            Expr { kind: ExprKind::Block(bound(block)), span }
+        });
+        let cond = match (test.cond, guard) {
+            (Some(cond), Some(guard)) => Some(logic(LogicOp::And, cond, guard)),
+            (cond, guard) => cond.or(guard),
+        };
+        Some((cond, bound(tree), span))
+    }
+
+    fn pattern(&mut self, pattern: &Pat, matched: &Matched) -> Option<Test> {
+        let plain = |cond| Some(Test { cond, binding: None });
+        match pattern {
+            Pat::Wild(_) => plain(None),
+            Pat::Paren(paren) => self.pattern(&paren.pat, matched),
+            Pat::Lit(lit) => {
+                let value = self.expr(&mut syn::Expr::Lit(lit.clone()));
+                plain(Some(matched.compared(BinaryOp::Eq, value)))
+            }
+            Pat::Path(path) => {
+                let value = self.expr(&mut syn::Expr::Path(path.clone()));
+                plain(Some(matched.compared(BinaryOp::Eq, value)))
+            }
+            // A constant, by its name; rustc sees the pattern as it stands, and would say so if not.
+            Pat::Ident(PatIdent {
+                by_ref: None, mutability: None, subpat: None, ident, ..
+            }) if is_constant(ident) => {
+                let mut path = syn::parse_quote!(#ident);
+                let value = self.expr(&mut path);
+                plain(Some(matched.compared(BinaryOp::Eq, value)))
+            }
+            Pat::Ident(PatIdent { by_ref: None, mutability: None, subpat, ident, .. }) => {
+                let cond = match subpat {
+                    Some((_, inner)) => self.pattern(inner, matched)?.cond,
+                    None => None,
+                };
+                Some(Test { cond, binding: Some(ident.clone()) })
+            }
+            Pat::Range(range) => {
+                let from = range.start.as_ref().map(|at| self.expr(&mut at.clone()));
+                let to = range.end.as_ref().map(|at| self.expr(&mut at.clone()));
+                let below = match range.limits {
+                    RangeLimits::HalfOpen(_) => BinaryOp::Lt,
+                    RangeLimits::Closed(_) => BinaryOp::Le,
+                };
+                let from = from.map(|from| matched.compared(BinaryOp::Ge, from));
+                let to = to.map(|to| matched.compared(below, to));
+                plain(match (from, to) {
+                    (Some(from), Some(to)) => Some(logic(LogicOp::And, from, to)),
+                    (from, to) => from.or(to),
+                })
+            }
+            Pat::Or(or) => {
+                let mut any: Option<Expr> = None;
+                for case in &or.cases {
+                    let test = self.pattern(case, matched)?;
+                    if test.binding.is_some() {
+                        return None;
+                    }
+                    let Some(cond) = test.cond else { return plain(None) };
+                    any = Some(match any {
+                        Some(any) => logic(LogicOp::Or, any, cond),
+                        None => cond,
+                    });
+                }
+                plain(any)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Matched {
+    fn value(&self) -> Expr {
+        Expr { kind: ExprKind::Name(self.name.clone()), span: self.span }
+    }
+
+    fn compared(&self, op: BinaryOp, with: Expr) -> Expr {
+        let span = with.span;
+        let is_true = matches!(&with.kind, ExprKind::Literal { text, .. } if text == "true");
+        let is_false = matches!(&with.kind, ExprKind::Literal { text, .. } if text == "false");
+        let kind = if is_true {
+            return self.value();
+        } else if is_false {
+            ExprKind::Unary { op: UnaryOp::Not, value: Box::new(self.value()) }
+        } else {
+            ExprKind::Binary { op, lhs: Box::new(self.value()), rhs: Box::new(with) }
+        };
+        Expr { kind, span }
+    }
+
+    fn bound_to(&self, name: &Ident) -> StmtKind {
+        StmtKind::Let { name: name.to_string(), mutable: false, ty: self.ty, value: self.value() }
+    }
+}
+
+fn logic(op: LogicOp, lhs: Expr, rhs: Expr) -> Expr {
+    let span = lhs.span;
+    Expr { kind: ExprKind::Logic { op, lhs: Box::new(lhs), rhs: Box::new(rhs) }, span }
+}
+
+/// Whether a name is written as constants are.
+fn is_constant(name: &Ident) -> bool {
+    let text = name.to_token_stream().to_string();
+    text.chars().any(char::is_alphabetic) && !text.chars().any(char::is_lowercase)
+}
