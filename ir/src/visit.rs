@@ -118,6 +118,11 @@ impl Reach {
         }
     }
 
+    /// Whether an expression was reached.
+    pub(crate) fn has_seen(&self, expr: ExprId) -> bool {
+        self.seen[expr.index()]
+    }
+
     /// The tensors touched, by ascending id.
     pub(crate) fn accesses(&self) -> Vec<Access> {
         self.accesses.iter().copied().filter(|a| a.read || a.write || a.atomic).collect()

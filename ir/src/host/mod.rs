@@ -6,7 +6,7 @@ mod prove;
 mod races;
 
 use crate::{
-    Offloaded, TaskId, TaskKind,
+    ExprKind, Offloaded, ParamId, ParamKind, TaskId, TaskKind,
     abi::{ArgLayout, MAX_BOUND},
     interp::{Code, Part, compile},
     visit::{Nodes, Reach},
@@ -32,6 +32,7 @@ pub struct Extents {
 #[derive(Debug)]
 pub struct HostPlan {
     arguments: usize,
+    inputs: Vec<usize>,
     tasks: Vec<TaskPlan>,
     races: Races,
 }
@@ -110,16 +111,39 @@ impl HostPlan {
     #[must_use]
     pub fn new(kernel: &Offloaded) -> Self {
         let layout = ArgLayout::new(&kernel.params);
+        let races = Races::new(kernel, &layout);
+        let mut inputs = extent_words(kernel, &layout);
+        inputs.extend(races.inputs());
         let tasks = kernel.tasks().map(|(id, task)| {
-            let needed = needed_by_bounds(kernel, id);
+            let reached = needed_by_bounds(kernel, id);
+            inputs.extend(kernel.exprs.iter().filter_map(|(expr, at)| match at.kind {
+                ExprKind::Param(param) if reached.has_seen(expr) => Some(layout.word(param)),
+                _ => None,
+            }));
+            let needed = reached.locals;
             let bounds = if task.kind.is_bounded_on_device() {
-                Bounds::Around(Hull::new(kernel, &layout, task, needed))
+                let hull = Hull::new(kernel, &layout, task, needed);
+                inputs.extend(hull.inputs());
+                Bounds::Around(hull)
             } else {
                 Bounds::Exact(compile(kernel, &layout, task, Part::Bounds(&needed)))
             };
-            TaskPlan { bounds, proof: Proof::new(kernel, &layout, task) }
+            let proof = Proof::new(kernel, &layout, task);
+            inputs.extend(proof.inputs());
+            TaskPlan { bounds, proof }
         });
-        Self { arguments: layout.len(), tasks: tasks.collect(), races: Races::new(kernel, &layout) }
+        let tasks = tasks.collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        Self { arguments: layout.len(), inputs, tasks, races }
+    }
+
+    /// The words of an argument block that all answers depend on, ascending: extents, and scalars that
+    /// bounds, indices or conditions are computed from. Two blocks that are equal there get the same
+    /// answers.
+    #[must_use]
+    pub fn inputs(&self) -> &[usize] {
+        &self.inputs
     }
 
     /// The bounds of a task's loop, of the launch with this argument block: exactly what the device
@@ -163,8 +187,21 @@ impl HostPlan {
     }
 }
 
-/// The locals that a task's bounds depend on.
-fn needed_by_bounds(kernel: &Offloaded, task: TaskId) -> Vec<bool> {
+/// The words of all tensors' extents.
+fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<usize> {
+    let words = kernel.params.iter().enumerate().map(|(at, param)| {
+        let rank = match param.kind {
+            ParamKind::Tensor { rank, .. } => usize::from(rank),
+            ParamKind::Scalar(_) => 0,
+        };
+        let first = layout.word(ParamId::new(at as u32)) + 1;
+        first..first + rank
+    });
+    words.flatten().collect()
+}
+
+/// What a task's bounds depend on.
+fn needed_by_bounds(kernel: &Offloaded, task: TaskId) -> Reach {
     let nodes = Nodes::from(kernel);
     let task = &kernel.tasks[task.index()];
     let mut reach = Reach::new(nodes);
@@ -180,5 +217,5 @@ fn needed_by_bounds(kernel: &Offloaded, task: TaskId) -> Vec<bool> {
             nodes.reach_expr(value, &mut reach);
         }
     }
-    reach.locals
+    reach
 }

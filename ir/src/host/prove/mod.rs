@@ -109,6 +109,14 @@ impl Proof {
         builder.finish()
     }
 
+    /// The words of the argument block that the proof looks at, but for extents that indices must be below.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = usize> {
+        self.leaves.iter().filter_map(|(_, leaf)| match leaf {
+            Leaf::Argument { word, .. } => Some(*word),
+            Leaf::Dimension(_) => None,
+        })
+    }
+
     /// Whether there is nothing to prove.
     pub(super) fn is_trivial(&self) -> bool {
         !self.requires
@@ -194,6 +202,11 @@ impl Hull {
             }
         }
         Self { values: builder.finish(), dims }
+    }
+
+    /// The words of the argument block that are looked at.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = usize> {
+        self.values.inputs()
     }
 
     /// Bounds around those of all iterations that run. An end that may have wrapped is still a value of

@@ -120,6 +120,15 @@ impl Races {
         build::races(kernel, layout)
     }
 
+    /// The words of the argument block that are looked at, but for those that the loops' extents need.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = usize> {
+        let steps = self.tasks.iter().flat_map(|task| &task.steps);
+        steps.filter_map(|step| match step {
+            Node::Argument { word, .. } => Some(*word),
+            _ => None,
+        })
+    }
+
     /// The first pair of accesses that the arguments do not keep apart.
     pub(super) fn first(&self, plan: &HostPlan, args: &[u64]) -> Option<Race> {
         for (at, task) in self.tasks.iter().enumerate() {

@@ -1,0 +1,148 @@
+//! How many instructions of ours a launch is: everything but the driver, which here does nothing.
+//!
+//! Counted by valgrind, which repeats exactly: this program runs itself in it once per case. JSON lines on
+//! standard output. `instructions CASE COUNT` makes the launches of one case.
+
+mod idle;
+
+use std::process::Command;
+
+use quadrants::{self as qd, Kernel, Program, Result, Stream, Tensor, builder::KernelBuilder, ir};
+
+const COUNT: usize = 10_000;
+const N: usize = 256;
+
+#[qd::kernel]
+fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    for i in 0..y.len() {
+        y[i] += a * x[i];
+    }
+}
+
+#[qd::kernel]
+fn region(
+    a: &mut Tensor<f32, 1>,
+    b: &mut Tensor<f32, 1>,
+    c: &mut Tensor<f32, 1>,
+    d: &mut Tensor<f32, 1>,
+) {
+    qd::stream_parallel(|| {
+        for i in 0..a.len() {
+            a[i] += 1.0;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..b.len() {
+            b[i] += 1.0;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..c.len() {
+            c[i] += 1.0;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..d.len() {
+            d[i] += 1.0;
+        }
+    });
+}
+
+struct Things {
+    stream: Stream,
+    tensors: [Tensor<f32, 1>; 4],
+    built: Kernel,
+}
+
+/// The cases, each a function of its own that valgrind recognizes by the module's name.
+mod counted {
+    use super::*;
+
+    type Case = fn(&mut Things, usize) -> Result<()>;
+
+    pub(super) const CASES: [(&str, Case); 4] = [
+        ("launch, 3 arguments, default stream", on_default),
+        ("launch, 3 arguments, explicit stream", on_explicit),
+        ("launch, 3 arguments, explicit stream, kernel made at run time", built),
+        ("region of 4 blocks, explicit stream", region_of_4),
+    ];
+
+    #[inline(never)]
+    fn on_default(things: &mut Things, count: usize) -> Result<()> {
+        let [x, y, ..] = &mut things.tensors;
+        (0..count).try_for_each(|_| saxpy(2.0, x, y).launch())
+    }
+
+    #[inline(never)]
+    fn on_explicit(things: &mut Things, count: usize) -> Result<()> {
+        let [x, y, ..] = &mut things.tensors;
+        (0..count).try_for_each(|_| saxpy(2.0, x, y).launch_on(&things.stream))
+    }
+
+    #[inline(never)]
+    fn built(things: &mut Things, count: usize) -> Result<()> {
+        let [x, y, ..] = &mut things.tensors;
+        (0..count).try_for_each(|_| {
+            things.built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch_on(&things.stream)
+        })
+    }
+
+    #[inline(never)]
+    fn region_of_4(things: &mut Things, count: usize) -> Result<()> {
+        let [a, b, c, d] = &mut things.tensors;
+        (0..count).try_for_each(|_| region(a, b, c, d).launch_on(&things.stream))
+    }
+}
+
+fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    if let (Some(case), Some(count)) = (args.next(), args.next()) {
+        return launches(&case, count.parse().expect("a count"));
+    }
+    for (case, _) in counted::CASES {
+        let counted = count(case, COUNT) - count(case, 0);
+        let each = counted as f64 / COUNT as f64;
+        println!("{{\"case\": \"{case}\", \"instructions\": {each:.1}}}");
+    }
+    Ok(())
+}
+
+/// Counts the instructions of a case's launches.
+fn count(case: &str, launches: usize) -> u64 {
+    let program = std::env::current_exe().expect("this program");
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg("--toggle-collect=*counted::*")
+        .arg(program)
+        .args([case, &launches.to_string()])
+        .output()
+        .expect("valgrind runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let collected = said.lines().find_map(|line| line.split_once("Collected : "));
+    match collected.and_then(|(_, number)| number.trim().parse().ok()) {
+        Some(number) if output.status.success() => number,
+        _ => panic!("valgrind said: {said}"),
+    }
+}
+
+fn launches(case: &str, count: usize) -> Result<()> {
+    let program = Program::open(idle::open())?;
+    let b = KernelBuilder::new("saxpy");
+    let a = b.param_scalar("a", ir::ScalarType::F32);
+    let x = b.param_tensor("x", ir::ScalarType::F32, 1);
+    let y = b.param_tensor_mut("y", ir::ScalarType::F32, 1);
+    b.range_for(0usize, x.len(), |i| y.store([i], y.load([i]) + a * x.load([i])));
+    let mut things = Things {
+        stream: program.create_stream()?,
+        tensors: [(); 4].map(|()| program.zeros([N]).expect("memory")),
+        built: Kernel::new(b.build().expect("a valid kernel"))?,
+    };
+    let (_, launches) = counted::CASES.iter().find(|(name, _)| *name == case).expect("a case");
+    // What the first launch makes is no part of the count: without launches the function is never entered.
+    let [x, y, z, w] = &mut things.tensors;
+    saxpy(2.0, x, y).launch()?;
+    saxpy(2.0, x, y).launch_on(&things.stream)?;
+    things.built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch_on(&things.stream)?;
+    region(x, y, z, w).launch_on(&things.stream)?;
+    launches(&mut things, count)
+}
