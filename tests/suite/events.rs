@@ -2,7 +2,8 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Mutex, Once},
+    thread::{self, ThreadId},
 };
 
 use quadrants::Result;
@@ -14,9 +15,12 @@ use tracing::{
     span,
 };
 
+/// What each thread said. Of the whole process: what a thread alone subscribes to, `tracing` may take from
+/// the callsite's answer to other threads.
+static SAID: Mutex<Vec<(ThreadId, Level, String)>> = Mutex::new(Vec::new());
+
 /// Keeps level and message of the events of one crate.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<(Level, String)>>>);
+struct Keep;
 
 struct Message(String);
 
@@ -28,7 +32,7 @@ impl Visit for Message {
     }
 }
 
-impl Subscriber for Kept {
+impl Subscriber for Keep {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("quadrants_program")
     }
@@ -36,7 +40,8 @@ impl Subscriber for Kept {
     fn event(&self, event: &Event<'_>) {
         let mut message = Message(String::new());
         event.record(&mut message);
-        self.0.lock().expect("no panic").push((*event.metadata().level(), message.0));
+        let level = *event.metadata().level();
+        SAID.lock().expect("no panic").push((thread::current().id(), level, message.0));
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
@@ -53,20 +58,25 @@ impl Subscriber for Kept {
 fn a_program_says_when_it_opens_and_when_the_last_of_it_goes(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
-    let kept = Kept::default();
-    let said = || kept.0.lock().expect("no panic").clone();
+    static SUBSCRIBED: Once = Once::new();
+    SUBSCRIBED.call_once(|| tracing::subscriber::set_global_default(Keep).expect("the only one"));
+    let me = thread::current().id();
+    SAID.lock().expect("no panic").retain(|(thread, ..)| *thread != me);
+    let said = || -> Vec<(Level, String)> {
+        let said = SAID.lock().expect("no panic");
+        let mine = said.iter().filter(|(thread, ..)| *thread == me);
+        mine.map(|(_, level, message)| (*level, message.clone())).collect()
+    };
     let event = |message: &str| (Level::INFO, message.to_owned());
-    tracing::subscriber::with_default(kept.clone(), || -> Result<()> {
-        let Some(on) = backend.open() else { return Ok(()) };
-        let x = on.program.zeros::<f32, 1>([4])?;
-        assert_eq!(said(), [event("open")]);
-        // The tensor holds the program; the world goes with the last of it.
-        let quadrants_tests::On { program, world } = on;
-        drop(program);
-        assert_eq!(said(), [event("open")]);
-        drop(x);
-        assert_eq!(said(), [event("open"), event("close")]);
-        drop(world);
-        Ok(())
-    })
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.zeros::<f32, 1>([4])?;
+    assert_eq!(said(), [event("open")]);
+    // The tensor holds the program; the world goes with the last of it.
+    let quadrants_tests::On { program, world } = on;
+    drop(program);
+    assert_eq!(said(), [event("open")]);
+    drop(x);
+    assert_eq!(said(), [event("open"), event("close")]);
+    drop(world);
+    Ok(())
 }

@@ -274,3 +274,22 @@ fn a_kernel_takes_its_modules_with_it(#[values(Cuda, AmdGpu)] backend: TestBacke
     }
     Ok(())
 }
+
+/// What was found of a launch's numbers is used again for the same numbers alone.
+#[rstest]
+fn a_launch_is_judged_by_its_own_numbers(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let kernel = built("counted");
+    let stream = on.program.create_stream()?;
+    for (count, len) in [(4u64, 4), (4, 4), (9, 9), (4, 9), (9, 4), (4, 4), (0, 4), (4, 5)] {
+        let mut out = on.program.zeros::<i32, 1>([len])?;
+        let launched = kernel.call::<()>().arg(count).arg(&mut out).launch_on(&stream);
+        let outcome = launched.and_then(|()| stream.synchronize());
+        assert_eq!(outcome.is_err(), count > len as u64, "{count} of {len}: {outcome:?}");
+        let written = out.to_vec()?.iter().filter(|x| **x == 7).count();
+        assert_eq!(written as u64, count.min(len as u64), "{count} of {len}");
+    }
+    Ok(())
+}
