@@ -1,0 +1,97 @@
+//! What proving a launch costs against not asking, on the processor.
+//!
+//! Each case runs one kernel by `launch`, which proves its accesses and then runs without checks, and by
+//! `launch_unchecked`, on the same data in one process. Sides alternate; a line gives the medians and
+//! their ratio. `checks [--samples N]`, JSON lines on standard output.
+
+// Kernels index, as devices do.
+#![allow(clippy::needless_range_loop)]
+
+use std::time::Instant;
+
+use quadrants::{self as qd, Arch, Program, Result, Tensor};
+
+/// A sample repeats its call for about this long.
+const SAMPLE_SECONDS: f64 = 2e-3;
+
+#[qd::kernel]
+fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        y[i] += a * x[i];
+    }
+}
+
+#[qd::kernel]
+fn jacobi(a: &Tensor<f32, 2>, b: &mut Tensor<f32, 2>) {
+    let [h, w] = a.shape();
+    for (i, j) in qd::ndrange((1..h - 1, 1..w - 1)) {
+        b[[i, j]] = 0.25 * (a[[i - 1, j]] + a[[i + 1, j]] + a[[i, j - 1]] + a[[i, j + 1]]);
+    }
+}
+
+#[qd::kernel]
+fn guarded(a: &Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
+    let n = a.len();
+    for i in 0..n {
+        if i == 0 || i + 1 >= n {
+            continue;
+        }
+        b[i] = 0.5 * (a[i - 1] + a[i + 1]);
+    }
+}
+
+fn main() -> Result<()> {
+    let samples = std::env::args().skip_while(|a| a != "--samples").nth(1);
+    let samples: usize = samples.and_then(|n| n.parse().ok()).unwrap_or(101);
+    let program = Program::open(Arch::Cpu)?;
+    for n in [1usize, 1 << 10, 1 << 16, 1 << 22] {
+        let x = program.tensor_from(&vec![1.0f32; n], [n])?;
+        let mut y = program.zeros::<f32, 1>([n])?;
+        compare(&format!("saxpy of {n}"), samples, |proven| {
+            let launch = saxpy(2.0, &x, &mut y);
+            // SAFETY: every index is below the length of both.
+            if proven { launch.launch() } else { unsafe { launch.launch_unchecked() } }
+        })?;
+        compare(&format!("guarded neighbours of {n}"), samples, |proven| {
+            let launch = guarded(&x, &mut y);
+            // SAFETY: both ends are left out.
+            if proven { launch.launch() } else { unsafe { launch.launch_unchecked() } }
+        })?;
+    }
+    for n in [16usize, 2048] {
+        let a = program.tensor_from(&vec![1.0f32; n * n], [n, n])?;
+        let mut b = program.zeros::<f32, 2>([n, n])?;
+        compare(&format!("jacobi of {n} by {n}"), samples, |proven| {
+            let launch = jacobi(&a, &mut b);
+            // SAFETY: the loop leaves out the border of two tensors of one shape.
+            if proven { launch.launch() } else { unsafe { launch.launch_unchecked() } }
+        })?;
+    }
+    Ok(())
+}
+
+/// Prints the medians of both ways in microseconds per call.
+fn compare(case: &str, samples: usize, mut launch: impl FnMut(bool) -> Result<()>) -> Result<()> {
+    (0..20).try_for_each(|k| launch(k % 2 == 0))?;
+    let start = Instant::now();
+    (0..4).try_for_each(|_| launch(true))?;
+    let calls = (SAMPLE_SECONDS / (start.elapsed().as_secs_f64() / 4.0)).clamp(1.0, 1e5) as usize;
+    let mut times = [const { Vec::new() }; 2];
+    for _ in 0..samples {
+        for (times, proven) in times.iter_mut().zip([true, false]) {
+            let start = Instant::now();
+            (0..calls).try_for_each(|_| launch(proven))?;
+            times.push(start.elapsed().as_secs_f64() * 1e6 / calls as f64);
+        }
+    }
+    let [proven, unchecked] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    println!(
+        "{{\"case\": \"{case}\", \"launch_us\": {proven:.4}, \"unchecked_us\": {unchecked:.4}, \
+         \"ratio\": {:.3}}}",
+        proven / unchecked
+    );
+    Ok(())
+}
