@@ -209,6 +209,22 @@ pub struct Dim {
     pub end: Expr,
     /// Whether the range is `a..=b`.
     pub inclusive: bool,
+    /// `k` of `step_by(k)`.
+    pub step: Option<Expr>,
+    /// Which way the values are taken.
+    pub order: Order,
+}
+
+/// Which way a loop takes the values of a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Order {
+    /// `(a..b)`, `(a..b).step_by(k)`: from the first value up.
+    #[default]
+    Up,
+    /// `(a..b).rev()`, `(a..b).rev().step_by(k)`: from the last value of the range down.
+    Down,
+    /// `(a..b).step_by(k).rev()`: the values of `(a..b).step_by(k)`, the last first.
+    Back,
 }
 
 /// An expression. Parentheses are not kept.

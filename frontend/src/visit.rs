@@ -76,6 +76,7 @@ pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: &mut dyn FnMut(Node<'a>) ->
             each.dims.iter().any(|dim| {
                 dim.begin.as_ref().is_some_and(|begin| any_in_expr(begin, found))
                     || any_in_expr(&dim.end, found)
+                    || dim.step.as_ref().is_some_and(|step| any_in_expr(step, found))
             }) || any_in_block(&each.body, found)
         }
         StmtKind::While { cond, body, .. } => any_in_expr(cond, found) || any_in_block(body, found),

@@ -1,8 +1,8 @@
 //! Walking the IR: what an expression or a statement refers to, and what a piece of code reaches.
 
 use crate::{
-    Access, Arena, Block, BlockId, Expr, ExprId, ExprKind, Kernel, Local, LocalId, Offloaded,
-    Param, ParamId, Site, Stmt,
+    Access, Arena, Block, BlockId, Expr, ExprId, ExprKind, Kernel, Local, LocalId, MathFn,
+    Offloaded, Param, ParamId, Site, Stmt,
 };
 
 /// The node lists that a kernel has before and after offloading.
@@ -139,7 +139,13 @@ impl Nodes<'_> {
     pub(crate) fn is_repeatable(self, value: ExprId) -> bool {
         match &self.exprs[value].kind {
             ExprKind::DivRem { rhs, .. } => {
-                matches!(self.exprs[*rhs].kind, ExprKind::Const(c) if c.bits() != 0)
+                let positive = |value: &ExprId| matches!(self.exprs[*value].kind, ExprKind::Const(c) if c.as_int() > Some(0));
+                match &self.exprs[*rhs].kind {
+                    ExprKind::Const(c) => c.bits() != 0,
+                    // At least what it is limited by.
+                    ExprKind::Math { function: MathFn::Max, args } => args.iter().any(positive),
+                    _ => false,
+                }
             }
             kind => !kind.is_effect(),
         }

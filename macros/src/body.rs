@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quadrants_frontend::syntax::Order;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{
     BinOp, Expr, Pat, PatIdent, Stmt,
@@ -18,7 +19,7 @@ use syn::{
 use crate::{
     signature::Param,
     spans,
-    tree::{self, Assert},
+    tree::{self, Assert, Chain},
 };
 
 /// An inner loop's body counts this often.
@@ -120,6 +121,9 @@ impl<'a> Body<'a> {
     fn parallel_for(&mut self, each: &syn::ExprForLoop) -> TokenStream {
         let weight = weight(&each.body);
         self.weight = self.weight.saturating_add(weight);
+        if let Some(walk) = self.walk((*each.expr).clone()) {
+            return self.strided_for(each, weight, &walk);
+        }
         let rebound = self.rebound(each.body.to_token_stream());
         let iterated = self.rewritten((*each.expr).clone());
         let body = self.rewritten(each.body.clone());
@@ -146,15 +150,46 @@ impl<'a> Body<'a> {
         } else {
             ("par_for", quote!((#(#begins, #ends),*)))
         };
-        // What such a loop reports, it reports from where it is called.
-        let start = each.for_token.span;
-        let method = Ident::new(method, start);
         let arguments = quote! {
             #iterated, #weight, #[inline(always)] move |#parameter| { #rebound #loops }
         };
-        let mut arguments = Group::new(Delimiter::Parenthesis, arguments);
-        arguments.set_span(start);
-        quote!(#cx.#method #arguments;)
+        call(each, cx, method, arguments)
+    }
+
+    /// The values of a loop with a step or backwards; none of any other.
+    fn walk(&self, mut iterated: Expr) -> Option<TokenStream> {
+        let Chain { range, step, order } = tree::chain(&mut iterated)?;
+        let (range, step) = (range.clone(), step.cloned());
+        if order == Order::Up && step.is_none() {
+            return None;
+        }
+        let support = self.support;
+        let range = self.rewritten(Expr::Range(range));
+        let step = match step {
+            Some(step) => self.rewritten(step),
+            None => quote!(1),
+        };
+        // The iterations of a parallel loop have no order.
+        let down = order == Order::Down;
+        Some(quote!(#support::gate::<__OK, _>(#support::Walk::new(#range, #step, #down))))
+    }
+
+    fn strided_for(&self, each: &syn::ExprForLoop, weight: u32, walk: &TokenStream) -> TokenStream {
+        let rebound = self.rebound(each.body.to_token_stream());
+        let body = self.rewritten(each.body.clone());
+        let (cx, pattern, support) = (&self.cx, &each.pat, self.support);
+        let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
+        let arguments = quote! {
+            0..#values.len(), #weight, #[inline(always)] move |(#begin, #end)| {
+                #rebound
+                for #nth in #begin..#end {
+                    let #pattern = #support::gate::<__OK, _>(#values.at(#nth));
+                    #body
+                }
+            }
+        };
+        let call = call(each, cx, "par_for", arguments);
+        quote!({ let #values = #walk; #call })
     }
 
     /// New bindings of the known names that `tokens` use.
@@ -173,6 +208,15 @@ impl<'a> Body<'a> {
     fn rewritten(&self, tokens: impl Rewritable) -> TokenStream {
         tokens.rewritten(&mut Rewrite { support: self.support, gated: true })
     }
+}
+
+/// A call of a loop's method. What it reports, it reports from the loop's place.
+fn call(each: &syn::ExprForLoop, cx: &Ident, method: &str, arguments: TokenStream) -> TokenStream {
+    let start = each.for_token.span;
+    let method = Ident::new(method, start);
+    let mut arguments = Group::new(Delimiter::Parenthesis, arguments);
+    arguments.set_span(start);
+    quote!(#cx.#method #arguments;)
 }
 
 /// What can be rewritten.
@@ -246,6 +290,15 @@ impl VisitMut for Rewrite<'_> {
             }),
             Expr::ForLoop(each) => {
                 self.gate(&mut each.expr);
+                None
+            }
+            Expr::MethodCall(call) if call.method == "step_by" && call.args.len() == 1 => {
+                if !is_number(&call.args[0]) {
+                    let start = spans::first(&call.args[0]);
+                    let (support, step) = (spans::at(self.support, start), &call.args[0]);
+                    let divisor = quote_spanned!(start=> #support::divisor(#step));
+                    call.args[0] = Expr::Verbatim(divisor);
+                }
                 None
             }
             _ => None,

@@ -8,7 +8,7 @@ mod loops;
 mod matches;
 
 pub(crate) use expr::{atomic, element, is_block, is_scalar_method};
-pub(crate) use loops::is_ndrange;
+pub(crate) use loops::{Chain, chain, is_ndrange};
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, TypeIx};

@@ -298,7 +298,7 @@ impl KernelContext {
             return Err(race_error(&self.kernel, race));
         }
         let form = self.form(words, checks);
-        let shapes = self.plan.shapes(&self.kernel, &self.host, words, form, shared)?;
+        let shapes = self.plan.shapes(&self.kernel, &self.host, words, shared)?;
         let numbers = numbers().collect();
         let verdict = Verdict { checks, numbers, form, shapes: LaunchShapes::from_slice(&shapes) };
         if let Some(mut known) = slot.try_lock() {

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use quadrants_ir::{
     GroupId, Offloaded, Task, TaskId,
-    abi::Form,
     host::{Extents, HostPlan},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, StreamHandle};
@@ -86,15 +85,11 @@ impl Plan {
         kernel: &Offloaded,
         host: &HostPlan,
         words: &[u64],
-        form: Form,
         shared: &Shared,
     ) -> Result<LaunchShapes> {
         if matches!(self.steps.as_slice(), [Step::Native]) {
-            // A loop that has wrapped leaves its tensors, and so it is not proven.
-            if form == Form::Checked {
-                for (id, task) in kernel.tasks() {
-                    counts(kernel, task, &host.extents(id, words))?;
-                }
+            for (id, task) in kernel.tasks() {
+                counts(kernel, task, &host.extents(id, words))?;
             }
             return Ok(SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]));
         }

@@ -3,7 +3,7 @@
 use quadrants_ir::ScalarType;
 
 use super::{KernelBuilder, Misuse, Operand, Value, here, state::type_ix, value::Atom};
-use crate::syntax::{Block, Dim, Expr, ExprKind, For, RegionArgument, StmtKind};
+use crate::syntax::{Block, Dim, Expr, ExprKind, For, Order, RegionArgument, StmtKind};
 
 impl KernelBuilder {
     /// A loop over `begin <= i < end`: parallel at the top level of the kernel and of a
@@ -134,6 +134,8 @@ impl KernelBuilder {
                 begin: Some(self.use_of(begin)),
                 end: self.operand(end, begin.ty()),
                 inclusive: false,
+                step: None,
+                order: Order::Up,
             });
         }
         let (body, result) = self.block(|| {

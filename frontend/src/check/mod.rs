@@ -217,6 +217,12 @@ impl<'a> Checker<'a> {
         for dim in &each.dims {
             self.optional(dim.begin.as_ref());
             self.expr(&dim.end);
+            if let Some(step) = &dim.step {
+                self.expr(step);
+                if matches!(&step.kind, ExprKind::Literal { text, .. } if text == "0") {
+                    self.reject(step.span, Rule::StepOfZero);
+                }
+            }
             if dim.inclusive {
                 self.reject(dim.end.span, Rule::InclusiveRange);
             }

@@ -143,6 +143,9 @@ pub enum Rule {
     /// `a..=b`
     #[error("`a..=b` is not supported in kernels; write `a..b + 1`")]
     InclusiveRange,
+    /// `step_by(0)`
+    #[error("a step of 0 never comes to an end; give `step_by` at least 1")]
+    StepOfZero,
     /// A loop of no or too many dimensions.
     #[error("a loop has one to three dimensions; nest loops for more")]
     Dimensions,
@@ -231,7 +234,9 @@ fn advice(construct: &Construct) -> String {
         Construct::Reference => {
             ("references and `*` are", "use values; a tensor is passed to a `#[func]` by its name")
         }
-        Construct::Iterator => ("a `for` over this is", "loop over `a..b` or `ndrange(…)`"),
+        Construct::Iterator => {
+            ("a `for` over this is", "loop over `a..b`, its `rev` and `step_by`, or `ndrange(…)`")
+        }
         Construct::Range => ("ranges outside a `for` are", "keep begin and end in two `let`s"),
         Construct::Pattern => ("this pattern is", "bind one name: `let x = …;`"),
         Construct::LetWithoutValue => {

@@ -1,8 +1,8 @@
 //! The kernel under construction: arenas, the open blocks, and what is asked of expressions.
 
 use quadrants_ir::{
-    Arena, Block, BlockId, Const, Expr, ExprId, ExprKind, Local, LocalId, MathFn, ParamId,
-    ScalarType, Site, SiteId, Stmt,
+    Arena, BinaryOp, Block, BlockId, Const, Expr, ExprId, ExprKind, Local, LocalId, MathFn,
+    ParamId, ScalarType, Site, SiteId, Stmt,
 };
 
 /// Beyond this many nodes an `if` with a value is a branch rather than a select.
@@ -75,6 +75,25 @@ impl Emitter {
     pub(super) fn constant(&mut self, value: impl Into<Const>) -> ExprId {
         let value = value.into();
         self.expr(value.ty(), ExprKind::Const(value))
+    }
+
+    pub(super) fn kind(&self, expr: ExprId) -> &ExprKind {
+        &self.exprs[expr].kind
+    }
+
+    /// An operator on two values of one type.
+    pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> ExprId {
+        let ty = if op.is_comparison() { ScalarType::Bool } else { self.ty(lhs) };
+        self.expr(ty, ExprKind::Binary { op, lhs, rhs })
+    }
+
+    pub(super) fn largest(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        let kind = ExprKind::Math { function: MathFn::Max, args: vec![a, b] };
+        self.expr(self.ty(a), kind)
+    }
+
+    pub(super) fn as_type(&mut self, value: ExprId, ty: ScalarType) -> ExprId {
+        if self.ty(value) == ty { value } else { self.expr(ty, ExprKind::Cast { value }) }
     }
 
     pub(super) fn param(&mut self, param: ParamId, ty: ScalarType) -> ExprId {

@@ -13,6 +13,7 @@ mod exit;
 mod expr;
 mod infer;
 mod literal;
+mod loops;
 mod operator;
 mod scope;
 mod stmt;

@@ -1,12 +1,11 @@
 //! Statements.
 
-use quadrants_ir::{BinaryOp, ExprId, ScalarType, SiteKind, Stmt as Ir, UnaryOp};
+use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, UnaryOp};
 
-use super::{Lowerer, Result, exit::block_returns, scope::Binding};
+use super::{Lowerer, Result, scope::Binding};
 use crate::{
     Error,
-    syntax::{Block, Dim, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
-    visit::assigns,
+    syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
 };
 
 impl Lowerer {
@@ -102,7 +101,7 @@ impl Lowerer {
         Ok(())
     }
 
-    fn loop_body(&mut self, body: &Block) -> Result<()> {
+    pub(super) fn loop_body(&mut self, body: &Block) -> Result<()> {
         self.frame.loops += 1;
         self.block(body)?;
         self.frame.loops -= 1;
@@ -136,79 +135,6 @@ impl Lowerer {
             }
             _ => self.value(expr, None).map(drop),
         }
-    }
-
-    /// The bounds of loops, evaluated in order: begin and end of each.
-    pub(super) fn bounds(&mut self, dims: &[Dim], span: Span) -> Result<Vec<[ExprId; 2]>> {
-        let mut bounds = Vec::with_capacity(dims.len());
-        for (at, dim) in dims.iter().enumerate() {
-            let ty = self.type_at(dim.ty, span)?;
-            if !ty.is_int() {
-                return Err(
-                    self.type_error(span, format!("a loop variable cannot be of type {ty}"))
-                );
-            }
-            let later = dims[at + 1..].iter().any(|d| assigns(&d.end));
-            let begin = match &dim.begin {
-                Some(begin) => {
-                    let value = self.value(begin, Some(ty))?;
-                    self.agree(&dim.name, ty, self.emit.ty(value), begin.span)?;
-                    if later || assigns(&dim.end) { self.emit.hold(value) } else { value }
-                }
-                None => self.emit.constant(quadrants_ir::Const::from_bits(ty, 0)),
-            };
-            let end = self.value(&dim.end, Some(ty))?;
-            self.agree(&dim.name, ty, self.emit.ty(end), dim.end.span)?;
-            bounds.push([begin, if later { self.emit.hold(end) } else { end }]);
-        }
-        Ok(bounds)
-    }
-
-    /// Declares a loop's variable in its body, which is open; gives the IR's own.
-    pub(super) fn loop_variable(&mut self, dim: &Dim, ty: ScalarType) -> quadrants_ir::LocalId {
-        let var = self.emit.local(&dim.name, ty, false);
-        let local = if dim.mutable {
-            let value = self.emit.read(var);
-            self.emit.define(&dim.name, value, true)
-        } else {
-            var
-        };
-        self.frame.bind(&dim.name, Binding::Local(local));
-        var
-    }
-
-    fn nest(&mut self, dims: &[Dim], body: &Block, span: Span) -> Result<()> {
-        let bounds = self.bounds(dims, span)?;
-        let scope = self.frame.enter();
-        let mut open = Vec::with_capacity(dims.len());
-        for (dim, [begin, end]) in dims.iter().zip(bounds) {
-            // An inner loop's bounds are evaluated once, before the outer one starts.
-            let (begin, end) = if dims.len() > 1 {
-                (self.emit.hold(begin), self.emit.hold(end))
-            } else {
-                (begin, end)
-            };
-            open.push((dim, begin, end));
-        }
-        let mut vars = Vec::with_capacity(open.len());
-        for (dim, begin, end) in open {
-            self.emit.open();
-            let ty = self.emit.ty(begin);
-            vars.push((self.loop_variable(dim, ty), begin, end));
-        }
-        self.loop_body(body)?;
-        let exit = self.frame.exit.filter(|_| block_returns(body));
-        for (depth, (var, begin, end)) in vars.into_iter().enumerate().rev() {
-            let body = self.emit.close_block();
-            self.emit.stmt(Ir::For { var, begin, end, body });
-            if let Some(exit) = exit
-                && depth > 0
-            {
-                self.break_if_returned(exit);
-            }
-        }
-        self.frame.leave(scope);
-        Ok(())
     }
 
     fn assign(
@@ -275,7 +201,13 @@ impl Lowerer {
         }
     }
 
-    fn agree(&self, name: &str, rustc: ScalarType, found: ScalarType, span: Span) -> Result<()> {
+    pub(super) fn agree(
+        &self,
+        name: &str,
+        rustc: ScalarType,
+        found: ScalarType,
+        span: Span,
+    ) -> Result<()> {
         if rustc == found {
             return Ok(());
         }

@@ -90,14 +90,14 @@ impl Lowerer {
     }
 
     fn parallel(&mut self, each: &For, span: Span, top: &mut Vec<TopStmt>) -> Result<()> {
-        let bounds = self.bounds(&each.dims, span)?;
+        let bounds = self.bounds(&each.dims, span, true)?;
         self.flush(top);
         let scope = self.frame.enter();
         self.emit.open();
         let mut dims = Vec::with_capacity(each.dims.len());
-        for (dim, [begin, end]) in each.dims.iter().zip(bounds) {
-            let ty = self.emit.ty(begin);
-            dims.push(LoopDim { var: self.loop_variable(dim, ty), begin, end });
+        for (dim, bounds) in each.dims.iter().zip(&bounds) {
+            let var = self.loop_variable(dim, bounds);
+            dims.push(LoopDim { var, begin: bounds.begin, end: bounds.end });
         }
         self.block(&each.body)?;
         let body = self.emit.close_block();

@@ -10,7 +10,8 @@ use super::{
     text,
 };
 use crate::syntax::{
-    Block, Dim, Expr, ExprKind, For, Function, ParamPassing, RegionArgument, Span, Stmt, StmtKind,
+    Block, Dim, Expr, ExprKind, For, Function, Order, ParamPassing, RegionArgument, Span, Stmt,
+    StmtKind,
 };
 
 /// A `stream_parallel` block, or all of a kernel that has none.
@@ -223,8 +224,15 @@ impl Walk<'_> {
             // Bounds that are not known are of some length.
             let begin = bounds.0.and_then(|form| form.value()).unwrap_or(0);
             let end = bounds.1.and_then(|form| form.value()).unwrap_or(begin + 40);
-            let place = self.task.space.push(Var::new(VarKind::Parallel, begin, end - 1));
-            self.task.dims.push((begin, end - 1));
+            let place = match self.strides(dim) {
+                None => self.range(VarKind::Parallel, begin, end - 1).map(Form::var),
+                Some(by) => {
+                    let steps = (end - begin + by - 1).div_euclid(by);
+                    let place = self.range(VarKind::Parallel, 0, steps - 1);
+                    let bounds = [Form::constant(begin), Form::constant(end)];
+                    place.and_then(|at| strided(dim.order, bounds, Form::var(at), by))
+                }
+            };
             self.task.names.push(dim.name.clone());
             self.variable(dim, place);
         }
@@ -244,9 +252,25 @@ impl Walk<'_> {
         (self.form(&begin), self.form(&end))
     }
 
-    fn variable(&mut self, dim: &Dim, place: Option<usize>) {
-        let value = match place {
-            Some(at) if !dim.mutable => Value::Form(Form::var(at)),
+    /// A variable of the loop's own, among those of the task.
+    fn range(&mut self, kind: VarKind, first: i128, last: i128) -> Option<usize> {
+        let ranges = match kind {
+            VarKind::Parallel => &mut self.task.dims,
+            _ => &mut self.task.inner,
+        };
+        ranges.push((first, last));
+        self.task.space.push(Var::new(kind, first, last))
+    }
+
+    /// The distance of a loop's values, where it is known and not the usual one.
+    fn strides(&mut self, dim: &Dim) -> Option<i128> {
+        let step = self.eval(dim.step.as_ref()?);
+        self.form(&step)?.value().filter(|by| *by > 0)
+    }
+
+    fn variable(&mut self, dim: &Dim, form: Option<Form>) {
+        let value = match form {
+            Some(form) if !dim.mutable => Value::Form(form),
             _ => Value::Data,
         };
         self.hide(&dim.name, || dim.name.trim_start_matches('_').to_owned());
@@ -344,9 +368,19 @@ impl Walk<'_> {
             let range = |form: Option<Form>| form.and_then(|form| self.task.space.range(&form));
             let first = range(begin).map_or(-(1 << 63), |range| range.0);
             let last = range(end).map_or(1 << 63, |range| range.1 - 1);
-            let place = self.task.space.push(Var::new(VarKind::Inner, first, last));
-            self.task.inner.push((first, last));
-            self.variable(dim, place);
+            let form = match self.strides(dim) {
+                None => self.range(VarKind::Inner, first, last).map(Form::var),
+                Some(by) => {
+                    let place = self.range(VarKind::Inner, 0, (last - first).div_euclid(by));
+                    match (begin, end, place) {
+                        (Some(begin), Some(end), Some(at)) => {
+                            strided(dim.order, [begin, end], Form::var(at), by)
+                        }
+                        _ => None,
+                    }
+                }
+            };
+            self.variable(dim, form);
         }
         self.block(&each.body);
         self.loops -= 1;
@@ -439,6 +473,16 @@ impl Walk<'_> {
         if is_made_up(name) {
             self.shown.insert(name.to_owned(), text());
         }
+    }
+}
+
+/// The values of a loop with a step, as those of the number `nth` of them. Which comes first is all the
+/// same.
+fn strided(order: Order, [begin, end]: [Form; 2], nth: Form, by: i128) -> Option<Form> {
+    let nth = nth.mul(Form::constant(by))?;
+    match order {
+        Order::Up | Order::Back => begin.add(nth),
+        Order::Down => end.sub(Form::constant(1))?.sub(nth),
     }
 }
 

@@ -176,7 +176,16 @@ pub(crate) fn run(line: u32, expr: Expr) -> Stmt {
 
 pub(crate) fn dim(name: &str, of: ScalarType, begin: Expr, end: Expr) -> Dim {
     let (name, begin) = (name.to_owned(), Some(begin));
-    Dim { name, mutable: false, ty: ty(of), begin, end, inclusive: false }
+    Dim {
+        name,
+        mutable: false,
+        ty: ty(of),
+        begin,
+        end,
+        inclusive: false,
+        step: None,
+        order: Order::Up,
+    }
 }
 
 pub(crate) fn each(line: u32, var: &str, end: Expr, body: Vec<Stmt>) -> Stmt {

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span};
 use quadrants_frontend::syntax::{
-    Construct, Dim, Expr, ExprKind, For, LiteralKind, Span as TreeSpan, StmtKind,
+    Construct, Dim, Expr, ExprKind, For, LiteralKind, Order, Span as TreeSpan, StmtKind,
 };
 use syn::{Pat, PatIdent};
 
@@ -13,6 +13,15 @@ struct Bounds {
     begin: Option<Expr>,
     end: Expr,
     inclusive: bool,
+    step: Option<Expr>,
+    order: Order,
+}
+
+/// A range with its `rev` and `step_by`.
+pub(crate) struct Chain<'a> {
+    pub(crate) range: &'a mut syn::ExprRange,
+    pub(crate) step: Option<&'a mut syn::Expr>,
+    pub(crate) order: Order,
 }
 
 impl Tree {
@@ -93,7 +102,8 @@ impl Tree {
         self.scopes.push(Vec::new());
         let mut dims = Vec::new();
         let mut probes = Vec::new();
-        for (pattern, Bounds { begin, end, inclusive }) in variables.into_iter().zip(bounds) {
+        for (pattern, bounds) in variables.into_iter().zip(bounds) {
+            let Bounds { begin, end, inclusive, step, order } = bounds;
             let (name, mutable) = match pattern {
                 Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }) => {
                     self.bind(ident);
@@ -116,7 +126,7 @@ impl Tree {
                 }
             };
             let ty = probes.last().map_or(0, |(ty, _)| *ty);
-            dims.push(Dim { name, mutable, ty, begin, end, inclusive });
+            dims.push(Dim { name, mutable, ty, begin, end, inclusive, step, order });
         }
         let body = self.block(&mut each.body);
         self.scopes.pop();
@@ -132,7 +142,6 @@ impl Tree {
         match iterated {
             syn::Expr::Paren(paren) => self.bounds(&mut paren.expr, pattern),
             syn::Expr::Group(group) => self.bounds(&mut group.expr, pattern),
-            syn::Expr::Range(range) => Ok(vec![self.range(range)?]),
             syn::Expr::Call(call) if is_ndrange(call) && call.args.len() == 1 => {
                 let rank = match pattern {
                     Pat::Tuple(tuple) => tuple.elems.len(),
@@ -140,7 +149,11 @@ impl Tree {
                 };
                 self.space(&mut call.args[0], rank)
             }
-            _ => Err(Construct::Iterator),
+            other => {
+                let Chain { range, step, order } = chain(other).ok_or(Construct::Iterator)?;
+                let bounds = self.range(range)?;
+                Ok(vec![Bounds { step: step.map(|step| self.expr(step)), order, ..bounds }])
+            }
         }
     }
 
@@ -150,6 +163,8 @@ impl Tree {
                 begin: Some(self.expr(begin)),
                 end: self.expr(end),
                 inclusive: matches!(range.limits, syn::RangeLimits::Closed(_)),
+                step: None,
+                order: Order::Up,
             }),
             _ => Err(Construct::Iterator),
         }
@@ -163,7 +178,7 @@ impl Tree {
                 .map(|axis| {
                     let axis = Expr { kind: int(axis), span };
                     let end = Expr { kind: kind(axis), span };
-                    Bounds { begin: None, end, inclusive: false }
+                    Bounds { begin: None, end, inclusive: false, step: None, order: Order::Up }
                 })
                 .collect()
         };
@@ -185,9 +200,34 @@ impl Tree {
             .iter_mut()
             .map(|element| match element {
                 syn::Expr::Range(range) => self.range(range),
-                end => Ok(Bounds { begin: None, end: self.expr(end), inclusive: false }),
+                end => {
+                    let end = self.expr(end);
+                    let order = Order::Up;
+                    Ok(Bounds { begin: None, end, inclusive: false, step: None, order })
+                }
             })
             .collect()
+    }
+}
+
+/// The range that an expression runs over, with one `rev` and one `step_by` at most.
+pub(crate) fn chain(expr: &mut syn::Expr) -> Option<Chain<'_>> {
+    match expr {
+        syn::Expr::Paren(paren) => chain(&mut paren.expr),
+        syn::Expr::Group(group) => chain(&mut group.expr),
+        syn::Expr::Range(range) => Some(Chain { range, step: None, order: Order::Up }),
+        syn::Expr::MethodCall(syn::ExprMethodCall { receiver, method, args, .. }) => {
+            let inner = chain(receiver)?;
+            if method == "rev" && args.is_empty() && inner.order == Order::Up {
+                let order = if inner.step.is_some() { Order::Back } else { Order::Down };
+                Some(Chain { order, ..inner })
+            } else if method == "step_by" && args.len() == 1 && inner.step.is_none() {
+                Some(Chain { step: args.first_mut(), ..inner })
+            } else {
+                None
+            }
+        }
+        _ => None,
     }
 }
 

@@ -19,6 +19,7 @@ mod parallel;
 mod pool;
 mod probe;
 mod view;
+mod walk;
 
 pub use atomic::{atomic_add, atomic_max, atomic_min};
 pub use cx::{Args, Cx, TensorParam};
@@ -28,6 +29,7 @@ pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Task};
 pub use probe::{Gate, Open, Probe, gate, scalar_kind, tensor_kind, type_of};
 pub use view::{Place, Places, View};
+pub use walk::Walk;
 
 #[cfg(test)]
 mod tests;

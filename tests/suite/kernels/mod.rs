@@ -13,6 +13,7 @@ mod casts;
 mod choices;
 mod floats;
 mod flow;
+mod loops;
 mod scalars;
 mod tensors;
 mod top;

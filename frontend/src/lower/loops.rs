@@ -1,0 +1,197 @@
+//! Loops: their bounds, and variables that do not simply count up.
+//!
+//! The IR's loops count up by one. One with a step or backwards counts its values instead, and computes
+//! each from its number: an integer combination, which proofs see through.
+
+use quadrants_ir::{
+    BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, LocalId, ScalarType, SiteKind,
+    Stmt as IrStmt,
+};
+
+use super::{Lowerer, Result, exit::block_returns, scope::Binding};
+use crate::{
+    syntax::{Block, Dim, Expr, Order, Span},
+    visit::assigns,
+};
+
+/// A dimension of a loop as the IR has it.
+pub(super) struct Bounds {
+    pub(super) begin: ExprId,
+    pub(super) end: ExprId,
+    /// How the variable follows from what is counted, where it is not the same.
+    follows: Option<Follows>,
+}
+
+/// `first + by * n`, or downwards.
+struct Follows {
+    first: ExprId,
+    by: Option<ExprId>,
+    down: bool,
+}
+
+impl Lowerer {
+    /// The bounds of loops, evaluated in order.
+    pub(super) fn bounds(
+        &mut self,
+        dims: &[Dim],
+        span: Span,
+        parallel: bool,
+    ) -> Result<Vec<Bounds>> {
+        let mut bounds = Vec::with_capacity(dims.len());
+        for (at, dim) in dims.iter().enumerate() {
+            let ty = self.type_at(dim.ty, span)?;
+            if !ty.is_int() {
+                return Err(
+                    self.type_error(span, format!("a loop variable cannot be of type {ty}"))
+                );
+            }
+            let later = dims[at + 1..].iter().any(|d| assigns(&d.end));
+            let begin = match &dim.begin {
+                Some(begin) => {
+                    let value = self.value(begin, Some(ty))?;
+                    self.agree(&dim.name, ty, self.emit.ty(value), begin.span)?;
+                    if later || assigns(&dim.end) { self.emit.hold(value) } else { value }
+                }
+                None => self.emit.constant(Const::from_bits(ty, 0)),
+            };
+            let end = self.value(&dim.end, Some(ty))?;
+            self.agree(&dim.name, ty, self.emit.ty(end), dim.end.span)?;
+            let end = if later { self.emit.hold(end) } else { end };
+            bounds.push(if dim.order == Order::Up && dim.step.is_none() {
+                Bounds { begin, end, follows: None }
+            } else {
+                self.counted(dim, [begin, end], parallel)?
+            });
+        }
+        Ok(bounds)
+    }
+
+    /// The bounds of a loop that counts its values.
+    fn counted(&mut self, dim: &Dim, [begin, end]: [ExprId; 2], parallel: bool) -> Result<Bounds> {
+        let ty = self.emit.ty(begin);
+        let [begin, end] = [begin, end].map(|bound| self.emit.hold(bound));
+        let length = self.length(begin, end);
+        let by = match &dim.step {
+            Some(step) => {
+                let by = self.want(step, ScalarType::U64)?;
+                Some(self.emit.fix(by))
+            }
+            None => None,
+        };
+        let count = match (by, &dim.step) {
+            (Some(by), Some(step)) => self.steps(length, by, step, parallel),
+            _ => length,
+        };
+        let one = self.emit.constant(Const::from_bits(ty, 1));
+        let (first, down) = match dim.order {
+            Order::Up => (begin, false),
+            Order::Down => (self.emit.binary(BinaryOp::Sub, end, one), true),
+            Order::Back => {
+                let one = self.emit.constant(1u64);
+                let last = self.emit.binary(BinaryOp::Sub, count, one);
+                let last = match by {
+                    Some(by) => self.emit.binary(BinaryOp::Mul, last, by),
+                    None => last,
+                };
+                let last = self.emit.as_type(last, ty);
+                (self.emit.binary(BinaryOp::Add, begin, last), true)
+            }
+        };
+        let begin = self.emit.constant(0u64);
+        Ok(Bounds { begin, end: count, follows: Some(Follows { first, by, down }) })
+    }
+
+    /// The number of values from `begin` to `end`, as `u64`.
+    fn length(&mut self, begin: ExprId, end: ExprId) -> ExprId {
+        if self.emit.ty(begin) == ScalarType::U64 {
+            let most = self.emit.largest(end, begin);
+            return self.emit.binary(BinaryOp::Sub, most, begin);
+        }
+        // In 64 bits no difference of shorter numbers wraps.
+        let [begin, end] = [begin, end].map(|bound| self.emit.as_type(bound, ScalarType::I64));
+        let difference = self.emit.binary(BinaryOp::Sub, end, begin);
+        let zero = self.emit.constant(0i64);
+        let length = self.emit.largest(difference, zero);
+        self.emit.as_type(length, ScalarType::U64)
+    }
+
+    /// The number of steps of `by` in `length`, the last of which may be shorter.
+    fn steps(&mut self, length: ExprId, by: ExprId, step: &Expr, parallel: bool) -> ExprId {
+        let (zero, one) = (self.emit.constant(0u64), self.emit.constant(1u64));
+        let less = self.emit.binary(BinaryOp::Sub, by, one);
+        let lhs = self.emit.binary(BinaryOp::Add, length, less);
+        let site = self.site(SiteKind::DivideByZero, step.span);
+        let divide = |this: &mut Self, rhs| {
+            let kind = Ir::DivRem { op: DivRemOp::Div, lhs, rhs, site };
+            this.emit.effect("steps", ScalarType::U64, kind)
+        };
+        if !parallel || matches!(self.emit.kind(by), Ir::Const(_)) {
+            return divide(self, by);
+        }
+        // So that the division cannot fail and the host can do it; a step of 0 has no end, which the
+        // launch then refuses.
+        let some = self.emit.largest(by, one);
+        let steps = divide(self, some);
+        let endless = self.emit.constant(u64::MAX);
+        let is_zero = self.emit.binary(BinaryOp::Eq, by, zero);
+        let kind = Ir::Select { cond: is_zero, then: endless, otherwise: steps };
+        self.emit.expr(ScalarType::U64, kind)
+    }
+
+    /// Declares a loop's variable in its body, which is open; gives the IR's own.
+    pub(super) fn loop_variable(&mut self, dim: &Dim, bounds: &Bounds) -> LocalId {
+        let Some(follows) = &bounds.follows else {
+            let var = self.emit.local(&dim.name, self.emit.ty(bounds.begin), false);
+            let local = if dim.mutable {
+                let value = self.emit.read(var);
+                self.emit.define(&dim.name, value, true)
+            } else {
+                var
+            };
+            self.frame.bind(&dim.name, Binding::Local(local));
+            return var;
+        };
+        let var = self.emit.local(&format!("{}_nth", dim.name), ScalarType::U64, false);
+        let nth = self.emit.read(var);
+        let away = match follows.by {
+            Some(by) => self.emit.binary(BinaryOp::Mul, nth, by),
+            None => nth,
+        };
+        let away = self.emit.as_type(away, self.emit.ty(follows.first));
+        let op = if follows.down { BinaryOp::Sub } else { BinaryOp::Add };
+        let value = self.emit.binary(op, follows.first, away);
+        let local = self.emit.define(&dim.name, value, dim.mutable);
+        self.frame.bind(&dim.name, Binding::Local(local));
+        var
+    }
+
+    pub(super) fn nest(&mut self, dims: &[Dim], body: &Block, span: Span) -> Result<()> {
+        let mut bounds = self.bounds(dims, span, false)?;
+        let scope = self.frame.enter();
+        if dims.len() > 1 {
+            // An inner loop's bounds are evaluated once, before the outer one starts.
+            for bounds in &mut bounds {
+                bounds.begin = self.emit.hold(bounds.begin);
+                bounds.end = self.emit.hold(bounds.end);
+            }
+        }
+        let mut vars = Vec::with_capacity(bounds.len());
+        for (dim, bounds) in dims.iter().zip(&bounds) {
+            self.emit.open();
+            vars.push((self.loop_variable(dim, bounds), bounds));
+        }
+        self.loop_body(body)?;
+        let exit = self.frame.exit.filter(|_| block_returns(body));
+        for (depth, (var, &Bounds { begin, end, .. })) in vars.into_iter().enumerate().rev() {
+            let body = self.emit.close_block();
+            self.emit.stmt(IrStmt::For { var, begin, end, body });
+            if let Some(exit) = exit
+                && depth > 0
+            {
+                self.break_if_returned(exit);
+            }
+        }
+        self.frame.leave(scope);
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! The values of a parallel loop with a step or backwards.
+
+use std::ops::Range;
+
+use super::LoopInt;
+
+/// Values of a range at equal distances, by their number.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk<I> {
+    first: I,
+    step: u64,
+    down: bool,
+    len: u64,
+}
+
+impl<I: LoopInt> Walk<I> {
+    /// Every `step`-th value of `range`, from its first up or from its last down. A step of 0 has no
+    /// end, which is refused as a bound that has wrapped.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(range: Range<I>, step: usize, down: bool) -> Self {
+        let (length, step) = (range.start.steps(range.end), step as u64);
+        let first = if down { range.start.forward(length.wrapping_sub(1)) } else { range.start };
+        let len = if step == 0 { u64::MAX } else { length.div_ceil(step) };
+        Self { first, step, down, len }
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    #[must_use]
+    #[allow(clippy::len_without_is_empty)] // emitted code asks for `len` alone
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The one with this number, from 0.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(&self, nth: u64) -> I {
+        let away = nth.wrapping_mul(self.step);
+        self.first.forward(if self.down { away.wrapping_neg() } else { away })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all<I: LoopInt>(walk: Walk<I>) -> Vec<I> {
+        (0..walk.len()).map(|nth| walk.at(nth)).collect()
+    }
+
+    #[test]
+    fn walks_are_what_std_walks() {
+        for (a, b) in [(0, 0), (0, 1), (-7, 8), (3, 12), (5, 2), (i32::MIN, i32::MIN + 5)] {
+            for step in 1..5 {
+                let up: Vec<i32> = (a..b).step_by(step).collect();
+                let down: Vec<i32> = (a..b).rev().step_by(step).collect();
+                assert_eq!(all(Walk::new(a..b, step, false)), up, "{a}..{b} by {step}");
+                assert_eq!(all(Walk::new(a..b, step, true)), down, "{a}..{b} by {step}");
+            }
+        }
+        assert_eq!(all(Walk::new(0u64..u64::MAX, 1 << 63, false)), [0, 1 << 63]);
+        assert_eq!(Walk::new(0u64..3, 0, false).len(), u64::MAX);
+    }
+}

@@ -1,0 +1,163 @@
+//! Loops that do not simply count up.
+
+use quadrants::{self as qd, Error, KernelErrorCause, Tensor};
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+
+use super::{Array, Same, referee, source};
+
+source! { strides;
+    fn run(from: i32, to: i32, by: usize, out: &mut Tensor<i32, 2>) {
+        for i in (from..to).step_by(3) {
+            out[[0, (i + 20) as usize]] = i;
+        }
+        for i in (from..to).rev() {
+            out[[1, (i + 20) as usize]] = i * 2;
+        }
+        for i in (from..to).rev().step_by(by) {
+            out[[2, (i + 20) as usize]] = i * 3;
+        }
+        for i in (from..to).step_by(by).rev() {
+            out[[3, (i + 20) as usize]] = i * 4;
+        }
+        for i in (0..out.shape()[1]).step_by(2 * by) {
+            if i == 4 {
+                continue;
+            }
+            out[[4, i]] = i as i32 + 1;
+        }
+    }
+}
+
+source! { halves;
+    fn run(x: &Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+        // Each iteration writes two elements, and no other does.
+        for i in (0..out.len() - 1).step_by(2) {
+            out[i] = x[i + 1];
+            out[i + 1] = x[i] * 10;
+        }
+        for i in (0..out.len()).rev().step_by(2) {
+            out[i] += 1;
+        }
+    }
+}
+
+source! { inner;
+    fn run(n: u32, by: usize, x: &Tensor<i64, 1>, out: &mut Tensor<i64, 2>) {
+        for i in 0..x.len() {
+            // The order shows in the value.
+            let mut folded = 1;
+            for k in (0..x.len()).rev() {
+                folded = folded * 3 % 1009 + x[k];
+            }
+            out[[i, 0]] = folded;
+            let mut folded = 1;
+            for k in (i..x.len()).step_by(2) {
+                folded = folded * 3 % 1009 + x[k];
+            }
+            out[[i, 1]] = folded;
+            let mut folded = 1;
+            for k in (1..n).rev().step_by(by) {
+                folded = folded * 3 % 1009 + k as i64;
+                if k == 4 {
+                    break;
+                }
+            }
+            out[[i, 2]] = folded;
+            let mut folded = 1;
+            for k in (-4..i as i32).step_by(by).rev() {
+                folded = folded * 3 % 1009 + k as i64;
+            }
+            out[[i, 3]] = folded;
+            let mut end = 6;
+            for k in (0..end).rev() {
+                end += k;
+            }
+            out[[i, 4]] = end;
+        }
+    }
+}
+
+#[qd::kernel]
+fn every(by: usize, out: &mut Tensor<i32, 1>) {
+    for i in (0..out.len()).step_by(by) {
+        out[i] += 1;
+    }
+}
+
+#[qd::kernel]
+fn count_every(by: usize, out: &mut Tensor<i32, 1>) {
+    for _ in (0..out.len()).rev().step_by(by) {
+        qd::atomic_add(&mut out[0], 1);
+    }
+}
+
+const INNER_LINE: u32 = line!() + 5;
+#[qd::kernel]
+fn every_inside(by: usize, out: &mut Tensor<i32, 1>) {
+    for i in 0..1 {
+        let mut sum = 0;
+        for k in (0..9).step_by(by) {
+            sum += k;
+        }
+        out[i] = sum;
+    }
+}
+
+#[rstest]
+fn parallel_loops_stride_and_run_backwards(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    for (from, to) in [(-20, 20), (0, 1), (3, 3), (7, -2), (-5, 14)] {
+        for by in [1, 2, 5, 100] {
+            let out = Array::zeros([5, 40]);
+            referee!(&on.program, strides[from, to, by][][out]);
+        }
+    }
+    Ok(())
+}
+
+#[rstest]
+fn steps_keep_iterations_apart(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(2, 300, 1001)] n: usize,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let values: Vec<u32> = (0..n as u32).collect();
+    let (x, out) = (Array::of(&values), Array::zeros([n]));
+    referee!(&on.program, halves [] [x] [out]);
+    Ok(())
+}
+
+#[rstest]
+fn inner_loops_stride_and_run_backwards(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = Array::of(&[3, -1, 4, 1, -5, 9, 2]);
+    for (n, by) in [(0, 1), (2, 1), (9, 2), (30, 7)] {
+        let out = Array::zeros([x.len(), 5]);
+        referee!(&on.program, inner[n, by][x][out]);
+    }
+    Ok(())
+}
+
+#[rstest]
+fn a_step_of_zero_is_an_error(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros::<i32, 1>([10])?;
+    let refused = count_every(0, &mut out).launch();
+    assert!(matches!(refused, Err(Error::Grid { .. })), "{refused:?}");
+    // All iterations would write one element.
+    let refused = every(0, &mut out).launch();
+    assert!(matches!(refused, Err(Error::Race { .. })), "{refused:?}");
+    let failed = every_inside(0, &mut out).launch().and_then(|()| on.program.sync());
+    let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
+    assert_eq!((&error.cause, error.line), (&KernelErrorCause::DivideByZero, INNER_LINE));
+    every(4, &mut out).launch()?;
+    every_inside(4, &mut out).launch()?;
+    count_every(4, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [15, 0, 0, 0, 1, 0, 0, 0, 1, 0]);
+    Ok(())
+}
