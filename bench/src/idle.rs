@@ -24,7 +24,8 @@ type Handle = *mut c_void;
 const SOME: Handle = 0x1000 as Handle;
 
 thread_local! {
-    static CURRENT: Cell<Handle> = const { Cell::new(null_mut()) };
+    /// From the start, as after a call of the CUDA runtime: then a launch asks, and changes nothing.
+    static CURRENT: Cell<Handle> = const { Cell::new(SOME) };
 }
 
 macro_rules! functions {

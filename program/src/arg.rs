@@ -1,11 +1,8 @@
 //! What can stand as a kernel's argument.
 
 use quadrants_ir::{Const, ParamKind};
-use quadrants_runtime::Buffer;
-use smallvec::SmallVec;
-use std::sync::Arc;
 
-use crate::{Element, Tensor, program::ProgramInner};
+use crate::{Element, Tensor, tensor::TensorCore};
 
 /// An argument of a launch: a scalar, `&Tensor` or `&mut Tensor`.
 pub trait Arg<'a> {
@@ -25,47 +22,44 @@ pub(crate) enum ArgKind<'a> {
 
 #[derive(Debug)]
 pub(crate) struct TensorArg<'a> {
-    pub(crate) program: &'a Arc<ProgramInner>,
-    pub(crate) buffer: &'a Buffer,
+    pub(crate) core: &'a TensorCore,
+    pub(crate) shape: &'a [usize],
     pub(crate) kind: ParamKind,
-    pub(crate) shape: SmallVec<[u64; 3]>,
 }
 
 impl<'a, T: Element> Arg<'a> for T {
+    #[inline]
     fn into_arg(self) -> ArgValue<'a> {
         ArgValue(ArgKind::Scalar(self.into()))
     }
 }
 
 impl<'a, T: Element, const N: usize> Arg<'a> for &'a Tensor<T, N> {
+    #[inline]
     fn into_arg(self) -> ArgValue<'a> {
         tensor_arg(self, false)
     }
 }
 
 impl<'a, T: Element, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
+    #[inline]
     fn into_arg(self) -> ArgValue<'a> {
         tensor_arg(self, true)
     }
 }
 
+#[inline]
 fn tensor_arg<T: Element, const N: usize>(tensor: &Tensor<T, N>, writable: bool) -> ArgValue<'_> {
-    let (program, buffer, shape) = tensor.core();
-    ArgValue(ArgKind::Tensor(TensorArg {
-        program,
-        buffer,
-        // No kernel has so many dimensions that they are cut off here.
-        kind: ParamKind::Tensor {
-            elem: T::TYPE,
-            rank: u8::try_from(N).unwrap_or(u8::MAX),
-            writable,
-        },
-        shape: shape.iter().map(|extent| *extent as u64).collect(),
-    }))
+    let (core, shape) = tensor.core();
+    // No kernel has so many dimensions that they are cut off here.
+    let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
+    let kind = ParamKind::Tensor { elem: T::TYPE, rank, writable };
+    ArgValue(ArgKind::Tensor(TensorArg { core, shape, kind }))
 }
 
 impl ArgKind<'_> {
     /// Whether the argument can stand for a parameter; a writable tensor can also be read only.
+    #[inline]
     pub(crate) fn fits(&self, param: ParamKind) -> bool {
         match (self, param) {
             (Self::Scalar(value), ParamKind::Scalar(ty)) => value.ty() == ty,

@@ -57,11 +57,13 @@ impl<T: Element> KernelResult for T {
 
 impl<'a, R: KernelResult> Launch<'a, R> {
     /// A launch of `kernel` without arguments yet.
+    #[inline]
     pub fn new(kernel: &'a KernelDef) -> Self {
         Self { kernel, args: SmallVec::new(), result: PhantomData }
     }
 
     /// Appends an argument.
+    #[inline]
     pub fn arg(mut self, arg: impl Arg<'a>) -> Self {
         self.args.push(arg.into_arg().0);
         self
@@ -110,7 +112,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
 
     fn submit_to_current(&self, checks: Checks) -> Result<R> {
         let program = self.args.iter().find_map(|arg| match arg {
-            ArgKind::Tensor(tensor) => Some(tensor.program),
+            ArgKind::Tensor(tensor) => Some(&tensor.core.program),
             ArgKind::Scalar(_) => None,
         });
         with_current(program, |current| match (current, program) {
@@ -129,7 +131,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         let foreign = self
             .args
             .iter()
-            .any(|a| matches!(a, ArgKind::Tensor(t) if !Arc::ptr_eq(t.program, program)));
+            .any(|a| matches!(a, ArgKind::Tensor(t) if !Arc::ptr_eq(&t.core.program, program)));
         if foreign {
             return Err(Error::OtherProgram { what: "a tensor argument" });
         }

@@ -8,13 +8,12 @@ use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use quadrants_ir::{
-    Offloaded, Param, ParamKind, ScalarType, TaskKind,
-    abi::{self, ArgLayout, ErrorRecord, Form, Passing},
+    Offloaded, ParamKind, ScalarType, TaskKind,
+    abi::{self, ArgLayout, ErrorRecord, FIRST_PARAM_WORD, Form, Passing},
     host::{HostPlan, Race},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, Severity};
 use quadrants_runtime as rt;
-use smallvec::SmallVec;
 
 use crate::{
     Error, KernelError, KernelErrorCause, Result,
@@ -40,7 +39,8 @@ pub(crate) enum Checks {
 /// stands above them, and is never touched by the count.
 const LAUNCH_BITS: u32 = 40;
 
-pub(crate) type ArgWords = SmallVec<[u64; 32]>;
+/// Argument blocks of so many words need no allocation.
+const WORDS_INLINE: usize = 32;
 
 /// The kernels of a program and the way they are launched.
 pub struct KernelLauncher {
@@ -69,7 +69,7 @@ struct Verdict {
     /// The words that the host's plan depends on.
     numbers: Vec<u64>,
     form: Form,
-    shapes: LaunchShapes,
+    shapes: Vec<Option<LaunchConfig>>,
 }
 
 #[derive(Default)]
@@ -92,9 +92,9 @@ impl Drop for StampedAtEnd<'_> {
         for (arg, param) in self.args.iter().zip(&self.kernel.params) {
             match (arg, param.kind) {
                 (ArgKind::Tensor(tensor), ParamKind::Tensor { writable: true, .. }) => {
-                    tensor.buffer.stamp_write(stamp);
+                    tensor.core.buffer.stamp_write(stamp);
                 }
-                (ArgKind::Tensor(tensor), _) => tensor.buffer.stamp_read(stamp),
+                (ArgKind::Tensor(tensor), _) => tensor.core.buffer.stamp_read(stamp),
                 (ArgKind::Scalar(_), _) => {}
             }
         }
@@ -153,33 +153,48 @@ impl KernelLauncher {
             return Err(result_error(kernel, asked));
         }
         check_arguments(kernel, args)?;
-        stream.check()?;
+        // SAFETY: the device's calls alone, and no code of the user: devices that run native functions
+        // have no contexts.
+        unsafe {
+            shared.context.within(|| self.launch_within(shared, id, context, args, stream, checks))
+        }
+    }
 
+    fn launch_within(
+        &self,
+        shared: &Shared,
+        id: u32,
+        context: &KernelContext,
+        args: &[ArgKind<'_>],
+        stream: &Arc<StreamState>,
+        checks: Checks,
+    ) -> Result<Option<u64>> {
+        let kernel = &context.kernel;
+        stream.check()?;
         let scratch = match abi::scratch_bytes(kernel) {
             0 => None,
             bytes => Some(LaunchBlock::new(stream, bytes)?),
         };
         let number = shared.launches.fetch_add(1, Relaxed);
-        let mut words = ArgWords::new();
-        words.push(stream.record_address());
-        words.push(scratch.as_ref().map_or(0, |block| block.address().raw()));
-        words.push(launch_word(id, number));
-        for arg in args {
-            match arg {
-                ArgKind::Scalar(value) => words.push(value.bits()),
-                ArgKind::Tensor(tensor) => {
-                    words.push(tensor.buffer.address().raw());
-                    words.extend_from_slice(&tensor.shape);
-                }
+        let mut inline = [0; WORDS_INLINE];
+        let mut more = Vec::new();
+        let words = match inline.get_mut(..context.layout.len()) {
+            Some(words) => words,
+            None => {
+                more.resize(context.layout.len(), 0);
+                &mut more[..]
             }
-        }
-        debug_assert_eq!(words.len(), context.layout.len());
+        };
+        let scratch_address = scratch.as_ref().map_or(0, |block| block.address().raw());
+        fill(words, [stream.record_address(), scratch_address, launch_word(id, number)], args);
+        let words = &*words;
 
-        let (form, shapes) = context.judge(shared, &words, stream, checks)?;
+        let mut shapes = LaunchShapes::new();
+        let form = context.judge(shared, words, stream, checks, &mut shapes)?;
         let loaded = context.loaded(shared, form)?;
 
         let _stamped = StampedAtEnd { kernel, args, stream };
-        self.enqueue(shared, context, loaded, &shapes, &words, stream)?;
+        self.enqueue(shared, context, loaded, &shapes, words, stream)?;
 
         let word = match (kernel.result, &scratch) {
             (Some(_), Some(block)) => {
@@ -275,15 +290,16 @@ impl KernelContext {
         })
     }
 
-    /// The form and the shapes of a launch with these words, or why it is refused. What was found for the same
-    /// numbers is not looked for again.
+    /// The form of a launch with these words, and its shapes into `shapes`, or why it is refused. What was
+    /// found for the same numbers is not looked for again.
     fn judge(
         &self,
         shared: &Shared,
         words: &[u64],
         stream: &StreamState,
         checks: Checks,
-    ) -> Result<(Form, LaunchShapes)> {
+        shapes: &mut LaunchShapes,
+    ) -> Result<Form> {
         let slot = &self.verdicts[stream.stream.id() as usize % VERDICTS];
         let numbers = || self.host.inputs().iter().map(|word| words[*word]);
         // Who finds it taken judges by itself, and waits for nobody.
@@ -292,19 +308,32 @@ impl KernelContext {
             && verdict.checks == checks
             && verdict.numbers.iter().copied().eq(numbers())
         {
-            return Ok((verdict.form, LaunchShapes::from_slice(&verdict.shapes)));
+            shapes.extend_from_slice(&verdict.shapes);
+            return Ok(verdict.form);
         }
+        self.judge_anew(shared, words, slot, checks, shapes)
+    }
+
+    #[cold]
+    fn judge_anew(
+        &self,
+        shared: &Shared,
+        words: &[u64],
+        slot: &Mutex<Option<Verdict>>,
+        checks: Checks,
+        shapes: &mut LaunchShapes,
+    ) -> Result<Form> {
         if let Some(race) = self.host.race(words) {
             return Err(race_error(&self.kernel, race));
         }
         let form = self.form(words, checks);
-        let shapes = self.plan.shapes(&self.kernel, &self.host, words, shared)?;
-        let numbers = numbers().collect();
-        let verdict = Verdict { checks, numbers, form, shapes: LaunchShapes::from_slice(&shapes) };
+        *shapes = self.plan.shapes(&self.kernel, &self.host, words, shared)?;
+        let numbers = self.host.inputs().iter().map(|word| words[*word]).collect();
+        let verdict = Verdict { checks, numbers, form, shapes: shapes.to_vec() };
         if let Some(mut known) = slot.try_lock() {
             *known = Some(verdict);
         }
-        Ok((form, shapes))
+        Ok(form)
     }
 
     /// The form that a launch with these words runs: proven where every access is.
@@ -336,24 +365,47 @@ impl KernelContext {
     }
 }
 
-fn check_arguments(kernel: &Offloaded, args: &[ArgKind<'_>]) -> Result<()> {
-    let mismatch = |position: usize, given: String, expected: String| {
-        Err(Error::Argument { kernel: kernel.name.clone(), position, given, expected })
+/// Fills an argument block: what all launches have, then the arguments.
+fn fill(words: &mut [u64], head: [u64; FIRST_PARAM_WORD], args: &[ArgKind<'_>]) {
+    let mut left = words.iter_mut();
+    let mut put = |word: u64| {
+        if let Some(place) = left.next() {
+            *place = word;
+        }
     };
-    let nothing = || "nothing".to_owned();
-    for position in 0..args.len().max(kernel.params.len()) {
-        match (args.get(position), kernel.params.get(position)) {
-            (Some(arg), Some(Param { kind, .. })) if arg.fits(*kind) => {}
-            (arg, param) => {
-                return mismatch(
-                    position + 1,
-                    arg.map_or_else(nothing, ArgKind::describe),
-                    param.map_or_else(nothing, |p| describe(p.kind)),
-                );
+    head.into_iter().for_each(&mut put);
+    for arg in args {
+        match arg {
+            ArgKind::Scalar(value) => put(value.bits()),
+            ArgKind::Tensor(tensor) => {
+                put(tensor.core.buffer.address().raw());
+                tensor.shape.iter().for_each(|extent| put(*extent as u64));
             }
         }
     }
-    Ok(())
+}
+
+fn check_arguments(kernel: &Offloaded, args: &[ArgKind<'_>]) -> Result<()> {
+    let params = &kernel.params;
+    let fit = args.len() == params.len()
+        && args.iter().zip(params).all(|(arg, param)| arg.fits(param.kind));
+    if fit { Ok(()) } else { Err(argument_error(kernel, args)) }
+}
+
+#[cold]
+fn argument_error(kernel: &Offloaded, args: &[ArgKind<'_>]) -> Error {
+    let fits = |at: &usize| match (args.get(*at), kernel.params.get(*at)) {
+        (Some(arg), Some(param)) => arg.fits(param.kind),
+        _ => false,
+    };
+    let at = (0..).find(|at| !fits(at)).unwrap_or(0);
+    let nothing = || "nothing".to_owned();
+    Error::Argument {
+        kernel: kernel.name.clone(),
+        position: at + 1,
+        given: args.get(at).map_or_else(nothing, ArgKind::describe),
+        expected: kernel.params.get(at).map_or_else(nothing, |param| describe(param.kind)),
+    }
 }
 
 /// Reads one word behind everything on the stream, and waits for it.

@@ -128,7 +128,7 @@ impl Plan {
         &self,
         shared: &Shared,
         loaded: &LoadedForm,
-        shapes: &LaunchShapes,
+        shapes: &[Option<LaunchConfig>],
         args: &[u64],
         stream: &Arc<StreamState>,
     ) -> Result<(), Failed> {
@@ -173,7 +173,7 @@ fn fit_device(config: &mut LaunchConfig, multiprocessors: u32) {
 struct Enqueue<'a> {
     shared: &'a Shared,
     loaded: &'a LoadedForm,
-    shapes: &'a LaunchShapes,
+    shapes: &'a [Option<LaunchConfig>],
     args: &'a [u64],
     started: bool,
 }
@@ -193,32 +193,32 @@ impl Enqueue<'_> {
     }
 
     fn region(&mut self, blocks: &[Vec<TaskId>], stream: &Arc<StreamState>) -> rt::Result<()> {
-        let live: SmallVec<[&[TaskId]; 16]> = blocks
-            .iter()
-            .map(Vec::as_slice)
-            .filter(|block| block.iter().any(|t| self.shapes[t.index()].is_some()))
-            .collect();
-        let Some((first, others)) = live.split_first() else { return Ok(()) };
+        let shapes = self.shapes;
+        let mut live =
+            blocks.iter().filter(|block| block.iter().any(|task| shapes[task.index()].is_some()));
+        let Some(first) = live.next() else { return Ok(()) };
         let launch_stream = stream.stream.handle();
-        if others.is_empty() {
+        let others = live.clone().count();
+        if others == 0 {
             return first.iter().try_for_each(|t| self.task(t.index(), launch_stream));
         }
-        let mut workers = Workers::take(self.shared, stream, others.len().min(WORKERS_AT_MOST))?;
+        let mut workers = Workers::take(self.shared, stream, others.min(WORKERS_AT_MOST))?;
         let device = self.shared.context.device();
         let fork = self.shared.context.lease_event()?;
         // SAFETY: the event and the workers are leased to us, the launch stream is held by its state.
         unsafe {
             self.shared.context.observe(device.event_record(fork.handle(), launch_stream))?;
-            for worker in &workers.leases {
+            for worker in workers.taken() {
                 let waited = device.stream_wait_event(worker.handle(), fork.handle());
                 self.shared.context.observe(waited)?;
             }
         }
         first.iter().try_for_each(|t| self.task(t.index(), launch_stream))?;
-        for (at, block) in others.iter().enumerate() {
-            let at = at % workers.leases.len();
-            workers.leases[at].set_unjoined(true);
-            let handle = workers.leases[at].handle();
+        for (at, block) in live.enumerate() {
+            let count = workers.count;
+            let worker = &mut workers.taken()[at % count];
+            worker.set_unjoined(true);
+            let handle = worker.handle();
             block.iter().try_for_each(|t| self.task(t.index(), handle))?;
         }
         workers.join()
@@ -230,29 +230,33 @@ impl Enqueue<'_> {
 struct Workers<'a> {
     shared: &'a Shared,
     stream: &'a Arc<StreamState>,
-    leases: SmallVec<[StreamLease; 16]>,
+    /// All that the stream had; the first `count` work.
+    leases: Vec<StreamLease>,
+    count: usize,
     joined: usize,
 }
 
 impl<'a> Workers<'a> {
     /// Those that the launch stream joined last, in the same order, and further ones from the pool.
     fn take(shared: &'a Shared, stream: &'a Arc<StreamState>, count: usize) -> rt::Result<Self> {
-        let leases = {
-            let mut kept = stream.workers.lock();
-            let take = count.min(kept.len());
-            kept.drain(..take).collect()
-        };
-        let mut workers = Self { shared, stream, leases, joined: 0 };
+        let leases = std::mem::take(&mut *stream.workers.lock());
+        let mut workers = Self { shared, stream, leases, count: 0, joined: 0 };
         while workers.leases.len() < count {
             workers.leases.push(shared.context.lease_stream()?);
         }
+        workers.count = count;
         Ok(workers)
+    }
+
+    fn taken(&mut self) -> &mut [StreamLease] {
+        &mut self.leases[..self.count]
     }
 
     /// Makes the launch stream wait for all workers that are not joined yet.
     fn join(&mut self) -> rt::Result<()> {
         let context = &self.shared.context;
-        while let Some(worker) = self.leases.get_mut(self.joined) {
+        while self.joined < self.count {
+            let worker = &mut self.leases[self.joined];
             self.joined += 1;
             let event = context.lease_event()?;
             // SAFETY: event and worker are leased to us, the launch stream is held by its state. The
@@ -271,22 +275,21 @@ impl<'a> Workers<'a> {
 
 impl Drop for Workers<'_> {
     fn drop(&mut self) {
-        while self.joined < self.leases.len() {
+        while self.joined < self.count {
             // A worker that cannot be joined keeps its mark, and its lease then waits for it.
             if let Err(error) = self.join() {
                 self.shared.context.defer(error);
             }
         }
-        let (keep, lost): (SmallVec<[StreamLease; 16]>, SmallVec<[StreamLease; 16]>) =
-            self.leases.drain(..).partition(|lease| !lease.is_unjoined());
-        drop(lost);
+        let mut leases = std::mem::take(&mut self.leases);
+        leases.retain(|lease| !lease.is_unjoined());
         let beyond = {
             let mut kept = self.stream.workers.lock();
-            // In front, so that the next region finds them in the same order.
-            kept.splice(0..0, keep);
-            // More come together where several threads launch on one stream.
-            let most = kept.len().min(WORKERS_AT_MOST);
-            kept.split_off(most)
+            // In front of those of another thread, so that the next region finds them in the same order.
+            leases.append(&mut kept);
+            let beyond = leases.split_off(leases.len().min(WORKERS_AT_MOST));
+            *kept = leases;
+            beyond
         };
         drop(beyond);
     }

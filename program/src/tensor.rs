@@ -24,11 +24,17 @@ use crate::{Element, Error, Result, program::ProgramInner};
 /// # }
 /// ```
 pub struct Tensor<T, const N: usize> {
-    // Before the program, so that the memory goes while the context lives.
-    buffer: Buffer,
-    program: Arc<ProgramInner>,
+    core: TensorCore,
     shape: [usize; N],
     element: PhantomData<fn() -> T>,
+}
+
+/// What a tensor of any type and shape is.
+#[derive(Debug)]
+pub(crate) struct TensorCore {
+    // Before the program, so that the memory goes while the context lives.
+    pub(crate) buffer: Buffer,
+    pub(crate) program: Arc<ProgramInner>,
 }
 
 impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
@@ -36,7 +42,7 @@ impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
         f.debug_struct("Tensor")
             .field("element", &std::any::type_name::<T>())
             .field("shape", &self.shape)
-            .field("address", &self.buffer.address())
+            .field("address", &self.core.buffer.address())
             .finish_non_exhaustive()
     }
 }
@@ -45,7 +51,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     pub(crate) fn zeros(program: &Arc<ProgramInner>, shape: [usize; N]) -> Result<Self> {
         let bytes = bytes_of::<T>(&shape)?;
         let buffer = Buffer::zeroed(&program.shared.context, bytes)?;
-        Ok(Self { buffer, program: program.clone(), shape, element: PhantomData })
+        Ok(Self::new(buffer, program, shape))
     }
 
     pub(crate) fn from_slice(
@@ -56,7 +62,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
         let bytes = bytes_of::<T>(&shape)?;
         check_count(&shape, bytes / size_of::<T>(), elements.len())?;
         let buffer = Buffer::from_bytes(&program.shared.context, as_bytes(elements))?;
-        Ok(Self { buffer, program: program.clone(), shape, element: PhantomData })
+        Ok(Self::new(buffer, program, shape))
     }
 
     /// The extents, outermost first.
@@ -68,7 +74,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     /// The number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.buffer.bytes() / size_of::<T>()
+        self.core.buffer.bytes() / size_of::<T>()
     }
 
     /// Whether there are no elements.
@@ -84,10 +90,10 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     /// [`Error::Kernel`] where one of those launches reported an error that was not yet returned, or
     /// what the device returns.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let mut bytes = vec![0u8; self.buffer.bytes()];
-        self.buffer.read(0, &mut bytes)?;
-        for stamp in self.buffer.writers() {
-            if let Some(stream) = self.program.shared.manager.find(stamp) {
+        let mut bytes = vec![0u8; self.core.buffer.bytes()];
+        self.core.buffer.read(0, &mut bytes)?;
+        for stamp in self.core.buffer.writers() {
+            if let Some(stream) = self.core.program.shared.manager.find(stamp) {
                 stream.check()?;
             }
         }
@@ -101,7 +107,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     /// [`Error::Shape`] where their number is not the tensor's, or what the device returns.
     pub fn copy_from(&mut self, elements: &[T]) -> Result<()> {
         check_count(&self.shape, self.len(), elements.len())?;
-        Ok(self.buffer.write(0, as_bytes(elements))?)
+        Ok(self.core.buffer.write(0, as_bytes(elements))?)
     }
 
     /// Sets all elements to `value`, behind every launch that uses the tensor. Waits for those alone.
@@ -114,8 +120,14 @@ impl<T: Element, const N: usize> Tensor<T, N> {
 }
 
 impl<T, const N: usize> Tensor<T, N> {
-    pub(crate) fn core(&self) -> (&Arc<ProgramInner>, &Buffer, &[usize]) {
-        (&self.program, &self.buffer, &self.shape)
+    fn new(buffer: Buffer, program: &Arc<ProgramInner>, shape: [usize; N]) -> Self {
+        let core = TensorCore { buffer, program: program.clone() };
+        Self { core, shape, element: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn core(&self) -> (&TensorCore, &[usize]) {
+        (&self.core, &self.shape)
     }
 }
 

@@ -4,16 +4,18 @@
 //! is nothing to retain, and "current" is the device's ordinal, which each thread has its own of.
 
 use std::{
+    cell::Cell,
     ffi::{CStr, c_char, c_int, c_void},
     marker::PhantomData,
     mem::offset_of,
+    ptr,
     sync::Arc,
 };
 
 use quadrants_rhi::{
-    Capabilities, Device, DeviceInfo, DevicePtr, DriverErrorKind, Error, EventHandle, EventOptions,
-    FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, Image, ImageKind, LaunchConfig,
-    ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions,
+    self as rhi, Capabilities, Device, DeviceInfo, DevicePtr, DriverErrorKind, Error, EventHandle,
+    EventOptions, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, Image, ImageKind,
+    LaunchConfig, ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions,
 };
 
 use crate::{
@@ -22,6 +24,12 @@ use crate::{
     graph, launch, memory, module, stream,
     table::Table,
 };
+
+thread_local! {
+    /// The library, as the address of its table, and the device's ordinal that the thread is within; 0 and 0
+    /// where it is within none. It is current, and nobody need be asked.
+    static WITHIN: Cell<(usize, c_int)> = const { Cell::new((0, 0)) };
+}
 
 /// The device made current for as long as this lives.
 pub(crate) struct Entered<'a> {
@@ -44,19 +52,22 @@ pub(crate) struct HipDevice {
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        let Some(before) = self.before else { return };
-        // SAFETY: the runtime itself gave this ordinal as the current one.
-        if let Err(error) = unsafe { self.table.set_device(before) } {
-            // With a driver that is shutting down nothing is lost.
-            if error.driver_error().map(|e| e.kind) != Some(DriverErrorKind::ShuttingDown) {
-                tracing::warn!(%error, "restoring the current device failed");
-            }
+        if let Some(before) = self.before {
+            restore(self.table, before);
         }
     }
 }
 
 /// Makes a device current, unless it is; what was current before is again when the result is dropped.
+#[inline]
 fn enter(table: &Table, ordinal: c_int) -> Result<Entered<'_>> {
+    let within = WITHIN.get() == (ptr::from_ref(table).addr(), ordinal);
+    let before = if within { None } else { make_current(table, ordinal)? };
+    Ok(Entered { table, before, not_send: PhantomData })
+}
+
+/// Makes a device current, unless it is; gives the one that was, where it was another.
+fn make_current(table: &Table, ordinal: c_int) -> Result<Option<c_int>> {
     let mut current = 0;
     // SAFETY: the runtime writes a number, then reads one that names a device.
     unsafe {
@@ -65,8 +76,18 @@ fn enter(table: &Table, ordinal: c_int) -> Result<Entered<'_>> {
             table.set_device(ordinal)?;
         }
     }
-    let before = (current != ordinal).then_some(current);
-    Ok(Entered { table, before, not_send: PhantomData })
+    Ok((current != ordinal).then_some(current))
+}
+
+/// Makes a device current that was before.
+fn restore(table: &Table, before: c_int) {
+    // SAFETY: the runtime itself gave this ordinal as the current one.
+    if let Err(error) = unsafe { table.set_device(before) } {
+        // With a driver that is shutting down nothing is lost.
+        if error.driver_error().map(|e| e.kind) != Some(DriverErrorKind::ShuttingDown) {
+            tracing::warn!(%error, "restoring the current device failed");
+        }
+    }
 }
 
 impl HipDevice {
@@ -201,6 +222,23 @@ impl Device for HipDevice {
 
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
+    }
+
+    unsafe fn make_current(&self) -> Result<rhi::Entered> {
+        let outer = WITHIN.get();
+        let mine = (Arc::as_ptr(&self.table).addr(), self.ordinal);
+        let before = if outer == mine { None } else { make_current(&self.table, self.ordinal)? };
+        WITHIN.set(mine);
+        let before = before.map(|ordinal| ordinal as u64);
+        Ok(rhi::Entered { outer: [outer.0 as u64, outer.1 as u64], before })
+    }
+
+    unsafe fn restore_current(&self, entered: rhi::Entered) {
+        let [table, ordinal] = entered.outer;
+        WITHIN.set((table as usize, ordinal as c_int));
+        if let Some(before) = entered.before {
+            restore(&self.table, before as c_int);
+        }
     }
 
     fn memory_info(&self) -> Result<(u64, u64)> {

@@ -1,6 +1,7 @@
 //! The device: its context, what it is and can do, and the trait, delegated by concern.
 
 use std::{
+    cell::Cell,
     ffi::{CStr, c_char, c_int},
     marker::PhantomData,
     sync::Arc,
@@ -8,12 +9,17 @@ use std::{
 
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute};
 use quadrants_rhi::{
-    Capabilities, Device, DeviceInfo, DevicePtr, DriverErrorKind, Error, EventHandle, EventOptions,
-    FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, Image, ImageKind, LaunchConfig,
-    ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions,
+    self as rhi, Capabilities, Device, DeviceInfo, DevicePtr, DriverErrorKind, Error, EventHandle,
+    EventOptions, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, Image, ImageKind,
+    LaunchConfig, ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions,
 };
 
 use crate::{BACKEND, event, graph, launch, memory, module, stream, table::Table};
+
+thread_local! {
+    /// The context that the thread is within, as a number, or 0: it is current, and nobody need be asked.
+    static WITHIN: Cell<usize> = const { Cell::new(0) };
+}
 
 /// A retained primary context.
 #[derive(Debug)]
@@ -50,7 +56,14 @@ impl Context {
     }
 
     /// Makes the context current, unless it is; what was current before is again when the result is dropped.
+    #[inline]
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
+        let pushed = WITHIN.get() != self.handle && self.push()?;
+        Ok(Entered { table: &self.table, pushed, not_send: PhantomData })
+    }
+
+    /// Makes the context current, unless it is; whether it was not.
+    fn push(&self) -> Result<bool> {
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the driver writes the current context or null.
         unsafe { self.table.current_context(&mut current) }?;
@@ -59,8 +72,16 @@ impl Context {
             // SAFETY: the context is retained as long as `self` lives.
             unsafe { self.table.push_context(self.handle as CUcontext) }?;
         }
-        Ok(Entered { table: &self.table, pushed, not_send: PhantomData })
+        Ok(pushed)
     }
+}
+
+/// Makes current again what was before `push` gave true.
+fn pop(table: &Table) {
+    let mut popped: CUcontext = std::ptr::null_mut();
+    // SAFETY: this context was pushed on this thread, and all that was pushed later is popped.
+    let result = unsafe { table.pop_context(&mut popped) };
+    report_unless_shutting_down("restoring the context", result);
 }
 
 impl Drop for Context {
@@ -74,11 +95,8 @@ impl Drop for Context {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         if self.pushed {
-            let mut popped: CUcontext = std::ptr::null_mut();
-            // SAFETY: `enter` pushed it on this thread, which this value cannot leave, and values that were
-            // made later are dropped before.
-            let result = unsafe { self.table.pop_context(&mut popped) };
-            report_unless_shutting_down("restoring the context", result);
+            // This value cannot leave its thread, and values that were made later are dropped before.
+            pop(self.table);
         }
     }
 }
@@ -197,6 +215,20 @@ impl Device for CudaDevice {
 
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
+    }
+
+    unsafe fn make_current(&self) -> Result<rhi::Entered> {
+        let outer = WITHIN.get();
+        let pushed = outer != self.context.handle && self.context.push()?;
+        WITHIN.set(self.context.handle);
+        Ok(rhi::Entered { outer: [outer as u64, 0], before: pushed.then_some(0) })
+    }
+
+    unsafe fn restore_current(&self, entered: rhi::Entered) {
+        WITHIN.set(entered.outer[0] as usize);
+        if entered.before.is_some() {
+            pop(&self.context.table);
+        }
     }
 
     fn memory_info(&self) -> Result<(u64, u64)> {

@@ -9,7 +9,7 @@
 //!
 //! # Threads and contexts
 //! Every method may be called from any thread. It makes the device's context current for the call
-//! and puts back the one it found.
+//! and puts back the one it found. Within [`within`] that is done once for all calls on the thread.
 //!
 //! # Handles
 //! Methods that take handles are unsafe for one common reason, the *handle rule*: a handle was
@@ -42,6 +42,41 @@ pub struct EventOptions {
     pub timing: bool,
 }
 
+/// What [`Device::restore_current`] puts back; of the device that made it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Entered {
+    /// What the thread was within before, in the backend's own numbers.
+    pub outer: [u64; 2],
+    /// What was current before, where it was something else.
+    pub before: Option<u64>,
+}
+
+/// Runs `body` with the device's context current on this thread, and then puts back what was, on every way
+/// out. The device's methods do not ask meanwhile what is current.
+///
+/// # Errors
+/// What making the context current returns; then `body` does not run.
+///
+/// # Safety
+/// `body` makes no other context current on this thread, but for as long as a call of its own.
+#[inline]
+pub unsafe fn within<R>(device: &dyn Device, body: impl FnOnce() -> R) -> Result<R> {
+    struct Leave<'a>(&'a dyn Device, Entered);
+
+    impl Drop for Leave<'_> {
+        #[inline]
+        fn drop(&mut self) {
+            // SAFETY: made below by this device on this thread, which the guard does not leave; what was
+            // entered later has been left, as it is in a frame above.
+            unsafe { self.0.restore_current(self.1) };
+        }
+    }
+
+    // SAFETY: left by the guard, and the rest is the caller's promise.
+    let _leave = Leave(device, unsafe { device.make_current()? });
+    Ok(body())
+}
+
 /// An open device: memory, streams, events, modules, launches and graphs.
 ///
 /// See the [module documentation](self) for the rules that all methods share.
@@ -52,6 +87,25 @@ pub trait Device: Send + Sync + fmt::Debug {
 
     /// What the device can do.
     fn capabilities(&self) -> &Capabilities;
+
+    /// Makes the device's context current on this thread until
+    /// [`restore_current`](Self::restore_current): for [`within`], which
+    /// is the way to call it. Nothing where there are no contexts.
+    ///
+    /// # Safety
+    /// `restore_current` is called on the same thread with the result, and before for what is entered meanwhile. Until
+    /// then nobody makes another context current on this thread without putting this one back.
+    unsafe fn make_current(&self) -> Result<Entered> {
+        Ok(Entered::default())
+    }
+
+    /// Puts back what was current before [`make_current`](Self::make_current).
+    ///
+    /// # Safety
+    /// See there.
+    unsafe fn restore_current(&self, entered: Entered) {
+        let _ = entered;
+    }
 
     /// Free and total device memory in bytes.
     fn memory_info(&self) -> Result<(u64, u64)>;

@@ -73,6 +73,15 @@ impl Buffer {
         fill: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
     ) -> Result<Self> {
         context.check()?;
+        // SAFETY: calls of this device alone.
+        unsafe { context.within(|| Self::filled_within(context, bytes, fill)) }
+    }
+
+    fn filled_within(
+        context: &Arc<Context>,
+        bytes: usize,
+        fill: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
+    ) -> Result<Self> {
         let mut buffer = Self {
             context: context.clone(),
             memory: DevicePtr::NULL,
@@ -149,12 +158,17 @@ impl Buffer {
         if out.is_empty() {
             return Ok(());
         }
-        let mut stream = self.transfer(self.writers.all())?;
-        let source = self.memory.offset(offset);
-        // SAFETY: the range lies in the buffer, and the stream is leased to us.
-        unsafe { download(&self.context, source, out, stream.handle())? };
-        stream.set_unjoined(false);
-        Ok(())
+        // SAFETY: calls of this device alone.
+        unsafe {
+            self.context.within(|| {
+                let mut stream = self.transfer(self.writers.all())?;
+                let source = self.memory.offset(offset);
+                // SAFETY: the range lies in the buffer, and the stream is leased to us.
+                download(&self.context, source, out, stream.handle())?;
+                stream.set_unjoined(false);
+                Ok(())
+            })
+        }
     }
 
     /// Overwrites the bytes at `offset`, behind all work that uses the buffer. Waits for it.
@@ -166,17 +180,18 @@ impl Buffer {
         if contents.is_empty() {
             return Ok(());
         }
-        let users = self.readers.all().into_iter().chain(self.writers.all());
-        let mut stream = self.transfer(users)?;
-        // SAFETY: the range lies in the buffer, the stream is leased to us, and the wait below ends
-        // the copy before anything else is enqueued behind this call.
+        // SAFETY: calls of this device alone.
         unsafe {
-            upload(&self.context, self.memory.offset(offset), contents, stream.handle())?;
-            let device = self.context.device();
-            self.context.observe(device.stream_synchronize(stream.handle()))?;
+            self.context.within(|| {
+                let users = self.readers.all().into_iter().chain(self.writers.all());
+                let mut stream = self.transfer(users)?;
+                // SAFETY: the range lies in the buffer, the stream is leased to us, and the copy is
+                // complete when this returns.
+                upload(&self.context, self.memory.offset(offset), contents, stream.handle())?;
+                stream.set_unjoined(false);
+                Ok(())
+            })
         }
-        stream.set_unjoined(false);
-        Ok(())
     }
 
     /// A pooled stream that waits for `users`; marked, so that it goes back to the pool only where the
@@ -209,10 +224,12 @@ impl Drop for Buffer {
         // SAFETY: the internal stream lives as long as the context; the free is ordered behind every
         // stamped use, and there are no unstamped ones. Where ordering fails, the memory is kept:
         // a leak is better than memory freed under a running kernel.
+        // All are calls of this device.
         let freed = unsafe {
-            context
-                .order_behind(stream, users)
-                .and_then(|()| context.observe(context.device().free_async(self.memory, stream)))
+            context.within(|| {
+                context.order_behind(stream, users)?;
+                context.observe(context.device().free_async(self.memory, stream))
+            })
         };
         if let Err(error) = freed {
             context.defer(error);

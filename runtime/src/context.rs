@@ -87,6 +87,23 @@ impl Context {
         }
     }
 
+    /// Runs `body` with the device's context current on this thread, so that its calls need not ask, and then
+    /// puts back what was.
+    ///
+    /// # Errors
+    /// What making the context current returns, or `body`.
+    ///
+    /// # Safety
+    /// As for [`rhi::within`].
+    #[inline]
+    pub unsafe fn within<T, E: From<Error>>(
+        &self,
+        body: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        // SAFETY: the caller's promise.
+        self.observe(unsafe { rhi::within(&*self.device, body) })?
+    }
+
     /// Passes a device result on, and remembers the first error that means the context is lost.
     ///
     /// # Errors

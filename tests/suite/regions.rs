@@ -124,3 +124,35 @@ fn a_failed_region_leaves_nothing_behind_and_the_next_works(
     assert_eq!(world.reports(), []);
     Ok(())
 }
+
+/// Each of the driver's calls made the context current for itself.
+#[rstest]
+fn a_launch_makes_its_context_current_once(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    // HIP's device 0 is current from the start.
+    let (call, once) = match backend {
+        Cuda => ("cuCtxPushCurrent_v2", 1..2),
+        _ => ("hipSetDevice", 0..2),
+    };
+    let count = |what: &str, body: &mut dyn FnMut() -> quadrants::Result<()>| {
+        let before = world.calls(call);
+        body()?;
+        let calls = world.calls(call) - before;
+        assert!(once.contains(&calls), "{what}: {calls} calls of {call}");
+        quadrants::Result::Ok(())
+    };
+    let stream = on.program.create_stream()?;
+    let [mut a, mut b, mut c] = [(); 3].map(|()| on.program.zeros::<f32, 1>([N]).expect("memory"));
+    three_blocks(&mut a, &mut b, &mut c).launch_on(&stream)?;
+    count("a region", &mut || three_blocks(&mut a, &mut b, &mut c).launch_on(&stream))?;
+    count("a read", &mut || a.to_vec().map(drop))?;
+    count("a write", &mut || b.fill(2.0))?;
+    let mut dropped = Some(c);
+    count("a free", &mut || {
+        dropped = None;
+        Ok(())
+    })
+}
