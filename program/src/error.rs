@@ -137,6 +137,20 @@ pub enum Error {
         /// How many were given.
         given: usize,
     },
+    /// A range or row is not within a tensor's first axis.
+    #[error("{begin}..{end} is not within the first axis of a tensor of shape {shape:?}")]
+    Range {
+        /// Its begin.
+        begin: usize,
+        /// Its end.
+        end: usize,
+        /// The tensor's shape.
+        shape: Vec<usize>,
+    },
+    /// A tensor that stands for a part of another was swapped out of its [`SliceMut`](crate::SliceMut):
+    /// it can be used nowhere else.
+    #[error("a tensor was moved out of the slice that it stands for")]
+    MovedSlice,
     /// A tensor of that shape is larger than memory can be.
     #[error("a tensor of shape {shape:?} is too large")]
     TooLarge {

@@ -128,12 +128,13 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         stream: &Arc<StreamState>,
         checks: Checks,
     ) -> Result<R> {
-        let foreign = self
-            .args
-            .iter()
-            .any(|a| matches!(a, ArgKind::Tensor(t) if !Arc::ptr_eq(&t.core.program, program)));
-        if foreign {
-            return Err(Error::OtherProgram { what: "a tensor argument" });
+        for arg in &self.args {
+            if let ArgKind::Tensor(tensor) = arg {
+                if !Arc::ptr_eq(&tensor.core.program, program) {
+                    return Err(Error::OtherProgram { what: "a tensor argument" });
+                }
+                tensor.core.check_place()?;
+            }
         }
         let shared = &program.shared;
         let word =

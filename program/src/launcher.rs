@@ -378,7 +378,7 @@ fn fill(words: &mut [u64], head: [u64; FIRST_PARAM_WORD], args: &[ArgKind<'_>]) 
         match arg {
             ArgKind::Scalar(value) => put(value.bits()),
             ArgKind::Tensor(tensor) => {
-                put(tensor.core.buffer.address().raw());
+                put(tensor.core.address().raw());
                 tensor.shape.iter().for_each(|extent| put(*extent as u64));
             }
         }

@@ -24,6 +24,7 @@ mod plan;
 mod program;
 mod record;
 mod scratch;
+mod slice;
 mod stream;
 mod table;
 mod tensor;
@@ -37,6 +38,7 @@ pub use manager::StreamManager;
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
 pub use quadrants_runtime::PoolStatistics;
+pub use slice::{Slice, SliceMut};
 pub use stream::{Event, Stream};
 pub use tensor::Tensor;
 

@@ -1,7 +1,8 @@
 //! Tensors: dense row-major arrays in device memory.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, ptr, sync::Arc};
 
+use quadrants_rhi::DevicePtr;
 use quadrants_runtime::Buffer;
 
 use crate::{Element, Error, Result, program::ProgramInner};
@@ -33,8 +34,12 @@ pub struct Tensor<T, const N: usize> {
 #[derive(Debug)]
 pub(crate) struct TensorCore {
     // Before the program, so that the memory goes while the context lives.
-    pub(crate) buffer: Buffer,
+    pub(crate) buffer: Arc<Buffer>,
     pub(crate) program: Arc<ProgramInner>,
+    /// Where its elements begin in the buffer, in bytes.
+    offset: usize,
+    /// Of a writable part of another tensor, the address at which alone this stands for it; else 0.
+    home: usize,
 }
 
 impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
@@ -42,7 +47,7 @@ impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
         f.debug_struct("Tensor")
             .field("element", &std::any::type_name::<T>())
             .field("shape", &self.shape)
-            .field("address", &self.core.buffer.address())
+            .field("address", &self.core.address())
             .finish_non_exhaustive()
     }
 }
@@ -74,7 +79,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     /// The number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.core.buffer.bytes() / size_of::<T>()
+        self.shape.iter().product()
     }
 
     /// Whether there are no elements.
@@ -90,8 +95,9 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     /// [`Error::Kernel`] where one of those launches reported an error that was not yet returned, or
     /// what the device returns.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let mut bytes = vec![0u8; self.core.buffer.bytes()];
-        self.core.buffer.read(0, &mut bytes)?;
+        self.core.check_place()?;
+        let mut bytes = vec![0u8; self.len() * size_of::<T>()];
+        self.core.buffer.read(self.core.offset, &mut bytes)?;
         for stamp in self.core.buffer.writers() {
             if let Some(stream) = self.core.program.shared.manager.find(stamp) {
                 stream.check()?;
@@ -106,8 +112,9 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     /// # Errors
     /// [`Error::Shape`] where their number is not the tensor's, or what the device returns.
     pub fn copy_from(&mut self, elements: &[T]) -> Result<()> {
+        self.core.check_place()?;
         check_count(&self.shape, self.len(), elements.len())?;
-        Ok(self.core.buffer.write(0, as_bytes(elements))?)
+        Ok(self.core.buffer.write(self.core.offset, as_bytes(elements))?)
     }
 
     /// Sets all elements to `value`, behind every launch that uses the tensor. Waits for those alone.
@@ -121,13 +128,50 @@ impl<T: Element, const N: usize> Tensor<T, N> {
 
 impl<T, const N: usize> Tensor<T, N> {
     fn new(buffer: Buffer, program: &Arc<ProgramInner>, shape: [usize; N]) -> Self {
-        let core = TensorCore { buffer, program: program.clone() };
+        let (buffer, program) = (Arc::new(buffer), program.clone());
+        let core = TensorCore { buffer, program, offset: 0, home: 0 };
         Self { core, shape, element: PhantomData }
+    }
+
+    /// The part of this shape whose first element is number `first` of this tensor's; both lie in it.
+    pub(crate) fn part<const M: usize>(&self, first: usize, shape: [usize; M]) -> Tensor<T, M> {
+        let TensorCore { buffer, program, offset, .. } = &self.core;
+        let core = TensorCore {
+            buffer: buffer.clone(),
+            program: program.clone(),
+            offset: offset + first * size_of::<T>(),
+            home: 0,
+        };
+        Tensor { core, shape, element: PhantomData }
+    }
+
+    /// Makes the place that it has now the only one in which it can be used.
+    pub(crate) fn settle(&mut self) {
+        self.core.home = ptr::from_ref(&self.core).addr();
     }
 
     #[inline]
     pub(crate) fn core(&self) -> (&TensorCore, &[usize]) {
         (&self.core, &self.shape)
+    }
+}
+
+impl TensorCore {
+    #[inline]
+    pub(crate) fn address(&self) -> DevicePtr {
+        self.buffer.address().offset(self.offset)
+    }
+
+    /// Whether it is settled, and in its place.
+    pub(crate) fn is_home(&self) -> bool {
+        self.home == ptr::from_ref(self).addr()
+    }
+
+    /// # Errors
+    /// [`Error::MovedSlice`] where it cannot be used where it is.
+    #[inline]
+    pub(crate) fn check_place(&self) -> Result<()> {
+        if self.home == 0 || self.is_home() { Ok(()) } else { Err(Error::MovedSlice) }
     }
 }
 

@@ -8,7 +8,7 @@ pub use quadrants_macros::{func, kernel};
 pub use quadrants_program::{
     Backend, BoxError, Element, Error, Event, Kernel, KernelError, KernelErrorCause,
     KernelLauncher, KernelResult, Launch, Opened, PoolStatistics, Program, ProgramBuilder, Result,
-    Severity, Stream, StreamManager, Tensor,
+    Severity, Slice, SliceMut, Stream, StreamManager, Tensor,
     dsl::{atomic_add, atomic_max, atomic_min, ndrange, stream_parallel},
 };
 

@@ -11,6 +11,7 @@ mod memory;
 mod races;
 mod regions;
 mod regressions;
+mod slices;
 mod streams;
 mod threads;
 mod ui;
