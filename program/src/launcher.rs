@@ -155,21 +155,7 @@ impl KernelLauncher {
         check_arguments(kernel, args)?;
         // SAFETY: the device's calls alone, and no code of the user: devices that run native functions
         // have no contexts.
-        unsafe {
-            shared.context.within(|| self.launch_within(shared, id, context, args, stream, checks))
-        }
-    }
-
-    fn launch_within(
-        &self,
-        shared: &Shared,
-        id: u32,
-        context: &KernelContext,
-        args: &[ArgKind<'_>],
-        stream: &Arc<StreamState>,
-        checks: Checks,
-    ) -> Result<Option<u64>> {
-        let kernel = &context.kernel;
+        let _current = unsafe { shared.context.make_current()? };
         stream.check()?;
         let scratch = match abi::scratch_bytes(kernel) {
             0 => None,

@@ -63,6 +63,7 @@ impl Context {
     }
 
     /// Makes the context current, unless it is; whether it was not.
+    #[inline]
     fn push(&self) -> Result<bool> {
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the driver writes the current context or null.

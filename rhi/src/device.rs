@@ -9,7 +9,7 @@
 //!
 //! # Threads and contexts
 //! Every method may be called from any thread. It makes the device's context current for the call
-//! and puts back the one it found. Within [`within`] that is done once for all calls on the thread.
+//! and puts back the one it found. While a [`Current`] lives, that is done once for all calls on the thread.
 //!
 //! # Handles
 //! Methods that take handles are unsafe for one common reason, the *handle rule*: a handle was
@@ -21,7 +21,7 @@
 //! report the failure of earlier asynchronous work from any later call; such an error has the
 //! severity [`ContextLost`](crate::Severity::ContextLost).
 
-use std::fmt;
+use std::{fmt, marker::PhantomData};
 
 use crate::{
     Capabilities, DeviceInfo, DevicePtr, Error, EventHandle, FunctionHandle, GraphExecHandle,
@@ -51,30 +51,39 @@ pub struct Entered {
     pub before: Option<u64>,
 }
 
-/// Runs `body` with the device's context current on this thread, and then puts back what was, on every way
-/// out. The device's methods do not ask meanwhile what is current.
-///
-/// # Errors
-/// What making the context current returns; then `body` does not run.
-///
-/// # Safety
-/// `body` makes no other context current on this thread, but for as long as a call of its own.
-#[inline]
-pub unsafe fn within<R>(device: &dyn Device, body: impl FnOnce() -> R) -> Result<R> {
-    struct Leave<'a>(&'a dyn Device, Entered);
+/// The device's context, current on this thread until this is dropped; then what was before is again. The
+/// device's methods do not ask meanwhile what is current.
+#[derive(Debug)]
+pub struct Current<'a> {
+    device: &'a dyn Device,
+    entered: Entered,
+    /// Contexts are current on one thread: the value stays on it.
+    not_send: PhantomData<*const ()>,
+}
 
-    impl Drop for Leave<'_> {
-        #[inline]
-        fn drop(&mut self) {
-            // SAFETY: made below by this device on this thread, which the guard does not leave; what was
-            // entered later has been left, as it is in a frame above.
-            unsafe { self.0.restore_current(self.1) };
-        }
+impl<'a> Current<'a> {
+    /// Makes the context current.
+    ///
+    /// # Errors
+    /// What the device returns.
+    ///
+    /// # Safety
+    /// The result is dropped, and before it all that are made later on this thread. Until then nobody makes
+    /// another context current on this thread, but for as long as a call of theirs.
+    #[inline]
+    pub unsafe fn enter(device: &'a dyn Device) -> Result<Self> {
+        // SAFETY: restored by the drop, and the rest is the caller's promise.
+        let entered = unsafe { device.make_current()? };
+        Ok(Self { device, entered, not_send: PhantomData })
     }
+}
 
-    // SAFETY: left by the guard, and the rest is the caller's promise.
-    let _leave = Leave(device, unsafe { device.make_current()? });
-    Ok(body())
+impl Drop for Current<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: made by this device on this thread, and dropped in order, by the promise to `enter`.
+        unsafe { self.device.restore_current(self.entered) };
+    }
 }
 
 /// An open device: memory, streams, events, modules, launches and graphs.
@@ -89,7 +98,7 @@ pub trait Device: Send + Sync + fmt::Debug {
     fn capabilities(&self) -> &Capabilities;
 
     /// Makes the device's context current on this thread until
-    /// [`restore_current`](Self::restore_current): for [`within`], which
+    /// [`restore_current`](Self::restore_current): for [`Current`], which
     /// is the way to call it. Nothing where there are no contexts.
     ///
     /// # Safety

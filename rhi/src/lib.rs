@@ -17,7 +17,7 @@ mod staged;
 pub mod table;
 
 pub use capabilities::{Capabilities, DeviceInfo, ImageKind, PriorityRange};
-pub use device::{Device, Entered, EventOptions, StreamOptions, within};
+pub use device::{Current, Device, Entered, EventOptions, StreamOptions};
 pub use driver::Driver;
 pub use error::{DriverError, DriverErrorKind, Error, Result, Severity};
 pub use handle::{

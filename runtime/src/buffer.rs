@@ -74,14 +74,7 @@ impl Buffer {
     ) -> Result<Self> {
         context.check()?;
         // SAFETY: calls of this device alone.
-        unsafe { context.within(|| Self::filled_within(context, bytes, fill)) }
-    }
-
-    fn filled_within(
-        context: &Arc<Context>,
-        bytes: usize,
-        fill: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
-    ) -> Result<Self> {
+        let _current = unsafe { context.make_current()? };
         let mut buffer = Self {
             context: context.clone(),
             memory: DevicePtr::NULL,
@@ -120,6 +113,7 @@ impl Buffer {
 
     /// The device address; 0 where there are no bytes.
     #[must_use]
+    #[inline]
     pub fn address(&self) -> DevicePtr {
         self.memory
     }
@@ -159,16 +153,13 @@ impl Buffer {
             return Ok(());
         }
         // SAFETY: calls of this device alone.
-        unsafe {
-            self.context.within(|| {
-                let mut stream = self.transfer(self.writers.all())?;
-                let source = self.memory.offset(offset);
-                // SAFETY: the range lies in the buffer, and the stream is leased to us.
-                download(&self.context, source, out, stream.handle())?;
-                stream.set_unjoined(false);
-                Ok(())
-            })
-        }
+        let _current = unsafe { self.context.make_current()? };
+        let mut stream = self.transfer(self.writers.all())?;
+        let source = self.memory.offset(offset);
+        // SAFETY: the range lies in the buffer, and the stream is leased to us.
+        unsafe { download(&self.context, source, out, stream.handle())? };
+        stream.set_unjoined(false);
+        Ok(())
     }
 
     /// Overwrites the bytes at `offset`, behind all work that uses the buffer. Waits for it.
@@ -181,17 +172,14 @@ impl Buffer {
             return Ok(());
         }
         // SAFETY: calls of this device alone.
-        unsafe {
-            self.context.within(|| {
-                let users = self.readers.all().into_iter().chain(self.writers.all());
-                let mut stream = self.transfer(users)?;
-                // SAFETY: the range lies in the buffer, the stream is leased to us, and the copy is
-                // complete when this returns.
-                upload(&self.context, self.memory.offset(offset), contents, stream.handle())?;
-                stream.set_unjoined(false);
-                Ok(())
-            })
-        }
+        let _current = unsafe { self.context.make_current()? };
+        let users = self.readers.all().into_iter().chain(self.writers.all());
+        let mut stream = self.transfer(users)?;
+        // SAFETY: the range lies in the buffer, the stream is leased to us, and the copy is complete when
+        // this returns.
+        unsafe { upload(&self.context, self.memory.offset(offset), contents, stream.handle())? };
+        stream.set_unjoined(false);
+        Ok(())
     }
 
     /// A pooled stream that waits for `users`; marked, so that it goes back to the pool only where the
@@ -226,7 +214,7 @@ impl Drop for Buffer {
         // a leak is better than memory freed under a running kernel.
         // All are calls of this device.
         let freed = unsafe {
-            context.within(|| {
+            context.make_current().and_then(|_current| {
                 context.order_behind(stream, users)?;
                 context.observe(context.device().free_async(self.memory, stream))
             })

@@ -80,6 +80,7 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::ContextLost`] with the first cause.
+    #[inline]
     pub fn check(&self) -> Result<()> {
         match self.lost.get() {
             None => Ok(()),
@@ -87,36 +88,43 @@ impl Context {
         }
     }
 
-    /// Runs `body` with the device's context current on this thread, so that its calls need not ask, and then
-    /// puts back what was.
+    /// Makes the device's context current on this thread until the result is dropped, so that calls need not
+    /// ask.
     ///
     /// # Errors
-    /// What making the context current returns, or `body`.
+    /// What the device returns.
     ///
     /// # Safety
-    /// As for [`rhi::within`].
+    /// As for [`rhi::Current::enter`].
     #[inline]
-    pub unsafe fn within<T, E: From<Error>>(
-        &self,
-        body: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, E> {
+    pub unsafe fn make_current(&self) -> Result<rhi::Current<'_>> {
         // SAFETY: the caller's promise.
-        self.observe(unsafe { rhi::within(&*self.device, body) })?
+        match unsafe { rhi::Current::enter(&*self.device) } {
+            Ok(current) => Ok(current),
+            Err(error) => self.observe(Err(error)),
+        }
     }
 
     /// Passes a device result on, and remembers the first error that means the context is lost.
     ///
     /// # Errors
     /// The error given; as [`Error::ContextLost`] where it says that the context is.
+    #[inline]
     pub fn observe<T>(&self, result: rhi::Result<T>) -> Result<T> {
-        result.map_err(|error| {
-            if error.severity() == Severity::ContextLost {
-                let cause = self.lost.get_or_init(|| error);
-                Error::ContextLost { cause: Box::new(cause.clone()) }
-            } else {
-                Error::Device(error)
-            }
-        })
+        match result {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.observed(error)),
+        }
+    }
+
+    #[cold]
+    fn observed(&self, error: rhi::Error) -> Error {
+        if error.severity() == Severity::ContextLost {
+            let cause = self.lost.get_or_init(|| error);
+            Error::ContextLost { cause: Box::new(cause.clone()) }
+        } else {
+            Error::Device(error)
+        }
     }
 
     /// Keeps an error that its place cannot return, as a drop cannot. Not one that says that the context is
