@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quadrants_rhi::{DevicePtr, StreamHandle};
+use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 
 use crate::{
     Context, Error, Result, Stamp, StreamLease,
@@ -210,15 +210,25 @@ impl Drop for Buffer {
         let stream = context.free_on();
         let users = self.readers.all().into_iter().chain(self.writers.all());
         // SAFETY: the internal stream lives as long as the context; the free is ordered behind every
-        // stamped use, and there are no unstamped ones. Where ordering fails, the memory is kept:
-        // a leak is better than memory freed under a running kernel.
-        // All are calls of this device.
+        // stamped use, and there are no unstamped ones. All are calls of this device.
         let freed = unsafe {
             context.make_current().and_then(|_current| {
                 context.order_behind(stream, users)?;
                 context.observe(context.device().free_async(self.memory, stream))
             })
         };
+        let Err(error) = freed else { return };
+        let lost = error.severity() == Severity::ContextLost;
+        context.defer(error);
+        if lost {
+            return;
+        }
+        // Where that is not possible the host waits. Where that is not either, the memory is kept: a leak is
+        // better than memory freed under a running kernel.
+        // SAFETY: behind the wait nothing uses the memory, whose free has failed above.
+        let freed = context.observe(context.device().synchronize()).and_then(|()| unsafe {
+            context.observe(context.device().free_async(self.memory, stream))
+        });
         if let Err(error) = freed {
             context.defer(error);
         }

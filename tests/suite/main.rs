@@ -3,6 +3,7 @@
 mod bounds;
 mod errors;
 mod events;
+mod faults;
 mod invariants;
 mod kernels;
 mod language;
