@@ -1,5 +1,8 @@
 //! `match`, and funcs that return before their end.
 
+// Kernels have no such method.
+#![allow(clippy::manual_is_multiple_of)]
+
 use quadrants::{self as qd};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
