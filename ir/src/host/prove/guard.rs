@@ -20,6 +20,9 @@ pub(super) type Fact = (ExprId, bool);
 /// What follows from a bool: where it is false, and where it is true.
 pub(super) type Truth = [Vec<Fact>; 2];
 
+/// So deep a comparison is solved. Each operator has two operands, which may be the same ones.
+const DEPTH: u32 = 4;
+
 /// How an operand follows from an operator's result and, where there is one, the other operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Solve {
@@ -113,14 +116,14 @@ impl Builder<'_> {
                 if !matches!(self.nodes.exprs[side].kind, ExprKind::Const(_)) {
                     let ty = self.nodes.exprs[side].ty;
                     let slot = self.narrowed(from, ty, Some(op), by);
-                    self.constrain(side, slot);
+                    self.constrain(side, slot, DEPTH);
                 }
             }
         }
     }
 
     /// Narrows what a value is computed from, and then the value, to what is in the slot `within`.
-    fn constrain(&mut self, value: ExprId, within: Slot) {
+    fn constrain(&mut self, value: ExprId, within: Slot, depth: u32) {
         let nodes = self.nodes;
         let expr = &nodes.exprs[value];
         let ty = expr.ty;
@@ -134,19 +137,19 @@ impl Builder<'_> {
                 return;
             }
             ExprKind::Binary { op: BinaryOp::Add, lhs, rhs } => {
-                self.solve(Solve::Addend, [whole, within], lhs, rhs, ty);
-                self.solve(Solve::Addend, [whole, within], rhs, lhs, ty);
+                self.solve(depth, Solve::Addend, [whole, within], lhs, rhs, ty);
+                self.solve(depth, Solve::Addend, [whole, within], rhs, lhs, ty);
             }
             ExprKind::Binary { op: BinaryOp::Sub, lhs, rhs } => {
-                self.solve(Solve::Minuend, [whole, within], lhs, rhs, ty);
-                self.solve(Solve::Subtrahend, [whole, within], rhs, lhs, ty);
+                self.solve(depth, Solve::Minuend, [whole, within], lhs, rhs, ty);
+                self.solve(depth, Solve::Subtrahend, [whole, within], rhs, lhs, ty);
             }
             ExprKind::Binary { op: BinaryOp::Mul, lhs, rhs } => {
-                self.solve(Solve::Factor, [whole, within], lhs, rhs, ty);
-                self.solve(Solve::Factor, [whole, within], rhs, lhs, ty);
+                self.solve(depth, Solve::Factor, [whole, within], lhs, rhs, ty);
+                self.solve(depth, Solve::Factor, [whole, within], rhs, lhs, ty);
             }
             ExprKind::Cast { value: inner } if nodes.exprs[inner].ty.is_int() => {
-                self.solve(Solve::Converted, [whole, within], inner, inner, ty);
+                self.solve(depth, Solve::Converted, [whole, within], inner, inner, ty);
             }
             _ => return,
         }
@@ -159,18 +162,19 @@ impl Builder<'_> {
 
     fn solve(
         &mut self,
+        depth: u32,
         solve: Solve,
         [whole, within]: [Slot; 2],
         operand: ExprId,
         other: ExprId,
         ty: ScalarType,
     ) {
-        if matches!(self.nodes.exprs[operand].kind, ExprKind::Const(_)) {
+        if depth == 0 || matches!(self.nodes.exprs[operand].kind, ExprKind::Const(_)) {
             return;
         }
         let other = self.value(other);
         let within = self.compute(Node::Solve(solve, ty, [whole, within, other]));
-        self.constrain(operand, within);
+        self.constrain(operand, within, depth - 1);
     }
 
     fn narrowed(&mut self, from: Slot, ty: ScalarType, op: Option<BinaryOp>, by: Slot) -> Slot {
