@@ -25,6 +25,9 @@ pub const LAUNCH_WORD: usize = 2;
 /// The word of the first parameter.
 pub const FIRST_PARAM_WORD: usize = 3;
 
+/// A tensor has at most this many dimensions.
+pub const MAX_RANK: usize = 6;
+
 /// The bounds of a loop that only the device knows are at most this far from zero. What is beyond has
 /// wrapped, as `0..n - 1` does where `n` is 0; no loop that long would ever end.
 pub const MAX_BOUND: i128 = 1 << 48;
@@ -133,12 +136,14 @@ pub struct ErrorRecord {
     /// How many of `values` are set.
     pub count: u32,
     /// What the site's kind says: for an index error the index, then the shape.
-    pub values: [u64; 8],
+    pub values: [u64; ErrorRecord::VALUES],
     /// The address of a word in device memory, of the launch that reported last; set by the host.
     pub claim: u64,
 }
 
 impl ErrorRecord {
+    /// How many values there is room for: an index and a shape, and two more.
+    pub const VALUES: usize = 2 * MAX_RANK + 2;
     /// Nothing recorded.
     pub const EMPTY: u32 = 0;
     /// Being written.

@@ -440,7 +440,7 @@ pub struct Param {
 pub enum ParamKind {
     /// A value.
     Scalar(ScalarType),
-    /// A dense row-major tensor of 1 to 3 dimensions.
+    /// A dense row-major tensor of 0 to [`MAX_RANK`](crate::abi::MAX_RANK) dimensions.
     Tensor {
         /// The type of an element.
         elem: ScalarType,

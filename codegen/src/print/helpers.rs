@@ -1,7 +1,10 @@
 //! The device functions that printed kernels need beside the compiler's own, each printed only
 //! where a kernel uses it.
 
-use quadrants_ir::{ScalarType, abi::ErrorRecord};
+use quadrants_ir::{
+    ScalarType,
+    abi::{ErrorRecord, MAX_RANK},
+};
 
 use super::{consts, types};
 use crate::Dialect;
@@ -152,17 +155,21 @@ fn powi(ty: ScalarType, name: &str) -> String {
 /// The first error of a launch is reported, unless an earlier one waits; the host reads the fields once
 /// the state says that they are complete.
 fn fail(dialect: &dyn Dialect) -> String {
+    let count = 2 * MAX_RANK;
+    let names: Vec<String> = (0..count).map(|at| format!("v{at}")).collect();
+    let parameters: Vec<String> = names.iter().map(|name| format!("u64 {name} = 0")).collect();
+    let (parameters, values) = (parameters.join(", "), names.join(", "));
     format!(
         "static __device__ __noinline__ void qd_fail(qd_error_record* record, u32 site, u64 launch, u32 task, u32 count,\n        \
-             u64 v0 = 0, u64 v1 = 0, u64 v2 = 0, u64 v3 = 0, u64 v4 = 0, u64 v5 = 0) {{\n    \
+             {parameters}) {{\n    \
              if (*(volatile u32*)&record->state != {empty}u) return;\n    \
              if ({last} == launch) return;\n    \
              record->site = site;\n    \
              record->launch = launch;\n    \
              record->task = task;\n    \
              record->count = count;\n    \
-             const u64 values[6] = {{v0, v1, v2, v3, v4, v5}};\n    \
-             for (u32 i = 0; i < 6; i++) record->values[i] = values[i];\n    \
+             const u64 values[{count}] = {{{values}}};\n    \
+             for (u32 i = 0; i < {count}; i++) record->values[i] = values[i];\n    \
              {fence}\n    \
              *(volatile u32*)&record->state = {full}u;\n\
          }}\n",

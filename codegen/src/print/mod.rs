@@ -24,7 +24,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use quadrants_ir::{
     Offloaded, ParamKind,
-    abi::{Form, Passing},
+    abi::{ErrorRecord, Form, Passing},
 };
 
 use self::{
@@ -34,7 +34,7 @@ use self::{
 };
 use crate::Dialect;
 
-/// The layout of [`ErrorRecord`](quadrants_ir::abi::ErrorRecord).
+/// The layout of [`ErrorRecord`].
 const ERROR_RECORD: &str = "\
 struct qd_error_record {
     u32 state;
@@ -42,10 +42,12 @@ struct qd_error_record {
     u64 launch;
     u32 task;
     u32 count;
-    u64 values[8];
+    u64 values[14];
     u64* claim;
 };
 ";
+
+const _: () = assert!(ErrorRecord::VALUES == 14, "as the text says");
 
 /// Prints all tasks of a verified kernel as one text.
 #[must_use]

@@ -262,7 +262,7 @@ impl TaskPrinter<'_> {
 
     fn place(&mut self, tensor: ParamId, index: &[ExprId], site: SiteId) -> Place {
         let checked = self.cx.form == Form::Checked;
-        let mut offset = String::new();
+        let mut offset = if index.is_empty() { "0".to_owned() } else { String::new() };
         let mut conditions = Vec::new();
         let mut values = Vec::new();
         for (axis, &id) in index.iter().enumerate() {
@@ -296,7 +296,7 @@ impl TaskPrinter<'_> {
         let name = self.param(tensor);
         Place {
             element: format!("{name}[{offset}]"),
-            in_range: checked.then(|| conditions.join(" && ")),
+            in_range: (!conditions.is_empty()).then(|| conditions.join(" && ")),
             report,
         }
     }

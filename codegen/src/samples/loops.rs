@@ -1,11 +1,12 @@
-//! Kernels whose loops are out of the ordinary: bounds that only the device knows.
+//! Kernels whose loops and tensors are out of the ordinary: bounds that only the device knows, tensors
+//! of no and of many dimensions.
 
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
 
 use super::build::Build;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    vec![device_bounds()]
+    vec![device_bounds(), ranks()]
 }
 
 /// Loops whose bounds are read from a tensor, of all integer types, some of them wrapped.
@@ -49,6 +50,35 @@ fn device_bounds() -> Offloaded {
         let at = b.cast(i[0], ScalarType::U64);
         let value = b.cast(i[0], ScalarType::I64);
         b.store(line, &[at], value);
+    });
+    b.finish()
+}
+
+/// Tensors of every rank, read and written within their bounds and beyond.
+fn ranks() -> Offloaded {
+    let mut b = Build::new("ranks", Options::default());
+    let tensors: Vec<_> =
+        (0..=6u8).map(|rank| b.tensor(&format!("t{rank}"), ScalarType::I32, rank, true)).collect();
+    let begin = b.scalar("begin", ScalarType::U32);
+    let three = b.constant(3u32);
+    let end = b.binary(BinaryOp::Add, begin, three);
+    b.parallel(&[("i", begin, end)], |b, i| {
+        let one = b.constant(1u64);
+        let at = b.cast(i[0], ScalarType::U64);
+        let odd = b.binary(BinaryOp::And, at, one);
+        for (rank, &tensor) in tensors.iter().enumerate() {
+            // The outermost index differs, so that no two iterations meet but in the scalar.
+            let index: Vec<_> = (0..rank).map(|axis| if axis == 0 { at } else { odd }).collect();
+            if rank == 0 {
+                let value = b.constant(5i32);
+                b.store(tensor, &index, value);
+                continue;
+            }
+            let old = b.load("old", tensor, &index);
+            let scalar = b.load("scalar", tensors[0], &[]);
+            let sum = b.binary(BinaryOp::Add, old, scalar);
+            b.store(tensor, &index, sum);
+        }
     });
     b.finish()
 }

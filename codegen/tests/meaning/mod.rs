@@ -179,7 +179,7 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
                         .flat_map(|_| random.value(elem).to_le_bytes()[..elem.size()].to_vec())
                         .collect();
                     buffers.push(Buffer { word, elem, bytes });
-                    let extent = [64, 8, 4][usize::from(rank) - 1];
+                    let extent = [1, 64, 8, 4, 2, 2, 2][usize::from(rank)];
                     words[word + 1..=word + usize::from(rank)].fill(extent);
                 }
             }

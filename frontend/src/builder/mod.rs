@@ -30,7 +30,7 @@ mod value;
 
 use std::{cell::RefCell, panic::Location, rc::Rc};
 
-use quadrants_ir::{Const, Kernel, Options, ParamKind, ScalarType};
+use quadrants_ir::{Const, Kernel, Options, ParamKind, ScalarType, abi::MAX_RANK};
 
 pub use tensor::{Indices, TensorParam};
 pub use value::{Operand, Value, Var};
@@ -99,7 +99,7 @@ pub enum Misuse {
         found: usize,
     },
     /// A tensor of no or more than three dimensions.
-    #[error("a tensor has one to three dimensions, not {rank}")]
+    #[error("a tensor has up to six dimensions, not {rank}")]
     TensorRank {
         /// The dimensions asked for.
         rank: u8,
@@ -243,7 +243,7 @@ impl KernelBuilder {
     #[track_caller]
     fn tensor(&self, name: &str, elem: ScalarType, rank: u8, writable: bool) -> TensorParam<'_> {
         let passing = if writable { ParamPassing::RefMut } else { ParamPassing::Ref };
-        if !(1..=3).contains(&rank) {
+        if usize::from(rank) > MAX_RANK {
             self.misuse(Misuse::TensorRank { rank });
         }
         let number = self.declare(name, passing, ParamKind::Tensor { elem, rank, writable });

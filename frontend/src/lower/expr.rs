@@ -256,6 +256,9 @@ impl Lowerer {
             }
             _ => return Err(self.unknown(format!("tensor `{base}`"), span)),
         };
+        if self.rank(tensor) == 0 {
+            return Ok(self.emit.constant(1u64));
+        }
         let mut len = self.dim(tensor, 0);
         for axis in 1..self.rank(tensor) {
             let rhs = self.dim(tensor, axis);

@@ -411,7 +411,17 @@ impl Compiler<'_> {
                 self.code.push(Op::Index3(at, tensor, i, j, k));
                 at
             }
-            _ => index[0],
+            [i] => i,
+            [] => self.constant(0),
+            [i, ref inner @ ..] => {
+                let at = self.temporary();
+                self.code.push(Op::Move(at, i));
+                for (axis, &k) in (1..).zip(inner) {
+                    self.code.push(Op::Mul64(at, at, tensor + 1 + axis));
+                    self.code.push(Op::Add64(at, at, k));
+                }
+                at
+            }
         }
     }
 
@@ -421,11 +431,19 @@ impl Compiler<'_> {
             return;
         }
         let site = site.raw();
-        self.code.push(match *index {
+        let op = match *index {
             [i, j] => Op::Check2 { tensor, index: [i, j], clear, site },
             [i, j, k] => Op::Check3 { tensor, index: [i, j, k], clear, site },
-            _ => Op::Check1 { tensor, index: [index[0]], clear, site },
-        });
+            [i] => Op::Check1 { tensor, index: [i], clear, site },
+            [] => return,
+            _ => {
+                let regs: Vec<Reg> = index.iter().map(|_| self.register()).collect();
+                let moves = regs.iter().zip(index).map(|(to, from)| Op::Move(*to, *from));
+                self.code.extend(moves);
+                Op::CheckMore { tensor, first: regs[0], rank: index.len() as u8, clear, site }
+            }
+        };
+        self.code.push(op);
     }
 
     /// The register that holds a pure value, computed now unless it is there already.

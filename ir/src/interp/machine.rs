@@ -4,7 +4,9 @@
 //! addition of 32 bits both signs, a comparison of unsigned words both widths, equality all integers.
 
 use super::memory::{Fault, Memory, Size};
-use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD};
+use smallvec::SmallVec;
+
+use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK};
 
 /// The number of a register. The first ones hold the argument block.
 pub(super) type Reg = u32;
@@ -116,6 +118,8 @@ macro_rules! machine {
             Check1 { tensor: Reg, index: [Reg; 1], clear: Reg, site: u32 },
             Check2 { tensor: Reg, index: [Reg; 2], clear: Reg, site: u32 },
             Check3 { tensor: Reg, index: [Reg; 3], clear: Reg, site: u32 },
+            /// The same of more indices, in registers from `first` on.
+            CheckMore { tensor: Reg, first: Reg, rank: u8, clear: Reg, site: u32 },
             /// Result, tensor, the element's number.
             Load1(Reg, Reg, Reg, Size),
             /// Result, tensor, two indices.
@@ -249,6 +253,17 @@ macro_rules! machine {
                     Op::Check3 { tensor: t, index: [i, j, k], clear, site } => {
                         if r!(i) >= r!(t + 1) || r!(j) >= r!(t + 2) || r!(k) >= r!(t + 3) {
                             let values = [r!(i), r!(j), r!(k), r!(t + 1), r!(t + 2), r!(t + 3)];
+                            r!(clear) = 0;
+                            pc += 1;
+                            report(regs, *memory, task, site, &values)?;
+                        }
+                    }
+                    Op::CheckMore { tensor, first, rank, clear, site } => {
+                        let of = |reg: Reg| reg as usize..reg as usize + usize::from(rank);
+                        let (index, shape) = (&regs[of(first)], &regs[of(tensor + 1)]);
+                        if index.iter().zip(shape).any(|(at, extent)| at >= extent) {
+                            let values: SmallVec<[u64; 2 * MAX_RANK]> =
+                                index.iter().chain(shape).copied().collect();
                             r!(clear) = 0;
                             pc += 1;
                             report(regs, *memory, task, site, &values)?;

@@ -4,7 +4,7 @@
 //! * ids are in range; an expression's operands come before it in the arena, so there is no cycle,
 //!   and nest at most [`MAX_DEPTH`] deep; so do blocks; a block that is not empty stands in one place;
 //! * names are ASCII identifiers (generated text sets them apart from keywords by numbers);
-//! * tensors have 1 to 3 dimensions;
+//! * tensors have up to 6 dimensions;
 //! * operands and results have the types of their operator; a constant has its expression's type;
 //!   conversions are between numbers, or from bool to integer; atomics add numbers, and compare integers;
 //! * an access has one `u64` index per dimension; stores and atomics are to writable tensors; sites
@@ -69,7 +69,7 @@ pub enum Place {
 pub enum Rule {
     #[error("`{name}` is no ASCII identifier")]
     Name { name: String },
-    #[error("a tensor has 1 to 3 dimensions, not {rank}")]
+    #[error("a tensor has up to 6 dimensions, not {rank}")]
     TensorRank { rank: u8 },
     #[error("an id is out of range")]
     IdRange,

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     ExprKind, GroupId, Kernel, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, Stmt, Task,
     TaskKind, TopStmt,
+    abi::MAX_RANK,
     visit::{Nodes, Reach},
 };
 
@@ -125,7 +126,7 @@ fn check_head(name: &str, nodes: Nodes<'_>, temps: Option<&[ScalarType]>) -> Res
         let place = Place::Param(ParamId::new(at as u32));
         check_name(&param.name).map_err(|rule| (place, rule))?;
         if let ParamKind::Tensor { rank, .. } = param.kind
-            && !(1..=3).contains(&rank)
+            && usize::from(rank) > MAX_RANK
         {
             return Err((place, Rule::TensorRank { rank }));
         }

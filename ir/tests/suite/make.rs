@@ -171,7 +171,7 @@ impl Maker {
 
 /// The argument block for these arguments, whose tensors it puts into memory.
 pub(crate) fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
-    memory.insert(RECORD, vec![0; 96]);
+    memory.insert(RECORD, vec![0; size_of::<abi::ErrorRecord>()]);
     memory.insert(SCRATCH, vec![0; abi::scratch_bytes(kernel)]);
     let mut words = vec![RECORD, SCRATCH, 42];
     for (i, arg) in args.iter().enumerate() {

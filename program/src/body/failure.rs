@@ -18,6 +18,10 @@ use quadrants_ir::{Site, SiteId, SiteKind, abi::ErrorRecord};
 /// the last two values. The low bits then are the kind.
 pub const PLACE_SITE: u32 = 0x8000_0000;
 
+/// Where among [`ErrorRecord::values`] a CPU body's place is.
+const LINE: usize = ErrorRecord::VALUES - 2;
+const COLUMN: usize = LINE + 1;
+
 /// [`ErrorRecord::task`] of a CPU body, which runs all tasks in one.
 const ALL_TASKS: u32 = u32::MAX;
 
@@ -54,7 +58,7 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
         return sites.get(record.site as usize).map(|_| SiteId::new(record.site));
     }
     let kind = record.site & !PLACE_SITE;
-    let (line, column) = (record.values[6], record.values[7]);
+    let [.., line, column] = record.values;
     let of_kind = |site: &Site| match site.kind {
         SiteKind::Index(_) => kind == Kind::Index as u32,
         SiteKind::Assert { .. } => kind == Kind::Assert as u32,
@@ -126,10 +130,10 @@ impl Errors {
             if claimed.is_err() {
                 return;
             }
-            let mut all = [0; 8];
-            all[..values.len().min(6)].copy_from_slice(&values[..values.len().min(6)]);
-            all[6] = u64::from(place.line());
-            all[7] = u64::from(place.column());
+            let mut all = [0; ErrorRecord::VALUES];
+            all.iter_mut().zip(values).for_each(|(to, from)| *to = *from);
+            all[LINE] = u64::from(place.line());
+            all[COLUMN] = u64::from(place.column());
             ptr::write(&raw mut (*self.record).site, PLACE_SITE | kind as u32);
             ptr::write(&raw mut (*self.record).launch, self.launch);
             ptr::write(&raw mut (*self.record).task, ALL_TASKS);
@@ -219,14 +223,14 @@ mod tests {
             site(SiteKind::Assert { message: "b".into() }, 4, 30),
         ];
         let mut record = ErrorRecord { site: PLACE_SITE | 1, ..ErrorRecord::default() };
-        record.values[6] = 4;
-        record.values[7] = 30;
+        record.values[LINE] = 4;
+        record.values[COLUMN] = 30;
         assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(2)));
-        record.values[7] = 29;
+        record.values[COLUMN] = 29;
         assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(1)));
-        record.values[7] = 2;
+        record.values[COLUMN] = 2;
         assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(1)));
-        record.values[6] = 5;
+        record.values[LINE] = 5;
         assert_eq!(resolve_site(&record, &sites), None);
         record.site = 0;
         assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(0)));
@@ -244,7 +248,7 @@ mod tests {
         assert_eq!(record.state, ErrorRecord::FULL);
         assert_eq!(record.site, PLACE_SITE | Kind::Assert as u32);
         assert_eq!(record.launch, 7);
-        assert_ne!(record.values[6], 0);
+        assert_ne!(record.values[LINE], 0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use quadrants_ir::ScalarType;
+use quadrants_ir::{ScalarType, abi::MAX_RANK};
 
 use super::{Args, TensorParam, View};
 use crate::{Element, Tensor};
@@ -14,7 +14,7 @@ impl<T: Element, const N: usize> TensorParam for Tensor<T, N> {
     const ELEMENT: ScalarType = T::TYPE;
 
     const RANK: u8 = {
-        assert!(N >= 1 && N <= 3, "a kernel takes tensors of one to three dimensions");
+        assert!(N <= MAX_RANK, "a kernel takes tensors of up to six dimensions");
         N as u8
     };
 

@@ -6,6 +6,8 @@ use std::{
     panic::Location,
 };
 
+use quadrants_ir::abi::MAX_RANK;
+
 use super::failure::{Errors, Kind};
 use crate::Element;
 
@@ -69,8 +71,7 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
             self.out_of_range(index, caller);
             return None;
         }
-        let mut flat = index[0];
-        let mut axis = 1;
+        let (mut flat, mut axis) = (0usize, 0);
         while axis < N {
             flat = flat.wrapping_mul(self.shape[axis]).wrapping_add(index[axis]);
             axis += 1;
@@ -83,7 +84,7 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     #[cold]
     #[inline(never)]
     fn out_of_range(&self, index: [usize; N], caller: &Location<'_>) {
-        let mut values = [0; 6];
+        let mut values = [0; 2 * MAX_RANK];
         for (value, from) in values.iter_mut().zip(index.iter().chain(&self.shape)) {
             *value = *from as u64;
         }
@@ -229,7 +230,9 @@ mod tests {
         assert_eq!(record.state, ErrorRecord::FULL);
         assert_eq!(record.site, PLACE_SITE);
         assert_eq!(record.count, 4);
-        assert_eq!(record.values[..7], [1, 3, 2, 3, 0, 0, u64::from(line)]);
-        assert!((9..=16).contains(&record.values[7]), "the tensor or its bracket");
+        assert_eq!(record.values[..6], [1, 3, 2, 3, 0, 0]);
+        let [.., at_line, at_column] = record.values;
+        assert_eq!(at_line, u64::from(line));
+        assert!((9..=16).contains(&at_column), "the tensor or its bracket");
     }
 }

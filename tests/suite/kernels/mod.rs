@@ -14,6 +14,7 @@ mod choices;
 mod floats;
 mod flow;
 mod loops;
+mod ranks;
 mod scalars;
 mod tensors;
 mod top;
