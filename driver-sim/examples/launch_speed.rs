@@ -91,7 +91,7 @@ fn nothing() -> Kernel {
         exprs,
         blocks,
         sites: Vec::new(),
-        body: vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1 })],
+        body: vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1, block_size: None })],
         result: None,
         options: Options::default(),
     }

@@ -192,6 +192,17 @@ pub struct For {
     pub body: Block,
     /// The label's place, where there is one.
     pub label: Option<Span>,
+    /// What its attributes ask for.
+    pub options: LoopOptions,
+}
+
+/// What the attributes of a loop ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LoopOptions {
+    /// `#[serial]`: one thread runs it.
+    pub serial: bool,
+    /// `#[block_size(n)]`: how many threads a GPU's block has.
+    pub block_size: Option<u32>,
 }
 
 /// One dimension of a loop. Of `ndrange(t.shape())` dimension `k` ends at `t.shape()[k]`.
@@ -404,6 +415,8 @@ pub enum Construct {
     Text,
     /// `&x`, `*x` where no tensor is passed.
     Reference,
+    /// An attribute of a loop that is none of [`LoopOptions`]' or has other arguments.
+    LoopAttribute,
     /// A `for` over anything but `a..b` and `ndrange`.
     Iterator,
     /// `a..b` outside a `for`.

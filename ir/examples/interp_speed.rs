@@ -208,7 +208,12 @@ impl Maker {
 
     fn parallel(mut self, dims: Vec<LoopDim>, stmts: Vec<Stmt>) -> Kernel {
         let body = self.block(stmts);
-        self.0.body.push(TopStmt::ParallelFor(ParallelFor { dims, body, line: 1 }));
+        self.0.body.push(TopStmt::ParallelFor(ParallelFor {
+            dims,
+            body,
+            line: 1,
+            block_size: None,
+        }));
         self.0
     }
 }

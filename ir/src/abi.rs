@@ -28,6 +28,9 @@ pub const FIRST_PARAM_WORD: usize = 3;
 /// A tensor has at most this many dimensions.
 pub const MAX_RANK: usize = 6;
 
+/// A block has at most this many threads, on every device.
+pub const MAX_BLOCK_SIZE: u32 = 1024;
+
 /// The bounds of a loop that only the device knows are at most this far from zero. What is beyond has
 /// wrapped, as `0..n - 1` does where `n` is 0; no loop that long would ever end.
 pub const MAX_BOUND: i128 = 1 << 48;

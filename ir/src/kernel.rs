@@ -76,6 +76,9 @@ pub struct ParallelFor {
     pub body: BlockId,
     /// The source line of the loop.
     pub line: u32,
+    /// How many threads a GPU's block has, where the author says so: 1 to
+    /// [`MAX_BLOCK_SIZE`](crate::abi::MAX_BLOCK_SIZE).
+    pub block_size: Option<u32>,
 }
 
 /// One dimension of a parallel loop: `begin <= var < end`.

@@ -196,7 +196,8 @@ impl<'k> Offloader<'k> {
             ItemKind::Loop(parallel, on_device) => {
                 line = parallel.line;
                 let dims = parallel.dims.clone();
-                (TaskKind::RangeFor { dims, on_device: *on_device }, parallel.body)
+                let (on_device, block_size) = (*on_device, parallel.block_size);
+                (TaskKind::RangeFor { dims, on_device, block_size }, parallel.body)
             }
         };
         let accesses = item.reach.accesses();

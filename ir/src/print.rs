@@ -95,7 +95,8 @@ impl Printer<'_> {
             match stmt {
                 TopStmt::Serial(block) => self.nested("serial", *block),
                 TopStmt::ParallelFor(parallel) => {
-                    let text = format!("parallel for {}", self.dims(&parallel.dims));
+                    let size = block_size_of(parallel.block_size);
+                    let text = format!("parallel for {}{size}", self.dims(&parallel.dims));
                     self.nested(&text, parallel.body);
                 }
                 TopStmt::Group { group, body } => {
@@ -124,9 +125,10 @@ impl Printer<'_> {
         }
         match &task.kind {
             TaskKind::Serial => self.nested("serial", task.body),
-            TaskKind::RangeFor { dims, on_device } => {
+            TaskKind::RangeFor { dims, on_device, block_size } => {
                 let known = if on_device.is_some() { ", known on the device" } else { "" };
-                let text = format!("parallel for {}{known}", self.dims(dims));
+                let size = block_size_of(*block_size);
+                let text = format!("parallel for {}{known}{size}", self.dims(dims));
                 self.nested(&text, task.body);
             }
         }
@@ -299,4 +301,8 @@ fn param(param: &Param) -> String {
             format!("{}: {sign}Tensor<{elem}, {rank}>", param.name)
         }
     }
+}
+
+fn block_size_of(size: Option<u32>) -> String {
+    size.map_or_else(String::new, |size| format!(", blocks of {size}"))
 }

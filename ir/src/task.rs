@@ -72,6 +72,8 @@ pub enum TaskKind {
         /// evaluate them. Else they read temporaries: then bounds beyond
         /// [`MAX_BOUND`](crate::abi::MAX_BOUND) are reported here, and nothing runs.
         on_device: Option<SiteId>,
+        /// How many threads a block has, where the author says so.
+        block_size: Option<u32>,
     },
 }
 

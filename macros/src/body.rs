@@ -79,7 +79,7 @@ impl<'a> Body<'a> {
 
     fn statement(&mut self, stmt: &Stmt) -> TokenStream {
         match stmt {
-            Stmt::Expr(Expr::ForLoop(each), _) => self.parallel_for(each),
+            Stmt::Expr(Expr::ForLoop(each), _) if !is_serial(each) => self.parallel_for(each),
             Stmt::Expr(Expr::Call(call), _) if is_region(call) => self.block(call),
             Stmt::Local(local) => {
                 let stmt = self.rewritten(stmt.clone());
@@ -92,7 +92,7 @@ impl<'a> Body<'a> {
 
     fn is_parallel(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::ForLoop(_) => true,
+            Expr::ForLoop(each) => !is_serial(each),
             Expr::Call(call) => is_region(call),
             _ => false,
         }
@@ -289,6 +289,7 @@ impl VisitMut for Rewrite<'_> {
                 None
             }),
             Expr::ForLoop(each) => {
+                each.attrs.clear();
                 self.gate(&mut each.expr);
                 None
             }
@@ -370,6 +371,10 @@ fn is_region(call: &syn::ExprCall) -> bool {
         _ => false,
     };
     named || tree::is_block(call)
+}
+
+fn is_serial(each: &syn::ExprForLoop) -> bool {
+    tree::loop_options(&each.attrs).is_some_and(|options| options.serial)
 }
 
 fn is_division(op: &BinOp) -> bool {

@@ -8,7 +8,7 @@ mod loops;
 mod matches;
 
 pub(crate) use expr::{atomic, element, is_block, is_scalar_method};
-pub(crate) use loops::{Chain, chain, is_ndrange};
+pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, TypeIx};
@@ -84,7 +84,16 @@ impl Tree {
     }
 
     fn stmt(&mut self, stmt: &mut syn::Stmt, probes: &mut Vec<syn::Stmt>) -> Stmt {
-        let span = self.spans.of(stmt);
+        let span = match stmt {
+            // What a loop reports, it reports from its `for`.
+            syn::Stmt::Expr(syn::Expr::ForLoop(each), _) => {
+                let attributes = std::mem::take(&mut each.attrs);
+                let span = self.spans.of(each);
+                each.attrs = attributes;
+                span
+            }
+            _ => self.spans.of(stmt),
+        };
         let kind = match stmt {
             syn::Stmt::Local(local) => self.local(local, probes),
             syn::Stmt::Item(_) => StmtKind::Unsupported(Construct::Item),

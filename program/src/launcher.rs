@@ -445,27 +445,37 @@ fn launch_error(kernel: &Offloaded, started: bool, source: rt::Error) -> Error {
     Error::Launch { kernel: kernel.name.clone(), started, source }
 }
 
-/// The launch shape of a task over these extents: the last dimension along x.
-pub(crate) fn launch_config(extents: &[u64]) -> LaunchConfig {
+/// The launch shape of a task over these extents, in blocks of the size that its author wants: the last
+/// dimension along x.
+pub(crate) fn launch_config(extents: &[u64], block_size: Option<u32>) -> LaunchConfig {
     const LIMIT_YZ: u64 = 65_535;
     let blocks =
         |n: u64, block: u32, limit: u64| n.div_ceil(u64::from(block)).clamp(1, limit) as u32;
     match *extents {
-        [n] => LaunchConfig::linear(n, 256),
-        [rows, columns] => LaunchConfig {
-            grid_dim: [blocks(columns, 64, i32::MAX as u64), blocks(rows, 4, LIMIT_YZ), 1],
-            block_dim: [64, 4, 1],
-            shared_bytes: 0,
-        },
-        [planes, rows, columns] => LaunchConfig {
-            grid_dim: [
-                blocks(columns, 32, i32::MAX as u64),
-                blocks(rows, 4, LIMIT_YZ),
-                blocks(planes, 2, LIMIT_YZ),
-            ],
-            block_dim: [32, 4, 2],
-            shared_bytes: 0,
-        },
+        [n] => LaunchConfig::linear(n, block_size.unwrap_or(256)),
+        [rows, columns] => {
+            let [x, y] = block_size.map_or([64, 4], |size| [size.min(64), (size / 64).max(1)]);
+            LaunchConfig {
+                grid_dim: [blocks(columns, x, i32::MAX as u64), blocks(rows, y, LIMIT_YZ), 1],
+                block_dim: [x, y, 1],
+                shared_bytes: 0,
+            }
+        }
+        [planes, rows, columns] => {
+            let [x, y, z] = match block_size {
+                Some(size) => [size.min(32), (size / 32).clamp(1, 4), (size / 128).max(1)],
+                None => [32, 4, 2],
+            };
+            LaunchConfig {
+                grid_dim: [
+                    blocks(columns, x, i32::MAX as u64),
+                    blocks(rows, y, LIMIT_YZ),
+                    blocks(planes, z, LIMIT_YZ),
+                ],
+                block_dim: [x, y, z],
+                shared_bytes: 0,
+            }
+        }
         _ => LaunchConfig::SERIAL,
     }
 }
@@ -478,6 +488,21 @@ pub(crate) fn is_loop(kind: &TaskKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_have_the_size_that_is_asked_for() {
+        for extents in [&[1000u64][..], &[10, 1000], &[7, 10, 1000]] {
+            for size in [1u32, 32, 64, 96, 256, 1024] {
+                let config = launch_config(extents, Some(size));
+                let threads: u32 = config.block_dim.iter().product();
+                assert!(threads <= size && 2 * threads > size, "{extents:?} in {size}: {threads}");
+                for (k, &extent) in extents.iter().rev().enumerate() {
+                    let covered = u64::from(config.grid_dim[k]) * u64::from(config.block_dim[k]);
+                    assert!(covered >= extent, "{extents:?} in {size}: {config:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_count_of_launches_never_reaches_into_the_kernels_number() {

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use quadrants_ir::{
-    GroupId, Offloaded, Task, TaskId,
+    GroupId, Offloaded, Task, TaskId, TaskKind,
     host::{Extents, HostPlan},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, StreamHandle};
@@ -105,7 +105,11 @@ impl Plan {
                 shapes.push(None);
                 continue;
             }
-            let mut config = launch_config(&extents);
+            let block_size = match task.kind {
+                TaskKind::RangeFor { block_size, .. } => block_size,
+                TaskKind::Serial => None,
+            };
+            let mut config = launch_config(&extents, block_size);
             if task.kind.is_bounded_on_device() {
                 fit_device(&mut config, info.multiprocessors);
             }

@@ -37,4 +37,34 @@ fn overlaps(x: &mut Tensor<f32, 1>) {
     }
 }
 
+#[qd::kernel]
+fn unknown_attribute(x: &mut Tensor<f32, 1>) {
+    #[inline]
+    for i in 0..x.len() {
+        x[i] = 1.0;
+    }
+}
+
+#[qd::kernel]
+fn no_such_block(x: &mut Tensor<f32, 1>) {
+    #[qd::block_size(2048)]
+    for i in 0..x.len() {
+        x[i] = 1.0;
+    }
+}
+
+#[qd::kernel]
+fn serial_inside(x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        #[qd::serial]
+        for _ in 0..3 {
+            x[i] += 1.0;
+        }
+        #[qd::block_size(32)]
+        for _ in 0..3 {
+            x[i] += 1.0;
+        }
+    }
+}
+
 fn main() {}

@@ -95,7 +95,7 @@ impl<'a> TaskPrinter<'a> {
                 self.block(task.prelude);
                 self.block(task.body);
             }
-            TaskKind::RangeFor { dims, on_device } => {
+            TaskKind::RangeFor { dims, on_device, .. } => {
                 self.block(task.prelude);
                 if task.line > 0 {
                     let file = comment(&kernel.file);

@@ -226,7 +226,12 @@ impl Build {
             .collect();
         let body = self.block(|b| body(b, &values));
         let line = self.kernel.sites.len() as u32 + 1;
-        self.kernel.body.push(TopStmt::ParallelFor(ParallelFor { dims, body, line }));
+        self.kernel.body.push(TopStmt::ParallelFor(ParallelFor {
+            dims,
+            body,
+            line,
+            block_size: None,
+        }));
     }
 
     /// A serial piece at the top level.

@@ -44,7 +44,7 @@ pub(crate) fn add() -> Kernel {
     let begin = expr(&mut kernel, ScalarType::U64, ExprKind::Const(Const::from(0u64)));
     let end = expr(&mut kernel, ScalarType::U64, ExprKind::Dim { tensor: dst, axis: 0 });
     let dims = vec![LoopDim { var: i, begin, end }];
-    kernel.body = vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1 })];
+    kernel.body = vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1, block_size: None })];
     kernel
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn nothing() -> Kernel {
     let zero = expr(&mut kernel, ScalarType::U64, ExprKind::Const(Const::from(0u64)));
     let body = kernel.blocks.push(Block::default());
     let dims = vec![LoopDim { var: i, begin: zero, end: zero }];
-    kernel.body = vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1 })];
+    kernel.body = vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1, block_size: None })];
     kernel
 }
 

@@ -3,7 +3,9 @@
 use quadrants_ir::ScalarType;
 
 use super::{KernelBuilder, Misuse, Operand, Value, here, state::type_ix, value::Atom};
-use crate::syntax::{Block, Dim, Expr, ExprKind, For, Order, RegionArgument, StmtKind};
+use crate::syntax::{
+    Block, Dim, Expr, ExprKind, For, LoopOptions, Order, RegionArgument, StmtKind,
+};
 
 impl KernelBuilder {
     /// A loop over `begin <= i < end`: parallel at the top level of the kernel and of a
@@ -146,7 +148,7 @@ impl KernelBuilder {
             });
             body(vars)
         });
-        self.stmt(StmtKind::For(For { dims, body, label: None }));
+        self.stmt(StmtKind::For(For { dims, body, label: None, options: LoopOptions::default() }));
         result
     }
 

@@ -12,7 +12,7 @@
 
 mod rule;
 
-use quadrants_ir::MathFn;
+use quadrants_ir::{MathFn, abi::MAX_BLOCK_SIZE};
 
 pub use rule::{Rejection, Rule};
 
@@ -123,7 +123,10 @@ impl<'a> Checker<'a> {
     /// A statement at the top level of a kernel or of a `stream_parallel` block.
     fn top_stmt(&mut self, stmt: &'a Stmt) {
         match &stmt.kind {
-            StmtKind::For(each) => self.each(each, stmt.span, Around::ParallelLoop),
+            StmtKind::For(each) if !each.options.serial => {
+                self.each(each, stmt.span, Around::ParallelLoop);
+            }
+            StmtKind::For(each) => self.serial(each, stmt.span),
             StmtKind::Expr(Expr { kind: ExprKind::StreamParallel(argument), span })
                 if self.around.is_empty() =>
             {
@@ -166,8 +169,10 @@ impl<'a> Checker<'a> {
             }
             StmtKind::Expr(expr) => self.expr(expr),
             StmtKind::For(each) => {
-                let around = if each.dims.len() > 1 { Around::NdrangeLoop } else { Around::Loop };
-                self.each(each, stmt.span, around);
+                if each.options.serial {
+                    self.reject(stmt.span, Rule::SerialInside);
+                }
+                self.serial(each, stmt.span);
             }
             StmtKind::While { cond, body, label } => {
                 self.label(*label);
@@ -209,8 +214,19 @@ impl<'a> Checker<'a> {
         }
     }
 
+    fn serial(&mut self, each: &'a For, span: Span) {
+        if each.options.block_size.is_some() {
+            self.reject(span, Rule::BlockSizeOfSerial);
+        }
+        let around = if each.dims.len() > 1 { Around::NdrangeLoop } else { Around::Loop };
+        self.each(each, span, around);
+    }
+
     fn each(&mut self, each: &'a For, span: Span, around: Around) {
         self.label(each.label);
+        if each.options.block_size.is_some_and(|size| !(1..=MAX_BLOCK_SIZE).contains(&size)) {
+            self.reject(span, Rule::BlockSize);
+        }
         if !(1..=3).contains(&each.dims.len()) {
             self.reject(span, Rule::Dimensions);
         }

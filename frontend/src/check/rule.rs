@@ -143,6 +143,15 @@ pub enum Rule {
     /// `a..=b`
     #[error("`a..=b` is not supported in kernels; write `a..b + 1`")]
     InclusiveRange,
+    /// `#[serial]` on a loop inside another.
+    #[error("a loop inside another is serial already; leave out `#[serial]`")]
+    SerialInside,
+    /// `#[block_size(n)]` on a loop that one thread runs.
+    #[error("only a parallel loop has blocks; leave out `#[block_size(…)]`")]
+    BlockSizeOfSerial,
+    /// `#[block_size(n)]` with a size that no device has.
+    #[error("a block has 1 to 1024 threads")]
+    BlockSize,
     /// `step_by(0)`
     #[error("a step of 0 never comes to an end; give `step_by` at least 1")]
     StepOfZero,
@@ -233,6 +242,9 @@ fn advice(construct: &Construct) -> String {
         Construct::Text => ("text literals are", "use numbers and bools"),
         Construct::Reference => {
             ("references and `*` are", "use values; a tensor is passed to a `#[func]` by its name")
+        }
+        Construct::LoopAttribute => {
+            ("this attribute of a loop is", "use `#[serial]`, or `#[block_size(n)]` with a number")
         }
         Construct::Iterator => {
             ("a `for` over this is", "loop over `a..b`, its `rev` and `step_by`, or `ndrange(…)`")

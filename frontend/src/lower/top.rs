@@ -84,7 +84,7 @@ impl Lowerer {
 
     fn top_stmt(&mut self, stmt: &Stmt, top: &mut Vec<TopStmt>) -> Result<()> {
         match &stmt.kind {
-            StmtKind::For(each) => self.parallel(each, stmt.span, top),
+            StmtKind::For(each) if !each.options.serial => self.parallel(each, stmt.span, top),
             _ => self.stmt(stmt),
         }
     }
@@ -102,7 +102,12 @@ impl Lowerer {
         self.block(&each.body)?;
         let body = self.emit.close_block();
         self.frame.leave(scope);
-        top.push(TopStmt::ParallelFor(ParallelFor { dims, body, line: span.line }));
+        top.push(TopStmt::ParallelFor(ParallelFor {
+            dims,
+            body,
+            line: span.line,
+            block_size: each.options.block_size,
+        }));
         Ok(())
     }
 

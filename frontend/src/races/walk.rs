@@ -174,7 +174,7 @@ impl Task {
 impl Walk<'_> {
     fn top(&mut self, stmt: &Stmt) {
         match &stmt.kind {
-            StmtKind::For(each) => {
+            StmtKind::For(each) if !each.options.serial => {
                 self.serial();
                 self.parallel(each);
             }

@@ -147,6 +147,7 @@ fn shapes_and_nested_dimensions() {
         dims: vec![dim("i", U64, e!(0), e!(h)), dim("j", U64, e!(1), extent("b", 1))],
         body: block(vec![set(3, index("b", vec![e!(i), e!(j)]), e!((((i * 10) + j) as f32)))]),
         label: None,
+        options: LoopOptions::default(),
     };
     let shape = StmtKind::LetExtents { names, base: "b".to_owned() };
     let again = StmtKind::LetShape { name: "s".to_owned(), base: "b".to_owned() };

@@ -193,7 +193,8 @@ fn control_flow_that_leaves_too_much() {
     kernel_rejected(vec![leave(1)], &[(1, Rule::OutsideLoop { word: "break" })]);
 
     let dims = vec![dim("a", U64, e!(0), e!(2)), dim("b", U64, e!(0), e!(2))];
-    let nest = For { dims, body: block(vec![leave(2)]), label: None };
+    let nest =
+        For { dims, body: block(vec![leave(2)]), label: None, options: LoopOptions::default() };
     kernel_rejected(
         vec![each(1, "i", e!(9), vec![stmt(2, StmtKind::For(nest))])],
         &[(2, Rule::BreakNdrange)],
@@ -218,9 +219,15 @@ fn returns() {
 fn loops_of_other_shapes() {
     let mut closed = dim("i", U64, e!(0), at(1, e!(9)));
     closed.inclusive = true;
-    let closed = For { dims: vec![closed], body: block(vec![]), label: None };
+    let closed = For {
+        dims: vec![closed],
+        body: block(vec![]),
+        label: None,
+        options: LoopOptions::default(),
+    };
     kernel_rejected(vec![stmt(1, StmtKind::For(closed))], &[(1, Rule::InclusiveRange)]);
-    let none = For { dims: Vec::new(), body: block(vec![]), label: None };
+    let none =
+        For { dims: Vec::new(), body: block(vec![]), label: None, options: LoopOptions::default() };
     kernel_rejected(vec![stmt(1, StmtKind::For(none))], &[(1, Rule::Dimensions)]);
 }
 

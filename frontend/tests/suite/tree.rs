@@ -190,7 +190,15 @@ pub(crate) fn dim(name: &str, of: ScalarType, begin: Expr, end: Expr) -> Dim {
 
 pub(crate) fn each(line: u32, var: &str, end: Expr, body: Vec<Stmt>) -> Stmt {
     let dims = vec![dim(var, ScalarType::U64, literal("0"), end)];
-    stmt(line, StmtKind::For(For { dims, body: block(body), label: None }))
+    stmt(
+        line,
+        StmtKind::For(For {
+            dims,
+            body: block(body),
+            label: None,
+            options: LoopOptions::default(),
+        }),
+    )
 }
 
 pub(crate) fn repeat(line: u32, cond: Expr, body: Vec<Stmt>) -> Stmt {

@@ -12,7 +12,8 @@
 //! * effects are the whole value of a `Let` or an `Eval`, and nothing else is an `Eval`'s value;
 //! * a local is defined once, before its uses, which lie in scope; only mutable ones are assigned,
 //!   never loop variables; a parallel loop's body assigns only locals of its own;
-//! * loop variables have integer types, and so have the bounds; parallel loops have 1 to 3 dimensions;
+//! * loop variables have integer types, and so have the bounds; parallel loops have 1 to 3 dimensions
+//!   and blocks of 1 to 1024 threads;
 //! * `Break` stands in a serial loop; `Continue` there or in the body of a parallel one.
 //!
 //! Before offloading: groups are numbered from 1 in order and do not nest; where there is one, all
@@ -111,6 +112,8 @@ pub enum Rule {
     LoopVariable { name: String },
     #[error("a parallel loop has 1 to 3 dimensions, not {found}")]
     LoopDims { found: usize },
+    #[error("a block has 1 to 1024 threads, not {found}")]
+    BlockSize { found: u32 },
     #[error("a `break` or `continue` stands outside a loop")]
     OutsideLoop,
     #[error("groups are numbered from 1 in order")]

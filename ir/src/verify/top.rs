@@ -8,7 +8,7 @@ use super::{
 use crate::{
     ExprKind, GroupId, Kernel, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, Stmt, Task,
     TaskKind, TopStmt,
-    abi::MAX_RANK,
+    abi::{MAX_BLOCK_SIZE, MAX_RANK},
     visit::{Nodes, Reach},
 };
 
@@ -84,6 +84,7 @@ fn check_item(scope: &mut Scope<'_>, stmt: &TopStmt, place: Place) -> Result<(),
         TopStmt::ParallelFor(parallel) => {
             let mark = scope.mark();
             check_dims(scope, &parallel.dims).map_err(|rule| (place, rule))?;
+            check_block_size(parallel.block_size).map_err(|rule| (place, rule))?;
             scope.open_block(parallel.body, PARALLEL)?;
             scope.reset(mark);
             Ok(())
@@ -105,6 +106,13 @@ fn check_dims(scope: &mut Scope<'_>, dims: &[LoopDim]) -> Result<(), Rule> {
     }
     scope.enter_parallel();
     dims.iter().try_for_each(|dim| scope.define_loop_var(dim.var))
+}
+
+fn check_block_size(size: Option<u32>) -> Result<(), Rule> {
+    match size {
+        Some(found) if !(1..=MAX_BLOCK_SIZE).contains(&found) => Err(Rule::BlockSize { found }),
+        _ => Ok(()),
+    }
 }
 
 fn may_stand_beside_groups(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
@@ -184,8 +192,9 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, place: Place) -> Result<(), Br
     }
     match &task.kind {
         TaskKind::Serial => scope.open_block(task.body, SERIAL),
-        TaskKind::RangeFor { dims, on_device } => {
+        TaskKind::RangeFor { dims, on_device, block_size } => {
             check_dims(scope, dims).map_err(|rule| (place, rule))?;
+            check_block_size(*block_size).map_err(|rule| (place, rule))?;
             if let Some(at) = *on_device {
                 site(nodes, at, SiteNeed::Bounds).map_err(|rule| (place, rule))?;
             }

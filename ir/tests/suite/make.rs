@@ -165,7 +165,7 @@ impl Maker {
     ) -> TopStmt {
         let body = self.block(stmts);
         let dims = dims.iter().map(|&(var, begin, end)| LoopDim { var, begin, end }).collect();
-        TopStmt::ParallelFor(ParallelFor { dims, body, line: 7 })
+        TopStmt::ParallelFor(ParallelFor { dims, body, line: 7, block_size: None })
     }
 }
 

@@ -467,6 +467,15 @@ fn tasks() {
         k.blocks[body].stmts.push(Stmt::SetTemp { temp, value });
     });
     assert_eq!(set_in_loop, Rule::SetPlace);
+    for found in [0, 1025] {
+        let size = broken_tasks(|k| {
+            let TaskKind::RangeFor { block_size, .. } = &mut k.tasks[1].kind else {
+                unreachable!()
+            };
+            *block_size = Some(found);
+        });
+        assert_eq!(size, Rule::BlockSize { found });
+    }
     let bound = broken_tasks(|k| {
         let prelude = k.tasks[1].prelude;
         let Stmt::Let { local, .. } = stmts(k, prelude)[0] else { unreachable!() };

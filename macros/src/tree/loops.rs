@@ -2,7 +2,8 @@
 
 use proc_macro2::{Ident, Span};
 use quadrants_frontend::syntax::{
-    Construct, Dim, Expr, ExprKind, For, LiteralKind, Order, Span as TreeSpan, StmtKind,
+    Construct, Dim, Expr, ExprKind, For, LiteralKind, LoopOptions, Order, Span as TreeSpan,
+    StmtKind,
 };
 use syn::{Pat, PatIdent};
 
@@ -88,6 +89,10 @@ impl Tree {
 
     fn for_loop(&mut self, each: &mut syn::ExprForLoop) -> StmtKind {
         let label = self.label(each.label.as_ref());
+        let Some(options) = loop_options(&each.attrs) else {
+            return StmtKind::Unsupported(Construct::LoopAttribute);
+        };
+        each.attrs.clear();
         let bounds = match self.bounds(&mut each.expr, &each.pat) {
             Ok(bounds) => bounds,
             Err(construct) => return StmtKind::Unsupported(construct),
@@ -131,7 +136,7 @@ impl Tree {
         let body = self.block(&mut each.body);
         self.scopes.pop();
         each.body.stmts.splice(0..0, probes.into_iter().map(|(_, probe)| probe));
-        StmtKind::For(For { dims, body, label })
+        StmtKind::For(For { dims, body, label, options })
     }
 
     fn bounds(
@@ -208,6 +213,24 @@ impl Tree {
             })
             .collect()
     }
+}
+
+/// What a loop's attributes ask for; none where one of them is unknown. They are written with this
+/// crate's path before them, or without.
+pub(crate) fn loop_options(attributes: &[syn::Attribute]) -> Option<LoopOptions> {
+    let mut options = LoopOptions::default();
+    for attribute in attributes {
+        let name = &attribute.path().segments.last()?.ident;
+        match &attribute.meta {
+            syn::Meta::Path(_) if name == "serial" => options.serial = true,
+            syn::Meta::List(list) if name == "block_size" => {
+                let size: syn::LitInt = list.parse_args().ok()?;
+                options.block_size = Some(size.base10_parse().ok()?);
+            }
+            _ => return None,
+        }
+    }
+    Some(options)
 }
 
 /// The range that an expression runs over, with one `rev` and one `step_by` at most.

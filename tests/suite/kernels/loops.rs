@@ -104,6 +104,30 @@ fn every_inside(by: usize, out: &mut Tensor<i32, 1>) {
     }
 }
 
+#[qd::kernel]
+fn with_attributes(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 1>, plane: &mut Tensor<i32, 2>) {
+    let mut sum = 0;
+    #[qd::serial]
+    for i in 0..x.len() {
+        if x[i] < 0 {
+            break;
+        }
+        sum += x[i];
+    }
+    #[qd::block_size(96)]
+    for i in 0..out.len() {
+        out[i] = sum + i as i32;
+    }
+    #[qd::block_size(128)]
+    for (i, j) in qd::ndrange(plane.shape()) {
+        plane[[i, j]] = (i * 100 + j) as i32;
+    }
+    #[serial]
+    for i in (1..out.len()).rev() {
+        out[i] -= out[i - 1];
+    }
+}
+
 #[rstest]
 fn parallel_loops_stride_and_run_backwards(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
@@ -159,5 +183,22 @@ fn a_step_of_zero_is_an_error(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend)
     every_inside(4, &mut out).launch()?;
     count_every(4, &mut out).launch()?;
     assert_eq!(out.to_vec()?, [15, 0, 0, 0, 1, 0, 0, 0, 1, 0]);
+    Ok(())
+}
+
+#[rstest]
+fn attributes_of_loops_are_heeded(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.tensor_from(&[4, 5, 6, -1, 9], [5])?;
+    let mut out = on.program.zeros::<i32, 1>([300])?;
+    let mut plane = on.program.zeros::<i32, 2>([20, 70])?;
+    with_attributes(&x, &mut out, &mut plane).launch()?;
+    let mut expected = [1; 300];
+    expected[0] = 15;
+    assert_eq!(out.to_vec()?, expected);
+    let expected: Vec<i32> = (0..1400).map(|k| k / 70 * 100 + k % 70).collect();
+    assert_eq!(plane.to_vec()?, expected);
     Ok(())
 }

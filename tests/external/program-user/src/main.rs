@@ -33,6 +33,7 @@ fn sevens() -> Ir {
             dims: vec![LoopDim { var: i, begin, end }],
             body,
             line: 1,
+            block_size: None,
         })],
         result: None,
         options: Options::default(),
