@@ -25,6 +25,31 @@ pub trait Compiler: Send + Sync + fmt::Debug {
     /// # Errors
     /// Those of [`identity`](Self::identity), and all others of [`Error`](crate::Error).
     fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled>;
+
+    /// The text that a verified kernel is compiled from, and the ending of a file that holds it; for a
+    /// simulated device the text that the real one would get. None where there is no text.
+    fn text(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Option<SourceText> {
+        let _ = (kernel, request);
+        None
+    }
+}
+
+/// The text of a kernel in one language.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct SourceText {
+    /// The text.
+    pub text: String,
+    /// The usual ending of its files, without the dot: `cu`, `hip`.
+    pub extension: &'static str,
+}
+
+impl SourceText {
+    /// A text, and the ending of a file that holds it.
+    #[must_use]
+    pub const fn new(text: String, extension: &'static str) -> Self {
+        Self { text, extension }
+    }
 }
 
 /// What a kernel is compiled for.

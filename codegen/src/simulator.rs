@@ -2,11 +2,21 @@
 
 use quadrants_ir::{Offloaded, SimImage, verify_offloaded};
 
-use crate::{CompileRequest, Compiled, Compiler, Result};
+use crate::{CompileRequest, Compiled, Compiler, Result, SourceText};
 
 /// The compiler for simulated devices: the image is the kernel itself, serialized.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SimulatorCompiler;
+pub struct SimulatorCompiler {
+    print: Option<fn(&Offloaded, &CompileRequest<'_>) -> SourceText>,
+}
+
+impl SimulatorCompiler {
+    /// A compiler whose [`text`](Compiler::text) is what `print` makes: that of the device that is simulated.
+    #[must_use]
+    pub const fn with_text(print: fn(&Offloaded, &CompileRequest<'_>) -> SourceText) -> Self {
+        Self { print: Some(print) }
+    }
+}
 
 impl Compiler for SimulatorCompiler {
     fn identity(&self) -> Result<String> {
@@ -18,5 +28,9 @@ impl Compiler for SimulatorCompiler {
         let image =
             SimImage { kernel: kernel.clone(), form: request.form, passing: request.passing };
         Ok(Compiled::new(image.encode(), None, String::new()))
+    }
+
+    fn text(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Option<SourceText> {
+        Some((self.print?)(kernel, request))
     }
 }

@@ -134,7 +134,7 @@ fn shared_expressions_are_printed_once_per_statement() {
 fn the_simulators_image_is_the_kernel() {
     let kernel = sample("saxpy");
     let request = CompileRequest::new("sm_90", Form::Checked, Passing::Buffer);
-    let compiled = SimulatorCompiler.compile(&kernel, &request).unwrap();
+    let compiled = SimulatorCompiler::default().compile(&kernel, &request).unwrap();
     let image = SimImage::decode(&compiled.image).unwrap();
     assert_eq!(image, SimImage { kernel, form: Form::Checked, passing: Passing::Buffer });
 }
@@ -146,6 +146,6 @@ fn a_kernel_that_breaks_a_rule_is_refused() {
     let block: &mut quadrants_ir::Block = &mut kernel.blocks[BlockId::new(body.raw())];
     block.stmts.push(Stmt::Eval { value: ExprId::new(0) });
     let request = CompileRequest::new("sm_90", Form::Proven, Passing::Value);
-    let refused = SimulatorCompiler.compile(&kernel, &request);
+    let refused = SimulatorCompiler::default().compile(&kernel, &request);
     assert!(matches!(refused, Err(Error::InvalidKernel(_))), "{refused:?}");
 }

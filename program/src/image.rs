@@ -11,7 +11,7 @@ use quadrants_ir::{
 use quadrants_rhi::{FunctionHandle, Image, ImageKind, NativeEntry, NativeFunction, NativeImage};
 use quadrants_runtime::Module;
 
-use crate::{Error, Result, body::NativeBody, host_memory::HostMemory, program::Shared};
+use crate::{Error, Result, body::NativeBody, dump, host_memory::HostMemory, program::Shared};
 
 /// A module with the functions of a plan, in the order of the tasks.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ impl LoadedForm {
         };
         let device = shared.context.device();
         let request = CompileRequest::new(&device.info().arch, form, passing);
+        dump::source(kernel, form, || compiler.text(kernel, &request));
         let compiled = compiler
             .compile(kernel, &request)
             .map_err(|source| Error::Compile { kernel: kernel.name.clone(), source })?;

@@ -20,6 +20,7 @@ use crate::{
     arg::{ArgKind, describe},
     body::NativeBody,
     def::KernelDef,
+    dump,
     image::{LoadedForm, native_image},
     plan::{LaunchShapes, Plan},
     program::Shared,
@@ -259,6 +260,7 @@ impl KernelContext {
         let ir = def.ir().map_err(failed)?;
         quadrants_ir::verify(&ir).map_err(|e| failed(e.into()))?;
         let kernel = quadrants_ir::offload(&ir).map_err(|e| failed(e.into()))?;
+        dump::ir(&ir, &kernel);
         let layout = ArgLayout::new(&kernel.params);
         let image = shared.context.device().capabilities().image;
         // A native body is called with the words themselves: there is nothing to pass by buffer.

@@ -11,6 +11,7 @@ pub mod body;
 mod current;
 mod def;
 pub mod dsl;
+mod dump;
 mod element;
 mod error;
 mod host_memory;

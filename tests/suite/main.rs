@@ -1,6 +1,7 @@
 //! The whole-system suite: one binary, one module per subject.
 
 mod bounds;
+mod dump;
 mod errors;
 mod events;
 mod faults;

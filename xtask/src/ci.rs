@@ -45,6 +45,16 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
             failures.push("tests".to_owned());
         }
     }
+    if let Some(result) = dumped_sources(workspace) {
+        match result {
+            Ok(()) => totals.passed += 1,
+            Err(failure) => {
+                println!("FAILED: sources: {failure}");
+                totals.failed += 1;
+                failures.push("sources".to_owned());
+            }
+        }
+    }
     for name in &failures {
         println!("failed step: {name}");
     }
@@ -54,6 +64,17 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     } else {
         Err(Failure::Steps { count: failures.len() })
     }
+}
+
+/// What all the kernels of the steps before became, through the compilers for every promised architecture. None
+/// where nothing was dumped.
+fn dumped_sources(workspace: &Workspace) -> Option<Result<(), Failure>> {
+    let folder = std::env::var_os("QUADRANTS_DUMP")?;
+    let mut test = workspace.cargo(["test", "--all-features", "--lib"]);
+    test.args(["--package", "quadrants-rhi-cuda", "--package", "quadrants-rhi-amdgpu"]);
+    test.args(["compiler::targets::", "--", "--show-output"]);
+    test.env("QUADRANTS_SOURCES", folder).env_remove("QUADRANTS_DUMP");
+    Some(shell::run(&mut test))
 }
 
 fn documentation(workspace: &Workspace) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 //!
 //! Each kernel's arguments are tensors of matching types and scalars; none needs particular contents.
 
+mod batch;
 mod build;
 mod flow;
 mod loops;
@@ -9,6 +10,7 @@ mod scalar;
 
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
 
+pub use self::batch::{batch, dumped};
 use self::build::Build;
 
 /// All of them, each with a name of its own.

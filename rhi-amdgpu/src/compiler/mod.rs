@@ -5,12 +5,14 @@ mod arch;
 mod dialect;
 mod hiprtc;
 #[cfg(test)]
+mod targets;
+#[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 use quadrants_codegen::{
-    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, print_kernel,
+    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, SourceText, print_kernel,
 };
 use quadrants_ir::{Offloaded, Options, verify_offloaded};
 use quadrants_rhi::DeviceInfo;
@@ -26,7 +28,11 @@ const REVISION: u32 = 1;
 /// The compiler for a device. Nothing is loaded before the first use.
 #[must_use]
 pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
-    if info.simulated { Arc::new(SimulatorCompiler) } else { Arc::new(HipCompiler) }
+    if info.simulated {
+        Arc::new(SimulatorCompiler::with_text(text))
+    } else {
+        Arc::new(HipCompiler)
+    }
 }
 
 /// Compiles with hipRTC to a code object for the device.
@@ -42,7 +48,7 @@ impl Compiler for HipCompiler {
         verify_offloaded(kernel)?;
         let hiprtc = Hiprtc::get()?;
         hiprtc.check_arch(request.arch)?;
-        let text = print_kernel(kernel, &Hip, request.form, request.passing);
+        let text = text(kernel, request).text;
         let (image, log) =
             hiprtc.compile(&kernel.name, &text, request.arch, &options(&kernel.options))?;
         tracing::debug!(
@@ -53,6 +59,14 @@ impl Compiler for HipCompiler {
         );
         Ok(Compiled::new(image, Some(text), log))
     }
+
+    fn text(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Option<SourceText> {
+        Some(text(kernel, request))
+    }
+}
+
+fn text(kernel: &Offloaded, request: &CompileRequest<'_>) -> SourceText {
+    SourceText::new(print_kernel(kernel, &Hip, request.form, request.passing), "hip")
 }
 
 /// Warnings are off, for they are about text that no one wrote. Fast mathematics keeps NaN and

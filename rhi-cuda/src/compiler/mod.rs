@@ -4,12 +4,14 @@
 mod dialect;
 mod nvrtc;
 #[cfg(test)]
+mod targets;
+#[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 use quadrants_codegen::{
-    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, print_kernel,
+    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, SourceText, print_kernel,
 };
 use quadrants_ir::{Offloaded, Options, verify_offloaded};
 use quadrants_rhi::DeviceInfo;
@@ -28,7 +30,11 @@ const REVISION: u32 = 1;
 /// The compiler for a device. Nothing is loaded before the first use.
 #[must_use]
 pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
-    if info.simulated { Arc::new(SimulatorCompiler) } else { Arc::new(CudaCompiler) }
+    if info.simulated {
+        Arc::new(SimulatorCompiler::with_text(text))
+    } else {
+        Arc::new(CudaCompiler)
+    }
 }
 
 /// Compiles with NVRTC, to machine code for the device where NVRTC knows it, and else to PTX for the
@@ -45,7 +51,7 @@ impl Compiler for CudaCompiler {
         verify_offloaded(kernel)?;
         let nvrtc = Nvrtc::get()?;
         let target = nvrtc.target(request.arch)?;
-        let text = print_kernel(kernel, &Cuda, request.form, request.passing);
+        let text = text(kernel, request).text;
         let (image, log) =
             nvrtc.compile(&kernel.name, &text, &target, &options(&kernel.options))?;
         tracing::debug!(
@@ -57,6 +63,14 @@ impl Compiler for CudaCompiler {
         debug_assert!(matches!(target, Target::Machine(_)) || image.ends_with(&[0]));
         Ok(Compiled::new(image, Some(text), log))
     }
+
+    fn text(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Option<SourceText> {
+        Some(text(kernel, request))
+    }
+}
+
+fn text(kernel: &Offloaded, request: &CompileRequest<'_>) -> SourceText {
+    SourceText::new(print_kernel(kernel, &Cuda, request.form, request.passing), "cu")
 }
 
 /// Warnings are off, for they are about text that no one wrote.

@@ -1,0 +1,108 @@
+//! What kernels become on their way to a device, as files: for people who want to see it, and for tests that
+//! give all emitted text to real compilers.
+//!
+//! `QUADRANTS_DUMP` names a folder, which is made. Each kernel `name` leaves, with the first 8 digits of the hash
+//! of its offloaded form,
+//!
+//! * `name-hash.ir`: the IR as written, and the tasks that it was split into;
+//! * `name-hash.proven.cu`, `name-hash.checked.hip` and their like: the text for the device's compiler, one per
+//!   form. A simulated device leaves the text that a real one would get.
+//!
+//! Equal kernels have equal names. A file that cannot be written is logged, and the launch goes on.
+
+use std::{
+    ffi::OsString,
+    fmt::Write as _,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use quadrants_codegen::SourceText;
+use quadrants_ir::{Kernel, Offloaded, abi::Form};
+
+/// Writes a kernel as its author wrote it, and its tasks.
+pub(crate) fn ir(written: &Kernel, offloaded: &Offloaded) {
+    if let Some(folder) = folder() {
+        let text = format!("{}\n{offloaded}", quadrants_ir::print(written));
+        write(folder, offloaded, "ir", &text);
+    }
+}
+
+/// Writes the text of one form of a kernel, which is made only where it is asked for.
+pub(crate) fn source(kernel: &Offloaded, form: Form, text: impl FnOnce() -> Option<SourceText>) {
+    if let Some(folder) = folder()
+        && let Some(source) = text()
+    {
+        let form = match form {
+            Form::Proven => "proven",
+            Form::Checked => "checked",
+        };
+        write(folder, kernel, &format!("{form}.{}", source.extension), &source.text);
+    }
+}
+
+/// The folder, asked for once: the environment does not change under a running program.
+fn folder() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOLDER.get_or_init(|| chosen(std::env::var_os("QUADRANTS_DUMP"))).as_deref()
+}
+
+fn chosen(variable: Option<OsString>) -> Option<PathBuf> {
+    variable.filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn write(folder: &Path, kernel: &Offloaded, ending: &str, text: &str) {
+    let path = folder.join(format!("{}.{ending}", stem(kernel)));
+    if let Err(error) = replace(folder, &path, text) {
+        tracing::warn!(path = %path.display(), %error, "a kernel's dump cannot be written");
+    }
+}
+
+/// Other threads and processes may write the same file: a reader finds all of one of them.
+fn replace(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(format!(".{}-{:?}", std::process::id(), std::thread::current().id()));
+    fs::write(&partial, text)?;
+    fs::rename(&partial, path)
+}
+
+fn stem(kernel: &Offloaded) -> String {
+    let mut stem = kernel.name.clone() + "-";
+    for byte in &quadrants_ir::hash(kernel)[..4] {
+        let _ = write!(stem, "{byte:02x}");
+    }
+    stem
+}
+
+#[cfg(test)]
+mod tests {
+    use quadrants_codegen::samples;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_variable_asks_for_nothing() {
+        assert_eq!(chosen(None), None);
+        assert_eq!(chosen(Some("".into())), None);
+        assert_eq!(chosen(Some("here".into())), Some("here".into()));
+    }
+
+    #[test]
+    fn names_tell_kernels_apart_and_stay() {
+        let mut kernel = samples::saxpy();
+        let name = stem(&kernel);
+        assert_eq!(name, stem(&samples::saxpy()));
+        assert!(name.starts_with("saxpy-") && name.len() == 14, "{name}");
+        kernel.options.strict = true;
+        assert_ne!(name, stem(&kernel));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_fails_nothing() {
+        // A file stands where the folder would.
+        let file = std::env::current_exe().unwrap();
+        write(&file.join("dump"), &samples::saxpy(), "ir", "text");
+    }
+}

@@ -1,0 +1,133 @@
+//! All text that is emitted, for every architecture that is promised: the samples or, where
+//! `QUADRANTS_SOURCES` names a folder, what other tests left there. hipRTC compiles for what it knows; a clang of its own for all.
+
+use std::{
+    env, fs,
+    path::PathBuf,
+    process::{self, Command},
+    thread,
+    time::Instant,
+};
+
+use quadrants_codegen::{CompileRequest, Error, samples};
+use quadrants_ir::abi::{Form, Passing};
+
+use super::{hiprtc::Hiprtc, text};
+
+const CLANG_ARCHS: [&str; 5] = ["gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1200"];
+const HIPRTC_ARCHS: [&str; 2] = ["gfx90a", "gfx1030"];
+/// Texts in one translation unit.
+const BATCH: usize = 48;
+
+/// The texts in a few translation units, and how many they are.
+fn units() -> (Vec<String>, usize) {
+    let texts = samples::dumped("hip").unwrap().unwrap_or_else(|| {
+        let mut texts = Vec::new();
+        for (i, kernel) in samples::all().iter().enumerate() {
+            for form in [Form::Proven, Form::Checked] {
+                let passing = if i % 2 == 0 { Passing::Value } else { Passing::Buffer };
+                texts.push(text(kernel, &CompileRequest::new("", form, passing)).text);
+            }
+        }
+        texts
+    });
+    assert!(!texts.is_empty(), "nothing to compile");
+    let batch = |texts: &[String]| samples::batch(texts.iter().map(String::as_str));
+    (texts.chunks(BATCH).map(batch).collect(), texts.len())
+}
+
+/// A clang that knows all of the architectures, which 19 was the first to do.
+fn clang() -> Option<String> {
+    let named = env::var("QUADRANTS_CLANG").ok();
+    let usual = ["clang-19", "clang-20", "clang-21"].map(str::to_owned);
+    named.into_iter().chain(usual).find(|name| {
+        Command::new(name).arg("--version").output().is_ok_and(|said| said.status.success())
+    })
+}
+
+#[test]
+fn clang_compiles_all_text_for_every_promised_architecture() {
+    let Some(clang) = clang() else {
+        println!("skipped: no clang (tried $QUADRANTS_CLANG, clang-19, clang-20, clang-21)");
+        return;
+    };
+    let folder = env::temp_dir().join(format!("quadrants-clang-{}", process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (units, count) = units();
+    let files: Vec<PathBuf> = units
+        .iter()
+        .enumerate()
+        .map(|(i, unit)| {
+            let file = folder.join(format!("{i}.hip"));
+            fs::write(&file, format!("{}{unit}", include_str!("builtins.hpp"))).unwrap();
+            file
+        })
+        .collect();
+    let start = Instant::now();
+    let compile = &|arch: &str| {
+        for file in &files {
+            let ran = Command::new(&clang)
+                .args(["-x", "hip", "--cuda-device-only", "-nogpulib", "-nogpuinc", "-nostdinc"])
+                .args(["-std=c++17", "-O1", "-w", "-S", "-o", "/dev/null"])
+                .arg(format!("--offload-arch={arch}"))
+                .arg(file)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&ran.stderr);
+            assert!(ran.status.success(), "{arch}, {}: {said}", file.display());
+        }
+    };
+    thread::scope(|scope| {
+        for archs in CLANG_ARCHS.chunks(3) {
+            scope.spawn(move || archs.iter().for_each(|arch| compile(arch)));
+        }
+    });
+    println!(
+        "{count} texts by {clang} for {CLANG_ARCHS:?} in {:.0} s",
+        start.elapsed().as_secs_f64()
+    );
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// By itself in a child, for old libraries end the process over what they do not know.
+#[test]
+fn hiprtc_compiles_all_text_for_what_it_knows() {
+    const CHILD: &str = "QUADRANTS_TEST_HIPRTC_CHILD";
+    if env::var_os(CHILD).is_none() {
+        let ran = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "compiler::targets::hiprtc_compiles_all_text_for_what_it_knows"])
+            .arg("--nocapture")
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout);
+        println!("{said}");
+        let complaints = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() && said.contains("1 passed"), "{complaints}");
+        return;
+    }
+    let hiprtc = match Hiprtc::get() {
+        Ok(hiprtc) => hiprtc,
+        Err(Error::CompilerNotFound { searched, .. }) => {
+            println!("skipped: no hipRTC (searched {})", searched.join("; "));
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let ((units, count), start) = (units(), Instant::now());
+    for arch in HIPRTC_ARCHS {
+        hiprtc.check_arch(arch).unwrap();
+        for unit in &units {
+            match hiprtc.compile("batch", unit, arch, &super::options(&<_>::default())) {
+                Ok((image, _)) => assert!(!image.is_empty()),
+                Err(Error::Rejected { log, .. }) => panic!("{arch}: {log}"),
+                Err(error) => panic!("{arch}: {error}"),
+            }
+        }
+    }
+    println!(
+        "{count} texts by {} for {HIPRTC_ARCHS:?} in {:.0} s",
+        hiprtc.identity(),
+        start.elapsed().as_secs_f64()
+    );
+}

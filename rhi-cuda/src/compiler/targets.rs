@@ -1,0 +1,72 @@
+//! All text that is emitted, for every architecture that is promised: the samples or, where
+//! `QUADRANTS_SOURCES` names a folder, what other tests left there.
+
+use std::{thread, time::Instant};
+
+use quadrants_codegen::{CompileRequest, Error, samples};
+use quadrants_ir::abi::{Form, Passing};
+
+use super::{nvrtc::Nvrtc, text};
+
+const ARCHS: [&str; 4] = ["sm_75", "sm_80", "sm_90", "sm_100"];
+/// Texts in one translation unit.
+const BATCH: usize = 48;
+
+/// The texts in a few translation units, and how many they are.
+fn units() -> (Vec<String>, usize) {
+    let texts = samples::dumped("cu").unwrap().unwrap_or_else(|| {
+        let mut texts = Vec::new();
+        for (i, kernel) in samples::all().iter().enumerate() {
+            for form in [Form::Proven, Form::Checked] {
+                let passing = if i % 2 == 0 { Passing::Value } else { Passing::Buffer };
+                texts.push(text(kernel, &CompileRequest::new("", form, passing)).text);
+            }
+        }
+        texts
+    });
+    assert!(!texts.is_empty(), "nothing to compile");
+    let batch = |texts: &[String]| samples::batch(texts.iter().map(String::as_str));
+    (texts.chunks(BATCH).map(batch).collect(), texts.len())
+}
+
+#[test]
+fn all_text_compiles_for_every_promised_architecture() {
+    let nvrtc = match Nvrtc::get() {
+        Ok(nvrtc) => nvrtc,
+        Err(Error::CompilerNotFound { searched, .. }) => {
+            println!("skipped: no NVRTC (searched {})", searched.join("; "));
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let (units, count) = units();
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for archs in ARCHS.chunks(2) {
+            let units = &units;
+            scope.spawn(move || {
+                for arch in archs {
+                    let target = nvrtc.target(arch).unwrap();
+                    // An older NVRTC than is promised gives PTX for the newest; the text is checked all the same.
+                    for unit in units {
+                        match nvrtc.compile(
+                            "batch",
+                            unit,
+                            &target,
+                            &super::options(&<_>::default()),
+                        ) {
+                            Ok((image, _)) => assert!(!image.is_empty()),
+                            Err(Error::Rejected { log, .. }) => panic!("{arch}: {log}"),
+                            Err(error) => panic!("{arch}: {error}"),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    println!(
+        "{count} texts by {} for {ARCHS:?} in {:.0} s",
+        nvrtc.identity(),
+        start.elapsed().as_secs_f64()
+    );
+}
