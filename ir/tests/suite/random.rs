@@ -17,7 +17,11 @@ const KERNELS: u64 = 4000;
 #[test]
 fn interpreter_agrees_with_the_tree() {
     let (mut errors, mut proven, mut tasks) = (0, 0, 0);
-    for seed in 1..=KERNELS {
+    let replayed: Option<u64> =
+        std::env::var("QUADRANTS_TEST_SEED").ok().map(|seed| seed.parse().expect("a seed"));
+    let seeds = replayed.map_or(1..=KERNELS, |seed| seed..=seed);
+    for seed in seeds {
+        let _replay = Replay(seed);
         let (kernel, args) = generate(&mut Rng::new(seed));
         let offloaded = offload(&kernel).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         verify_offloaded(&offloaded).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{offloaded}"));
@@ -36,6 +40,9 @@ fn interpreter_agrees_with_the_tree() {
             assert!(same(&expected, &found), "seed {seed}, proven\n{offloaded}");
         }
     }
+    if replayed.is_some() {
+        return;
+    }
     // The generator reaches what it is meant to reach.
     assert!(errors > KERNELS as u32 / 20, "{errors} kernels raised errors");
     assert!(proven > KERNELS / 20, "{proven} kernels were proven");
@@ -49,6 +56,20 @@ fn images_keep_random_kernels() {
         let kernel = offload(&kernel).unwrap();
         let image = SimImage { kernel, form: Form::Checked, passing: Passing::Value };
         assert_eq!(SimImage::decode(&image.encode()).unwrap(), image);
+    }
+}
+
+/// Says, where its seed's kernel fails, how to run that kernel alone.
+struct Replay(u64);
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!(
+                "replay: QUADRANTS_TEST_SEED={} cargo test -p quadrants-ir --test suite random::interpreter",
+                self.0
+            );
+        }
     }
 }
 
