@@ -240,6 +240,11 @@ pub enum ExprKind {
         /// What is converted.
         value: ExprId,
     },
+    /// The bits of a value as one of another type of the same size: `f32::to_bits` and its like.
+    Bits {
+        /// The value.
+        value: ExprId,
+    },
     /// `then` where `cond`, else `otherwise`; both may be evaluated.
     Select {
         /// A bool.
@@ -294,12 +299,18 @@ impl ExprKind {
 }
 
 /// Operations on one value.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum UnaryOp {
     /// Negation: wrapping on integers.
     Neg,
     /// Logical not on bool, bitwise not on integers.
     Not,
+    /// The number of one bits of an integer.
+    CountOnes,
+    /// The number of zero bits above an integer's highest one bit.
+    LeadingZeros,
+    /// The number of zero bits below an integer's lowest one bit.
+    TrailingZeros,
 }
 
 /// Operations on two values. Comparisons give bool. `Div` and `Rem` are of floats alone; integers
@@ -379,6 +390,17 @@ pub enum MathFn {
     MulAdd,
     Atan2,
     Tanh,
+    Trunc,
+    Exp2,
+    Log2,
+    Log10,
+    Cbrt,
+    Asin,
+    Acos,
+    Atan,
+    Sinh,
+    Cosh,
+    Hypot,
 }
 
 impl MathFn {
@@ -387,7 +409,7 @@ impl MathFn {
     pub const fn arity(self) -> usize {
         match self {
             Self::MulAdd => 3,
-            Self::Powf | Self::Powi | Self::Min | Self::Max | Self::Atan2 => 2,
+            Self::Powf | Self::Powi | Self::Min | Self::Max | Self::Atan2 | Self::Hypot => 2,
             _ => 1,
         }
     }
@@ -413,6 +435,17 @@ impl MathFn {
             Self::MulAdd => "mul_add",
             Self::Atan2 => "atan2",
             Self::Tanh => "tanh",
+            Self::Trunc => "trunc",
+            Self::Exp2 => "exp2",
+            Self::Log2 => "log2",
+            Self::Log10 => "log10",
+            Self::Cbrt => "cbrt",
+            Self::Asin => "asin",
+            Self::Acos => "acos",
+            Self::Atan => "atan",
+            Self::Sinh => "sinh",
+            Self::Cosh => "cosh",
+            Self::Hypot => "hypot",
         }
     }
 
@@ -422,7 +455,7 @@ impl MathFn {
         use MathFn::*;
         [
             Sqrt, Sin, Cos, Tan, Exp, Ln, Powf, Powi, Abs, Min, Max, Floor, Ceil, Round, MulAdd,
-            Atan2, Tanh,
+            Atan2, Tanh, Trunc, Exp2, Log2, Log10, Cbrt, Asin, Acos, Atan, Sinh, Cosh, Hypot,
         ]
         .into_iter()
         .find(|f| f.name() == name)

@@ -227,8 +227,11 @@ impl Printer<'_> {
             ExprKind::Temp(temp) => format!("{temp:?}"),
             ExprKind::Unary { op, value } => {
                 let sign = match op {
-                    UnaryOp::Neg => '-',
-                    UnaryOp::Not => '!',
+                    UnaryOp::Neg => "-",
+                    UnaryOp::Not => "!",
+                    UnaryOp::CountOnes => "count_ones ",
+                    UnaryOp::LeadingZeros => "leading_zeros ",
+                    UnaryOp::TrailingZeros => "trailing_zeros ",
                 };
                 format!("{sign}{}", self.operand(*value))
             }
@@ -239,6 +242,7 @@ impl Printer<'_> {
                 format!("{}({})", function.name(), self.list(args))
             }
             ExprKind::Cast { value } => format!("{} as {}", self.operand(*value), expr.ty),
+            ExprKind::Bits { value } => format!("bits {} as {}", self.operand(*value), expr.ty),
             ExprKind::Select { cond, then, otherwise } => {
                 format!("select({})", self.list(&[*cond, *then, *otherwise]))
             }

@@ -5,10 +5,22 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// A scalar type. Rust's `usize` is `U64` here, on every backend.
+///
+/// Types of 8 and 16 bits are [narrow](Self::is_narrow): they are loaded, stored, selected and kept in
+/// locals as they are, and computed with in their [wide](Self::wide) type. So no backend has arithmetic
+/// of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ScalarType {
     /// `bool`; one byte in memory, 0 or 1.
     Bool,
+    /// `i8`
+    I8,
+    /// `i16`
+    I16,
+    /// `u8`
+    U8,
+    /// `u16`
+    U16,
     /// `i32`
     I32,
     /// `i64`
@@ -25,14 +37,26 @@ pub enum ScalarType {
 
 impl ScalarType {
     /// All types.
-    pub const ALL: [Self; 7] =
-        [Self::Bool, Self::I32, Self::I64, Self::U32, Self::U64, Self::F32, Self::F64];
+    pub const ALL: [Self; 11] = [
+        Self::Bool,
+        Self::I8,
+        Self::I16,
+        Self::U8,
+        Self::U16,
+        Self::I32,
+        Self::I64,
+        Self::U32,
+        Self::U64,
+        Self::F32,
+        Self::F64,
+    ];
 
     /// Bytes of one element in memory.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
-            Self::Bool => 1,
+            Self::Bool | Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
         }
@@ -44,22 +68,42 @@ impl ScalarType {
         matches!(self, Self::F32 | Self::F64)
     }
 
-    /// Whether it is an integer type.
+    /// Whether it is an integer type with arithmetic: not a [narrow](Self::is_narrow) one.
     #[must_use]
     pub const fn is_int(self) -> bool {
         matches!(self, Self::I32 | Self::I64 | Self::U32 | Self::U64)
     }
 
-    /// Whether it is a signed integer type.
+    /// Whether it is a signed integer type with arithmetic.
     #[must_use]
     pub const fn is_signed_int(self) -> bool {
         matches!(self, Self::I32 | Self::I64)
+    }
+
+    /// Whether there is no arithmetic of it: an integer type of 8 or 16 bits.
+    #[must_use]
+    pub const fn is_narrow(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::U8 | Self::U16)
+    }
+
+    /// The type that its values are computed with in: of a narrow one `I32` or `U32`, else itself.
+    #[must_use]
+    pub const fn wide(self) -> Self {
+        match self {
+            Self::I8 | Self::I16 => Self::I32,
+            Self::U8 | Self::U16 => Self::U32,
+            _ => self,
+        }
     }
 
     /// The smallest and the largest value of an integer type.
     #[must_use]
     pub const fn int_range(self) -> Option<(i128, i128)> {
         match self {
+            Self::I8 => Some((i8::MIN as i128, i8::MAX as i128)),
+            Self::I16 => Some((i16::MIN as i128, i16::MAX as i128)),
+            Self::U8 => Some((0, u8::MAX as i128)),
+            Self::U16 => Some((0, u16::MAX as i128)),
             Self::I32 => Some((i32::MIN as i128, i32::MAX as i128)),
             Self::I64 => Some((i64::MIN as i128, i64::MAX as i128)),
             Self::U32 => Some((0, u32::MAX as i128)),
@@ -73,6 +117,10 @@ impl ScalarType {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
+            Self::I8 => "i8",
+            Self::I16 => "i16",
+            Self::U8 => "u8",
+            Self::U16 => "u16",
             Self::I32 => "i32",
             Self::I64 => "i64",
             Self::U32 => "u32",
@@ -110,6 +158,10 @@ macro_rules! consts {
 
 consts! {
     bool, Bool, |v| u64::from(v);
+    i8, I8, |v| u64::from(v as u8);
+    i16, I16, |v| u64::from(v as u16);
+    u8, U8, |v| u64::from(v);
+    u16, U16, |v| u64::from(v);
     i32, I32, |v| u64::from(v as u32);
     i64, I64, |v| v as u64;
     u32, U32, |v| u64::from(v);
@@ -124,7 +176,9 @@ impl Const {
     #[must_use]
     pub const fn from_bits(ty: ScalarType, bits: u64) -> Self {
         let bits = match ty.size() {
-            1 => bits & 1,
+            1 if matches!(ty, ScalarType::Bool) => bits & 1,
+            1 => bits & 0xff,
+            2 => bits & 0xffff,
             4 => bits & 0xffff_ffff,
             _ => bits,
         };
@@ -147,10 +201,12 @@ impl Const {
     #[must_use]
     pub const fn as_int(self) -> Option<i128> {
         match self.ty {
+            ScalarType::I8 => Some(self.bits as u8 as i8 as i128),
+            ScalarType::I16 => Some(self.bits as u16 as i16 as i128),
             ScalarType::I32 => Some(self.bits as u32 as i32 as i128),
             ScalarType::I64 => Some(self.bits as i64 as i128),
-            ScalarType::Bool | ScalarType::U32 | ScalarType::U64 => Some(self.bits as i128),
             ScalarType::F32 | ScalarType::F64 => None,
+            _ => Some(self.bits as i128),
         }
     }
 

@@ -37,7 +37,9 @@ impl ExprKind {
             Self::Const(_) | Self::Local(_) | Self::Param(_) | Self::Dim { .. } | Self::Temp(_) => {
                 (&[], [None; 3])
             }
-            Self::Unary { value, .. } | Self::Cast { value } => (&[], [Some(*value), None, None]),
+            Self::Unary { value, .. } | Self::Cast { value } | Self::Bits { value } => {
+                (&[], [Some(*value), None, None])
+            }
             Self::Binary { lhs, rhs, .. } | Self::DivRem { lhs, rhs, .. } => {
                 (&[], [Some(*lhs), Some(*rhs), None])
             }

@@ -288,18 +288,22 @@ impl VisitMut for Rewrite<'_> {
                 self.callee(&mut call.func);
                 None
             }),
+            Expr::MethodCall(call) => {
+                let steps = call.method == "step_by";
+                if (steps || is_dividing(&call.method))
+                    && let Some(right) = call.args.first_mut()
+                    && !is_number(right)
+                {
+                    let start =
+                        if steps { spans::first(right) } else { spans::first(&call.receiver) };
+                    let support = spans::at(self.support, start);
+                    *right = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#right)));
+                }
+                None
+            }
             Expr::ForLoop(each) => {
                 each.attrs.clear();
                 self.gate(&mut each.expr);
-                None
-            }
-            Expr::MethodCall(call) if call.method == "step_by" && call.args.len() == 1 => {
-                if !is_number(&call.args[0]) {
-                    let start = spans::first(&call.args[0]);
-                    let (support, step) = (spans::at(self.support, start), &call.args[0]);
-                    let divisor = quote_spanned!(start=> #support::divisor(#step));
-                    call.args[0] = Expr::Verbatim(divisor);
-                }
                 None
             }
             _ => None,
@@ -375,6 +379,11 @@ fn is_region(call: &syn::ExprCall) -> bool {
 
 fn is_serial(each: &syn::ExprForLoop) -> bool {
     tree::loop_options(&each.attrs).is_some_and(|options| options.serial)
+}
+
+/// Whether a method divides by its argument.
+fn is_dividing(method: &Ident) -> bool {
+    method == "rem_euclid" || method == "div_ceil"
 }
 
 fn is_division(op: &BinOp) -> bool {

@@ -4,6 +4,8 @@ use proc_macro2::TokenStream;
 use quadrants_frontend::syntax::{FunctionKind, ParamPassing};
 use syn::{FnArg, Pat, PatIdent, ReturnType, Type, spanned::Spanned};
 
+use crate::tree::SCALARS;
+
 /// A signature, taken apart.
 pub(crate) struct Signature {
     pub(crate) params: Vec<Param>,
@@ -141,8 +143,7 @@ fn ungrouped(mut ty: &Type) -> &Type {
 /// Says what is meant where a type's name shows a common slip. Names are all that a macro sees: rustc
 /// finds the rest.
 fn advise(passing: &ParamPassing, ty: &Type) -> syn::Result<()> {
-    const NUMBERS: [&str; 8] = ["f32", "f64", "i32", "i64", "u32", "u64", "usize", "bool"];
-    const OTHERS: [&str; 9] = ["u8", "i8", "u16", "i16", "u128", "i128", "isize", "char", "String"];
+    const OTHERS: [&str; 5] = ["u128", "i128", "isize", "char", "String"];
     let Type::Path(path) = ty else { return Ok(()) };
     let Some(last) = path.path.segments.last() else { return Ok(()) };
     let named = |names: &[&str]| names.iter().any(|name| last.ident == name);
@@ -152,9 +153,9 @@ fn advise(passing: &ParamPassing, ty: &Type) -> syn::Result<()> {
             "a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it",
         ),
         ParamPassing::Value if named(&OTHERS) => {
-            refuse("a number in a kernel is of type f32, f64, i32, i64, u32, u64, usize or bool")
+            refuse("a number in a kernel is of type f32, f64, bool or an integer of up to 64 bits")
         }
-        ParamPassing::Ref | ParamPassing::RefMut if named(&NUMBERS) => refuse(
+        ParamPassing::Ref | ParamPassing::RefMut if named(&SCALARS) => refuse(
             "a number is passed by value; for one that the kernel writes, take a `&mut Tensor<…, 1>` of one element",
         ),
         _ => match &last.arguments {
@@ -165,7 +166,7 @@ fn advise(passing: &ParamPassing, ty: &Type) -> syn::Result<()> {
                     {
                         Err(syn::Error::new_spanned(
                             element,
-                            "an element of a tensor is of type f32, f64, i32, i64, u32, u64, usize or bool",
+                            "an element of a tensor is of type f32, f64, bool or an integer of up to 64 bits",
                         ))
                     }
                     _ => Ok(()),

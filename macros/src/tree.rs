@@ -7,7 +7,7 @@ mod expr;
 mod loops;
 mod matches;
 
-pub(crate) use expr::{atomic, element, is_block, is_scalar_method};
+pub(crate) use expr::{SCALARS, atomic, element, is_block, is_scalar_method};
 pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
@@ -96,6 +96,12 @@ impl Tree {
         };
         let kind = match stmt {
             syn::Stmt::Local(local) => self.local(local, probes),
+            syn::Stmt::Item(syn::Item::Const(item)) => {
+                // A `let` to the tree; rustc sees the item, which no probe may stand in.
+                let (ty, value) = (self.written(&item.ty), self.expr(&mut item.expr.clone()));
+                self.bind(&item.ident);
+                StmtKind::Let { name: item.ident.to_string(), mutable: false, ty, value }
+            }
             syn::Stmt::Item(_) => StmtKind::Unsupported(Construct::Item),
             syn::Stmt::Macro(call) => self.macro_stmt(&mut call.mac),
             syn::Stmt::Expr(expr, _) => self.expr_stmt(expr),

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{Const, ScalarType};
 
-/// A type that lives in device memory: `f32 f64 i32 i64 u32 u64 usize bool`.
+/// A type that lives in device memory: `f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool`.
 ///
 /// Sealed: the device side of each type is fixed by the IR.
 ///
@@ -44,6 +44,10 @@ macro_rules! elements {
 elements! {
     f32, F32, |bits| f32::from_bits(bits as u32);
     f64, F64, |bits| f64::from_bits(bits);
+    i8, I8, |bits| bits as i8;
+    i16, I16, |bits| bits as i16;
+    u8, U8, |bits| bits as u8;
+    u16, U16, |bits| bits as u16;
     i32, I32, |bits| bits as i32;
     i64, I64, |bits| bits as i64;
     u32, U32, |bits| bits as u32;

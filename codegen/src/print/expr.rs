@@ -30,7 +30,8 @@ pub(super) enum Level {
 /// The compiler's functions that expressions call, without the `f` of the single-precision ones.
 pub(super) const LIBRARY_FUNCTIONS: &[&str] = &[
     "sqrt", "sin", "cos", "tan", "exp", "log", "pow", "fabs", "fmin", "fmax", "floor", "ceil",
-    "round", "fma", "atan2", "tanh", "fmod",
+    "round", "fma", "atan2", "tanh", "fmod", "trunc", "exp2", "log2", "log10", "cbrt", "asin",
+    "acos", "atan", "sinh", "cosh", "hypot",
 ];
 
 impl Text {
@@ -89,6 +90,7 @@ impl TaskPrinter<'_> {
             ExprKind::Binary { op, lhs, rhs } => self.binary(*op, *lhs, *rhs, ty),
             ExprKind::Math { function, args } => self.math(*function, args, ty),
             ExprKind::Cast { value } => self.cast(*value, ty),
+            ExprKind::Bits { value } => self.bits(*value, ty),
             ExprKind::Select { cond, then, otherwise } => {
                 let cond = self.value(*cond).at(Level::Comparison);
                 let then = self.value(*then).at(Level::Bits);
@@ -143,6 +145,10 @@ impl TaskPrinter<'_> {
             UnaryOp::Neg => "-",
             UnaryOp::Not if ty == ScalarType::Bool => "!",
             UnaryOp::Not => "~",
+            UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
+                let name = self.helper(Helper::Count { op, ty });
+                return self.call(&name, &[id]);
+            }
         };
         Text::new(Level::Unary, format!("{sign}{}", self.value(id).at(Level::Primary)))
     }
@@ -205,6 +211,31 @@ impl TaskPrinter<'_> {
             self.call(&name, &[id])
         } else {
             self.value(id).cast(to)
+        }
+    }
+
+    /// The bits of a value as another type of its size.
+    fn bits(&mut self, id: ExprId, to: ScalarType) -> Text {
+        let from = self.kernel.exprs[id].ty;
+        let function = match (from, to) {
+            (ScalarType::F32, _) if to.is_int() => "__float_as_uint",
+            (ScalarType::F64, _) if to.is_int() => "__double_as_longlong",
+            (_, ScalarType::F32) if from.is_int() => "__uint_as_float",
+            (_, ScalarType::F64) if from.is_int() => "__longlong_as_double",
+            _ => return self.value(id).cast(to),
+        };
+        let value = self.value(id);
+        match (from, to) {
+            (ScalarType::F32, ScalarType::U32) | (ScalarType::F64, ScalarType::I64) => {
+                Text::primary(format!("{function}({})", value.text))
+            }
+            (ScalarType::F32 | ScalarType::F64, _) => {
+                Text::primary(format!("{function}({})", value.text)).cast(to)
+            }
+            (_, ScalarType::F32) => {
+                Text::primary(format!("{function}({})", value.cast(ScalarType::U32).text))
+            }
+            _ => Text::primary(format!("{function}({})", value.cast(ScalarType::I64).text)),
         }
     }
 
@@ -339,5 +370,16 @@ fn library_name(function: MathFn) -> &'static str {
         MathFn::MulAdd => "fma",
         MathFn::Atan2 => "atan2",
         MathFn::Tanh => "tanh",
+        MathFn::Trunc => "trunc",
+        MathFn::Exp2 => "exp2",
+        MathFn::Log2 => "log2",
+        MathFn::Log10 => "log10",
+        MathFn::Cbrt => "cbrt",
+        MathFn::Asin => "asin",
+        MathFn::Acos => "acos",
+        MathFn::Atan => "atan",
+        MathFn::Sinh => "sinh",
+        MathFn::Cosh => "cosh",
+        MathFn::Hypot => "hypot",
     }
 }

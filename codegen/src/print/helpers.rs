@@ -2,7 +2,7 @@
 //! where a kernel uses it.
 
 use quadrants_ir::{
-    ScalarType,
+    ScalarType, UnaryOp,
     abi::{ErrorRecord, MAX_RANK},
 };
 
@@ -28,6 +28,8 @@ pub(super) enum Helper {
     Max(ScalarType),
     /// A float to the power of an `i32`.
     Powi(ScalarType),
+    /// How many bits of an integer are such; of width 32 or 64.
+    Count { op: UnaryOp, ty: ScalarType },
     /// Integer division without undefined cases.
     Div(ScalarType),
     /// Integer remainder without undefined cases.
@@ -48,6 +50,14 @@ impl Helper {
             Self::Min(ty) => format!("qd_min_{ty}"),
             Self::Max(ty) => format!("qd_max_{ty}"),
             Self::Powi(ty) => format!("qd_powi_{ty}"),
+            Self::Count { op, ty } => {
+                let what = match op {
+                    UnaryOp::CountOnes => "count_ones",
+                    UnaryOp::LeadingZeros => "leading_zeros",
+                    _ => "trailing_zeros",
+                };
+                format!("qd_{what}_{ty}")
+            }
             Self::Div(ty) => format!("qd_div_{ty}"),
             Self::Rem(ty) => format!("qd_rem_{ty}"),
             Self::Fail => "qd_fail".to_owned(),
@@ -99,6 +109,22 @@ impl Helper {
             Self::Div(ty) => pair(ty, &name, "return b == 0 ? 0 : a / b;"),
             Self::Rem(ty) => pair(ty, &name, "return b == 0 ? 0 : a % b;"),
             Self::Powi(ty) => powi(ty, &name),
+            Self::Count { op, ty } => {
+                let (suffix, wide) = if ty.size() == 8 { ("ll", "i64") } else { ("", "i32") };
+                let of = types::name(ty);
+                let body = match op {
+                    UnaryOp::CountOnes => format!(
+                        "return ({of})__popc{suffix}(({})x);",
+                        types::name(types::unsigned(ty))
+                    ),
+                    UnaryOp::LeadingZeros => format!("return ({of})__clz{suffix}(({wide})x);"),
+                    _ => format!(
+                        "return ({of})(x == 0 ? {} : __ffs{suffix}(({wide})x) - 1);",
+                        8 * ty.size()
+                    ),
+                };
+                inline(of, &name, &format!("{of} x"), &body)
+            }
         }
     }
 }

@@ -36,7 +36,9 @@ fn operands(kind: &ExprKind) -> Vec<ExprId> {
         | ExprKind::Param(_)
         | ExprKind::Dim { .. }
         | ExprKind::Temp(_) => Vec::new(),
-        ExprKind::Unary { value, .. } | ExprKind::Cast { value } => vec![*value],
+        ExprKind::Unary { value, .. } | ExprKind::Cast { value } | ExprKind::Bits { value } => {
+            vec![*value]
+        }
         ExprKind::Binary { lhs, rhs, .. } | ExprKind::DivRem { lhs, rhs, .. } => vec![*lhs, *rhs],
         ExprKind::Math { args, .. } => args.clone(),
         ExprKind::Select { cond, then, otherwise } => vec![*cond, *then, *otherwise],

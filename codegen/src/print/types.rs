@@ -4,7 +4,10 @@ use quadrants_ir::ScalarType;
 
 /// The definitions of the names; there are no headers to take them from.
 pub(super) const TYPEDEFS: &str = "\
+typedef signed char i8;
 typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
 typedef int i32;
 typedef unsigned int u32;
 typedef long long i64;

@@ -2,8 +2,8 @@
 //! atomic of every type.
 
 use quadrants_ir::{
-    AtomicOp, BinaryOp, Const, DivRemOp, ExprId, MathFn, Offloaded, Options, ParamId, ScalarType,
-    Stmt, UnaryOp,
+    AtomicOp, BinaryOp, Const, DivRemOp, ExprId, ExprKind, MathFn, Offloaded, Options, ParamId,
+    ScalarType, Stmt, UnaryOp,
 };
 
 use super::build::Build;
@@ -17,15 +17,20 @@ const COMPARISONS: [BinaryOp; 6] =
 pub(super) fn all() -> Vec<Offloaded> {
     let mut kernels = Vec::new();
     for ty in ScalarType::ALL {
-        kernels.push(operators(ty, "operators", Options::default()));
         kernels.push(casts(ty));
         kernels.push(constants(ty));
+        if ty.is_narrow() {
+            kernels.push(elements(ty));
+            continue;
+        }
+        kernels.push(operators(ty, "operators", Options::default()));
         if ty != ScalarType::Bool {
             kernels.push(functions(ty));
             kernels.push(atomics(ty));
         }
         if ty.is_int() {
             kernels.push(divisions(ty));
+            kernels.push(counts(ty));
         }
     }
     for ty in [ScalarType::F32, ScalarType::F64] {
@@ -146,18 +151,70 @@ fn casts(to: ScalarType) -> Offloaded {
                 (_, to) => to != ScalarType::Bool,
             };
             if allowed {
-                let value = b.cast(x, to);
+                let value = converted(b, x, to);
                 put(b, value);
             }
         }
         let value = match to {
             ScalarType::Bool => b.constant(true),
-            ScalarType::I64 => b.cast(from[1], to),
+            ScalarType::I64 => converted(b, from[5], to),
             _ => {
-                let wide = b.cast(from[2], ScalarType::U64);
-                b.cast(wide, to)
+                let wide = b.cast(from[6], ScalarType::U64);
+                converted(b, wide, to)
             }
         };
+        put(b, value);
+    })
+}
+
+/// A conversion by way of the wide types.
+fn converted(b: &mut Build, value: ExprId, to: ScalarType) -> ExprId {
+    let mut value = value;
+    for ty in [b.ty(value).wide(), to.wide(), to] {
+        if b.ty(value) != ty {
+            value = b.cast(value, ty);
+        }
+    }
+    value
+}
+
+/// Loads, stores, locals and selections of a narrow type, computed with as wide ones.
+fn elements(ty: ScalarType) -> Offloaded {
+    let mut b = Build::new(&format!("elements_{ty}"), Options::default());
+    let x = b.tensor("x", ty, 1, false);
+    let out = b.tensor("out", ty, 1, true);
+    let y = b.scalar("y", ty);
+    let (zero, n) = (b.constant(0u64), b.dim(out, 0));
+    b.parallel(&[("i", zero, n)], |b, i| {
+        let element = b.load("element", x, &[i[0]]);
+        let (wide, other) = (b.cast(element, ty.wide()), b.cast(y, ty.wide()));
+        let product = b.binary(BinaryOp::Mul, wide, other);
+        let wrapped = b.cast(product, ty);
+        let kept = b.named("kept", wrapped);
+        let larger = b.binary(BinaryOp::Gt, wide, other);
+        let chosen = b.select(larger, kept, y);
+        b.store(out, &[i[0]], chosen);
+    });
+    b.finish()
+}
+
+/// Counts of bits, and bits as floats and back.
+fn counts(ty: ScalarType) -> Offloaded {
+    let mut table = Table::new(format!("counts_{ty}"), ty, Options::default());
+    let x = table.build.scalar("x", ty);
+    table.finish(|b, put| {
+        for op in [UnaryOp::CountOnes, UnaryOp::LeadingZeros, UnaryOp::TrailingZeros] {
+            let value = b.unary(op, x);
+            put(b, value);
+        }
+        let float = if ty.size() == 4 { ScalarType::F32 } else { ScalarType::F64 };
+        let value = b.expr(float, ExprKind::Bits { value: x });
+        let value = b.binary(BinaryOp::Add, value, value);
+        let value = b.expr(ty, ExprKind::Bits { value });
+        put(b, value);
+        let unsigned = if ty.size() == 4 { ScalarType::U32 } else { ScalarType::U64 };
+        let value = b.expr(unsigned, ExprKind::Bits { value: x });
+        let value = b.expr(ty, ExprKind::Bits { value });
         put(b, value);
     })
 }
@@ -165,6 +222,10 @@ fn casts(to: ScalarType) -> Offloaded {
 fn constants(ty: ScalarType) -> Offloaded {
     let values: Vec<Const> = match ty {
         ScalarType::Bool => vec![true.into(), false.into()],
+        ScalarType::I8 => [0, -1, i8::MIN, i8::MAX].map(Const::from).to_vec(),
+        ScalarType::I16 => [0, -1, i16::MIN, i16::MAX].map(Const::from).to_vec(),
+        ScalarType::U8 => [0, u8::MAX].map(Const::from).to_vec(),
+        ScalarType::U16 => [0, u16::MAX].map(Const::from).to_vec(),
         ScalarType::I32 => [0, -1, i32::MIN, i32::MAX].map(Const::from).to_vec(),
         ScalarType::I64 => [0, -1, i64::MIN, i64::MAX].map(Const::from).to_vec(),
         ScalarType::U32 => [0, u32::MAX].map(Const::from).to_vec(),
@@ -210,7 +271,7 @@ fn functions(ty: ScalarType) -> Offloaded {
             use MathFn::*;
             list.extend([
                 Sqrt, Sin, Cos, Tan, Exp, Ln, Powf, Powi, Abs, Floor, Ceil, Round, MulAdd, Atan2,
-                Tanh,
+                Tanh, Trunc, Exp2, Log2, Log10, Cbrt, Asin, Acos, Atan, Sinh, Cosh, Hypot,
             ]);
         }
         for function in list {

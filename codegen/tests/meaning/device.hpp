@@ -27,6 +27,12 @@ static float __uint_as_float(unsigned value) { return bits<float>(value); }
 static unsigned __float_as_uint(float value) { return bits<unsigned>(value); }
 static double __longlong_as_double(long long value) { return bits<double>(value); }
 static long long __double_as_longlong(double value) { return bits<long long>(value); }
+static int __popc(unsigned value) { return __builtin_popcount(value); }
+static int __popcll(unsigned long long value) { return __builtin_popcountll(value); }
+static int __clz(int value) { return value == 0 ? 32 : __builtin_clz((unsigned)value); }
+static int __clzll(long long value) { return value == 0 ? 64 : __builtin_clzll((unsigned long long)value); }
+static int __ffs(int value) { return __builtin_ffs(value); }
+static int __ffsll(long long value) { return __builtin_ffsll(value); }
 
 // There is one thread: it reports whenever no report waits.
 static unsigned long long exchange(unsigned long long*, unsigned long long value) { return ~value; }

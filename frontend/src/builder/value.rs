@@ -163,7 +163,7 @@ impl<'b> Value<'b> {
     fn unary(self, op: UnaryOp, sign: &'static str) -> Self {
         let fits = match op {
             UnaryOp::Neg => self.ty.is_float() || self.ty.is_signed_int(),
-            UnaryOp::Not => !self.ty.is_float(),
+            _ => !self.ty.is_float(),
         };
         if !fits {
             self.builder.misuse(Misuse::Undefined { operation: sign, ty: self.ty });
@@ -268,7 +268,7 @@ macro_rules! constants {
     )*};
 }
 
-constants!(bool, i32, i64, u32, u64, usize, f32, f64);
+constants!(bool, i8, i16, u8, u16, i32, i64, u32, u64, usize, f32, f64);
 
 macro_rules! functions {
     ($($name:ident, $function:ident;)*) => {

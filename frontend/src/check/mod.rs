@@ -12,12 +12,12 @@
 
 mod rule;
 
-use quadrants_ir::{MathFn, abi::MAX_BLOCK_SIZE};
+use quadrants_ir::abi::MAX_BLOCK_SIZE;
 
 pub use rule::{Rejection, Rule};
 
 use crate::{
-    lower::{WRAPPING, scalar_suffix},
+    lower::{is_method, scalar_suffix},
     races,
     syntax::{
         Block, Construct, Expr, ExprKind, For, Function, FunctionKind, ParamPassing,
@@ -343,7 +343,7 @@ impl<'a> Checker<'a> {
             ExprKind::Method { receiver, name, args } => {
                 self.expr(receiver);
                 args.iter().for_each(|e| self.expr(e));
-                if MathFn::from_name(name).is_none() && !WRAPPING.iter().any(|(n, _)| n == name) {
+                if !is_method(name) {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }

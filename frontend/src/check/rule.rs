@@ -160,7 +160,7 @@ pub enum Rule {
     Dimensions,
     /// A literal of a type that kernels do not have.
     #[error(
-        "literals of type `{suffix}` are not supported in kernels; use i32, i64, u32, u64, usize, f32 or f64"
+        "literals of type `{suffix}` are not supported in kernels; use f32, f64 or an integer of up to 64 bits"
     )]
     LiteralType {
         /// The suffix.
@@ -256,7 +256,7 @@ fn advice(construct: &Construct) -> String {
         }
         Construct::Try => ("`?` is", "use `assert!` for what must not fail"),
         Construct::BlockKind => ("this kind of block is", "use a plain block"),
-        Construct::Item => ("items inside the body are", "move this out of the function"),
+        Construct::Item => ("items other than `const` are", "move this out of the function"),
         Construct::Macro(name) => {
             return format!(
                 "`{name}!` is not supported in kernels; use `assert!(condition, \"message\")` to report an error"

@@ -5,6 +5,7 @@ use quadrants_ir::{BinaryOp, ParamKind, ScalarType};
 use super::{
     Lowerer,
     literal::{default_type, scalar_suffix},
+    method,
     scope::{Binding, Scalar},
 };
 use crate::syntax::{Block, Expr, ExprKind, LiteralKind, StmtKind};
@@ -24,7 +25,9 @@ impl Lowerer {
             ExprKind::Literal { kind, .. } => default_type(*kind),
             ExprKind::Unary { value, .. } => self.default_type(value),
             ExprKind::Binary { lhs, .. } => self.default_type(lhs),
-            ExprKind::Method { receiver, .. } => self.default_type(receiver),
+            ExprKind::Method { receiver, name, .. } => {
+                method::result_of(name, self.default_type(receiver))
+            }
             ExprKind::If { then: block, .. } | ExprKind::Block(block) | ExprKind::Unsafe(block) => {
                 block.value.as_deref().map_or(ScalarType::I32, |value| self.default_type(value))
             }
@@ -75,7 +78,9 @@ impl Lowerer {
                 .or_else(|| self.infer_block(otherwise.as_ref()?, ahead)),
             ExprKind::Block(block) | ExprKind::Unsafe(block) => self.infer_block(block, ahead),
             ExprKind::Len { .. } | ExprKind::Extent { .. } => Some(ScalarType::U64),
-            ExprKind::Method { receiver, .. } => self.infer_ahead(receiver, ahead),
+            ExprKind::Method { receiver, name, .. } => {
+                self.infer_ahead(receiver, ahead).map(|ty| method::result_of(name, ty))
+            }
             ExprKind::Call { func, .. } => {
                 let unit = self.frame.callees.get(*func as usize)?;
                 unit.types.get(unit.function.result? as usize).copied()

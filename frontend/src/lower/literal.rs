@@ -23,7 +23,7 @@ pub(super) fn parse(kind: LiteralKind, text: &str, ty: ScalarType) -> Option<Con
         }
         ScalarType::F32 if kind != LiteralKind::Bool => digits.parse::<f32>().ok().map(Const::from),
         ScalarType::F64 if kind != LiteralKind::Bool => digits.parse::<f64>().ok().map(Const::from),
-        _ if ty.is_int() && kind == LiteralKind::Int => {
+        _ if (ty.is_int() || ty.is_narrow()) && kind == LiteralKind::Int => {
             let (radix, digits) = match digits.get(..2) {
                 Some("0x") => (16, &digits[2..]),
                 Some("0o") => (8, &digits[2..]),
@@ -50,7 +50,7 @@ pub(super) fn default_type(kind: LiteralKind) -> ScalarType {
 pub(super) fn takes_cast_type(expr: &Expr, ty: ScalarType) -> bool {
     match &expr.kind {
         ExprKind::Literal { kind, suffix: None, .. } => match kind {
-            LiteralKind::Int => ty.is_int(),
+            LiteralKind::Int => ty.is_int() || ty.is_narrow(),
             LiteralKind::Float => ty.is_float(),
             LiteralKind::Bool => false,
         },

@@ -40,7 +40,7 @@ impl Lowerer {
         let mut bounds = Vec::with_capacity(dims.len());
         for (at, dim) in dims.iter().enumerate() {
             let ty = self.type_at(dim.ty, span)?;
-            if !ty.is_int() {
+            if !ty.is_int() && !ty.is_narrow() {
                 return Err(
                     self.type_error(span, format!("a loop variable cannot be of type {ty}"))
                 );
@@ -50,12 +50,14 @@ impl Lowerer {
                 Some(begin) => {
                     let value = self.value(begin, Some(ty))?;
                     self.agree(&dim.name, ty, self.emit.ty(value), begin.span)?;
+                    let value = self.widened(value);
                     if later || assigns(&dim.end) { self.emit.hold(value) } else { value }
                 }
-                None => self.emit.constant(Const::from_bits(ty, 0)),
+                None => self.emit.constant(Const::from_bits(ty.wide(), 0)),
             };
             let end = self.value(&dim.end, Some(ty))?;
             self.agree(&dim.name, ty, self.emit.ty(end), dim.end.span)?;
+            let end = self.widened(end);
             let end = if later { self.emit.hold(end) } else { end };
             bounds.push(if dim.order == Order::Up && dim.step.is_none() {
                 Bounds { begin, end, follows: None }
@@ -141,10 +143,13 @@ impl Lowerer {
     /// Declares a loop's variable in its body, which is open; gives the IR's own.
     pub(super) fn loop_variable(&mut self, dim: &Dim, bounds: &Bounds) -> LocalId {
         let Some(follows) = &bounds.follows else {
-            let var = self.emit.local(&dim.name, self.emit.ty(bounds.begin), false);
-            let local = if dim.mutable {
+            let ty = self.emit.ty(bounds.begin);
+            let var = self.emit.local(&dim.name, ty, false);
+            let own = self.own_type(dim, ty);
+            let local = if dim.mutable || own != ty {
                 let value = self.emit.read(var);
-                self.emit.define(&dim.name, value, true)
+                let value = self.cast_to(value, own);
+                self.emit.define(&dim.name, value, dim.mutable)
             } else {
                 var
             };
@@ -160,9 +165,15 @@ impl Lowerer {
         let away = self.emit.as_type(away, self.emit.ty(follows.first));
         let op = if follows.down { BinaryOp::Sub } else { BinaryOp::Add };
         let value = self.emit.binary(op, follows.first, away);
+        let value = self.cast_to(value, self.own_type(dim, self.emit.ty(value)));
         let local = self.emit.define(&dim.name, value, dim.mutable);
         self.frame.bind(&dim.name, Binding::Local(local));
         var
+    }
+
+    /// The type of a loop's variable, where the loop counts in `ty`: of a narrow one, its wide type.
+    fn own_type(&self, dim: &Dim, ty: ScalarType) -> ScalarType {
+        self.frame.unit.types.get(dim.ty as usize).copied().unwrap_or(ty)
     }
 
     pub(super) fn nest(&mut self, dims: &[Dim], body: &Block, span: Span) -> Result<()> {

@@ -14,6 +14,7 @@ mod expr;
 mod infer;
 mod literal;
 mod loops;
+mod method;
 mod operator;
 mod scope;
 mod stmt;
@@ -22,24 +23,16 @@ mod unit;
 
 use std::rc::Rc;
 
-use quadrants_ir::{
-    BinaryOp, Kernel, Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind,
-};
+use quadrants_ir::{Kernel, Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind};
 
 pub(crate) use literal::scalar_suffix;
+pub(crate) use method::is_method;
 pub(crate) use unit::Unit;
 
 use emit::Emitter;
 use scope::{Binding, Frame, Scalar};
 
 use crate::{Error, Source, syntax::Span};
-
-/// The methods that say in Rust what the IR's integers do anyway.
-pub(crate) const WRAPPING: [(&str, BinaryOp); 3] = [
-    ("wrapping_add", BinaryOp::Add),
-    ("wrapping_sub", BinaryOp::Sub),
-    ("wrapping_mul", BinaryOp::Mul),
-];
 
 type Result<T> = std::result::Result<T, Error>;
 

@@ -4,7 +4,7 @@ use quadrants_ir::{
     BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, MathFn, ScalarType, SiteKind, Stmt, UnaryOp,
 };
 
-use super::{Lowerer, Result, WRAPPING, literal};
+use super::{Lowerer, Result, literal};
 use crate::{
     syntax::{Block, Expr, LogicOp, Span, TypeIx},
     visit::assigns,
@@ -22,6 +22,9 @@ impl Lowerer {
         use BinaryOp::{Add, And, Div, Mul, Or, Rem, Shl, Shr, Sub, Xor};
         let ty = self.emit.ty(lhs);
         let right = self.emit.ty(rhs);
+        if ty.is_narrow() || right.is_narrow() {
+            return self.binary_of_narrow(op, lhs, rhs, span);
+        }
         let fits = match op {
             Shl | Shr => ty.is_int() && right.is_int(),
             _ if ty != right => false,
@@ -45,6 +48,31 @@ impl Lowerer {
         Ok(self.emit.expr(result, Ir::Binary { op, lhs, rhs }))
     }
 
+    /// An operation in the wide types of its operands, wrapped to the narrow one.
+    fn binary_of_narrow(
+        &mut self,
+        op: BinaryOp,
+        lhs: ExprId,
+        rhs: ExprId,
+        span: Span,
+    ) -> Result<ExprId> {
+        let (ty, right) = (self.emit.ty(lhs), self.emit.ty(rhs));
+        let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+        if ty != right && !shift {
+            let what = format!("this operation is not defined for {ty} and {right}");
+            return Err(self.type_error(span, what));
+        }
+        let (lhs, mut rhs) = (self.widened(lhs), self.widened(rhs));
+        if shift && ty.is_narrow() {
+            // Counts are masked to the narrow type's width.
+            let mask = Const::from_bits(self.emit.ty(rhs), 8 * ty.size() as u64 - 1);
+            let mask = self.emit.constant(mask);
+            rhs = self.binary(BinaryOp::And, rhs, mask, span)?;
+        }
+        let value = self.binary(op, lhs, rhs, span)?;
+        Ok(if op.is_comparison() { value } else { self.cast_to(value, ty) })
+    }
+
     pub(super) fn cast(&mut self, value: &Expr, ty: TypeIx, span: Span) -> Result<ExprId> {
         let ty = self.type_at(ty, span)?;
         let hint = literal::takes_cast_type(value, ty).then_some(ty);
@@ -57,8 +85,26 @@ impl Lowerer {
         } else if ty == ScalarType::Bool || from == ScalarType::Bool && ty.is_float() {
             Err(self.type_error(span, format!("{from} cannot be cast to {ty}")))
         } else {
-            Ok(self.emit.expr(ty, Ir::Cast { value }))
+            Ok(self.converted(value, ty))
         }
+    }
+
+    /// `value as ty`, in the steps that narrow types take.
+    fn converted(&mut self, value: ExprId, ty: ScalarType) -> ExprId {
+        let mut value = self.widened(value);
+        if ty.is_narrow() && self.emit.ty(value).is_float() {
+            // Floats saturate.
+            value = self.cast_to(value, ty.wide());
+            if let Some((low, high)) = ty.int_range() {
+                for (function, limit) in [(MathFn::Max, low), (MathFn::Min, high)] {
+                    let limit = self.emit.constant(Const::from_bits(ty.wide(), limit as u64));
+                    let kind = Ir::Math { function, args: vec![value, limit] };
+                    value = self.emit.expr(ty.wide(), kind);
+                }
+            }
+        }
+        let value = self.cast_to(value, ty.wide());
+        self.cast_to(value, ty)
     }
 
     pub(super) fn unary(
@@ -70,13 +116,17 @@ impl Lowerer {
     ) -> Result<ExprId> {
         let value = self.value(value, expected)?;
         let value = self.emit.shallow(value);
+        let narrow = self.emit.ty(value);
+        let value = self.widened(value);
         let ty = self.emit.ty(value);
         let fits = match op {
             UnaryOp::Neg => ty.is_float() || ty.is_signed_int(),
             UnaryOp::Not => !ty.is_float(),
+            UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => ty.is_int(),
         };
         if fits {
-            Ok(self.emit.expr(ty, Ir::Unary { op, value }))
+            let value = self.emit.expr(ty, Ir::Unary { op, value });
+            Ok(self.cast_to(value, narrow))
         } else {
             Err(self.type_error(span, format!("this operation is not defined for {ty}")))
         }
@@ -175,39 +225,5 @@ impl Lowerer {
             });
         self.emit.stmt(Stmt::If { cond, then: blocks[0], otherwise: blocks[1] });
         Ok(self.emit.read(chosen))
-    }
-
-    pub(super) fn method(
-        &mut self,
-        receiver: &Expr,
-        name: &str,
-        args: &[Expr],
-        expected: Option<ScalarType>,
-        span: Span,
-    ) -> Result<ExprId> {
-        let ty = self.infer(receiver).or(expected);
-        let ty = ty.unwrap_or_else(|| self.default_type(receiver));
-        if let Some((_, op)) = WRAPPING.iter().find(|(wrapping, _)| *wrapping == name)
-            && let [arg] = args
-            && ty.is_int()
-        {
-            let [lhs, rhs] = self.list(&[(receiver, ty), (arg, ty)])?[..] else {
-                return Err(self.type_error(span, "an operand is missing"));
-            };
-            return self.binary(*op, lhs, rhs, span);
-        }
-        let fits = |function: &MathFn| match function {
-            MathFn::Abs => ty.is_float() || ty.is_signed_int(),
-            MathFn::Min | MathFn::Max => ty != ScalarType::Bool,
-            _ => ty.is_float(),
-        } && args.len() + 1 == function.arity();
-        let Some(function) = MathFn::from_name(name).filter(fits) else {
-            return Err(self.type_error(span, format!("{ty} has no such method `{name}`")));
-        };
-        let arg = if function == MathFn::Powi { ScalarType::I32 } else { ty };
-        let mut list = vec![(receiver, ty)];
-        list.extend(args.iter().map(|e| (e, arg)));
-        let args = self.list(&list)?;
-        Ok(self.emit.expr(ty, Ir::Math { function, args }))
     }
 }

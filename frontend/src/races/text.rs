@@ -27,8 +27,9 @@ pub(super) fn expr(value: &Expr, shown: Shown<'_>) -> String {
         ExprKind::Name(name) => shown(name).unwrap_or_else(|| name.clone()),
         ExprKind::Unary { op, value } => {
             let sign = match op {
-                UnaryOp::Neg => '-',
-                UnaryOp::Not => '!',
+                UnaryOp::Neg => "-",
+                // The tree has no other: counts of bits are methods.
+                _ => "!",
             };
             format!("{sign}{}", operand(value, shown))
         }

@@ -22,6 +22,10 @@ fn params(out: ScalarType) -> Vec<ParamKind> {
 fn params_of(out: ScalarType) -> fn() -> Vec<ParamKind> {
     match out {
         ScalarType::Bool => || params(ScalarType::Bool),
+        ScalarType::I8 => || params(ScalarType::I8),
+        ScalarType::I16 => || params(ScalarType::I16),
+        ScalarType::U8 => || params(ScalarType::U8),
+        ScalarType::U16 => || params(ScalarType::U16),
         ScalarType::I32 => || params(ScalarType::I32),
         ScalarType::I64 => || params(ScalarType::I64),
         ScalarType::U32 => || params(ScalarType::U32),

@@ -453,6 +453,7 @@ impl Compiler<'_> {
             ExprKind::Local(local) => return self.local(local),
             ExprKind::Param(param) => return self.layout.word(param) as Reg,
             ExprKind::Dim { tensor, axis } => return self.tensor(tensor) + 1 + Reg::from(axis),
+            ExprKind::Bits { value: from } => return self.value(from),
             ExprKind::Cast { value: from } => {
                 let types = (self.nodes.exprs[from].ty, self.nodes.exprs[value].ty);
                 if select::cast(types.0, types.1).is_none() {
@@ -502,6 +503,7 @@ impl Compiler<'_> {
                 let make = select::cast(self.nodes.exprs[value].ty, ty).unwrap_or(Op::Move);
                 make(to, self.value(value))
             }
+            ExprKind::Bits { value } => Op::Move(to, self.value(value)),
             ExprKind::Select { cond, then, otherwise } => {
                 let cond = self.value(cond);
                 Op::Select(to, cond, self.value(then), self.value(otherwise))

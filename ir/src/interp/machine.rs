@@ -339,7 +339,37 @@ machine! {
         RoundF64(f64) |x| x.round();
         TanhF32(f32) |x| x.tanh();
         TanhF64(f64) |x| x.tanh();
+        CountOnes32(u32) |x| x.count_ones();
+        CountOnes64(u64) |x| x.count_ones();
+        LeadingZeros32(u32) |x| x.leading_zeros();
+        LeadingZeros64(u64) |x| x.leading_zeros();
+        TrailingZeros32(u32) |x| x.trailing_zeros();
+        TrailingZeros64(u64) |x| x.trailing_zeros();
+        TruncF32(f32) |x| x.trunc();
+        TruncF64(f64) |x| x.trunc();
+        Exp2F32(f32) |x| x.exp2();
+        Exp2F64(f64) |x| x.exp2();
+        Log2F32(f32) |x| x.log2();
+        Log2F64(f64) |x| x.log2();
+        Log10F32(f32) |x| x.log10();
+        Log10F64(f64) |x| x.log10();
+        CbrtF32(f32) |x| x.cbrt();
+        CbrtF64(f64) |x| x.cbrt();
+        AsinF32(f32) |x| x.asin();
+        AsinF64(f64) |x| x.asin();
+        AcosF32(f32) |x| x.acos();
+        AcosF64(f64) |x| x.acos();
+        AtanF32(f32) |x| x.atan();
+        AtanF64(f64) |x| x.atan();
+        SinhF32(f32) |x| x.sinh();
+        SinhF64(f64) |x| x.sinh();
+        CoshF32(f32) |x| x.cosh();
+        CoshF64(f64) |x| x.cosh();
+        Extend8(u32) |x| i32::from(x as u8 as i8);
+        Extend16(u32) |x| i32::from(x as u16 as i16);
         Extend32(i32) |x| i64::from(x);
+        Truncate8(u32) |x| x & 0xff;
+        Truncate16(u32) |x| x & 0xffff;
         Truncate32(u64) |x| x as u32;
         I32ToF32(i32) |x| x as f32;
         I32ToF64(i32) |x| f64::from(x);
@@ -398,6 +428,8 @@ machine! {
         PowfF64(f64) |x, y| x.powf(y);
         PowiF32(u64) |x, y| f32::get(x).powi(i32::get(y));
         PowiF64(u64) |x, y| f64::get(x).powi(i32::get(y));
+        HypotF32(f32) |x, y| x.hypot(y);
+        HypotF64(f64) |x, y| x.hypot(y);
         Atan2F32(f32) |x, y| x.atan2(y);
         Atan2F64(f64) |x, y| x.atan2(y);
     }
@@ -486,7 +518,9 @@ fn load<M: Memory>(memory: &mut M, address: u64, size: Size) -> Result<u64, Faul
     match size {
         Size::Four => memory.load(address, 4),
         Size::Eight => memory.load(address, 8),
-        Size::One => Ok(u64::from(memory.load(address, 1)? != 0)),
+        Size::One => memory.load(address, 1),
+        Size::Two => memory.load(address, 2),
+        Size::Bool => Ok(u64::from(memory.load(address, 1)? != 0)),
     }
 }
 
@@ -495,7 +529,8 @@ fn store<M: Memory>(memory: &mut M, address: u64, size: Size, bits: u64) -> Resu
     match size {
         Size::Four => memory.store(address, 4, bits),
         Size::Eight => memory.store(address, 8, bits),
-        Size::One => memory.store(address, 1, bits),
+        Size::Bool | Size::One => memory.store(address, 1, bits),
+        Size::Two => memory.store(address, 2, bits),
     }
 }
 

@@ -72,7 +72,10 @@ pub struct SliceMemory {
 /// The size of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Size {
+    /// A bool: any byte but 0 is true.
+    Bool,
     One,
+    Two,
     Four,
     Eight,
 }
@@ -129,7 +132,9 @@ impl Memory for SliceMemory {
 impl Size {
     pub(super) const fn of(ty: ScalarType) -> Self {
         match ty.size() {
+            1 if matches!(ty, ScalarType::Bool) => Self::Bool,
             1 => Self::One,
+            2 => Self::Two,
             4 => Self::Four,
             _ => Self::Eight,
         }
@@ -138,7 +143,8 @@ impl Size {
     #[inline(always)]
     pub(super) const fn bytes(self) -> usize {
         match self {
-            Self::One => 1,
+            Self::Bool | Self::One => 1,
+            Self::Two => 2,
             Self::Four => 4,
             Self::Eight => 8,
         }

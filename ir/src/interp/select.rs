@@ -32,7 +32,13 @@ const fn kind(ty: ScalarType) -> Kind {
     match ty {
         ScalarType::I32 => Kind::I32,
         ScalarType::I64 => Kind::I64,
-        ScalarType::Bool | ScalarType::U32 => Kind::U32,
+        ScalarType::Bool
+        | ScalarType::U32
+        // Narrow ones are kept as their bits, and not computed with.
+        | ScalarType::I8
+        | ScalarType::I16
+        | ScalarType::U8
+        | ScalarType::U16 => Kind::U32,
         ScalarType::U64 => Kind::U64,
         ScalarType::F32 => Kind::F32,
         ScalarType::F64 => Kind::F64,
@@ -80,6 +86,12 @@ pub(super) fn unary(op: UnaryOp, ty: ScalarType) -> Unary {
         UnaryOp::Not if ty == ScalarType::Bool => Op::NotBool,
         UnaryOp::Not if ty.size() == 4 => Op::Not32,
         UnaryOp::Not => Op::Not64,
+        UnaryOp::CountOnes if ty.size() == 4 => Op::CountOnes32,
+        UnaryOp::CountOnes => Op::CountOnes64,
+        UnaryOp::LeadingZeros if ty.size() == 4 => Op::LeadingZeros32,
+        UnaryOp::LeadingZeros => Op::LeadingZeros64,
+        UnaryOp::TrailingZeros if ty.size() == 4 => Op::TrailingZeros32,
+        UnaryOp::TrailingZeros => Op::TrailingZeros64,
     }
 }
 
@@ -150,6 +162,16 @@ pub(super) fn math1(function: MathFn, ty: ScalarType) -> Unary {
         MathFn::Ceil => by_float!(ty, CeilF32, CeilF64),
         MathFn::Round => by_float!(ty, RoundF32, RoundF64),
         MathFn::Tanh => by_float!(ty, TanhF32, TanhF64),
+        MathFn::Trunc => by_float!(ty, TruncF32, TruncF64),
+        MathFn::Exp2 => by_float!(ty, Exp2F32, Exp2F64),
+        MathFn::Log2 => by_float!(ty, Log2F32, Log2F64),
+        MathFn::Log10 => by_float!(ty, Log10F32, Log10F64),
+        MathFn::Cbrt => by_float!(ty, CbrtF32, CbrtF64),
+        MathFn::Asin => by_float!(ty, AsinF32, AsinF64),
+        MathFn::Acos => by_float!(ty, AcosF32, AcosF64),
+        MathFn::Atan => by_float!(ty, AtanF32, AtanF64),
+        MathFn::Sinh => by_float!(ty, SinhF32, SinhF64),
+        MathFn::Cosh => by_float!(ty, CoshF32, CoshF64),
         // What is left of one argument is `Abs`.
         _ => by_width!(ty, AbsI32, AbsI64, AbsF32, AbsF64),
     }
@@ -161,6 +183,7 @@ pub(super) fn math2(function: MathFn, ty: ScalarType) -> Binary {
         MathFn::Max => by_sign!(ty, MaxI32, MaxI64, MaxU, MaxF32, MaxF64),
         MathFn::Powi => by_float!(ty, PowiF32, PowiF64),
         MathFn::Powf => by_float!(ty, PowfF32, PowfF64),
+        MathFn::Hypot => by_float!(ty, HypotF32, HypotF64),
         // What is left of two arguments is `Atan2`.
         _ => by_float!(ty, Atan2F32, Atan2F64),
     }
@@ -179,6 +202,13 @@ pub(super) fn mul_add(ty: ScalarType) -> Ternary {
 /// A conversion, or none where the register already holds the new value's bits.
 pub(super) fn cast(from: ScalarType, to: ScalarType) -> Option<Unary> {
     use Kind::*;
+    match (from, to) {
+        (ScalarType::I8, _) => return Some(Op::Extend8),
+        (ScalarType::I16, _) => return Some(Op::Extend16),
+        (_, ScalarType::I8 | ScalarType::U8) => return Some(Op::Truncate8),
+        (_, ScalarType::I16 | ScalarType::U16) => return Some(Op::Truncate16),
+        _ => {}
+    }
     Some(match (kind(from), kind(to)) {
         (F32, F32) | (F64, F64) => return None,
         (F32, F64) => Op::F32ToF64,

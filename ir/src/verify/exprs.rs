@@ -112,7 +112,10 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             need(ty, type_of(*value))?;
             match op {
                 UnaryOp::Neg => on(ty.is_float() || ty.is_signed_int(), ty),
-                UnaryOp::Not => on(!ty.is_float(), ty),
+                UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
+                    on(ty.is_int(), ty)
+                }
+                UnaryOp::Not => on(ty.is_int() || ty == ScalarType::Bool, ty),
             }
         }
         ExprKind::Binary { op, lhs, rhs } => binary(*op, type_of(*lhs), type_of(*rhs), ty),
@@ -126,7 +129,7 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             }
             match function {
                 MathFn::Abs => on(ty.is_float() || ty.is_signed_int(), ty),
-                MathFn::Min | MathFn::Max => on(ty != ScalarType::Bool, ty),
+                MathFn::Min | MathFn::Max => on(ty.is_int() || ty.is_float(), ty),
                 _ => on(ty.is_float(), ty),
             }
         }
@@ -134,7 +137,23 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             let from = type_of(*value);
             let bool_source = from == ScalarType::Bool && !ty.is_float();
             let numbers = from != ScalarType::Bool && ty != ScalarType::Bool;
-            if bool_source || numbers { Ok(()) } else { Err(Rule::Cast { from, to: ty }) }
+            // What is narrow comes from its wide type and becomes that.
+            let narrow =
+                from.is_narrow() && ty != from.wide() || ty.is_narrow() && from != ty.wide();
+            if !narrow && (bool_source || numbers) {
+                Ok(())
+            } else {
+                Err(Rule::Cast { from, to: ty })
+            }
+        }
+        ExprKind::Bits { value } => {
+            let from = type_of(*value);
+            let numbers = |ty: ScalarType| ty.is_int() || ty.is_float();
+            if numbers(from) && numbers(ty) && from.size() == ty.size() {
+                Ok(())
+            } else {
+                Err(Rule::Cast { from, to: ty })
+            }
         }
         ExprKind::Select { cond, then, otherwise } => {
             need(ScalarType::Bool, type_of(*cond))?;
@@ -149,7 +168,7 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             need(ty, access(nodes, *tensor, index, true)?)?;
             need(ty, type_of(*value))?;
             match op {
-                AtomicOp::Add => on(ty != ScalarType::Bool, ty)?,
+                AtomicOp::Add => on(ty.is_int() || ty.is_float(), ty)?,
                 AtomicOp::Min | AtomicOp::Max => on(ty.is_int(), ty)?,
             }
             site(nodes, *at, SiteNeed::Index(*tensor))
@@ -178,6 +197,7 @@ fn binary(op: BinaryOp, lhs: ScalarType, rhs: ScalarType, ty: ScalarType) -> Res
         _ => need(lhs, rhs)?,
     }
     match op {
+        _ if lhs.is_narrow() => return on(false, lhs),
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => on(lhs != ScalarType::Bool, lhs)?,
         BinaryOp::Div | BinaryOp::Rem => on(lhs.is_float(), lhs)?,
         BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => on(!lhs.is_float(), lhs)?,

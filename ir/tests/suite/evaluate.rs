@@ -16,6 +16,8 @@ enum Value {
     U64(u64),
     F32(f32),
     F64(f64),
+    /// Of a type without arithmetic.
+    Narrow(Const),
 }
 
 /// How a statement list ended.
@@ -58,6 +60,7 @@ impl From<Const> for Value {
     fn from(value: Const) -> Self {
         let bits = value.bits();
         match value.ty() {
+            _ if value.ty().is_narrow() => Self::Narrow(value),
             ScalarType::Bool => Self::Bool(bits == 1),
             ScalarType::I32 => Self::I32(bits as i32),
             ScalarType::I64 => Self::I64(bits as i64),
@@ -65,6 +68,7 @@ impl From<Const> for Value {
             ScalarType::U64 => Self::U64(bits),
             ScalarType::F32 => Self::F32(f32::from_bits(bits as u32)),
             ScalarType::F64 => Self::F64(f64::from_bits(bits)),
+            _ => unreachable!(),
         }
     }
 }
@@ -79,6 +83,7 @@ impl From<Value> for Const {
             Value::U64(v) => v.into(),
             Value::F32(v) => v.into(),
             Value::F64(v) => v.into(),
+            Value::Narrow(v) => v,
         }
     }
 }
@@ -93,7 +98,7 @@ macro_rules! each {
             Value::U64($v) => Value::U64($int),
             Value::F32($v) => Value::F32($float),
             Value::F64($v) => Value::F64($float),
-            Value::Bool(_) => unreachable!(),
+            Value::Bool(_) | Value::Narrow(_) => unreachable!(),
         }
     };
 }
@@ -294,6 +299,9 @@ impl Evaluator<'_> {
                 (UnaryOp::Not, Value::Bool(v)) => Value::Bool(!v),
                 (UnaryOp::Not, v) => ints!(v, |x| !x),
                 (UnaryOp::Neg, v) => each!(v, |x| x.wrapping_neg(), -x),
+                (UnaryOp::CountOnes, v) => ints!(v, |x| x.count_ones() as _),
+                (UnaryOp::LeadingZeros, v) => ints!(v, |x| x.leading_zeros() as _),
+                (UnaryOp::TrailingZeros, v) => ints!(v, |x| x.trailing_zeros() as _),
             },
             ExprKind::Binary { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.expr(lhs), self.expr(rhs));
@@ -302,6 +310,10 @@ impl Evaluator<'_> {
             ExprKind::Math { function, args } => {
                 let args: Vec<Value> = args.iter().map(|arg| self.expr(*arg)).collect();
                 math(function, &args)
+            }
+            ExprKind::Bits { value } => {
+                let bits = Const::from(self.expr(value)).bits();
+                Const::from_bits(expr.ty, bits).into()
             }
             ExprKind::Cast { value } => cast(self.expr(value), expr.ty),
             ExprKind::Select { cond, then, otherwise } => {
@@ -408,6 +420,17 @@ fn math(function: MathFn, args: &[Value]) -> Value {
         MathFn::Ceil => floats!(a, |x| x.ceil()),
         MathFn::Round => floats!(a, |x| x.round()),
         MathFn::Tanh => floats!(a, |x| x.tanh()),
+        MathFn::Trunc => floats!(a, |x| x.trunc()),
+        MathFn::Exp2 => floats!(a, |x| x.exp2()),
+        MathFn::Log2 => floats!(a, |x| x.log2()),
+        MathFn::Log10 => floats!(a, |x| x.log10()),
+        MathFn::Cbrt => floats!(a, |x| x.cbrt()),
+        MathFn::Asin => floats!(a, |x| x.asin()),
+        MathFn::Acos => floats!(a, |x| x.acos()),
+        MathFn::Atan => floats!(a, |x| x.atan()),
+        MathFn::Sinh => floats!(a, |x| x.sinh()),
+        MathFn::Cosh => floats!(a, |x| x.cosh()),
+        MathFn::Hypot => floats2!(a, args[1], |x, y| x.hypot(y)),
         MathFn::Powf => floats2!(a, args[1], |x, y| x.powf(y)),
         MathFn::Atan2 => floats2!(a, args[1], |x, y| x.atan2(y)),
         MathFn::Min => each2!(a, args[1], |x, y| x.min(y), x.min(y)),
@@ -440,10 +463,12 @@ fn cast(value: Value, to: ScalarType) -> Value {
                 ScalarType::F32 => Value::F32($v as f32),
                 ScalarType::F64 => Value::F64($v as f64),
                 ScalarType::Bool => unreachable!(),
+                narrow => Value::Narrow(Const::from_bits(narrow, $v as u64)),
             }
         };
     }
     match value {
+        Value::Narrow(v) => to!(v.as_int().expect("an integer")),
         Value::Bool(v) if to == ScalarType::Bool => Value::Bool(v),
         Value::Bool(v) => to!(u8::from(v)),
         Value::I32(v) => to!(v),

@@ -352,12 +352,25 @@ impl Generator<'_> {
                 let otherwise = self.expr(ty, depth);
                 self.make.expr(ty, ExprKind::Select { cond, then, otherwise })
             }
+            _ if ty.is_narrow() => {
+                let value = self.expr(ty.wide(), depth);
+                self.make.cast(ty, value)
+            }
+            1 if matches!(ty, I32 | U32) && self.rng.chance(30) => {
+                let from = self.rng.pick(&ScalarType::ALL);
+                let from = if from.wide() == ty { from } else { ty };
+                let value = self.expr(from, depth);
+                self.make.cast(ty, value)
+            }
+            1 if ty.is_int() && self.rng.chance(20) => {
+                let from = self.rng.pick(&[I32, U32, F32, I64, U64, F64]);
+                let from = if from.size() == ty.size() { from } else { ty };
+                let value = self.expr(from, depth);
+                self.make.expr(ty, ExprKind::Bits { value })
+            }
             1 if ty != Bool => {
-                let from = self.rng.pick(if ty.is_float() {
-                    &ScalarType::ALL[1..]
-                } else {
-                    &ScalarType::ALL
-                });
+                let from = self.rng.pick(&ScalarType::ALL).wide();
+                let from = if ty.is_float() && from == Bool { I64 } else { from };
                 let value = self.expr(from, depth);
                 self.make.cast(ty, value)
             }
@@ -368,11 +381,13 @@ impl Generator<'_> {
                 self.make.expr(ty, ExprKind::Unary { op, value })
             }
             3 => {
+                use UnaryOp::{CountOnes, LeadingZeros, TrailingZeros};
                 let value = self.expr(ty, depth);
-                self.make.expr(ty, ExprKind::Unary { op: UnaryOp::Not, value })
+                let op = self.rng.pick(&[UnaryOp::Not, CountOnes, LeadingZeros, TrailingZeros]);
+                self.make.expr(ty, ExprKind::Unary { op, value })
             }
             4 if ty == Bool => {
-                let operands = self.rng.pick(&ScalarType::ALL);
+                let operands = self.rng.pick(&ScalarType::ALL).wide();
                 let (lhs, rhs) = (self.expr(operands, depth), self.expr(operands, depth));
                 let op = self.rng.pick(&[Eq, Ne, Lt, Le, Gt, Ge]);
                 self.make.binary(op, lhs, rhs)
@@ -402,7 +417,8 @@ impl Generator<'_> {
         let function = match ty {
             F32 | F64 => self.rng.pick(&[
                 Sqrt, Sin, Cos, Tan, Exp, Ln, Powf, Powi, Abs, Min, Max, Floor, Ceil, Round,
-                MulAdd, Atan2, Tanh,
+                MulAdd, Atan2, Tanh, Trunc, Exp2, Log2, Log10, Cbrt, Asin, Acos, Atan, Sinh, Cosh,
+                Hypot,
             ]),
             I32 | I64 => self.rng.pick(&[Abs, Min, Max]),
             _ => self.rng.pick(&[Min, Max]),

@@ -160,6 +160,13 @@ impl Tree {
         }
         if is_scalar_method(&path) {
             let mut args = call.args.iter_mut();
+            if last == "from" && args.len() == 1 {
+                // Lossless, as rustc sees to: what `as` does.
+                let scalar = &path.path.segments[0].ident;
+                let ty = self.written(&syn::parse_quote!(#scalar));
+                let value = self.boxed(args.next().expect("counted"));
+                return ExprKind::Cast { value, ty };
+            }
             if let Some(receiver) = args.next() {
                 let receiver = self.boxed(receiver);
                 let args = args.map(|arg| self.expr(arg)).collect();
@@ -350,9 +357,12 @@ pub(crate) fn name_of(path: &syn::ExprPath) -> Option<&Ident> {
     if path.qself.is_none() { path.path.get_ident() } else { None }
 }
 
+/// The scalar types by name.
+pub(crate) const SCALARS: [&str; 12] =
+    ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "usize", "bool"];
+
 /// Whether a path is `f32::sqrt` or the like.
 pub(crate) fn is_scalar_method(path: &syn::ExprPath) -> bool {
-    const SCALARS: [&str; 8] = ["f32", "f64", "i32", "i64", "u32", "u64", "usize", "bool"];
     let segments = &path.path.segments;
     path.qself.is_none() && segments.len() == 2 && SCALARS.iter().any(|s| segments[0].ident == s)
 }

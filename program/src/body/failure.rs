@@ -204,7 +204,7 @@ fn is_zero_int<T: Copy + 'static>(value: T) -> bool {
             }))*
         };
     }
-    any!(i32 u32 i64 u64 usize)
+    any!(i8 u8 i16 u16 i32 u32 i64 u64 usize)
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ macro_rules! exact {
     )*};
 }
 
-exact!(() bool i32 i64 u32 u64 usize);
+exact!(() bool i8 i16 i32 i64 u8 u16 u32 u64 usize);
 
 macro_rules! floats {
     ($($ty:ty)*) => {$(

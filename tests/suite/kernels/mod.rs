@@ -14,6 +14,8 @@ mod choices;
 mod floats;
 mod flow;
 mod loops;
+mod methods;
+mod narrow;
 mod ranks;
 mod scalars;
 mod tensors;

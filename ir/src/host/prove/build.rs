@@ -344,13 +344,20 @@ impl<'k> Builder<'k> {
                 let word = self.layout.word(tensor) + 1 + usize::from(axis);
                 self.leaf(Leaf::Argument { word, ty })
             }
-            ExprKind::Unary { op, value } => {
-                let value = self.value(value);
-                self.compute(match op {
-                    UnaryOp::Neg => Node::Neg(ty, value),
-                    UnaryOp::Not => Node::Not(ty, value),
-                })
-            }
+            ExprKind::Unary { op, value } => match op {
+                UnaryOp::Neg => {
+                    let value = self.value(value);
+                    self.compute(Node::Neg(ty, value))
+                }
+                UnaryOp::Not => {
+                    let value = self.value(value);
+                    self.compute(Node::Not(ty, value))
+                }
+                UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
+                    let most = Interval { lo: 0, hi: 8 * ty.size() as i128 };
+                    self.known(most)
+                }
+            },
             ExprKind::Binary { op, lhs, rhs } => {
                 let operands = nodes.exprs[lhs].ty;
                 if operands.is_float() {
@@ -386,7 +393,10 @@ impl<'k> Builder<'k> {
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));
                 self.compute(Node::DivRem(op, ty, lhs, rhs))
             }
-            ExprKind::Temp(_) | ExprKind::Load { .. } | ExprKind::Atomic { .. } => self.any(ty),
+            ExprKind::Bits { .. }
+            | ExprKind::Temp(_)
+            | ExprKind::Load { .. }
+            | ExprKind::Atomic { .. } => self.any(ty),
         }
     }
 }

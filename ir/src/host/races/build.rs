@@ -354,7 +354,10 @@ impl<'k, 'c> Builder<'k, 'c> {
                     }
                 }
             }
-            ExprKind::Temp(_) | ExprKind::Load { .. } | ExprKind::Atomic { .. } => Node::Opaque,
+            ExprKind::Bits { .. }
+            | ExprKind::Temp(_)
+            | ExprKind::Load { .. }
+            | ExprKind::Atomic { .. } => Node::Opaque,
         };
         self.step(node)
     }

@@ -214,6 +214,7 @@ impl Node {
                 UnaryOp::Not if ty == ScalarType::Bool => Form::constant(1).sub(get(a)?),
                 // Also modulo the type's size.
                 UnaryOp::Not => Form::constant(-1).sub(get(a)?),
+                UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => None,
             },
             Self::Abs(ty, a) => {
                 let form = get(a)?;
