@@ -112,7 +112,9 @@ impl TaskPrinter<'_> {
         match ty {
             ScalarType::F32 => format!("(u64)__float_as_uint({})", value.text),
             ScalarType::F64 => format!("(u64)__double_as_longlong({})", value.text),
-            ScalarType::I32 => value.cast(ScalarType::U32).cast(ScalarType::U64).text,
+            ScalarType::I8 | ScalarType::I16 | ScalarType::I32 => {
+                value.cast(types::unsigned(ty)).cast(ScalarType::U64).text
+            }
             _ => value.cast(ScalarType::U64).text,
         }
     }

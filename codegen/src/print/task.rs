@@ -258,10 +258,15 @@ impl<'a> TaskPrinter<'a> {
                 beyond.push(format!("{} < {}", bounds.begin, consts::int(ty, -MAX_BOUND)));
             }
         }
+        let counts: Vec<String> = loops.iter().map(|bounds| bounds.count.clone()).collect();
+        if counts.len() > 1 {
+            // A loop without iterations of its own may have another around it that has no end.
+            let none: Vec<String> = counts.iter().map(|count| format!("{count} == 0ull")).collect();
+            self.line(&format!("if ({}) return;", none.join(" || ")));
+        }
         if beyond.is_empty() {
             return;
         }
-        let counts: Vec<String> = loops.iter().map(|bounds| bounds.count.clone()).collect();
         let some: String = counts.iter().map(|count| format!("{count} > 0ull && ")).collect();
         self.line(&format!("if ({some}({})) {{", beyond.join(" || ")));
         self.indented(|this| {

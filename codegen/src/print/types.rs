@@ -33,6 +33,8 @@ pub(super) const fn element(ty: ScalarType) -> &'static str {
 /// The unsigned type of an integer type's width, in which arithmetic wraps.
 pub(super) const fn unsigned(ty: ScalarType) -> ScalarType {
     match ty {
+        ScalarType::I8 => ScalarType::U8,
+        ScalarType::I16 => ScalarType::U16,
         ScalarType::I32 => ScalarType::U32,
         ScalarType::I64 => ScalarType::U64,
         _ => ty,
