@@ -270,8 +270,8 @@ fn every_construct_that_kernels_lack_has_advice() {
     let unknown = run(1, method(e!(n), "push", vec![]));
     kernel_rejected(vec![unknown], &[(1, Rule::Unsupported(Construct::Method(named("push"))))]);
     let byte =
-        ExprKind::Literal { kind: LiteralKind::Int, text: named("1"), suffix: Some(named("u8")) };
-    kernel_rejected(vec![run(1, expr(byte))], &[(1, Rule::LiteralType { suffix: named("u8") })]);
+        ExprKind::Literal { kind: LiteralKind::Int, text: named("1"), suffix: Some(named("u128")) };
+    kernel_rejected(vec![run(1, expr(byte))], &[(1, Rule::LiteralType { suffix: named("u128") })]);
     kernel_rejected(vec![set(1, e!((n + 1)), e!(1))], &[(1, Rule::Unsupported(Construct::Place))]);
     kernel_rejected(
         vec![run(1, index("n", vec![e!(0)]))],
