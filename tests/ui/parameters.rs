@@ -14,7 +14,7 @@ fn number_by_reference(n: &f32, x: &mut Tensor<f32, 1>) {
 }
 
 #[qd::kernel]
-fn no_element(x: &mut Tensor<u8, 1>) {
+fn no_element(x: &mut Tensor<u128, 1>) {
     for i in 0..x.len() {
         x[i] = 0;
     }
