@@ -73,14 +73,17 @@ pub(crate) fn test(
     }
 
     let mut table = Table::new();
+    let mut failures = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         let what = if index == 0 { Scope::Workspace } else { Scope::System };
-        one_run(workspace, run, what, None, &mut table)?;
+        failures.extend(one_run(workspace, run, what, None, &mut table)?);
     }
     for run in &runs {
-        one_run(workspace, run, Scope::System, Some(0), &mut table)?;
+        failures.extend(one_run(workspace, run, Scope::System, Some(0), &mut table)?);
     }
     print(&table);
+    // Once more, where a person looks first.
+    failures.iter().for_each(|failure| println!("failed: {failure}"));
     let mut sum = Totals::default();
     table.values().for_each(|totals| sum.add(*totals));
     Ok(sum)
@@ -137,13 +140,14 @@ fn plan(
     Ok(runs)
 }
 
+/// Runs the tests of one run into the table, and gives the names of those that failed.
 fn one_run(
     workspace: &Workspace,
     run: &Run,
     scope: Scope,
     argument_limit: Option<u32>,
     table: &mut Table,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     let selection: &[&str] = match scope {
         Scope::Workspace => &["--workspace"],
         Scope::System => &["--package", SYSTEM, "--test", "suite"],
@@ -180,7 +184,11 @@ fn one_run(
     for program in &programs {
         sort_in(program, &packages, run, &note, table);
     }
-    Ok(())
+    let failures = programs.iter().flat_map(|program| {
+        let failed = program.tests.iter().filter(|(_, ending)| **ending == Ending::Failed);
+        failed.map(|(test, _)| format!("{test} ({}{note})", file_name(&program.name)))
+    });
+    Ok(failures.collect())
 }
 
 /// The package of each test program that cargo built, by the program's file name.
