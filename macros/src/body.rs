@@ -278,7 +278,9 @@ impl VisitMut for Rewrite<'_> {
             Expr::Binary(binary) => {
                 let start = spans::first(&binary.left);
                 if is_division(&binary.op) && !is_number(&binary.right) {
-                    let (support, right) = (spans::at(self.support, start), &binary.right);
+                    // As an argument it needs no parentheses, and rustc would say so.
+                    let right = unparenthesized(&binary.right);
+                    let support = spans::at(self.support, start);
                     let divisor = quote_spanned!(start=> #support::divisor(#right));
                     *binary.right = Expr::Verbatim(divisor);
                 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod arch;
+mod random;
 
 pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice};
 pub use quadrants_frontend::builder;
@@ -11,6 +12,7 @@ pub use quadrants_program::{
     Severity, Slice, SliceMut, Stream, StreamManager, Tensor,
     dsl::{atomic_add, atomic_max, atomic_min, ndrange, stream_parallel},
 };
+pub use random::{random_normal, random_u32, random_uniform};
 
 pub use quadrants_ir as ir;
 pub use quadrants_program::codegen;

@@ -16,6 +16,7 @@ mod flow;
 mod loops;
 mod methods;
 mod narrow;
+mod random;
 mod ranks;
 mod scalars;
 mod tensors;
