@@ -41,8 +41,11 @@ pub(crate) enum DeviceChoice {
 /// The backends, in the order of the table.
 const BACKENDS: [&str; 3] = ["cpu", "cuda", "amdgpu"];
 
-/// The whole-system suite: its cases carry their backend in their names.
+/// The whole-system suite, whose cases carry their backend in their names.
 const SYSTEM: &str = "quadrants-tests";
+
+/// The simulations, whose tests do so too.
+const EXAMPLES: &str = "quadrants-examples";
 
 /// Modules of the whole-system suite that ask cargo or rustc about the workspace and launch nothing.
 pub(crate) const WITHOUT_DEVICE: [&str; 2] = ["invariants::", "ui::"];
@@ -75,7 +78,7 @@ pub(crate) fn test(
     let mut table = Table::new();
     let mut failures = Vec::new();
     for (index, run) in runs.iter().enumerate() {
-        let what = if index == 0 { Scope::Workspace } else { Scope::System };
+        let what = if index == 0 { Scope::Workspace } else { Scope::PerBackend };
         failures.extend(one_run(workspace, run, what, None, &mut table)?);
     }
     for run in &runs {
@@ -94,6 +97,8 @@ pub(crate) fn test(
 enum Scope {
     /// All, with examples and documentation.
     Workspace,
+    /// Those whose cases carry their backend in their names.
+    PerBackend,
     /// The whole-system suite.
     System,
 }
@@ -150,6 +155,9 @@ fn one_run(
 ) -> Result<Vec<String>, Failure> {
     let selection: &[&str] = match scope {
         Scope::Workspace => &["--workspace"],
+        Scope::PerBackend => {
+            &["--package", SYSTEM, "--package", EXAMPLES, "--lib", "--test", "suite"]
+        }
         Scope::System => &["--package", SYSTEM, "--test", "suite"],
     };
     let mut build =
@@ -161,7 +169,7 @@ fn one_run(
     test.args(selection).args(["--", "--show-output"]);
     test.env("QUADRANTS_TEST_BACKENDS", run.backends.join(","));
     test.env("QUADRANTS_TEST_DEVICE", run.device);
-    if scope == Scope::System {
+    if scope != Scope::Workspace {
         test.args(WITHOUT_DEVICE.iter().flat_map(|module| ["--skip", module]));
     }
     if let Some(limit) = argument_limit {
@@ -235,9 +243,10 @@ fn sort_in(
         .or_else(|| packages.get(file_name(&program.name)).cloned())
         .unwrap_or_default();
     let of_package = BACKENDS.iter().find(|b| package == format!("quadrants-rhi-{b}")).copied();
+    let per_backend = [SYSTEM, EXAMPLES].contains(&package.as_str());
     let mut rest = program.totals;
     for (name, ending) in &program.tests {
-        let of_name = BACKENDS.iter().find(|b| package == SYSTEM && has_word(name, b)).copied();
+        let of_name = BACKENDS.iter().find(|b| per_backend && has_word(name, b)).copied();
         let Some(backend) = of_package.or(of_name) else { continue };
         let cell = table.entry(key(backend, run, note)).or_default();
         let (cell, rest) = match ending {
@@ -329,7 +338,7 @@ mod tests {
     #[test]
     fn programs_are_sorted_by_package_then_by_name() {
         let run = Run { backends: vec!["cpu", "cuda"], device: "simulated" };
-        let packages = [("suite-1", SYSTEM), ("suite-2", "quadrants-rhi-cuda")]
+        let packages = [("suite-1", SYSTEM), ("suite-2", "quadrants-rhi-cuda"), ("lib", EXAMPLES)]
             .map(|(program, package)| (program.to_owned(), package.to_owned()))
             .into();
         let tests = |names: &[(&str, Ending)]| {
@@ -354,14 +363,23 @@ mod tests {
             totals: Totals { passed: 1, failed: 0, skipped: 0 },
         };
         sort_in(&own, &packages, &run, "", &mut table);
+        let examples = Program {
+            name: "lib".to_owned(),
+            tests: tests(&[
+                ("smoke::tests::steps::case_2_Cuda", Ending::Passed),
+                ("options", Ending::Passed),
+            ]),
+            totals: Totals { passed: 2, failed: 0, skipped: 0 },
+        };
+        sort_in(&examples, &packages, &run, "", &mut table);
         let cell = |backend: &str, device: &str| {
             let found = table.iter().find(|((_, b, d), _)| b == backend && d == device);
             *found.unwrap_or_else(|| panic!("no cell {backend} {device} in {table:?}")).1
         };
         assert_eq!(cell("cpu", "host"), Totals { passed: 1, failed: 0, skipped: 0 });
-        assert_eq!(cell("cuda", "simulated"), Totals { passed: 1, failed: 1, skipped: 0 });
+        assert_eq!(cell("cuda", "simulated"), Totals { passed: 2, failed: 1, skipped: 0 });
         assert_eq!(cell("amdgpu", "not chosen"), Totals { passed: 0, failed: 0, skipped: 1 });
-        assert_eq!(cell("no device", "host"), Totals { passed: 2, failed: 0, skipped: 0 });
+        assert_eq!(cell("no device", "host"), Totals { passed: 3, failed: 0, skipped: 0 });
     }
 
     #[test]

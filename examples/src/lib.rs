@@ -1,0 +1,28 @@
+//! Simulations that run on the processor and on GPUs, and write pictures.
+//!
+//! One module per simulation: its `kernels`, the struct that owns its tensors and steps them, its
+//! picture, and, for its tests, a `reference` in plain Rust that must give the same. The programs in
+//! the folder `examples` are one line each, so that `cargo run --release --example smoke` runs one.
+//!
+//! What they share is here: the command line ([`About`], [`main`]), the progress and the summary of a
+//! run ([`Run`]), and one line for what goes wrong ([`Error`]).
+
+mod command;
+mod error;
+mod picture;
+mod run;
+mod unsafe_share;
+
+pub mod smoke;
+
+pub use command::{About, main};
+pub use error::{Error, Result};
+pub use run::Run;
+
+/// All simulations.
+pub const ALL: &[About] = &[smoke::ABOUT];
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! The kernels of the smoke: each reads some fields and writes others, so that cells do not wait for
+//! each other. They are `strict`, so that every backend gives the same bits.
+//!
+//! A field's rows go from the floor up. Velocities are in sides of the box and times in seconds; pressure is
+//! in whatever unit makes the projection free of divisions.
+
+use quadrants as qd;
+
+use qd::Tensor;
+
+/// The value between four neighbours.
+#[qd::func]
+fn between(v00: f32, v01: f32, v10: f32, v11: f32, fx: f32, fy: f32) -> f32 {
+    let low = v00 + (v01 - v00) * fx;
+    let high = v10 + (v11 - v10) * fx;
+    low + (high - low) * fy
+}
+
+/// Smoke and upward velocity in two discs above the floor, which blow towards each other: the left one
+/// the first kind of smoke, the right one the second.
+#[qd::kernel(strict)]
+pub(crate) fn blow(
+    speed: f32,
+    slant: f32,
+    u: &mut Tensor<f32, 2>,
+    v: &mut Tensor<f32, 2>,
+    left: &mut Tensor<f32, 2>,
+    right: &mut Tensor<f32, 2>,
+) {
+    let [height, width] = u.shape();
+    for (y, x) in qd::ndrange(u.shape()) {
+        let px = (x as f32 + 0.5) / width as f32;
+        let py = (y as f32 + 0.5) / height as f32 - 0.08;
+        let to_left = px - 0.3;
+        let to_right = px - 0.7;
+        if to_left * to_left + py * py < 0.0016 {
+            u[[y, x]] = speed * slant;
+            v[[y, x]] = speed;
+            left[[y, x]] = 1.0;
+        }
+        if to_right * to_right + py * py < 0.0016 {
+            u[[y, x]] = -speed * slant;
+            v[[y, x]] = speed;
+            right[[y, x]] = 1.0;
+        }
+    }
+}
+
+/// Carries velocity and smoke along the velocity: every cell takes what was `dt` upstream of it.
+#[qd::kernel(strict)]
+#[allow(clippy::too_many_arguments)] // four fields, before and after
+pub(crate) fn advect(
+    dt: f32,
+    keep: f32,
+    u: &Tensor<f32, 2>,
+    v: &Tensor<f32, 2>,
+    left: &Tensor<f32, 2>,
+    right: &Tensor<f32, 2>,
+    new_u: &mut Tensor<f32, 2>,
+    new_v: &mut Tensor<f32, 2>,
+    new_left: &mut Tensor<f32, 2>,
+    new_right: &mut Tensor<f32, 2>,
+) {
+    let [height, width] = u.shape();
+    for (y, x) in qd::ndrange(u.shape()) {
+        let from_x = x as f32 - dt * width as f32 * u[[y, x]];
+        let from_y = y as f32 - dt * height as f32 * v[[y, x]];
+        let from_x = from_x.clamp(0.0, (width - 1) as f32);
+        let from_y = from_y.clamp(0.0, (height - 1) as f32);
+        let x0 = from_x as usize;
+        let y0 = from_y as usize;
+        let x1 = (x0 + 1).min(width - 1);
+        let y1 = (y0 + 1).min(height - 1);
+        let fx = from_x - x0 as f32;
+        let fy = from_y - y0 as f32;
+        new_u[[y, x]] = between(u[[y0, x0]], u[[y0, x1]], u[[y1, x0]], u[[y1, x1]], fx, fy);
+        new_v[[y, x]] = between(v[[y0, x0]], v[[y0, x1]], v[[y1, x0]], v[[y1, x1]], fx, fy);
+        new_left[[y, x]] =
+            keep * between(left[[y0, x0]], left[[y0, x1]], left[[y1, x0]], left[[y1, x1]], fx, fy);
+        new_right[[y, x]] = keep
+            * between(right[[y0, x0]], right[[y0, x1]], right[[y1, x0]], right[[y1, x1]], fx, fy);
+    }
+}
+
+/// How fast the air turns, per cell.
+#[qd::kernel(strict)]
+pub(crate) fn turn(u: &Tensor<f32, 2>, v: &Tensor<f32, 2>, curl: &mut Tensor<f32, 2>) {
+    let [height, width] = u.shape();
+    for (y, x) in qd::ndrange(u.shape()) {
+        let west = x.saturating_sub(1);
+        let east = (x + 1).min(width - 1);
+        let south = y.saturating_sub(1);
+        let north = (y + 1).min(height - 1);
+        curl[[y, x]] = 0.5 * (v[[y, east]] - v[[y, west]] - (u[[north, x]] - u[[south, x]]));
+    }
+}
+
+/// Smoke rises, and eddies get back some of the turning that the grid takes from them.
+#[qd::kernel(strict)]
+#[allow(clippy::too_many_arguments)] // three numbers and the fields they work on
+pub(crate) fn push(
+    dt: f32,
+    lift: f32,
+    swirl: f32,
+    left: &Tensor<f32, 2>,
+    right: &Tensor<f32, 2>,
+    curl: &Tensor<f32, 2>,
+    u: &mut Tensor<f32, 2>,
+    v: &mut Tensor<f32, 2>,
+) {
+    let [height, width] = u.shape();
+    for (y, x) in qd::ndrange(u.shape()) {
+        let west = x.saturating_sub(1);
+        let east = (x + 1).min(width - 1);
+        let south = y.saturating_sub(1);
+        let north = (y + 1).min(height - 1);
+        let gx = curl[[y, east]].abs() - curl[[y, west]].abs();
+        let gy = curl[[north, x]].abs() - curl[[south, x]].abs();
+        let length = (gx * gx + gy * gy).sqrt() + 1e-6;
+        let force = swirl * curl[[y, x]];
+        u[[y, x]] += dt * (force * (gy / length));
+        v[[y, x]] += dt * (lift * (left[[y, x]] + right[[y, x]]) - force * (gx / length));
+    }
+}
+
+/// What flows out of each cell. Behind a wall the velocity is the mirror's.
+#[qd::kernel(strict)]
+pub(crate) fn outflow(u: &Tensor<f32, 2>, v: &Tensor<f32, 2>, divergence: &mut Tensor<f32, 2>) {
+    let [height, width] = u.shape();
+    for (y, x) in qd::ndrange(u.shape()) {
+        let west = if x > 0 { u[[y, x - 1]] } else { -u[[y, x]] };
+        let east = if x + 1 < width { u[[y, x + 1]] } else { -u[[y, x]] };
+        let south = if y > 0 { v[[y - 1, x]] } else { -v[[y, x]] };
+        let north = if y + 1 < height { v[[y + 1, x]] } else { -v[[y, x]] };
+        divergence[[y, x]] = 0.5 * (east - west + (north - south));
+    }
+}
+
+/// Two sweeps of Jacobi's method for the pressure, from `pressure` to `scratch` and back. Behind a wall the
+/// pressure is that before it.
+#[qd::kernel(strict)]
+pub(crate) fn relax(
+    divergence: &Tensor<f32, 2>,
+    pressure: &mut Tensor<f32, 2>,
+    scratch: &mut Tensor<f32, 2>,
+) {
+    let [height, width] = divergence.shape();
+    for (y, x) in qd::ndrange(divergence.shape()) {
+        let west = pressure[[y, x.saturating_sub(1)]];
+        let east = pressure[[y, (x + 1).min(width - 1)]];
+        let south = pressure[[y.saturating_sub(1), x]];
+        let north = pressure[[(y + 1).min(height - 1), x]];
+        scratch[[y, x]] = 0.25 * (west + east + (south + north) - divergence[[y, x]]);
+    }
+    for (y, x) in qd::ndrange(divergence.shape()) {
+        let west = scratch[[y, x.saturating_sub(1)]];
+        let east = scratch[[y, (x + 1).min(width - 1)]];
+        let south = scratch[[y.saturating_sub(1), x]];
+        let north = scratch[[(y + 1).min(height - 1), x]];
+        pressure[[y, x]] = 0.25 * (west + east + (south + north) - divergence[[y, x]]);
+    }
+}
+
+/// Takes the slope of the pressure from the velocity, which leaves no divergence.
+#[qd::kernel(strict)]
+pub(crate) fn project(pressure: &Tensor<f32, 2>, u: &mut Tensor<f32, 2>, v: &mut Tensor<f32, 2>) {
+    let [height, width] = u.shape();
+    for (y, x) in qd::ndrange(u.shape()) {
+        let west = pressure[[y, x.saturating_sub(1)]];
+        let east = pressure[[y, (x + 1).min(width - 1)]];
+        let south = pressure[[y.saturating_sub(1), x]];
+        let north = pressure[[(y + 1).min(height - 1), x]];
+        u[[y, x]] -= 0.5 * (east - west);
+        v[[y, x]] -= 0.5 * (north - south);
+    }
+}

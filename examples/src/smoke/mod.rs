@@ -1,0 +1,129 @@
+//! Smoke in a closed box, by Stam's Stable Fluids: what the velocity carries is looked up upstream, so
+//! that no time step is too long, and a pressure that Jacobi's method finds keeps the air together.
+//!
+//! Two jets of different smoke blow towards each other, meet, and rise as a mushroom.
+
+mod kernels;
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;
+
+use std::{mem::swap, process::ExitCode};
+
+use image::RgbImage;
+use quadrants as qd;
+
+use crate::{About, Run, picture::picture};
+
+/// What this example is.
+pub const ABOUT: About = About {
+    name: "smoke",
+    text: "Two jets of smoke in a closed box, by the Stable Fluids method",
+    steps: 540,
+    size: 512,
+    size_of: "Cells along a side of the box",
+    sizes: (8, 8192),
+    kernels: include_str!("kernels.rs"),
+};
+
+/// The program.
+#[must_use]
+pub fn main() -> ExitCode {
+    crate::main(&ABOUT, work)
+}
+
+/// All of a run.
+pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
+    let mut smoke = Smoke::new(run.program(), run.size())?;
+    run.each_step(|step| Ok(smoke.step(step, SWEEPS)?))?;
+    run.write("smoke.png", &smoke.picture()?)
+}
+
+/// The time of a step in seconds.
+const DT: f32 = 1.0 / 60.0;
+/// The speed of the jets, in sides of the box per second.
+const SPEED: f32 = 0.5;
+/// How fast smoke is lifted.
+const LIFT: f32 = 0.35;
+/// How much of their turning eddies get back.
+const SWIRL: f32 = 6.0;
+/// What is left of smoke after a step.
+const KEEP: f32 = 0.9992;
+/// Pairs of Jacobi's sweeps in a step.
+const SWEEPS: usize = 20;
+
+/// How far to the side the jets blow at a step: it wavers, so that the picture is not a mirror of itself.
+fn slant(step: usize) -> f32 {
+    0.55 + 0.35 * (step as f32 * 0.045).sin()
+}
+
+/// The air and the smoke in it. Fields that a kernel both reads and writes elsewhere are there twice.
+struct Smoke {
+    u: [qd::Tensor<f32, 2>; 2],
+    v: [qd::Tensor<f32, 2>; 2],
+    left: [qd::Tensor<f32, 2>; 2],
+    right: [qd::Tensor<f32, 2>; 2],
+    pressure: [qd::Tensor<f32, 2>; 2],
+    divergence: qd::Tensor<f32, 2>,
+    curl: qd::Tensor<f32, 2>,
+}
+
+impl Smoke {
+    fn new(program: &qd::Program, size: usize) -> qd::Result<Self> {
+        let field = || program.zeros([size, size]);
+        let fields = || Ok::<_, qd::Error>([field()?, field()?]);
+        Ok(Self {
+            u: fields()?,
+            v: fields()?,
+            left: fields()?,
+            right: fields()?,
+            pressure: fields()?,
+            divergence: field()?,
+            curl: field()?,
+        })
+    }
+
+    /// One step. The pressure of the last one is where this one's begins.
+    fn step(&mut self, step: usize, sweeps: usize) -> qd::Result<()> {
+        let Self { u, v, left, right, pressure, divergence, curl } = self;
+        let ([u, new_u], [v, new_v]) = (u, v);
+        let ([left, new_left], [right, new_right]) = (left, right);
+        let [pressure, scratch] = pressure;
+        kernels::blow(SPEED, slant(step), u, v, left, right).launch()?;
+        kernels::advect(DT, KEEP, u, v, left, right, new_u, new_v, new_left, new_right).launch()?;
+        for (field, new) in [(u, new_u), (v, new_v), (left, new_left), (right, new_right)] {
+            swap(field, new);
+        }
+        let Self { u: [u, _], v: [v, _], left: [left, _], right: [right, _], .. } = self;
+        kernels::turn(u, v, curl).launch()?;
+        kernels::push(DT, LIFT, SWIRL, left, right, curl, u, v).launch()?;
+        kernels::outflow(u, v, divergence).launch()?;
+        for _ in 0..sweeps {
+            kernels::relax(divergence, pressure, scratch).launch()?;
+        }
+        kernels::project(pressure, u, v).launch()
+    }
+
+    fn picture(&self) -> qd::Result<RgbImage> {
+        let [height, width] = self.u[0].shape();
+        let (left, right) = (self.left[0].to_vec()?, self.right[0].to_vec()?);
+        Ok(picture(width, height, |x, y| {
+            let at = (height - 1 - y) * width + x;
+            color(left[at], right[at])
+        }))
+    }
+}
+
+/// Two kinds of smoke before a dark sky, as light.
+fn color(left: f32, right: f32) -> [f32; 3] {
+    const SKY: [f32; 3] = [0.004, 0.006, 0.014];
+    const WARM: [f32; 3] = [1.0, 0.30, 0.05];
+    const COLD: [f32; 3] = [0.05, 0.38, 1.0];
+    let thickness = left + right;
+    let seen = 1.0 - (-2.2 * thickness).exp();
+    std::array::from_fn(|c| {
+        let mixed = (WARM[c] * left + COLD[c] * right) / thickness.max(1e-6);
+        SKY[c] * (1.0 - seen) + mixed * seen * (0.35 + 0.65 * seen)
+    })
+}

@@ -1,0 +1,60 @@
+//! The smoke is that of plain Rust, bit by bit, and the projection does what it is for.
+
+use quadrants::Tensor;
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+
+use super::{Smoke, kernels, reference::Reference, slant};
+
+const N: usize = 20;
+const SWEEPS: usize = 4;
+
+#[rstest]
+fn every_backend_gives_the_bits_of_plain_rust(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> crate::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut smoke = Smoke::new(&on.program, N)?;
+    let mut reference = Reference::new(N);
+    for step in 0..6 {
+        smoke.step(step, SWEEPS)?;
+        reference.step(slant(step), SWEEPS);
+    }
+    assert_eq!(smoke.u[0].to_vec()?, reference.u, "u");
+    assert_eq!(smoke.v[0].to_vec()?, reference.v, "v");
+    assert_eq!(smoke.left[0].to_vec()?, reference.left, "left");
+    assert_eq!(smoke.right[0].to_vec()?, reference.right, "right");
+    assert_eq!(smoke.pressure[0].to_vec()?, reference.pressure, "pressure");
+    // There is something to compare.
+    assert!(reference.left.iter().sum::<f32>() > 1.0);
+    assert!(reference.v.iter().any(|v| *v > 0.3));
+    Ok(())
+}
+
+#[test]
+fn pressure_takes_the_divergence_away() -> crate::Result<()> {
+    let program = quadrants::Program::open(quadrants::Arch::Cpu)?;
+    let mut smoke = Smoke::new(&program, N)?;
+    // Air that streams together in the middle.
+    let towards = |cell: usize| -(std::f32::consts::PI * (cell as f32 + 0.5) / N as f32).cos();
+    let inwards: Vec<f32> = (0..N * N).map(|at| -towards(at % N) * towards(at / N).abs()).collect();
+    smoke.u[0] = program.tensor_from(&inwards, [N, N])?;
+    let Smoke { u: [u, _], v: [v, _], pressure: [pressure, scratch], divergence, .. } = &mut smoke;
+    fn outflow_of(
+        u: &Tensor<f32, 2>,
+        v: &Tensor<f32, 2>,
+        divergence: &mut Tensor<f32, 2>,
+    ) -> crate::Result<f32> {
+        kernels::outflow(u, v, divergence).launch()?;
+        Ok(divergence.to_vec()?.iter().map(|d| d * d).sum())
+    }
+    let before = outflow_of(u, v, divergence)?;
+    for _ in 0..200 {
+        kernels::relax(divergence, pressure, scratch).launch()?;
+    }
+    kernels::project(pressure, u, v).launch()?;
+    let after = outflow_of(u, v, divergence)?;
+    // What alternates from cell to cell is beyond a grid whose velocities stand where its pressures do.
+    assert!(before > 1.0 && after < before / 6.0, "{before} {after}");
+    Ok(())
+}

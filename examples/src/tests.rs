@@ -1,0 +1,85 @@
+//! What holds for every example: the command line, what is written, and how rare `unsafe` is.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::{ALL, smoke, testing, unsafe_share::Share};
+
+/// The message for these options, which must be wrong.
+fn message_of(options: &[&str]) -> String {
+    let error =
+        testing::run(&smoke::ABOUT, smoke::work, options).expect_err("the options are wrong");
+    let message = error.one_line();
+    assert!(!message.contains('\n'), "{message}");
+    message
+}
+
+#[test]
+fn a_run_writes_its_picture_and_says_where() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("new/folder");
+    let options = ["--out", out.to_str().unwrap(), "--steps", "3", "--size", "16"];
+    let summary = testing::run(&smoke::ABOUT, smoke::work, &options).unwrap();
+    let picture = out.join("smoke.png");
+    assert!(summary.contains(&format!("picture  {}\n", picture.display())), "{summary}");
+    assert!(summary.contains("steps    3\n"), "{summary}");
+    let written = image::open(picture).unwrap().to_rgb8();
+    assert_eq!(written.dimensions(), (16, 16));
+    assert!(written.pixels().any(|pixel| pixel != written.get_pixel(0, 0)));
+}
+
+#[test]
+fn wrong_options_are_one_line() {
+    for (options, expected) in [
+        (
+            ["--backend", "metal"],
+            "invalid value 'metal' for '--backend <BACKEND>' [possible values",
+        ),
+        (["--steps", "0"], "invalid value '0' for '--steps <N>'"),
+        (["--size", "0"], "invalid value '0' for '--size <N>'"),
+        (["--size", "-3"], "'-3'"),
+        (["--size", "7"], "the size 7 is not within 8 to "),
+        (["--sizes", "7"], "unexpected argument '--sizes'"),
+    ] {
+        let message = message_of(&options);
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    fs::write(&out, "a file where the folder would be").unwrap();
+    let message = message_of(&["--out", out.to_str().unwrap()]);
+    assert!(message.starts_with("cannot write into the folder "), "{message}");
+}
+
+#[test]
+fn hardly_a_kernel_needs_unsafe() {
+    let mut sum = Share::default();
+    for about in ALL {
+        let share = Share::of(about.kernels);
+        println!("{:<12} kernels: {share}", about.name);
+        assert!(share.kernels > 0, "{} has no kernels", about.name);
+        sum.kernels += share.kernels;
+        sum.with_unsafe += share.with_unsafe;
+    }
+    println!("{:<12} kernels: {sum}", "all");
+    assert!(sum.with_unsafe * 20 <= sum.kernels, "over a twentieth: {sum}");
+}
+
+#[test]
+fn the_share_counts_kernels_and_not_comments() {
+    let text = "#[qd::func] fn f() { unsafe { } }\n#[qd::kernel]\nfn a() {\n    // unsafe { }\n}\n\
+                #[qd::kernel(strict)]\nfn b() { unsafe { x[j] = 1.0; } }\n";
+    assert_eq!(Share::of(text), Share { kernels: 2, with_unsafe: 1 });
+}
+
+#[test]
+#[should_panic(expected = "what[1]")]
+fn no_number_is_close_to_nan() {
+    testing::assert_close("within", &[1.0, 100.0], &[1.5, 100.0], 0.01);
+    testing::assert_close("what", &[0.0, f32::NAN], &[0.0, 1.0], 0.01);
+}
