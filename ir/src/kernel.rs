@@ -56,6 +56,8 @@ pub enum TopStmt {
     Serial(BlockId),
     /// A parallel loop.
     ParallelFor(ParallelFor),
+    /// Blocks of threads that share arrays.
+    BlockFor(BlockFor),
     /// A `stream_parallel` block; never inside another.
     Group {
         /// Its number, from 1 in source order.
@@ -79,6 +81,23 @@ pub struct ParallelFor {
     /// How many threads a GPU's block has, where the author says so: 1 to
     /// [`MAX_BLOCK_SIZE`](crate::abi::MAX_BLOCK_SIZE).
     pub block_size: Option<u32>,
+}
+
+/// Blocks of threads, as many as the dimensions have values, which may run in any order.
+///
+/// The body is what a block does as a whole: its threads compute it alike, and it changes nothing but
+/// its own locals. What each thread does by itself stands in the phases, [`Stmt::Each`]; between two of
+/// them all threads of a block wait for each other.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BlockFor {
+    /// The dimensions of the grid of blocks, outermost first.
+    pub dims: Vec<LoopDim>,
+    /// How many threads a block has: 1 to [`MAX_BLOCK_SIZE`](crate::abi::MAX_BLOCK_SIZE).
+    pub threads: u32,
+    /// What a block does.
+    pub body: BlockId,
+    /// The source line.
+    pub line: u32,
 }
 
 /// One dimension of a parallel loop: `begin <= var < end`.
@@ -160,8 +179,35 @@ pub enum Stmt {
     /// Leaves the innermost `For` or `Loop`.
     Break,
     /// Goes on with the next round of the innermost `For` or `Loop`, or ends the iteration of the
-    /// parallel loop where there is none.
+    /// parallel loop, or the thread's phase, where there is none.
     Continue,
+    /// Defines an array that the threads of a block share, of zeros. Stands in what a block does as a
+    /// whole, outside loops.
+    Shared {
+        /// The array; of the type of an element.
+        array: LocalId,
+        /// How many elements it has.
+        len: u32,
+    },
+    /// A phase of a block: each of its threads runs the body, and waits for the others. Stands in what
+    /// a block does as a whole.
+    Each {
+        /// The thread's number in its block, a `u64`.
+        var: LocalId,
+        /// What it does.
+        body: BlockId,
+    },
+    /// Writes an element of a shared array; in a phase.
+    SharedStore {
+        /// The array.
+        array: LocalId,
+        /// A `u64`.
+        index: ExprId,
+        /// The element.
+        value: ExprId,
+        /// Where an index out of range is reported from.
+        site: SiteId,
+    },
     /// Raises the site's device error where `cond` is false, and ends the iteration.
     Assert {
         /// A bool.
@@ -276,6 +322,30 @@ pub enum ExprKind {
         /// Where an index out of range is reported from.
         site: SiteId,
     },
+    /// Effect: reads an element of a shared array, in a phase. Out of range in the checked form it gives
+    /// zero.
+    SharedLoad {
+        /// The array.
+        array: LocalId,
+        /// A `u64`.
+        index: ExprId,
+        /// Where an index out of range is reported from.
+        site: SiteId,
+    },
+    /// Effect: combines an element of a shared array with a value atomically and gives the old element;
+    /// in a phase.
+    SharedAtomic {
+        /// The combination.
+        op: AtomicOp,
+        /// The array.
+        array: LocalId,
+        /// A `u64`.
+        index: ExprId,
+        /// The value combined in.
+        value: ExprId,
+        /// Where an index out of range is reported from.
+        site: SiteId,
+    },
     /// Effect: integer division or remainder. A zero divisor raises the site's error and gives 0;
     /// the overflow of `MIN / -1` wraps.
     DivRem {
@@ -294,7 +364,14 @@ impl ExprKind {
     /// Whether it touches memory or can raise a device error, and so stands at a statement's root.
     #[must_use]
     pub const fn is_effect(&self) -> bool {
-        matches!(self, Self::Load { .. } | Self::Atomic { .. } | Self::DivRem { .. })
+        matches!(
+            self,
+            Self::Load { .. }
+                | Self::Atomic { .. }
+                | Self::SharedLoad { .. }
+                | Self::SharedAtomic { .. }
+                | Self::DivRem { .. }
+        )
     }
 }
 
@@ -518,6 +595,8 @@ pub struct Site {
 pub enum SiteKind {
     /// An index of this tensor is out of range. Values: the index, then the shape.
     Index(ParamId),
+    /// An index of this shared array is out of range. Values: the index, then the length.
+    SharedIndex(LocalId),
     /// An `assert!` failed. No values.
     Assert {
         /// Its message, or the text of its condition.

@@ -25,9 +25,9 @@ mod visit;
 pub use arena::{Arena, Id};
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
-    AtomicOp, BinaryOp, Block, BlockId, DivRemOp, Expr, ExprId, ExprKind, GroupId, Kernel, Local,
-    LocalId, LoopDim, MathFn, Options, ParallelFor, Param, ParamId, ParamKind, Site, SiteId,
-    SiteKind, Stmt, TempId, TopStmt, UnaryOp,
+    AtomicOp, BinaryOp, Block, BlockFor, BlockId, DivRemOp, Expr, ExprId, ExprKind, GroupId,
+    Kernel, Local, LocalId, LoopDim, MathFn, Options, ParallelFor, Param, ParamId, ParamKind, Site,
+    SiteId, SiteKind, Stmt, TempId, TopStmt, UnaryOp,
 };
 pub use offload::{OffloadError, offload};
 pub use print::print;

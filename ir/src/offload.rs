@@ -5,14 +5,15 @@
 //! * What else stands in a serial block becomes one serial task. The locals that later items use
 //!   travel in temporaries of the launch: set at the end of the task, read in later preludes. A
 //!   mutable one that a later serial task assigns is set again there.
-//! * A parallel loop becomes a task of its own. What its bounds read of tensors, mutable locals and
+//! * A parallel loop, or a grid of blocks, becomes a task of its own. What its bounds read of tensors, mutable locals and
 //!   divisions that can fail was computed by a serial task of the same group, and so comes in
 //!   temporaries: those bounds stay on the device.
 //! * The kernel's value is set in a serial task, the last one where that stands directly before.
 
 use crate::{
-    Block, BlockId, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, Offloaded, ParallelFor, Site,
-    SiteId, SiteKind, Stmt, Task, TaskKind, TempId, TopStmt, VerifyError, verify,
+    Block, BlockFor, BlockId, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, LoopDim, Offloaded,
+    ParallelFor, Site, SiteId, SiteKind, Stmt, Task, TaskKind, TempId, TopStmt, VerifyError,
+    verify,
     visit::{Nodes, Reach},
 };
 
@@ -36,6 +37,7 @@ struct Item<'k> {
 enum ItemKind<'k> {
     Serial { block: BlockId, stmts: Vec<Stmt> },
     Loop(&'k ParallelFor, Option<SiteId>),
+    Blocks(&'k BlockFor, Option<SiteId>),
 }
 
 struct Offloader<'k> {
@@ -89,7 +91,16 @@ impl<'k> Offloader<'k> {
         for stmt in body {
             match stmt {
                 TopStmt::Serial(block) => self.collect_serial(*block, group),
-                TopStmt::ParallelFor(parallel) => self.collect_loop(parallel, group),
+                TopStmt::ParallelFor(each) => {
+                    let (reach, on_device) = self.collect_loop(&each.dims, each.body, each.line);
+                    let kind = ItemKind::Loop(each, on_device);
+                    self.items.push(Item { group, kind, reach, defines: Vec::new() });
+                }
+                TopStmt::BlockFor(each) => {
+                    let (reach, on_device) = self.collect_loop(&each.dims, each.body, each.line);
+                    let kind = ItemKind::Blocks(each, on_device);
+                    self.items.push(Item { group, kind, reach, defines: Vec::new() });
+                }
                 TopStmt::Group { group, body } => self.collect(body, *group),
                 TopStmt::Return(value) => self.collect_return(*value),
             }
@@ -121,20 +132,25 @@ impl<'k> Offloader<'k> {
         self.items.push(Item { group, kind, reach, defines });
     }
 
-    fn collect_loop(&mut self, parallel: &'k ParallelFor, group: GroupId) {
+    /// What a loop reaches, and where its bounds are reported from, if only the device knows them.
+    fn collect_loop(
+        &mut self,
+        dims: &[LoopDim],
+        body: BlockId,
+        line: u32,
+    ) -> (Reach, Option<SiteId>) {
         let mut reach = Reach::new(self.nodes);
         let mut on_device = None;
-        for bound in parallel.dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
+        for bound in dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
             if on_device.is_none() && !self.is_host_value(bound) {
                 on_device = Some(SiteId::new(self.out.sites.len() as u32));
-                let (kind, line) = (SiteKind::Bounds, parallel.line);
+                let kind = SiteKind::Bounds;
                 self.out.sites.push(Site { kind, file: None, line, column: 1, asserted: false });
             }
             self.nodes.reach_expr(bound, &mut reach);
         }
-        self.nodes.reach_block(parallel.body, &mut reach);
-        let kind = ItemKind::Loop(parallel, on_device);
-        self.items.push(Item { group, kind, reach, defines: Vec::new() });
+        self.nodes.reach_block(body, &mut reach);
+        (reach, on_device)
     }
 
     fn collect_return(&mut self, value: ExprId) {
@@ -198,6 +214,11 @@ impl<'k> Offloader<'k> {
                 let dims = parallel.dims.clone();
                 let (on_device, block_size) = (*on_device, parallel.block_size);
                 (TaskKind::RangeFor { dims, on_device, block_size }, parallel.body)
+            }
+            ItemKind::Blocks(each, on_device) => {
+                line = each.line;
+                let (dims, threads) = (each.dims.clone(), each.threads);
+                (TaskKind::BlockFor { dims, on_device: *on_device, threads }, each.body)
             }
         };
         let accesses = item.reach.accesses();

@@ -99,6 +99,10 @@ impl Printer<'_> {
                     let text = format!("parallel for {}{size}", self.dims(&parallel.dims));
                     self.nested(&text, parallel.body);
                 }
+                TopStmt::BlockFor(each) => {
+                    let text = format!("blocks {} of {}", self.dims(&each.dims), each.threads);
+                    self.nested(&text, each.body);
+                }
                 TopStmt::Group { group, body } => {
                     self.open(&format!("group {}", group.raw()));
                     self.top(body);
@@ -129,6 +133,11 @@ impl Printer<'_> {
                 let known = if on_device.is_some() { ", known on the device" } else { "" };
                 let size = block_size_of(*block_size);
                 let text = format!("parallel for {}{known}{size}", self.dims(dims));
+                self.nested(&text, task.body);
+            }
+            TaskKind::BlockFor { dims, on_device, threads } => {
+                let known = if on_device.is_some() { ", known on the device," } else { "" };
+                let text = format!("blocks {}{known} of {threads}", self.dims(dims));
                 self.nested(&text, task.body);
             }
         }
@@ -198,6 +207,15 @@ impl Printer<'_> {
                 self.nested(&format!("for {}", self.dims(&[dim])), *body);
             }
             Stmt::Loop { body } => self.nested("loop", *body),
+            Stmt::Shared { array, len } => {
+                let ty = self.nodes.locals[*array].ty;
+                self.line(&format!("shared {}: [{ty}; {len}]", self.local(*array)));
+            }
+            Stmt::Each { var, body } => self.nested(&format!("each {}", self.local(*var)), *body),
+            Stmt::SharedStore { array, index, value, .. } => {
+                let (array, index) = (self.local(*array), self.expr(*index));
+                self.line(&format!("{array}[{index}] = {}", self.expr(*value)));
+            }
             Stmt::Break => self.line("break"),
             Stmt::Continue => self.line("continue"),
             Stmt::Assert { cond, site } => {
@@ -248,13 +266,15 @@ impl Printer<'_> {
             }
             ExprKind::Load { tensor, index, .. } => self.element(*tensor, index),
             ExprKind::Atomic { op, tensor, index, value, .. } => {
-                let op = match op {
-                    AtomicOp::Add => "add",
-                    AtomicOp::Min => "min",
-                    AtomicOp::Max => "max",
-                };
                 let element = self.element(*tensor, index);
-                format!("atomic_{op}({element}, {})", self.expr(*value))
+                format!("atomic_{}({element}, {})", atomic_name(*op), self.expr(*value))
+            }
+            ExprKind::SharedLoad { array, index, .. } => {
+                format!("{}[{}]", self.local(*array), self.expr(*index))
+            }
+            ExprKind::SharedAtomic { op, array, index, value, .. } => {
+                let element = format!("{}[{}]", self.local(*array), self.expr(*index));
+                format!("atomic_{}({element}, {})", atomic_name(*op), self.expr(*value))
             }
             ExprKind::DivRem { op, lhs, rhs, .. } => {
                 let sign = match op {
@@ -304,6 +324,14 @@ fn param(param: &Param) -> String {
             let sign = if writable { "&mut " } else { "&" };
             format!("{}: {sign}Tensor<{elem}, {rank}>", param.name)
         }
+    }
+}
+
+const fn atomic_name(op: AtomicOp) -> &'static str {
+    match op {
+        AtomicOp::Add => "add",
+        AtomicOp::Min => "min",
+        AtomicOp::Max => "max",
     }
 }
 

@@ -75,6 +75,15 @@ pub enum TaskKind {
         /// How many threads a block has, where the author says so.
         block_size: Option<u32>,
     },
+    /// One block of threads per iteration, whose phases end in a barrier.
+    BlockFor {
+        /// The dimensions of the grid of blocks, outermost first.
+        dims: Vec<LoopDim>,
+        /// As in `RangeFor`.
+        on_device: Option<SiteId>,
+        /// How many threads a block has.
+        threads: u32,
+    },
 }
 
 /// How a task touches a tensor parameter.
@@ -91,10 +100,37 @@ pub struct Access {
 }
 
 impl TaskKind {
+    /// The dimensions of the loop, or of the grid of blocks; none of a serial task.
+    #[must_use]
+    pub fn dims(&self) -> Option<&[LoopDim]> {
+        match self {
+            Self::Serial => None,
+            Self::RangeFor { dims, .. } | Self::BlockFor { dims, .. } => Some(dims),
+        }
+    }
+
+    /// Where bounds that only the device knows are reported from.
+    #[must_use]
+    pub const fn on_device(&self) -> Option<SiteId> {
+        match self {
+            Self::Serial => None,
+            Self::RangeFor { on_device, .. } | Self::BlockFor { on_device, .. } => *on_device,
+        }
+    }
+
     /// Whether it is a loop whose bounds only the device knows.
     #[must_use]
     pub const fn is_bounded_on_device(&self) -> bool {
-        matches!(self, Self::RangeFor { on_device: Some(_), .. })
+        self.on_device().is_some()
+    }
+
+    /// How many threads each block has, where the task is one of blocks.
+    #[must_use]
+    pub const fn threads(&self) -> Option<u32> {
+        match self {
+            Self::BlockFor { threads, .. } => Some(*threads),
+            _ => None,
+        }
     }
 }
 

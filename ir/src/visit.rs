@@ -48,6 +48,8 @@ impl ExprKind {
                 (&[], [Some(*cond), Some(*then), Some(*otherwise)])
             }
             Self::Load { index, .. } => (index, [None; 3]),
+            Self::SharedLoad { index, .. } => (&[], [Some(*index), None, None]),
+            Self::SharedAtomic { index, value, .. } => (&[], [Some(*index), Some(*value), None]),
             Self::Atomic { index, value, .. } => (index, [Some(*value), None, None]),
         };
         list.iter().copied().chain(rest.into_iter().flatten())
@@ -66,7 +68,12 @@ impl Stmt {
             Self::Store { index, value, .. } => (index, [Some(*value), None]),
             Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
             Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),
-            Self::Loop { .. } | Self::Break | Self::Continue => (&[], [None; 2]),
+            Self::SharedStore { index, value, .. } => (&[], [Some(*index), Some(*value)]),
+            Self::Loop { .. }
+            | Self::Break
+            | Self::Continue
+            | Self::Shared { .. }
+            | Self::Each { .. } => (&[], [None; 2]),
         };
         list.iter().copied().chain(rest.into_iter().flatten())
     }
@@ -75,7 +82,9 @@ impl Stmt {
     pub fn blocks(&self) -> impl Iterator<Item = BlockId> + use<> {
         let blocks = match *self {
             Self::If { then, otherwise, .. } => [Some(then), Some(otherwise)],
-            Self::For { body, .. } | Self::Loop { body } => [Some(body), None],
+            Self::For { body, .. } | Self::Loop { body } | Self::Each { body, .. } => {
+                [Some(body), None]
+            }
             _ => [None; 2],
         };
         blocks.into_iter().flatten()
@@ -185,6 +194,11 @@ impl Nodes<'_> {
                 reach.access(tensor).atomic = true;
                 Some(site)
             }
+            ExprKind::SharedLoad { array, site, .. }
+            | ExprKind::SharedAtomic { array, site, .. } => {
+                reach.locals[array.index()] = true;
+                Some(site)
+            }
             ExprKind::DivRem { site, .. } => Some(site),
             _ => None,
         };
@@ -213,6 +227,7 @@ impl Nodes<'_> {
                     reach.line = self.sites[site.index()].line;
                 }
             }
+            Stmt::SharedStore { array, .. } => reach.locals[array.index()] = true,
             _ => {}
         }
         for block in stmt.blocks() {

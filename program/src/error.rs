@@ -80,7 +80,7 @@ pub enum Error {
         file: String,
         /// The line of the loop, or of the block's first statement.
         line: u32,
-        /// The tensor parameter.
+        /// The tensor parameter, or the array that a block's threads share.
         tensor: String,
         /// The lines of the two accesses; of an access that races with itself, twice the same.
         lines: [u32; 2],
@@ -226,7 +226,7 @@ pub struct KernelError {
 pub enum KernelErrorCause {
     /// An index was out of range.
     Index {
-        /// The tensor parameter.
+        /// The tensor parameter, or the array that a block's threads share.
         tensor: String,
         /// The index.
         index: Vec<u64>,
@@ -285,6 +285,14 @@ impl KernelErrorCause {
             SiteKind::Assert { message } => Self::Assert { message: message.clone() },
             SiteKind::DivideByZero => Self::DivideByZero,
             SiteKind::Bounds => Self::Bounds { iterations: values.to_vec() },
+            SiteKind::SharedIndex(array) => {
+                let (index, shape) = values.split_at(values.len() / 2);
+                Self::Index {
+                    tensor: kernel.locals[*array].name.clone(),
+                    index: index.to_vec(),
+                    shape: shape.to_vec(),
+                }
+            }
             SiteKind::Index(param) => {
                 let (index, shape) = values.split_at(values.len() / 2);
                 Self::Index {

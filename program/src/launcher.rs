@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use quadrants_ir::{
     Offloaded, ParamKind, ScalarType, TaskKind,
     abi::{self, ArgLayout, ErrorRecord, FIRST_PARAM_WORD, Form, Passing},
-    host::{HostPlan, Race},
+    host::{HostPlan, Race, Touched},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, Severity};
 use quadrants_runtime as rt;
@@ -434,7 +434,10 @@ fn race_error(kernel: &Offloaded, race: Race) -> Error {
         kernel: kernel.name.clone(),
         file: kernel.file.clone(),
         line: kernel.tasks[race.task.index()].line,
-        tensor: kernel.params[race.tensor.index()].name.clone(),
+        tensor: match race.object {
+            Touched::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
+            Touched::Shared(array) => kernel.locals[array].name.clone(),
+        },
         lines: race.sites.map(|site| kernel.sites[site.index()].line),
     }
 }
@@ -482,9 +485,20 @@ pub(crate) fn launch_config(extents: &[u64], block_size: Option<u32>) -> LaunchC
     }
 }
 
+/// The launch shape of blocks of threads: the last dimension of the grid along x. Each block takes as many
+/// turns as a smaller grid needs.
+pub(crate) fn block_config(extents: &[u64], threads: u32) -> LaunchConfig {
+    const LIMITS: [u64; 3] = [i32::MAX as u64, 65_535, 65_535];
+    let mut grid_dim = [1; 3];
+    for ((size, &extent), limit) in grid_dim.iter_mut().zip(extents.iter().rev()).zip(LIMITS) {
+        *size = extent.clamp(1, limit) as u32;
+    }
+    LaunchConfig { grid_dim, block_dim: [threads, 1, 1], shared_bytes: 0 }
+}
+
 /// Whether a task loops, and so has a shape of its own.
 pub(crate) fn is_loop(kind: &TaskKind) -> bool {
-    matches!(kind, TaskKind::RangeFor { .. })
+    kind.dims().is_some()
 }
 
 #[cfg(test)]

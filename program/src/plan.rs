@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use crate::{
     Error, Result,
     image::LoadedForm,
-    launcher::{is_loop, launch_config},
+    launcher::{block_config, is_loop, launch_config},
     program::Shared,
     stream::StreamState,
 };
@@ -105,11 +105,11 @@ impl Plan {
                 shapes.push(None);
                 continue;
             }
-            let block_size = match task.kind {
-                TaskKind::RangeFor { block_size, .. } => block_size,
-                TaskKind::Serial => None,
+            let mut config = match task.kind {
+                TaskKind::BlockFor { threads, .. } => block_config(&extents, threads),
+                TaskKind::RangeFor { block_size, .. } => launch_config(&extents, block_size),
+                TaskKind::Serial => LaunchConfig::SERIAL,
             };
-            let mut config = launch_config(&extents, block_size);
             if task.kind.is_bounded_on_device() {
                 fit_device(&mut config, info.multiprocessors);
             }

@@ -99,9 +99,11 @@ impl TaskPrinter<'_> {
             }
             // Effects stand at statements' roots, which print them themselves. In a kernel that was
             // not verified one may stand here: no compiler takes this name.
-            ExprKind::Load { .. } | ExprKind::Atomic { .. } | ExprKind::DivRem { .. } => {
-                Text::primary("qd_effect_inside_an_expression")
-            }
+            ExprKind::Load { .. }
+            | ExprKind::Atomic { .. }
+            | ExprKind::SharedLoad { .. }
+            | ExprKind::SharedAtomic { .. }
+            | ExprKind::DivRem { .. } => Text::primary("qd_effect_inside_an_expression"),
         }
     }
 

@@ -18,6 +18,10 @@ pub(super) enum Helper {
     Thread(char),
     /// The number of threads along a grid axis.
     Threads(char),
+    /// The block's number along a grid axis.
+    Block(char),
+    /// The number of blocks along a grid axis.
+    Blocks(char),
     /// A saturating conversion.
     Cast { from: ScalarType, to: ScalarType },
     /// Wrapping absolute value of a signed integer.
@@ -45,6 +49,8 @@ impl Helper {
             Self::IsFirst => "qd_is_first_thread".to_owned(),
             Self::Thread(axis) => format!("qd_thread_{axis}"),
             Self::Threads(axis) => format!("qd_threads_{axis}"),
+            Self::Block(axis) => format!("qd_block_{axis}"),
+            Self::Blocks(axis) => format!("qd_blocks_{axis}"),
             Self::Cast { from, to } => format!("qd_{to}_from_{from}"),
             Self::Abs(ty) => format!("qd_abs_{ty}"),
             Self::Min(ty) => format!("qd_min_{ty}"),
@@ -84,6 +90,8 @@ impl Helper {
             Self::Threads(a) => {
                 inline("u64", &name, "", &format!("return (u64)gridDim.{a} * blockDim.{a};"))
             }
+            Self::Block(a) => inline("u64", &name, "", &format!("return blockIdx.{a};")),
+            Self::Blocks(a) => inline("u64", &name, "", &format!("return gridDim.{a};")),
             Self::Cast { from, to } => inline(
                 types::name(to),
                 &name,

@@ -9,8 +9,10 @@
 //! [`quadrants_ir::abi`] as the struct `qd_args`, by value or by address. No header is needed.
 //!
 //! A loop of n dimensions is to be launched with a grid and blocks of n dimensions, x for the
-//! innermost; of any size. A serial task may be launched with any grid: one thread runs it.
+//! innermost; of any size. A serial task may be launched with any grid: one thread runs it. A task of
+//! blocks is to be launched with any grid of the blocks that it says, along x.
 
+mod blocks;
 mod consts;
 mod expr;
 mod helpers;

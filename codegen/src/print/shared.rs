@@ -43,6 +43,8 @@ fn operands(kind: &ExprKind) -> Vec<ExprId> {
         ExprKind::Math { args, .. } => args.clone(),
         ExprKind::Select { cond, then, otherwise } => vec![*cond, *then, *otherwise],
         ExprKind::Load { index, .. } => index.clone(),
+        ExprKind::SharedLoad { index, .. } => vec![*index],
+        ExprKind::SharedAtomic { index, value, .. } => vec![*index, *value],
         ExprKind::Atomic { index, value, .. } => index.iter().copied().chain([*value]).collect(),
     }
 }

@@ -9,13 +9,13 @@ use quadrants_ir::{
 use super::{consts, expr::Level, helpers::Helper, shared, task::TaskPrinter, types};
 
 /// An element that a statement accesses.
-struct Place {
+pub(super) struct Place {
     /// The element as an expression.
-    element: String,
+    pub(super) element: String,
     /// That all indices are in range; none where nothing is checked.
-    in_range: Option<String>,
+    pub(super) in_range: Option<String>,
     /// The call that reports otherwise.
-    report: String,
+    pub(super) report: String,
 }
 
 impl TaskPrinter<'_> {
@@ -23,8 +23,12 @@ impl TaskPrinter<'_> {
     pub(super) fn block(&mut self, id: BlockId) {
         let kernel = self.kernel;
         for stmt in &kernel.blocks[id].stmts {
+            if !matches!(stmt, Stmt::Shared { .. }) {
+                self.finish_clearing();
+            }
             self.stmt(stmt);
         }
+        self.finish_clearing();
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
@@ -47,6 +51,13 @@ impl TaskPrinter<'_> {
                 self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
             }
             Stmt::For { var, begin, end, body } => self.serial_for(*var, *begin, *end, *body),
+            Stmt::Shared { array, len } => self.shared_array(*array, *len),
+            Stmt::Each { var, body } => self.phase(*var, *body),
+            Stmt::SharedStore { array, index, value, site } => {
+                let place = self.shared_place(*array, *index, *site);
+                let value = self.expr(*value);
+                self.guarded(&place, &format!("{} = {value};", place.element));
+            }
             Stmt::Loop { body } => {
                 self.line("while (true) {");
                 self.loop_body(*body);
@@ -113,11 +124,12 @@ impl TaskPrinter<'_> {
         let task = &self.kernel.tasks[self.task.index()];
         if matches!(task.kind, TaskKind::Serial) {
             self.line("return;");
-        } else if self.loops == 0 {
+        } else if self.loops == 0 && task.kind.threads().is_none() {
             self.line("continue;");
         } else {
             self.jumps_to_next = true;
-            self.line("goto qd_next;");
+            let label = self.blocks.label();
+            self.line(&format!("goto {label};"));
         }
     }
 
@@ -137,6 +149,15 @@ impl TaskPrinter<'_> {
             }
             ExprKind::Atomic { op, tensor, index, value, site } => {
                 let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
+                self.define_checked(local, &place, &update);
+            }
+            ExprKind::SharedLoad { array, index, site } => {
+                let place = self.shared_place(*array, *index, *site);
+                let read = place.element.clone();
+                self.define_checked(local, &place, &read);
+            }
+            ExprKind::SharedAtomic { op, array, index, value, site } => {
+                let (place, update) = self.shared_atomic(*op, *array, *index, *value, *site);
                 self.define_checked(local, &place, &update);
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
@@ -172,9 +193,15 @@ impl TaskPrinter<'_> {
         match &kernel.exprs[id].kind {
             ExprKind::Load { tensor, index, site } => {
                 let place = self.place(*tensor, index, *site);
-                if let Some(in_range) = &place.in_range {
-                    self.line(&format!("if (!({in_range})) {}", place.report));
-                }
+                self.only_checked(&place);
+            }
+            ExprKind::SharedLoad { array, index, site } => {
+                let place = self.shared_place(*array, *index, *site);
+                self.only_checked(&place);
+            }
+            ExprKind::SharedAtomic { op, array, index, value, site } => {
+                let (place, update) = self.shared_atomic(*op, *array, *index, *value, *site);
+                self.guarded(&place, &format!("{update};"));
             }
             ExprKind::Atomic { op, tensor, index, value, site } => {
                 let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
@@ -185,6 +212,13 @@ impl TaskPrinter<'_> {
                 self.report_zero(zero, *site);
             }
             _ => {}
+        }
+    }
+
+    /// The check of an element that nobody wants.
+    fn only_checked(&mut self, place: &Place) {
+        if let Some(in_range) = &place.in_range {
+            self.line(&format!("if (!({in_range})) {}", place.report));
         }
     }
 
@@ -248,7 +282,7 @@ impl TaskPrinter<'_> {
     }
 
     /// A statement that runs where the place is in range, and the report where it is not.
-    fn guarded(&mut self, place: &Place, statement: &str) {
+    pub(super) fn guarded(&mut self, place: &Place, statement: &str) {
         let Some(in_range) = &place.in_range else {
             self.line(statement);
             return;

@@ -12,6 +12,7 @@ use quadrants_ir::{
 };
 
 use super::{
+    blocks::Blocks,
     consts,
     expr::Level,
     helpers::Helper,
@@ -51,6 +52,8 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) loops: u32,
     /// Whether something jumps to the end of the iteration.
     pub(super) jumps_to_next: bool,
+    /// What belongs to the blocks of threads that the task runs.
+    pub(super) blocks: Blocks,
 }
 
 /// A part of a parameter that the function reads into a local of its own: it is read once, and its
@@ -81,6 +84,7 @@ impl<'a> TaskPrinter<'a> {
             indent: 1,
             loops: 0,
             jumps_to_next: false,
+            blocks: Blocks::default(),
         }
     }
 
@@ -97,11 +101,17 @@ impl<'a> TaskPrinter<'a> {
             }
             TaskKind::RangeFor { dims, on_device, .. } => {
                 self.block(task.prelude);
-                if task.line > 0 {
-                    let file = comment(&kernel.file);
-                    self.line(&format!("// {file}:{}", task.line));
-                }
-                self.parallel(dims, *on_device, task.body);
+                self.source_line(task.line);
+                self.parallel(dims, *on_device, [Helper::Thread, Helper::Threads], &mut |this| {
+                    this.iteration(task.body);
+                });
+            }
+            TaskKind::BlockFor { dims, on_device, .. } => {
+                self.block(task.prelude);
+                self.source_line(task.line);
+                self.parallel(dims, *on_device, [Helper::Block, Helper::Blocks], &mut |this| {
+                    this.block(task.body);
+                });
             }
         }
         let mut text = format!(
@@ -112,10 +122,18 @@ impl<'a> TaskPrinter<'a> {
                 Passing::Buffer => "const qd_args* args".to_owned(),
             }
         );
+        text.push_str(&self.blocks.declarations);
         for &binding in &self.bound {
             self.bind(&mut text, binding);
         }
         text + &self.body + "}\n"
+    }
+
+    fn source_line(&mut self, line: u32) {
+        if line > 0 {
+            let file = comment(&self.kernel.file);
+            self.line(&format!("// {file}:{line}"));
+        }
     }
 
     /// Appends a line at the current depth.
@@ -219,7 +237,13 @@ impl<'a> TaskPrinter<'a> {
     /// The loops of a task: each thread starts at its own place in the grid and goes on in steps of
     /// the grid's size, so that any grid runs all iterations. Counting from 0 in 64 bits, no sum
     /// leaves its type before the loop ends, whatever the bounds are.
-    fn parallel(&mut self, dims: &[LoopDim], on_device: Option<SiteId>, body: BlockId) {
+    fn parallel(
+        &mut self,
+        dims: &[LoopDim],
+        on_device: Option<SiteId>,
+        [place, size]: [fn(char) -> Helper; 2],
+        body: &mut dyn FnMut(&mut Self),
+    ) {
         let axes = AXES[dims.len().min(3)];
         let loops: Vec<_> = dims.iter().map(|dim| self.bounds(dim)).collect();
         if let Some(site) = on_device {
@@ -227,10 +251,9 @@ impl<'a> TaskPrinter<'a> {
         }
         for (bounds, &axis) in loops.iter().zip(axes) {
             let counter = &bounds.counter;
-            let thread = self.helper(Helper::Thread(axis));
-            let threads = self.helper(Helper::Threads(axis));
+            let (place, size) = (self.helper(place(axis)), self.helper(size(axis)));
             self.line(&format!(
-                "for (u64 {counter} = {thread}(); {counter} < {}; {counter} += {threads}()) {{",
+                "for (u64 {counter} = {place}(); {counter} < {}; {counter} += {size}()) {{",
                 bounds.count
             ));
             self.indent += 1;
@@ -238,7 +261,7 @@ impl<'a> TaskPrinter<'a> {
                 self.line(variable);
             }
         }
-        self.iteration(body);
+        body(self);
         for _ in dims {
             self.indent -= 1;
             self.line("}");
@@ -277,8 +300,9 @@ impl<'a> TaskPrinter<'a> {
         self.line("}");
     }
 
-    /// The body of one iteration. A jump to its end must not pass a definition within its scope.
-    fn iteration(&mut self, body: BlockId) {
+    /// The body of one iteration, or of a phase. A jump to its end must not pass a definition within its
+    /// scope.
+    pub(super) fn iteration(&mut self, body: BlockId) {
         let before = std::mem::take(&mut self.body);
         self.block(body);
         let printed = std::mem::replace(&mut self.body, before);
@@ -293,7 +317,8 @@ impl<'a> TaskPrinter<'a> {
             self.body.push('\n');
         }
         self.line("}");
-        self.line("qd_next:;");
+        let label = self.blocks.label();
+        self.line(&format!("{label}:;"));
     }
 
     fn bounds(&mut self, dim: &LoopDim) -> Bounds {

@@ -1,8 +1,8 @@
 //! Makes kernels by hand, one call per node.
 
 use quadrants_ir::{
-    AtomicOp, BinaryOp, Block, BlockId, Const, DivRemOp, Expr, ExprId, ExprKind, Kernel, Local,
-    LocalId, LoopDim, MathFn, Offloaded, Options, ParallelFor, Param, ParamId, ParamKind,
+    AtomicOp, BinaryOp, Block, BlockFor, BlockId, Const, DivRemOp, Expr, ExprId, ExprKind, Kernel,
+    Local, LocalId, LoopDim, MathFn, Offloaded, Options, ParallelFor, Param, ParamId, ParamKind,
     ScalarType, Site, SiteId, SiteKind, Stmt, TopStmt, UnaryOp, offload,
 };
 
@@ -232,6 +232,62 @@ impl Build {
             line,
             block_size: None,
         }));
+    }
+
+    /// Blocks of threads at the top level: their count and size.
+    pub(super) fn blocks(
+        &mut self,
+        count: ExprId,
+        threads: u32,
+        body: impl FnOnce(&mut Self, ExprId),
+    ) {
+        let begin = self.constant(0u64);
+        let var = self.local("b", ScalarType::U64, false);
+        let value = self.get(var);
+        let body = self.block(|b| body(b, value));
+        let dims = vec![LoopDim { var, begin, end: count }];
+        let line = self.kernel.sites.len() as u32 + 1;
+        self.kernel.body.push(TopStmt::BlockFor(BlockFor { dims, threads, body, line }));
+    }
+
+    /// An array that the threads of a block share.
+    pub(super) fn shared(&mut self, name: &str, ty: ScalarType, len: u32) -> LocalId {
+        let array = self.local(name, ty, false);
+        self.push(Stmt::Shared { array, len });
+        array
+    }
+
+    /// A phase of a block.
+    pub(super) fn each(&mut self, body: impl FnOnce(&mut Self, ExprId)) {
+        let var = self.local("t", ScalarType::U64, false);
+        let value = self.get(var);
+        let body = self.block(|b| body(b, value));
+        self.push(Stmt::Each { var, body });
+    }
+
+    pub(super) fn shared_load(&mut self, name: &str, array: LocalId, index: ExprId) -> ExprId {
+        let site = self.site(SiteKind::SharedIndex(array));
+        let ty = self.kernel.locals[array].ty;
+        let value = self.expr(ty, ExprKind::SharedLoad { array, index, site });
+        self.named(name, value)
+    }
+
+    pub(super) fn shared_store(&mut self, array: LocalId, index: ExprId, value: ExprId) {
+        let site = self.site(SiteKind::SharedIndex(array));
+        self.push(Stmt::SharedStore { array, index, value, site });
+    }
+
+    /// An atomic on a shared array, not yet in a statement.
+    pub(super) fn shared_atomic(
+        &mut self,
+        op: AtomicOp,
+        array: LocalId,
+        index: ExprId,
+        value: ExprId,
+    ) -> ExprId {
+        let site = self.site(SiteKind::SharedIndex(array));
+        let ty = self.kernel.locals[array].ty;
+        self.expr(ty, ExprKind::SharedAtomic { op, array, index, value, site })
     }
 
     /// A serial piece at the top level.

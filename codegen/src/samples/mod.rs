@@ -3,6 +3,7 @@
 //! Each kernel's arguments are tensors of matching types and scalars; none needs particular contents.
 
 mod batch;
+mod blocks;
 mod build;
 mod flow;
 mod loops;
@@ -20,6 +21,7 @@ pub fn all() -> Vec<Offloaded> {
     kernels.extend(scalar::all());
     kernels.extend(flow::all());
     kernels.extend(loops::all());
+    kernels.extend(blocks::all());
     kernels
 }
 

@@ -1,20 +1,45 @@
 // Stands in for a device: what printed kernels need of their compiler, on the host. A grid is run
-// thread by thread. The host's C++ compiler can then check the text for undefined behaviour.
+// thread by thread, where blocks have barriers by as many threads of the host, of which one at a time
+// goes on from barrier to barrier. The host's C++ compiler can then check the text for undefined behaviour.
 #include <cmath>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 #define __global__
+#define __shared__ static
 #define __device__
 #define __noinline__ __attribute__((noinline))
 
 struct Place {
     unsigned x, y, z;
 };
-static Place blockIdx, threadIdx, blockDim, gridDim;
+static thread_local Place threadIdx;
+static Place blockIdx, blockDim, gridDim;
+
+// The threads of a block take turns, in the order of their numbers.
+static std::mutex lock;
+static std::condition_variable come[1024];
+static unsigned turn;
+static void wait_for_turn() {
+    std::unique_lock<std::mutex> held(lock);
+    come[threadIdx.x].wait(held, [] { return turn == threadIdx.x; });
+}
+static void end_turn() {
+    std::lock_guard<std::mutex> held(lock);
+    turn = (turn + 1) % blockDim.x;
+    come[turn].notify_one();
+}
+// All threads before this one are there; when its turn comes again, so are those after it.
+static void __syncthreads() {
+    end_turn();
+    wait_for_turn();
+}
 
 template <class To, class From>
 static To bits(From value) {
@@ -61,7 +86,7 @@ template <class T>
 static T atomicMax(T* place, T value) { return replace(place, value > *place ? value : *place); }
 
 template <class Args, class Function>
-static void run_grid(const uint64_t* words, size_t count, Place grid, Place block, Function function) {
+static void run_grid(const uint64_t* words, size_t count, Place grid, Place block, bool barriers, Function function) {
     static_assert(std::is_trivially_copyable_v<Args>);
     if (sizeof(Args) != 8 * count) {
         fprintf(stderr, "the struct has %zu bytes, the block %zu words\n", sizeof(Args), count);
@@ -74,6 +99,20 @@ static void run_grid(const uint64_t* words, size_t count, Place grid, Place bloc
     const unsigned blocks = grid.x * grid.y * grid.z, threads = block.x * block.y * block.z;
     for (unsigned b = 0; b < blocks; b++) {
         blockIdx = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
+        if (barriers) {
+            std::vector<std::thread> running;
+            turn = 0;
+            for (unsigned t = 0; t < block.x; t++) {
+                running.emplace_back([&, t] {
+                    threadIdx = {t, 0, 0};
+                    wait_for_turn();
+                    function(args);
+                    end_turn();
+                });
+            }
+            for (auto& thread : running) thread.join();
+            continue;
+        }
         for (unsigned t = 0; t < threads; t++) {
             threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
             function(args);
@@ -87,7 +126,7 @@ static uint64_t read_word() {
     return word;
 }
 
-static void run_task(uint64_t kernel, uint64_t task, const uint64_t* words, size_t count, Place grid, Place block);
+static void run_task(uint64_t kernel, uint64_t task, const uint64_t* words, size_t count, Place grid, Place block, bool barriers);
 
 // One case after the other: kernel, whether the grid is large, the block, the buffers, the tasks. After each the buffers are written.
 int main() {
@@ -106,11 +145,15 @@ int main() {
         for (uint64_t tasks = read_word(); tasks > 0; tasks--) {
             const uint64_t task = read_word(), rank = read_word();
             Place grid = {1, 1, 1}, block = {1, 1, 1};
-            if (large) {
+            const bool barriers = rank >> 32;
+            if (barriers) {
+                grid.x = large ? 2 : 1;
+                block.x = (unsigned)rank;
+            } else if (large) {
                 grid = {2, rank > 1 ? 3u : 1u, rank > 2 ? 2u : 1u};
                 block = {3, rank > 1 ? 2u : 1u, rank > 2 ? 2u : 1u};
             }
-            run_task(kernel, task, words.data(), words.size(), grid, block);
+            run_task(kernel, task, words.data(), words.size(), grid, block, barriers);
         }
         for (auto& buffer : buffers) fwrite(buffer.data(), 8, buffer.size(), stdout);
     }

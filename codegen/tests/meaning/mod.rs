@@ -24,6 +24,8 @@ use crate::Plain;
 
 /// Elements of each tensor; a power of 2 and of 4, for the shapes.
 const ELEMENTS: usize = 64;
+/// Added to the number of threads that a block of a task has.
+const BLOCKS: u64 = 1 << 32;
 /// How many sets of arguments each kernel gets.
 const ROUNDS: usize = 12;
 
@@ -135,6 +137,8 @@ impl Case<'_> {
     fn rank(&self, task: TaskId) -> u64 {
         match &self.kernel.tasks[task.index()].kind {
             TaskKind::RangeFor { dims, .. } => dims.len() as u64,
+            // A row of blocks, of the threads that these have.
+            TaskKind::BlockFor { threads, .. } => BLOCKS + u64::from(*threads),
             // One thread is to run it, whatever the grid is.
             TaskKind::Serial => 3,
         }
@@ -210,6 +214,7 @@ fn is_free_of_races(name: &str) -> bool {
         "names",
         "control",
         "device_bounds",
+        "blocks",
     ]
     .contains(&name)
 }
@@ -271,7 +276,7 @@ fn build(kernels: &[Offloaded], form: Form, passing: Passing) -> Option<PathBuf>
             let argument = if passing == Passing::Value { "args" } else { "&args" };
             let _ = writeln!(
                 dispatch,
-                "    if (kernel == {i} && task == {}) run_grid<k{i}::qd_args>(words, count, grid, block, \
+                "    if (kernel == {i} && task == {}) run_grid<k{i}::qd_args>(words, count, grid, block, barriers, \
                  [](const k{i}::qd_args& args) {{ k{i}::{function}({argument}); }});",
                 task.raw()
             );
@@ -280,7 +285,7 @@ fn build(kernels: &[Offloaded], form: Form, passing: Passing) -> Option<PathBuf>
     let _ = writeln!(
         text,
         "static void run_task(uint64_t kernel, uint64_t task, const uint64_t* words, size_t count, \
-         Place grid, Place block) {{\n{dispatch}}}"
+         Place grid, Place block, bool barriers) {{\n{dispatch}}}"
     );
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let source = folder.join(format!("meaning_{form:?}.cpp"));
@@ -294,7 +299,7 @@ fn build(kernels: &[Offloaded], form: Form, passing: Passing) -> Option<PathBuf>
     {
         for checks in checks {
             let ran = Command::new(&compiler)
-                .args(["-std=c++17", "-O1", "-w", "-ffp-contract=off", "-I"])
+                .args(["-std=c++17", "-O1", "-w", "-pthread", "-ffp-contract=off", "-I"])
                 .arg(&include)
                 .args(checks)
                 .args([&source, Path::new("-o"), &program])

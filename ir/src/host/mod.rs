@@ -6,7 +6,7 @@ mod prove;
 mod races;
 
 use crate::{
-    ExprKind, Offloaded, ParamId, ParamKind, TaskId, TaskKind,
+    ExprKind, Offloaded, ParamId, ParamKind, TaskId,
     abi::{ArgLayout, MAX_BOUND},
     interp::{Code, Part, compile},
     visit::{Nodes, Reach},
@@ -15,7 +15,7 @@ use crate::{
 use prove::{Hull, Proof};
 use races::Races;
 
-pub use races::Race;
+pub use races::{Race, Touched};
 
 /// The bounds of a task's loop for one launch, outermost dimension first. Of a loop whose bounds
 /// [only the device knows](crate::TaskKind::is_bounded_on_device) the host knows bounds around them.
@@ -205,10 +205,8 @@ fn needed_by_bounds(kernel: &Offloaded, task: TaskId) -> Reach {
     let nodes = Nodes::from(kernel);
     let task = &kernel.tasks[task.index()];
     let mut reach = Reach::new(nodes);
-    if let TaskKind::RangeFor { dims, .. } = &task.kind {
-        for bound in dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
-            nodes.reach_expr(bound, &mut reach);
-        }
+    for bound in task.kind.dims().into_iter().flatten().flat_map(|dim| [dim.begin, dim.end]) {
+        nodes.reach_expr(bound, &mut reach);
     }
     for stmt in kernel.blocks[task.prelude].stmts.iter().rev() {
         if let crate::Stmt::Let { local, value } = *stmt

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     BinaryOp, BlockId, Const, ExprId, ExprKind, Local, LocalId, LoopDim, MathFn, Offloaded,
-    ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, TaskKind, UnaryOp,
+    ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, UnaryOp,
     abi::{self, ArgLayout, Form, SCRATCH_WORD},
     visit::Nodes,
 };
@@ -69,6 +69,12 @@ struct Compiler<'k> {
     computed: Vec<(u64, Reg)>,
     statement: u64,
     loops: Vec<Jumps>,
+    /// The place of the phase under way among the loops.
+    phase: Option<usize>,
+    /// How many threads a block has.
+    threads: u32,
+    /// Of each shared array: its first register and its length.
+    arrays: HashMap<LocalId, (Reg, u32)>,
 }
 
 /// Jumps of a loop whose targets are not known yet.
@@ -101,6 +107,9 @@ pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part:
         computed: vec![(0, 0); kernel.exprs.len()],
         statement: 0,
         loops: Vec::new(),
+        phase: None,
+        threads: task.kind.threads().unwrap_or(1),
+        arrays: HashMap::new(),
     };
     for stmt in &kernel.blocks[task.prelude].stmts {
         match (part, stmt) {
@@ -108,19 +117,12 @@ pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part:
             _ => compiler.stmt(stmt),
         }
     }
-    let dims = match &task.kind {
-        TaskKind::Serial => None,
-        TaskKind::RangeFor { dims, .. } => Some(dims.iter().map(|dim| compiler.dim(dim)).collect()),
-    };
+    let dims = task.kind.dims().map(|dims| dims.iter().map(|dim| compiler.dim(dim)).collect());
     let prelude = std::mem::take(&mut compiler.code);
     if matches!(part, Part::Whole(_)) {
         compiler.block(task.body);
     }
-    let on_device = match task.kind {
-        TaskKind::RangeFor { on_device, .. } => on_device,
-        TaskKind::Serial => None,
-    };
-    Code { on_device, ..compiler.finish(prelude, dims) }
+    Code { on_device: task.kind.on_device(), ..compiler.finish(prelude, dims) }
 }
 
 impl Compiler<'_> {
@@ -182,9 +184,27 @@ impl Compiler<'_> {
                     jumps.continues.push(at);
                 }
             }
+            Stmt::Shared { array, len } => {
+                let first = self.regs;
+                self.regs += len;
+                self.arrays.insert(array, (first, len));
+                self.code.push(Op::Clear { first, len });
+            }
+            Stmt::Each { var, body } => self.each(var, body),
+            Stmt::SharedStore { array, index, value, site } => {
+                let (value, index) = (self.value(value), self.value(index));
+                let nothing = self.temporary();
+                let (first, len) = self.shared(array, index, nothing, site);
+                self.code.push(Op::SharedStore(value, first, len, index));
+            }
             Stmt::Assert { cond, site } => {
                 let cond = self.value(cond);
-                self.code.push(Op::Assert(cond, site.raw()));
+                self.code.push(Op::Assert(cond, site.raw(), END));
+                let failed = self.code.len() - 1;
+                // In a phase it ends the thread's part of that alone.
+                if let Some(phase) = self.phase {
+                    self.loops[phase].continues.push(failed);
+                }
             }
             Stmt::SetTemp { temp, value } => {
                 let value = self.value(value);
@@ -237,6 +257,31 @@ impl Compiler<'_> {
         self.code.push(select::next(ty)(var, end, start));
         self.land(&breaks);
         self.land(&[over]);
+    }
+
+    /// The threads of a block, one after the other.
+    fn each(&mut self, var: LocalId, body: BlockId) {
+        let var = self.local(var);
+        let (zero, end) = (self.constant(0), self.constant(u64::from(self.threads)));
+        self.code.push(Op::Move(var, zero));
+        let start = self.here();
+        self.phase = Some(self.loops.len());
+        self.loops.push(Jumps::default());
+        self.block(body);
+        self.phase = None;
+        let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
+        self.land(&continues);
+        self.code.push(select::next(ScalarType::U64)(var, end, start));
+        self.land(&breaks);
+    }
+
+    /// A shared array's registers, behind the check of an index.
+    fn shared(&mut self, array: LocalId, index: Reg, clear: Reg, site: SiteId) -> (Reg, u32) {
+        let (first, len) = self.arrays.get(&array).copied().unwrap_or_default();
+        if self.form == Form::Checked {
+            self.code.push(Op::CheckShared { index, len, clear, site: site.raw() });
+        }
+        (first, len)
     }
 
     fn repeat(&mut self, body: BlockId) {
@@ -347,6 +392,19 @@ impl Compiler<'_> {
                 let at = self.element(tensor, &index);
                 self.check(tensor, &index, to, site);
                 self.code.push(Op::Atomic(to, tensor, at, value, combine));
+            }
+            ExprKind::SharedLoad { array, index, site } => {
+                let to = to.unwrap_or_else(|| self.temporary());
+                let index = self.value(index);
+                let (first, len) = self.shared(array, index, to, site);
+                self.code.push(Op::SharedLoad(to, first, len, index));
+            }
+            ExprKind::SharedAtomic { op, array, index, value, site } => {
+                let to = to.unwrap_or_else(|| self.temporary());
+                let (value, index) = (self.value(value), self.value(index));
+                let (first, len) = self.shared(array, index, to, site);
+                let combine = select::combine(op, expr.ty);
+                self.code.push(Op::SharedAtomic(to, first, len, index, value, combine));
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let to = to.unwrap_or_else(|| self.temporary());

@@ -107,8 +107,8 @@ macro_rules! machine {
             Jump(Target),
             /// A jump to a loop's start.
             Back(Target),
-            /// Condition, site.
-            Assert(Reg, u32),
+            /// Condition, site, where to go on where it is false.
+            Assert(Reg, u32, Target),
             /// Result, tensor, two indices: the element's number.
             Index2(Reg, Reg, Reg, Reg),
             /// Result, tensor, three indices: the element's number.
@@ -130,6 +130,16 @@ macro_rules! machine {
             Store2(Reg, Reg, Reg, Reg, Size),
             /// Result, tensor, the element's number, value.
             Atomic(Reg, Reg, Reg, Reg, Combine),
+            /// Sets the registers of a shared array to zero.
+            Clear { first: Reg, len: u32 },
+            /// As the other checks, of an index of a shared array.
+            CheckShared { index: Reg, len: u32, clear: Reg, site: u32 },
+            /// Result, first register of a shared array, its length, index.
+            SharedLoad(Reg, Reg, u32, Reg),
+            /// Value, first register of a shared array, its length, index.
+            SharedStore(Reg, Reg, u32, Reg),
+            /// Result, first register of a shared array, its length, index, value.
+            SharedAtomic(Reg, Reg, u32, Reg, Reg, Combine),
             /// Result, register of an address, words after it.
             LoadWord(Reg, Reg, u32, Size),
             /// Value, register of an address, words after it.
@@ -141,7 +151,10 @@ macro_rules! machine {
             pub(super) fn set_target(&mut self, target: Target) {
                 match self {
                     $(Self::$c_if(_, _, to) | Self::$c_unless(_, _, to) => *to = target,)*
-                    Self::If(_, to) | Self::Unless(_, to) | Self::Jump(to) => *to = target,
+                    Self::If(_, to)
+                    | Self::Unless(_, to)
+                    | Self::Jump(to)
+                    | Self::Assert(_, _, to) => *to = target,
                     _ => {}
                 }
             }
@@ -222,9 +235,10 @@ macro_rules! machine {
                         pc = to as usize;
                         burn(fuel)?;
                     }
-                    Op::Assert(c, site) => {
+                    Op::Assert(c, site, to) => {
                         if r!(c) == 0 {
-                            return report(regs, *memory, task, site, &[]);
+                            report(regs, *memory, task, site, &[])?;
+                            pc = to as usize;
                         }
                     }
                     Op::Index2(d, t, i, j) => {
@@ -288,6 +302,29 @@ macro_rules! machine {
                         let address = element(r!(t), r!(i), size);
                         let (old, new) = (load(*memory, address, size)?, r!(v));
                         store(*memory, address, size, how.combine(old, new))?;
+                        r!(d) = old;
+                    }
+                    Op::Clear { first, len } => {
+                        regs[first as usize..][..len as usize].fill(0);
+                    }
+                    Op::CheckShared { index, len, clear, site } => {
+                        if r!(index) >= u64::from(len) {
+                            let values = [r!(index), u64::from(len)];
+                            r!(clear) = 0;
+                            pc += 1;
+                            report(regs, *memory, task, site, &values)?;
+                        }
+                    }
+                    Op::SharedLoad(d, first, len, i) => {
+                        r!(d) = regs[shared(first, len, r!(i), false)?];
+                    }
+                    Op::SharedStore(v, first, len, i) => {
+                        regs[shared(first, len, r!(i), true)?] = r!(v);
+                    }
+                    Op::SharedAtomic(d, first, len, i, v, how) => {
+                        let at = shared(first, len, r!(i), true)?;
+                        let old = regs[at];
+                        regs[at] = how.combine(old, r!(v));
                         r!(d) = old;
                     }
                     Op::LoadWord(d, at, words, size) => {
@@ -505,6 +542,16 @@ impl Combine {
 pub(super) fn burn(fuel: &mut u64) -> Result<(), Fault> {
     *fuel = fuel.checked_sub(1).ok_or(Fault::OutOfFuel)?;
     Ok(())
+}
+
+/// The register of an element of a shared array.
+#[inline(always)]
+fn shared(first: Reg, len: u32, at: u64, write: bool) -> Result<usize, Fault> {
+    if at < u64::from(len) {
+        Ok(first as usize + at as usize)
+    } else {
+        Err(Fault::Address { address: at.wrapping_mul(8), bytes: 8, write })
+    }
 }
 
 #[inline(always)]

@@ -136,6 +136,25 @@ impl Space {
         }
     }
 
+    /// The space in which these variables have one value each, which is not known.
+    #[must_use]
+    pub fn fixing(&self, vars: &[usize]) -> Self {
+        let mut fixed = self.clone();
+        for &at in vars {
+            fixed.fix(at);
+        }
+        fixed
+    }
+
+    fn fix(&mut self, at: usize) {
+        let Some(var) = self.vars.get_mut(at) else { return };
+        var.kind = VarKind::Fixed;
+        if let Some((_, high)) = var.split {
+            self.fix(high);
+            self.fix(high + 1);
+        }
+    }
+
     /// Whether the parallel loop has two iterations that a race could be between.
     #[must_use]
     pub fn has_iterations(&self) -> bool {

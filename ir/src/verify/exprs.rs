@@ -2,14 +2,15 @@
 
 use super::{MAX_DEPTH, Rule};
 use crate::{
-    AtomicOp, BinaryOp, Expr, ExprId, ExprKind, MathFn, ParamId, ParamKind, ScalarType, SiteId,
-    SiteKind, TempId, UnaryOp, visit::Nodes,
+    AtomicOp, BinaryOp, Expr, ExprId, ExprKind, LocalId, MathFn, ParamId, ParamKind, ScalarType,
+    SiteId, SiteKind, TempId, UnaryOp, visit::Nodes,
 };
 
 /// What an index site must be.
 #[derive(Clone, Copy)]
 pub(super) enum SiteNeed {
     Index(ParamId),
+    SharedIndex(LocalId),
     Assert,
     DivideByZero,
     Bounds,
@@ -49,6 +50,7 @@ pub(super) fn site(nodes: Nodes<'_>, site: SiteId, need: SiteNeed) -> Result<(),
     let kind = &nodes.sites.get(site.index()).ok_or(Rule::IdRange)?.kind;
     match (need, kind) {
         (SiteNeed::Index(tensor), SiteKind::Index(at)) if tensor == *at => Ok(()),
+        (SiteNeed::SharedIndex(array), SiteKind::SharedIndex(at)) if array == *at => Ok(()),
         (SiteNeed::Assert, SiteKind::Assert { .. })
         | (SiteNeed::DivideByZero, SiteKind::DivideByZero)
         | (SiteNeed::Bounds, SiteKind::Bounds) => Ok(()),
@@ -74,6 +76,12 @@ pub(super) fn access(
         return Err(Rule::NotWritable);
     }
     Ok(elem)
+}
+
+/// Checks an access to a shared array and gives its element type; whether it is one, its scope knows.
+pub(super) fn shared(nodes: Nodes<'_>, array: LocalId, index: ExprId) -> Result<ScalarType, Rule> {
+    need(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
+    Ok(nodes.locals.get(array).ok_or(Rule::IdRange)?.ty)
 }
 
 fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, usize, bool), Rule> {
@@ -167,11 +175,18 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
         ExprKind::Atomic { op, tensor, index, value, site: at } => {
             need(ty, access(nodes, *tensor, index, true)?)?;
             need(ty, type_of(*value))?;
-            match op {
-                AtomicOp::Add => on(ty.is_int() || ty.is_float(), ty)?,
-                AtomicOp::Min | AtomicOp::Max => on(ty.is_int(), ty)?,
-            }
+            atomic(*op, ty)?;
             site(nodes, *at, SiteNeed::Index(*tensor))
+        }
+        ExprKind::SharedLoad { array, index, site: at } => {
+            need(ty, shared(nodes, *array, *index)?)?;
+            site(nodes, *at, SiteNeed::SharedIndex(*array))
+        }
+        ExprKind::SharedAtomic { op, array, index, value, site: at } => {
+            need(ty, shared(nodes, *array, *index)?)?;
+            need(ty, type_of(*value))?;
+            atomic(*op, ty)?;
+            site(nodes, *at, SiteNeed::SharedIndex(*array))
         }
         ExprKind::DivRem { lhs, rhs, site: at, .. } => {
             on(ty.is_int(), ty)?;
@@ -179,6 +194,13 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             need(ty, type_of(*rhs))?;
             site(nodes, *at, SiteNeed::DivideByZero)
         }
+    }
+}
+
+fn atomic(op: AtomicOp, ty: ScalarType) -> Result<(), Rule> {
+    match op {
+        AtomicOp::Add => on(ty.is_int() || ty.is_float(), ty),
+        AtomicOp::Min | AtomicOp::Max => on(ty.is_int(), ty),
     }
 }
 

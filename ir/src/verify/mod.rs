@@ -12,9 +12,12 @@
 //! * effects are the whole value of a `Let` or an `Eval`, and nothing else is an `Eval`'s value;
 //! * a local is defined once, before its uses, which lie in scope; only mutable ones are assigned,
 //!   never loop variables; a parallel loop's body assigns only locals of its own;
-//! * loop variables have integer types, and so have the bounds; parallel loops have 1 to 3 dimensions
-//!   and blocks of 1 to 1024 threads;
-//! * `Break` stands in a serial loop; `Continue` there or in the body of a parallel one.
+//! * loop variables have integer types, and so have the bounds; parallel loops and grids of blocks have 1
+//!   to 3 dimensions, and blocks 1 to 1024 threads;
+//! * `Break` stands in a serial loop; `Continue` there, in the body of a parallel one, or in a phase;
+//! * what a block does as a whole neither writes tensors nor asserts; phases and shared arrays stand in
+//!   it alone, the latter outside loops, with 48 KiB at most for each block; a phase assigns only
+//!   locals of its own; shared arrays are accessed in phases, and are no values.
 //!
 //! Before offloading: groups are numbered from 1 in order and do not nest; where there is one, all
 //! else at the top level is serial blocks of pure, immutable `Let`s; `Return` is last, and there
@@ -114,6 +117,16 @@ pub enum Rule {
     LoopDims { found: usize },
     #[error("a block has 1 to 1024 threads, not {found}")]
     BlockSize { found: u32 },
+    #[error("only the threads of a block's phases write, assert and use shared arrays")]
+    OutsidePhase,
+    #[error("phases and shared arrays stand in what a block does as a whole")]
+    OutsideBlock,
+    #[error("a shared array of {len} elements of {ty}")]
+    Shared { len: u32, ty: ScalarType },
+    #[error("shared arrays of {bytes} bytes, where a block has 49152")]
+    SharedBytes { bytes: u64 },
+    #[error("local `{name}` is a shared array where a value is needed, or the reverse")]
+    SharedUse { name: String },
     #[error("a `break` or `continue` stands outside a loop")]
     OutsideLoop,
     #[error("groups are numbered from 1 in order")]

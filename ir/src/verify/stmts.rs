@@ -2,17 +2,33 @@
 
 use super::{
     MAX_DEPTH, Place, Rule,
-    exprs::{SiteNeed, access, need, site, temp_type},
+    exprs::{SiteNeed, access, need, shared, site, temp_type},
 };
-use crate::{BlockId, ExprId, ExprKind, LocalId, ScalarType, SiteId, Stmt, visit::Nodes};
+use crate::{
+    BlockId, ExprId, ExprKind, LocalId, ScalarType, SiteId, Stmt, abi::MAX_SHARED_BYTES,
+    visit::Nodes,
+};
 
 /// What stands around a statement.
 #[derive(Clone, Copy)]
 pub(super) struct Around {
     /// Whether a serial loop does.
     pub(super) in_loop: bool,
-    /// Whether a parallel loop does.
-    pub(super) parallel: bool,
+    /// Whose code it is in.
+    pub(super) by: By,
+}
+
+/// Who runs code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// One thread.
+    One,
+    /// An iteration of a parallel loop.
+    Iteration,
+    /// A block of threads as a whole.
+    Block,
+    /// A thread in a phase of its block.
+    Thread,
 }
 
 /// The scope while blocks are walked in order.
@@ -31,6 +47,10 @@ pub(super) struct Scope<'k> {
     /// Locals in scope from here on may be assigned: those before are outside the parallel loop.
     assignable_from: usize,
     block_used: Vec<bool>,
+    /// Of each local: whether it is a shared array.
+    is_shared: Vec<bool>,
+    /// The size of the shared arrays of the block that is being checked.
+    shared_bytes: u64,
     depth: u16,
     /// Of each expression: the last statement that walked it.
     walked: Vec<u64>,
@@ -61,6 +81,8 @@ impl<'k> Scope<'k> {
             defined: vec![false; nodes.locals.len()],
             assignable_from: 0,
             block_used: vec![false; nodes.blocks.len()],
+            is_shared: vec![false; nodes.locals.len()],
+            shared_bytes: 0,
             depth: 0,
             walked: vec![0; nodes.exprs.len()],
             walk: 0,
@@ -81,6 +103,11 @@ impl<'k> Scope<'k> {
     /// Enters a parallel loop: what is in scope now may no longer be assigned.
     pub(super) fn enter_parallel(&mut self) {
         self.assignable_from = self.visible.len();
+    }
+
+    /// Enters a grid of blocks, or is in none any more.
+    pub(super) fn next_block(&mut self) {
+        self.shared_bytes = 0;
     }
 
     /// Forgets which locals are defined: tasks each define their own.
@@ -129,12 +156,35 @@ impl<'k> Scope<'k> {
             return Ok(());
         }
         let kind = &self.nodes.exprs[value].kind;
-        if let ExprKind::Local(local) = *kind
-            && !self.in_scope[local.index()]
-        {
-            return Err(Rule::Undefined { name: self.name(local) });
+        match *kind {
+            ExprKind::Local(local) => self.used(local, false)?,
+            ExprKind::SharedLoad { array, .. } | ExprKind::SharedAtomic { array, .. } => {
+                self.used(array, true)?;
+            }
+            _ => {}
         }
         kind.operands().try_for_each(|operand| self.uses(operand))
+    }
+
+    fn used(&self, local: LocalId, as_array: bool) -> Result<(), Rule> {
+        if !*self.in_scope.get(local.index()).ok_or(Rule::IdRange)? {
+            return Err(Rule::Undefined { name: self.name(local) });
+        }
+        if self.is_shared[local.index()] != as_array {
+            return Err(Rule::SharedUse { name: self.name(local) });
+        }
+        Ok(())
+    }
+
+    /// Checks that the one who runs the code may have this effect.
+    fn effect(&self, value: ExprId, by: By) -> Result<(), Rule> {
+        match self.nodes.exprs[value].kind {
+            ExprKind::SharedLoad { .. } | ExprKind::SharedAtomic { .. } if by != By::Thread => {
+                Err(Rule::OutsidePhase)
+            }
+            ExprKind::Atomic { .. } if by == By::Block => Err(Rule::OutsidePhase),
+            _ => Ok(()),
+        }
     }
 
     /// Checks a block's statements; what it defines stays in scope until the caller resets it.
@@ -181,6 +231,15 @@ impl<'k> Scope<'k> {
                 Ok(())
             }
             Stmt::Loop { body } => self.block(body, Around { in_loop: true, ..around }),
+            Stmt::Each { var, body } => {
+                let mark = self.mark();
+                self.enter_parallel();
+                self.define_loop_var(var).map_err(|rule| (place, rule))?;
+                need(ScalarType::U64, self.nodes.locals[var].ty).map_err(|rule| (place, rule))?;
+                self.open_block(body, Around { in_loop: false, by: By::Thread })?;
+                self.reset(mark);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -189,6 +248,7 @@ impl<'k> Scope<'k> {
         match *stmt {
             Stmt::Let { local, value } => {
                 let ty = self.any(value)?;
+                self.effect(value, around.by)?;
                 need(self.nodes.locals.get(local).ok_or(Rule::IdRange)?.ty, ty)?;
                 self.define(local)
             }
@@ -198,8 +258,12 @@ impl<'k> Scope<'k> {
             }
             Stmt::Eval { value } => {
                 self.any(value)?;
+                self.effect(value, around.by)?;
                 let effect = self.nodes.exprs[value].kind.is_effect();
                 if effect { Ok(()) } else { Err(Rule::NoEffect) }
+            }
+            Stmt::Store { .. } | Stmt::Assert { .. } if around.by == By::Block => {
+                Err(Rule::OutsidePhase)
             }
             Stmt::Store { tensor, ref index, value, site: at } => {
                 for &index in index {
@@ -217,13 +281,31 @@ impl<'k> Scope<'k> {
             }
             Stmt::Loop { .. } => Ok(()),
             Stmt::Break if around.in_loop => Ok(()),
-            Stmt::Continue if around.in_loop || around.parallel => Ok(()),
+            Stmt::Continue if around.in_loop || matches!(around.by, By::Iteration | By::Thread) => {
+                Ok(())
+            }
             Stmt::Break | Stmt::Continue => Err(Rule::OutsideLoop),
+            Stmt::Shared { array, len } => {
+                if around.in_loop || around.by != By::Block {
+                    return Err(Rule::OutsideBlock);
+                }
+                self.define_shared(array, len)
+            }
+            Stmt::Each { .. } if around.by == By::Block => Ok(()),
+            Stmt::Each { .. } => Err(Rule::OutsideBlock),
+            Stmt::SharedStore { .. } if around.by != By::Thread => Err(Rule::OutsidePhase),
+            Stmt::SharedStore { array, index, value, site: at } => {
+                self.pure(index)?;
+                let ty = self.pure(value)?;
+                need(shared(self.nodes, array, index)?, ty)?;
+                self.used(array, true)?;
+                site(self.nodes, at, SiteNeed::SharedIndex(array))
+            }
             Stmt::Assert { cond, site: at } => self.assert(cond, at),
             Stmt::SetTemp { temp, value } => {
                 let ty = self.pure(value)?;
                 need(temp_type(self.temps, temp)?, ty)?;
-                if around.parallel { Err(Rule::SetPlace) } else { Ok(()) }
+                if around.by == By::One { Ok(()) } else { Err(Rule::SetPlace) }
             }
             Stmt::SetResult { value } => {
                 let ty = self.pure(value)?;
@@ -231,9 +313,24 @@ impl<'k> Scope<'k> {
                     return Err(Rule::OffloadOnly);
                 }
                 need(self.result.ok_or(Rule::Return)?, ty)?;
-                if around.parallel { Err(Rule::SetPlace) } else { Ok(()) }
+                if around.by == By::One { Ok(()) } else { Err(Rule::SetPlace) }
             }
         }
+    }
+
+    fn define_shared(&mut self, array: LocalId, len: u32) -> Result<(), Rule> {
+        let local = self.nodes.locals.get(array).ok_or(Rule::IdRange)?;
+        let ty = local.ty;
+        if len == 0 || local.mutable || ty.is_narrow() {
+            return Err(Rule::Shared { len, ty });
+        }
+        self.shared_bytes += u64::from(len) * ty.size() as u64;
+        if self.shared_bytes > MAX_SHARED_BYTES {
+            return Err(Rule::SharedBytes { bytes: self.shared_bytes });
+        }
+        self.define(array)?;
+        self.is_shared[array.index()] = true;
+        Ok(())
     }
 
     fn assert(&mut self, cond: ExprId, at: SiteId) -> Result<(), Rule> {

@@ -3,7 +3,7 @@
 use super::{
     Place, Rule, VerifyError,
     exprs::{SiteNeed, check_all, need, site},
-    stmts::{Around, Scope},
+    stmts::{Around, By, Scope},
 };
 use crate::{
     ExprKind, GroupId, Kernel, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, Stmt, Task,
@@ -14,8 +14,9 @@ use crate::{
 
 type Broken = (Place, Rule);
 
-const SERIAL: Around = Around { in_loop: false, parallel: false };
-const PARALLEL: Around = Around { in_loop: false, parallel: true };
+const SERIAL: Around = Around { in_loop: false, by: By::One };
+const PARALLEL: Around = Around { in_loop: false, by: By::Iteration };
+const BLOCK: Around = Around { in_loop: false, by: By::Block };
 
 /// Checks a kernel.
 ///
@@ -89,6 +90,15 @@ fn check_item(scope: &mut Scope<'_>, stmt: &TopStmt, place: Place) -> Result<(),
             scope.reset(mark);
             Ok(())
         }
+        TopStmt::BlockFor(each) => {
+            let mark = scope.mark();
+            check_dims(scope, &each.dims).map_err(|rule| (place, rule))?;
+            check_block_size(Some(each.threads)).map_err(|rule| (place, rule))?;
+            scope.next_block();
+            scope.open_block(each.body, BLOCK)?;
+            scope.reset(mark);
+            Ok(())
+        }
         TopStmt::Group { .. } => Err((place, Rule::GroupNested)),
         TopStmt::Return(_) => Err((place, Rule::Return)),
     }
@@ -124,7 +134,7 @@ fn may_stand_beside_groups(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
             }
             _ => false,
         }),
-        TopStmt::ParallelFor(_) | TopStmt::Return(_) => false,
+        TopStmt::ParallelFor(_) | TopStmt::BlockFor(_) | TopStmt::Return(_) => false,
     }
 }
 
@@ -190,21 +200,22 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, place: Place) -> Result<(), Br
             return Err((place, Rule::Prelude));
         }
     }
-    match &task.kind {
-        TaskKind::Serial => scope.open_block(task.body, SERIAL),
-        TaskKind::RangeFor { dims, on_device, block_size } => {
-            check_dims(scope, dims).map_err(|rule| (place, rule))?;
-            check_block_size(*block_size).map_err(|rule| (place, rule))?;
-            if let Some(at) = *on_device {
-                site(nodes, at, SiteNeed::Bounds).map_err(|rule| (place, rule))?;
-            }
-            let mut bounds = dims.iter().flat_map(|dim| [dim.begin, dim.end]);
-            let on_host =
-                bounds.all(|bound| nodes.is_host_value(bound, &|local| known[local.index()]));
-            if on_host == on_device.is_some() {
-                return Err((place, Rule::Bound));
-            }
-            scope.open_block(task.body, PARALLEL)
-        }
+    let (block_size, around) = match &task.kind {
+        TaskKind::Serial => return scope.open_block(task.body, SERIAL),
+        TaskKind::RangeFor { block_size, .. } => (*block_size, PARALLEL),
+        TaskKind::BlockFor { threads, .. } => (Some(*threads), BLOCK),
+    };
+    let (dims, on_device) = (task.kind.dims().unwrap_or_default(), task.kind.on_device());
+    check_dims(scope, dims).map_err(|rule| (place, rule))?;
+    check_block_size(block_size).map_err(|rule| (place, rule))?;
+    if let Some(at) = on_device {
+        site(nodes, at, SiteNeed::Bounds).map_err(|rule| (place, rule))?;
     }
+    let mut bounds = dims.iter().flat_map(|dim| [dim.begin, dim.end]);
+    let on_host = bounds.all(|bound| nodes.is_host_value(bound, &|local| known[local.index()]));
+    if on_host == on_device.is_some() {
+        return Err((place, Rule::Bound));
+    }
+    scope.next_block();
+    scope.open_block(task.body, around)
 }

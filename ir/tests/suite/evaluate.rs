@@ -169,6 +169,7 @@ impl Evaluator<'_> {
                     self.block(*block);
                 }
                 TopStmt::ParallelFor(parallel) => self.dims(&parallel.dims, parallel.body),
+                TopStmt::BlockFor(_) => unreachable!("not generated"),
                 TopStmt::Group { body, .. } => self.top(body),
                 TopStmt::Return(value) => self.result = Some(self.expr(*value).into()),
             }
@@ -250,7 +251,11 @@ impl Evaluator<'_> {
                     return End::Over;
                 }
             }
-            Stmt::SetTemp { .. } | Stmt::SetResult { .. } => unreachable!(),
+            Stmt::SetTemp { .. }
+            | Stmt::SetResult { .. }
+            | Stmt::Shared { .. }
+            | Stmt::Each { .. }
+            | Stmt::SharedStore { .. } => unreachable!(),
         }
         End::Normal
     }
@@ -324,6 +329,7 @@ impl Evaluator<'_> {
                 Some(at) => (*self.slot(tensor, at)).into(),
                 None => Const::from_bits(expr.ty, 0).into(),
             },
+            ExprKind::SharedLoad { .. } | ExprKind::SharedAtomic { .. } => unreachable!(),
             ExprKind::Atomic { op, tensor, index, value, site } => {
                 let value = self.expr(value);
                 let Some(at) = self.element(tensor, &index, site) else {

@@ -1,5 +1,6 @@
 //! The tests of the crate, as its users see it.
 
+mod blocks;
 mod errors;
 mod evaluate;
 mod generate;

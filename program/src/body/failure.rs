@@ -60,7 +60,7 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
     let kind = record.site & !PLACE_SITE;
     let [.., line, column] = record.values;
     let of_kind = |site: &Site| match site.kind {
-        SiteKind::Index(_) => kind == Kind::Index as u32,
+        SiteKind::Index(_) | SiteKind::SharedIndex(_) => kind == Kind::Index as u32,
         SiteKind::Assert { .. } => kind == Kind::Assert as u32,
         SiteKind::DivideByZero => kind == Kind::DivideByZero as u32,
         SiteKind::Bounds => kind == Kind::Bounds as u32,

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::{
-    Leaf, Node, Proof, Slot, Step,
+    Below, Leaf, Node, Proof, Slot, Step,
     guard::{Fact, Truth, is_stable},
 };
 use crate::{
@@ -32,7 +32,11 @@ pub(super) struct Builder<'k> {
     /// The same by expression, so that one that is shared many times is looked at once. Only as long as
     /// no local changes.
     values: HashMap<ExprId, Slot>,
-    required: Vec<(Slot, usize)>,
+    required: Vec<(Slot, Below)>,
+    /// How many threads a block has.
+    pub(super) threads: u32,
+    /// The lengths of shared arrays.
+    lengths: HashMap<LocalId, u32>,
     pub(super) locals: Vec<Option<Slot>>,
     /// What follows from the bools that are in scope.
     pub(super) truths: HashMap<LocalId, Truth>,
@@ -58,6 +62,8 @@ impl<'k> Builder<'k> {
             replaced: Vec::new(),
             values: HashMap::new(),
             required: Vec::new(),
+            threads: 1,
+            lengths: HashMap::new(),
             locals: vec![None; kernel.locals.len()],
             truths: HashMap::new(),
             relevant,
@@ -113,6 +119,18 @@ impl<'k> Builder<'k> {
                 self.region(Some(enter), &[], |this| this.block(body));
                 self.forget(&[body]);
             }
+            Stmt::Shared { array, len } => {
+                self.lengths.insert(array, len);
+            }
+            Stmt::Each { var, body } => {
+                let begin = self.known(Interval::point(0));
+                let end = self.known(Interval::point(i128::from(self.threads)));
+                let slot = self.slot();
+                self.set(var, slot);
+                let enter = Step::Enter { var: slot, begin, end, over: PENDING };
+                self.region(Some(enter), &[], |this| this.block(body));
+            }
+            Stmt::SharedStore { array, index, .. } => self.require_shared(array, index),
             Stmt::Loop { body } => {
                 self.forget(&[body]);
                 self.region(None, &[], |this| this.block(body));
@@ -238,17 +256,32 @@ impl<'k> Builder<'k> {
         {
             self.require(tensor, index);
         }
+        if let ExprKind::SharedLoad { array, index, .. }
+        | ExprKind::SharedAtomic { array, index, .. } = nodes.exprs[value].kind
+        {
+            self.require_shared(array, index);
+        }
     }
 
     fn require(&mut self, tensor: ParamId, index: &[ExprId]) {
         for (axis, &index) in index.iter().enumerate() {
             let index = self.value(index);
             let extent = self.layout.word(tensor) + 1 + axis;
-            if !self.required.contains(&(index, extent)) {
-                self.required.push((index, extent));
-                self.proof.steps.push(Step::Require { index, extent });
-                self.proof.requires = true;
-            }
+            self.require_below(index, Below::Word(extent));
+        }
+    }
+
+    fn require_shared(&mut self, array: LocalId, index: ExprId) {
+        let index = self.value(index);
+        let length = self.lengths.get(&array).copied().unwrap_or_default();
+        self.require_below(index, Below::Number(length));
+    }
+
+    fn require_below(&mut self, index: Slot, below: Below) {
+        if !self.required.contains(&(index, below)) {
+            self.required.push((index, below));
+            self.proof.steps.push(Step::Require { index, below });
+            self.proof.requires = true;
         }
     }
 
@@ -396,7 +429,9 @@ impl<'k> Builder<'k> {
             ExprKind::Bits { .. }
             | ExprKind::Temp(_)
             | ExprKind::Load { .. }
-            | ExprKind::Atomic { .. } => self.any(ty),
+            | ExprKind::Atomic { .. }
+            | ExprKind::SharedLoad { .. }
+            | ExprKind::SharedAtomic { .. } => self.any(ty),
         }
     }
 }
@@ -421,10 +456,14 @@ fn seed(nodes: Nodes<'_>, block: BlockId, reach: &mut Reach, lets: &mut Vec<(Loc
         match *stmt {
             Stmt::Let { local, value } => {
                 lets.push((local, value));
-                if let ExprKind::Load { ref index, .. } | ExprKind::Atomic { ref index, .. } =
-                    nodes.exprs[value].kind
-                {
-                    index.iter().for_each(|index| nodes.reach_expr(*index, reach));
+                match nodes.exprs[value].kind {
+                    ExprKind::Load { ref index, .. } | ExprKind::Atomic { ref index, .. } => {
+                        index.iter().for_each(|index| nodes.reach_expr(*index, reach));
+                    }
+                    ExprKind::SharedLoad { index, .. } | ExprKind::SharedAtomic { index, .. } => {
+                        nodes.reach_expr(index, reach);
+                    }
+                    _ => {}
                 }
             }
             Stmt::Assign { local, value } => lets.push((local, value)),
@@ -432,6 +471,7 @@ fn seed(nodes: Nodes<'_>, block: BlockId, reach: &mut Reach, lets: &mut Vec<(Loc
             Stmt::Store { ref index, .. } => {
                 index.iter().for_each(|index| nodes.reach_expr(*index, reach));
             }
+            Stmt::SharedStore { index, .. } => nodes.reach_expr(index, reach),
             Stmt::If { cond, .. } => nodes.reach_expr(cond, reach),
             Stmt::For { begin, end, .. } => {
                 nodes.reach_expr(begin, reach);

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::{Extents, interval::Interval};
 use crate::{
-    BinaryOp, Const, DivRemOp, MathFn, Offloaded, ScalarType, Task, TaskKind,
+    BinaryOp, Const, DivRemOp, MathFn, Offloaded, ScalarType, Task,
     abi::{ArgLayout, MAX_BOUND},
 };
 
@@ -88,22 +88,30 @@ enum Step {
         by: Slot,
         over: usize,
     },
-    /// An index, and the word of the extent it must be below.
+    /// An index, and what it must be below.
     Require {
         index: Slot,
-        extent: usize,
+        below: Below,
     },
+}
+
+/// What an index must be below.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Below {
+    /// An extent, in this word of the argument block.
+    Word(usize),
+    /// The length of a shared array.
+    Number(u32),
 }
 
 impl Proof {
     pub(super) fn new(kernel: &Offloaded, layout: &ArgLayout, task: &Task) -> Self {
         let mut builder = Builder::new(kernel, layout, build::relevant(kernel.into(), task));
+        builder.threads = task.kind.threads().unwrap_or(1);
         builder.block(task.prelude);
-        if let TaskKind::RangeFor { dims, .. } = &task.kind {
-            for (at, dim) in dims.iter().enumerate() {
-                let slot = builder.leaf(Leaf::Dimension(at));
-                builder.set(dim.var, slot);
-            }
+        for (at, dim) in task.kind.dims().into_iter().flatten().enumerate() {
+            let slot = builder.leaf(Leaf::Dimension(at));
+            builder.set(dim.var, slot);
         }
         builder.block(task.body);
         builder.finish()
@@ -171,9 +179,13 @@ impl Proof {
                     }
                     slots[slot as usize] = narrowed;
                 }
-                Step::Require { index, extent } => {
+                Step::Require { index, below } => {
                     let index = slots[index as usize];
-                    let inside = index.lo >= 0 && index.hi < i128::from(args[extent]);
+                    let below = match below {
+                        Below::Word(word) => i128::from(args[word]),
+                        Below::Number(number) => i128::from(number),
+                    };
+                    let inside = index.lo >= 0 && index.hi < below;
                     if index.is_wrapped() || !inside {
                         return None;
                     }
@@ -195,11 +207,9 @@ impl Hull {
         let mut builder = Builder::new(kernel, layout, needed);
         builder.block(task.prelude);
         let mut dims = Vec::new();
-        if let TaskKind::RangeFor { dims: of_task, .. } = &task.kind {
-            for dim in of_task {
-                let ty = kernel.locals[dim.var].ty;
-                dims.push((builder.value(dim.begin), builder.value(dim.end), ty));
-            }
+        for dim in task.kind.dims().into_iter().flatten() {
+            let ty = kernel.locals[dim.var].ty;
+            dims.push((builder.value(dim.begin), builder.value(dim.end), ty));
         }
         Self { values: builder.finish(), dims }
     }

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::{Access, AccessKind, Across, Index, Node, Races, Slot, TaskRaces};
+use super::{Access, AccessKind, Across, Index, Node, Races, Slot, TaskRaces, Touched};
 use crate::{
     AtomicOp, BinaryOp, BlockId, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded, ParamId,
-    SiteId, Stmt, Task, TaskId, TaskKind,
+    SiteId, Stmt, Task, TaskId,
     abi::ArgLayout,
     races::{MAX_VARS, VarKind},
     visit::{Nodes, Reach},
@@ -41,6 +41,9 @@ struct Builder<'k, 'c> {
     outside: Vec<LocalId>,
     known: HashMap<LocalId, Slot>,
     slots: HashMap<Node, Slot>,
+    /// The number of the phase under way, from 1; the number of the last one between phases.
+    phase: usize,
+    in_phase: bool,
     task: TaskRaces,
 }
 
@@ -124,6 +127,8 @@ impl<'k, 'c> Builder<'k, 'c> {
             outside: Vec::new(),
             known: HashMap::new(),
             slots: HashMap::new(),
+            phase: 0,
+            in_phase: false,
             task: TaskRaces::default(),
         };
         let mut reach = Reach::new(builder.nodes);
@@ -136,11 +141,16 @@ impl<'k, 'c> Builder<'k, 'c> {
                 builder.definitions.insert(local, what);
             }
         }
-        if let TaskKind::RangeFor { dims, .. } = &task.kind {
+        if let Some(dims) = task.kind.dims() {
             builder.task.dims = dims.len();
             for (at, dim) in dims.iter().enumerate() {
                 builder.definitions.insert(dim.var, Definition::Dimension(at));
             }
+        }
+        if let Some(threads) = task.kind.threads() {
+            builder.task.of_block.extend(0..builder.task.dims);
+            builder.task.dims += 1;
+            builder.task.threads = Some(threads);
         }
         // What no one changes at the same time needs no looking at.
         let beside = |other: &&Task| std::ptr::eq(*other, task) || other.group != task.group;
@@ -167,16 +177,29 @@ impl<'k, 'c> Builder<'k, 'c> {
                 }
                 Stmt::Eval { value } => self.effect(value, None, changed),
                 Stmt::Store { tensor, ref index, site, .. } if changed[tensor.index()] => {
-                    self.access(tensor, AccessKind::Write, index, site);
+                    self.access(Touched::Tensor(tensor), AccessKind::Write, index, site);
+                }
+                Stmt::SharedStore { array, index, site, .. } => {
+                    self.access(Touched::Shared(array), AccessKind::Write, &[index], site);
                 }
                 Stmt::For { var, begin, end, .. } => {
                     self.definitions.insert(var, Definition::Inner(begin, end));
+                    let of_block = self.task.threads.is_some() && !self.in_phase;
+                    if of_block && let Node::Inner { var, .. } = self.inner_variable(var) {
+                        self.task.of_block.push(var);
+                    }
+                }
+                Stmt::Each { var, .. } => {
+                    self.definitions.insert(var, Definition::Dimension(self.task.dims - 1));
+                    self.phase += 1;
                 }
                 _ => {}
             }
+            self.in_phase |= matches!(stmt, Stmt::Each { .. });
             for inner in stmt.blocks() {
                 self.block(inner, changed);
             }
+            self.in_phase &= !matches!(stmt, Stmt::Each { .. });
         }
     }
 
@@ -184,26 +207,44 @@ impl<'k, 'c> Builder<'k, 'c> {
         let nodes = self.nodes;
         match nodes.exprs[value].kind {
             ExprKind::Load { tensor, ref index, site } if changed[tensor.index()] => {
-                self.access(tensor, AccessKind::Read, index, site);
+                self.access(Touched::Tensor(tensor), AccessKind::Read, index, site);
             }
             ExprKind::Atomic { tensor, ref index, site, .. } if changed[tensor.index()] => {
-                self.access(tensor, AccessKind::Atomic, index, site);
+                self.access(Touched::Tensor(tensor), AccessKind::Atomic, index, site);
                 if let Some(local) = local {
                     self.ticket(local, tensor, index);
                 }
+            }
+            ExprKind::SharedLoad { array, index, site } => {
+                self.access(Touched::Shared(array), AccessKind::Read, &[index], site);
+            }
+            ExprKind::SharedAtomic { array, index, site, .. } => {
+                self.access(Touched::Shared(array), AccessKind::Atomic, &[index], site);
             }
             _ => {}
         }
     }
 
-    fn access(&mut self, tensor: ParamId, kind: AccessKind, index: &[ExprId], site: SiteId) {
+    /// A loop's variable, which has a place now.
+    fn inner_variable(&mut self, var: LocalId) -> Node {
+        let slot = self.local(var);
+        self.node(slot)
+    }
+
+    fn access(&mut self, object: Touched, kind: AccessKind, index: &[ExprId], site: SiteId) {
         if self.nodes.sites[site.index()].asserted {
             return;
         }
         let index: Index = index.iter().map(|index| self.value(*index)).collect();
-        let known = |a: &Access| a.tensor == tensor && a.kind == kind && a.index == index;
+        let phase = match object {
+            Touched::Tensor(_) => 0,
+            Touched::Shared(_) => self.phase,
+        };
+        let known = |a: &Access| {
+            a.object == object && a.phase == phase && a.kind == kind && a.index == index
+        };
         if !self.task.accesses.iter().any(known) {
-            self.task.accesses.push(Access { tensor, kind, index, site });
+            self.task.accesses.push(Access { object, kind, index, site, phase });
         }
     }
 
@@ -229,7 +270,8 @@ impl<'k, 'c> Builder<'k, 'c> {
         let mut pairs = Vec::new();
         for (at, a) in accesses.iter().enumerate() {
             for (after, b) in accesses.iter().enumerate().skip(at) {
-                if a.tensor == b.tensor && !a.kind.may_meet(b.kind) && !self.always_apart(a, b) {
+                let meet = a.object == b.object && a.phase == b.phase && !a.kind.may_meet(b.kind);
+                if meet && !self.always_apart(a, b) {
                     pairs.push((at, after));
                 }
             }
@@ -243,7 +285,12 @@ impl<'k, 'c> Builder<'k, 'c> {
             let mut both = a.index.iter().zip(&b.index);
             both.any(|(a, b)| a == b && self.task.follows(*a) == Some(dim))
         };
-        same_counter(&self.task, a, &self.task, b) || (0..self.task.dims).all(pinned)
+        // The threads of one block differ in their number alone.
+        let first = match a.object {
+            Touched::Tensor(_) => 0,
+            Touched::Shared(_) => self.task.dims - 1,
+        };
+        same_counter(&self.task, a, &self.task, b) || (first..self.task.dims).all(pinned)
     }
 
     fn node(&self, slot: Slot) -> Node {
@@ -357,7 +404,9 @@ impl<'k, 'c> Builder<'k, 'c> {
             ExprKind::Bits { .. }
             | ExprKind::Temp(_)
             | ExprKind::Load { .. }
-            | ExprKind::Atomic { .. } => Node::Opaque,
+            | ExprKind::Atomic { .. }
+            | ExprKind::SharedLoad { .. }
+            | ExprKind::SharedAtomic { .. } => Node::Opaque,
         };
         self.step(node)
     }
@@ -410,7 +459,8 @@ fn pairs_across(first: &TaskRaces, second: &TaskRaces) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (i, a) in first.accesses.iter().enumerate() {
         for (j, b) in second.accesses.iter().enumerate() {
-            let meet = a.tensor == b.tensor && !a.kind.may_meet(b.kind);
+            let tensors = matches!(a.object, Touched::Tensor(_));
+            let meet = tensors && a.object == b.object && !a.kind.may_meet(b.kind);
             if meet && !same_counter(first, a, second, b) {
                 pairs.push((i, j));
             }

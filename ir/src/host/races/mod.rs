@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::{Extents, HostPlan, prove::argument};
 use crate::{
-    BinaryOp, DivRemOp, MathFn, Offloaded, ParamId, ScalarType, SiteId, TaskId, UnaryOp,
+    BinaryOp, DivRemOp, LocalId, MathFn, Offloaded, ParamId, ScalarType, SiteId, TaskId, UnaryOp,
     abi::ArgLayout,
     races::{Form, Space, Var, VarKind, apart, apart_in_loop},
 };
@@ -25,10 +25,19 @@ type Index = SmallVec<[Slot; 3]>;
 pub struct Race {
     /// The task of the first one.
     pub task: TaskId,
-    /// The tensor.
-    pub tensor: ParamId,
+    /// What is touched.
+    pub object: Touched,
     /// Where the two are; the same place where an access races with itself in another iteration.
     pub sites: [SiteId; 2],
+}
+
+/// What accesses of different threads touch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Touched {
+    /// A tensor parameter.
+    Tensor(ParamId),
+    /// An array that the threads of a block share.
+    Shared(LocalId),
 }
 
 /// The programs of all tasks, and the pairs of tasks of different blocks.
@@ -40,8 +49,12 @@ pub(super) struct Races {
 
 #[derive(Debug, Default)]
 struct TaskRaces {
-    /// How many dimensions the loop has.
+    /// How many dimensions the loop has, the threads of a block among them.
     dims: usize,
+    /// How many threads a block has, where the task is one of blocks.
+    threads: Option<u32>,
+    /// The variables that all threads of a block have the same values of.
+    of_block: Vec<usize>,
     steps: Vec<Node>,
     /// Inner loops' variables and unknown values, after those of the loop itself.
     vars: Vec<VarKind>,
@@ -58,10 +71,12 @@ struct Across {
 
 #[derive(Debug)]
 struct Access {
-    tensor: ParamId,
+    object: Touched,
     kind: AccessKind,
     index: Index,
     site: SiteId,
+    /// The phase that an access to a shared array stands in: a barrier separates it from others.
+    phase: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,14 +152,19 @@ impl Races {
             }
             let id = TaskId::new(at as u32);
             let extents = plan.extents(id, args);
-            if extents.iterations() < 2 {
+            if extents.is_empty() || extents.iterations() < 2 && task.threads.is_none() {
                 continue;
             }
             let (space, values) = task.evaluate(args, &extents);
+            let in_block = space.fixing(&task.of_block);
             for &(a, b) in &task.pairs {
                 let (a, b) = (&task.accesses[a], &task.accesses[b]);
-                if !apart_in_loop(&space, &a.forms(&values), &b.forms(&values)) {
-                    return Some(Race { task: id, tensor: a.tensor, sites: [a.site, b.site] });
+                let space = match a.object {
+                    Touched::Tensor(_) => &space,
+                    Touched::Shared(_) => &in_block,
+                };
+                if !apart_in_loop(space, &a.forms(&values), &b.forms(&values)) {
+                    return Some(Race { task: id, object: a.object, sites: [a.site, b.site] });
                 }
             }
         }
@@ -163,7 +183,7 @@ impl Races {
             let (a, b) = (&task_a.accesses[a], &task_b.accesses[b]);
             if !apart(&space_a, &a.forms(&values_a), &space_b, &b.forms(&values_b)) {
                 let task = across.tasks[0];
-                return Some(Race { task, tensor: a.tensor, sites: [a.site, b.site] });
+                return Some(Race { task, object: a.object, sites: [a.site, b.site] });
             }
         }
         None
@@ -181,6 +201,9 @@ impl TaskRaces {
         let mut space = Space::new();
         for &(begin, end) in extents.dims() {
             space.push(Var::new(VarKind::Parallel, begin, end - 1));
+        }
+        if let Some(threads) = self.threads {
+            space.push(Var::new(VarKind::Parallel, 0, i128::from(threads) - 1));
         }
         for kind in &self.vars {
             space.push(Var::new(*kind, 0, (1 << 64) - 1));

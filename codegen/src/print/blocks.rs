@@ -1,0 +1,158 @@
+//! Blocks of threads: the arrays that they share, and their phases, each of which ends in a barrier.
+
+use quadrants_ir::{
+    AtomicOp, BlockId, ExprId, ExprKind, LocalId, SiteId, Stmt, TaskKind, abi::Form,
+};
+
+use super::{consts, stmt::Place, task::TaskPrinter, types};
+
+/// What the text of a task of blocks has besides that of a loop.
+#[derive(Default)]
+pub(super) struct Blocks {
+    /// The shared arrays, which are the function's.
+    pub(super) declarations: String,
+    /// The number of the phase under way, from 1.
+    phase: u32,
+    /// Whether elements have been cleared that threads may not look at before a barrier.
+    clearing: bool,
+}
+
+impl Blocks {
+    /// The end of the iteration or of the phase.
+    pub(super) fn label(&self) -> String {
+        match self.phase {
+            0 => "qd_next".to_owned(),
+            phase => format!("qd_next_{phase}"),
+        }
+    }
+}
+
+impl TaskPrinter<'_> {
+    /// Declares an array, and clears it unless the threads fill it before they look at it.
+    pub(super) fn shared_array(&mut self, array: LocalId, len: u32) {
+        let kernel = self.kernel;
+        let ty = kernel.locals[array].ty;
+        let name = self.local(array);
+        let declaration = format!("    __shared__ {} {name}[{len}];\n", types::name(ty));
+        self.blocks.declarations.push_str(&declaration);
+        if self.is_filled_first(array, len) {
+            return;
+        }
+        let at = self.fresh("at");
+        let zero = consts::zero(ty);
+        self.line(&format!(
+            "for (u32 {at} = threadIdx.x; {at} < {len}u; {at} += blockDim.x) {name}[{at}] = {zero};"
+        ));
+        self.blocks.clearing = true;
+    }
+
+    /// Waits for all elements to be cleared that are under way.
+    pub(super) fn finish_clearing(&mut self) {
+        if std::mem::take(&mut self.blocks.clearing) {
+            self.line("__syncthreads();");
+        }
+    }
+
+    /// A phase. All threads come to its end, also those that leave its body early.
+    pub(super) fn phase(&mut self, var: LocalId, body: BlockId) {
+        self.blocks.phase += 1;
+        let loops = std::mem::take(&mut self.loops);
+        self.jumps_to_next = false;
+        let name = self.local(var);
+        self.line("{");
+        self.indented(|this| {
+            this.line(&format!("const u64 {name} = threadIdx.x;"));
+            this.iteration(body);
+        });
+        self.line("}");
+        self.line("__syncthreads();");
+        self.loops = loops;
+    }
+
+    pub(super) fn shared_place(&mut self, array: LocalId, index: ExprId, site: SiteId) -> Place {
+        let name = self.local(array);
+        if self.cx.form == Form::Proven {
+            let at = self.expr(index);
+            let element = format!("{name}[{at}]");
+            return Place { element, in_range: None, report: String::new() };
+        }
+        let at = self.atom(index, "at");
+        let len = format!("{}ull", self.length(array));
+        let report = self.report(site, &[at.clone(), len.clone()]);
+        let in_range = Some(format!("{at} < {len}"));
+        Place { element: format!("{name}[{at}]"), in_range, report }
+    }
+
+    pub(super) fn shared_atomic(
+        &mut self,
+        op: AtomicOp,
+        array: LocalId,
+        index: ExprId,
+        value: ExprId,
+        site: SiteId,
+    ) -> (Place, String) {
+        let ty = self.kernel.exprs[value].ty;
+        let place = self.shared_place(array, index, site);
+        let value = self.expr(value);
+        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", place.element), &value);
+        (place, update)
+    }
+
+    fn length(&self, array: LocalId) -> u32 {
+        let task = &self.kernel.tasks[self.task.index()];
+        self.length_within(array, task.body).unwrap_or(0)
+    }
+
+    fn length_within(&self, array: LocalId, block: BlockId) -> Option<u32> {
+        self.kernel.blocks[block].stmts.iter().find_map(|stmt| match stmt {
+            Stmt::Shared { array: found, len } if *found == array => Some(*len),
+            _ => stmt.blocks().find_map(|inner| self.length_within(array, inner)),
+        })
+    }
+
+    /// Whether the first phase gives each element a value, by the thread of its number, before anything
+    /// else is done with the array.
+    fn is_filled_first(&self, array: LocalId, len: u32) -> bool {
+        let kernel = self.kernel;
+        let task = &kernel.tasks[self.task.index()];
+        let TaskKind::BlockFor { threads, .. } = task.kind else { return false };
+        let mut phases = kernel.blocks[task.body]
+            .stmts
+            .iter()
+            .filter(|stmt| matches!(stmt, Stmt::Each { .. }) || stmt.blocks().next().is_some());
+        let Some(Stmt::Each { var, body }) = phases.next() else { return false };
+        if len > threads {
+            return false;
+        }
+        let fills = |stmt: &Stmt| {
+            matches!(*stmt, Stmt::SharedStore { array: filled, index, .. } if filled == array
+                && matches!(kernel.exprs[index].kind, ExprKind::Local(at) if at == *var))
+        };
+        let stmts = &kernel.blocks[*body].stmts;
+        let Some(at) = stmts.iter().position(fills) else { return false };
+        // What stands before it neither ends the phase nor has branches that could.
+        let straight = |stmt: &Stmt| {
+            matches!(stmt, Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. })
+                || matches!(stmt, Stmt::SharedStore { .. })
+        };
+        stmts[..at].iter().all(straight) && self.uses(array, *body) == 1
+    }
+
+    /// How many statements of a block access an array.
+    fn uses(&self, shared: LocalId, block: BlockId) -> usize {
+        let exprs = &self.kernel.exprs;
+        let of = |stmt: &Stmt| {
+            let stores = matches!(stmt, Stmt::SharedStore { array, .. } if *array == shared);
+            let inside = stmt.exprs().any(|value| {
+                matches!(
+                    exprs[value].kind,
+                    ExprKind::SharedLoad { array, .. } | ExprKind::SharedAtomic { array, .. }
+                        if array == shared
+                )
+            });
+            usize::from(stores || inside)
+                + stmt.blocks().map(|inner| self.uses(shared, inner)).sum::<usize>()
+        };
+        self.kernel.blocks[block].stmts.iter().map(of).sum()
+    }
+}

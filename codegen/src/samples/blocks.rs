@@ -1,0 +1,131 @@
+//! Kernels of blocks of threads, with shared arrays and barriers.
+
+use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, Options, ScalarType, Stmt};
+
+use super::build::Build;
+
+pub(super) fn all() -> Vec<Offloaded> {
+    vec![blocks(), shared_types()]
+}
+
+/// Each block turns its part of a tensor around, counts into a histogram of its own, and runs phases in a
+/// loop; some threads leave a phase early.
+fn blocks() -> Offloaded {
+    let mut b = Build::new("blocks", Options::default());
+    let x = b.tensor("x", ScalarType::I32, 1, false);
+    let y = b.tensor("y", ScalarType::I32, 1, true);
+    let bins = b.tensor("bins", ScalarType::U32, 1, true);
+    let [count, threads, last] = [4u64, 16, 15].map(|v| b.constant(v));
+    b.blocks(count, 16, |b, block| {
+        let tile = b.shared("tile", ScalarType::I32, 16);
+        let counts = b.shared("counts", ScalarType::U32, 40);
+        let start = b.binary(BinaryOp::Mul, block, threads);
+        let start = b.named("start", start);
+        b.each(|b, t| {
+            let at = b.binary(BinaryOp::Add, start, t);
+            let value = b.load("value", x, &[at]);
+            b.shared_store(tile, t, value);
+        });
+        let [zero, rounds] = [0u64, 3].map(|v| b.constant(v));
+        b.repeat("round", zero, rounds, |b, round| {
+            b.each(|b, t| {
+                let odd = b.binary(BinaryOp::And, t, round);
+                let none = b.constant(0u64);
+                let skips = b.binary(BinaryOp::Eq, odd, none);
+                b.branch(skips, |b| b.push(Stmt::Continue), |_| {});
+                let old = b.shared_load("old", tile, t);
+                let low = b.constant(7i32);
+                let low = b.binary(BinaryOp::And, old, low);
+                let at = b.cast(low, ScalarType::U64);
+                let one = b.constant(1u32);
+                let add = b.shared_atomic(AtomicOp::Add, counts, at, one);
+                b.push(Stmt::Eval { value: add });
+            });
+            b.each(|b, t| {
+                let mirrored = b.binary(BinaryOp::Sub, last, t);
+                let counted = b.shared_load("counted", counts, mirrored);
+                let counted = b.cast(counted, ScalarType::I32);
+                let own = b.shared_load("own", tile, t);
+                let sum = b.binary(BinaryOp::Add, own, counted);
+                b.shared_store(tile, t, sum);
+            });
+        });
+        b.each(|b, t| {
+            let mirrored = b.binary(BinaryOp::Sub, last, t);
+            let value = b.shared_load("value", tile, mirrored);
+            let at = b.binary(BinaryOp::Add, start, t);
+            b.store(y, &[at], value);
+            let none = b.constant(0u64);
+            let first = b.binary(BinaryOp::Eq, block, none);
+            b.branch(
+                first,
+                |b| {
+                    let seen = b.shared_load("seen", counts, t);
+                    b.store(bins, &[t], seen);
+                },
+                |_| {},
+            );
+            let zero = b.constant(0i32);
+            let positive = b.binary(BinaryOp::Ge, value, zero);
+            b.assert(positive, "counts do not make it negative");
+        });
+    });
+    b.finish()
+}
+
+/// Shared arrays of all types, atomics of all kinds on them, indices that may be out of range, and a
+/// number of blocks that the launch decides.
+fn shared_types() -> Offloaded {
+    let mut b = Build::new("shared_types", Options::default());
+    let n = b.scalar("n", ScalarType::U32);
+    let out = b.tensor("out", ScalarType::I64, 1, true);
+    let types = [
+        ScalarType::Bool,
+        ScalarType::I32,
+        ScalarType::I64,
+        ScalarType::U32,
+        ScalarType::U64,
+        ScalarType::F32,
+        ScalarType::F64,
+    ];
+    let count = b.cast(n, ScalarType::U64);
+    let mask = b.constant(15u64);
+    let count = b.binary(BinaryOp::And, count, mask);
+    b.blocks(count, 8, |b, block| {
+        let arrays = types.map(|ty| b.shared(&format!("of_{ty}"), ty, 6));
+        b.each(|b, t| {
+            let sum = b.binary(BinaryOp::Add, block, t);
+            for (array, ty) in arrays.into_iter().zip(types) {
+                let value = if ty == ScalarType::Bool {
+                    b.binary(BinaryOp::Gt, sum, mask)
+                } else {
+                    b.cast(sum, ty)
+                };
+                b.shared_store(array, t, value);
+                if ty != ScalarType::Bool {
+                    let zero = b.constant(0u64);
+                    let add = b.shared_atomic(AtomicOp::Add, array, zero, value);
+                    b.push(Stmt::Eval { value: add });
+                }
+                if ty.is_int() {
+                    let four = b.constant(4u64);
+                    let least = b.shared_atomic(AtomicOp::Min, array, four, value);
+                    let least = b.named("least", least);
+                    let most = b.shared_atomic(AtomicOp::Max, array, t, least);
+                    b.push(Stmt::Eval { value: most });
+                }
+            }
+        });
+        b.each(|b, t| {
+            let mut sum = b.constant(0i64);
+            for (array, ty) in arrays.into_iter().zip(types) {
+                let value = b.shared_load("value", array, t);
+                let value =
+                    if ty == ScalarType::I64 { value } else { b.cast(value, ScalarType::I64) };
+                sum = b.binary(BinaryOp::Add, sum, value);
+            }
+            b.store(out, &[t], sum);
+        });
+    });
+    b.finish()
+}
