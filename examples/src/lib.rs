@@ -13,6 +13,7 @@ mod picture;
 mod run;
 mod unsafe_share;
 
+pub mod mpm;
 pub mod smoke;
 
 pub use command::{About, main};
@@ -20,7 +21,7 @@ pub use error::{Error, Result};
 pub use run::Run;
 
 /// All simulations.
-pub const ALL: &[About] = &[smoke::ABOUT];
+pub const ALL: &[About] = &[mpm::ABOUT, smoke::ABOUT];
 
 #[cfg(test)]
 mod testing;

@@ -8,9 +8,51 @@ pub(crate) fn picture(
     height: usize,
     light: impl Fn(usize, usize) -> [f32; 3],
 ) -> RgbImage {
-    RgbImage::from_fn(width as u32, height as u32, |x, y| {
-        Rgb(light(x as usize, y as usize).map(encoded))
-    })
+    Canvas::new(width, height, light).picture()
+}
+
+/// Light that things are painted over, in pixels from the top left corner.
+pub(crate) struct Canvas {
+    width: usize,
+    height: usize,
+    light: Vec<[f32; 3]>,
+}
+
+impl Canvas {
+    /// A background.
+    pub(crate) fn new(
+        width: usize,
+        height: usize,
+        light: impl Fn(usize, usize) -> [f32; 3],
+    ) -> Self {
+        let light = (0..width * height).map(|at| light(at % width, at / width)).collect();
+        Self { width, height, light }
+    }
+
+    /// A disc with a soft edge, which hides as much of what it covers as `cover` says.
+    pub(crate) fn disc(&mut self, at: [f32; 2], radius: f32, color: [f32; 3], cover: f32) {
+        let reach = radius + 1.0;
+        let range = |center: f32, extent: usize| {
+            let from = (center - reach).max(0.0) as usize;
+            from..((center + reach).max(0.0) as usize + 1).min(extent)
+        };
+        for y in range(at[1], self.height) {
+            for x in range(at[0], self.width) {
+                let away = (x as f32 + 0.5 - at[0]).hypot(y as f32 + 0.5 - at[1]);
+                let share = cover * (radius + 0.5 - away).clamp(0.0, 1.0);
+                for (light, color) in self.light[y * self.width + x].iter_mut().zip(color) {
+                    *light += (color - *light) * share;
+                }
+            }
+        }
+    }
+
+    /// The picture, as a screen takes it.
+    pub(crate) fn picture(&self) -> RgbImage {
+        RgbImage::from_fn(self.width as u32, self.height as u32, |x, y| {
+            Rgb(self.light[y as usize * self.width + x as usize].map(encoded))
+        })
+    }
 }
 
 /// Light as a screen takes it.

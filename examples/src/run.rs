@@ -113,7 +113,7 @@ impl Run {
     /// Adds a line to the summary.
     pub fn say(&mut self, what: &str, value: impl Display) {
         // Writing to a String does not fail.
-        let _ = writeln!(self.summary, "{what:<9}{value}");
+        let _ = writeln!(self.summary, "{what:<11}{value}");
     }
 
     /// The summary.

@@ -22,8 +22,8 @@ fn a_run_writes_its_picture_and_says_where() {
     let options = ["--out", out.to_str().unwrap(), "--steps", "3", "--size", "16"];
     let summary = testing::run(&smoke::ABOUT, smoke::work, &options).unwrap();
     let picture = out.join("smoke.png");
-    assert!(summary.contains(&format!("picture  {}\n", picture.display())), "{summary}");
-    assert!(summary.contains("steps    3\n"), "{summary}");
+    assert!(summary.contains(&format!("picture    {}\n", picture.display())), "{summary}");
+    assert!(summary.contains("steps      3\n"), "{summary}");
     let written = image::open(picture).unwrap().to_rgb8();
     assert_eq!(written.dimensions(), (16, 16));
     assert!(written.pixels().any(|pixel| pixel != written.get_pixel(0, 0)));

@@ -16,12 +16,12 @@ fn between(v00: f32, v01: f32, v10: f32, v11: f32, fx: f32, fy: f32) -> f32 {
     low + (high - low) * fy
 }
 
-/// Smoke and upward velocity in two discs above the floor, which blow towards each other: the left one
-/// the first kind of smoke, the right one the second.
+/// Smoke and velocity in two discs above the floor, each with its kind of smoke.
 #[qd::kernel(strict)]
 pub(crate) fn blow(
     speed: f32,
-    slant: f32,
+    left_slant: f32,
+    right_slant: f32,
     u: &mut Tensor<f32, 2>,
     v: &mut Tensor<f32, 2>,
     left: &mut Tensor<f32, 2>,
@@ -33,13 +33,13 @@ pub(crate) fn blow(
         let py = (y as f32 + 0.5) / height as f32 - 0.08;
         let to_left = px - 0.3;
         let to_right = px - 0.7;
-        if to_left * to_left + py * py < 0.0016 {
-            u[[y, x]] = speed * slant;
+        if to_left * to_left + py * py < 0.0009 {
+            u[[y, x]] = speed * left_slant;
             v[[y, x]] = speed;
             left[[y, x]] = 1.0;
         }
-        if to_right * to_right + py * py < 0.0016 {
-            u[[y, x]] = -speed * slant;
+        if to_right * to_right + py * py < 0.0009 {
+            u[[y, x]] = speed * right_slant;
             v[[y, x]] = speed;
             right[[y, x]] = 1.0;
         }

@@ -20,7 +20,7 @@ use crate::{About, Run, picture::picture};
 pub const ABOUT: About = About {
     name: "smoke",
     text: "Two jets of smoke in a closed box, by the Stable Fluids method",
-    steps: 540,
+    steps: 400,
     size: 512,
     size_of: "Cells along a side of the box",
     sizes: (8, 8192),
@@ -43,19 +43,20 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
 /// The time of a step in seconds.
 const DT: f32 = 1.0 / 60.0;
 /// The speed of the jets, in sides of the box per second.
-const SPEED: f32 = 0.5;
+const SPEED: f32 = 0.7;
 /// How fast smoke is lifted.
-const LIFT: f32 = 0.35;
+const LIFT: f32 = 0.3;
 /// How much of their turning eddies get back.
-const SWIRL: f32 = 6.0;
+const SWIRL: f32 = 3.0;
 /// What is left of smoke after a step.
-const KEEP: f32 = 0.9992;
+const KEEP: f32 = 0.99;
 /// Pairs of Jacobi's sweeps in a step.
 const SWEEPS: usize = 20;
 
-/// How far to the side the jets blow at a step: it wavers, so that the picture is not a mirror of itself.
-fn slant(step: usize) -> f32 {
-    0.55 + 0.35 * (step as f32 * 0.045).sin()
+/// How far to the side the two jets blow at a step: they lean together, and waver.
+fn slants(step: usize) -> [f32; 2] {
+    let time = step as f32 * DT;
+    [0.35 + 0.45 * (3.1 * time).sin(), -0.35 + 0.45 * (2.3 * time + 1.0).sin()]
 }
 
 /// The air and the smoke in it. Fields that a kernel both reads and writes elsewhere are there twice.
@@ -90,7 +91,8 @@ impl Smoke {
         let ([u, new_u], [v, new_v]) = (u, v);
         let ([left, new_left], [right, new_right]) = (left, right);
         let [pressure, scratch] = pressure;
-        kernels::blow(SPEED, slant(step), u, v, left, right).launch()?;
+        let [left_slant, right_slant] = slants(step);
+        kernels::blow(SPEED, left_slant, right_slant, u, v, left, right).launch()?;
         kernels::advect(DT, KEEP, u, v, left, right, new_u, new_v, new_left, new_right).launch()?;
         for (field, new) in [(u, new_u), (v, new_v), (left, new_left), (right, new_right)] {
             swap(field, new);

@@ -43,9 +43,9 @@ impl Reference {
         Self { n, u: field(), v: field(), left: field(), right: field(), pressure: field() }
     }
 
-    pub(crate) fn step(&mut self, slant: f32, sweeps: usize) {
+    pub(crate) fn step(&mut self, slants: [f32; 2], sweeps: usize) {
         let n = self.n;
-        self.blow(slant);
+        self.blow(slants);
         let sample = |field: &[f32], at: usize| {
             let back = |from: usize, speed: f32| {
                 (from as f32 - super::DT * n as f32 * speed).max(0.0).min((n - 1) as f32)
@@ -66,13 +66,14 @@ impl Reference {
         self.project(sweeps);
     }
 
-    fn blow(&mut self, slant: f32) {
-        for (center, slant, smoke) in [(0.3, slant, &mut self.left), (0.7, -slant, &mut self.right)]
+    fn blow(&mut self, [left_slant, right_slant]: [f32; 2]) {
+        for (center, slant, smoke) in
+            [(0.3, left_slant, &mut self.left), (0.7, right_slant, &mut self.right)]
         {
             for (at, smoke) in smoke.iter_mut().enumerate() {
                 let place = |cell: usize| (cell as f32 + 0.5) / self.n as f32;
                 let (dx, dy) = (place(at % self.n) - center, place(at / self.n) - 0.08);
-                if dx * dx + dy * dy < 0.0016 {
+                if dx * dx + dy * dy < 0.0009 {
                     self.u[at] = super::SPEED * slant;
                     self.v[at] = super::SPEED;
                     *smoke = 1.0;

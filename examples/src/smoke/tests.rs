@@ -4,7 +4,7 @@ use quadrants::Tensor;
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
-use super::{Smoke, kernels, reference::Reference, slant};
+use super::{Smoke, kernels, reference::Reference, slants};
 
 const N: usize = 20;
 const SWEEPS: usize = 4;
@@ -18,7 +18,7 @@ fn every_backend_gives_the_bits_of_plain_rust(
     let mut reference = Reference::new(N);
     for step in 0..6 {
         smoke.step(step, SWEEPS)?;
-        reference.step(slant(step), SWEEPS);
+        reference.step(slants(step), SWEEPS);
     }
     assert_eq!(smoke.u[0].to_vec()?, reference.u, "u");
     assert_eq!(smoke.v[0].to_vec()?, reference.v, "v");
