@@ -14,6 +14,7 @@ mod run;
 mod unsafe_share;
 
 pub mod mpm;
+pub mod path_tracer;
 pub mod smoke;
 
 pub use command::{About, main};
@@ -21,7 +22,7 @@ pub use error::{Error, Result};
 pub use run::Run;
 
 /// All simulations.
-pub const ALL: &[About] = &[mpm::ABOUT, smoke::ABOUT];
+pub const ALL: &[About] = &[mpm::ABOUT, path_tracer::ABOUT, smoke::ABOUT];
 
 #[cfg(test)]
 mod testing;
