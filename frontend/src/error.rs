@@ -1,6 +1,6 @@
 //! What can go wrong between a kernel's source and its IR.
 
-use quadrants_ir::ScalarType;
+use quadrants_ir::types::Type;
 
 use crate::{Rejection, builder::Misuse, syntax::Span};
 
@@ -46,9 +46,9 @@ pub enum Error {
         /// The binding.
         name: String,
         /// rustc's type.
-        rustc: ScalarType,
+        rustc: Type,
         /// The type found here.
-        found: ScalarType,
+        found: Type,
         /// The place.
         span: Span,
     },

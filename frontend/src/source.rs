@@ -1,6 +1,9 @@
 //! What the macro emits beside a kernel's CPU body: a tree and the tables that rustc filled for it.
 
-use quadrants_ir::{Const, ParamKind, ScalarType};
+use quadrants_ir::{
+    Const,
+    types::{ParamType, Type},
+};
 
 /// The source of a kernel or a func: a `static` or an associated constant of the emitted code.
 ///
@@ -13,10 +16,10 @@ pub struct Source {
     /// A [`Function`](crate::syntax::Function), encoded.
     pub tree: &'static [u8],
     /// What each parameter is, in order.
-    pub params: fn() -> Vec<ParamKind>,
+    pub params: fn() -> Vec<ParamType>,
     /// The types behind each [`TypeIx`](crate::syntax::TypeIx): of bindings and loop variables as rustc
     /// inferred them, of cast targets and results as written.
-    pub types: fn() -> Vec<ScalarType>,
+    pub types: fn() -> Vec<Type>,
     /// The funcs called. Functions, so that a recursive one is an error here and not a cycle for rustc.
     pub funcs: &'static [fn() -> &'static Source],
     /// The constants named.

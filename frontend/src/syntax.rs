@@ -112,6 +112,13 @@ pub enum StmtKind {
         /// The value.
         value: Expr,
     },
+    /// `let (a, mut b) = value;`, `let Point { x, .. } = value;`
+    LetPattern {
+        /// What is taken apart how.
+        pattern: Pattern,
+        /// The value.
+        value: Expr,
+    },
     /// `let s = t.shape();`: the name stands for the tensor's extents.
     LetShape {
         /// The name.
@@ -128,7 +135,8 @@ pub enum StmtKind {
     },
     /// `target = value`, `target op= value`
     Assign {
-        /// What is assigned: [`ExprKind::Name`] or [`ExprKind::Index`].
+        /// What is assigned: [`ExprKind::Name`] or [`ExprKind::Index`], or an [`ExprKind::Element`] or
+        /// [`ExprKind::Field`] of such.
         target: Expr,
         /// The operation of a compound assignment.
         op: Option<BinaryOp>,
@@ -181,6 +189,26 @@ pub enum StmtKind {
     },
     /// What kernels have no statement for.
     Unsupported(Construct),
+}
+
+/// A pattern of a `let` that takes a value apart.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Pattern {
+    /// `_`
+    Wild,
+    /// `name`, `mut name`
+    Name {
+        /// The name.
+        name: String,
+        /// Whether it is `mut`.
+        mutable: bool,
+        /// The type that rustc gave the binding.
+        ty: TypeIx,
+    },
+    /// `(a, b)`, `[a, b]`, `Pair(a, b)`: one pattern per part.
+    Parts(Vec<Pattern>),
+    /// `Point { x, y: (a, b), .. }`: fields and their patterns.
+    Fields(Vec<(String, Pattern)>),
 }
 
 /// A `for` loop.
@@ -309,7 +337,51 @@ pub enum ExprKind {
     Block(Block),
     /// `unsafe { … }`: the accesses in it race with nothing, by the author's word.
     Unsafe(Block),
-    /// `t[i]`, `t[[i, j]]`; of a name for extents, `s[0]`.
+    /// `(a, b)`, `[a, b]`, `Pair(a, b)`
+    Aggregate {
+        /// Its type.
+        ty: TypeIx,
+        /// Its parts in order.
+        parts: Vec<Expr>,
+    },
+    /// `Point { x: a, y: b }`
+    Struct {
+        /// Its type.
+        ty: TypeIx,
+        /// Its fields in the order in which they are written.
+        fields: Vec<(String, Expr)>,
+    },
+    /// `[value; N]`
+    Repeat {
+        /// Its type.
+        ty: TypeIx,
+        /// The value of each element.
+        value: Box<Expr>,
+    },
+    /// `Vector::splat(x)`, `Matrix::identity()`
+    Associated {
+        /// The type of the value.
+        ty: TypeIx,
+        /// The function's name.
+        name: String,
+        /// Its arguments.
+        args: Vec<Expr>,
+    },
+    /// `value.name`, `value.0`
+    Field {
+        /// The struct or tuple.
+        value: Box<Expr>,
+        /// The field's name or number.
+        name: String,
+    },
+    /// An index of a value that is no single name: `m.rows[i]`, `a[i][j]`.
+    Element {
+        /// The array, vector or matrix.
+        value: Box<Expr>,
+        /// One index per dimension.
+        index: Vec<Expr>,
+    },
+    /// `t[i]`, `t[[i, j]]`; of a name for extents, `s[0]`; of a local array, `a[i]`.
     Index {
         /// The name before the brackets.
         base: String,
@@ -405,12 +477,8 @@ pub enum Construct {
     LetCondition,
     /// A closure that is not `stream_parallel`'s.
     Closure,
-    /// `[a, b]`, `[a; n]` or a place that is indexed and is no tensor.
-    Array,
-    /// `(a, b)`
-    Tuple,
-    /// `S { … }`, `s.field`
-    Struct,
+    /// `S { x, ..base }`
+    StructUpdate,
     /// A text, byte or char literal.
     Text,
     /// `&x`, `*x` where no tensor is passed.
@@ -433,6 +501,8 @@ pub enum Construct {
     Item,
     /// A macro other than `assert!`; its name.
     Macro(String),
+    /// A function of a type that kernels do not know; its name.
+    Associated(String),
     /// A method that kernels do not know; its name. Known ones are [`ExprKind::Method`].
     Method(String),
     /// `x.shape()` other than in a `let`, with an index, or in `ndrange`.

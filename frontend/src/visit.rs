@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::syntax::{Block, Expr, ExprKind, RegionArgument, Stmt, StmtKind};
+use crate::syntax::{Block, Expr, ExprKind, Pattern, RegionArgument, Stmt, StmtKind};
 
 /// What the walk stands on.
 #[derive(Clone, Copy)]
@@ -25,6 +25,8 @@ pub(crate) fn any_in_expr<'a>(expr: &'a Expr, found: &mut dyn FnMut(Node<'a>) ->
         | ExprKind::StreamParallel(RegionArgument::Other) => false,
         ExprKind::Unary { value, .. }
         | ExprKind::Cast { value, .. }
+        | ExprKind::Repeat { value, .. }
+        | ExprKind::Field { value, .. }
         | ExprKind::Extent { axis: value, .. } => any_in_expr(value, found),
         ExprKind::Binary { lhs, rhs, .. } | ExprKind::Logic { lhs, rhs, .. } => {
             any_in_expr(lhs, found) || any_in_expr(rhs, found)
@@ -39,10 +41,13 @@ pub(crate) fn any_in_expr<'a>(expr: &'a Expr, found: &mut dyn FnMut(Node<'a>) ->
         | ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => {
             any_in_block(body, found)
         }
-        ExprKind::Index { index: list, .. } | ExprKind::Call { args: list, .. } => {
-            list.iter().any(|e| any_in_expr(e, found))
-        }
+        ExprKind::Index { index: list, .. }
+        | ExprKind::Call { args: list, .. }
+        | ExprKind::Aggregate { parts: list, .. }
+        | ExprKind::Associated { args: list, .. } => list.iter().any(|e| any_in_expr(e, found)),
+        ExprKind::Struct { fields, .. } => fields.iter().any(|(_, e)| any_in_expr(e, found)),
         ExprKind::Method { receiver: one, args: list, .. }
+        | ExprKind::Element { value: one, index: list, .. }
         | ExprKind::Atomic { value: one, index: list, .. } => {
             any_in_expr(one, found) || list.iter().any(|e| any_in_expr(e, found))
         }
@@ -67,6 +72,7 @@ pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: &mut dyn FnMut(Node<'a>) ->
         | StmtKind::Continue { .. }
         | StmtKind::Unsupported(_) => false,
         StmtKind::Let { value, .. }
+        | StmtKind::LetPattern { value, .. }
         | StmtKind::Expr(value)
         | StmtKind::Assert { cond: value, .. } => any_in_expr(value, found),
         StmtKind::Assign { target, value, .. } => {
@@ -85,11 +91,29 @@ pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: &mut dyn FnMut(Node<'a>) ->
     }
 }
 
+/// The name that a place is a part of.
+pub(crate) fn root(place: &Expr) -> Option<&str> {
+    match &place.kind {
+        ExprKind::Name(name) | ExprKind::Index { base: name, .. } => Some(name),
+        ExprKind::Field { value, .. } | ExprKind::Element { value, .. } => root(value),
+        _ => None,
+    }
+}
+
+/// The names that a pattern binds.
+pub(crate) fn each_bound<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a str)) {
+    match pattern {
+        Pattern::Wild => {}
+        Pattern::Name { name, .. } => each(name),
+        Pattern::Parts(parts) => parts.iter().for_each(|part| each_bound(part, each)),
+        Pattern::Fields(fields) => fields.iter().for_each(|(_, part)| each_bound(part, each)),
+    }
+}
+
 /// Whether evaluating `expr` may assign a local that was there before it.
 pub(crate) fn assigns(expr: &Expr) -> bool {
     any_in_expr(expr, &mut |node| {
-        matches!(node, Node::Stmt(stmt) if matches!(&stmt.kind,
-            StmtKind::Assign { target, .. } if matches!(target.kind, ExprKind::Name(_))))
+        matches!(node, Node::Stmt(Stmt { kind: StmtKind::Assign { .. }, .. }))
     })
 }
 

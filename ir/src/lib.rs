@@ -19,6 +19,7 @@ mod print;
 pub mod races;
 mod scalar;
 mod task;
+pub mod types;
 pub mod verify;
 mod visit;
 

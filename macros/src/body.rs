@@ -330,6 +330,7 @@ impl Rewrite<'_> {
         if self.gated
             && let Expr::Path(path) = callee
             && !tree::is_scalar_method(path)
+            && !tree::is_of_type(path)
             && !is_ndrange_path(path)
         {
             *callee = Expr::Verbatim(quote!(<#path>::__call));

@@ -191,7 +191,7 @@ impl Emission {
             .map(|Param { name, passing, ty, mutable }| match passing {
                 ParamPassing::Value => {
                     let mutable = mutable.then(|| quote!(mut));
-                    quote!(let #mutable #name = #support::gate::<__OK, _>(#args.scalar::<#ty>());)
+                    quote!(let #mutable #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     elements.extend(quote!(.max(#name.len())));
@@ -271,20 +271,27 @@ impl Emission {
             TypeEntry::Written(_) => None,
         });
         let types = self.tree.types.iter().map(|entry| match entry {
-            TypeEntry::Probe { probe, binding } => {
-                quote_spanned!(binding.span()=> #support::type_of(&#probe))
+            TypeEntry::Probe { probe, binding, linear } => {
+                // An argument is where rustc says that its type does not do.
+                let mut probe = probe.clone();
+                probe.set_span(probe.span().located_at(binding.span()));
+                if *linear {
+                    quote_spanned!(binding.span()=> #support::linear_type_of(&#probe))
+                } else {
+                    quote_spanned!(binding.span()=> #support::type_of(&#probe))
+                }
             }
             TypeEntry::Written(ty) => {
-                quote_spanned!(ty.span()=> <#ty as #private::Element>::TYPE)
+                quote_spanned!(ty.span()=> <#ty as #private::Device>::LAYOUT)
             }
         });
         let kinds = self.signature.params.iter().map(|Param { passing, ty, .. }| match passing {
             ParamPassing::Value => quote_spanned! {ty.span()=>
-                #support::scalar_kind::<#ty>()
+                #support::value_type::<#ty>()
             },
             ParamPassing::Ref | ParamPassing::RefMut => {
                 let writable = *passing == ParamPassing::RefMut;
-                quote_spanned!(ty.span()=> #support::tensor_kind::<#ty>(#writable))
+                quote_spanned!(ty.span()=> #support::tensor_type::<#ty>(#writable))
             }
         });
         let funcs = self.tree.funcs.iter().map(|path| quote!(<#path>::__source));
@@ -310,14 +317,14 @@ impl Emission {
         };
         let probed = &self.probed;
         quote! {
-            const __TYPES: [#private::ir::ScalarType; #count] = {
+            const __TYPES: [#private::ir::types::Type; #count] = {
                 #(let #probes = #support::Probe::new();)*
                 #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*
                 [#(#types),*]
             };
-            const __PARAMS: [#private::ir::ParamKind; #parameters] = [#(#kinds),*];
+            const __PARAMS: [#private::ir::types::ParamType; #parameters] = [#(#kinds),*];
             const __OK: bool = { let _ = (__TYPES, __PARAMS); true };
             static __SOURCE: #frontend::Source = #frontend::Source {
                 file: ::core::file!(),

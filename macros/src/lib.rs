@@ -13,6 +13,7 @@
 
 mod attribute;
 mod body;
+mod device;
 mod emit;
 mod signature;
 mod spans;
@@ -53,6 +54,25 @@ pub fn func(
     item: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
     expand(FunctionKind::Func, arguments.into(), item.into()).into()
+}
+
+/// Makes a struct a type of values in kernels: its fields are such types. It needs `Clone` and `Copy` too.
+///
+/// ```text
+/// #[derive(Clone, Copy, quadrants::Device)]
+/// struct Ray {
+///     origin: Vector<f32, 3>,
+///     direction: Vector<f32, 3>,
+/// }
+/// ```
+///
+/// Attribute: `#[device(crate = path)]` (where the facade crate is found, if not at `::quadrants`).
+#[proc_macro_derive(Device, attributes(device))]
+pub fn device(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    match syn::parse(item).and_then(|input| device::derive(&input)) {
+        Ok(tokens) => tokens.into(),
+        Err(error) => error.into_compile_error().into(),
+    }
 }
 
 fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {

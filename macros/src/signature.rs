@@ -63,10 +63,16 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
         ReturnType::Type(_, ty) => match ungrouped(ty) {
             Type::Tuple(unit) if unit.elems.is_empty() => None,
             ty @ Type::Path(_) => Some(ty.clone()),
+            ty @ (Type::Tuple(_) | Type::Array(_)) if kind == FunctionKind::Func => {
+                Some(ty.clone())
+            }
             other => {
                 errors.add(syn::Error::new(
                     other.span(),
-                    format!("{what} returns a number or nothing"),
+                    match kind {
+                        FunctionKind::Kernel => "a kernel returns a number or nothing",
+                        FunctionKind::Func => "a func returns a value of kernels or nothing",
+                    },
                 ));
                 None
             }
@@ -119,7 +125,7 @@ fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
     };
     advise(&passing, ty)?;
     match ty {
-        Type::Path(_) => Ok(Param {
+        Type::Path(_) | Type::Tuple(_) | Type::Array(_) => Ok(Param {
             name: ident.clone(),
             mutable: mutability.is_some(),
             passing,
@@ -127,7 +133,7 @@ fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
         }),
         other => Err(syn::Error::new_spanned(
             other,
-            "a parameter is a number by value or a tensor by `&` or `&mut`",
+            "a parameter is a value, or a tensor by `&` or `&mut`",
         )),
     }
 }

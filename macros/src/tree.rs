@@ -6,8 +6,9 @@
 mod expr;
 mod loops;
 mod matches;
+mod parts;
 
-pub(crate) use expr::{SCALARS, atomic, element, is_block, is_scalar_method};
+pub(crate) use expr::{SCALARS, atomic, element, is_block, is_of_type, is_scalar_method};
 pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
@@ -35,7 +36,12 @@ pub(crate) struct Tree {
 /// How rustc is asked for a type.
 pub(crate) enum TypeEntry {
     /// By a probe of this name, which has seen a binding of that name.
-    Probe { probe: Ident, binding: Ident },
+    Probe {
+        probe: Ident,
+        binding: Ident,
+        /// Whether nothing but a vector or matrix will do.
+        linear: bool,
+    },
     /// As written.
     Written(Box<syn::Type>),
 }
@@ -151,7 +157,18 @@ impl Tree {
                     None => StmtKind::Unsupported(Construct::Pattern),
                 }
             }
-            (other, _) => {
+            (_, None) => {
+                let value = self.expr(&mut init.expr);
+                let pattern = pattern.clone();
+                match self.taking_apart(&pattern, probes) {
+                    Some(pattern) => StmtKind::LetPattern { pattern, value },
+                    None => {
+                        self.bind_all(&pattern);
+                        StmtKind::Unsupported(Construct::Pattern)
+                    }
+                }
+            }
+            (other, Some(_)) => {
                 self.bind_all(other);
                 StmtKind::Unsupported(Construct::Pattern)
             }
@@ -179,7 +196,7 @@ impl Tree {
     fn probe(&mut self, binding: &Ident) -> (TypeIx, syn::Stmt) {
         let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
         let tokens = quote!(#probe.see(&#binding));
-        let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone() });
+        let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), linear: false });
         (ty, syn::Stmt::Expr(Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
     }
 

@@ -2,17 +2,19 @@
 
 use quadrants_ir::{Const, ParamKind};
 
-use crate::{Element, Tensor, tensor::TensorCore};
+use smallvec::SmallVec;
 
-/// An argument of a launch: a scalar, `&Tensor` or `&mut Tensor`.
+use crate::{Device, Element, Tensor, tensor::TensorCore};
+
+/// An argument of a launch: a value of kernels, `&Tensor` or `&mut Tensor`.
 pub trait Arg<'a> {
-    /// The argument, without its Rust type.
-    fn into_arg(self) -> ArgValue<'a>;
+    /// Appends the argument: a value as the scalars that it is made of.
+    fn push_to(self, args: &mut ArgList<'a>);
 }
 
-/// An argument without its Rust type.
-#[derive(Debug)]
-pub struct ArgValue<'a>(pub(crate) ArgKind<'a>);
+/// Arguments without their Rust types.
+#[derive(Debug, Default)]
+pub struct ArgList<'a>(pub(crate) SmallVec<[ArgKind<'a>; 8]>);
 
 #[derive(Debug)]
 pub(crate) enum ArgKind<'a> {
@@ -27,34 +29,34 @@ pub(crate) struct TensorArg<'a> {
     pub(crate) kind: ParamKind,
 }
 
-impl<'a, T: Element> Arg<'a> for T {
+impl<'a, T: Device> Arg<'a> for T {
     #[inline]
-    fn into_arg(self) -> ArgValue<'a> {
-        ArgValue(ArgKind::Scalar(self.into()))
+    fn push_to(self, args: &mut ArgList<'a>) {
+        self.give(&mut |scalar| args.0.push(ArgKind::Scalar(scalar)));
     }
 }
 
 impl<'a, T: Element, const N: usize> Arg<'a> for &'a Tensor<T, N> {
     #[inline]
-    fn into_arg(self) -> ArgValue<'a> {
-        tensor_arg(self, false)
+    fn push_to(self, args: &mut ArgList<'a>) {
+        args.0.push(tensor_arg(self, false));
     }
 }
 
 impl<'a, T: Element, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
     #[inline]
-    fn into_arg(self) -> ArgValue<'a> {
-        tensor_arg(self, true)
+    fn push_to(self, args: &mut ArgList<'a>) {
+        args.0.push(tensor_arg(self, true));
     }
 }
 
 #[inline]
-fn tensor_arg<T: Element, const N: usize>(tensor: &Tensor<T, N>, writable: bool) -> ArgValue<'_> {
+fn tensor_arg<T: Element, const N: usize>(tensor: &Tensor<T, N>, writable: bool) -> ArgKind<'_> {
     let (core, shape) = tensor.core();
     // No kernel has so many dimensions that they are cut off here.
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
     let kind = ParamKind::Tensor { elem: T::TYPE, rank, writable };
-    ArgValue(ArgKind::Tensor(TensorArg { core, shape, kind }))
+    ArgKind::Tensor(TensorArg { core, shape, kind })
 }
 
 impl ArgKind<'_> {

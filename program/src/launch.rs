@@ -3,11 +3,10 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use quadrants_ir::ScalarType;
-use smallvec::SmallVec;
 
 use crate::{
     Element, Error, Result, Stream,
-    arg::{Arg, ArgKind},
+    arg::{Arg, ArgKind, ArgList},
     current::with_current,
     def::KernelDef,
     launcher::Checks,
@@ -20,7 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Launch<'a, R = ()> {
     kernel: &'a KernelDef,
-    args: SmallVec<[ArgKind<'a>; 8]>,
+    args: ArgList<'a>,
     result: PhantomData<fn() -> R>,
 }
 
@@ -59,13 +58,13 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// A launch of `kernel` without arguments yet.
     #[inline]
     pub fn new(kernel: &'a KernelDef) -> Self {
-        Self { kernel, args: SmallVec::new(), result: PhantomData }
+        Self { kernel, args: ArgList::default(), result: PhantomData }
     }
 
     /// Appends an argument.
     #[inline]
     pub fn arg(mut self, arg: impl Arg<'a>) -> Self {
-        self.args.push(arg.into_arg().0);
+        arg.push_to(&mut self.args);
         self
     }
 
@@ -111,7 +110,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     }
 
     fn submit_to_current(&self, checks: Checks) -> Result<R> {
-        let program = self.args.iter().find_map(|arg| match arg {
+        let program = self.args.0.iter().find_map(|arg| match arg {
             ArgKind::Tensor(tensor) => Some(&tensor.core.program),
             ArgKind::Scalar(_) => None,
         });
@@ -128,7 +127,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         stream: &Arc<StreamState>,
         checks: Checks,
     ) -> Result<R> {
-        for arg in &self.args {
+        for arg in &self.args.0 {
             if let ArgKind::Tensor(tensor) = arg {
                 if !Arc::ptr_eq(&tensor.core.program, program) {
                     return Err(Error::OtherProgram { what: "a tensor argument" });
@@ -138,7 +137,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         }
         let shared = &program.shared;
         let word =
-            shared.launcher.launch(shared, self.kernel, &self.args, R::TYPE, stream, checks)?;
+            shared.launcher.launch(shared, self.kernel, &self.args.0, R::TYPE, stream, checks)?;
         Ok(R::from_word(word))
     }
 }

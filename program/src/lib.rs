@@ -10,6 +10,7 @@ mod arg;
 pub mod body;
 mod current;
 mod def;
+mod device;
 pub mod dsl;
 mod dump;
 mod element;
@@ -20,6 +21,7 @@ mod kernel;
 mod launch;
 mod launcher;
 mod manager;
+mod matrix;
 mod open;
 mod plan;
 mod program;
@@ -29,19 +31,23 @@ mod slice;
 mod stream;
 mod table;
 mod tensor;
+mod vector;
 
+pub use device::Device;
 pub use element::Element;
 pub use error::{BoxError, Error, KernelError, KernelErrorCause, Result};
 pub use kernel::Kernel;
 pub use launch::{KernelResult, Launch};
 pub use launcher::KernelLauncher;
 pub use manager::StreamManager;
+pub use matrix::{Matrix, Number};
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
 pub use quadrants_runtime::PoolStatistics;
 pub use slice::{Slice, SliceMut};
 pub use stream::{Event, Stream};
 pub use tensor::Tensor;
+pub use vector::{Float, Vector};
 
 pub use quadrants_codegen as codegen;
 pub use quadrants_ir as ir;
@@ -51,7 +57,8 @@ pub use quadrants_rhi as rhi;
 #[doc(hidden)]
 pub mod emit {
     pub use crate::{
-        BoxError, Launch, Tensor, arg::Arg, body, def::KernelDef, dsl, element::Element,
+        BoxError, Launch, Tensor, arg::Arg, body, def::KernelDef, device::Device, dsl,
+        element::Element,
     };
     pub use quadrants_ir as ir;
 }

@@ -5,11 +5,11 @@ mod random;
 
 pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice};
 pub use quadrants_frontend::builder;
-pub use quadrants_macros::{func, kernel};
+pub use quadrants_macros::{Device, func, kernel};
 pub use quadrants_program::{
-    Backend, BoxError, Element, Error, Event, Kernel, KernelError, KernelErrorCause,
-    KernelLauncher, KernelResult, Launch, Opened, PoolStatistics, Program, ProgramBuilder, Result,
-    Severity, Slice, SliceMut, Stream, StreamManager, Tensor,
+    Backend, BoxError, Device, Element, Error, Event, Float, Kernel, KernelError, KernelErrorCause,
+    KernelLauncher, KernelResult, Launch, Matrix, Number, Opened, PoolStatistics, Program,
+    ProgramBuilder, Result, Severity, Slice, SliceMut, Stream, StreamManager, Tensor, Vector,
     dsl::{atomic_add, atomic_max, atomic_min, ndrange, stream_parallel},
 };
 pub use random::{random_normal, random_u32, random_uniform};

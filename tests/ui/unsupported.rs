@@ -3,7 +3,7 @@ use quadrants::Tensor;
 
 #[qd::kernel]
 fn several(x: &mut Tensor<f32, 1>) {
-    let (a, b) = (1.0, 2.0);
+    let (a, ..) = (1.0, 2.0);
     for i in 0..x.len() {
         match (i, 1) {
             (0, _) => x[i] = a,

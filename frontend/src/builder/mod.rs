@@ -30,7 +30,11 @@ mod value;
 
 use std::{cell::RefCell, panic::Location, rc::Rc};
 
-use quadrants_ir::{Const, Kernel, Options, ParamKind, ScalarType, abi::MAX_RANK};
+use quadrants_ir::{
+    Const, Kernel, Options, ScalarType,
+    abi::MAX_RANK,
+    types::{ParamType, Type},
+};
 
 pub use tensor::{Indices, TensorParam};
 pub use value::{Operand, Value, Var};
@@ -158,7 +162,7 @@ impl KernelBuilder {
     /// Declares a parameter passed by value.
     #[track_caller]
     pub fn param_scalar(&self, name: &str, ty: ScalarType) -> Value<'_> {
-        let number = self.declare(name, ParamPassing::Value, ParamKind::Scalar(ty));
+        let number = self.declare(name, ParamPassing::Value, ParamType::Value(Type::Scalar(ty)));
         self.handle(Atom::Name(number), ty)
     }
 
@@ -233,7 +237,7 @@ impl KernelBuilder {
             function,
             file: self.file.to_owned(),
             params: kinds,
-            types: ScalarType::ALL.to_vec(),
+            types: ScalarType::ALL.map(Type::Scalar).to_vec(),
             funcs: Vec::new(),
             consts: state.consts,
         };
@@ -246,12 +250,12 @@ impl KernelBuilder {
         if usize::from(rank) > MAX_RANK {
             self.misuse(Misuse::TensorRank { rank });
         }
-        let number = self.declare(name, passing, ParamKind::Tensor { elem, rank, writable });
+        let number = self.declare(name, passing, ParamType::Tensor { elem, rank, writable });
         TensorParam::new(self, number, elem, rank)
     }
 
     #[track_caller]
-    fn declare(&self, name: &str, passing: ParamPassing, kind: ParamKind) -> u32 {
+    fn declare(&self, name: &str, passing: ParamPassing, kind: ParamType) -> u32 {
         self.check_name(name);
         let mut state = self.state.borrow_mut();
         if state.depth() > 0 {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use quadrants_ir::{Const, Options, ParamKind, ScalarType};
+use quadrants_ir::{Const, Options, ScalarType, types::ParamType};
 
 use super::{KernelBuilder, Misuse, Value, here, value::Atom};
 use crate::syntax::{Expr, ExprKind, LiteralKind, Param, Span, Stmt, StmtKind, TypeIx};
@@ -11,7 +11,7 @@ use crate::syntax::{Expr, ExprKind, LiteralKind, Param, Span, Stmt, StmtKind, Ty
 pub(super) struct State {
     pub(super) name: String,
     pub(super) options: Options,
-    pub(super) params: Vec<(Param, ParamKind)>,
+    pub(super) params: Vec<(Param, ParamType)>,
     pub(super) consts: Vec<Const>,
     /// The blocks being written, outermost first.
     pub(super) blocks: Vec<OpenBlock>,

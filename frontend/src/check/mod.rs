@@ -17,13 +17,13 @@ use quadrants_ir::abi::MAX_BLOCK_SIZE;
 pub use rule::{Rejection, Rule};
 
 use crate::{
-    lower::{is_method, scalar_suffix},
+    lower::{is_linear_function, is_linear_method, is_method, scalar_suffix},
     races,
     syntax::{
         Block, Construct, Expr, ExprKind, For, Function, FunctionKind, ParamPassing,
         RegionArgument, Span, Stmt, StmtKind,
     },
-    visit::{Node, any_in_expr, any_in_stmt},
+    visit::{Node, any_in_expr, any_in_stmt, each_bound, root},
 };
 
 /// All rules that `function` breaks, in source order; none for a function that may be compiled.
@@ -159,6 +159,10 @@ impl<'a> Checker<'a> {
                 self.expr(value);
                 self.declare(name);
             }
+            StmtKind::LetPattern { pattern, value } => {
+                self.expr(value);
+                each_bound(pattern, &mut |name| self.declare(name));
+            }
             StmtKind::LetShape { name, .. } => self.names.push((name, Binding::Shape)),
             StmtKind::LetExtents { names, .. } => {
                 names.iter().flatten().for_each(|name| self.declare(name));
@@ -252,27 +256,43 @@ impl<'a> Checker<'a> {
     fn target(&mut self, target: &'a Expr) {
         match &target.kind {
             ExprKind::Name(name) => match self.lookup(name) {
-                Some(Binding::Local { depth }) => {
-                    let crossed = &self.around[depth..];
-                    let rule = if crossed.contains(&Around::ParallelLoop) {
-                        Rule::AssignOutsideLoop { name: name.clone() }
-                    } else if crossed.contains(&Around::Region) {
-                        Rule::AssignOutsideBlock { name: name.clone() }
-                    } else {
-                        return;
-                    };
-                    self.reject(target.span, rule);
-                }
+                Some(Binding::Local { depth }) => self.assign(name, depth, target.span),
                 Some(_) => self.expr(target),
                 None => {}
             },
             ExprKind::Index { base, index } => {
-                self.write(base, target.span);
+                match self.lookup(base) {
+                    Some(Binding::Local { depth }) => self.assign(base, depth, target.span),
+                    _ => self.write(base, target.span),
+                }
                 index.iter().for_each(|e| self.expr(e));
+            }
+            ExprKind::Field { .. } | ExprKind::Element { .. } => {
+                match root(target).and_then(|name| Some((name, self.lookup(name)?))) {
+                    Some((name, Binding::Local { depth })) => {
+                        self.assign(name, depth, target.span);
+                        self.expr(target);
+                    }
+                    Some(_) | None => self.unsupported(target.span, &Construct::Place),
+                }
             }
             ExprKind::Unsupported(construct) => self.unsupported(target.span, construct),
             _ => self.unsupported(target.span, &Construct::Place),
         }
+    }
+
+    /// An assignment to a local declared at `depth`, or to a part of it.
+    fn assign(&mut self, name: &str, depth: usize, span: Span) {
+        let crossed = &self.around[depth..];
+        let name = name.to_owned();
+        let rule = if crossed.contains(&Around::ParallelLoop) {
+            Rule::AssignOutsideLoop { name }
+        } else if crossed.contains(&Around::Region) {
+            Rule::AssignOutsideBlock { name }
+        } else {
+            return;
+        };
+        self.reject(span, rule);
     }
 
     fn write(&mut self, base: &'a str, span: Span) {
@@ -282,7 +302,7 @@ impl<'a> Checker<'a> {
                 self.reject(span, Rule::WriteToShared { name });
             }
             Some(Binding::Shape) => self.reject(span, Rule::AssignToShape { name }),
-            Some(Binding::Local { .. }) => self.unsupported(span, &Construct::Array),
+            Some(Binding::Local { .. }) => self.unsupported(span, &Construct::AtomicPlace),
             Some(Binding::Tensor { writable: true }) | None => {}
         }
     }
@@ -319,7 +339,22 @@ impl<'a> Checker<'a> {
                 Some(Binding::Local { .. }) | None => {}
             },
             ExprKind::Const(_) | ExprKind::Len { .. } => {}
-            ExprKind::Unary { value, .. } | ExprKind::Cast { value, .. } => self.expr(value),
+            ExprKind::Unary { value, .. }
+            | ExprKind::Cast { value, .. }
+            | ExprKind::Repeat { value, .. }
+            | ExprKind::Field { value, .. } => self.expr(value),
+            ExprKind::Aggregate { parts, .. } => parts.iter().for_each(|e| self.expr(e)),
+            ExprKind::Associated { name, args, .. } => {
+                args.iter().for_each(|e| self.expr(e));
+                if !is_linear_function(name) {
+                    self.unsupported(expr.span, &Construct::Associated(name.clone()));
+                }
+            }
+            ExprKind::Struct { fields, .. } => fields.iter().for_each(|(_, e)| self.expr(e)),
+            ExprKind::Element { value, index } => {
+                self.expr(value);
+                index.iter().for_each(|e| self.expr(e));
+            }
             ExprKind::Binary { lhs, rhs, .. } | ExprKind::Logic { lhs, rhs, .. } => {
                 self.expr(lhs);
                 self.expr(rhs);
@@ -336,14 +371,15 @@ impl<'a> Checker<'a> {
             }
             ExprKind::Index { base, index } => match self.lookup(base) {
                 Some(Binding::Shape) => self.axis(index.first(), expr.span),
-                Some(Binding::Local { .. }) => self.unsupported(expr.span, &Construct::Array),
-                Some(Binding::Tensor { .. }) | None => index.iter().for_each(|e| self.expr(e)),
+                Some(Binding::Local { .. } | Binding::Tensor { .. }) | None => {
+                    index.iter().for_each(|e| self.expr(e))
+                }
             },
             ExprKind::Extent { axis, .. } => self.axis(Some(axis), axis.span),
             ExprKind::Method { receiver, name, args } => {
                 self.expr(receiver);
                 args.iter().for_each(|e| self.expr(e));
-                if !is_method(name) {
+                if !is_method(name) && !is_linear_method(name) {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }
@@ -444,19 +480,21 @@ impl<'a> Checker<'a> {
     fn pure_let(&self, stmt: &'a Stmt) -> bool {
         match &stmt.kind {
             StmtKind::LetShape { .. } | StmtKind::LetExtents { .. } => true,
-            StmtKind::Let { value, .. } => !any_in_expr(value, &mut |node| match node {
-                Node::Expr(expr) => match &expr.kind {
-                    ExprKind::Index { base, .. } => {
-                        matches!(self.lookup(base), Some(Binding::Tensor { .. }))
-                    }
-                    ExprKind::Call { args, .. } => {
-                        args.iter().any(|arg| self.tensor_name(arg).is_some())
-                    }
-                    ExprKind::Atomic { .. } => true,
-                    _ => false,
-                },
-                Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assert { .. }),
-            }),
+            StmtKind::Let { value, .. } | StmtKind::LetPattern { value, .. } => {
+                !any_in_expr(value, &mut |node| match node {
+                    Node::Expr(expr) => match &expr.kind {
+                        ExprKind::Index { base, .. } => {
+                            matches!(self.lookup(base), Some(Binding::Tensor { .. }))
+                        }
+                        ExprKind::Call { args, .. } => {
+                            args.iter().any(|arg| self.tensor_name(arg).is_some())
+                        }
+                        ExprKind::Atomic { .. } => true,
+                        _ => false,
+                    },
+                    Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assert { .. }),
+                })
+            }
             _ => false,
         }
     }

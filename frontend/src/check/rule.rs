@@ -236,9 +236,7 @@ fn advice(construct: &Construct) -> String {
         ),
         Construct::LetCondition => ("`if let` and its like are", "use a condition of type bool"),
         Construct::Closure => ("closures are", "write a `#[func]` and call it"),
-        Construct::Array => ("arrays are", "use one `let` per value, or a tensor"),
-        Construct::Tuple => ("tuples are", "use one `let` per value"),
-        Construct::Struct => ("structs and fields are", "use one `let` or parameter per value"),
+        Construct::StructUpdate => ("`..` in a struct's value is", "write out all its fields"),
         Construct::Text => ("text literals are", "use numbers and bools"),
         Construct::Reference => {
             ("references and `*` are", "use values; a tensor is passed to a `#[func]` by its name")
@@ -250,7 +248,9 @@ fn advice(construct: &Construct) -> String {
             ("a `for` over this is", "loop over `a..b`, its `rev` and `step_by`, or `ndrange(…)`")
         }
         Construct::Range => ("ranges outside a `for` are", "keep begin and end in two `let`s"),
-        Construct::Pattern => ("this pattern is", "bind one name: `let x = …;`"),
+        Construct::Pattern => {
+            ("this pattern is", "bind names, `_` and parts of tuples, arrays and structs")
+        }
         Construct::LetWithoutValue => {
             ("a `let` without a value is", "give it a value: `let mut x = 0;`")
         }
@@ -260,6 +260,11 @@ fn advice(construct: &Construct) -> String {
         Construct::Macro(name) => {
             return format!(
                 "`{name}!` is not supported in kernels; use `assert!(condition, \"message\")` to report an error"
+            );
+        }
+        Construct::Associated(name) => {
+            return format!(
+                "`{name}` is no function of a type that kernels know; write a `#[func]` and call it"
             );
         }
         Construct::Method(name) => {

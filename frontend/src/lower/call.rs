@@ -2,11 +2,16 @@
 
 use std::rc::Rc;
 
-use quadrants_ir::{ExprId, ExprKind as Ir, ParamKind, ScalarType, Stmt as IrStmt};
+use quadrants_ir::{
+    ExprId, ExprKind as Ir, ScalarType,
+    types::{ParamType, Type},
+};
 
 use super::{
-    Lowerer, Result, Unit, exit,
-    scope::{Binding, Frame, Scalar},
+    Lowerer, Result, Unit,
+    aggregate::Value,
+    exit,
+    scope::{Binding, Frame, Held, Leaf, Scalar},
 };
 use crate::{
     Error,
@@ -41,7 +46,7 @@ impl Lowerer {
     }
 
     /// The statements of a func's body in the current block, and its value where it has one.
-    pub(super) fn call(&mut self, func: u32, args: &[Expr], span: Span) -> Result<Option<ExprId>> {
+    pub(super) fn call(&mut self, func: u32, args: &[Expr], span: Span) -> Result<Option<Value>> {
         let Some(unit) = self.frame.callees.get(func as usize).cloned() else {
             return Err(self.unknown("a func", span));
         };
@@ -62,14 +67,18 @@ impl Lowerer {
         for (at, arg) in args.iter().enumerate() {
             let param = &unit.function.params[at];
             let binding = match unit.params[at] {
-                ParamKind::Scalar(ty) => {
+                ParamType::Value(Type::Scalar(ty)) => {
                     let mut value = self.want(arg, ty)?;
                     if args[at + 1..].iter().any(assigns) {
                         value = self.emit.hold(value);
                     }
                     self.scalar_argument(&param.name, value, ty, param.mutable)
                 }
-                kind @ ParamKind::Tensor { .. } => self.tensor_argument(arg, kind)?,
+                ParamType::Value(ty) => {
+                    let value = self.want_parts(arg, ty)?;
+                    self.argument(&param.name, value, param.mutable)
+                }
+                kind @ ParamType::Tensor { .. } => self.tensor_argument(arg, kind)?,
             };
             callee.bind(&param.name, binding);
         }
@@ -82,7 +91,7 @@ impl Lowerer {
         Ok(value)
     }
 
-    fn func_body(&mut self, unit: &Unit) -> Result<Option<ExprId>> {
+    fn func_body(&mut self, unit: &Unit) -> Result<Option<Value>> {
         let function = &unit.function;
         let last = function.body.stmts.len().wrapping_sub(1);
         let mut stmts = function.body.stmts.iter().enumerate();
@@ -104,7 +113,7 @@ impl Lowerer {
         match (function.result, value) {
             (Some(ix), Some(value)) => {
                 let ty = self.type_at(ix, value.span)?;
-                self.want(value, ty).map(Some)
+                self.want_parts(value, ty).map(Some)
             }
             (Some(_), None) => Err(self.type_error(function.span, "the func has no value")),
             (None, Some(value)) => self.discard(value).map(|()| None),
@@ -113,7 +122,7 @@ impl Lowerer {
     }
 
     /// The body of a func that may return before its end.
-    fn early_func_body(&mut self, unit: &Unit) -> Result<Option<ExprId>> {
+    fn early_func_body(&mut self, unit: &Unit) -> Result<Option<Value>> {
         let function = &unit.function;
         let result = match function.result {
             Some(ix) => Some(self.type_at(ix, function.span)?),
@@ -121,18 +130,36 @@ impl Lowerer {
         };
         let exit = self.exit(result);
         self.stmts(&function.body.stmts, &mut |this| {
-            match (&function.body.value, exit.value().zip(result)) {
-                (Some(value), Some((local, ty))) => {
-                    let value = this.want(value, ty)?;
-                    this.emit.stmt(IrStmt::Assign { local, value });
+            match (&function.body.value, &exit.value) {
+                (Some(value), Some((ty, locals))) => {
+                    let value = this.want_parts(value, *ty)?;
+                    this.assign_all(locals, &value);
                 }
                 (Some(value), None) => this.discard(value)?,
                 (None, _) => {}
             }
             Ok(())
         })?;
-        let local = exit.value();
-        Ok(local.map(|local| self.emit.read(local)))
+        Ok(exit.value.map(|(ty, locals)| self.value_of(ty, &locals)))
+    }
+
+    /// An argument of several scalars, each evaluated once.
+    fn argument(&mut self, name: &str, value: Value, mutable: bool) -> Binding {
+        if mutable {
+            let leaves = value.leaves.iter().map(|leaf| self.emit.fix(*leaf)).collect();
+            return self.name(name, Value { ty: value.ty, leaves }, true);
+        }
+        let mut names = Vec::with_capacity(value.leaves.len());
+        value.ty.each_leaf(name, &mut |name, ty| names.push((name.to_owned(), ty)));
+        let mut leaves = Vec::with_capacity(names.len());
+        for ((name, ty), value) in names.into_iter().zip(value.leaves) {
+            leaves.push(match self.scalar_argument(&name, value, ty, false) {
+                Binding::Scalar(scalar) => Leaf::Scalar(scalar),
+                Binding::Local(local) => Leaf::Local(local),
+                Binding::Value(_) | Binding::Tensor { .. } | Binding::Shape(_) => continue,
+            });
+        }
+        self.hold_as(Held { ty: value.ty, leaves })
     }
 
     fn scalar_argument(
@@ -155,12 +182,12 @@ impl Lowerer {
         }
     }
 
-    fn tensor_argument(&self, arg: &Expr, wanted: ParamKind) -> Result<Binding> {
+    fn tensor_argument(&self, arg: &Expr, wanted: ParamType) -> Result<Binding> {
         let binding = match &arg.kind {
             ExprKind::Name(name) => self.frame.lookup(name),
             _ => None,
         };
-        let ParamKind::Tensor { elem: want_elem, rank: want_rank, writable: want_write } = wanted
+        let ParamType::Tensor { elem: want_elem, rank: want_rank, writable: want_write } = wanted
         else {
             return Err(self.type_error(arg.span, "expected a scalar"));
         };

@@ -1,7 +1,9 @@
 //! Funcs that return before their end. A func is inlined, so a `return` is no jump: it sets the func's
 //! value and a flag, leaves the loops around it, and what would follow is guarded by the flag.
 
-use quadrants_ir::{Const, LocalId, ScalarType, Stmt as Ir};
+use std::rc::Rc;
+
+use quadrants_ir::{LocalId, ScalarType, Stmt as Ir, types::Type};
 
 use super::{Lowerer, Result};
 use crate::{
@@ -10,29 +12,21 @@ use crate::{
 };
 
 /// How a func with early returns is left.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Exit {
     returned: LocalId,
-    value: Option<(LocalId, ScalarType)>,
-}
-
-impl Exit {
-    pub(super) fn value(&self) -> Option<LocalId> {
-        self.value.map(|(local, _)| local)
-    }
+    /// The type of its value, and the locals that hold it.
+    pub(super) value: Option<(Type, Rc<[LocalId]>)>,
 }
 
 impl Lowerer {
     /// Prepares for early returns of a value of type `result`.
-    pub(super) fn exit(&mut self, result: Option<ScalarType>) -> Exit {
+    pub(super) fn exit(&mut self, result: Option<Type>) -> Exit {
         let none = self.emit.constant(false);
         let returned = self.emit.define("returned", none, true);
-        let value = result.map(|ty| {
-            let zero = self.emit.constant(Const::from_bits(ty, 0));
-            (self.emit.define("result", zero, true), ty)
-        });
+        let value = result.map(|ty| (ty, self.zeros("result", ty).into()));
         let exit = Exit { returned, value };
-        self.frame.exit = Some(exit);
+        self.frame.exit = Some(exit.clone());
         exit
     }
 
@@ -42,21 +36,21 @@ impl Lowerer {
         stmts: &[Stmt],
         last: &mut dyn FnMut(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        let Some(exit) = self.frame.exit else {
+        let Some(exit) = self.frame.exit.clone() else {
             stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
             return last(self);
         };
         for (at, stmt) in stmts.iter().enumerate() {
             let rest = &stmts[at + 1..];
             if let StmtKind::Return { value } = &stmt.kind {
-                return self.leave(exit, value.as_ref(), stmt.span);
+                return self.leave(&exit, value.as_ref(), stmt.span);
             }
             if !returns(stmt) {
                 self.stmt(stmt)?;
             } else if self.frame.loops > 0 {
                 self.stmt(stmt)?;
                 if is_loop(stmt) {
-                    self.break_if_returned(exit);
+                    self.break_if_returned(&exit);
                 }
             } else if let Some((cond, then)) = guard(stmt) {
                 let cond = self.want(cond, ScalarType::Bool)?;
@@ -83,18 +77,18 @@ impl Lowerer {
     }
 
     /// What a func's loop does behind an inner one that may have returned.
-    pub(super) fn break_if_returned(&mut self, exit: Exit) {
+    pub(super) fn break_if_returned(&mut self, exit: &Exit) {
         let cond = self.emit.read(exit.returned);
         let then = self.emit.block(vec![Ir::Break]);
         let otherwise = self.emit.block(Vec::new());
         self.emit.stmt(Ir::If { cond, then, otherwise });
     }
 
-    fn leave(&mut self, exit: Exit, value: Option<&Expr>, span: Span) -> Result<()> {
-        match (exit.value, value) {
-            (Some((local, ty)), Some(value)) => {
-                let value = self.want(value, ty)?;
-                self.emit.stmt(Ir::Assign { local, value });
+    fn leave(&mut self, exit: &Exit, value: Option<&Expr>, span: Span) -> Result<()> {
+        match (&exit.value, value) {
+            (Some((ty, locals)), Some(value)) => {
+                let value = self.want_parts(value, *ty)?;
+                self.assign_all(locals, &value);
             }
             (None, None) => {}
             (None, Some(value)) => self.discard(value)?,

@@ -1,11 +1,13 @@
 //! Expressions: their effects as statements, their value as a pure expression.
 
 use quadrants_ir::{
-    BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ParamKind, ScalarType, SiteKind,
+    BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ParamKind, ScalarType, SiteKind, types::Type,
 };
 
 use super::{
-    Lowerer, Result, exit, literal,
+    Lowerer, Result,
+    aggregate::Value,
+    exit, literal,
     scope::{Binding, Scalar},
 };
 use crate::{
@@ -47,20 +49,26 @@ impl Lowerer {
             ExprKind::Name(name) => self.named(name, span),
             ExprKind::Const(ix) => self.listed(*ix, span),
             ExprKind::Unary { op, value } => self.unary(*op, value, expected, span),
+            ExprKind::Binary { lhs, rhs, .. } if self.is_linear(lhs) || self.is_linear(rhs) => {
+                self.scalar_of(expr, expected)
+            }
             ExprKind::Binary { op, lhs, rhs } => self.binary_of(*op, lhs, rhs, expected, span),
             ExprKind::Logic { op, lhs, rhs } => self.logic(*op, lhs, rhs),
             ExprKind::Cast { value, ty } => self.cast(value, *ty, span),
-            ExprKind::If { cond, then, otherwise } => {
-                let ty = self.infer(expr).or(expected);
-                let ty = ty.unwrap_or_else(|| self.default_type(expr));
-                match otherwise {
-                    Some(otherwise) => self.choose(cond, then, otherwise, ty),
-                    None => Err(self.type_error(span, "an `if` with a value needs an `else`")),
-                }
-            }
-            ExprKind::Block(block) => self.block_value(block, expected, span),
-            ExprKind::Unsafe(block) => {
-                self.asserting(|this| this.block_value(block, expected, span))
+            ExprKind::If { .. }
+            | ExprKind::Block(_)
+            | ExprKind::Unsafe(_)
+            | ExprKind::Call { .. }
+            | ExprKind::Aggregate { .. }
+            | ExprKind::Struct { .. }
+            | ExprKind::Repeat { .. }
+            | ExprKind::Associated { .. }
+            | ExprKind::Field { .. }
+            | ExprKind::Element { .. } => self.scalar_of(expr, expected),
+            ExprKind::Index { base, .. }
+                if matches!(self.frame.lookup(base), Some(Binding::Value(_))) =>
+            {
+                self.scalar_of(expr, expected)
             }
             ExprKind::Index { base, index } => self.indexed(base, index, span),
             ExprKind::Len { base } => self.len(base, span),
@@ -68,13 +76,12 @@ impl Lowerer {
                 Binding::Shape(tensor) => self.extent(tensor, axis, span),
                 _ => Err(self.unknown(format!("tensor `{base}`"), span)),
             },
+            ExprKind::Method { receiver, .. } if self.is_linear(receiver) => {
+                self.scalar_of(expr, expected)
+            }
             ExprKind::Method { receiver, name, args } => {
                 self.method(receiver, name, args, expected, span)
             }
-            ExprKind::Call { func, args } => match self.call(*func, args, span)? {
-                Some(value) => Ok(value),
-                None => Err(self.type_error(span, "this func has no value")),
-            },
             ExprKind::Atomic { base, .. } => {
                 let (ty, kind) = self.atomic(expr)?;
                 Ok(self.emit.effect(&format!("{base}_old"), ty, kind))
@@ -85,20 +92,26 @@ impl Lowerer {
         }
     }
 
+    /// The value of an expression that other values may be made in, where it is one scalar.
+    fn scalar_of(&mut self, expr: &Expr, expected: Option<ScalarType>) -> Result<ExprId> {
+        let value = self.parts(expr, expected.map(Type::Scalar))?;
+        self.only(&value, expr.span)
+    }
+
     /// The value of a block whose statements go into the current one.
     pub(super) fn block_value(
         &mut self,
         block: &Block,
-        expected: Option<ScalarType>,
+        expected: Option<Type>,
         span: Span,
-    ) -> Result<ExprId> {
+    ) -> Result<Value> {
         let scope = self.frame.enter();
         let value = if self.frame.exit.is_some() && block.stmts.iter().any(exit::returns) {
             self.value_unless_returned(block, expected, span)
         } else {
             block.stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
             match &block.value {
-                Some(value) => self.value(value, expected),
+                Some(value) => self.parts(value, expected),
                 None => Err(self.type_error(span, "this block has no value")),
             }
         };
@@ -110,26 +123,25 @@ impl Lowerer {
     fn value_unless_returned(
         &mut self,
         block: &Block,
-        expected: Option<ScalarType>,
+        expected: Option<Type>,
         span: Span,
-    ) -> Result<ExprId> {
-        let ty = block.value.as_deref().and_then(|value| self.infer(value)).or(expected);
+    ) -> Result<Value> {
+        let ty = block.value.as_deref().and_then(|value| self.infer_type(value)).or(expected);
         let Some(ty) = ty else {
             return Err(self.type_error(span, "this block has no type"));
         };
         if block.value.is_none() && !exit::ends_in_return(block) {
             return Err(self.type_error(span, "this block has no value"));
         }
-        let zero = self.emit.constant(Const::from_bits(ty, 0));
-        let local = self.emit.define("value", zero, true);
+        let locals = self.zeros("value", ty);
         self.stmts(&block.stmts, &mut |this| {
             if let Some(value) = &block.value {
-                let value = this.want(value, ty)?;
-                this.emit.stmt(quadrants_ir::Stmt::Assign { local, value });
+                let value = this.want_parts(value, ty)?;
+                this.assign_all(&locals, &value);
             }
             Ok(())
         })?;
-        Ok(self.emit.read(local))
+        Ok(self.value_of(ty, &locals))
     }
 
     /// The tensor that `base` names, indexed with `rank` indices, and the type of its elements.
@@ -222,7 +234,7 @@ impl Lowerer {
             Some(Binding::Scalar(Scalar::Param(param, ty))) => Ok(self.emit.param(param, ty)),
             Some(Binding::Scalar(Scalar::Const(value))) => Ok(self.emit.constant(value)),
             Some(Binding::Local(local)) => Ok(self.emit.read(local)),
-            Some(Binding::Tensor { .. } | Binding::Shape(_)) => {
+            Some(Binding::Tensor { .. } | Binding::Shape(_) | Binding::Value(_)) => {
                 Err(self.type_error(span, format!("`{name}` is no scalar")))
             }
             None => Err(self.unknown(format!("`{name}`"), span)),
@@ -253,6 +265,12 @@ impl Lowerer {
             Some(Binding::Tensor { param, .. }) => param,
             Some(Binding::Shape(param)) => {
                 return Ok(self.emit.constant(u64::from(self.rank(param))));
+            }
+            Some(Binding::Value(value)) => {
+                let Type::Array(_, len) = self.values[value].ty else {
+                    return Err(self.type_error(span, format!("`{base}` has no length in kernels")));
+                };
+                return Ok(self.emit.constant(len as u64));
             }
             _ => return Err(self.unknown(format!("tensor `{base}`"), span)),
         };

@@ -1,21 +1,26 @@
 //! What type an expression has by itself, before the place that it stands in is asked.
 
-use quadrants_ir::{BinaryOp, ParamKind, ScalarType};
+use quadrants_ir::{ParamKind, ScalarType, types::Type};
 
 use super::{
-    Lowerer,
+    Lowerer, linear,
     literal::{default_type, scalar_suffix},
     method,
     scope::{Binding, Scalar},
 };
-use crate::syntax::{Block, Expr, ExprKind, LiteralKind, StmtKind};
+use crate::syntax::{Block, Expr, ExprKind, LiteralKind, Pattern, StmtKind};
 
 /// Names that the blocks around an expression will declare, while it is only looked at.
-type Ahead<'a> = Vec<(&'a str, ScalarType)>;
+type Ahead<'a> = Vec<(&'a str, Type)>;
 
 impl Lowerer {
     /// The type of `expr`; none where it is made of literals without a suffix alone.
     pub(super) fn infer(&self, expr: &Expr) -> Option<ScalarType> {
+        self.infer_type(expr)?.scalar()
+    }
+
+    /// The type of `expr`, whatever it is.
+    pub(super) fn infer_type(&self, expr: &Expr) -> Option<Type> {
         self.infer_ahead(expr, &mut Vec::new())
     }
 
@@ -42,57 +47,82 @@ impl Lowerer {
                 ParamKind::Tensor { elem, .. } => Some(*elem),
                 ParamKind::Scalar(_) => None,
             },
-            Binding::Scalar(_) | Binding::Local(_) => None,
+            Binding::Scalar(_) | Binding::Local(_) | Binding::Value(_) => None,
         }
     }
 
-    fn infer_ahead<'a>(&self, expr: &'a Expr, ahead: &mut Ahead<'a>) -> Option<ScalarType> {
+    fn infer_ahead<'a>(&self, expr: &'a Expr, ahead: &mut Ahead<'a>) -> Option<Type> {
+        let table = |ix: &u32| self.frame.unit.types.get(*ix as usize).copied();
         match &expr.kind {
-            ExprKind::Literal { suffix: Some(suffix), .. } => scalar_suffix(suffix),
-            ExprKind::Literal { kind: LiteralKind::Bool, .. } => Some(ScalarType::Bool),
+            ExprKind::Literal { suffix: Some(suffix), .. } => {
+                scalar_suffix(suffix).map(Type::Scalar)
+            }
+            ExprKind::Literal { kind: LiteralKind::Bool, .. } => {
+                Some(Type::Scalar(ScalarType::Bool))
+            }
             ExprKind::Literal { .. } => None,
-            ExprKind::Name(name) => {
-                if let Some((_, ty)) = ahead.iter().rev().find(|(n, _)| n == name) {
-                    return Some(*ty);
-                }
-                match self.frame.lookup(name)? {
-                    Binding::Scalar(Scalar::Param(_, ty)) => Some(ty),
-                    Binding::Scalar(Scalar::Const(value)) => Some(value.ty()),
-                    Binding::Local(local) => Some(self.emit.locals[local].ty),
-                    Binding::Tensor { .. } | Binding::Shape(_) => None,
-                }
+            ExprKind::Name(name) => self.infer_name(name, ahead),
+            ExprKind::Const(ix) => {
+                let value = self.frame.unit.consts.get(*ix as usize)?;
+                Some(Type::Scalar(value.ty()))
             }
-            ExprKind::Const(ix) => self.frame.unit.consts.get(*ix as usize).map(|c| c.ty()),
             ExprKind::Unary { value, .. } => self.infer_ahead(value, ahead),
-            ExprKind::Binary { op, .. } if op.is_comparison() => Some(ScalarType::Bool),
-            ExprKind::Binary { op: BinaryOp::Shl | BinaryOp::Shr, lhs, .. } => {
-                self.infer_ahead(lhs, ahead)
+            ExprKind::Binary { op, lhs, rhs } => {
+                let (lhs, rhs) = (self.infer_ahead(lhs, ahead), self.infer_ahead(rhs, ahead));
+                linear::operator_type(*op, lhs, rhs)
             }
-            ExprKind::Binary { lhs, rhs, .. } => {
-                self.infer_ahead(lhs, ahead).or_else(|| self.infer_ahead(rhs, ahead))
-            }
-            ExprKind::Logic { .. } => Some(ScalarType::Bool),
-            ExprKind::Cast { ty, .. } => self.frame.unit.types.get(*ty as usize).copied(),
+            ExprKind::Logic { .. } => Some(Type::Scalar(ScalarType::Bool)),
+            ExprKind::Cast { ty, .. }
+            | ExprKind::Aggregate { ty, .. }
+            | ExprKind::Struct { ty, .. }
+            | ExprKind::Repeat { ty, .. }
+            | ExprKind::Associated { ty, .. } => table(ty),
             ExprKind::If { then, otherwise, .. } => self
                 .infer_block(then, ahead)
                 .or_else(|| self.infer_block(otherwise.as_ref()?, ahead)),
             ExprKind::Block(block) | ExprKind::Unsafe(block) => self.infer_block(block, ahead),
-            ExprKind::Len { .. } | ExprKind::Extent { .. } => Some(ScalarType::U64),
-            ExprKind::Method { receiver, name, .. } => {
-                self.infer_ahead(receiver, ahead).map(|ty| method::result_of(name, ty))
-            }
+            ExprKind::Len { .. } | ExprKind::Extent { .. } => Some(Type::Scalar(ScalarType::U64)),
+            ExprKind::Method { receiver, name, .. } => match self.infer_ahead(receiver, ahead)? {
+                Type::Scalar(ty) => Some(Type::Scalar(method::result_of(name, ty))),
+                ty => linear::method_type(name, ty),
+            },
             ExprKind::Call { func, .. } => {
                 let unit = self.frame.callees.get(*func as usize)?;
                 unit.types.get(unit.function.result? as usize).copied()
             }
-            ExprKind::Index { base, .. } | ExprKind::Atomic { base, .. } => {
-                self.element(self.frame.lookup(base)?)
+            ExprKind::Field { value, name } => {
+                let (ty, _) = self.infer_ahead(value, ahead)?.field(name)?;
+                Some(ty)
+            }
+            ExprKind::Element { value, index } => {
+                let (ty, _) = self.infer_ahead(value, ahead)?.element(index.len())?;
+                Some(ty)
+            }
+            ExprKind::Index { base, index } => match self.infer_name(base, ahead) {
+                Some(ty) => ty.element(index.len()).map(|(ty, _)| ty),
+                None => self.element(self.frame.lookup(base)?).map(Type::Scalar),
+            },
+            ExprKind::Atomic { base, .. } => {
+                self.element(self.frame.lookup(base)?).map(Type::Scalar)
             }
             ExprKind::StreamParallel(_) | ExprKind::Unsupported(_) => None,
         }
     }
 
-    fn infer_block<'a>(&self, block: &'a Block, ahead: &mut Ahead<'a>) -> Option<ScalarType> {
+    fn infer_name(&self, name: &str, ahead: &Ahead<'_>) -> Option<Type> {
+        if let Some((_, ty)) = ahead.iter().rev().find(|(n, _)| *n == name) {
+            return Some(*ty);
+        }
+        match self.frame.lookup(name)? {
+            Binding::Scalar(Scalar::Param(_, ty)) => Some(Type::Scalar(ty)),
+            Binding::Scalar(Scalar::Const(value)) => Some(Type::Scalar(value.ty())),
+            Binding::Local(local) => Some(Type::Scalar(self.emit.locals[local].ty)),
+            Binding::Value(value) => Some(self.values[value].ty),
+            Binding::Tensor { .. } | Binding::Shape(_) => None,
+        }
+    }
+
+    fn infer_block<'a>(&self, block: &'a Block, ahead: &mut Ahead<'a>) -> Option<Type> {
         let mark = ahead.len();
         for stmt in &block.stmts {
             match &stmt.kind {
@@ -102,13 +132,30 @@ impl Lowerer {
                     }
                 }
                 StmtKind::LetExtents { names, .. } => {
-                    ahead.extend(names.iter().flatten().map(|n| (n.as_str(), ScalarType::U64)));
+                    let extent = Type::Scalar(ScalarType::U64);
+                    ahead.extend(names.iter().flatten().map(|n| (n.as_str(), extent)));
                 }
+                StmtKind::LetPattern { pattern, .. } => self.ahead_of(pattern, ahead),
                 _ => {}
             }
         }
         let ty = block.value.as_ref().and_then(|value| self.infer_ahead(value, ahead));
         ahead.truncate(mark);
         ty
+    }
+
+    fn ahead_of<'a>(&self, pattern: &'a Pattern, ahead: &mut Ahead<'a>) {
+        match pattern {
+            Pattern::Wild => {}
+            Pattern::Name { name, ty, .. } => {
+                if let Some(ty) = self.frame.unit.types.get(*ty as usize) {
+                    ahead.push((name, *ty));
+                }
+            }
+            Pattern::Parts(parts) => parts.iter().for_each(|part| self.ahead_of(part, ahead)),
+            Pattern::Fields(fields) => {
+                fields.iter().for_each(|(_, part)| self.ahead_of(part, ahead));
+            }
+        }
     }
 }

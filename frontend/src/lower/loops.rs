@@ -5,7 +5,7 @@
 
 use quadrants_ir::{
     BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, LocalId, ScalarType, SiteKind,
-    Stmt as IrStmt,
+    Stmt as IrStmt, types::Type,
 };
 
 use super::{Lowerer, Result, exit::block_returns, scope::Binding};
@@ -39,24 +39,23 @@ impl Lowerer {
     ) -> Result<Vec<Bounds>> {
         let mut bounds = Vec::with_capacity(dims.len());
         for (at, dim) in dims.iter().enumerate() {
-            let ty = self.type_at(dim.ty, span)?;
-            if !ty.is_int() && !ty.is_narrow() {
-                return Err(
-                    self.type_error(span, format!("a loop variable cannot be of type {ty}"))
-                );
-            }
+            let rustc = self.type_at(dim.ty, span)?;
+            let Some(ty) = rustc.scalar().filter(|ty| ty.is_int() || ty.is_narrow()) else {
+                let what = format!("a loop variable cannot be of type {rustc}");
+                return Err(self.type_error(span, what));
+            };
             let later = dims[at + 1..].iter().any(|d| assigns(&d.end));
             let begin = match &dim.begin {
                 Some(begin) => {
                     let value = self.value(begin, Some(ty))?;
-                    self.agree(&dim.name, ty, self.emit.ty(value), begin.span)?;
+                    self.agree(&dim.name, rustc, Type::Scalar(self.emit.ty(value)), begin.span)?;
                     let value = self.widened(value);
                     if later || assigns(&dim.end) { self.emit.hold(value) } else { value }
                 }
                 None => self.emit.constant(Const::from_bits(ty.wide(), 0)),
             };
             let end = self.value(&dim.end, Some(ty))?;
-            self.agree(&dim.name, ty, self.emit.ty(end), dim.end.span)?;
+            self.agree(&dim.name, rustc, Type::Scalar(self.emit.ty(end)), dim.end.span)?;
             let end = self.widened(end);
             let end = if later { self.emit.hold(end) } else { end };
             bounds.push(if dim.order == Order::Up && dim.step.is_none() {
@@ -145,6 +144,7 @@ impl Lowerer {
         let Some(follows) = &bounds.follows else {
             let ty = self.emit.ty(bounds.begin);
             let var = self.emit.local(&dim.name, ty, false);
+            self.note_range(var, bounds);
             let own = self.own_type(dim, ty);
             let local = if dim.mutable || own != ty {
                 let value = self.emit.read(var);
@@ -171,9 +171,21 @@ impl Lowerer {
         var
     }
 
+    /// Keeps the range of a variable whose bounds are constants.
+    fn note_range(&mut self, var: LocalId, bounds: &Bounds) {
+        let constant = |bound: ExprId| match self.emit.kind(bound) {
+            Ir::Const(value) => value.as_int().and_then(|value| u64::try_from(value).ok()),
+            _ => None,
+        };
+        if let (Some(begin), Some(end)) = (constant(bounds.begin), constant(bounds.end)) {
+            self.ranges.insert(var, (begin, end));
+        }
+    }
+
     /// The type of a loop's variable, where the loop counts in `ty`: of a narrow one, its wide type.
     fn own_type(&self, dim: &Dim, ty: ScalarType) -> ScalarType {
-        self.frame.unit.types.get(dim.ty as usize).copied().unwrap_or(ty)
+        let own = self.frame.unit.types.get(dim.ty as usize).copied();
+        own.and_then(Type::scalar).unwrap_or(ty)
     }
 
     pub(super) fn nest(&mut self, dims: &[Dim], body: &Block, span: Span) -> Result<()> {
@@ -192,11 +204,11 @@ impl Lowerer {
             vars.push((self.loop_variable(dim, bounds), bounds));
         }
         self.loop_body(body)?;
-        let exit = self.frame.exit.filter(|_| block_returns(body));
+        let exit = self.frame.exit.clone().filter(|_| block_returns(body));
         for (depth, (var, &Bounds { begin, end, .. })) in vars.into_iter().enumerate().rev() {
             let body = self.emit.close_block();
             self.emit.stmt(IrStmt::For { var, begin, end, body });
-            if let Some(exit) = exit
+            if let Some(exit) = &exit
                 && depth > 0
             {
                 self.break_if_returned(exit);

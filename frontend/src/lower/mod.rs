@@ -7,11 +7,13 @@
 //!
 //! Funcs are inlined: each argument is evaluated once, in order, and bound to the parameter's name.
 
+mod aggregate;
 mod call;
 mod emit;
 mod exit;
 mod expr;
 mod infer;
+mod linear;
 mod literal;
 mod loops;
 mod method;
@@ -21,16 +23,21 @@ mod stmt;
 mod top;
 mod unit;
 
-use std::rc::Rc;
+use std::{collections::HashMap, rc::Rc};
 
-use quadrants_ir::{Kernel, Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind};
+use quadrants_ir::{
+    Kernel, LocalId, Param, ParamId, ParamKind, Site, SiteId, SiteKind,
+    types::{ParamType, Type},
+};
 
+pub(crate) use linear::{is_linear_function, is_linear_method};
 pub(crate) use literal::scalar_suffix;
 pub(crate) use method::is_method;
 pub(crate) use unit::Unit;
 
+use aggregate::Value;
 use emit::Emitter;
-use scope::{Binding, Frame, Scalar};
+use scope::{Binding, Frame, Held, Leaf, Scalar};
 
 use crate::{Error, Source, syntax::Span};
 
@@ -49,39 +56,52 @@ pub fn lower(source: &Source) -> Result<Kernel> {
 /// The IR of a kernel whose tables are at hand.
 pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
     let function = &unit.function;
-    let params: Vec<Param> = function
-        .params
-        .iter()
-        .zip(&unit.params)
-        .map(|(param, kind)| Param { name: emit::identifier(&param.name), kind: *kind })
-        .collect();
+    let params = params(&unit);
     let mut lowerer = Lowerer {
         emit: Emitter::default(),
         frame: Frame::new(Rc::clone(&unit)),
         callers: Vec::new(),
         units: Vec::new(),
         file: unit.file.clone(),
-        params: unit.params.clone(),
+        params: params.iter().map(|param| param.kind).collect(),
         asserted: 0,
+        values: Vec::new(),
+        ranges: HashMap::new(),
     };
     lowerer.resolve_callees()?;
 
-    for (at, (param, kind)) in function.params.iter().zip(&unit.params).enumerate() {
-        let id = ParamId::new(at as u32);
-        let binding = match *kind {
-            ParamKind::Tensor { writable, .. } => Binding::Tensor { param: id, writable },
-            // Where there are blocks, nothing can assign it.
-            ParamKind::Scalar(ty) if param.mutable && !top::has_blocks(function) => {
-                let value = lowerer.emit.param(id, ty);
-                Binding::Local(lowerer.emit.define(&param.name, value, true))
+    let mut next = 0;
+    for (param, ty) in function.params.iter().zip(&unit.params) {
+        // Where there are blocks, nothing can assign it.
+        let mutable = param.mutable && !top::has_blocks(function);
+        let binding = match *ty {
+            ParamType::Tensor { writable, .. } => {
+                next += 1;
+                Binding::Tensor { param: ParamId::new(next - 1), writable }
             }
-            ParamKind::Scalar(ty) => Binding::Scalar(Scalar::Param(id, ty)),
+            ParamType::Value(ty) => {
+                let leaves = ty.leaf_types().into_iter().map(|ty| {
+                    next += 1;
+                    Leaf::Scalar(Scalar::Param(ParamId::new(next - 1), ty))
+                });
+                let held = Held { ty, leaves: leaves.collect() };
+                if mutable {
+                    let leaves = lowerer.read_all(&held);
+                    lowerer.name(&param.name, Value { ty, leaves }, true)
+                } else {
+                    lowerer.hold_as(held)
+                }
+            }
         };
         lowerer.frame.bind(&param.name, binding);
     }
 
     let result = match function.result {
-        Some(ix) => Some(lowerer.type_at(ix, function.span)?),
+        Some(ix) => {
+            let ty = lowerer.type_at(ix, function.span)?;
+            let what = "a kernel returns a number or nothing";
+            Some(ty.scalar().ok_or_else(|| lowerer.type_error(function.span, what))?)
+        }
         None => None,
     };
     let body = lowerer.kernel_body(&unit, result)?;
@@ -103,6 +123,23 @@ pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
     Ok(kernel)
 }
 
+/// The kernel's parameters as the IR has them: a value of several scalars is one parameter for each.
+fn params(unit: &Unit) -> Vec<Param> {
+    let mut params = Vec::new();
+    for (param, ty) in unit.function.params.iter().zip(&unit.params) {
+        let name = emit::identifier(&param.name);
+        match *ty {
+            ParamType::Tensor { elem, rank, writable } => {
+                params.push(Param { name, kind: ParamKind::Tensor { elem, rank, writable } });
+            }
+            ParamType::Value(ty) => ty.each_leaf(&name, &mut |name, ty| {
+                params.push(Param { name: emit::identifier(name), kind: ParamKind::Scalar(ty) });
+            }),
+        }
+    }
+    params
+}
+
 struct Lowerer {
     emit: Emitter,
     /// The function being lowered.
@@ -117,10 +154,14 @@ struct Lowerer {
     params: Vec<ParamKind>,
     /// How many `unsafe` blocks are around what is being lowered.
     asserted: u32,
+    /// The values of several scalars that have names.
+    values: Vec<Held>,
+    /// The first value and the one after the last, of loop variables with constant bounds.
+    ranges: HashMap<LocalId, (u64, u64)>,
 }
 
 impl Lowerer {
-    fn type_at(&self, ix: u32, span: Span) -> Result<ScalarType> {
+    fn type_at(&self, ix: u32, span: Span) -> Result<Type> {
         let types = &self.frame.unit.types;
         types.get(ix as usize).copied().ok_or_else(|| self.unknown("a type", span))
     }

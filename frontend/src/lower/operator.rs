@@ -2,9 +2,10 @@
 
 use quadrants_ir::{
     BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, MathFn, ScalarType, SiteKind, Stmt, UnaryOp,
+    types::Type,
 };
 
-use super::{Lowerer, Result, literal};
+use super::{Lowerer, Result, aggregate::Value, literal};
 use crate::{
     syntax::{Block, Expr, LogicOp, Span, TypeIx},
     visit::assigns,
@@ -75,6 +76,9 @@ impl Lowerer {
 
     pub(super) fn cast(&mut self, value: &Expr, ty: TypeIx, span: Span) -> Result<ExprId> {
         let ty = self.type_at(ty, span)?;
+        let Some(ty) = ty.scalar() else {
+            return Err(self.type_error(span, format!("a cast to {ty}")));
+        };
         let hint = literal::takes_cast_type(value, ty).then_some(ty);
         let hint = self.infer(value).or(hint);
         let value = self.value(value, hint)?;
@@ -189,8 +193,8 @@ impl Lowerer {
         cond: &Expr,
         then: &Block,
         otherwise: &Block,
-        ty: ScalarType,
-    ) -> Result<ExprId> {
+        ty: Type,
+    ) -> Result<Value> {
         let span = cond.span;
         let cond = self.want(cond, ScalarType::Bool)?;
         let mut arms = Vec::with_capacity(2);
@@ -199,13 +203,12 @@ impl Lowerer {
             let value = self.block_value(block, Some(ty), span);
             let stmts = self.emit.close();
             let value = value?;
-            let found = self.emit.ty(value);
-            if found != ty {
-                return Err(self.type_error(span, format!("expected {ty}, found {found}")));
-            }
+            self.same(value.ty, ty, span)?;
             arms.push((value, stmts));
         }
-        let pure = arms.iter().all(|(value, stmts)| stmts.is_empty() && self.emit.is_cheap(*value));
+        let pure = arms.iter().all(|(value, stmts)| {
+            stmts.is_empty() && value.leaves.iter().all(|leaf| self.emit.is_cheap(*leaf))
+        });
         let mut arms = arms.into_iter();
         let (Some((then, then_stmts)), Some((otherwise, otherwise_stmts))) =
             (arms.next(), arms.next())
@@ -213,17 +216,33 @@ impl Lowerer {
             return Err(self.type_error(span, "an arm is missing"));
         };
         if pure {
-            return Ok(self.emit.expr(ty, Ir::Select { cond, then, otherwise }));
+            let many = then.leaves.len() > 1;
+            let cond = if many { self.emit.fix(cond) } else { cond };
+            let both = then.leaves.into_iter().zip(otherwise.leaves);
+            let leaves = both.map(|(then, otherwise)| {
+                let cond = if many { self.emit.again(cond) } else { cond };
+                let ty = self.emit.ty(then);
+                self.emit.expr(ty, Ir::Select { cond, then, otherwise })
+            });
+            return Ok(Value { ty, leaves: leaves.collect() });
         }
-        let zero = self.emit.constant(Const::from_bits(ty, 0));
-        let chosen = self.emit.local("chosen", ty, true);
-        self.emit.stmt(Stmt::Let { local: chosen, value: zero });
+        let mut locals = Vec::new();
+        let mut names = Vec::new();
+        ty.each_leaf("chosen", &mut |name, ty| names.push((name.to_owned(), ty)));
+        for (name, ty) in names {
+            let value = self.emit.constant(Const::from_bits(ty, 0));
+            let local = self.emit.local(&name, ty, true);
+            self.emit.stmt(Stmt::Let { local, value });
+            locals.push(local);
+        }
         let blocks =
             [(then, then_stmts), (otherwise, otherwise_stmts)].map(|(value, mut stmts)| {
-                stmts.push(Stmt::Assign { local: chosen, value });
+                for (local, value) in locals.iter().zip(value.leaves) {
+                    stmts.push(Stmt::Assign { local: *local, value });
+                }
                 self.emit.block(stmts)
             });
         self.emit.stmt(Stmt::If { cond, then: blocks[0], otherwise: blocks[1] });
-        Ok(self.emit.read(chosen))
+        Ok(self.value_of(ty, &locals))
     }
 }

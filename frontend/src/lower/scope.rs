@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use quadrants_ir::{Const, LocalId, ParamId, ScalarType};
+use quadrants_ir::{Const, LocalId, ParamId, ScalarType, types::Type};
 
 use super::{Unit, exit::Exit};
 
@@ -12,12 +12,31 @@ pub(super) enum Binding {
     /// A scalar that no statement defines.
     Scalar(Scalar),
     Local(LocalId),
+    /// A tuple, array or struct.
+    Value(ValueId),
     Tensor {
         param: ParamId,
         writable: bool,
     },
     /// The extents of a tensor.
     Shape(ParamId),
+}
+
+/// The number of a [`Held`] value.
+pub(super) type ValueId = usize;
+
+/// A value of several scalars that has a name.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) ty: Type,
+    pub(super) leaves: Vec<Leaf>,
+}
+
+/// Where a scalar of such a value is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Leaf {
+    Scalar(Scalar),
+    Local(LocalId),
 }
 
 /// A scalar that costs nothing to repeat and never changes.

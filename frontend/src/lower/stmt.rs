@@ -1,11 +1,12 @@
 //! Statements.
 
-use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, UnaryOp};
+use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, UnaryOp, types::Type};
 
-use super::{Lowerer, Result, scope::Binding};
+use super::{Lowerer, Result, aggregate::Value, linear, scope::Binding};
 use crate::{
     Error,
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
+    visit::root,
 };
 
 impl Lowerer {
@@ -14,6 +15,10 @@ impl Lowerer {
         match &stmt.kind {
             StmtKind::Let { name, mutable, ty, value } => {
                 self.bind(name, *mutable, *ty, value, span)?;
+            }
+            StmtKind::LetPattern { pattern, value } => {
+                let value = self.parts(value, None)?;
+                self.take_apart(pattern, &value, span)?;
             }
             StmtKind::LetShape { name, base } => {
                 let tensor = self.shape(base, span)?;
@@ -73,7 +78,7 @@ impl Lowerer {
         Ok(())
     }
 
-    /// A `let` of a scalar.
+    /// A `let`.
     pub(super) fn bind(
         &mut self,
         name: &str,
@@ -83,10 +88,11 @@ impl Lowerer {
         span: Span,
     ) -> Result<()> {
         let rustc = self.type_at(ty, span)?;
-        let value = self.value(value, Some(rustc))?;
-        self.agree(name, rustc, self.emit.ty(value), span)?;
-        let local = self.emit.define(name, value, mutable);
-        self.frame.bind(name, Binding::Local(local));
+        self.check_size(rustc, span)?;
+        let value = self.parts(value, Some(rustc))?;
+        self.agree(name, rustc, value.ty, span)?;
+        let binding = self.name(name, value, mutable);
+        self.frame.bind(name, binding);
         Ok(())
     }
 
@@ -133,7 +139,7 @@ impl Lowerer {
                 self.emit.stmt(Ir::Eval { value });
                 Ok(())
             }
-            _ => self.value(expr, None).map(drop),
+            _ => self.parts(expr, None).map(drop),
         }
     }
 
@@ -144,6 +150,10 @@ impl Lowerer {
         value: &Expr,
         span: Span,
     ) -> Result<()> {
+        let named = root(target).and_then(|name| self.frame.lookup(name));
+        if matches!(named, Some(Binding::Value(_))) {
+            return self.assign_part(target, op, value, span);
+        }
         match &target.kind {
             ExprKind::Name(name) => {
                 let Some(Binding::Local(local)) = self.frame.lookup(name) else {
@@ -184,6 +194,56 @@ impl Lowerer {
         Ok(())
     }
 
+    /// Assigns to a named value of several scalars, or to a part of it.
+    fn assign_part(
+        &mut self,
+        target: &Expr,
+        op: Option<BinaryOp>,
+        value: &Expr,
+        span: Span,
+    ) -> Result<()> {
+        let Some(ty) = self.infer_type(target) else {
+            return Err(self.type_error(target.span, "this has no type"));
+        };
+        let Some(op) = op else {
+            // Rust evaluates the right side first, then the indices.
+            let mut value = self.want_parts(value, ty)?;
+            for leaf in &mut value.leaves {
+                *leaf = self.emit.fix(*leaf);
+            }
+            let place = self.place(target)?;
+            let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
+            return self.write_place(&place, &value, span);
+        };
+        let rhs = match ty {
+            Type::Scalar(ty) => {
+                let ty = self.operand(Some(op), value, ty);
+                let value = self.want(value, ty)?;
+                Value::scalar(ty, value)
+            }
+            _ => {
+                let hint = self.infer_type(value).or(linear::scalar_of(ty).map(Type::Scalar));
+                self.parts(value, hint)?
+            }
+        };
+        let rhs = Value {
+            ty: rhs.ty,
+            leaves: rhs.leaves.into_iter().map(|leaf| self.emit.fix(leaf)).collect(),
+        };
+        let place = self.place(target)?;
+        let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
+        let old = self.read_place(&place);
+        let new = match ty {
+            Type::Scalar(scalar) => {
+                let old = self.emit.shallow(old.leaves[0]);
+                let new = self.binary(op, old, rhs.leaves[0], span)?;
+                Value::scalar(scalar, new)
+            }
+            _ => self.linear_of(op, old, rhs, span)?,
+        };
+        self.write_place(&place, &new, span)
+    }
+
     /// The type of what is assigned to a place of type `ty`.
     fn operand(&self, op: Option<BinaryOp>, value: &Expr, ty: ScalarType) -> ScalarType {
         match op {
@@ -201,13 +261,7 @@ impl Lowerer {
         }
     }
 
-    pub(super) fn agree(
-        &self,
-        name: &str,
-        rustc: ScalarType,
-        found: ScalarType,
-        span: Span,
-    ) -> Result<()> {
+    pub(super) fn agree(&self, name: &str, rustc: Type, found: Type, span: Span) -> Result<()> {
         if rustc == found {
             return Ok(());
         }

@@ -1,6 +1,9 @@
 //! A function with its tables, read once from a [`Source`] or made by the builder.
 
-use quadrants_ir::{Const, ParamKind, ScalarType};
+use quadrants_ir::{
+    Const,
+    types::{ParamType, Type},
+};
 
 use crate::{
     Error, Source, check,
@@ -12,8 +15,8 @@ use crate::{
 pub(crate) struct Unit {
     pub(crate) function: Function,
     pub(crate) file: String,
-    pub(crate) params: Vec<ParamKind>,
-    pub(crate) types: Vec<ScalarType>,
+    pub(crate) params: Vec<ParamType>,
+    pub(crate) types: Vec<Type>,
     pub(crate) funcs: Vec<&'static Source>,
     pub(crate) consts: Vec<Const>,
 }
@@ -42,9 +45,9 @@ impl Unit {
             && self.function.params.iter().zip(&self.params).all(|(param, kind)| {
                 matches!(
                     (param.passing, kind),
-                    (ParamPassing::Value, ParamKind::Scalar(_))
-                        | (ParamPassing::Ref, ParamKind::Tensor { writable: false, .. })
-                        | (ParamPassing::RefMut, ParamKind::Tensor { writable: true, .. })
+                    (ParamPassing::Value, ParamType::Value(_))
+                        | (ParamPassing::Ref, ParamType::Tensor { writable: false, .. })
+                        | (ParamPassing::RefMut, ParamType::Tensor { writable: true, .. })
                 )
             });
         if fits {

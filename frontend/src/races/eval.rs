@@ -21,6 +21,8 @@ pub(super) enum Value {
     Data,
     /// The old value of a counter, which no other access to it gets.
     Ticket(Counter),
+    /// The parts of a tuple, array or struct, by name or number.
+    Parts(Vec<(String, Value)>),
 }
 
 /// An element that is counted up in.
@@ -31,8 +33,38 @@ pub(super) struct Counter {
 }
 
 impl Value {
+    /// Whether a launch may know it.
+    fn is_later(&self) -> bool {
+        match self {
+            Self::Data | Self::Ticket(_) => false,
+            Self::Parts(parts) => parts.iter().all(|(_, part)| part.is_later()),
+            Self::Form(_) | Self::Fixed(_) | Self::Later => true,
+        }
+    }
+
     pub(super) const fn number(value: i128) -> Self {
         Self::Form(Form::constant(value))
+    }
+
+    /// A part of the value; of a value that only a launch knows, the part too.
+    pub(super) fn part(&self, name: &str) -> Self {
+        match self {
+            Self::Parts(parts) => {
+                let found = parts.iter().find(|(part, _)| part == name);
+                found.map_or(Self::Data, |(_, value)| value.clone())
+            }
+            Self::Later | Self::Fixed(_) => Self::Later,
+            _ => Self::Data,
+        }
+    }
+
+    /// The element at an index of a local array.
+    fn element(&self, index: &[Self]) -> Self {
+        match index.iter().map(Self::known).collect::<Option<Vec<_>>>().as_deref() {
+            Some([at]) => self.part(&at.to_string()),
+            Some([row, column]) => self.part(&row.to_string()).part(&column.to_string()),
+            _ => Self::Data,
+        }
     }
 
     fn known(&self) -> Option<i128> {
@@ -104,13 +136,45 @@ impl Walk<'_> {
                     };
                 }
                 let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
+                if let Some(Binding::Value(array)) = self.lookup(base) {
+                    return array.element(&values);
+                }
                 self.access(AccessKind::Read, base, index, values, expr.span);
                 Value::Data
             }
+            ExprKind::Element { value, index } => {
+                let value = self.eval(value);
+                let index: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
+                value.element(&index)
+            }
+            ExprKind::Field { value, name } => self.eval(value).part(name),
+            ExprKind::Aggregate { parts, .. } => {
+                let values: Vec<Value> = parts.iter().map(|part| self.eval(part)).collect();
+                // A `Vector` or `Matrix` is made of one array.
+                match &values[..] {
+                    [one @ Value::Parts(_)] => one.clone(),
+                    _ => {
+                        let numbered = values.into_iter().enumerate();
+                        Value::Parts(numbered.map(|(at, value)| (at.to_string(), value)).collect())
+                    }
+                }
+            }
+            ExprKind::Struct { fields, .. } => {
+                let fields = fields.iter();
+                Value::Parts(fields.map(|(name, value)| (name.clone(), self.eval(value))).collect())
+            }
+            ExprKind::Repeat { value, .. } => {
+                self.eval(value);
+                Value::Data
+            }
+            ExprKind::Associated { args, .. } => {
+                let values: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
+                if values.iter().all(Value::is_later) { Value::Later } else { Value::Data }
+            }
             ExprKind::Len { base } => {
-                // Of a name for extents it is the rank.
+                // Of a name for extents it is the rank, of a local array its length.
                 match self.lookup(base) {
-                    Some(Binding::Shape(_)) => Value::Later,
+                    Some(Binding::Shape(_) | Binding::Value(_)) => Value::Later,
                     _ => self.len(base),
                 }
             }
@@ -149,8 +213,7 @@ impl Walk<'_> {
 
     fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
         let (Some(a), Some(b)) = (self.form(lhs), self.form(rhs)) else {
-            let later = |value: &Value| !matches!(value, Value::Data | Value::Ticket(_));
-            return if later(lhs) && later(rhs) { Value::Later } else { Value::Data };
+            return if lhs.is_later() && rhs.is_later() { Value::Later } else { Value::Data };
         };
         let bit = |value: bool| Value::number(i128::from(value));
         let shift = |b: i128| u32::try_from(b).ok().filter(|b| *b < 64);
@@ -186,6 +249,10 @@ impl Walk<'_> {
     }
 
     fn method(&mut self, name: &str, receiver: &Value, args: &[Value]) -> Value {
+        if matches!(receiver, Value::Parts(_)) {
+            let later = receiver.is_later() && args.iter().all(Value::is_later);
+            return if later { Value::Later } else { Value::Data };
+        }
         let [arg] = args else { return Value::Data };
         let op = match name {
             "wrapping_add" => BinaryOp::Add,
@@ -220,7 +287,7 @@ impl Walk<'_> {
                 }
                 continue;
             }
-            data |= matches!(self.eval(arg), Value::Data | Value::Ticket(_));
+            data |= !self.eval(arg).is_later();
         }
         if data { Value::Data } else { Value::Later }
     }

@@ -39,6 +39,8 @@ pub(super) fn expr(value: &Expr, shown: Shown<'_>) -> String {
         // The target's type is a number here.
         ExprKind::Cast { value, .. } => expr(value, shown),
         ExprKind::Index { base, index } => element(base, index, shown),
+        ExprKind::Element { value, index } => element(&operand(value, shown), index, shown),
+        ExprKind::Field { value, name } => format!("{}.{name}", operand(value, shown)),
         ExprKind::Len { base } => format!("{base}.len()"),
         ExprKind::Extent { base, axis } => format!("{base}.shape()[{}]", expr(axis, shown)),
         ExprKind::Method { receiver, name, args } => {

@@ -10,8 +10,8 @@ use super::{
     text,
 };
 use crate::syntax::{
-    Block, Dim, Expr, ExprKind, For, Function, Order, ParamPassing, RegionArgument, Span, Stmt,
-    StmtKind,
+    Block, Dim, Expr, ExprKind, For, Function, Order, ParamPassing, Pattern, RegionArgument, Span,
+    Stmt, StmtKind,
 };
 
 /// A `stream_parallel` block, or all of a kernel that has none.
@@ -301,16 +301,13 @@ impl Walk<'_> {
         match &stmt.kind {
             StmtKind::Let { name, mutable, value, .. } => {
                 let found = self.eval(value);
-                let found = match found {
-                    // It changes in time, but not between the iterations of later loops.
-                    _ if *mutable && self.loops == 0 => self.fixed(),
-                    _ if *mutable => Value::Data,
-                    Value::Form(form) if self.loops > 0 || form.value().is_some() => found,
-                    _ if self.loops == 0 => self.fixed(),
-                    other => other,
-                };
+                let found = self.settled(found, *mutable);
                 self.hide_let(name, value);
                 self.bind(name, Binding::Value(found));
+            }
+            StmtKind::LetPattern { pattern, value } => {
+                let found = self.eval(value);
+                self.bind_parts(pattern, &found);
             }
             StmtKind::LetShape { name, base } => {
                 let base = self.tensor_of(base);
@@ -327,8 +324,15 @@ impl Walk<'_> {
             }
             StmtKind::Assign { target, op, value } => {
                 self.eval(value);
+                if let ExprKind::Field { .. } | ExprKind::Element { .. } = &target.kind {
+                    // A local's part; the indices may read tensors.
+                    self.eval(target);
+                }
                 if let ExprKind::Index { base, index } = &target.kind {
                     let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
+                    if let Some(Binding::Value(_)) = self.lookup(base) {
+                        return;
+                    }
                     if op.is_some() {
                         self.access(AccessKind::Read, base, index, values.clone(), target.span);
                     }
@@ -357,6 +361,42 @@ impl Walk<'_> {
             | StmtKind::Break { .. }
             | StmtKind::Continue { .. }
             | StmtKind::Unsupported(_) => {}
+        }
+    }
+
+    /// What a binding to a value stands for.
+    fn settled(&mut self, found: Value, mutable: bool) -> Value {
+        match found {
+            // It changes in time, but not between the iterations of later loops.
+            _ if mutable && self.loops == 0 => self.fixed(),
+            _ if mutable => Value::Data,
+            Value::Parts(parts) => {
+                let settled = |(name, part)| (name, self.settled(part, false));
+                Value::Parts(parts.into_iter().map(settled).collect())
+            }
+            Value::Form(form) if self.loops > 0 || form.value().is_some() => found,
+            _ if self.loops == 0 => self.fixed(),
+            other => other,
+        }
+    }
+
+    fn bind_parts(&mut self, pattern: &Pattern, value: &Value) {
+        match pattern {
+            Pattern::Wild => {}
+            Pattern::Name { name, mutable, .. } => {
+                let value = self.settled(value.clone(), *mutable);
+                self.bind(name, Binding::Value(value));
+            }
+            Pattern::Parts(parts) => {
+                for (at, pattern) in parts.iter().enumerate() {
+                    self.bind_parts(pattern, &value.part(&at.to_string()));
+                }
+            }
+            Pattern::Fields(fields) => {
+                for (name, pattern) in fields {
+                    self.bind_parts(pattern, &value.part(name));
+                }
+            }
         }
     }
 
@@ -417,7 +457,7 @@ impl Walk<'_> {
         match value {
             Value::Form(form) => Some(*form),
             Value::Fixed(number) => self.task.fixed(*number),
-            Value::Later | Value::Data | Value::Ticket(_) => None,
+            Value::Later | Value::Data | Value::Ticket(_) | Value::Parts(_) => None,
         }
     }
 

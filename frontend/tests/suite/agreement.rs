@@ -1,7 +1,7 @@
 //! rustc and the lowering on the same tokens: the same type, and the same value.
 
 use quadrants_frontend::{lower, syntax::*};
-use quadrants_ir::{Const, ParamKind, ScalarType};
+use quadrants_ir::{Const, ScalarType, types::ParamType};
 
 use crate::{
     e,
@@ -9,7 +9,7 @@ use crate::{
     tree,
 };
 
-fn params(out: ScalarType) -> Vec<ParamKind> {
+fn params(out: ScalarType) -> Vec<ParamType> {
     vec![
         tree::scalar(ScalarType::F32),
         tree::scalar(ScalarType::I32),
@@ -19,7 +19,7 @@ fn params(out: ScalarType) -> Vec<ParamKind> {
     ]
 }
 
-fn params_of(out: ScalarType) -> fn() -> Vec<ParamKind> {
+fn params_of(out: ScalarType) -> fn() -> Vec<ParamType> {
     match out {
         ScalarType::Bool => || params(ScalarType::Bool),
         ScalarType::I8 => || params(ScalarType::I8),

@@ -2,9 +2,10 @@
 
 use quadrants_frontend::{Error, Rule, Source, lower, syntax::*};
 use quadrants_ir::{
-    Const, Kernel, ParamKind,
+    Const, Kernel,
     ScalarType::{Bool, F32, F64, I32, U64},
     SiteKind, TopStmt,
+    types::{ParamType, Type},
 };
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     tree::*,
 };
 
-fn lowered(params: &[&str], kinds: fn() -> Vec<ParamKind>, stmts: Vec<Stmt>) -> Kernel {
+fn lowered(params: &[&str], kinds: fn() -> Vec<ParamType>, stmts: Vec<Stmt>) -> Kernel {
     lower(&source(&kernel(params, stmts), kinds)).unwrap()
 }
 
@@ -340,8 +341,8 @@ fn types_that_rustc_would_not_have_given_are_found() {
         Error::TypeMismatch {
             function: "job".to_owned(),
             name: "x".to_owned(),
-            rustc: F32,
-            found: I32,
+            rustc: Type::Scalar(F32),
+            found: Type::Scalar(I32),
             span: Span::new(3, 3, 1),
         }
     );

@@ -237,9 +237,7 @@ fn every_construct_that_kernels_lack_has_advice() {
         Construct::MatchPattern,
         Construct::LetCondition,
         Construct::Closure,
-        Construct::Array,
-        Construct::Tuple,
-        Construct::Struct,
+        Construct::StructUpdate,
         Construct::Text,
         Construct::Reference,
         Construct::Iterator,
@@ -273,9 +271,10 @@ fn every_construct_that_kernels_lack_has_advice() {
         ExprKind::Literal { kind: LiteralKind::Int, text: named("1"), suffix: Some(named("u128")) };
     kernel_rejected(vec![run(1, expr(byte))], &[(1, Rule::LiteralType { suffix: named("u128") })]);
     kernel_rejected(vec![set(1, e!((n + 1)), e!(1))], &[(1, Rule::Unsupported(Construct::Place))]);
+    let made = ExprKind::Associated { ty: 0, name: named("new"), args: vec![] };
     kernel_rejected(
-        vec![run(1, index("n", vec![e!(0)]))],
-        &[(1, Rule::Unsupported(Construct::Array))],
+        vec![run(1, expr(made))],
+        &[(1, Rule::Unsupported(Construct::Associated(named("new"))))],
     );
 }
 

@@ -1,7 +1,10 @@
 //! Short ways to write syntax trees.
 
 use quadrants_frontend::{Source, syntax::*};
-use quadrants_ir::{Const, ParamKind, ScalarType};
+use quadrants_ir::{
+    Const, ScalarType,
+    types::{ParamType, Type},
+};
 
 /// The tests' table of types: [`ScalarType::ALL`].
 pub(crate) fn ty(ty: ScalarType) -> TypeIx {
@@ -250,13 +253,13 @@ pub(crate) fn kernel(params: &[&str], stmts: Vec<Stmt>) -> Function {
     function(FunctionKind::Kernel, params, None, block(stmts))
 }
 
-pub(crate) fn source(function: &Function, params: fn() -> Vec<ParamKind>) -> Source {
+pub(crate) fn source(function: &Function, params: fn() -> Vec<ParamType>) -> Source {
     source_with(function, params, &[], &[])
 }
 
 pub(crate) fn source_with(
     function: &Function,
-    params: fn() -> Vec<ParamKind>,
+    params: fn() -> Vec<ParamType>,
     funcs: &'static [fn() -> &'static Source],
     consts: &'static [fn() -> Const],
 ) -> Source {
@@ -264,16 +267,16 @@ pub(crate) fn source_with(
         file: "job.rs",
         tree: function.encode().unwrap().leak(),
         params,
-        types: || ScalarType::ALL.to_vec(),
+        types: || ScalarType::ALL.map(Type::Scalar).to_vec(),
         funcs,
         consts,
     }
 }
 
-pub(crate) const fn scalar(ty: ScalarType) -> ParamKind {
-    ParamKind::Scalar(ty)
+pub(crate) const fn scalar(ty: ScalarType) -> ParamType {
+    ParamType::Value(Type::Scalar(ty))
 }
 
-pub(crate) const fn tensor(elem: ScalarType, rank: u8, writable: bool) -> ParamKind {
-    ParamKind::Tensor { elem, rank, writable }
+pub(crate) const fn tensor(elem: ScalarType, rank: u8, writable: bool) -> ParamType {
+    ParamType::Tensor { elem, rank, writable }
 }

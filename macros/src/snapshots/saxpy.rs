@@ -4,7 +4,7 @@ pub fn saxpy<'launch>(
     x: &'launch Tensor<f32, 1>,
     y: &'launch mut Tensor<f32, 1>,
 ) -> ::quadrants::__private::Launch<'launch, ()> {
-    const __TYPES: [::quadrants::__private::ir::ScalarType; 1usize] = {
+    const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = {
         let probe0 = ::quadrants::__private::body::Probe::new();
         #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect)]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {
@@ -15,10 +15,10 @@ pub fn saxpy<'launch>(
         };
         [::quadrants::__private::body::type_of(&probe0)]
     };
-    const __PARAMS: [::quadrants::__private::ir::ParamKind; 3usize] = [
-        ::quadrants::__private::body::scalar_kind::<f32>(),
-        ::quadrants::__private::body::tensor_kind::<Tensor<f32, 1>>(false),
-        ::quadrants::__private::body::tensor_kind::<Tensor<f32, 1>>(true),
+    const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
+        ::quadrants::__private::body::value_type::<f32>(),
+        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
+        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
     ];
     const __OK: bool = {
         let _ = (__TYPES, __PARAMS);
@@ -57,7 +57,7 @@ pub fn saxpy<'launch>(
             cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
         ) {
             let mut args = cx.args();
-            let a = ::quadrants::__private::body::gate::<__OK, _>(args.scalar::<f32>());
+            let a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<f32>());
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,

@@ -3,7 +3,7 @@ fn step<'launch>(
     a: &'launch mut Tensor<f32, 1>,
     b: &'launch mut Tensor<i32, 2>,
 ) -> ::quadrants::__private::Launch<'launch, ()> {
-    const __TYPES: [::quadrants::__private::ir::ScalarType; 4usize] = {
+    const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = {
         let probe0 = ::quadrants::__private::body::Probe::new();
         let probe1 = ::quadrants::__private::body::Probe::new();
         let probe2 = ::quadrants::__private::body::Probe::new();
@@ -40,10 +40,10 @@ fn step<'launch>(
             ::quadrants::__private::body::type_of(&probe3),
         ]
     };
-    const __PARAMS: [::quadrants::__private::ir::ParamKind; 3usize] = [
-        ::quadrants::__private::body::scalar_kind::<f32>(),
-        ::quadrants::__private::body::tensor_kind::<Tensor<f32, 1>>(true),
-        ::quadrants::__private::body::tensor_kind::<Tensor<i32, 2>>(true),
+    const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
+        ::quadrants::__private::body::value_type::<f32>(),
+        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
+        ::quadrants::__private::body::tensor_type::<Tensor<i32, 2>>(true),
     ];
     const __OK: bool = {
         let _ = (__TYPES, __PARAMS);
@@ -82,7 +82,7 @@ fn step<'launch>(
             cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
         ) {
             let mut args = cx.args();
-            let dt = ::quadrants::__private::body::gate::<__OK, _>(args.scalar::<f32>());
+            let dt = ::quadrants::__private::body::gate::<__OK, _>(args.value::<f32>());
             let mut a = ::quadrants::__private::body::gate::<
                 __OK,
                 _,

@@ -15,7 +15,7 @@ impl wave {
     #[allow(unused)]
     #[doc(hidden)]
     pub fn __source() -> &'static ::quadrants::__private::frontend::Source {
-        const __TYPES: [::quadrants::__private::ir::ScalarType; 1usize] = {
+        const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = {
             #[allow(
                 unused_unsafe,
                 unused_variables,
@@ -23,10 +23,10 @@ impl wave {
                 clippy::no_effect
             )]
             let _ = |x: f32| -> f32 { (x * 0.01).sin() };
-            [<f32 as ::quadrants::__private::Element>::TYPE]
+            [<f32 as ::quadrants::__private::Device>::LAYOUT]
         };
-        const __PARAMS: [::quadrants::__private::ir::ParamKind; 1usize] = [
-            ::quadrants::__private::body::scalar_kind::<f32>(),
+        const __PARAMS: [::quadrants::__private::ir::types::ParamType; 1usize] = [
+            ::quadrants::__private::body::value_type::<f32>(),
         ];
         const __OK: bool = {
             let _ = (__TYPES, __PARAMS);

@@ -75,13 +75,13 @@ impl Tree {
             E::Unsafe(block) => return ExprKind::Unsafe(self.block(&mut block.block)),
             E::Index(index) => return self.index(index),
             E::MethodCall(call) => return self.method(call),
-            E::Call(call) => return self.call(call),
+            E::Call(_) => return self.call_expr(expr),
             E::Match(each) => return self.match_expr(each),
             E::Let(_) => Construct::LetCondition,
             E::Closure(_) => Construct::Closure,
-            E::Array(_) | E::Repeat(_) => Construct::Array,
-            E::Tuple(_) => Construct::Tuple,
-            E::Struct(_) | E::Field(_) => Construct::Struct,
+            E::Array(_) | E::Tuple(_) | E::Repeat(_) | E::Struct(_) | E::Field(_) => {
+                return self.aggregate(expr);
+            }
             E::Reference(_) | E::RawAddr(_) => Construct::Reference,
             E::Range(_) => Construct::Range,
             E::Try(_) => Construct::Try,
@@ -117,7 +117,10 @@ impl Tree {
         }
         match self.tensor(&index.expr) {
             Some(base) => ExprKind::Index { base, index: self.indices(&mut index.index) },
-            None => ExprKind::Unsupported(Construct::Array),
+            None => {
+                let value = self.boxed(&mut index.expr);
+                ExprKind::Element { value, index: self.indices(&mut index.index) }
+            }
         }
     }
 
@@ -140,6 +143,15 @@ impl Tree {
         let receiver = self.boxed(&mut call.receiver);
         let args = call.args.iter_mut().map(|arg| self.expr(arg)).collect();
         ExprKind::Method { receiver, name, args }
+    }
+
+    /// The value of an expression that contains a call, with that call's kind.
+    fn call_expr(&mut self, expr: &mut syn::Expr) -> ExprKind {
+        let syn::Expr::Call(call) = expr else { return self.expr_kind(expr) };
+        match &*call.func {
+            syn::Expr::Path(path) if is_of_type(path) => self.made(expr),
+            _ => self.call(call),
+        }
     }
 
     fn call(&mut self, call: &mut syn::ExprCall) -> ExprKind {
@@ -355,6 +367,18 @@ fn literal(lit: &Lit) -> ExprKind {
 /// The name that a path without segments and arguments is.
 pub(crate) fn name_of(path: &syn::ExprPath) -> Option<&Ident> {
     if path.qself.is_none() { path.path.get_ident() } else { None }
+}
+
+/// Whether a call's path is a tuple struct, `Vector(…)`, or a function of a type, `Vector::splat(…)`: types are
+/// written with a capital.
+pub(crate) fn is_of_type(path: &syn::ExprPath) -> bool {
+    let mut last = path.path.segments.iter().rev().take(2);
+    last.any(|segment| is_type_name(&segment.ident.to_string()))
+}
+
+/// Whether a name is written as types are.
+pub(super) fn is_type_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_uppercase())
 }
 
 /// The scalar types by name.

@@ -78,7 +78,10 @@ impl Tree {
     ) -> StmtKind {
         let target = self.expr(target);
         match target.kind {
-            ExprKind::Name(_) | ExprKind::Index { .. } => StmtKind::Assign { target, op, value },
+            ExprKind::Name(_)
+            | ExprKind::Index { .. }
+            | ExprKind::Field { .. }
+            | ExprKind::Element { .. } => StmtKind::Assign { target, op, value },
             _ => StmtKind::Unsupported(Construct::Place),
         }
     }

@@ -62,11 +62,20 @@ impl Tree {
     }
 
     /// Lets a value pass through a probe of its type.
-    fn passed(&mut self, value: &mut syn::Expr) -> TypeIx {
+    pub(super) fn passed(&mut self, value: &mut syn::Expr) -> TypeIx {
+        self.passed_as(value, false)
+    }
+
+    /// Lets a vector or matrix pass through a probe of its type.
+    pub(super) fn passed_linear(&mut self, value: &mut syn::Expr) -> TypeIx {
+        self.passed_as(value, true)
+    }
+
+    fn passed_as(&mut self, value: &mut syn::Expr, linear: bool) -> TypeIx {
         let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
         let binding = Ident::new("value", crate::spans::first(value));
         *value = syn::Expr::Verbatim(quote!(#probe.pass(#value)));
-        self.add_type(TypeEntry::Probe { probe, binding })
+        self.add_type(TypeEntry::Probe { probe, binding, linear })
     }
 
     /// An arm's condition and body; nothing where its pattern is not one of kernels.

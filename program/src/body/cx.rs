@@ -8,7 +8,7 @@ use quadrants_ir::{
 };
 
 use super::{failure::Errors, level::Level, view::View};
-use crate::Element;
+use crate::{Device, Element};
 
 /// One launch of a body: its argument block, and the level and form that it runs in.
 pub struct Cx<'a, L, const CHECKED: bool> {
@@ -89,10 +89,10 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
 }
 
 impl<const CHECKED: bool> Args<'_, CHECKED> {
-    /// The next parameter, a scalar.
+    /// The next parameter, a value.
     #[inline(always)]
-    pub fn scalar<T: Element>(&mut self) -> T {
-        T::from_bits64(self.word())
+    pub fn value<T: Device>(&mut self) -> T {
+        T::take(&mut || self.word())
     }
 
     /// The next parameter, a tensor.

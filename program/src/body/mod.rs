@@ -27,7 +27,9 @@ pub use failure::{PLACE_SITE, check, divisor, resolve_site};
 pub use level::Level;
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Task};
-pub use probe::{Gate, Open, Probe, gate, scalar_kind, tensor_kind, type_of};
+pub use probe::{
+    Gate, Linear, Open, Probe, gate, linear_type_of, tensor_type, type_of, value_type,
+};
 pub use view::{Place, Places, View};
 pub use walk::Walk;
 

@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use quadrants_ir::{ParamKind, ScalarType};
+use quadrants_ir::types::{ParamType, Type};
 
 use super::TensorParam;
-use crate::Element;
+use crate::{Device, Element, Matrix, Vector};
 
 /// A type that inference fills in: the never-called copy of a kernel shows it a binding, and
 /// the code around that copy reads the binding's type.
@@ -13,7 +13,8 @@ use crate::Element;
 /// # Examples
 /// ```
 /// use quadrants_program::body::{Probe, type_of};
-/// const TYPE: quadrants_ir::ScalarType = {
+/// use quadrants_ir::{ScalarType, types::Type};
+/// const TYPE: Type = {
 ///     let probe = Probe::new();
 ///     let _ = |n: usize| {
 ///         let half = n / 2;
@@ -21,7 +22,7 @@ use crate::Element;
 ///     };
 ///     type_of(&probe)
 /// };
-/// assert_eq!(TYPE, quadrants_ir::ScalarType::U64);
+/// assert_eq!(TYPE, Type::Scalar(ScalarType::U64));
 /// ```
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<T>);
@@ -52,20 +53,37 @@ impl<T> Probe<T> {
 
 /// The type that a probe found.
 #[must_use]
-pub const fn type_of<T: Element>(_probe: &Probe<T>) -> ScalarType {
-    T::TYPE
+pub const fn type_of<T: Device>(_probe: &Probe<T>) -> Type {
+    T::LAYOUT
 }
+
+/// The type that a probe found, of a value made by a function of that type: of a vector or matrix.
+#[must_use]
+pub const fn linear_type_of<T: Linear>(_probe: &Probe<T>) -> Type {
+    T::LAYOUT
+}
+
+/// A vector or matrix: the types whose functions kernels know.
+#[diagnostic::on_unimplemented(
+    message = "kernels know no functions of `{Self}`",
+    label = "a function of a type that is no `Vector` and no `Matrix`",
+    note = "write a `#[func]` and call it"
+)]
+pub trait Linear: Device {}
+
+impl<T: Element + Device, const N: usize> Linear for Vector<T, N> {}
+impl<T: Element + Device, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
 
 /// What a parameter by value is to the IR.
 #[must_use]
-pub const fn scalar_kind<T: Element>() -> ParamKind {
-    ParamKind::Scalar(T::TYPE)
+pub const fn value_type<T: Device>() -> ParamType {
+    ParamType::Value(T::LAYOUT)
 }
 
 /// What a parameter by reference is to the IR.
 #[must_use]
-pub const fn tensor_kind<P: TensorParam>(writable: bool) -> ParamKind {
-    ParamKind::Tensor { elem: P::ELEMENT, rank: P::RANK, writable }
+pub const fn tensor_type<P: TensorParam>(writable: bool) -> ParamType {
+    ParamType::Tensor { elem: P::ELEMENT, rank: P::RANK, writable }
 }
 
 /// Whether the never-called copy of a kernel is free of errors; see [`gate`].

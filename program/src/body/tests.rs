@@ -19,7 +19,7 @@ impl Body for Saxpy {
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool>(cx: &Cx<'_, L, CHECKED>) {
         let mut args = cx.args();
-        let a = gate::<true, _>(args.scalar::<f32>());
+        let a = gate::<true, _>(args.value::<f32>());
         let x = gate::<true, _>(args.tensor::<Tensor<f32, 1>>());
         let y = gate::<true, _>(args.tensor::<Tensor<f32, 1>>());
         cx.par_for(
@@ -62,7 +62,7 @@ impl Body for Fill {
 impl Body for Panics {
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool>(cx: &Cx<'_, L, CHECKED>) {
-        let quietly = cx.args().scalar::<bool>();
+        let quietly = cx.args().value::<bool>();
         cx.par_for(
             0..1_u64 << 20,
             1,

@@ -5,6 +5,7 @@
 //! that referees what rustc made of the kernel, on the simulator the interpreter, on hardware the
 //! compiled text.
 
+mod aggregates;
 mod array;
 mod atomics;
 mod built;

@@ -1,0 +1,414 @@
+//! Operators and methods of vectors and matrices, made of scalar operations in the order in which the
+//! host's own types have them, so that both give the same bits.
+
+use quadrants_ir::{
+    BinaryOp, Const, ExprId, ExprKind as Ir, MathFn, ScalarType, UnaryOp, types::Type,
+};
+
+use super::{Lowerer, Result, aggregate::Value};
+use crate::syntax::{Expr, Span};
+
+/// The methods of vectors and matrices.
+const METHODS: [&str; 11] = [
+    "dot",
+    "cross",
+    "norm",
+    "norm_squared",
+    "normalized",
+    "sum",
+    "component_mul",
+    "transpose",
+    "trace",
+    "determinant",
+    "inverse",
+];
+
+/// The functions of their types.
+const FUNCTIONS: [&str; 4] = ["splat", "zero", "identity", "diagonal"];
+
+/// Whether vectors or matrices have the method in kernels.
+pub(crate) fn is_linear_method(name: &str) -> bool {
+    METHODS.contains(&name)
+}
+
+/// Whether the types of vectors or matrices have the function in kernels.
+pub(crate) fn is_linear_function(name: &str) -> bool {
+    FUNCTIONS.contains(&name)
+}
+
+/// The type of a method's value.
+pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
+    let scalar = match ty {
+        Type::Vector(ty, _) | Type::Matrix(ty, ..) => ty,
+        _ => return None,
+    };
+    Some(match (name, ty) {
+        ("dot" | "norm" | "norm_squared" | "sum" | "trace" | "determinant", _) => {
+            Type::Scalar(scalar)
+        }
+        ("transpose", Type::Matrix(ty, rows, columns)) => Type::Matrix(ty, columns, rows),
+        _ => ty,
+    })
+}
+
+/// The type of what an operator gives; none where neither operand tells.
+pub(super) fn operator_type(op: BinaryOp, lhs: Option<Type>, rhs: Option<Type>) -> Option<Type> {
+    if op.is_comparison() {
+        return Some(Type::Scalar(ScalarType::Bool));
+    }
+    match (op, lhs, rhs) {
+        (BinaryOp::Shl | BinaryOp::Shr, lhs, _) => lhs,
+        (BinaryOp::Mul, Some(Type::Matrix(ty, rows, _)), Some(Type::Vector(..))) => {
+            Some(Type::Vector(ty, rows))
+        }
+        (BinaryOp::Mul, Some(Type::Matrix(ty, rows, _)), Some(Type::Matrix(_, _, columns))) => {
+            Some(Type::Matrix(ty, rows, columns))
+        }
+        (BinaryOp::Mul, Some(Type::Scalar(_)), Some(rhs)) => Some(rhs),
+        (_, lhs, rhs) => lhs.or(rhs),
+    }
+}
+
+/// The type of the scalars of a number, vector or matrix.
+pub(super) const fn scalar_of(ty: Type) -> Option<ScalarType> {
+    match ty {
+        Type::Scalar(ty) | Type::Vector(ty, _) | Type::Matrix(ty, ..) => Some(ty),
+        _ => None,
+    }
+}
+
+impl Lowerer {
+    /// `lhs op rhs`, at least one of them of a type that is no scalar.
+    pub(super) fn linear(
+        &mut self,
+        op: BinaryOp,
+        lhs: &Expr,
+        rhs: &Expr,
+        span: Span,
+    ) -> Result<Value> {
+        let (left, right) = (self.infer_type(lhs), self.infer_type(rhs));
+        // A literal's type is that of the other's scalars.
+        let literal = |other: Option<Type>| other.and_then(scalar_of).map(Type::Scalar);
+        let (Some(left), Some(right)) = (left.or(literal(right)), right.or(literal(left))) else {
+            return Err(self.type_error(span, "an operand has no type"));
+        };
+        let values = self.parts_list(&[(lhs, left), (rhs, right)])?;
+        match <[Value; 2]>::try_from(values) {
+            Ok([lhs, rhs]) => self.linear_of(op, lhs, rhs, span),
+            Err(_) => Err(self.type_error(span, "an operand is missing")),
+        }
+    }
+
+    /// An operator on values of which at least one is no scalar.
+    pub(super) fn linear_of(
+        &mut self,
+        op: BinaryOp,
+        lhs: Value,
+        rhs: Value,
+        span: Span,
+    ) -> Result<Value> {
+        use BinaryOp::{Add, Div, Eq, Mul, Ne, Sub};
+        match (op, lhs.ty, rhs.ty) {
+            (Add | Sub, Type::Vector(..) | Type::Matrix(..), ty) if lhs.ty == ty => {
+                let pairs = lhs.leaves.into_iter().zip(rhs.leaves);
+                let leaves = pairs.map(|(a, b)| self.binary(op, a, b, span));
+                Ok(Value { ty, leaves: leaves.collect::<Result<_>>()? })
+            }
+            (Eq | Ne, ty, other) if ty == other => self.compared(op, &lhs, &rhs, span),
+            (Mul | Div, ty @ (Type::Vector(..) | Type::Matrix(..)), Type::Scalar(_)) => {
+                let by = self.emit.fix(rhs.leaves[0]);
+                let leaves = lhs.leaves.into_iter().map(|leaf| {
+                    let by = self.emit.again(by);
+                    self.binary(op, leaf, by, span)
+                });
+                Ok(Value { ty, leaves: leaves.collect::<Result<_>>()? })
+            }
+            (Mul, Type::Scalar(_), ty @ (Type::Vector(..) | Type::Matrix(..))) => {
+                let by = self.emit.fix(lhs.leaves[0]);
+                let leaves = rhs.leaves.into_iter().map(|leaf| {
+                    let by = self.emit.again(by);
+                    self.binary(op, by, leaf, span)
+                });
+                Ok(Value { ty, leaves: leaves.collect::<Result<_>>()? })
+            }
+            (Mul, Type::Matrix(ty, rows, inner), Type::Vector(_, len)) if inner == len => {
+                let leaves = self.product(&lhs.leaves, &rhs.leaves, [rows, inner, 1], span)?;
+                Ok(Value { ty: Type::Vector(ty, rows), leaves })
+            }
+            (Mul, Type::Matrix(ty, rows, inner), Type::Matrix(_, len, columns)) if inner == len => {
+                let leaves =
+                    self.product(&lhs.leaves, &rhs.leaves, [rows, inner, columns], span)?;
+                Ok(Value { ty: Type::Matrix(ty, rows, columns), leaves })
+            }
+            (_, left, right) => {
+                let what =
+                    format!("this operation is not defined for {left} and {right} in kernels");
+                Err(self.type_error(span, what))
+            }
+        }
+    }
+
+    fn compared(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value, span: Span) -> Result<Value> {
+        let both = if op == BinaryOp::Eq { BinaryOp::And } else { BinaryOp::Or };
+        let mut all: Option<ExprId> = None;
+        for (a, b) in lhs.leaves.iter().zip(&rhs.leaves) {
+            let one = self.binary(op, *a, *b, span)?;
+            all = Some(match all {
+                Some(all) => {
+                    let all = self.emit.shallow(all);
+                    self.emit.binary(both, all, one)
+                }
+                None => one,
+            });
+        }
+        let all = all.unwrap_or_else(|| self.emit.constant(op == BinaryOp::Eq));
+        Ok(Value::scalar(ScalarType::Bool, all))
+    }
+
+    pub(super) fn each_unary(&mut self, op: UnaryOp, value: Value, span: Span) -> Result<Value> {
+        let negated = op == UnaryOp::Neg && matches!(value.ty, Type::Vector(..) | Type::Matrix(..));
+        if !negated {
+            let what = format!("this operation is not defined for {} in kernels", value.ty);
+            return Err(self.type_error(span, what));
+        }
+        let leaves = value.leaves.into_iter().map(|value| {
+            let ty = self.emit.ty(value);
+            self.emit.expr(ty, Ir::Unary { op, value })
+        });
+        Ok(Value { ty: value.ty, leaves: leaves.collect() })
+    }
+
+    /// Rows of the one times columns of the other, each sum from the first product on.
+    fn product(
+        &mut self,
+        lhs: &[ExprId],
+        rhs: &[ExprId],
+        [rows, inner, columns]: [usize; 3],
+        span: Span,
+    ) -> Result<Vec<ExprId>> {
+        let lhs = self.fixed(lhs);
+        let rhs = self.fixed(rhs);
+        let mut leaves = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            for column in 0..columns {
+                let row: Vec<_> = (0..inner).map(|at| lhs[row * inner + at]).collect();
+                let column: Vec<_> = (0..inner).map(|at| rhs[at * columns + column]).collect();
+                leaves.push(self.dot(&row, &column, span)?);
+            }
+        }
+        Ok(leaves)
+    }
+
+    /// Values that may be used more than once.
+    fn fixed(&mut self, leaves: &[ExprId]) -> Vec<ExprId> {
+        leaves.iter().map(|leaf| self.emit.fix(*leaf)).collect()
+    }
+
+    /// The dot product of fixed values.
+    fn dot(&mut self, lhs: &[ExprId], rhs: &[ExprId], span: Span) -> Result<ExprId> {
+        let mut sum = None;
+        for (a, b) in lhs.iter().zip(rhs) {
+            let (a, b) = (self.emit.again(*a), self.emit.again(*b));
+            let product = self.binary(BinaryOp::Mul, a, b, span)?;
+            sum = Some(match sum {
+                Some(sum) => self.binary(BinaryOp::Add, sum, product, span)?,
+                None => product,
+            });
+        }
+        sum.ok_or_else(|| self.type_error(span, "a vector without components"))
+    }
+
+    pub(super) fn linear_method(
+        &mut self,
+        receiver: &Expr,
+        ty: Type,
+        name: &str,
+        args: &[Expr],
+        span: Span,
+    ) -> Result<Value> {
+        let mut list = vec![(receiver, ty)];
+        list.extend(args.iter().map(|arg| (arg, ty)));
+        let values = self.parts_list(&list)?;
+        let Some(result) = method_type(name, ty) else {
+            return Err(self.no_linear(ty, name, span));
+        };
+        let leaves = match (name, ty, &values[..]) {
+            ("dot", Type::Vector(..), [a, b]) => {
+                let (a, b) = (self.fixed(&a.leaves), self.fixed(&b.leaves));
+                vec![self.dot(&a, &b, span)?]
+            }
+            ("norm_squared", Type::Vector(..), [a]) => {
+                let a = self.fixed(&a.leaves);
+                vec![self.dot(&a, &a, span)?]
+            }
+            ("norm", Type::Vector(..), [a]) => vec![self.norm(&a.leaves, span)?],
+            ("normalized", Type::Vector(..), [a]) => {
+                let leaves = self.fixed(&a.leaves);
+                let norm = self.norm(&leaves, span)?;
+                let norm = self.emit.fix(norm);
+                let mut quotients = Vec::with_capacity(leaves.len());
+                for leaf in leaves {
+                    let (leaf, norm) = (self.emit.again(leaf), self.emit.again(norm));
+                    quotients.push(self.binary(BinaryOp::Div, leaf, norm, span)?);
+                }
+                quotients
+            }
+            ("sum", Type::Vector(..), [a]) => vec![self.sum(&a.leaves, span)?],
+            ("trace", Type::Matrix(_, rows, columns), [a]) if rows == columns => {
+                let diagonal: Vec<_> = (0..rows).map(|at| a.leaves[at * columns + at]).collect();
+                vec![self.sum(&diagonal, span)?]
+            }
+            ("component_mul", Type::Vector(..), [a, b]) => {
+                let pairs = a.leaves.iter().zip(&b.leaves);
+                let products = pairs.map(|(a, b)| self.binary(BinaryOp::Mul, *a, *b, span));
+                products.collect::<Result<_>>()?
+            }
+            ("cross", Type::Vector(_, 3), [a, b]) => {
+                let (a, b) = (self.fixed(&a.leaves), self.fixed(&b.leaves));
+                let mut leaves = Vec::with_capacity(3);
+                for at in 0..3 {
+                    let (next, after) = ((at + 1) % 3, (at + 2) % 3);
+                    leaves.push(self.two([a[next], b[after]], [a[after], b[next]], span)?);
+                }
+                leaves
+            }
+            ("transpose", Type::Matrix(_, rows, columns), [a]) => (0..columns)
+                .flat_map(|column| (0..rows).map(move |row| row * columns + column))
+                .map(|at| a.leaves[at])
+                .collect(),
+            ("determinant", Type::Matrix(_, rows @ 2..=4, columns), [a]) if rows == columns => {
+                let a = self.fixed(&a.leaves);
+                vec![self.determinant(&a, rows, span)?]
+            }
+            ("inverse", Type::Matrix(_, rows @ 2..=4, columns), [a]) if rows == columns => {
+                self.inverse(&a.leaves, rows, span)?
+            }
+            _ => return Err(self.no_linear(ty, name, span)),
+        };
+        Ok(Value { ty: result, leaves })
+    }
+
+    fn no_linear(&self, ty: Type, name: &str, span: Span) -> crate::Error {
+        self.type_error(span, format!("{ty} has no `{name}` in kernels"))
+    }
+
+    fn sum(&mut self, leaves: &[ExprId], span: Span) -> Result<ExprId> {
+        let mut leaves = leaves.iter();
+        let Some(mut sum) = leaves.next().copied() else {
+            return Err(self.type_error(span, "a sum of nothing"));
+        };
+        for leaf in leaves {
+            sum = self.binary(BinaryOp::Add, sum, *leaf, span)?;
+        }
+        Ok(sum)
+    }
+
+    fn norm(&mut self, leaves: &[ExprId], span: Span) -> Result<ExprId> {
+        let leaves = self.fixed(leaves);
+        let square = self.dot(&leaves, &leaves, span)?;
+        let ty = self.emit.ty(square);
+        if !ty.is_float() {
+            return Err(self.type_error(span, "the length of a vector of integers is no integer"));
+        }
+        Ok(self.emit.expr(ty, Ir::Math { function: MathFn::Sqrt, args: vec![square] }))
+    }
+
+    /// `a * b - c * d` of fixed values.
+    fn two(&mut self, [a, b]: [ExprId; 2], [c, d]: [ExprId; 2], span: Span) -> Result<ExprId> {
+        let [a, b, c, d] = [a, b, c, d].map(|value| self.emit.again(value));
+        let first = self.binary(BinaryOp::Mul, a, b, span)?;
+        let second = self.binary(BinaryOp::Mul, c, d, span)?;
+        self.binary(BinaryOp::Sub, first, second, span)
+    }
+
+    /// The determinant of a square matrix of fixed values, by its first row.
+    fn determinant(&mut self, of: &[ExprId], size: usize, span: Span) -> Result<ExprId> {
+        match of {
+            [one] => return Ok(self.emit.again(*one)),
+            [a, b, c, d] => return self.two([*a, *d], [*b, *c], span),
+            _ => {}
+        }
+        let mut sum = None;
+        for column in 0..size {
+            let minor = self.determinant(&minor(of, size, 0, column), size - 1, span)?;
+            let first = self.emit.again(of[column]);
+            let term = self.binary(BinaryOp::Mul, first, minor, span)?;
+            let op = if column % 2 == 1 { BinaryOp::Sub } else { BinaryOp::Add };
+            sum = Some(match sum {
+                Some(sum) => self.binary(op, sum, term, span)?,
+                None => term,
+            });
+        }
+        sum.ok_or_else(|| self.type_error(span, "a matrix without rows"))
+    }
+
+    /// The adjugate divided by the determinant.
+    fn inverse(&mut self, of: &[ExprId], size: usize, span: Span) -> Result<Vec<ExprId>> {
+        let of = self.fixed(of);
+        let by = self.determinant(&of, size, span)?;
+        let by = self.emit.fix(by);
+        let mut leaves = Vec::with_capacity(of.len());
+        for row in 0..size {
+            for column in 0..size {
+                let mut value = self.determinant(&minor(&of, size, column, row), size - 1, span)?;
+                if (row + column) % 2 == 1 {
+                    let ty = self.emit.ty(value);
+                    value = self.emit.expr(ty, Ir::Unary { op: UnaryOp::Neg, value });
+                }
+                let by = self.emit.again(by);
+                leaves.push(self.binary(BinaryOp::Div, value, by, span)?);
+            }
+        }
+        Ok(leaves)
+    }
+
+    /// `Vector::splat(x)` and its like.
+    pub(super) fn associated(
+        &mut self,
+        ty: Type,
+        name: &str,
+        args: &[Expr],
+        span: Span,
+    ) -> Result<Value> {
+        let (Type::Vector(scalar, _) | Type::Matrix(scalar, ..)) = ty else {
+            return Err(self.no_linear(ty, name, span));
+        };
+        self.check_size(ty, span)?;
+        let value = match args {
+            [value] => self.want(value, scalar)?,
+            _ => {
+                let one = if scalar.is_float() { 1.0_f64.to_bits() } else { 1 };
+                let one = match scalar {
+                    ScalarType::F32 => Const::from(1.0_f32),
+                    _ => Const::from_bits(scalar, one),
+                };
+                self.emit.constant(one)
+            }
+        };
+        let value = self.emit.fix(value);
+        let on_diagonal = |at: usize| match ty {
+            Type::Matrix(_, _, columns) => at / columns == at % columns,
+            _ => false,
+        };
+        let mut leaves = Vec::with_capacity(ty.leaves());
+        for at in 0..ty.leaves() {
+            let takes = match (name, ty) {
+                ("splat", Type::Vector(..)) => true,
+                ("zero", _) => false,
+                ("identity" | "diagonal", Type::Matrix(..)) => on_diagonal(at),
+                _ => return Err(self.no_linear(ty, name, span)),
+            };
+            leaves.push(if takes {
+                self.emit.again(value)
+            } else {
+                self.emit.constant(Const::from_bits(scalar, 0))
+            });
+        }
+        Ok(Value { ty, leaves })
+    }
+}
+
+/// The elements outside a row and a column of a square matrix.
+fn minor(of: &[ExprId], size: usize, row: usize, column: usize) -> Vec<ExprId> {
+    (0..size * size).filter(|at| at / size != row && at % size != column).map(|at| of[at]).collect()
+}

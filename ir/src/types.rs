@@ -1,0 +1,175 @@
+//! The types of values in kernels. The IR has scalars alone; a value of any other type here is the scalars
+//! it is made of, in order: its leaves.
+
+use std::fmt;
+
+use crate::ScalarType;
+
+/// Beyond this many leaves no value of a kernel is; they would be as many registers.
+pub const MAX_LEAVES: usize = 1024;
+
+/// The type of a value in a kernel.
+///
+/// # Examples
+/// ```
+/// use quadrants_ir::types::Type;
+/// use quadrants_ir::ScalarType;
+/// let pair = Type::Tuple(&[Type::Vector(ScalarType::F32, 3), Type::Scalar(ScalarType::I32)]);
+/// assert_eq!(pair.leaves(), 4);
+/// assert_eq!(pair.to_string(), "(Vector<f32, 3>, i32)");
+/// assert_eq!(pair.field("1"), Some((Type::Scalar(ScalarType::I32), 3)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Type {
+    /// A number or a bool.
+    Scalar(ScalarType),
+    /// `(A, B)`
+    Tuple(&'static [Type]),
+    /// `[T; N]`
+    Array(&'static Type, usize),
+    /// `Vector<T, N>`
+    Vector(ScalarType, usize),
+    /// `Matrix<T, R, C>`, row after row.
+    Matrix(ScalarType, usize, usize),
+    /// A struct of the user's.
+    Struct(&'static Struct),
+}
+
+/// A struct of the user's.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Struct {
+    /// Its name.
+    pub name: &'static str,
+    /// Its fields in order; those of a tuple struct are named by their numbers.
+    pub fields: &'static [Field],
+}
+
+/// A field of a struct.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// What a parameter of a kernel or a func is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParamType {
+    /// A value.
+    Value(Type),
+    /// A tensor.
+    Tensor {
+        /// The type of its elements.
+        elem: ScalarType,
+        /// The number of its dimensions.
+        rank: u8,
+        /// Whether it is passed by `&mut`.
+        writable: bool,
+    },
+}
+
+impl Type {
+    /// The type, where it is a scalar.
+    #[must_use]
+    pub const fn scalar(self) -> Option<ScalarType> {
+        match self {
+            Self::Scalar(ty) => Some(ty),
+            _ => None,
+        }
+    }
+
+    /// How many scalars a value has.
+    #[must_use]
+    pub fn leaves(self) -> usize {
+        match self {
+            Self::Scalar(_) => 1,
+            Self::Tuple(parts) => parts.iter().map(|part| part.leaves()).sum(),
+            Self::Array(element, len) => element.leaves().saturating_mul(len),
+            Self::Vector(_, len) => len,
+            Self::Matrix(_, rows, columns) => rows.saturating_mul(columns),
+            Self::Struct(of) => of.fields.iter().map(|field| field.ty.leaves()).sum(),
+        }
+    }
+
+    /// The types of a value's scalars.
+    #[must_use]
+    pub fn leaf_types(self) -> Vec<ScalarType> {
+        let mut types = Vec::new();
+        self.each_leaf("", &mut |_, ty| types.push(ty));
+        types
+    }
+
+    /// Calls `each` with a name for each scalar of a value called `name`, and with the scalar's type.
+    pub fn each_leaf(self, name: &str, each: &mut dyn FnMut(&str, ScalarType)) {
+        let mut numbered = |count: usize, part: &dyn Fn(usize) -> Self| {
+            (0..count).for_each(|at| part(at).each_leaf(&format!("{name}_{at}"), each));
+        };
+        match self {
+            Self::Scalar(ty) => each(name, ty),
+            Self::Tuple(parts) => numbered(parts.len(), &|at| parts[at]),
+            Self::Array(element, len) => numbered(len, &|_| *element),
+            Self::Vector(ty, len) => numbered(len, &|_| Self::Scalar(ty)),
+            Self::Matrix(ty, rows, columns) => {
+                for row in 0..rows {
+                    let name = format!("{name}_{row}");
+                    (0..columns).for_each(|column| each(&format!("{name}{column}"), ty));
+                }
+            }
+            Self::Struct(of) => {
+                for field in of.fields {
+                    field.ty.each_leaf(&format!("{name}_{}", field.name), each);
+                }
+            }
+        }
+    }
+
+    /// The type of a field or of a tuple's part, and its first scalar's place in a value.
+    #[must_use]
+    pub fn field(self, name: &str) -> Option<(Self, usize)> {
+        let mut before = 0;
+        let mut found = |at: &str, ty: Self| {
+            let found = (at == name).then_some((ty, before));
+            before += ty.leaves();
+            found
+        };
+        match self {
+            Self::Tuple(parts) => {
+                parts.iter().enumerate().find_map(|(at, part)| found(&at.to_string(), *part))
+            }
+            Self::Struct(of) => of.fields.iter().find_map(|field| found(field.name, field.ty)),
+            _ => None,
+        }
+    }
+
+    /// The type of the element that `indices` indices lead to, and the extent of each index.
+    #[must_use]
+    pub fn element(self, indices: usize) -> Option<(Self, Vec<usize>)> {
+        match (self, indices) {
+            (Self::Array(element, len), 1) => Some((*element, vec![len])),
+            (Self::Vector(ty, len), 1) => Some((Self::Scalar(ty), vec![len])),
+            (Self::Matrix(ty, rows, columns), 2) => Some((Self::Scalar(ty), vec![rows, columns])),
+            _ => None,
+        }
+    }
+}
+
+/// As Rust writes it.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scalar(ty) => write!(f, "{ty}"),
+            Self::Tuple(parts) => {
+                let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
+                match &parts[..] {
+                    [one] => write!(f, "({one},)"),
+                    _ => write!(f, "({})", parts.join(", ")),
+                }
+            }
+            Self::Array(element, len) => write!(f, "[{element}; {len}]"),
+            Self::Vector(ty, len) => write!(f, "Vector<{ty}, {len}>"),
+            Self::Matrix(ty, rows, columns) => write!(f, "Matrix<{ty}, {rows}, {columns}>"),
+            Self::Struct(of) => f.write_str(of.name),
+        }
+    }
+}

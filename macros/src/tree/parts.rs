@@ -1,0 +1,118 @@
+//! Tuples, arrays and structs: their values, fields and patterns.
+
+use proc_macro2::Ident;
+use quadrants_frontend::syntax::{Construct, Expr, ExprKind, Pattern};
+use syn::{Pat, PatIdent};
+
+use super::{Tree, expr::is_type_name};
+
+impl Tree {
+    /// A tuple, array, struct or field. What makes a value passes a probe, for its type.
+    pub(super) fn aggregate(&mut self, expr: &mut syn::Expr) -> ExprKind {
+        use syn::Expr as E;
+        match expr {
+            E::Field(field) => {
+                let value = Box::new(self.expr(&mut field.base));
+                let name = match &field.member {
+                    syn::Member::Named(name) => name.to_string(),
+                    syn::Member::Unnamed(index) => index.index.to_string(),
+                };
+                ExprKind::Field { value, name }
+            }
+            E::Array(array) => {
+                let parts = self.all(array.elems.iter_mut());
+                ExprKind::Aggregate { ty: self.passed(expr), parts }
+            }
+            E::Tuple(tuple) => {
+                let parts = self.all(tuple.elems.iter_mut());
+                ExprKind::Aggregate { ty: self.passed(expr), parts }
+            }
+            E::Repeat(repeat) => {
+                let value = Box::new(self.expr(&mut repeat.expr));
+                ExprKind::Repeat { ty: self.passed(expr), value }
+            }
+            E::Struct(value) if value.rest.is_none() && value.dot2_token.is_none() => {
+                let mut fields = Vec::with_capacity(value.fields.len());
+                for field in &mut value.fields {
+                    let name = match &field.member {
+                        syn::Member::Named(name) => name.to_string(),
+                        syn::Member::Unnamed(index) => index.index.to_string(),
+                    };
+                    fields.push((name, self.expr(&mut field.expr)));
+                }
+                ExprKind::Struct { ty: self.passed(expr), fields }
+            }
+            _ => ExprKind::Unsupported(Construct::StructUpdate),
+        }
+    }
+
+    /// `Pair(a, b)`, or a function of a type: `Vector::splat(x)`.
+    pub(super) fn made(&mut self, expr: &mut syn::Expr) -> ExprKind {
+        let syn::Expr::Call(call) = expr else {
+            return ExprKind::Unsupported(Construct::StructUpdate);
+        };
+        let name = match &*call.func {
+            syn::Expr::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
+            _ => None,
+        };
+        let name = name.unwrap_or_default();
+        let parts = self.all(call.args.iter_mut());
+        if is_type_name(&name) {
+            ExprKind::Aggregate { ty: self.passed(expr), parts }
+        } else {
+            ExprKind::Associated { ty: self.passed_linear(expr), name, args: parts }
+        }
+    }
+
+    fn all<'a>(&mut self, exprs: impl Iterator<Item = &'a mut syn::Expr>) -> Vec<Expr> {
+        exprs.map(|expr| self.expr(expr)).collect()
+    }
+
+    /// A pattern of a `let` that takes a value apart, with the probes of its names; none for one that kernels
+    /// do not have.
+    pub(super) fn taking_apart(
+        &mut self,
+        pattern: &Pat,
+        probes: &mut Vec<syn::Stmt>,
+    ) -> Option<Pattern> {
+        match pattern {
+            Pat::Wild(_) => Some(Pattern::Wild),
+            Pat::Paren(paren) => self.taking_apart(&paren.pat, probes),
+            Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }) => {
+                Some(self.bound(ident, mutability.is_some(), probes))
+            }
+            Pat::Tuple(tuple) => self.patterns(tuple.elems.iter(), probes),
+            Pat::Slice(slice) => self.patterns(slice.elems.iter(), probes),
+            Pat::TupleStruct(tuple) => self.patterns(tuple.elems.iter(), probes),
+            Pat::Struct(of) => {
+                let mut fields = Vec::with_capacity(of.fields.len());
+                for field in &of.fields {
+                    let name = match &field.member {
+                        syn::Member::Named(name) => name.to_string(),
+                        syn::Member::Unnamed(index) => index.index.to_string(),
+                    };
+                    fields.push((name, self.taking_apart(&field.pat, probes)?));
+                }
+                Some(Pattern::Fields(fields))
+            }
+            _ => None,
+        }
+    }
+
+    fn patterns<'a>(
+        &mut self,
+        patterns: impl Iterator<Item = &'a Pat>,
+        probes: &mut Vec<syn::Stmt>,
+    ) -> Option<Pattern> {
+        let parts: Option<Vec<_>> =
+            patterns.map(|pattern| self.taking_apart(pattern, probes)).collect();
+        Some(Pattern::Parts(parts?))
+    }
+
+    fn bound(&mut self, ident: &Ident, mutable: bool, probes: &mut Vec<syn::Stmt>) -> Pattern {
+        let (ty, probe) = self.probe(ident);
+        self.bind(ident);
+        probes.push(probe);
+        Pattern::Name { name: ident.to_string(), mutable, ty }
+    }
+}

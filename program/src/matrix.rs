@@ -1,0 +1,288 @@
+//! Matrices of a few numbers: ordinary values on the host, and the same in kernels, defined by scalar
+//! operations in a fixed order as vectors are.
+
+use std::ops::{
+    Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
+};
+
+use crate::{Element, Vector};
+
+/// `R` rows of `C` numbers, indexed by `[row, column]`.
+///
+/// `*` multiplies with a matrix, a vector or a number on the right; `+`, `-` and unary `-` work by
+/// component, `/` with a number.
+///
+/// # Examples
+/// ```
+/// use quadrants_program::{Matrix, Vector};
+/// let m = Matrix([[2.0_f32, 1.0], [0.0, 4.0]]);
+/// assert_eq!(m * Vector([1.0, 1.0]), Vector([3.0, 4.0]));
+/// assert_eq!(m.determinant(), 8.0);
+/// assert_eq!(m * m.inverse(), Matrix::identity());
+/// assert_eq!(m.transpose()[[1, 0]], 1.0);
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[repr(transparent)]
+pub struct Matrix<T, const R: usize, const C: usize>(pub [[T; C]; R]);
+
+/// The numbers that matrices are made of.
+pub trait Number:
+    Element
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + Div<Output = Self>
+{
+    /// 1.
+    #[doc(hidden)]
+    const ONE: Self;
+}
+
+macro_rules! numbers {
+    ($($ty:ty)*) => {$(
+        impl Number for $ty {
+            const ONE: Self = 1 as Self;
+        }
+    )*};
+}
+
+numbers!(f32 f64 i32 i64);
+
+impl<T: Number, const R: usize, const C: usize> Matrix<T, R, C> {
+    /// The matrix of zeros.
+    #[inline(always)]
+    #[must_use]
+    pub fn zero() -> Self {
+        Self([[T::default(); C]; R])
+    }
+
+    /// Rows as columns.
+    #[inline(always)]
+    #[must_use]
+    pub fn transpose(self) -> Matrix<T, C, R> {
+        Matrix(std::array::from_fn(|r| std::array::from_fn(|c| self.0[c][r])))
+    }
+}
+
+impl<T: Number, const N: usize> Matrix<T, N, N> {
+    /// Ones on the diagonal, zeros elsewhere.
+    #[inline(always)]
+    #[must_use]
+    pub fn identity() -> Self {
+        Self::diagonal(T::ONE)
+    }
+
+    /// `value` on the diagonal, zeros elsewhere.
+    #[inline(always)]
+    #[must_use]
+    pub fn diagonal(value: T) -> Self {
+        let mut matrix = Self::zero();
+        for at in 0..N {
+            matrix.0[at][at] = value;
+        }
+        matrix
+    }
+
+    /// The sum of the diagonal, from the first on.
+    #[inline(always)]
+    #[must_use]
+    pub fn trace(self) -> T {
+        let mut sum = self.0[0][0];
+        for at in 1..N {
+            sum = sum + self.0[at][at];
+        }
+        sum
+    }
+}
+
+/// The elements outside a row and a column.
+#[inline(always)]
+fn minor<T: Number, const N: usize, const M: usize>(
+    of: &[[T; N]; N],
+    row: usize,
+    column: usize,
+) -> [[T; M]; M] {
+    std::array::from_fn(|r| {
+        std::array::from_fn(|c| of[r + usize::from(r >= row)][c + usize::from(c >= column)])
+    })
+}
+
+#[inline(always)]
+fn determinant1<T: Number>(m: &[[T; 1]; 1]) -> T {
+    m[0][0]
+}
+
+#[inline(always)]
+fn determinant2<T: Number>(m: &[[T; 2]; 2]) -> T {
+    m[0][0] * m[1][1] - m[0][1] * m[1][0]
+}
+
+#[inline(always)]
+fn determinant3<T: Number>(m: &[[T; 3]; 3]) -> T {
+    m[0][0] * determinant2(&minor(m, 0, 0)) - m[0][1] * determinant2(&minor(m, 0, 1))
+        + m[0][2] * determinant2(&minor(m, 0, 2))
+}
+
+#[inline(always)]
+fn determinant4<T: Number>(m: &[[T; 4]; 4]) -> T {
+    m[0][0] * determinant3(&minor(m, 0, 0)) - m[0][1] * determinant3(&minor(m, 0, 1))
+        + m[0][2] * determinant3(&minor(m, 0, 2))
+        - m[0][3] * determinant3(&minor(m, 0, 3))
+}
+
+macro_rules! square {
+    ($($size:literal $determinant:ident $of_minor:ident;)*) => {$(
+        impl<T: Number> Matrix<T, $size, $size> {
+            /// The determinant, developed by the first row.
+            #[inline(always)]
+            #[must_use]
+            pub fn determinant(self) -> T {
+                $determinant(&self.0)
+            }
+
+            /// The inverse: the adjugate divided by the determinant. Of a singular matrix of floats it is not
+            /// finite.
+            #[inline(always)]
+            #[must_use]
+            #[track_caller]
+            pub fn inverse(self) -> Self {
+                let by = self.determinant();
+                Self(std::array::from_fn(|r| {
+                    std::array::from_fn(|c| {
+                        let minor = $of_minor(&minor(&self.0, c, r));
+                        (if (r + c) % 2 == 1 { -minor } else { minor }) / by
+                    })
+                }))
+            }
+        }
+    )*};
+}
+
+square! {
+    2 determinant2 determinant1;
+    3 determinant3 determinant2;
+    4 determinant4 determinant3;
+}
+
+impl<T, const R: usize, const C: usize> Index<[usize; 2]> for Matrix<T, R, C> {
+    type Output = T;
+    #[inline(always)]
+    #[track_caller]
+    fn index(&self, [row, column]: [usize; 2]) -> &T {
+        &self.0[row][column]
+    }
+}
+
+impl<T, const R: usize, const C: usize> IndexMut<[usize; 2]> for Matrix<T, R, C> {
+    #[inline(always)]
+    #[track_caller]
+    fn index_mut(&mut self, [row, column]: [usize; 2]) -> &mut T {
+        &mut self.0[row][column]
+    }
+}
+
+impl<T: Number, const R: usize, const C: usize> Add for Matrix<T, R, C> {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(std::array::from_fn(|r| std::array::from_fn(|c| self.0[r][c] + other.0[r][c])))
+    }
+}
+
+impl<T: Number, const R: usize, const C: usize> Sub for Matrix<T, R, C> {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(std::array::from_fn(|r| std::array::from_fn(|c| self.0[r][c] - other.0[r][c])))
+    }
+}
+
+impl<T: Number, const R: usize, const C: usize> Neg for Matrix<T, R, C> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self(self.0.map(|row| row.map(|value| -value)))
+    }
+}
+
+impl<T: Number, const R: usize, const C: usize> Mul<T> for Matrix<T, R, C> {
+    type Output = Self;
+    #[inline(always)]
+    fn mul(self, by: T) -> Self {
+        Self(self.0.map(|row| row.map(|value| value * by)))
+    }
+}
+
+impl<T: Number, const R: usize, const C: usize> Div<T> for Matrix<T, R, C> {
+    type Output = Self;
+    #[inline(always)]
+    #[track_caller]
+    fn div(self, by: T) -> Self {
+        Self(self.0.map(|row| row.map(|value| value / by)))
+    }
+}
+
+/// Each component is the dot product of a row with the vector.
+impl<T: Number, const R: usize, const C: usize> Mul<Vector<T, C>> for Matrix<T, R, C> {
+    type Output = Vector<T, R>;
+    #[inline(always)]
+    fn mul(self, vector: Vector<T, C>) -> Vector<T, R> {
+        Vector(self.0.map(|row| Vector(row).dot(vector)))
+    }
+}
+
+/// Each component is the dot product of a row with a column.
+impl<T: Number, const R: usize, const C: usize, const K: usize> Mul<Matrix<T, C, K>>
+    for Matrix<T, R, C>
+{
+    type Output = Matrix<T, R, K>;
+    #[inline(always)]
+    fn mul(self, other: Matrix<T, C, K>) -> Matrix<T, R, K> {
+        let columns = other.transpose().0;
+        Matrix(self.0.map(|row| columns.map(|column| Vector(row).dot(Vector(column)))))
+    }
+}
+
+impl<T: Number, const R: usize, const C: usize> AddAssign for Matrix<T, R, C> {
+    #[inline(always)]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl<T: Number, const R: usize, const C: usize> SubAssign for Matrix<T, R, C> {
+    #[inline(always)]
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl<T: Number, const R: usize, const C: usize> MulAssign<T> for Matrix<T, R, C> {
+    #[inline(always)]
+    fn mul_assign(&mut self, by: T) {
+        *self = *self * by;
+    }
+}
+
+impl<T: Number, const R: usize, const C: usize> DivAssign<T> for Matrix<T, R, C> {
+    #[inline(always)]
+    #[track_caller]
+    fn div_assign(&mut self, by: T) {
+        *self = *self / by;
+    }
+}
+
+macro_rules! from_the_left {
+    ($($ty:ty)*) => {$(
+        impl<const R: usize, const C: usize> Mul<Matrix<Self, R, C>> for $ty {
+            type Output = Matrix<Self, R, C>;
+            #[inline(always)]
+            fn mul(self, matrix: Matrix<Self, R, C>) -> Matrix<Self, R, C> {
+                Matrix(matrix.0.map(|row| row.map(|value| self * value)))
+            }
+        }
+    )*};
+}
+
+from_the_left!(f32 f64 i32 i64);

@@ -1,0 +1,229 @@
+//! Vectors of a few numbers: ordinary values on the host, and the same in kernels.
+//!
+//! Each operation is defined here by scalar ones in a fixed order, and a kernel's IR is made of the same
+//! in the same order, so that every backend gives the same bits wherever scalars do.
+
+use std::ops::{
+    Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
+};
+
+use crate::Element;
+
+/// `N` numbers.
+///
+/// `+`, `-` and unary `-` work by component; `*` and `/` with a number on the right, `*` with one on the
+/// left too.
+///
+/// # Examples
+/// ```
+/// use quadrants_program::Vector;
+/// let v = Vector([3.0_f32, 4.0]);
+/// assert_eq!(v.norm(), 5.0);
+/// assert_eq!((v * 2.0 + Vector([1.0, 0.0]))[0], 7.0);
+/// assert_eq!(Vector([1, 0, 0]).cross(Vector([0, 1, 0])), Vector([0, 0, 1]));
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[repr(transparent)]
+pub struct Vector<T, const N: usize>(pub [T; N]);
+
+/// A float, for the operations that need roots.
+pub trait Float: Element + Div<Output = Self> {
+    /// The square root.
+    #[must_use]
+    fn square_root(self) -> Self;
+}
+
+impl Float for f32 {
+    #[inline(always)]
+    fn square_root(self) -> Self {
+        self.sqrt()
+    }
+}
+
+impl Float for f64 {
+    #[inline(always)]
+    fn square_root(self) -> Self {
+        self.sqrt()
+    }
+}
+
+impl<T: Element, const N: usize> Vector<T, N> {
+    /// The vector with all components the same.
+    #[inline(always)]
+    #[must_use]
+    pub fn splat(value: T) -> Self {
+        Self([value; N])
+    }
+
+    /// The vector of zeros.
+    #[inline(always)]
+    #[must_use]
+    pub fn zero() -> Self {
+        Self([T::default(); N])
+    }
+}
+
+impl<T: Element + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N> {
+    /// The sum of the products by component, from the first on.
+    #[inline(always)]
+    #[must_use]
+    pub fn dot(self, other: Self) -> T {
+        let mut sum = self.0[0] * other.0[0];
+        for at in 1..N {
+            sum = sum + self.0[at] * other.0[at];
+        }
+        sum
+    }
+
+    /// The dot product with itself.
+    #[inline(always)]
+    #[must_use]
+    pub fn norm_squared(self) -> T {
+        self.dot(self)
+    }
+
+    /// The sum of the components, from the first on.
+    #[inline(always)]
+    #[must_use]
+    pub fn sum(self) -> T {
+        let mut sum = self.0[0];
+        for at in 1..N {
+            sum = sum + self.0[at];
+        }
+        sum
+    }
+
+    /// The products by component.
+    #[inline(always)]
+    #[must_use]
+    pub fn component_mul(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] * other.0[at]))
+    }
+}
+
+impl<T: Float + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N> {
+    /// The Euclidean length.
+    #[inline(always)]
+    #[must_use]
+    pub fn norm(self) -> T {
+        self.norm_squared().square_root()
+    }
+
+    /// The vector divided by its length.
+    #[inline(always)]
+    #[must_use]
+    pub fn normalized(self) -> Self {
+        self / self.norm()
+    }
+}
+
+impl<T: Element + Mul<Output = T> + Sub<Output = T>> Vector<T, 3> {
+    /// The cross product.
+    #[inline(always)]
+    #[must_use]
+    pub fn cross(self, other: Self) -> Self {
+        let ([a, b, c], [x, y, z]) = (self.0, other.0);
+        Self([b * z - c * y, c * x - a * z, a * y - b * x])
+    }
+}
+
+impl<T, const N: usize> Index<usize> for Vector<T, N> {
+    type Output = T;
+    #[inline(always)]
+    #[track_caller]
+    fn index(&self, at: usize) -> &T {
+        &self.0[at]
+    }
+}
+
+impl<T, const N: usize> IndexMut<usize> for Vector<T, N> {
+    #[inline(always)]
+    #[track_caller]
+    fn index_mut(&mut self, at: usize) -> &mut T {
+        &mut self.0[at]
+    }
+}
+
+impl<T: Element + Add<Output = T>, const N: usize> Add for Vector<T, N> {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] + other.0[at]))
+    }
+}
+
+impl<T: Element + Sub<Output = T>, const N: usize> Sub for Vector<T, N> {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] - other.0[at]))
+    }
+}
+
+impl<T: Element + Neg<Output = T>, const N: usize> Neg for Vector<T, N> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self(self.0.map(|value| -value))
+    }
+}
+
+impl<T: Element + Mul<Output = T>, const N: usize> Mul<T> for Vector<T, N> {
+    type Output = Self;
+    #[inline(always)]
+    fn mul(self, by: T) -> Self {
+        Self(self.0.map(|value| value * by))
+    }
+}
+
+impl<T: Element + Div<Output = T>, const N: usize> Div<T> for Vector<T, N> {
+    type Output = Self;
+    #[inline(always)]
+    #[track_caller]
+    fn div(self, by: T) -> Self {
+        Self(self.0.map(|value| value / by))
+    }
+}
+
+impl<T: Element + Add<Output = T>, const N: usize> AddAssign for Vector<T, N> {
+    #[inline(always)]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl<T: Element + Sub<Output = T>, const N: usize> SubAssign for Vector<T, N> {
+    #[inline(always)]
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl<T: Element + Mul<Output = T>, const N: usize> MulAssign<T> for Vector<T, N> {
+    #[inline(always)]
+    fn mul_assign(&mut self, by: T) {
+        *self = *self * by;
+    }
+}
+
+impl<T: Element + Div<Output = T>, const N: usize> DivAssign<T> for Vector<T, N> {
+    #[inline(always)]
+    #[track_caller]
+    fn div_assign(&mut self, by: T) {
+        *self = *self / by;
+    }
+}
+
+macro_rules! from_the_left {
+    ($($ty:ty)*) => {$(
+        impl<const N: usize> Mul<Vector<Self, N>> for $ty {
+            type Output = Vector<Self, N>;
+            #[inline(always)]
+            fn mul(self, vector: Vector<Self, N>) -> Vector<Self, N> {
+                Vector(vector.0.map(|value| self * value))
+            }
+        }
+    )*};
+}
+
+from_the_left!(f32 f64 i32 i64 u32 u64 usize);

@@ -1,0 +1,76 @@
+use quadrants as qd;
+use quadrants::{Device, Tensor, Vector};
+
+#[derive(Clone, Copy, Device)]
+struct Known {
+    x: f32,
+    y: f32,
+}
+
+#[derive(Clone, Copy)]
+struct Stranger {
+    x: f32,
+}
+
+impl Known {
+    fn sum(x: f32, y: f32) -> f32 {
+        x + y
+    }
+}
+
+#[derive(Clone, Copy, Device)]
+enum Either {
+    One,
+    Two,
+}
+
+#[qd::kernel]
+fn update(out: &mut Tensor<f32, 1>) {
+    for i in 0..out.len() {
+        let base = Known { x: 1.0, y: 2.0 };
+        let changed = Known { x: 2.0, ..base };
+        out[i] = changed.x;
+    }
+}
+
+#[qd::kernel]
+fn stranger(out: &mut Tensor<f32, 1>) {
+    for i in 0..out.len() {
+        let s = Stranger { x: 1.0 };
+        out[i] = s.x;
+    }
+}
+
+#[qd::kernel]
+fn function_of_a_type(out: &mut Tensor<f32, 1>) {
+    for i in 0..out.len() {
+        out[i] = Known::sum(1.0, 2.0);
+    }
+}
+
+#[qd::kernel]
+fn vector_of_a_name(out: &mut Tensor<f32, 1>) {
+    for i in 0..out.len() {
+        let v = Vector::<f32, 3>::from_fn(|k| k as f32);
+        out[i] = v[0];
+    }
+}
+
+#[qd::kernel]
+fn shared_by_iterations(out: &mut Tensor<f32, 1>) {
+    let mut sums = [0.0, 0.0];
+    for i in 0..out.len() {
+        sums[0] += out[i];
+    }
+    out[0] = sums[0];
+}
+
+#[qd::kernel]
+fn raced(out: &mut Tensor<f32, 1>) {
+    for i in 0..out.len() {
+        let cell = (i / 2, i % 2);
+        out[cell.0] = 1.0;
+    }
+}
+
+fn main() {}
