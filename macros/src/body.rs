@@ -287,7 +287,7 @@ impl VisitMut for Rewrite<'_> {
                 None
             }
             Expr::Call(call) => self.atomic(call).or_else(|| {
-                self.callee(&mut call.func);
+                self.passed(call);
                 None
             }),
             Expr::MethodCall(call) => {
@@ -322,6 +322,18 @@ impl Rewrite<'_> {
             let support = self.support;
             *expr = Expr::Verbatim(quote!(#support::gate::<__OK, _>(#expr)));
         }
+    }
+
+    /// A call of a func: a tensor is passed as what stands for it, which is copied.
+    fn passed(&self, call: &mut syn::ExprCall) {
+        for arg in &mut call.args {
+            while let Expr::Reference(syn::ExprReference { expr, .. })
+            | Expr::Paren(syn::ExprParen { expr, .. }) = arg
+            {
+                *arg = (**expr).clone();
+            }
+        }
+        self.callee(&mut call.func);
     }
 
     /// In a kernel's body a func is called by way of the type beside it, so that a name which is no

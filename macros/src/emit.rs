@@ -230,28 +230,27 @@ impl Emission {
 
     fn func(&self) -> TokenStream {
         let ItemFn { attrs, vis, sig, block, .. } = &self.item;
-        let syn::Signature { ident: name, output, .. } = sig;
-        let names: Vec<_> = self.signature.params.iter().map(|param| &param.name).collect();
-        let types = self.signature.params.iter().map(|param| &param.ty);
-        let frontend = &self.paths.frontend;
-        let body =
-            (**block).clone().rewritten(&mut Rewrite { support: &self.paths.body, gated: false });
+        let name = &sig.ident;
         let source = self.source();
+        let frontend = &self.paths.frontend;
+        let called = self.called();
+        let body = if self.takes_tensors() {
+            let text = format!("`{name}` takes tensors: it can be called in kernels alone");
+            quote!(#[allow(unused_variables)] #vis #sig { ::core::panic!(#text) })
+        } else {
+            let mut rewrite = Rewrite { support: &self.paths.body, gated: false };
+            let body = (**block).clone().rewritten(&mut rewrite);
+            quote!(#[inline(always)] #vis #sig #body)
+        };
         quote! {
             #(#attrs)*
-            #[inline(always)]
-            #vis #sig #body
+            #body
 
             #[allow(non_camel_case_types)]
             #[doc(hidden)]
             #vis struct #name {}
             impl #name {
-                #[allow(unused)]
-                #[doc(hidden)]
-                #[inline(always)]
-                pub fn __call(#(#names: #types),*) #output {
-                    #name(#(#names),*)
-                }
+                #called
 
                 #[allow(unused)]
                 #[doc(hidden)]
@@ -259,6 +258,54 @@ impl Emission {
                     #source
                     &__SOURCE
                 }
+            }
+        }
+    }
+
+    fn takes_tensors(&self) -> bool {
+        self.signature.params.iter().any(|param| param.passing != ParamPassing::Value)
+    }
+
+    /// What a kernel's body calls.
+    fn called(&self) -> TokenStream {
+        let syn::Signature { ident: name, output, .. } = &self.item.sig;
+        let support = &self.paths.body;
+        let names: Vec<_> = self.signature.params.iter().map(|param| &param.name).collect();
+        if !self.takes_tensors() {
+            let types = self.signature.params.iter().map(|param| &param.ty);
+            return quote! {
+                #[allow(unused)]
+                #[doc(hidden)]
+                #[inline(always)]
+                pub fn __call(#(#names: #types),*) #output {
+                    #name(#(#names),*)
+                }
+            };
+        }
+        // The author's function knows tensors; what runs, what stands for them in a body.
+        let params =
+            self.signature.params.iter().map(
+                |Param { name, passing, ty, mutable }| match passing {
+                    ParamPassing::Value => {
+                        let mutable = mutable.then(|| quote!(mut));
+                        quote!(#mutable #name: #ty)
+                    }
+                    ParamPassing::Ref | ParamPassing::RefMut => {
+                        quote!(mut #name: <#ty as #support::TensorParam>::View<__CHECKED>)
+                    }
+                },
+            );
+        let source = self.source();
+        let body = (*self.item.block).clone().rewritten(&mut Rewrite { support, gated: true });
+        let quiet = quiet();
+        quote! {
+            #quiet
+            #[allow(unused)]
+            #[doc(hidden)]
+            #[inline(always)]
+            pub fn __call<const __CHECKED: bool>(#(#params),*) #output {
+                #source
+                #body
             }
         }
     }

@@ -53,7 +53,7 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
 
     let mut params = Vec::new();
     for input in &signature.inputs {
-        match param(kind, input) {
+        match param(input) {
             Ok(param) => params.push(param),
             Err(error) => errors.add(error),
         }
@@ -84,7 +84,7 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
     }
 }
 
-fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
+fn param(input: &FnArg) -> syn::Result<Param> {
     let FnArg::Typed(input) = input else {
         return Err(syn::Error::new_spanned(
             input,
@@ -101,12 +101,6 @@ fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
                 return Err(syn::Error::new_spanned(
                     lifetime,
                     "a tensor parameter needs no named lifetime; leave it out",
-                ));
-            }
-            if kind == FunctionKind::Func {
-                return Err(syn::Error::new_spanned(
-                    &input.ty,
-                    "a func takes numbers by value; read the element in the kernel and pass it",
                 ));
             }
             let passing = match reference.mutability {

@@ -126,3 +126,85 @@ fn constants_are_what_their_paths_say(
     referee!(&on.program, constants [41] [] [a, b, c]);
     Ok(())
 }
+
+mod on_tensors {
+    use quadrants::{self as qd, Tensor};
+
+    /// The sum of an element and its neighbours, a tensor of another rank among the arguments.
+    #[qd::func]
+    pub(super) fn around(t: &Tensor<f32, 1>, weights: &Tensor<f32, 2>, at: usize) -> f32 {
+        let mut sum = 0.0;
+        for k in 0..weights.shape()[1] {
+            sum += weights[[0, k]] * t[(at + k + t.len() - 1) % t.len()];
+        }
+        sum
+    }
+
+    #[qd::func]
+    fn put(to: &mut Tensor<f32, 1>, at: usize, value: f32) -> f32 {
+        let old = to[at];
+        to[at] = value;
+        old
+    }
+
+    /// Passes tensors on.
+    #[qd::func]
+    fn moved(from: &Tensor<f32, 1>, weights: &Tensor<f32, 2>, to: &mut Tensor<f32, 1>, at: usize) {
+        let value = around(from, weights, at);
+        let old = put(to, at, value);
+        to[at] += old;
+    }
+
+    #[qd::kernel]
+    pub(super) fn blurred(
+        from: &Tensor<f32, 1>,
+        weights: &Tensor<f32, 2>,
+        to: &mut Tensor<f32, 1>,
+    ) {
+        for i in 0..from.len() {
+            // What a func writes, the check of races does not see the place of.
+            unsafe { moved(from, weights, to, i) }
+        }
+    }
+
+    #[qd::kernel]
+    pub(super) fn gathered(
+        from: &Tensor<f32, 1>,
+        weights: &Tensor<f32, 2>,
+        to: &mut Tensor<f32, 1>,
+    ) {
+        for i in 0..from.len() {
+            to[i] = around(&from, weights, i) + around(&*from, &weights, 0);
+        }
+    }
+
+    #[qd::kernel]
+    pub(super) fn out_of_range(from: &Tensor<f32, 1>, to: &mut Tensor<f32, 1>) {
+        for i in 0..to.len() {
+            to[i] = beyond(from, i);
+        }
+    }
+
+    #[qd::func]
+    fn beyond(t: &Tensor<f32, 1>, at: usize) -> f32 {
+        t[at + 1] // here
+    }
+
+    pub(super) const LINE: u32 = line!() - 3;
+}
+
+#[rstest]
+fn funcs_take_tensors(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let from = on.program.tensor_from(&[1.0_f32, 2.0, 4.0, 8.0], [4])?;
+    let weights = on.program.tensor_from(&[1.0_f32, 10.0, 100.0], [1, 3])?;
+    let mut to = on.program.tensor_from(&[0.5_f32; 4], [4])?;
+    on_tensors::blurred(&from, &weights, &mut to).launch()?;
+    assert_eq!(to.to_vec()?, [218.5, 421.5, 842.5, 184.5]);
+    on_tensors::gathered(&from, &weights, &mut to).launch()?;
+    assert_eq!(to.to_vec()?, [436.0, 639.0, 1060.0, 402.0]);
+    let failed = on_tensors::out_of_range(&from, &mut to).launch();
+    let error = failed.and_then(|()| on.program.sync()).unwrap_err().to_string();
+    assert!(error.contains("`from`") && error.contains(&on_tensors::LINE.to_string()), "{error}");
+    Ok(())
+}
