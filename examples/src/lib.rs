@@ -13,6 +13,7 @@ mod picture;
 mod run;
 mod unsafe_share;
 
+pub mod coupled;
 pub mod mpm;
 pub mod path_tracer;
 pub mod smoke;
@@ -22,7 +23,14 @@ pub use error::{Error, Result};
 pub use run::Run;
 
 /// All simulations.
-pub const ALL: &[About] = &[mpm::ABOUT, path_tracer::ABOUT, smoke::ABOUT];
+// One to a line.
+#[rustfmt::skip]
+pub const ALL: &[About] = &[
+    coupled::ABOUT,
+    mpm::ABOUT,
+    path_tracer::ABOUT,
+    smoke::ABOUT,
+];
 
 #[cfg(test)]
 mod testing;

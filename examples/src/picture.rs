@@ -31,14 +31,29 @@ impl Canvas {
 
     /// A disc with a soft edge, which hides as much of what it covers as `cover` says.
     pub(crate) fn disc(&mut self, at: [f32; 2], radius: f32, color: [f32; 3], cover: f32) {
-        let reach = radius + 1.0;
-        let range = |center: f32, extent: usize| {
-            let from = (center - reach).max(0.0) as usize;
-            from..((center + reach).max(0.0) as usize + 1).min(extent)
+        self.line(at, at, radius, color, cover);
+    }
+
+    /// As a disc that moved from one place to the other.
+    pub(crate) fn line(
+        &mut self,
+        from: [f32; 2],
+        to: [f32; 2],
+        radius: f32,
+        color: [f32; 3],
+        cover: f32,
+    ) {
+        let range = |a: f32, b: f32, extent: usize| {
+            let least = (a.min(b) - radius - 1.0).max(0.0) as usize;
+            least..((a.max(b) + radius + 1.0).max(0.0) as usize + 1).min(extent)
         };
-        for y in range(at[1], self.height) {
-            for x in range(at[0], self.width) {
-                let away = (x as f32 + 0.5 - at[0]).hypot(y as f32 + 0.5 - at[1]);
+        let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
+        let square = (dx * dx + dy * dy).max(1e-12);
+        for y in range(from[1], to[1], self.height) {
+            for x in range(from[0], to[0], self.width) {
+                let (px, py) = (x as f32 + 0.5 - from[0], y as f32 + 0.5 - from[1]);
+                let along = ((px * dx + py * dy) / square).clamp(0.0, 1.0);
+                let away = (px - along * dx).hypot(py - along * dy);
                 let share = cover * (radius + 0.5 - away).clamp(0.0, 1.0);
                 for (light, color) in self.light[y * self.width + x].iter_mut().zip(color) {
                     *light += (color - *light) * share;

@@ -1,10 +1,10 @@
 //! Jelly, snow and a liquid in a box, by the material point method (MLS-MPM): particles carry mass,
 //! velocity and deformation, give them to a grid by atomic additions, and take its velocity back.
 
-mod kernels;
+pub(crate) mod kernels;
 #[cfg(test)]
-mod reference;
-mod start;
+pub(crate) mod reference;
+pub(crate) mod start;
 #[cfg(test)]
 mod tests;
 
@@ -132,7 +132,7 @@ impl Matter {
 }
 
 /// The longest time for which the method is stable on a grid of so many cells.
-fn dt(cells: usize) -> f32 {
+pub(crate) fn dt(cells: usize) -> f32 {
     1e-4 * 128.0 / cells as f32
 }
 

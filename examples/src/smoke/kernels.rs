@@ -10,7 +10,7 @@ use qd::Tensor;
 
 /// The value between four neighbours.
 #[qd::func]
-fn between(v00: f32, v01: f32, v10: f32, v11: f32, fx: f32, fy: f32) -> f32 {
+pub(crate) fn between(v00: f32, v01: f32, v10: f32, v11: f32, fx: f32, fy: f32) -> f32 {
     let low = v00 + (v01 - v00) * fx;
     let high = v10 + (v11 - v10) * fx;
     low + (high - low) * fy

@@ -3,9 +3,9 @@
 //!
 //! Two jets of different smoke blow towards each other, meet, and rise as a mushroom.
 
-mod kernels;
+pub(crate) mod kernels;
 #[cfg(test)]
-mod reference;
+pub(crate) mod reference;
 #[cfg(test)]
 mod tests;
 
@@ -118,7 +118,7 @@ impl Smoke {
 }
 
 /// Two kinds of smoke before a dark sky, as light.
-fn color(left: f32, right: f32) -> [f32; 3] {
+pub(crate) fn color(left: f32, right: f32) -> [f32; 3] {
     const SKY: [f32; 3] = [0.004, 0.006, 0.014];
     const WARM: [f32; 3] = [1.0, 0.30, 0.05];
     const COLD: [f32; 3] = [0.05, 0.38, 1.0];

@@ -3,11 +3,24 @@
 /// Air and smoke. A field has a row per height, the floor first.
 pub(crate) struct Reference {
     pub(crate) n: usize,
+    pub(crate) law: Law,
     pub(crate) u: Vec<f32>,
     pub(crate) v: Vec<f32>,
     pub(crate) left: Vec<f32>,
     pub(crate) right: Vec<f32>,
     pub(crate) pressure: Vec<f32>,
+}
+
+/// The numbers of a step: its time, the time for which the air carries things, what is left of smoke then,
+/// the jets' speed, lift and swirl.
+#[derive(Clone, Copy)]
+pub(crate) struct Law {
+    pub(crate) dt: f32,
+    pub(crate) carry: f32,
+    pub(crate) keep: f32,
+    pub(crate) jet: f32,
+    pub(crate) lift: f32,
+    pub(crate) swirl: f32,
 }
 
 /// A field with the indices of the cells around each.
@@ -38,9 +51,9 @@ struct Around {
 }
 
 impl Reference {
-    pub(crate) fn new(n: usize) -> Self {
+    pub(crate) fn new(n: usize, law: Law) -> Self {
         let field = || vec![0.0; n * n];
-        Self { n, u: field(), v: field(), left: field(), right: field(), pressure: field() }
+        Self { n, law, u: field(), v: field(), left: field(), right: field(), pressure: field() }
     }
 
     pub(crate) fn step(&mut self, slants: [f32; 2], sweeps: usize) {
@@ -48,7 +61,7 @@ impl Reference {
         self.blow(slants);
         let sample = |field: &[f32], at: usize| {
             let back = |from: usize, speed: f32| {
-                (from as f32 - super::DT * n as f32 * speed).max(0.0).min((n - 1) as f32)
+                (from as f32 - self.law.carry * n as f32 * speed).max(0.0).min((n - 1) as f32)
             };
             let (x, y) = (back(at % n, self.u[at]), back(at / n, self.v[at]));
             let (x0, y0) = (x.floor() as usize, y.floor() as usize);
@@ -59,8 +72,8 @@ impl Reference {
         };
         let u = fill(n, |at, _| sample(&self.u, at));
         let v = fill(n, |at, _| sample(&self.v, at));
-        let left = fill(n, |at, _| super::KEEP * sample(&self.left, at));
-        let right = fill(n, |at, _| super::KEEP * sample(&self.right, at));
+        let left = fill(n, |at, _| self.law.keep * sample(&self.left, at));
+        let right = fill(n, |at, _| self.law.keep * sample(&self.right, at));
         (self.u, self.v, self.left, self.right) = (u, v, left, right);
         self.push();
         self.project(sweeps);
@@ -74,8 +87,8 @@ impl Reference {
                 let place = |cell: usize| (cell as f32 + 0.5) / self.n as f32;
                 let (dx, dy) = (place(at % self.n) - center, place(at / self.n) - 0.08);
                 if dx * dx + dy * dy < 0.0009 {
-                    self.u[at] = super::SPEED * slant;
-                    self.v[at] = super::SPEED;
+                    self.u[at] = self.law.jet * slant;
+                    self.v[at] = self.law.jet;
                     *smoke = 1.0;
                 }
             }
@@ -89,13 +102,13 @@ impl Reference {
             let gx = curl[c.east].abs() - curl[c.west].abs();
             let gy = curl[c.north].abs() - curl[c.south].abs();
             let length = (gx * gx + gy * gy).sqrt() + 1e-6;
-            let strength = super::SWIRL * curl[at];
+            let strength = self.law.swirl * curl[at];
             (strength * (gy / length), strength * (gx / length))
         };
-        let pushed_u = fill(self.n, |at, c| u[at] + super::DT * force(at, &c).0);
+        let pushed_u = fill(self.n, |at, c| u[at] + self.law.dt * force(at, &c).0);
         let pushed_v = fill(self.n, |at, c| {
-            let lift = super::LIFT * (self.left[at] + self.right[at]);
-            v[at] + super::DT * (lift - force(at, &c).1)
+            let lift = self.law.lift * (self.left[at] + self.right[at]);
+            v[at] + self.law.dt * (lift - force(at, &c).1)
         });
         (self.u, self.v) = (pushed_u, pushed_v);
     }

@@ -4,7 +4,11 @@ use quadrants::Tensor;
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
-use super::{Smoke, kernels, reference::Reference, slants};
+use super::{
+    DT, KEEP, LIFT, SPEED, SWIRL, Smoke, kernels,
+    reference::{Law, Reference},
+    slants,
+};
 
 const N: usize = 20;
 const SWEEPS: usize = 4;
@@ -15,7 +19,8 @@ fn every_backend_gives_the_bits_of_plain_rust(
 ) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut smoke = Smoke::new(&on.program, N)?;
-    let mut reference = Reference::new(N);
+    let law = Law { dt: DT, carry: DT, keep: KEEP, jet: SPEED, lift: LIFT, swirl: SWIRL };
+    let mut reference = Reference::new(N, law);
     for step in 0..6 {
         smoke.step(step, SWEEPS)?;
         reference.step(slants(step), SWEEPS);

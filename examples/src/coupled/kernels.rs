@@ -1,0 +1,493 @@
+//! Three simulations in one kernel, each a block of its own that runs beside the others, and a second
+//! kernel in which they act on each other.
+//!
+//! The loops of the first two blocks are those of `mpm` and `smoke`, where they are explained.
+
+use quadrants as qd;
+
+use qd::Tensor;
+
+use crate::{
+    mpm::kernels::{BULK, LIQUID, SHEAR, SNOW, WALL, hardness, weight},
+    smoke::kernels::between,
+};
+
+/// How many others a node of the cloth is tied to.
+const TIES: usize = 12;
+
+/// Rows from a node to the one that its `k`-th spring ends at: the four beside it, the four across, and
+/// four that are two away, against bending.
+#[qd::func]
+fn rows_to(k: usize) -> i32 {
+    match k {
+        0 | 4 | 5 => 1,
+        1 | 6 | 7 => -1,
+        8 => 2,
+        9 => -2,
+        _ => 0,
+    }
+}
+
+/// Columns from a node to the one that its `k`-th spring ends at.
+#[qd::func]
+fn columns_to(k: usize) -> i32 {
+    match k {
+        2 | 4 | 6 => 1,
+        3 | 5 | 7 => -1,
+        10 => 2,
+        11 => -2,
+        _ => 0,
+    }
+}
+
+/// A step of `dt` of matter, of the air, and of a cloth whose first and last columns hang on the walls. The
+/// air carries things by a time of its own, `carry`, since it needs no short steps. Its fields after the
+/// step are the `new_` ones. In the cloth's block `spacing` is between nodes, and `pull` and `drag` are
+/// accelerations, per strain and per speed.
+#[qd::kernel]
+#[allow(clippy::too_many_arguments)] // those of three simulations
+pub(crate) fn step(
+    dt: f32,
+    gravity: f32,
+    volume: f32,
+    kind: &Tensor<u32, 1>,
+    place: &mut Tensor<f32, 2>,
+    speed: &mut Tensor<f32, 2>,
+    affine: &mut Tensor<f32, 2>,
+    shape: &mut Tensor<f32, 2>,
+    packing: &mut Tensor<f32, 1>,
+    mass: &mut Tensor<f32, 2>,
+    momentum: &mut Tensor<f32, 3>,
+    carry: f32,
+    keep: f32,
+    jet: f32,
+    left_slant: f32,
+    right_slant: f32,
+    lift: f32,
+    swirl: f32,
+    u: &mut Tensor<f32, 2>,
+    v: &mut Tensor<f32, 2>,
+    left: &mut Tensor<f32, 2>,
+    right: &mut Tensor<f32, 2>,
+    new_u: &mut Tensor<f32, 2>,
+    new_v: &mut Tensor<f32, 2>,
+    new_left: &mut Tensor<f32, 2>,
+    new_right: &mut Tensor<f32, 2>,
+    curl: &mut Tensor<f32, 2>,
+    divergence: &mut Tensor<f32, 2>,
+    pressure: &mut Tensor<f32, 2>,
+    scratch: &mut Tensor<f32, 2>,
+    spacing: f32,
+    pull: f32,
+    drag: f32,
+    node: &mut Tensor<f32, 3>,
+    node_speed: &mut Tensor<f32, 3>,
+) {
+    // Matter.
+    qd::stream_parallel(|| {
+        let cells = mass.shape()[0];
+        let per_side = cells as f32;
+        let side = 1.0 / per_side;
+
+        for (i, j) in qd::ndrange(mass.shape()) {
+            mass[[i, j]] = 0.0;
+            momentum[[i, j, 0]] = 0.0;
+            momentum[[i, j, 1]] = 0.0;
+        }
+
+        for p in 0..kind.len() {
+            // The deformation after this step: (1 + dt affine) shape.
+            let c00 = affine[[p, 0]];
+            let c01 = affine[[p, 1]];
+            let c10 = affine[[p, 2]];
+            let c11 = affine[[p, 3]];
+            let old00 = shape[[p, 0]];
+            let old01 = shape[[p, 1]];
+            let old10 = shape[[p, 2]];
+            let old11 = shape[[p, 3]];
+            let mut f00 = old00 + dt * (c00 * old00 + c01 * old10);
+            let mut f01 = old01 + dt * (c00 * old01 + c01 * old11);
+            let mut f10 = old10 + dt * (c10 * old00 + c11 * old10);
+            let mut f11 = old11 + dt * (c10 * old01 + c11 * old11);
+
+            // Its polar decomposition: a rotation (cos, sin), and a stretch along two axes,
+            // mean + half in the direction (along, across) / half and mean - half at right angles to it.
+            let length = (f00 + f11).hypot(f10 - f01).max(1e-9);
+            let cos = (f00 + f11) / length;
+            let sin = (f10 - f01) / length;
+            let s00 = cos * f00 + sin * f10;
+            let s01 = cos * f01 + sin * f11;
+            let s11 = cos * f11 - sin * f01;
+            let mean = 0.5 * (s00 + s11);
+            let along = 0.5 * (s00 - s11);
+            let half = along.hypot(s01);
+
+            if kind[p] == SNOW {
+                // What is stretched or pressed beyond its limit stays so.
+                let most = (mean + half).clamp(0.975, 1.0045);
+                let least = (mean - half).clamp(0.975, 1.0045);
+                let kept = packing[p] * ((mean + half) * (mean - half) / (most * least));
+                packing[p] = kept.clamp(0.6, 1.3);
+                let middle = 0.5 * (most + least);
+                let turned = if half > 1e-9 { 0.5 * (most - least) / half } else { 0.0 };
+                let t00 = middle + turned * along;
+                let t01 = turned * s01;
+                let t11 = middle - turned * along;
+                f00 = cos * t00 - sin * t01;
+                f01 = cos * t01 - sin * t11;
+                f10 = sin * t00 + cos * t01;
+                f11 = sin * t01 + cos * t11;
+            }
+            let grown = f00 * f11 - f01 * f10;
+            if kind[p] == LIQUID {
+                // It does not remember more than its volume.
+                let root = grown.max(0.0).sqrt();
+                f00 = root;
+                f01 = 0.0;
+                f10 = 0.0;
+                f11 = root;
+            }
+            shape[[p, 0]] = f00;
+            shape[[p, 1]] = f01;
+            shape[[p, 2]] = f10;
+            shape[[p, 3]] = f11;
+
+            // Corotated stress, 2 mu (F - R) F' + lambda (J - 1) J, as the momentum that it gives in `dt`.
+            let hard = hardness(kind[p], packing[p]);
+            let shear = if kind[p] == LIQUID { 0.0 } else { 2.0 * SHEAR * hard };
+            let pressure = BULK * hard * (grown - 1.0) * grown;
+            let given = -dt * volume * 4.0 * per_side * per_side;
+            let d00 = f00 - cos;
+            let d01 = f01 + sin;
+            let d10 = f10 - sin;
+            let d11 = f11 - cos;
+            let a00 = given * (shear * (d00 * f00 + d01 * f01) + pressure) + volume * c00;
+            let a01 = given * (shear * (d00 * f10 + d01 * f11)) + volume * c01;
+            let a10 = given * (shear * (d10 * f00 + d11 * f01)) + volume * c10;
+            let a11 = given * (shear * (d10 * f10 + d11 * f11) + pressure) + volume * c11;
+
+            let px = place[[p, 0]] * per_side;
+            let py = place[[p, 1]] * per_side;
+            let i0 = (px - 0.5) as usize;
+            let j0 = (py - 0.5) as usize;
+            let fx = px - i0 as f32;
+            let fy = py - j0 as f32;
+            for i in 0..3 {
+                for j in 0..3 {
+                    let share = weight(i, fx) * weight(j, fy);
+                    let dx = (i as f32 - fx) * side;
+                    let dy = (j as f32 - fy) * side;
+                    let to_x = share * (volume * speed[[p, 0]] + a00 * dx + a01 * dy);
+                    let to_y = share * (volume * speed[[p, 1]] + a10 * dx + a11 * dy);
+                    qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 0]], to_x);
+                    qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 1]], to_y);
+                    qd::atomic_add(&mut mass[[i0 + i, j0 + j]], share * volume);
+                }
+            }
+        }
+
+        // From here on the grid has velocities.
+        for (i, j) in qd::ndrange(mass.shape()) {
+            let there = mass[[i, j]];
+            if there > 0.0 {
+                let mut to_x = momentum[[i, j, 0]] / there;
+                let mut to_y = momentum[[i, j, 1]] / there - dt * gravity;
+                // Walls let nothing through.
+                if i < WALL {
+                    to_x = to_x.max(0.0);
+                }
+                if i + WALL >= cells {
+                    to_x = to_x.min(0.0);
+                }
+                if j < WALL {
+                    to_y = to_y.max(0.0);
+                }
+                if j + WALL >= cells {
+                    to_y = to_y.min(0.0);
+                }
+                momentum[[i, j, 0]] = to_x;
+                momentum[[i, j, 1]] = to_y;
+            }
+        }
+
+        for p in 0..kind.len() {
+            let px = place[[p, 0]] * per_side;
+            let py = place[[p, 1]] * per_side;
+            let i0 = (px - 0.5) as usize;
+            let j0 = (py - 0.5) as usize;
+            let fx = px - i0 as f32;
+            let fy = py - j0 as f32;
+            let mut vx = 0.0;
+            let mut vy = 0.0;
+            let mut c00 = 0.0;
+            let mut c01 = 0.0;
+            let mut c10 = 0.0;
+            let mut c11 = 0.0;
+            for i in 0..3 {
+                for j in 0..3 {
+                    let share = weight(i, fx) * weight(j, fy);
+                    let dx = i as f32 - fx;
+                    let dy = j as f32 - fy;
+                    let gx = share * momentum[[i0 + i, j0 + j, 0]];
+                    let gy = share * momentum[[i0 + i, j0 + j, 1]];
+                    vx += gx;
+                    vy += gy;
+                    c00 += gx * dx;
+                    c01 += gx * dy;
+                    c10 += gy * dx;
+                    c11 += gy * dy;
+                }
+            }
+            speed[[p, 0]] = vx;
+            speed[[p, 1]] = vy;
+            affine[[p, 0]] = 4.0 * per_side * c00;
+            affine[[p, 1]] = 4.0 * per_side * c01;
+            affine[[p, 2]] = 4.0 * per_side * c10;
+            affine[[p, 3]] = 4.0 * per_side * c11;
+            // No particle leaves the cells whose neighbours are all there.
+            place[[p, 0]] = (place[[p, 0]] + dt * vx).clamp(2.0 * side, 1.0 - 2.0 * side);
+            place[[p, 1]] = (place[[p, 1]] + dt * vy).clamp(2.0 * side, 1.0 - 2.0 * side);
+        }
+    });
+
+    // The air and its smoke.
+    qd::stream_parallel(|| {
+        let [height, width] = u.shape();
+        for (y, x) in qd::ndrange(u.shape()) {
+            let px = (x as f32 + 0.5) / width as f32;
+            let py = (y as f32 + 0.5) / height as f32 - 0.08;
+            let to_left = px - 0.3;
+            let to_right = px - 0.7;
+            if to_left * to_left + py * py < 0.0009 {
+                u[[y, x]] = jet * left_slant;
+                v[[y, x]] = jet;
+                left[[y, x]] = 1.0;
+            }
+            if to_right * to_right + py * py < 0.0009 {
+                u[[y, x]] = jet * right_slant;
+                v[[y, x]] = jet;
+                right[[y, x]] = 1.0;
+            }
+        }
+        for (y, x) in qd::ndrange(u.shape()) {
+            let from_x = x as f32 - carry * width as f32 * u[[y, x]];
+            let from_y = y as f32 - carry * height as f32 * v[[y, x]];
+            let from_x = from_x.clamp(0.0, (width - 1) as f32);
+            let from_y = from_y.clamp(0.0, (height - 1) as f32);
+            let x0 = from_x as usize;
+            let y0 = from_y as usize;
+            let x1 = (x0 + 1).min(width - 1);
+            let y1 = (y0 + 1).min(height - 1);
+            let fx = from_x - x0 as f32;
+            let fy = from_y - y0 as f32;
+            new_u[[y, x]] = between(u[[y0, x0]], u[[y0, x1]], u[[y1, x0]], u[[y1, x1]], fx, fy);
+            new_v[[y, x]] = between(v[[y0, x0]], v[[y0, x1]], v[[y1, x0]], v[[y1, x1]], fx, fy);
+            new_left[[y, x]] = keep
+                * between(left[[y0, x0]], left[[y0, x1]], left[[y1, x0]], left[[y1, x1]], fx, fy);
+            new_right[[y, x]] = keep
+                * between(
+                    right[[y0, x0]],
+                    right[[y0, x1]],
+                    right[[y1, x0]],
+                    right[[y1, x1]],
+                    fx,
+                    fy,
+                );
+        }
+        for (y, x) in qd::ndrange(new_u.shape()) {
+            let west = x.saturating_sub(1);
+            let east = (x + 1).min(width - 1);
+            let south = y.saturating_sub(1);
+            let north = (y + 1).min(height - 1);
+            curl[[y, x]] = 0.5
+                * (new_v[[y, east]] - new_v[[y, west]] - (new_u[[north, x]] - new_u[[south, x]]));
+        }
+        for (y, x) in qd::ndrange(new_u.shape()) {
+            let west = x.saturating_sub(1);
+            let east = (x + 1).min(width - 1);
+            let south = y.saturating_sub(1);
+            let north = (y + 1).min(height - 1);
+            let gx = curl[[y, east]].abs() - curl[[y, west]].abs();
+            let gy = curl[[north, x]].abs() - curl[[south, x]].abs();
+            let length = (gx * gx + gy * gy).sqrt() + 1e-6;
+            let force = swirl * curl[[y, x]];
+            new_u[[y, x]] += dt * (force * (gy / length));
+            new_v[[y, x]] +=
+                dt * (lift * (new_left[[y, x]] + new_right[[y, x]]) - force * (gx / length));
+        }
+        for (y, x) in qd::ndrange(new_u.shape()) {
+            let west = if x > 0 { new_u[[y, x - 1]] } else { -new_u[[y, x]] };
+            let east = if x + 1 < width { new_u[[y, x + 1]] } else { -new_u[[y, x]] };
+            let south = if y > 0 { new_v[[y - 1, x]] } else { -new_v[[y, x]] };
+            let north = if y + 1 < height { new_v[[y + 1, x]] } else { -new_v[[y, x]] };
+            divergence[[y, x]] = 0.5 * (east - west + (north - south));
+            pressure[[y, x]] = 0.0;
+        }
+        for (y, x) in qd::ndrange(divergence.shape()) {
+            let west = pressure[[y, x.saturating_sub(1)]];
+            let east = pressure[[y, (x + 1).min(width - 1)]];
+            let south = pressure[[y.saturating_sub(1), x]];
+            let north = pressure[[(y + 1).min(height - 1), x]];
+            scratch[[y, x]] = 0.25 * (west + east + (south + north) - divergence[[y, x]]);
+        }
+        for (y, x) in qd::ndrange(divergence.shape()) {
+            let west = scratch[[y, x.saturating_sub(1)]];
+            let east = scratch[[y, (x + 1).min(width - 1)]];
+            let south = scratch[[y.saturating_sub(1), x]];
+            let north = scratch[[(y + 1).min(height - 1), x]];
+            pressure[[y, x]] = 0.25 * (west + east + (south + north) - divergence[[y, x]]);
+        }
+        for (y, x) in qd::ndrange(divergence.shape()) {
+            let west = pressure[[y, x.saturating_sub(1)]];
+            let east = pressure[[y, (x + 1).min(width - 1)]];
+            let south = pressure[[y.saturating_sub(1), x]];
+            let north = pressure[[(y + 1).min(height - 1), x]];
+            scratch[[y, x]] = 0.25 * (west + east + (south + north) - divergence[[y, x]]);
+        }
+        for (y, x) in qd::ndrange(divergence.shape()) {
+            let west = scratch[[y, x.saturating_sub(1)]];
+            let east = scratch[[y, (x + 1).min(width - 1)]];
+            let south = scratch[[y.saturating_sub(1), x]];
+            let north = scratch[[(y + 1).min(height - 1), x]];
+            pressure[[y, x]] = 0.25 * (west + east + (south + north) - divergence[[y, x]]);
+        }
+        for (y, x) in qd::ndrange(divergence.shape()) {
+            let west = pressure[[y, x.saturating_sub(1)]];
+            let east = pressure[[y, (x + 1).min(width - 1)]];
+            let south = pressure[[y.saturating_sub(1), x]];
+            let north = pressure[[(y + 1).min(height - 1), x]];
+            scratch[[y, x]] = 0.25 * (west + east + (south + north) - divergence[[y, x]]);
+        }
+        for (y, x) in qd::ndrange(divergence.shape()) {
+            let west = scratch[[y, x.saturating_sub(1)]];
+            let east = scratch[[y, (x + 1).min(width - 1)]];
+            let south = scratch[[y.saturating_sub(1), x]];
+            let north = scratch[[(y + 1).min(height - 1), x]];
+            pressure[[y, x]] = 0.25 * (west + east + (south + north) - divergence[[y, x]]);
+        }
+        for (y, x) in qd::ndrange(new_u.shape()) {
+            let west = pressure[[y, x.saturating_sub(1)]];
+            let east = pressure[[y, (x + 1).min(width - 1)]];
+            let south = pressure[[y.saturating_sub(1), x]];
+            let north = pressure[[(y + 1).min(height - 1), x]];
+            new_u[[y, x]] -= 0.5 * (east - west);
+            new_v[[y, x]] -= 0.5 * (north - south);
+        }
+    });
+
+    // The cloth: every node is pulled by those that it is tied to, then all move.
+    qd::stream_parallel(|| {
+        let [rows, columns, _] = node.shape();
+        for (r, c) in qd::ndrange((0..rows, 1..columns - 1)) {
+            let x = node[[r, c, 0]];
+            let y = node[[r, c, 1]];
+            let mut ax = 0.0;
+            let mut ay = 0.0;
+            for k in 0..TIES {
+                let to_r = r as i32 + rows_to(k);
+                let to_c = c as i32 + columns_to(k);
+                if to_r >= 0 && to_r < rows as i32 && to_c >= 0 && to_c < columns as i32 {
+                    let dx = node[[to_r as usize, to_c as usize, 0]] - x;
+                    let dy = node[[to_r as usize, to_c as usize, 1]] - y;
+                    let rest = spacing * (rows_to(k) as f32).hypot(columns_to(k) as f32);
+                    let strain = 1.0 - rest / dx.hypot(dy).max(1e-6);
+                    ax += pull * strain * dx;
+                    ay += pull * strain * dy;
+                }
+            }
+            node_speed[[r, c, 0]] += dt * (ax - drag * node_speed[[r, c, 0]]);
+            node_speed[[r, c, 1]] += dt * (ay - gravity - drag * node_speed[[r, c, 1]]);
+        }
+        for (r, c) in qd::ndrange((0..rows, 1..columns - 1)) {
+            node[[r, c, 0]] = (node[[r, c, 0]] + dt * node_speed[[r, c, 0]]).clamp(0.02, 0.98);
+            node[[r, c, 1]] = (node[[r, c, 1]] + dt * node_speed[[r, c, 1]]).clamp(0.02, 0.98);
+        }
+    });
+}
+
+/// What the three do to each other in `dt`. The air and the cloth drag each other, the cloth and the matter
+/// that goes through it take each other along, and matter takes the air's place.
+///
+/// `of_air` is the share of its speed relative to the air that a node loses, `of_matter` that relative to
+/// matter, `blown` that which a lone particle loses to the air; `heft` is a node's mass, `echo` how much of the push the
+/// air gets back.
+#[qd::kernel]
+#[allow(clippy::too_many_arguments)] // what the three need of each other
+pub(crate) fn couple(
+    of_air: f32,
+    echo: f32,
+    of_matter: f32,
+    blown: f32,
+    heft: f32,
+    volume: f32,
+    place: &Tensor<f32, 2>,
+    speed: &mut Tensor<f32, 2>,
+    mass: &Tensor<f32, 2>,
+    momentum: &Tensor<f32, 3>,
+    node: &Tensor<f32, 3>,
+    node_speed: &mut Tensor<f32, 3>,
+    u: &mut Tensor<f32, 2>,
+    v: &mut Tensor<f32, 2>,
+    to_air: &mut Tensor<f32, 3>,
+    to_matter: &mut Tensor<f32, 3>,
+) {
+    let [height, width] = u.shape();
+    let cells = mass.shape()[0];
+
+    // No two loops ask at once who pushes whom: what the cloth gives is gathered first.
+    for (y, x, k) in qd::ndrange(to_air.shape()) {
+        to_air[[y, x, k]] = 0.0;
+    }
+    for (i, j, k) in qd::ndrange(to_matter.shape()) {
+        to_matter[[i, j, k]] = 0.0;
+    }
+    let [rows, columns, _] = node.shape();
+    for (r, c) in qd::ndrange((0..rows, 1..columns - 1)) {
+        let px = node[[r, c, 0]];
+        let py = node[[r, c, 1]];
+        let x = ((px * width as f32) as usize).min(width - 1);
+        let y = ((py * height as f32) as usize).min(height - 1);
+        let ax = of_air * (u[[y, x]] - node_speed[[r, c, 0]]);
+        let ay = of_air * (v[[y, x]] - node_speed[[r, c, 1]]);
+        qd::atomic_add(&mut to_air[[y, x, 0]], -echo * ax);
+        qd::atomic_add(&mut to_air[[y, x, 1]], -echo * ay);
+
+        let i = ((px * cells as f32 + 0.5) as usize).min(cells - 1);
+        let j = ((py * cells as f32 + 0.5) as usize).min(cells - 1);
+        let there = mass[[i, j]];
+        let share = of_matter * there / (there + heft);
+        let mx = share * (momentum[[i, j, 0]] - node_speed[[r, c, 0]]);
+        let my = share * (momentum[[i, j, 1]] - node_speed[[r, c, 1]]);
+        qd::atomic_add(&mut to_matter[[i, j, 0]], -heft * mx);
+        qd::atomic_add(&mut to_matter[[i, j, 1]], -heft * my);
+
+        node_speed[[r, c, 0]] += ax + mx;
+        node_speed[[r, c, 1]] += ay + my;
+    }
+
+    // A particle feels the cloth as its cell does, and the air the more, the less matter there is.
+    for p in 0..place.shape()[0] {
+        let px = place[[p, 0]];
+        let py = place[[p, 1]];
+        let x = ((px * width as f32) as usize).min(width - 1);
+        let y = ((py * height as f32) as usize).min(height - 1);
+        let i = ((px * cells as f32 + 0.5) as usize).min(cells - 1);
+        let j = ((py * cells as f32 + 0.5) as usize).min(cells - 1);
+        let there = mass[[i, j]].max(volume);
+        let alone = blown * volume / there;
+        speed[[p, 0]] += to_matter[[i, j, 0]] / there + alone * (u[[y, x]] - speed[[p, 0]]);
+        speed[[p, 1]] += to_matter[[i, j, 1]] / there + alone * (v[[y, x]] - speed[[p, 1]]);
+    }
+
+    for (y, x) in qd::ndrange(u.shape()) {
+        let i = ((x as f32 + 0.5) / width as f32 * cells as f32 + 0.5) as usize;
+        let j = ((y as f32 + 0.5) / height as f32 * cells as f32 + 0.5) as usize;
+        let i = i.min(cells - 1);
+        let j = j.min(cells - 1);
+        let full = (0.25 * mass[[i, j]] / volume).min(1.0);
+        let windy = u[[y, x]] + to_air[[y, x, 0]];
+        let lofty = v[[y, x]] + to_air[[y, x, 1]];
+        u[[y, x]] = windy + full * (momentum[[i, j, 0]] - windy);
+        v[[y, x]] = lofty + full * (momentum[[i, j, 1]] - lofty);
+    }
+}
