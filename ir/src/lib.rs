@@ -17,6 +17,8 @@ mod kernel;
 mod offload;
 mod print;
 pub mod races;
+#[doc(hidden)]
+pub mod samples;
 mod scalar;
 mod task;
 pub mod types;

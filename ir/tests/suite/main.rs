@@ -3,12 +3,12 @@
 mod blocks;
 mod errors;
 mod evaluate;
-mod generate;
 mod guards;
 mod host;
 mod image;
-mod make;
 mod races;
 mod random;
 mod text;
 mod verify;
+
+use quadrants_ir::samples::{generate, make};

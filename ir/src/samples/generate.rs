@@ -1,11 +1,23 @@
 //! Random kernels of every construct, with arguments for them.
+//!
+//! What two right implementations may answer differently is not drawn, or hidden: the bits of a NaN, and
+//! the sign of a zero that is the smaller or larger of two.
 
-use quadrants_ir::*;
-
-use crate::make::{Arg, Bool, F32, F64, I32, I64, Maker, U32, U64};
+use super::make::{Arg, Bool, F32, F64, I32, I64, Maker, U32, U64};
+use crate::{abi::MAX_RANK, *};
 
 /// A xorshift generator.
-pub(crate) struct Rng(u64);
+pub struct Rng(u64);
+
+/// Which kernels are drawn.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Style {
+    /// No function whose last bits are the library's, and no sum that a GPU may flush to zero: strict
+    /// kernels, bit-identical everywhere.
+    pub exact: bool,
+    /// The iterations of a parallel loop, and the blocks of a region, can run in any order.
+    pub separate: bool,
+}
 
 /// What a generated statement may do.
 #[derive(Clone, Copy)]
@@ -15,11 +27,28 @@ struct Place {
     parallel: bool,
 }
 
+/// A tensor and its rank.
+type Tensor = (ParamId, u8);
+
+/// The tensors that the statements being drawn may touch.
+#[derive(Clone, Default)]
+struct May {
+    load: Vec<Tensor>,
+    store: Vec<Tensor>,
+    atomic: Vec<Tensor>,
+    /// The only combination, whose result nobody looks at.
+    only: Option<AtomicOp>,
+    /// Only the element of the iteration.
+    own: Option<(ParamId, Vec<LocalId>)>,
+}
+
 struct Generator<'r> {
     rng: &'r mut Rng,
+    style: Style,
     make: Maker,
     scalars: Vec<ExprId>,
-    tensors: Vec<(ParamId, u8)>,
+    tensors: Vec<Tensor>,
+    may: May,
     /// The locals in scope.
     scope: Vec<LocalId>,
     /// Those before this one are outside the parallel loop.
@@ -27,30 +56,31 @@ struct Generator<'r> {
 }
 
 impl Rng {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         (self.next() >> 11) % end
     }
 
-    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+    pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
 
-    fn value(&mut self, ty: ScalarType) -> Const {
+    /// A value, often one that numbers go wrong at.
+    pub fn value(&mut self, ty: ScalarType) -> Const {
         let small = self.below(9) as i64 - 3;
         match ty {
             Bool => self.chance(50).into(),
@@ -69,15 +99,18 @@ impl Rng {
 }
 
 /// A kernel that the verifier accepts, and arguments.
-pub(crate) fn generate(rng: &mut Rng) -> (Kernel, Vec<Arg>) {
+pub fn generate(rng: &mut Rng, style: Style) -> (Kernel, Vec<Arg>) {
     let mut generator = Generator {
         rng,
+        style,
         make: Maker::new("random"),
         scalars: Vec::new(),
         tensors: Vec::new(),
+        may: May::default(),
         scope: Vec::new(),
         own_from: 0,
     };
+    generator.make.0.options.strict = style.exact;
     let args = generator.params();
     generator.body();
     (generator.make.0, args)
@@ -93,13 +126,24 @@ impl Generator<'_> {
             args.push(Arg::Scalar(self.rng.value(ty)));
         }
         for i in 0..2 + self.rng.below(3) {
-            let ty = self.rng.pick(&ScalarType::ALL);
-            let rank = 1 + self.rng.below(3) as u8;
-            let tensor = self.make.tensor(&format!("t{i}"), ty, rank);
-            self.tensors.push((tensor, rank));
-            let shape: Vec<u64> = (0..rank).map(|_| 1 + self.rng.below(4)).collect();
+            let elem = self.rng.pick(&ScalarType::ALL);
+            let rank = match self.rng.below(10) {
+                0 => self.rng.below(MAX_RANK as u64 + 1) as u8,
+                _ => 1 + self.rng.below(3) as u8,
+            };
+            let writable = i == 0 || self.rng.chance(75);
+            let kind = ParamKind::Tensor { elem, rank, writable };
+            let tensor = (self.make.param(&format!("t{i}"), kind), rank);
+            self.tensors.push(tensor);
+            self.may.load.push(tensor);
+            if writable {
+                self.may.store.push(tensor);
+                self.may.atomic.push(tensor);
+            }
+            let most = if rank > 3 { 2 } else { 4 };
+            let shape: Vec<u64> = (0..rank).map(|_| 1 + self.rng.below(most)).collect();
             let count: u64 = shape.iter().product();
-            let elements = (0..count).map(|_| self.rng.value(ty)).collect();
+            let elements = (0..count).map(|_| self.rng.value(elem)).collect();
             args.push(Arg::Tensor { shape, elements });
         }
         args
@@ -127,7 +171,12 @@ impl Generator<'_> {
             self.scope.push(local);
         }
         let mut body = vec![self.make.serial(stmts)];
-        for group in 1..=1 + self.rng.below(3) as u32 {
+        let all = self.may.clone();
+        let groups = 1 + self.rng.below(3) as u32;
+        for group in 1..=groups {
+            if self.style.separate {
+                self.may = all.clone().of_group(group, groups);
+            }
             let mark = self.scope.len();
             let items = self.items(3);
             self.scope.truncate(mark);
@@ -143,37 +192,96 @@ impl Generator<'_> {
                 let place = Place { depth: 3, in_loop: false, parallel: false };
                 let stmts = self.stmts(place, 5);
                 items.push(self.make.serial(stmts));
+            } else if self.rng.chance(15) {
+                self.counted(&mut items);
             } else {
-                items.push(self.parallel());
+                let loop_ = self.parallel(None);
+                items.push(loop_);
             }
         }
         items
     }
 
-    /// A parallel loop over a tensor's shape or small constants, so that the host knows its bounds.
-    fn parallel(&mut self) -> TopStmt {
+    /// A parallel loop whose bound is read from a tensor, or computed from what was.
+    fn counted(&mut self, items: &mut Vec<TopStmt>) {
+        let ty = self.rng.pick(&[I32, I64, U32, U64]);
+        let mut stmts = Vec::new();
+        let (read_ty, value) = self.effect();
+        let read = self.make.local("read", read_ty);
+        stmts.push(Stmt::Let { local: read, value });
+        self.scope.push(read);
+        let (value, four) = (self.expr(ty, 2), self.make.constant(Const::from_bits(ty, 4)));
+        let value = self.make.math(MathFn::Min, &[value, four]);
+        let count = self.make.local("count", ty);
+        stmts.push(Stmt::Let { local: count, value });
+        self.scope.push(count);
+        items.push(self.make.serial(stmts));
+        let loop_ = self.parallel(Some(count));
+        items.push(loop_);
+    }
+
+    /// A parallel loop over a tensor's shape or small constants, so that the host knows its bounds; or up to
+    /// a local.
+    fn parallel(&mut self, count: Option<LocalId>) -> TopStmt {
         let mark = self.scope.len();
-        let (tensor, rank) = self.rng.pick(&self.tensors.clone());
-        let over_shape = self.rng.chance(60);
-        let ty = if over_shape { U64 } else { self.rng.pick(&[I32, I64, U32, U64]) };
+        let may = self.may.clone();
+        let fits = |(_, rank): &Tensor| (1..=3).contains(rank);
+        let written: Vec<Tensor> = may.store.iter().copied().filter(fits).collect();
+        let over: Vec<Tensor> = match self.style.separate && !written.is_empty() {
+            true => written,
+            false => self.tensors.iter().copied().filter(fits).collect(),
+        };
+        let shape = (!over.is_empty()).then(|| self.rng.pick(&over));
+        let shape = shape.filter(|_| self.style.separate || self.rng.chance(60));
+        let rank = shape.map_or_else(|| 1 + self.rng.below(3) as u8, |(_, rank)| rank);
+        let ty = match (count, shape) {
+            (Some(local), _) => self.make.0.locals[local].ty,
+            (None, Some(_)) => U64,
+            (None, None) => self.rng.pick(&[I32, I64, U32, U64]),
+        };
         let dims: Vec<_> = (0..rank)
             .map(|axis| {
                 let var = self.make.local("i", ty);
                 let begin = self.make.constant(Const::from_bits(ty, self.rng.below(2)));
-                let end = if over_shape {
-                    self.make.dim(tensor, axis)
-                } else {
-                    self.make.constant(Const::from_bits(ty, self.rng.below(4)))
+                let end = match (count, shape) {
+                    (Some(local), _) => self.make.read(local),
+                    (None, Some((tensor, _))) => self.make.dim(tensor, axis),
+                    (None, None) => self.make.constant(Const::from_bits(ty, self.rng.below(4))),
                 };
                 (var, begin, end)
             })
             .collect();
+        let vars: Vec<LocalId> = dims.iter().map(|dim| dim.0).collect();
+        if self.style.separate {
+            let own = shape.filter(|own| count.is_none() && may.store.contains(own));
+            self.separate(own.map(|(tensor, _)| (tensor, vars.clone())));
+        }
         let outside = std::mem::replace(&mut self.own_from, mark);
-        self.scope.extend(dims.iter().map(|dim| dim.0));
+        self.scope.extend(vars);
         let stmts = self.stmts(Place { depth: 3, in_loop: false, parallel: true }, 5);
         self.scope.truncate(mark);
         self.own_from = outside;
-        self.make.parallel(&dims, stmts)
+        self.may = may;
+        let TopStmt::ParallelFor(mut parallel) = self.make.parallel(&dims, stmts) else {
+            unreachable!()
+        };
+        parallel.block_size = self.rng.chance(20).then(|| self.rng.pick(&[1, 32, 100, 256]));
+        TopStmt::ParallelFor(parallel)
+    }
+
+    /// Lets iterations write their own element alone, combine into one tensor in one way, and read the others.
+    fn separate(&mut self, own: Option<(ParamId, Vec<LocalId>)>) {
+        let is_own = |id| own.as_ref().is_some_and(|own| own.0 == id);
+        let elem = |id| self.make.elem(id);
+        let integers = self.may.atomic.iter().copied();
+        let integers: Vec<Tensor> =
+            integers.filter(|&(id, _)| elem(id).is_int() && !is_own(id)).collect();
+        let combined = (!integers.is_empty()).then(|| self.rng.pick(&integers));
+        self.may.load.retain(|tensor| !is_own(tensor.0) && Some(*tensor) != combined);
+        self.may.store.clear();
+        self.may.atomic = combined.into_iter().collect();
+        self.may.only = Some(self.rng.pick(&[AtomicOp::Add, AtomicOp::Min, AtomicOp::Max]));
+        self.may.own = own;
     }
 
     fn stmts(&mut self, place: Place, most: u64) -> Vec<Stmt> {
@@ -212,12 +320,7 @@ impl Generator<'_> {
                     stmts.push(Stmt::Assign { local, value });
                 }
             }
-            5 | 6 => {
-                let (tensor, rank) = self.rng.pick(&self.tensors.clone());
-                let index = self.index(tensor, rank);
-                let value = self.expr(self.make.elem(tensor), 3);
-                stmts.push(self.make.store(tensor, &index, value));
-            }
+            5 | 6 => self.store(stmts),
             7 => match self.rng.below(4) {
                 0 if place.in_loop => stmts.push(Stmt::Break),
                 1 if place.in_loop || place.parallel => stmts.push(Stmt::Continue),
@@ -282,16 +385,27 @@ impl Generator<'_> {
         (ty, self.expr(ty, 3))
     }
 
-    fn effect(&mut self) -> (ScalarType, ExprId) {
-        let (tensor, rank) = self.rng.pick(&self.tensors.clone());
-        let ty = self.make.elem(tensor);
-        let op = self.rng.pick(&[AtomicOp::Add, AtomicOp::Min, AtomicOp::Max]);
-        match self.rng.below(3) {
-            0 if ty.is_int() || (ty.is_float() && op == AtomicOp::Add) => {
-                let index = self.index(tensor, rank);
-                let value = self.expr(ty, 2);
-                (ty, self.make.atomic(op, tensor, &index, value))
+    fn store(&mut self, stmts: &mut Vec<Stmt>) {
+        let own = self.may.own.clone();
+        let (tensor, index) = match own {
+            Some((tensor, vars)) => (tensor, self.at(&vars)),
+            None if self.may.store.is_empty() => return,
+            None => {
+                let (tensor, rank) = self.rng.pick(&self.may.store.clone());
+                (tensor, self.index(tensor, rank))
             }
+        };
+        let value = self.expr(self.make.elem(tensor), 3);
+        stmts.push(self.make.store(tensor, &index, value));
+        if self.may.only.is_some() && self.rng.chance(40) && !self.may.atomic.is_empty() {
+            let value = self.atomic().1;
+            stmts.push(Stmt::Eval { value });
+        }
+    }
+
+    fn effect(&mut self) -> (ScalarType, ExprId) {
+        match self.rng.below(3) {
+            0 if self.may.only.is_none() && !self.may.atomic.is_empty() => self.atomic(),
             1 => {
                 let ty = self.rng.pick(&[I32, I64, U32, U64]);
                 let (lhs, rhs) = (self.expr(ty, 2), self.expr(ty, 1));
@@ -299,10 +413,51 @@ impl Generator<'_> {
                 (ty, self.make.div_rem(op, lhs, rhs))
             }
             _ => {
-                let index = self.index(tensor, rank);
-                (ty, self.make.load(tensor, &index))
+                let own = self.may.own.clone();
+                if let Some((tensor, vars)) = own
+                    && (self.may.load.is_empty() || self.rng.chance(50))
+                {
+                    let index = self.at(&vars);
+                    return (self.make.elem(tensor), self.make.load(tensor, &index));
+                }
+                if self.may.load.is_empty() {
+                    let (one, two) = (self.expr(U64, 2), self.make.constant(2u64));
+                    return (U64, self.make.div_rem(DivRemOp::Div, one, two));
+                }
+                let tensor = self.rng.pick(&self.may.load.clone());
+                (self.make.elem(tensor.0), self.load(tensor))
             }
         }
+    }
+
+    fn load(&mut self, (tensor, rank): Tensor) -> ExprId {
+        let index = self.index(tensor, rank);
+        self.make.load(tensor, &index)
+    }
+
+    /// Of a tensor of numbers that are combined; else a load.
+    fn atomic(&mut self) -> (ScalarType, ExprId) {
+        let (tensor, rank) = self.rng.pick(&self.may.atomic.clone());
+        let ty = self.make.elem(tensor);
+        let op = self.rng.pick(&[AtomicOp::Add, AtomicOp::Min, AtomicOp::Max]);
+        let op = self.may.only.unwrap_or(op);
+        // GPUs may take sums of `f32` that are not normal for zero.
+        let adds = ty == F64 || ty == F32 && !self.style.exact;
+        if !(ty.is_int() || adds && op == AtomicOp::Add) {
+            return (ty, self.load((tensor, rank)));
+        }
+        let index = self.index(tensor, rank);
+        let value = self.expr(ty, 2);
+        (ty, self.make.atomic(op, tensor, &index, value))
+    }
+
+    /// The element of the iteration.
+    fn at(&mut self, vars: &[LocalId]) -> Vec<ExprId> {
+        let at = |var: &LocalId| {
+            let var = self.make.read(*var);
+            if self.make.0.exprs[var].ty == U64 { var } else { self.make.cast(U64, var) }
+        };
+        vars.iter().map(at).collect()
     }
 
     fn index(&mut self, tensor: ParamId, rank: u8) -> Vec<ExprId> {
@@ -331,8 +486,8 @@ impl Generator<'_> {
         if !scalars.is_empty() && self.rng.chance(50) {
             return self.rng.pick(&scalars);
         }
-        if ty == U64 && self.rng.chance(30) {
-            let (tensor, rank) = self.rng.pick(&self.tensors.clone());
+        let (tensor, rank) = self.rng.pick(&self.tensors);
+        if ty == U64 && rank > 0 && self.rng.chance(30) {
             let axis = self.rng.below(u64::from(rank)) as u8;
             return self.make.dim(tensor, axis);
         }
@@ -365,8 +520,15 @@ impl Generator<'_> {
             1 if ty.is_int() && self.rng.chance(20) => {
                 let from = self.rng.pick(&[I32, U32, F32, I64, U64, F64]);
                 let from = if from.size() == ty.size() { from } else { ty };
-                let value = self.expr(from, depth);
+                let value = self.number(from, depth);
                 self.make.expr(ty, ExprKind::Bits { value })
+            }
+            1 if ty.is_float() && self.rng.chance(20) => {
+                let from = if ty == F32 { [I32, U32, F32] } else { [I64, U64, F64] };
+                let from = self.rng.pick(&from);
+                let value = self.number(from, depth);
+                let value = self.make.expr(ty, ExprKind::Bits { value });
+                self.unless_nan(value)
             }
             1 if ty != Bool => {
                 let from = self.rng.pick(&ScalarType::ALL).wide();
@@ -412,9 +574,25 @@ impl Generator<'_> {
         }
     }
 
+    /// A value whose bits are the same everywhere.
+    fn number(&mut self, ty: ScalarType, depth: u32) -> ExprId {
+        let value = self.expr(ty, depth);
+        if ty.is_float() { self.unless_nan(value) } else { value }
+    }
+
+    /// Zero for NaN, which has many bits, and of which one kind makes a NaN of what the other leaves alone.
+    fn unless_nan(&mut self, value: ExprId) -> ExprId {
+        let ty = self.make.0.exprs[value].ty;
+        let cond = self.make.binary(BinaryOp::Eq, value, value);
+        let otherwise = self.make.constant(Const::from_bits(ty, 0));
+        self.make.expr(ty, ExprKind::Select { cond, then: value, otherwise })
+    }
+
     fn math(&mut self, ty: ScalarType, depth: u32) -> ExprId {
         use MathFn::*;
+        const EXACT: [MathFn; 10] = [Sqrt, Powi, Abs, Min, Max, Floor, Ceil, Round, MulAdd, Trunc];
         let function = match ty {
+            F32 | F64 if self.style.exact => self.rng.pick(&EXACT),
             F32 | F64 => self.rng.pick(&[
                 Sqrt, Sin, Cos, Tan, Exp, Ln, Powf, Powi, Abs, Min, Max, Floor, Ceil, Round,
                 MulAdd, Atan2, Tanh, Trunc, Exp2, Log2, Log10, Cbrt, Asin, Acos, Atan, Sinh, Cosh,
@@ -428,6 +606,29 @@ impl Generator<'_> {
             let ty = if function == Powi { I32 } else { ty };
             args.push(self.expr(ty, depth));
         }
-        self.make.math(function, &args)
+        let value = self.make.math(function, &args);
+        if ty.is_float() && matches!(function, Min | Max) {
+            // Of two zeros either may be the smaller.
+            let zero = self.make.constant(Const::from_bits(ty, 0));
+            return self.make.binary(BinaryOp::Add, value, zero);
+        }
+        value
+    }
+}
+
+impl May {
+    /// What one block of a region may touch: what it writes is its own.
+    fn of_group(self, group: u32, groups: u32) -> Self {
+        let is_own = |(id, _): &Tensor| id.raw() % groups + 1 == group;
+        let written = self.store.clone();
+        let own = |list: Vec<Tensor>| list.into_iter().filter(is_own).collect();
+        let load = self.load.into_iter();
+        Self {
+            load: load.filter(|t| is_own(t) || !written.contains(t)).collect(),
+            store: own(self.store),
+            atomic: own(self.atomic),
+            only: None,
+            own: None,
+        }
     }
 }

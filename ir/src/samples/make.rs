@@ -1,40 +1,40 @@
 //! Makes kernels in few words, and runs them.
 
-use quadrants_ir::{
+use crate::{
     abi::{self, Form},
     interp::{Fault, Interpreter, Memory, SliceMemory},
     *,
 };
 
-pub(crate) use ScalarType::{Bool, F32, F64, I32, I64, U32, U64};
+pub use ScalarType::{Bool, F32, F64, I32, I64, U32, U64};
 
 /// Where the error record, the scratch memory and the tensors lie.
-pub(crate) const RECORD: u64 = 0x100;
-pub(crate) const SCRATCH: u64 = 0x1000;
+pub const RECORD: u64 = 0x100;
+pub const SCRATCH: u64 = 0x1000;
 const TENSORS: u64 = 0x10_0000;
 
 /// A kernel in the making.
-pub(crate) struct Maker(pub(crate) Kernel);
+pub struct Maker(pub Kernel);
 
 /// An argument of a kernel.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Arg {
+pub enum Arg {
     Scalar(Const),
     Tensor { shape: Vec<u64>, elements: Vec<Const> },
 }
 
 /// What a launch left behind.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// The elements of each tensor, in the order of the parameters.
-    pub(crate) tensors: Vec<Vec<Const>>,
-    pub(crate) result: Option<Const>,
+    pub tensors: Vec<Vec<Const>>,
+    pub result: Option<Const>,
     /// Site and values of the device error.
-    pub(crate) error: Option<(u32, Vec<u64>)>,
+    pub error: Option<(u32, Vec<u64>)>,
 }
 
 impl Maker {
-    pub(crate) fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         Self(Kernel {
             name: name.into(),
             file: "test.rs".into(),
@@ -49,67 +49,67 @@ impl Maker {
         })
     }
 
-    pub(crate) fn tensor(&mut self, name: &str, elem: ScalarType, rank: u8) -> ParamId {
+    pub fn tensor(&mut self, name: &str, elem: ScalarType, rank: u8) -> ParamId {
         self.param(name, ParamKind::Tensor { elem, rank, writable: true })
     }
 
-    pub(crate) fn scalar(&mut self, name: &str, ty: ScalarType) -> ExprId {
+    pub fn scalar(&mut self, name: &str, ty: ScalarType) -> ExprId {
         let param = self.param(name, ParamKind::Scalar(ty));
         self.expr(ty, ExprKind::Param(param))
     }
 
-    pub(crate) fn param(&mut self, name: &str, kind: ParamKind) -> ParamId {
+    pub fn param(&mut self, name: &str, kind: ParamKind) -> ParamId {
         self.0.params.push(Param { name: name.into(), kind });
         ParamId::new(self.0.params.len() as u32 - 1)
     }
 
-    pub(crate) fn local(&mut self, name: &str, ty: ScalarType) -> LocalId {
+    pub fn local(&mut self, name: &str, ty: ScalarType) -> LocalId {
         self.0.locals.push(Local { name: name.into(), ty, mutable: false })
     }
 
-    pub(crate) fn variable(&mut self, name: &str, ty: ScalarType) -> LocalId {
+    pub fn variable(&mut self, name: &str, ty: ScalarType) -> LocalId {
         self.0.locals.push(Local { name: name.into(), ty, mutable: true })
     }
 
-    pub(crate) fn expr(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
+    pub fn expr(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
         self.0.exprs.push(Expr { ty, kind })
     }
 
-    pub(crate) fn constant(&mut self, value: impl Into<Const>) -> ExprId {
+    pub fn constant(&mut self, value: impl Into<Const>) -> ExprId {
         let value = value.into();
         self.expr(value.ty(), ExprKind::Const(value))
     }
 
-    pub(crate) fn read(&mut self, local: LocalId) -> ExprId {
+    pub fn read(&mut self, local: LocalId) -> ExprId {
         let ty = self.0.locals[local].ty;
         self.expr(ty, ExprKind::Local(local))
     }
 
-    pub(crate) fn dim(&mut self, tensor: ParamId, axis: u8) -> ExprId {
+    pub fn dim(&mut self, tensor: ParamId, axis: u8) -> ExprId {
         self.expr(U64, ExprKind::Dim { tensor, axis })
     }
 
-    pub(crate) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> ExprId {
+    pub fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> ExprId {
         let ty = if op.is_comparison() { Bool } else { self.0.exprs[lhs].ty };
         self.expr(ty, ExprKind::Binary { op, lhs, rhs })
     }
 
-    pub(crate) fn math(&mut self, function: MathFn, args: &[ExprId]) -> ExprId {
+    pub fn math(&mut self, function: MathFn, args: &[ExprId]) -> ExprId {
         let ty = self.0.exprs[args[0]].ty;
         self.expr(ty, ExprKind::Math { function, args: args.to_vec() })
     }
 
-    pub(crate) fn cast(&mut self, ty: ScalarType, value: ExprId) -> ExprId {
+    pub fn cast(&mut self, ty: ScalarType, value: ExprId) -> ExprId {
         self.expr(ty, ExprKind::Cast { value })
     }
 
-    pub(crate) fn load(&mut self, tensor: ParamId, index: &[ExprId]) -> ExprId {
+    pub fn load(&mut self, tensor: ParamId, index: &[ExprId]) -> ExprId {
         let site = self.site(SiteKind::Index(tensor));
         let ty = self.elem(tensor);
         self.expr(ty, ExprKind::Load { tensor, index: index.to_vec(), site })
     }
 
-    pub(crate) fn atomic(
+    pub fn atomic(
         &mut self,
         op: AtomicOp,
         tensor: ParamId,
@@ -121,48 +121,44 @@ impl Maker {
         self.expr(ty, ExprKind::Atomic { op, tensor, index: index.to_vec(), value, site })
     }
 
-    pub(crate) fn div_rem(&mut self, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> ExprId {
+    pub fn div_rem(&mut self, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> ExprId {
         let site = self.site(SiteKind::DivideByZero);
         let ty = self.0.exprs[lhs].ty;
         self.expr(ty, ExprKind::DivRem { op, lhs, rhs, site })
     }
 
-    pub(crate) fn store(&mut self, tensor: ParamId, index: &[ExprId], value: ExprId) -> Stmt {
+    pub fn store(&mut self, tensor: ParamId, index: &[ExprId], value: ExprId) -> Stmt {
         let site = self.site(SiteKind::Index(tensor));
         Stmt::Store { tensor, index: index.to_vec(), value, site }
     }
 
-    pub(crate) fn assert(&mut self, cond: ExprId, message: &str) -> Stmt {
+    pub fn assert(&mut self, cond: ExprId, message: &str) -> Stmt {
         let site = self.site(SiteKind::Assert { message: message.into() });
         Stmt::Assert { cond, site }
     }
 
-    pub(crate) fn site(&mut self, kind: SiteKind) -> SiteId {
+    pub fn site(&mut self, kind: SiteKind) -> SiteId {
         let line = self.0.sites.len() as u32 + 1;
         self.0.sites.push(Site { kind, file: None, line, column: 1, asserted: false });
         SiteId::new(line - 1)
     }
 
-    pub(crate) fn elem(&self, tensor: ParamId) -> ScalarType {
+    pub fn elem(&self, tensor: ParamId) -> ScalarType {
         match self.0.params[tensor.index()].kind {
             ParamKind::Tensor { elem, .. } | ParamKind::Scalar(elem) => elem,
         }
     }
 
-    pub(crate) fn block(&mut self, stmts: Vec<Stmt>) -> BlockId {
+    pub fn block(&mut self, stmts: Vec<Stmt>) -> BlockId {
         self.0.blocks.push(Block { stmts })
     }
 
-    pub(crate) fn serial(&mut self, stmts: Vec<Stmt>) -> TopStmt {
+    pub fn serial(&mut self, stmts: Vec<Stmt>) -> TopStmt {
         TopStmt::Serial(self.block(stmts))
     }
 
     /// A parallel loop; each dimension is a variable and its bounds.
-    pub(crate) fn parallel(
-        &mut self,
-        dims: &[(LocalId, ExprId, ExprId)],
-        stmts: Vec<Stmt>,
-    ) -> TopStmt {
+    pub fn parallel(&mut self, dims: &[(LocalId, ExprId, ExprId)], stmts: Vec<Stmt>) -> TopStmt {
         let body = self.block(stmts);
         let dims = dims.iter().map(|&(var, begin, end)| LoopDim { var, begin, end }).collect();
         TopStmt::ParallelFor(ParallelFor { dims, body, line: 7, block_size: None })
@@ -170,7 +166,7 @@ impl Maker {
 }
 
 /// The argument block for these arguments, whose tensors it puts into memory.
-pub(crate) fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
+pub fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
     memory.insert(RECORD, vec![0; size_of::<abi::ErrorRecord>()]);
     memory.insert(SCRATCH, vec![0; abi::scratch_bytes(kernel)]);
     let mut words = vec![RECORD, SCRATCH, 42];
@@ -192,17 +188,12 @@ pub(crate) fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemor
 }
 
 /// Runs all tasks in order.
-pub(crate) fn run(kernel: &Offloaded, form: Form, args: &[Arg]) -> Result<Outcome, Fault> {
+pub fn run(kernel: &Offloaded, form: Form, args: &[Arg]) -> Result<Outcome, Fault> {
     run_for(kernel, form, args, 1_000_000)
 }
 
 /// As [`run`], each task with so much fuel.
-pub(crate) fn run_for(
-    kernel: &Offloaded,
-    form: Form,
-    args: &[Arg],
-    fuel: u64,
-) -> Result<Outcome, Fault> {
+pub fn run_for(kernel: &Offloaded, form: Form, args: &[Arg], fuel: u64) -> Result<Outcome, Fault> {
     let mut memory = SliceMemory::new();
     let words = block_of(kernel, args, &mut memory);
     let interpreter = Interpreter::new(kernel).with_fuel(fuel);
