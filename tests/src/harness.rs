@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quadrants::{Arch, Opened, Program, ProgramBuilder, rhi::Driver};
+use quadrants::{Arch, Backend as _, Opened, Program, ProgramBuilder, rhi::Driver};
 use quadrants_driver_sim as sim;
 
 /// A backend under test.
@@ -103,6 +103,27 @@ impl TestBackend {
             return None;
         }
         Some(self.simulated(Program::builder()))
+    }
+
+    /// A GPU, or one of the simulator, as [`open`](Self::open) chooses; none on the CPU.
+    #[must_use]
+    pub fn open_device(self) -> Option<(Opened, Option<sim::Claim>)> {
+        if self == Self::Cpu || !self.is_selected() {
+            println!("skipped: {self:?} is no GPU's, or is not in QUADRANTS_TEST_BACKENDS");
+            return None;
+        }
+        let opened = match DevicePolicy::from_env() {
+            DevicePolicy::Simulated => None,
+            DevicePolicy::Hardware => Some(self.arch().open().expect("no hardware to test on")),
+            DevicePolicy::Auto => self.arch().open().ok(),
+        };
+        Some(match opened {
+            Some(opened) => (opened, None),
+            None => {
+                let (opened, world) = self.simulated_device();
+                (opened, Some(world))
+            }
+        })
     }
 
     /// A device of the simulator, in a world of its own.

@@ -11,6 +11,7 @@ mod language;
 mod lifetimes;
 mod memory;
 mod races;
+mod referee;
 mod regions;
 mod regressions;
 mod slices;

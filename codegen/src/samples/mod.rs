@@ -5,7 +5,9 @@
 mod batch;
 mod blocks;
 mod build;
+pub mod case;
 mod flow;
+pub mod host;
 mod loops;
 mod scalar;
 

@@ -60,7 +60,7 @@ impl Rng {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -68,7 +68,7 @@ impl Rng {
     }
 
     pub fn below(&mut self, end: u64) -> u64 {
-        (self.next() >> 11) % end
+        (self.draw() >> 11) % end
     }
 
     pub fn chance(&mut self, percent: u64) -> bool {
@@ -88,7 +88,7 @@ impl Rng {
             F64 => self.pick(&[small as f64 / 2.0, -0.0, 1e300, f64::NAN, -f64::INFINITY]).into(),
             _ if self.chance(85) => Const::from_bits(ty, small.unsigned_abs()),
             _ => {
-                let bits = self.next();
+                let bits = self.draw();
                 Const::from_bits(
                     ty,
                     self.pick(&[bits, u64::MAX, 1 << 31, 1 << 63, i64::MAX as u64]),

@@ -7,27 +7,35 @@ use crate::{visit::Nodes, *};
 pub type Sample = (Kernel, Vec<Arg>);
 
 /// So many candidates are tried at once: starting a compiler costs more than a few kernels more.
-const BATCH: usize = 48;
+const BATCH: usize = 32;
 /// So many batches at most, for a person waits.
-const BATCHES: usize = 150;
+const BATCHES: usize = 120;
 
 /// The smallest sample found that fails. `fails` gives the position of one of these that does.
 pub fn shrink(mut sample: Sample, mut fails: impl FnMut(&[Sample]) -> Option<usize>) -> Sample {
-    let mut batches = 0;
-    'smaller: loop {
-        let all = smaller(&sample);
-        for batch in all.chunks(BATCH) {
-            batches += 1;
-            if batches > BATCHES {
-                return sample;
+    let mut candidates = smaller(&sample);
+    // What did not fail before will hardly fail after the next step: go on behind it, and round again.
+    let (mut at, mut in_vain) = (0, 0);
+    for _ in 0..BATCHES {
+        if in_vain >= candidates.len() {
+            break;
+        }
+        at %= candidates.len();
+        let batch = &candidates[at..candidates.len().min(at + BATCH)];
+        match fails(batch) {
+            Some(found) => {
+                sample = batch[found].clone();
+                at += found;
+                in_vain = 0;
+                candidates = smaller(&sample);
             }
-            if let Some(at) = fails(batch) {
-                sample = batch[at].clone();
-                continue 'smaller;
+            None => {
+                at += batch.len();
+                in_vain += batch.len();
             }
         }
-        return sample;
     }
+    sample
 }
 
 /// Kernels with one piece less, those with the largest pieces less first; all of them valid.
@@ -112,6 +120,7 @@ fn reached_blocks(kernel: &Kernel) -> Vec<BlockId> {
         match stmt {
             TopStmt::Serial(block) => blocks.push(*block),
             TopStmt::ParallelFor(parallel) => blocks.push(parallel.body),
+            TopStmt::BlockFor(grid) => blocks.push(grid.body),
             TopStmt::Group { body, .. } => todo.extend(body.iter().rev()),
             TopStmt::Return(_) => {}
         }
@@ -144,8 +153,9 @@ fn roots(kernel: &Kernel) -> Vec<ExprId> {
     let mut todo: Vec<&TopStmt> = kernel.body.iter().collect();
     while let Some(stmt) = todo.pop() {
         match stmt {
-            TopStmt::ParallelFor(parallel) => {
-                roots.extend(parallel.dims.iter().flat_map(|dim| [dim.begin, dim.end]));
+            TopStmt::ParallelFor(ParallelFor { dims, .. })
+            | TopStmt::BlockFor(BlockFor { dims, .. }) => {
+                roots.extend(dims.iter().flat_map(|dim| [dim.begin, dim.end]));
             }
             TopStmt::Group { body, .. } => todo.extend(body),
             TopStmt::Return(value) => roots.push(*value),

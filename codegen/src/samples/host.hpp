@@ -1,19 +1,24 @@
-// Stands in for a device: what printed kernels need of their compiler, on the host. A grid is run
-// thread by thread, where blocks have barriers by as many threads of the host, of which one at a time
-// goes on from barrier to barrier. The host's C++ compiler can then check the text for undefined behaviour.
+// Stands in for a device: what printed kernels need of their compiler, on the host, in the dialects of CUDA, of HIP
+// and of the tests. A grid is run thread by thread, where blocks have barriers by as many threads of the host, of which
+// one at a time goes on from barrier to barrier.
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <thread>
 #include <type_traits>
 #include <vector>
+#ifdef __unix__
+#include <unistd.h>
+#endif
 
 #define __global__
 #define __shared__ static
 #define __device__
+#define __grid_constant__
 #define __noinline__ __attribute__((noinline))
 
 struct Place {
@@ -59,9 +64,11 @@ static int __clzll(long long value) { return value == 0 ? 64 : __builtin_clzll((
 static int __ffs(int value) { return __builtin_ffs(value); }
 static int __ffsll(long long value) { return __builtin_ffsll(value); }
 
-// There is one thread: it reports whenever no report waits.
+// There is one thread: it reports whenever no report waits. Nothing lies at the address.
 static unsigned long long exchange(unsigned long long*, unsigned long long value) { return ~value; }
+static unsigned long long atomicExch(unsigned long long*, unsigned long long value) { return ~value; }
 static void fence() {}
+static void __threadfence_system() {}
 
 template <class T>
 static T sum(T a, T b) {
@@ -78,12 +85,23 @@ static T replace(T* place, T value) {
     *place = value;
     return old;
 }
+// The type is the element's.
 template <class T>
-static T atomicAdd(T* place, T value) { return replace(place, sum(*place, value)); }
+struct Same {
+    typedef T type;
+};
 template <class T>
-static T atomicMin(T* place, T value) { return replace(place, value < *place ? value : *place); }
+static T atomicAdd(T* place, typename Same<T>::type value) { return replace(place, sum(*place, value)); }
 template <class T>
-static T atomicMax(T* place, T value) { return replace(place, value > *place ? value : *place); }
+static T atomicMin(T* place, typename Same<T>::type value) { return replace(place, value < *place ? value : *place); }
+template <class T>
+static T atomicMax(T* place, typename Same<T>::type value) { return replace(place, value > *place ? value : *place); }
+
+// Some compilers know these names.
+#define __hip_atomic_fetch_add(place, value, order, scope) atomicAdd(place, value)
+#define __hip_atomic_fetch_min(place, value, order, scope) atomicMin(place, value)
+#define __hip_atomic_fetch_max(place, value, order, scope) atomicMax(place, value)
+#define __hip_atomic_exchange(place, value, order, scope) atomicExch(place, value)
 
 template <class Args, class Function>
 static void run_grid(const uint64_t* words, size_t count, Place grid, Place block, bool barriers, Function function) {
@@ -132,6 +150,10 @@ static void run_task(uint64_t kernel, uint64_t task, const uint64_t* words, size
 int main() {
     uint64_t kernel;
     while (fread(&kernel, 8, 1, stdin) == 1) {
+#ifdef __unix__
+        // A kernel that was printed wrong may have no end.
+        alarm(10);
+#endif
         const bool large = read_word() != 0;
         std::vector<uint64_t> words(read_word());
         for (uint64_t& word : words) word = read_word();
@@ -156,5 +178,6 @@ int main() {
             run_task(kernel, task, words.data(), words.size(), grid, block, barriers);
         }
         for (auto& buffer : buffers) fwrite(buffer.data(), 8, buffer.size(), stdout);
+        fflush(stdout);
     }
 }

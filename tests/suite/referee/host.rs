@@ -1,0 +1,65 @@
+//! The text for GPUs, compiled for this processor: the emitter is tested on every machine that has a C++ compiler.
+
+use std::sync::Arc;
+
+use quadrants::codegen::{CompileRequest, Compiler};
+use quadrants_codegen::samples::host::{Checks, HostProgram, HostText};
+use quadrants_tests::TestBackend::{self, AmdGpu, Cuda};
+use rstest::rstest;
+
+use super::{Referee, Trial, all, seeds};
+
+/// Of the CUDA text: at least as many as a run of CI is to have.
+const KERNELS: u64 = 2000;
+
+struct Host {
+    compiler: Arc<dyn Compiler>,
+}
+
+#[rstest]
+#[case(Cuda, KERNELS)]
+// It differs in its atomics alone.
+#[case(AmdGpu, KERNELS / 5)]
+fn random_kernels_through_the_hosts_compiler(#[case] backend: TestBackend, #[case] kernels: u64) {
+    if HostProgram::build(&[], Checks::None).expect("an empty program").is_none() {
+        println!("skipped: no C++ compiler");
+        return;
+    }
+    let (opened, _world) = backend.simulated_device();
+    let host = Host { compiler: opened.compiler.expect("text is compiled") };
+    let [checked, proven] = all(&host, seeds(kernels), false, "referee::host");
+    println!("{checked} kernels checked, {proven} of them also proven");
+    // The generator reaches both forms.
+    assert!(checked < KERNELS || proven > checked / 20);
+}
+
+impl Referee for Host {
+    fn judge(&self, trials: &[Trial<'_>]) -> Vec<Option<String>> {
+        let texts: Vec<_> = trials
+            .iter()
+            .map(|trial| {
+                let kernel = trial.case.kernel;
+                let request = CompileRequest::new("any", trial.form, trial.passing);
+                let text = self.compiler.text(kernel, &request).expect("a text").text;
+                HostText { kernel, text, passing: trial.passing }
+            })
+            .collect();
+        let program = match HostProgram::build(&texts, Checks::None) {
+            Ok(program) => program.expect("the compiler is still there"),
+            // Which of them was it?
+            Err(_) if trials.len() > 1 => {
+                let each = trials.chunks(trials.len().div_ceil(8));
+                return each.flat_map(|part| self.judge(part)).collect();
+            }
+            Err(said) => return vec![Some(said)],
+        };
+        let cases: Vec<_> = trials.iter().map(|trial| &trial.case).enumerate().collect();
+        let ran = program.run(&cases).expect("the program starts");
+        let mut outputs = ran.outputs.iter();
+        let mut judge = |trial: &Trial<'_>| {
+            let found = outputs.next().map(Vec::as_slice);
+            trial.case.disagreement(&trial.expected, found)
+        };
+        trials.iter().map(&mut judge).collect()
+    }
+}

@@ -1,0 +1,195 @@
+//! Random kernels, against the reference interpreter: as C++ text through the host's compiler, and as compiled code
+//! on devices. What computes something else is made smaller, and printed with how to run it alone.
+//!
+//! `QUADRANTS_TEST_SEED` names one kernel to run, and `QUADRANTS_TEST_KERNELS` how many are drawn.
+
+mod device;
+mod host;
+
+use std::{
+    env,
+    fmt::Display,
+    ops::Range,
+    str::FromStr,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use quadrants::ir::{
+    Kernel, Offloaded,
+    abi::{Form, Passing},
+    host::HostPlan,
+    offload, print,
+    samples::{
+        generate::{Rng, Style, generate},
+        shrink::{Sample, shrink},
+    },
+};
+use quadrants_codegen::samples::case::Case;
+
+/// What every kernel is called: its number, so that many stand in one program.
+fn named(kernel: &Kernel, number: impl Display) -> Kernel {
+    Kernel { name: format!("random_{number}"), ..kernel.clone() }
+}
+
+/// The kernel of a seed. Odd ones can run in any order.
+fn draw(seed: u64, exact: bool) -> (Sample, Style) {
+    let style = Style { exact, separate: seed % 2 == 1 };
+    let (kernel, args) = generate(&mut Rng::new(seed), style);
+    ((named(&kernel, seed), args), style)
+}
+
+/// A way to compile and run kernels, all of them at once.
+trait Referee: Sync {
+    /// Says of each case in these forms whether what ran differs from what the interpreter leaves, and how.
+    fn judge(&self, trials: &[Trial<'_>]) -> Vec<Option<String>>;
+}
+
+/// A kernel in one form, with arguments, and what it is to leave behind.
+struct Trial<'a> {
+    case: Case<'a>,
+    form: Form,
+    passing: Passing,
+    expected: Vec<Vec<u8>>,
+}
+
+/// What a sample was offloaded to, in each form that it can run in: the name of the proven one is another, so that
+/// both stand in one program.
+struct Forms {
+    checked: Offloaded,
+    proven: Option<Offloaded>,
+}
+
+impl Forms {
+    fn new(sample: &Sample) -> Self {
+        let checked = offload(&sample.0).expect("a valid kernel");
+        let plan = HostPlan::new(&checked);
+        let words = Case::with(&checked, &sample.1).words;
+        let proven = checked.tasks().all(|(task, _)| plan.prove(task, &words));
+        let proven = proven
+            .then(|| Offloaded { name: format!("{}_proven", checked.name), ..checked.clone() });
+        Self { checked, proven }
+    }
+
+    /// None of a kernel that has no end, as a smaller one may.
+    fn trials(&self, sample: &Sample, style: Style) -> Vec<Trial<'_>> {
+        let by_value = sample.0.exprs.len().is_multiple_of(2);
+        let passings = [Passing::Value, Passing::Buffer];
+        let checked = (&self.checked, Form::Checked, passings[usize::from(by_value)]);
+        let proven = self.proven.iter();
+        let proven = proven.map(|kernel| (kernel, Form::Proven, passings[usize::from(!by_value)]));
+        let trial = |(kernel, form, passing)| {
+            let mut case = Case::with(kernel, &sample.1);
+            case.large = style.separate;
+            case.any_error = style.separate;
+            let expected = case.interpret(form).ok()?;
+            Some(Trial { case, form, passing, expected })
+        };
+        [checked].into_iter().chain(proven).filter_map(trial).collect()
+    }
+}
+
+/// Judges all kernels of these seeds, some at a time, and panics with the smallest that fails. Gives how many ran
+/// in which form.
+fn all(referee: &dyn Referee, seeds: Range<u64>, exact: bool, test: &str) -> [u64; 2] {
+    const AT_ONCE: u64 = 100;
+    let next = AtomicU64::new(seeds.start);
+    let counts = [const { AtomicU64::new(0) }; 2];
+    let failed = Mutex::new(None);
+    let work = || {
+        loop {
+            let from = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+            if from >= seeds.end || failed.lock().is_ok_and(|failed| failed.is_some()) {
+                return;
+            }
+            let samples: Vec<_> =
+                (from..seeds.end.min(from + AT_ONCE)).map(|seed| draw(seed, exact)).collect();
+            let forms: Vec<Forms> = samples.iter().map(|(sample, _)| Forms::new(sample)).collect();
+            let mut trials = Vec::new();
+            let mut seed_of = Vec::new();
+            for ((forms, (sample, style)), seed) in forms.iter().zip(&samples).zip(from..) {
+                for trial in forms.trials(sample, *style) {
+                    counts[usize::from(trial.form == Form::Proven)].fetch_add(1, Ordering::Relaxed);
+                    trials.push(trial);
+                    seed_of.push(seed);
+                }
+            }
+            let verdicts = referee.judge(&trials);
+            if let Some(at) = verdicts.iter().position(Option::is_some) {
+                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                failed.get_or_insert(seed_of[at]);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    if let Some(seed) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let (sample, style) = draw(seed, exact);
+        explain(referee, sample, style, seed, test);
+    }
+    counts.map(AtomicU64::into_inner)
+}
+
+/// Makes a sample that fails smaller, and says all about it.
+fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test: &str) -> ! {
+    let first_bad = |samples: &[Sample]| {
+        let samples: Vec<Sample> = samples
+            .iter()
+            .zip(0..)
+            .map(|((kernel, args), number): (_, u32)| (named(kernel, number), args.clone()))
+            .collect();
+        let forms: Vec<Forms> = samples.iter().map(Forms::new).collect();
+        let mut trials = Vec::new();
+        let mut of = Vec::new();
+        for (at, (forms, sample)) in forms.iter().zip(&samples).enumerate() {
+            for trial in forms.trials(sample, style) {
+                trials.push(trial);
+                of.push(at);
+            }
+        }
+        let verdicts = referee.judge(&trials);
+        verdicts.iter().position(Option::is_some).map(|at| of[at])
+    };
+    let (kernel, args) = shrink(sample, first_bad);
+    let sample = (kernel, args);
+    let forms = Forms::new(&sample);
+    let trials = forms.trials(&sample, style);
+    let verdicts = referee.judge(&trials);
+    let said: Vec<String> = trials
+        .iter()
+        .zip(verdicts)
+        .filter_map(|(trial, verdict)| {
+            Some(format!("{:?}, {:?}: {}", trial.form, trial.passing, verdict?))
+        })
+        .collect();
+    panic!(
+        "seed {seed}, made smaller:\n{}\n{}\n{:?}\n{}\nthis seed alone: QUADRANTS_TEST_SEED={seed} cargo test -p quadrants-tests --test suite {test}",
+        print(&sample.0),
+        forms.checked,
+        sample.1,
+        said.join("\n")
+    )
+}
+
+/// The seeds of a run: one alone, or so many; few where only the launcher's limit of arguments is another, which is
+/// above all this.
+fn seeds(many: u64) -> Range<u64> {
+    let many = match env::var_os("QUADRANTS_ARGUMENT_LIMIT") {
+        Some(_) => many / 50,
+        None => many,
+    };
+    match (number("QUADRANTS_TEST_SEED"), number("QUADRANTS_TEST_KERNELS")) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, many_asked) => 1..1 + many_asked.unwrap_or(many),
+    }
+}
+
+fn number<T: FromStr>(variable: &str) -> Option<T> {
+    env::var(variable).ok().and_then(|value| value.parse().ok())
+}
