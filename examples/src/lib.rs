@@ -15,6 +15,7 @@ mod unsafe_share;
 
 pub mod coupled;
 pub mod mpm;
+pub mod nbody;
 pub mod path_tracer;
 pub mod smoke;
 
@@ -23,14 +24,8 @@ pub use error::{Error, Result};
 pub use run::Run;
 
 /// All simulations.
-// One to a line.
-#[rustfmt::skip]
-pub const ALL: &[About] = &[
-    coupled::ABOUT,
-    mpm::ABOUT,
-    path_tracer::ABOUT,
-    smoke::ABOUT,
-];
+pub const ALL: &[About] =
+    &[coupled::ABOUT, mpm::ABOUT, nbody::ABOUT, path_tracer::ABOUT, smoke::ABOUT];
 
 #[cfg(test)]
 mod testing;

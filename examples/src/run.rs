@@ -71,6 +71,12 @@ impl Run {
         self.size
     }
 
+    /// How many steps it makes.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
     /// Calls `step` with the number of each step, shows the progress, and waits for the device.
     ///
     /// # Errors

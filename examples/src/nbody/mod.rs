@@ -1,0 +1,150 @@
+//! Two galaxies that meet and merge: stars and dark matter, each body pulling at every other.
+
+mod kernels;
+#[cfg(test)]
+mod reference;
+mod start;
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use image::RgbImage;
+use quadrants as qd;
+
+use crate::{About, Run, picture::picture};
+use start::Body;
+
+/// What this example is.
+pub const ABOUT: About = About {
+    name: "nbody",
+    text: "Two galaxies that meet and merge, by the gravity between all bodies",
+    steps: 600,
+    size: 4096,
+    size_of: "Bodies",
+    sizes: (8, 1 << 20),
+    kernels: include_str!("kernels.rs"),
+};
+
+/// The program.
+#[must_use]
+pub fn main() -> ExitCode {
+    crate::main(&ABOUT, work)
+}
+
+/// All of a run.
+pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
+    let start = start::galaxies(run.size());
+    let mut bodies = Bodies::new(run.program(), &start)?;
+    // The time of the run does not depend on its number of steps.
+    let (steps, dt) = (run.steps(), TIME / run.steps() as f32);
+    let mut stars = Stars::default();
+    stars.show(0, &start, start.iter().map(|body| body.place));
+    run.each_step(|step| {
+        bodies.step(dt)?;
+        for panel in 1..PANELS {
+            if (step + 1) * (PANELS - 1) / steps == panel && step * (PANELS - 1) / steps < panel {
+                let place = bodies.place.to_vec()?;
+                stars.show(panel, &start, place.as_chunks().0.iter().copied());
+            }
+        }
+        Ok(())
+    })?;
+    run.write("nbody.png", &stars.picture())
+}
+
+/// The time of a run.
+const TIME: f32 = 11.0;
+/// How near bodies pull less.
+const SOFT: f32 = 0.05;
+
+/// How many times the galaxies are shown, in rows of [`COLUMNS`].
+const PANELS: usize = 6;
+const COLUMNS: usize = 3;
+/// The size of a panel in pixels, and of half its height in the galaxies' units.
+const WIDTH: usize = 480;
+const HEIGHT: usize = 360;
+const SEEN: f32 = 2.9;
+
+/// The bodies on the device.
+struct Bodies {
+    mass: qd::Tensor<f32, 1>,
+    place: qd::Tensor<f32, 2>,
+    speed: qd::Tensor<f32, 2>,
+}
+
+impl Bodies {
+    fn new(program: &qd::Program, start: &[Body]) -> qd::Result<Self> {
+        let mass: Vec<f32> = start.iter().map(|body| body.mass).collect();
+        let place: Vec<f32> = start.iter().flat_map(|body| body.place).collect();
+        let speed: Vec<f32> = start.iter().flat_map(|body| body.speed).collect();
+        Ok(Self {
+            mass: program.tensor_from(&mass, [start.len()])?,
+            place: program.tensor_from(&place, [start.len(), 3])?,
+            speed: program.tensor_from(&speed, [start.len(), 3])?,
+        })
+    }
+
+    fn step(&mut self, dt: f32) -> qd::Result<()> {
+        kernels::step(dt, SOFT, &self.mass, &mut self.place, &mut self.speed).launch()
+    }
+}
+
+/// The picture: the light of the stars, panel by panel.
+struct Stars {
+    light: Vec<[f32; 3]>,
+}
+
+impl Default for Stars {
+    fn default() -> Self {
+        let rows = PANELS / COLUMNS * HEIGHT;
+        Self { light: vec![[0.0; 3]; COLUMNS * WIDTH * rows] }
+    }
+}
+
+impl Stars {
+    /// Adds the stars' light to a panel: a point and a glow around it.
+    fn show(&mut self, panel: usize, start: &[Body], places: impl Iterator<Item = [f32; 3]>) {
+        const COLORS: [[f32; 3]; 2] = [[1.0, 0.60, 0.28], [0.32, 0.58, 1.0]];
+        const REACH: i32 = 16;
+        let (left, top) = (panel % COLUMNS * WIDTH, panel / COLUMNS * HEIGHT);
+        let scale = HEIGHT as f32 / (2.0 * SEEN);
+        let stars = start.iter().filter(|body| body.star_of.is_some()).count() as f32;
+        for (body, [x, y, z]) in start.iter().zip(places) {
+            let Some(galaxy) = body.star_of else { continue };
+            // Seen a little from the side.
+            let (sin, cos) = 0.45f32.sin_cos();
+            let at =
+                [0.5 * WIDTH as f32 + scale * x, 0.5 * HEIGHT as f32 - scale * (cos * y + sin * z)];
+            for down in -REACH..=REACH {
+                for across in -REACH..=REACH {
+                    let (px, py) = (at[0] as i32 + across, at[1] as i32 + down);
+                    if !(0..WIDTH as i32).contains(&px) || !(0..HEIGHT as i32).contains(&py) {
+                        continue;
+                    }
+                    let (dx, dy) = (px as f32 + 0.5 - at[0], py as f32 + 0.5 - at[1]);
+                    let square = dx * dx + dy * dy;
+                    let bright = 0.4 * (-square / 0.8).exp() + 0.018 * (-square / 60.0).exp();
+                    let pixel =
+                        &mut self.light[(top + py as usize) * COLUMNS * WIDTH + left + px as usize];
+                    for (light, color) in pixel.iter_mut().zip(COLORS[galaxy]) {
+                        *light += 2730.0 / stars * bright * color;
+                    }
+                }
+            }
+        }
+    }
+
+    fn picture(&self) -> RgbImage {
+        let width = COLUMNS * WIDTH;
+        picture(width, self.light.len() / width, |x, y| {
+            // Thin lines between the panels.
+            if x % WIDTH == 0 && x > 0 || y % HEIGHT == 0 && y > 0 {
+                return [0.03; 3];
+            }
+            const NIGHT: [f32; 3] = [0.0002, 0.0003, 0.0008];
+            let light = self.light[y * width + x];
+            std::array::from_fn(|c| NIGHT[c] + 1.0 - (-1.4 * light[c]).exp())
+        })
+    }
+}
