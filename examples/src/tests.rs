@@ -57,6 +57,15 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
+fn the_readme_names_every_example() {
+    let readme = include_str!("../../README.md");
+    for about in ALL {
+        let line = format!("| [`{0}`](examples/src/{0}/kernels.rs) |", about.name);
+        assert!(readme.contains(&line), "the README has no line {line}");
+    }
+}
+
+#[test]
 fn hardly_a_kernel_needs_unsafe() {
     let mut sum = Share::default();
     for about in ALL {

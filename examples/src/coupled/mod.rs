@@ -30,7 +30,7 @@ use crate::{
 pub const ABOUT: About = About {
     name: "coupled",
     text: "Snow, jelly, a liquid, smoke and a cloth, stepped beside each other and coupled",
-    steps: 1050,
+    steps: 900,
     size: 192,
     size_of: "Cells of air along a side of the box; there are half as many for matter",
     sizes: (64, 2048),
