@@ -1,9 +1,6 @@
 //! What the macro emits beside a kernel's CPU body: a tree and the tables that rustc filled for it.
 
-use quadrants_ir::{
-    Const,
-    types::{ParamType, Type},
-};
+use quadrants_ir::types::{Constant, ParamType, Type};
 
 /// The source of a kernel or a func: a `static` or an associated constant of the emitted code.
 ///
@@ -23,7 +20,7 @@ pub struct Source {
     /// The funcs called. Functions, so that a recursive one is an error here and not a cycle for rustc.
     pub funcs: &'static [fn() -> &'static Source],
     /// The constants named.
-    pub consts: &'static [fn() -> Const],
+    pub consts: &'static [fn() -> Constant],
 }
 
 /// The source of a kernel.

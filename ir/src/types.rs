@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::ScalarType;
+use crate::{Const, ScalarType};
 
 /// Beyond this many leaves no value of a kernel is; they would be as many registers.
 pub const MAX_LEAVES: usize = 1024;
@@ -53,6 +53,15 @@ pub struct Field {
     pub ty: Type,
 }
 
+/// A constant: its type, and its scalars in order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Constant {
+    /// Its type.
+    pub ty: Type,
+    /// Its scalars.
+    pub scalars: Vec<Const>,
+}
+
 /// What a parameter of a kernel or a func is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParamType {
@@ -67,6 +76,23 @@ pub enum ParamType {
         /// Whether it is passed by `&mut`.
         writable: bool,
     },
+}
+
+impl From<Const> for Constant {
+    fn from(value: Const) -> Self {
+        Self { ty: Type::Scalar(value.ty()), scalars: vec![value] }
+    }
+}
+
+impl Constant {
+    /// The constant, where it is a scalar.
+    #[must_use]
+    pub fn scalar(&self) -> Option<Const> {
+        match (self.ty, &self.scalars[..]) {
+            (Type::Scalar(_), [value]) => Some(*value),
+            _ => None,
+        }
+    }
 }
 
 impl Type {

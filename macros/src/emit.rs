@@ -346,7 +346,7 @@ impl Emission {
             .tree
             .consts
             .iter()
-            .map(|path| quote_spanned!(path.span()=> || #private::ir::Const::from(#path)));
+            .map(|path| quote_spanned!(path.span()=> || #private::constant(#path)));
         // No function can stand in a pattern: so the paths are those of this crate's struct.
         let proofs = self
             .tree

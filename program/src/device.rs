@@ -1,6 +1,9 @@
 //! The types of values in kernels: numbers, and what is made of them.
 
-use quadrants_ir::{Const, types::Type};
+use quadrants_ir::{
+    Const,
+    types::{Constant, Type},
+};
 
 use crate::{Element, Matrix, Vector};
 
@@ -33,6 +36,14 @@ pub trait Device: Copy + Send + Sync + 'static {
     /// The value made of such scalars' bits.
     #[doc(hidden)]
     fn take(bits: &mut dyn FnMut() -> u64) -> Self;
+}
+
+/// A constant as the IR has it.
+#[must_use]
+pub fn constant<T: Device>(value: T) -> Constant {
+    let mut scalars = Vec::new();
+    value.give(&mut |scalar| scalars.push(scalar));
+    Constant { ty: T::LAYOUT, scalars }
 }
 
 macro_rules! scalars {

@@ -57,7 +57,12 @@ pub use quadrants_rhi as rhi;
 #[doc(hidden)]
 pub mod emit {
     pub use crate::{
-        BoxError, Launch, Tensor, arg::Arg, body, def::KernelDef, device::Device, dsl,
+        BoxError, Launch, Tensor,
+        arg::Arg,
+        body,
+        def::KernelDef,
+        device::{Device, constant},
+        dsl,
         element::Element,
     };
     pub use quadrants_ir as ir;

@@ -33,7 +33,7 @@ use std::{cell::RefCell, panic::Location, rc::Rc};
 use quadrants_ir::{
     Const, Kernel, Options, ScalarType,
     abi::MAX_RANK,
-    types::{ParamType, Type},
+    types::{Constant, ParamType, Type},
 };
 
 pub use tensor::{Indices, TensorParam};
@@ -239,7 +239,7 @@ impl KernelBuilder {
             params: kinds,
             types: ScalarType::ALL.map(Type::Scalar).to_vec(),
             funcs: Vec::new(),
-            consts: state.consts,
+            consts: state.consts.into_iter().map(Constant::from).collect(),
         };
         lower_unit(Rc::new(unit.checked()?))
     }

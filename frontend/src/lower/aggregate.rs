@@ -107,6 +107,7 @@ impl Lowerer {
                 }
                 _ => self.one(expr, expected),
             },
+            ExprKind::Const(ix) => self.listed(*ix, span),
             ExprKind::Aggregate { ty, parts } => {
                 let ty = self.type_at(*ty, span)?;
                 self.made_of(ty, parts, span)

@@ -1,7 +1,8 @@
 //! Expressions: their effects as statements, their value as a pure expression.
 
 use quadrants_ir::{
-    BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ParamKind, ScalarType, SiteKind, types::Type,
+    BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ParamKind, ScalarType, SiteKind,
+    types::{Constant, Type},
 };
 
 use super::{
@@ -47,7 +48,7 @@ impl Lowerer {
                 self.literal(*kind, text, suffix.as_deref(), expected, span)
             }
             ExprKind::Name(name) => self.named(name, span),
-            ExprKind::Const(ix) => self.listed(*ix, span),
+            ExprKind::Const(_) => self.scalar_of(expr, expected),
             ExprKind::Unary { op, value } => self.unary(*op, value, expected, span),
             ExprKind::Binary { lhs, rhs, .. } if self.is_linear(lhs) || self.is_linear(rhs) => {
                 self.scalar_of(expr, expected)
@@ -241,9 +242,14 @@ impl Lowerer {
         }
     }
 
-    fn listed(&mut self, ix: u32, span: Span) -> Result<ExprId> {
-        match self.frame.unit.consts.get(ix as usize).copied() {
-            Some(value) => Ok(self.emit.constant(value)),
+    /// An entry of the table of constants.
+    pub(super) fn listed(&mut self, ix: u32, span: Span) -> Result<Value> {
+        match self.frame.unit.consts.get(ix as usize).cloned() {
+            Some(Constant { ty, scalars }) => {
+                self.check_size(ty, span)?;
+                let leaves = scalars.into_iter().map(|value| self.emit.constant(value));
+                Ok(Value { ty, leaves: leaves.collect() })
+            }
             None => Err(self.unknown("a constant", span)),
         }
     }
@@ -289,7 +295,9 @@ impl Lowerer {
     fn extent(&mut self, tensor: ParamId, axis: &Expr, span: Span) -> Result<ExprId> {
         let axis = match &axis.kind {
             ExprKind::Literal { kind, text, .. } => literal::parse(*kind, text, ScalarType::U64),
-            ExprKind::Const(ix) => self.frame.unit.consts.get(*ix as usize).copied(),
+            ExprKind::Const(ix) => {
+                self.frame.unit.consts.get(*ix as usize).and_then(Constant::scalar)
+            }
             _ => None,
         };
         let axis = axis.and_then(Const::as_int).and_then(|axis| u8::try_from(axis).ok());

@@ -62,10 +62,7 @@ impl Lowerer {
             }
             ExprKind::Literal { .. } => None,
             ExprKind::Name(name) => self.infer_name(name, ahead),
-            ExprKind::Const(ix) => {
-                let value = self.frame.unit.consts.get(*ix as usize)?;
-                Some(Type::Scalar(value.ty()))
-            }
+            ExprKind::Const(ix) => self.frame.unit.consts.get(*ix as usize).map(|value| value.ty),
             ExprKind::Unary { value, .. } => self.infer_ahead(value, ahead),
             ExprKind::Binary { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.infer_ahead(lhs, ahead), self.infer_ahead(rhs, ahead));

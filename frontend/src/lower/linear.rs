@@ -9,7 +9,7 @@ use super::{Lowerer, Result, aggregate::Value};
 use crate::syntax::{Expr, Span};
 
 /// The methods of vectors and matrices.
-const METHODS: [&str; 11] = [
+const METHODS: [&str; 12] = [
     "dot",
     "cross",
     "norm",
@@ -21,6 +21,8 @@ const METHODS: [&str; 11] = [
     "trace",
     "determinant",
     "inverse",
+    // Of arrays.
+    "len",
 ];
 
 /// The functions of their types.
@@ -39,6 +41,7 @@ pub(crate) fn is_linear_function(name: &str) -> bool {
 /// The type of a method's value.
 pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
     let scalar = match ty {
+        Type::Array(..) if name == "len" => return Some(Type::Scalar(ScalarType::U64)),
         Type::Vector(ty, _) | Type::Matrix(ty, ..) => ty,
         _ => return None,
     };
@@ -233,6 +236,7 @@ impl Lowerer {
             return Err(self.no_linear(ty, name, span));
         };
         let leaves = match (name, ty, &values[..]) {
+            ("len", Type::Array(_, len), [_]) => vec![self.emit.constant(len as u64)],
             ("dot", Type::Vector(..), [a, b]) => {
                 let (a, b) = (self.fixed(&a.leaves), self.fixed(&b.leaves));
                 vec![self.dot(&a, &b, span)?]

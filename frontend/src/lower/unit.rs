@@ -1,9 +1,6 @@
 //! A function with its tables, read once from a [`Source`] or made by the builder.
 
-use quadrants_ir::{
-    Const,
-    types::{ParamType, Type},
-};
+use quadrants_ir::types::{Constant, ParamType, Type};
 
 use crate::{
     Error, Source, check,
@@ -18,7 +15,7 @@ pub(crate) struct Unit {
     pub(crate) params: Vec<ParamType>,
     pub(crate) types: Vec<Type>,
     pub(crate) funcs: Vec<&'static Source>,
-    pub(crate) consts: Vec<Const>,
+    pub(crate) consts: Vec<Constant>,
 }
 
 impl Unit {

@@ -321,7 +321,7 @@ fn blocks_become_groups_and_take_the_lets_they_need() {
         ],
     );
     let params = || vec![scalar(I32), scalar(I32), tensor(I32, 1, true), tensor(I32, 1, true)];
-    let source = source_with(&function, params, &[], &[|| Const::from(100)]);
+    let source = source_with(&function, params, &[], &[|| Const::from(100).into()]);
     let kernel = lower(&source).unwrap();
     assert!(kernel.body.iter().all(|stmt| matches!(stmt, TopStmt::Group { .. })));
     let groups = groups(&kernel);

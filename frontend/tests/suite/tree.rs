@@ -2,8 +2,8 @@
 
 use quadrants_frontend::{Source, syntax::*};
 use quadrants_ir::{
-    Const, ScalarType,
-    types::{ParamType, Type},
+    ScalarType,
+    types::{Constant, ParamType, Type},
 };
 
 /// The tests' table of types: [`ScalarType::ALL`].
@@ -261,7 +261,7 @@ pub(crate) fn source_with(
     function: &Function,
     params: fn() -> Vec<ParamType>,
     funcs: &'static [fn() -> &'static Source],
-    consts: &'static [fn() -> Const],
+    consts: &'static [fn() -> Constant],
 ) -> Source {
     Source {
         file: "job.rs",

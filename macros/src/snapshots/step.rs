@@ -55,7 +55,7 @@ fn step<'launch>(
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
         funcs: &[<wave>::__source],
-        consts: &[|| ::quadrants::__private::ir::Const::from(LAST)],
+        consts: &[|| ::quadrants::__private::constant(LAST)],
     };
     struct __Body;
     #[allow(

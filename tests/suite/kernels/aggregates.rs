@@ -101,6 +101,25 @@ source! { arrays;
     }
 }
 
+const WEIGHTS: [f32; 3] = [0.25, 0.5, 2.0];
+const ORIGIN: Vector<f32, 2> = Vector([3.0, 4.0]);
+const RULES: ([[i32; 2]; 2], bool) = ([[1, 2], [3, 4]], true);
+
+source! { constants;
+    fn run(x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
+        for i in 0..x.len() {
+            let mut sum = ORIGIN.dot(Vector([x[i], 1.0]));
+            for k in 0..WEIGHTS.len() {
+                sum += WEIGHTS[k] * x[i];
+            }
+            if RULES.1 {
+                sum += (RULES.0[i % 2][1] * 10) as f32 + WEIGHTS[2];
+            }
+            out[i] = sum;
+        }
+    }
+}
+
 source! { structs;
     fn run(start: Particle, x: &Tensor<f32, 1>, out: &mut Tensor<f32, 2>) {
         for i in 0..x.len() {
@@ -213,6 +232,8 @@ fn of_floats(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> quadrants::Re
         kind: (1, false),
         history: [0, 1, 2, 3],
     };
+    let out = Array::zeros([x.len()]);
+    referee!(&on.program, constants [] [x] [out]);
     let out = Array::zeros([x.len(), 4]);
     referee!(&on.program, structs[start][x][out]);
     let out = Array::zeros([x.len(), 7]);
