@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests quadrants on this machine's @BACKEND@ device: the backend's own suite, the whole-system suite
-# (also with an argument limit of 0), then the galaxies example on the processor and on the device.
+# and the simulations' tests (also with an argument limit of 0), then the galaxies example on the processor and
+# on the device, and the simulations on the device.
 # Needs a driver and, for kernels that are compiled here, its run-time compiler; no Rust.
 # The last line says how many tests passed, failed and were skipped; the exit status is 0 when none failed.
 set -u
@@ -67,9 +68,11 @@ check() {
 "$here/bin/quadrants" info
 suite backend-suite backend-suite
 suite system-suite system-suite @SKIP@
+suite examples-suite examples-suite
 QUADRANTS_ARGUMENT_LIMIT=0
 export QUADRANTS_ARGUMENT_LIMIT
 suite system-suite-limit-0 system-suite @SKIP@
+suite examples-suite-limit-0 examples-suite
 unset QUADRANTS_ARGUMENT_LIMIT
 
 check "galaxies on cpu" \
@@ -78,6 +81,11 @@ for streams in explicit parallel serial; do
     check "galaxies on $backend, streams $streams" \
         "$here/bin/galaxies" --input "$here/photo.png" --backend "$backend" --streams "$streams" \
         --out "$out/$backend-$streams" --expect "$out/cpu/sources.csv"
+done
+
+for program in "$here"/bin/examples/*; do
+    name=${program##*/}
+    check "$name on $backend" "$program" --backend "$backend" --out "$out/$name"
 done
 
 printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"

@@ -8,7 +8,7 @@ use std::{
 use clap::ValueEnum;
 
 use crate::{
-    matrix::{WITHOUT_DEVICE, package_name},
+    matrix::{EXAMPLES, WITHOUT_DEVICE, package_name},
     shell::{self, Failure, Workspace, at},
 };
 
@@ -40,9 +40,12 @@ impl GpuBackend {
     }
 }
 
+/// The folder in `bin` for the simulations, all of which the script runs.
+const SIMULATIONS: &str = "examples";
+
 /// What goes into the bundle's `bin` folder under its own name.
 struct Program {
-    name: &'static str,
+    name: String,
     path: PathBuf,
 }
 
@@ -50,9 +53,14 @@ struct Program {
 pub(crate) fn make(workspace: &Workspace, backend: GpuBackend, out: &Path) -> Result<(), Failure> {
     let programs = build(workspace, backend.name())?;
     let bin = out.join("bin");
-    fs::create_dir_all(&bin).map_err(at(&bin))?;
+    let simulations = bin.join(SIMULATIONS);
+    // The script runs what it finds there, so that an older bundle's are in the way.
+    if simulations.exists() {
+        fs::remove_dir_all(&simulations).map_err(at(&simulations))?;
+    }
+    fs::create_dir_all(&simulations).map_err(at(&simulations))?;
     for program in &programs {
-        let to = bin.join(program.name);
+        let to = bin.join(&program.name);
         fs::copy(&program.path, &to).map_err(at(&to))?;
         strip(&to);
     }
@@ -62,7 +70,7 @@ pub(crate) fn make(workspace: &Workspace, backend: GpuBackend, out: &Path) -> Re
     write_script(&out.join("run.sh"), &script)?;
 
     let mut bytes = 0;
-    for entry in [out, &bin] {
+    for entry in [out, &bin, &simulations] {
         for file in fs::read_dir(entry).map_err(at(entry))? {
             let file = file.map_err(at(entry))?;
             let data = file.metadata().map_err(at(&file.path()))?;
@@ -94,25 +102,35 @@ fn build(workspace: &Workspace, backend: &str) -> Result<Vec<Program>, Failure> 
     programs.args(["--package", "quadrants", "--features", "cli"]);
     programs.args(["--bin", "quadrants", "--example", "galaxies"]);
     built.extend(executables(&shell::read(&mut programs)?)?);
+    let mut tests = workspace.cargo(["test", "--release", "--no-run", json, "--lib"]);
+    built.extend(executables(&shell::read(tests.args(["--package", EXAMPLES]))?)?);
+    let mut programs = workspace.cargo(["build", "--release", json, "--examples"]);
+    let simulations = executables(&shell::read(programs.args(["--package", EXAMPLES]))?)?;
     let mut simulator =
         workspace.cargo(["build", "--release", "--package", "quadrants-driver-sim"]);
     shell::run(&mut simulator)?;
 
-    let find = |name, package: &str, target: &str| {
+    let find = |name: &str, package: &str, target: &str| {
         let found = built.iter().find(|b| b.package == package && b.target == target);
         let what = || Failure::NotBuilt { what: format!("{target} of {package}") };
-        found.map(|b| Program { name, path: b.path.clone() }).ok_or_else(what)
+        found.map(|b| Program { name: name.to_owned(), path: b.path.clone() }).ok_or_else(what)
     };
-    Ok(vec![
+    let mut programs = vec![
         find("system-suite", "quadrants-tests", "suite")?,
         find("backend-suite", &own, "suite")?,
+        find("examples-suite", EXAMPLES, "quadrants_examples")?,
         find("galaxies", "quadrants", "galaxies")?,
         find("quadrants", "quadrants", "quadrants")?,
         Program {
-            name: "libquadrants_driver_sim.so",
+            name: "libquadrants_driver_sim.so".to_owned(),
             path: workspace.target().join("release/libquadrants_driver_sim.so"),
         },
-    ])
+    ];
+    programs.extend(simulations.into_iter().map(|built| Program {
+        name: format!("{SIMULATIONS}/{}", built.target),
+        path: built.path,
+    }));
+    Ok(programs)
 }
 
 /// A program that cargo built.

@@ -45,7 +45,7 @@ const BACKENDS: [&str; 3] = ["cpu", "cuda", "amdgpu"];
 const SYSTEM: &str = "quadrants-tests";
 
 /// The simulations, whose tests do so too.
-const EXAMPLES: &str = "quadrants-examples";
+pub(crate) const EXAMPLES: &str = "quadrants-examples";
 
 /// Modules of the whole-system suite that ask cargo or rustc about the workspace and launch nothing.
 pub(crate) const WITHOUT_DEVICE: [&str; 2] = ["invariants::", "ui::"];
