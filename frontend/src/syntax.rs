@@ -133,6 +133,17 @@ pub enum StmtKind {
         /// The tensor, or an earlier name for its extents.
         base: String,
     },
+    /// `let mut name = b.shared::<T>(len);`
+    LetShared {
+        /// The name.
+        name: String,
+        /// The block.
+        block: String,
+        /// `T`.
+        ty: TypeIx,
+        /// How many elements; a constant.
+        len: Expr,
+    },
     /// `target = value`, `target op= value`
     Assign {
         /// What is assigned: [`ExprKind::Name`] or [`ExprKind::Index`], or an [`ExprKind::Element`] or
@@ -429,8 +440,36 @@ pub enum ExprKind {
     },
     /// A call of `stream_parallel`, wherever it stands.
     StreamParallel(RegionArgument),
+    /// A call of `block_for`, wherever it stands.
+    BlockFor(Box<BlockFor>),
+    /// `b.each(|t| …)`, wherever it stands.
+    Each(Box<Each>),
     /// What kernels have no expression for.
     Unsupported(Construct),
+}
+
+/// `block_for(blocks, threads, |name| { … })`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BlockFor {
+    /// How many blocks.
+    pub blocks: Expr,
+    /// How many threads each has; a constant.
+    pub threads: Expr,
+    /// The block's name; `_` where there is none.
+    pub name: String,
+    /// What a block does.
+    pub body: Block,
+}
+
+/// A phase of a block, `block.each(|name| { … })`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Each {
+    /// The block.
+    pub block: String,
+    /// The name of the thread's number; `_` where there is none.
+    pub name: String,
+    /// What each thread does.
+    pub body: Block,
 }
 
 /// What a literal's text is.
@@ -479,6 +518,12 @@ pub enum Construct {
     Closure,
     /// `S { x, ..base }`
     StructUpdate,
+    /// `block_for` of anything but two numbers and a closure with one name.
+    BlockFor,
+    /// `b.each` of anything but a closure with one name.
+    Each,
+    /// `b.shared` other than in `let name = b.shared::<T>(n);`
+    Shared,
     /// A text, byte or char literal.
     Text,
     /// `&x`, `*x` where no tensor is passed.

@@ -36,6 +36,12 @@ pub(crate) fn any_in_expr<'a>(expr: &'a Expr, found: &mut dyn FnMut(Node<'a>) ->
                 || any_in_block(then, found)
                 || otherwise.as_ref().is_some_and(|block| any_in_block(block, found))
         }
+        ExprKind::BlockFor(each) => {
+            any_in_expr(&each.blocks, found)
+                || any_in_expr(&each.threads, found)
+                || any_in_block(&each.body, found)
+        }
+        ExprKind::Each(each) => any_in_block(&each.body, found),
         ExprKind::Block(body)
         | ExprKind::Unsafe(body)
         | ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => {
@@ -73,6 +79,7 @@ pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: &mut dyn FnMut(Node<'a>) ->
         | StmtKind::Unsupported(_) => false,
         StmtKind::Let { value, .. }
         | StmtKind::LetPattern { value, .. }
+        | StmtKind::LetShared { len: value, .. }
         | StmtKind::Expr(value)
         | StmtKind::Assert { cond: value, .. } => any_in_expr(value, found),
         StmtKind::Assign { target, value, .. } => {

@@ -81,6 +81,7 @@ impl<'a> Body<'a> {
         match stmt {
             Stmt::Expr(Expr::ForLoop(each), _) if !is_serial(each) => self.parallel_for(each),
             Stmt::Expr(Expr::Call(call), _) if is_region(call) => self.block(call),
+            Stmt::Expr(Expr::Call(call), _) if is_grid(call) => self.block_for(call),
             Stmt::Local(local) => {
                 let stmt = self.rewritten(stmt.clone());
                 self.names.extend(names(&local.pat));
@@ -93,7 +94,7 @@ impl<'a> Body<'a> {
     fn is_parallel(&self, expr: &Expr) -> bool {
         match expr {
             Expr::ForLoop(each) => !is_serial(each),
-            Expr::Call(call) => is_region(call),
+            Expr::Call(call) => is_region(call) || is_grid(call),
             _ => false,
         }
     }
@@ -116,6 +117,46 @@ impl<'a> Body<'a> {
         quote! {
             let #block = #cx.block(#[inline(always)] move || { #rebound #body });
         }
+    }
+
+    /// A loop over blocks of threads, each of which goes through its phases by itself.
+    fn block_for(&mut self, call: &syn::ExprCall) -> TokenStream {
+        let mut args = call.args.iter();
+        let (Some(blocks), Some(threads), Some(Expr::Closure(closure))) =
+            (args.next(), args.next(), args.next())
+        else {
+            // Rejected already; what is emitted does not matter.
+            return TokenStream::new();
+        };
+        let body = &closure.body;
+        let weight = weight(&syn::parse_quote!({ #body }));
+        self.weight = self.weight.saturating_add(weight);
+        let rebound = self.rebound(closure.body.to_token_stream());
+        let (blocks, threads) = (self.rewritten(blocks.clone()), self.rewritten(threads.clone()));
+        let body = self.rewritten((*closure.body).clone());
+        let (cx, support, pattern) = (&self.cx, self.support, parameter(closure));
+        let [count, size, begin, end, index] =
+            ["count", "size", "begin", "end", "index"].map(internal);
+        let start = spans::first(call);
+        let method = Ident::new("par_for", start);
+        let mut arguments = Group::new(
+            Delimiter::Parenthesis,
+            quote! {
+                0..#count, #support::weight_of_block(#size, #weight),
+                #[inline(always)] move |(#begin, #end)| {
+                    #rebound
+                    for #index in #begin..#end {
+                        let #pattern = #cx.threads(#index, #size);
+                        #body
+                    }
+                }
+            },
+        );
+        arguments.set_span(start);
+        quote! {{
+            let (#count, #size) = #support::gate::<__OK, _>((#blocks, #threads));
+            #cx.#method #arguments;
+        }}
     }
 
     fn parallel_for(&mut self, each: &syn::ExprForLoop) -> TokenStream {
@@ -291,6 +332,14 @@ impl VisitMut for Rewrite<'_> {
                 None
             }),
             Expr::MethodCall(call) => {
+                if let Some(closure) = tree::phase_of(call) {
+                    let (support, block) = (self.support, &call.receiver);
+                    let (pattern, body) = (parameter(closure), &closure.body);
+                    *expr = Expr::Verbatim(quote! {
+                        for #pattern in #support::Threads::each(&#block) { #body }
+                    });
+                    return;
+                }
                 let steps = call.method == "step_by";
                 if (steps || is_dividing(&call.method))
                     && let Some(right) = call.args.first_mut()
@@ -390,6 +439,24 @@ fn is_region(call: &syn::ExprCall) -> bool {
         _ => false,
     };
     named || tree::is_block(call)
+}
+
+/// The pattern of a closure's parameter, without the type that may be written behind it.
+fn parameter(closure: &syn::ExprClosure) -> Option<&Pat> {
+    closure.inputs.first().map(|pattern| match pattern {
+        Pat::Type(typed) => &*typed.pat,
+        other => other,
+    })
+}
+
+fn is_grid(call: &syn::ExprCall) -> bool {
+    let named = match &*call.func {
+        Expr::Path(path) => {
+            path.path.segments.last().is_some_and(|segment| segment.ident == "block_for")
+        }
+        _ => false,
+    };
+    named || tree::is_grid(call)
 }
 
 fn is_serial(each: &syn::ExprForLoop) -> bool {

@@ -352,7 +352,11 @@ impl Emission {
             .tree
             .regions
             .iter()
-            .map(|path| quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};));
+            .map(|path| quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};))
+            .chain(self.tree.grids.iter().map(|path| {
+                let grid = quote!(#private::dsl::block_for<fn(#private::dsl::Block)>);
+                quote!(let _ = |#path(..): #grid| {};)
+            }));
         let count = self.tree.types.len();
         let parameters = self.signature.params.len();
         let bytes = proc_macro2::Literal::byte_string(&self.bytes);

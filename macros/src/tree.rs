@@ -3,11 +3,13 @@
 //! The tree numbers the types it needs; a probe after each binding tells rustc which type is meant by a
 //! number. Doing both in one walk keeps them in step.
 
+mod blocks;
 mod expr;
 mod loops;
 mod matches;
 mod parts;
 
+pub(crate) use blocks::{is_grid, phase_of};
 pub(crate) use expr::{SCALARS, atomic, element, is_block, is_of_type, is_scalar_method};
 pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
 
@@ -30,6 +32,8 @@ pub(crate) struct Tree {
     pub(crate) funcs: Vec<syn::ExprPath>,
     /// The paths by which `stream_parallel` was called.
     pub(crate) regions: Vec<syn::ExprPath>,
+    /// The paths by which `block_for` was called.
+    pub(crate) grids: Vec<syn::ExprPath>,
     scopes: Vec<Vec<String>>,
 }
 
@@ -71,11 +75,17 @@ impl Tree {
             match &mut stmt {
                 syn::Stmt::Expr(value, semi @ None) if last && !is_statement(value) => {
                     let tree = self.expr(value);
-                    if matches!(tree.kind, ExprKind::StreamParallel(_)) {
+                    let grid = matches!(tree.kind, ExprKind::BlockFor(_));
+                    if grid || matches!(tree.kind, ExprKind::StreamParallel(_)) {
                         // The author may leave out the semicolon that the type of the copy needs.
                         *semi = Some(<syn::Token![;]>::default());
                     }
-                    out.value = Some(Box::new(tree));
+                    if grid || matches!(tree.kind, ExprKind::Each(_)) {
+                        let span = tree.span;
+                        out.stmts.push(Stmt { kind: StmtKind::Expr(tree), span });
+                    } else {
+                        out.value = Some(Box::new(tree));
+                    }
                 }
                 other => {
                     let stmt = self.stmt(other, &mut probes);
@@ -137,6 +147,10 @@ impl Tree {
                 if let (Some(base), None) = (shape_of, mutability) {
                     self.bind(ident);
                     return StmtKind::LetShape { name: ident.to_string(), base };
+                }
+                if let Some(shared) = self.shared(ident, &mut init.expr) {
+                    self.bind(ident);
+                    return shared;
                 }
                 let value = self.expr(&mut init.expr);
                 let (ty, probe) = self.probe(ident);

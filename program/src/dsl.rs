@@ -1,9 +1,14 @@
-//! What a kernel is written with besides Rust itself: `stream_parallel`, `ndrange` and the atomics.
+//! What a kernel is written with besides Rust itself: `stream_parallel`, `block_for`, `ndrange` and the
+//! atomics.
 //!
 //! All of them are ordinary Rust, so that rustc type-checks a kernel as it stands. Inside a kernel the
 //! macro puts other code in their place.
 
+mod blocks;
+
 use std::ops::Range;
+
+pub use blocks::{Block, Shared, block_for};
 
 use crate::Element;
 

@@ -10,7 +10,7 @@ pub use quadrants_program::{
     Backend, BoxError, Device, Element, Error, Event, Float, Kernel, KernelError, KernelErrorCause,
     KernelLauncher, KernelResult, Launch, Matrix, Number, Opened, PoolStatistics, Program,
     ProgramBuilder, Result, Severity, Slice, SliceMut, Stream, StreamManager, Tensor, Vector,
-    dsl::{atomic_add, atomic_max, atomic_min, ndrange, stream_parallel},
+    dsl::{Block, Shared, atomic_add, atomic_max, atomic_min, block_for, ndrange, stream_parallel},
 };
 pub use random::{random_normal, random_u32, random_uniform};
 

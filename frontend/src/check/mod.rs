@@ -4,6 +4,7 @@
 //!
 //! * where `stream_parallel` stands, what it is given, and what stands beside it;
 //! * control flow that cannot leave a parallel loop or a function: `break`, `return`, labels, `?`;
+//! * where `block_for` and its phases stand, and what stands outside phases;
 //! * assignments to locals from outside a parallel loop or block, and writes to `&` parameters;
 //! * syntax that kernels do not have.
 //!
@@ -20,8 +21,8 @@ use crate::{
     lower::{is_linear_function, is_linear_method, is_method, scalar_suffix},
     races,
     syntax::{
-        Block, Construct, Expr, ExprKind, For, Function, FunctionKind, ParamPassing,
-        RegionArgument, Span, Stmt, StmtKind,
+        BinaryOp, Block, BlockFor, Construct, Each, Expr, ExprKind, For, Function, FunctionKind,
+        ParamPassing, RegionArgument, Span, Stmt, StmtKind,
     },
     visit::{Node, any_in_expr, any_in_stmt, each_bound, root},
 };
@@ -71,6 +72,10 @@ enum Binding {
         writable: bool,
     },
     Shape,
+    /// A block of threads.
+    Block,
+    /// An array that a block's threads share.
+    Shared,
     /// A scalar, and how much was [around](Checker::around) it where it was declared.
     Local {
         depth: usize,
@@ -81,6 +86,9 @@ enum Binding {
 enum Around {
     Region,
     ParallelLoop,
+    /// What a block of threads does as a whole.
+    Blocks,
+    Phase,
     Loop,
     NdrangeLoop,
     Branch,
@@ -132,7 +140,63 @@ impl<'a> Checker<'a> {
             {
                 self.region(argument, *span);
             }
+            StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), .. }) => {
+                self.expr(&each.blocks);
+                self.blocks(each);
+            }
             _ => self.stmt(stmt),
+        }
+    }
+
+    fn blocks(&mut self, each: &'a BlockFor) {
+        self.constant(&each.threads, "the number of threads of a block");
+        if let ExprKind::Literal { text, .. } = &each.threads.kind
+            && text.parse().is_ok_and(|size: u32| !(1..=MAX_BLOCK_SIZE).contains(&size))
+        {
+            self.reject(each.threads.span, Rule::BlockSize);
+        }
+        self.inside(Around::Blocks, |this| {
+            this.names.push((&each.name, Binding::Block));
+            this.block(&each.body);
+        });
+    }
+
+    fn phase(&mut self, each: &'a Each, span: Span) {
+        let of_block = matches!(self.lookup(&each.block), Some(Binding::Block));
+        if !of_block || !self.is_between_phases() {
+            self.reject(span, Rule::PhasePlace);
+        }
+        self.inside(Around::Phase, |this| {
+            this.declare(&each.name);
+            this.block(&each.body);
+        });
+    }
+
+    /// Whether all threads of a block do the same here.
+    fn is_between_phases(&self) -> bool {
+        self.around.contains(&Around::Blocks) && !self.around.contains(&Around::Phase)
+    }
+
+    /// An effect that only the threads of a phase have.
+    fn in_phase(&mut self, span: Span, what: impl FnOnce() -> String) {
+        if self.is_between_phases() {
+            self.reject(span, Rule::OutsidePhase { what: what() });
+        }
+    }
+
+    fn constant(&mut self, expr: &'a Expr, what: &'static str) {
+        let constant = |node| match node {
+            Node::Expr(expr) => match expr.kind {
+                ExprKind::Literal { .. } | ExprKind::Const(_) => false,
+                ExprKind::Binary { op, .. } => {
+                    !matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div)
+                }
+                _ => true,
+            },
+            Node::Stmt(_) => true,
+        };
+        if any_in_expr(expr, &mut { constant }) {
+            self.reject(expr.span, Rule::NotConstant { what });
         }
     }
 
@@ -166,6 +230,19 @@ impl<'a> Checker<'a> {
             StmtKind::LetShape { name, .. } => self.names.push((name, Binding::Shape)),
             StmtKind::LetExtents { names, .. } => {
                 names.iter().flatten().for_each(|name| self.declare(name));
+            }
+            StmtKind::LetShared { name, block, len, .. } => {
+                let of_block = matches!(self.lookup(block), Some(Binding::Block));
+                let looped = self.around.iter().any(|around| {
+                    matches!(around, Around::Loop | Around::NdrangeLoop | Around::Phase)
+                });
+                if !of_block {
+                    self.unsupported(stmt.span, &Construct::Shared);
+                } else if looped {
+                    self.reject(stmt.span, Rule::SharedPlace);
+                }
+                self.constant(len, "the length of a shared array");
+                self.names.push((name, Binding::Shared));
             }
             StmtKind::Assign { target, value, .. } => {
                 self.expr(value);
@@ -213,7 +290,10 @@ impl<'a> Checker<'a> {
                     self.reject(stmt.span, Rule::ReturnInKernel);
                 }
             }
-            StmtKind::Assert { cond, .. } => self.expr(cond),
+            StmtKind::Assert { cond, .. } => {
+                self.in_phase(stmt.span, || "`assert!`".to_owned());
+                self.expr(cond);
+            }
             StmtKind::Unsupported(construct) => self.unsupported(stmt.span, construct),
         }
     }
@@ -263,7 +343,10 @@ impl<'a> Checker<'a> {
             ExprKind::Index { base, index } => {
                 match self.lookup(base) {
                     Some(Binding::Local { depth }) => self.assign(base, depth, target.span),
-                    _ => self.write(base, target.span),
+                    _ => {
+                        self.in_phase(target.span, || format!("a write to `{base}`"));
+                        self.write(base, target.span);
+                    }
                 }
                 index.iter().for_each(|e| self.expr(e));
             }
@@ -285,7 +368,9 @@ impl<'a> Checker<'a> {
     fn assign(&mut self, name: &str, depth: usize, span: Span) {
         let crossed = &self.around[depth..];
         let name = name.to_owned();
-        let rule = if crossed.contains(&Around::ParallelLoop) {
+        let rule = if crossed.contains(&Around::Phase) {
+            Rule::AssignOutsidePhase { name }
+        } else if crossed.contains(&Around::ParallelLoop) || crossed.contains(&Around::Blocks) {
             Rule::AssignOutsideLoop { name }
         } else if crossed.contains(&Around::Region) {
             Rule::AssignOutsideBlock { name }
@@ -302,8 +387,10 @@ impl<'a> Checker<'a> {
                 self.reject(span, Rule::WriteToShared { name });
             }
             Some(Binding::Shape) => self.reject(span, Rule::AssignToShape { name }),
-            Some(Binding::Local { .. }) => self.unsupported(span, &Construct::AtomicPlace),
-            Some(Binding::Tensor { writable: true }) | None => {}
+            Some(Binding::Local { .. } | Binding::Block) => {
+                self.unsupported(span, &Construct::AtomicPlace);
+            }
+            Some(Binding::Tensor { writable: true } | Binding::Shared) | None => {}
         }
     }
 
@@ -335,6 +422,12 @@ impl<'a> Checker<'a> {
                 }
                 Some(Binding::Shape) => {
                     self.reject(expr.span, Rule::ShapeAsValue { name: name.clone() });
+                }
+                Some(Binding::Block) => {
+                    self.reject(expr.span, Rule::BlockAsValue { name: name.clone() });
+                }
+                Some(Binding::Shared) => {
+                    self.reject(expr.span, Rule::SharedAsValue { name: name.clone() });
                 }
                 Some(Binding::Local { .. }) | None => {}
             },
@@ -371,11 +464,26 @@ impl<'a> Checker<'a> {
             }
             ExprKind::Index { base, index } => match self.lookup(base) {
                 Some(Binding::Shape) => self.axis(index.first(), expr.span),
+                Some(Binding::Shared) => {
+                    self.in_phase(expr.span, || format!("a read of `{base}`"));
+                    index.iter().for_each(|e| self.expr(e));
+                }
+                Some(Binding::Block) => {
+                    self.reject(expr.span, Rule::BlockAsValue { name: base.clone() });
+                }
                 Some(Binding::Local { .. } | Binding::Tensor { .. }) | None => {
-                    index.iter().for_each(|e| self.expr(e))
+                    index.iter().for_each(|e| self.expr(e));
                 }
             },
             ExprKind::Extent { axis, .. } => self.axis(Some(axis), axis.span),
+            ExprKind::Method { receiver, name, args }
+                if matches!(&receiver.kind, ExprKind::Name(name)
+                    if matches!(self.lookup(name), Some(Binding::Block))) =>
+            {
+                if !(matches!(name.as_str(), "index" | "threads") && args.is_empty()) {
+                    self.unsupported(expr.span, &Construct::Method(name.clone()));
+                }
+            }
             ExprKind::Method { receiver, name, args } => {
                 self.expr(receiver);
                 args.iter().for_each(|e| self.expr(e));
@@ -385,16 +493,27 @@ impl<'a> Checker<'a> {
             }
             ExprKind::Call { args, .. } => {
                 for arg in args {
-                    if self.tensor_name(arg).is_none() {
-                        self.expr(arg);
+                    match self.tensor_name(arg) {
+                        Some(Binding::Tensor { writable: true }) => {
+                            self.in_phase(arg.span, || "a func that may write a tensor".to_owned())
+                        }
+                        Some(_) => {}
+                        None => self.expr(arg),
                     }
                 }
             }
             ExprKind::Atomic { base, index, value, .. } => {
+                self.in_phase(expr.span, || "an atomic".to_owned());
                 self.write(base, expr.span);
                 index.iter().for_each(|e| self.expr(e));
                 self.expr(value);
             }
+            ExprKind::BlockFor(each) => {
+                self.reject(expr.span, Rule::BlockForPlace);
+                self.expr(&each.blocks);
+                self.blocks(each);
+            }
+            ExprKind::Each(each) => self.phase(each, expr.span),
             ExprKind::StreamParallel(argument) => self.misplaced_region(argument, expr.span),
             ExprKind::Unsupported(construct) => self.unsupported(expr.span, construct),
         }
@@ -472,6 +591,7 @@ impl<'a> Checker<'a> {
         self.around
             .iter()
             .rev()
+            .take_while(|around| !matches!(around, Around::Phase | Around::Blocks))
             .find(|a| matches!(a, Around::ParallelLoop | Around::Loop | Around::NdrangeLoop))
             .copied()
     }

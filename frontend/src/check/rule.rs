@@ -76,6 +76,53 @@ pub enum Rule {
         /// The local.
         name: String,
     },
+    /// A `block_for` that does not stand by itself at the top level.
+    #[error(
+        "`block_for` stands at the top level of a kernel or of a `stream_parallel` block, as a statement of its own; put loops and branches into it"
+    )]
+    BlockForPlace,
+    /// A number of threads or a length of a shared array that is not known at compile time.
+    #[error("{what} is made of literals and constants: devices want to know it beforehand")]
+    NotConstant {
+        /// What it is.
+        what: &'static str,
+    },
+    /// A phase in a phase, or of no block.
+    #[error(
+        "a phase, `b.each(|t| …)`, stands in the closure of `block_for` and in no other phase; its end is where the block's threads wait for each other"
+    )]
+    PhasePlace,
+    /// A shared array made in a loop or in a phase.
+    #[error("a shared array is made once per block: move the `let` out of loops and phases")]
+    SharedPlace,
+    /// An effect in what a block does as a whole.
+    #[error(
+        "{what} stands in a phase, `b.each(|t| …)`: outside them, the threads of a block all do the same"
+    )]
+    OutsidePhase {
+        /// What it is.
+        what: String,
+    },
+    /// A phase's assignment to a local from outside it.
+    #[error(
+        "`{name}` is declared outside this phase, whose threads cannot assign it; declare it inside, or keep a value per thread in a shared array"
+    )]
+    AssignOutsidePhase {
+        /// The local.
+        name: String,
+    },
+    /// A block where a scalar belongs.
+    #[error("`{name}` is a block of threads; it has `index()`, `threads()`, `shared` and `each`")]
+    BlockAsValue {
+        /// The name.
+        name: String,
+    },
+    /// A shared array where a scalar belongs.
+    #[error("`{name}` is a shared array; use an element of it, as in `{name}[t]`")]
+    SharedAsValue {
+        /// The name.
+        name: String,
+    },
     /// A write to a `&` parameter.
     #[error(
         "`{name}` is a `&` parameter, which is only read; to write to it, declare it `{name}: &mut Tensor<…>`"
@@ -237,6 +284,13 @@ fn advice(construct: &Construct) -> String {
         Construct::LetCondition => ("`if let` and its like are", "use a condition of type bool"),
         Construct::Closure => ("closures are", "write a `#[func]` and call it"),
         Construct::StructUpdate => ("`..` in a struct's value is", "write out all its fields"),
+        Construct::BlockFor => {
+            ("`block_for` of this is", "write `block_for(blocks, threads, |b| { … })`")
+        }
+        Construct::Each => ("`each` of this is", "write `b.each(|t| { … })`"),
+        Construct::Shared => {
+            ("`shared` here is", "bind it to a name: `let mut tile = b.shared::<f32>(256);`")
+        }
         Construct::Text => ("text literals are", "use numbers and bools"),
         Construct::Reference => {
             ("references and `*` are", "use values; a tensor is passed to a `#[func]` by its name")

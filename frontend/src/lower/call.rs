@@ -156,7 +156,11 @@ impl Lowerer {
             leaves.push(match self.scalar_argument(&name, value, ty, false) {
                 Binding::Scalar(scalar) => Leaf::Scalar(scalar),
                 Binding::Local(local) => Leaf::Local(local),
-                Binding::Value(_) | Binding::Tensor { .. } | Binding::Shape(_) => continue,
+                Binding::Value(_)
+                | Binding::Tensor { .. }
+                | Binding::Shape(_)
+                | Binding::Block { .. }
+                | Binding::Shared { .. } => continue,
             });
         }
         self.hold_as(Held { ty: value.ty, leaves })

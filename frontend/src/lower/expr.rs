@@ -77,6 +77,9 @@ impl Lowerer {
                 Binding::Shape(tensor) => self.extent(tensor, axis, span),
                 _ => Err(self.unknown(format!("tensor `{base}`"), span)),
             },
+            ExprKind::Method { receiver, name, .. } if self.block_of(receiver).is_some() => {
+                self.of_block(receiver, name, span)
+            }
             ExprKind::Method { receiver, .. } if self.is_linear(receiver) => {
                 self.scalar_of(expr, expected)
             }
@@ -87,7 +90,10 @@ impl Lowerer {
                 let (ty, kind) = self.atomic(expr)?;
                 Ok(self.emit.effect(&format!("{base}_old"), ty, kind))
             }
-            ExprKind::StreamParallel(_) | ExprKind::Unsupported(_) => {
+            ExprKind::StreamParallel(_)
+            | ExprKind::BlockFor(_)
+            | ExprKind::Each(_)
+            | ExprKind::Unsupported(_) => {
                 Err(self.type_error(span, "this expression has no value in a kernel"))
             }
         }
@@ -189,6 +195,9 @@ impl Lowerer {
         let ExprKind::Atomic { op, base, index, value } = &expr.kind else {
             return Err(self.type_error(expr.span, "this is no atomic"));
         };
+        if let Some(shared) = self.shared(base) {
+            return self.shared_atomic(*op, shared, index, value, expr.span);
+        }
         let (tensor, elem) = self.tensor(base, index.len(), expr.span)?;
         let mut list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
         list.push((value, elem));
@@ -235,9 +244,7 @@ impl Lowerer {
             Some(Binding::Scalar(Scalar::Param(param, ty))) => Ok(self.emit.param(param, ty)),
             Some(Binding::Scalar(Scalar::Const(value))) => Ok(self.emit.constant(value)),
             Some(Binding::Local(local)) => Ok(self.emit.read(local)),
-            Some(Binding::Tensor { .. } | Binding::Shape(_) | Binding::Value(_)) => {
-                Err(self.type_error(span, format!("`{name}` is no scalar")))
-            }
+            Some(_) => Err(self.type_error(span, format!("`{name}` is no scalar"))),
             None => Err(self.unknown(format!("`{name}`"), span)),
         }
     }
@@ -261,6 +268,9 @@ impl Lowerer {
                 None => Err(self.type_error(span, "an index is missing")),
             };
         }
+        if let Some(shared) = self.shared(base) {
+            return self.shared_load(shared, index, span);
+        }
         let (tensor, elem) = self.tensor(base, index.len(), span)?;
         let index = self.index(index)?;
         Ok(self.load(tensor, elem, index, span))
@@ -269,6 +279,9 @@ impl Lowerer {
     fn len(&mut self, base: &str, span: Span) -> Result<ExprId> {
         let tensor = match self.frame.lookup(base) {
             Some(Binding::Tensor { param, .. }) => param,
+            Some(Binding::Shared { len, .. }) => {
+                return Ok(self.emit.constant(u64::from(len)));
+            }
             Some(Binding::Shape(param)) => {
                 return Ok(self.emit.constant(u64::from(self.rank(param))));
             }

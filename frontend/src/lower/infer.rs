@@ -47,7 +47,10 @@ impl Lowerer {
                 ParamKind::Tensor { elem, .. } => Some(*elem),
                 ParamKind::Scalar(_) => None,
             },
-            Binding::Scalar(_) | Binding::Local(_) | Binding::Value(_) => None,
+            Binding::Shared { array, .. } => Some(self.emit.locals[array].ty),
+            Binding::Scalar(_) | Binding::Local(_) | Binding::Value(_) | Binding::Block { .. } => {
+                None
+            }
         }
     }
 
@@ -79,6 +82,9 @@ impl Lowerer {
                 .or_else(|| self.infer_block(otherwise.as_ref()?, ahead)),
             ExprKind::Block(block) | ExprKind::Unsafe(block) => self.infer_block(block, ahead),
             ExprKind::Len { .. } | ExprKind::Extent { .. } => Some(Type::Scalar(ScalarType::U64)),
+            ExprKind::Method { receiver, .. } if self.block_of(receiver).is_some() => {
+                Some(Type::Scalar(ScalarType::U64))
+            }
             ExprKind::Method { receiver, name, .. } => match self.infer_ahead(receiver, ahead)? {
                 Type::Scalar(ty) => Some(Type::Scalar(method::result_of(name, ty))),
                 ty => linear::method_type(name, ty),
@@ -102,7 +108,10 @@ impl Lowerer {
             ExprKind::Atomic { base, .. } => {
                 self.element(self.frame.lookup(base)?).map(Type::Scalar)
             }
-            ExprKind::StreamParallel(_) | ExprKind::Unsupported(_) => None,
+            ExprKind::StreamParallel(_)
+            | ExprKind::BlockFor(_)
+            | ExprKind::Each(_)
+            | ExprKind::Unsupported(_) => None,
         }
     }
 
@@ -115,7 +124,10 @@ impl Lowerer {
             Binding::Scalar(Scalar::Const(value)) => Some(Type::Scalar(value.ty())),
             Binding::Local(local) => Some(Type::Scalar(self.emit.locals[local].ty)),
             Binding::Value(value) => Some(self.values[value].ty),
-            Binding::Tensor { .. } | Binding::Shape(_) => None,
+            Binding::Tensor { .. }
+            | Binding::Shape(_)
+            | Binding::Block { .. }
+            | Binding::Shared { .. } => None,
         }
     }
 

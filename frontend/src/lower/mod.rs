@@ -8,6 +8,7 @@
 //! Funcs are inlined: each argument is evaluated once, in order, and bound to the parameter's name.
 
 mod aggregate;
+mod blocks;
 mod call;
 mod emit;
 mod exit;

@@ -20,6 +20,16 @@ pub(super) enum Binding {
     },
     /// The extents of a tensor.
     Shape(ParamId),
+    /// A block of threads.
+    Block {
+        index: LocalId,
+        threads: u32,
+    },
+    /// An array that a block's threads share.
+    Shared {
+        array: LocalId,
+        len: u32,
+    },
 }
 
 /// The number of a [`Held`] value.

@@ -40,6 +40,7 @@ impl Lowerer {
                     }
                 }
             }
+            StmtKind::LetShared { name, ty, len, .. } => self.bind_shared(name, *ty, len, span)?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
             StmtKind::Expr(expr) => self.discard(expr)?,
             StmtKind::For(each) => self.nest(&each.dims, &each.body, span)?,
@@ -132,6 +133,7 @@ impl Lowerer {
             }
             ExprKind::Block(block) => self.block(block),
             ExprKind::Unsafe(block) => self.asserting(|this| this.block(block)),
+            ExprKind::Each(each) => self.phase(each),
             ExprKind::Call { func, args } => self.call(*func, args, expr.span).map(drop),
             ExprKind::Atomic { .. } => {
                 let (ty, kind) = self.atomic(expr)?;
@@ -170,6 +172,9 @@ impl Lowerer {
                     value = self.binary(op, lhs, value, span)?;
                 }
                 self.emit.stmt(Ir::Assign { local, value });
+            }
+            ExprKind::Index { base, index } if self.shared(base).is_some() => {
+                self.shared_assign(base, index, op, value, span)?;
             }
             ExprKind::Index { base, index } => {
                 let (tensor, elem) = self.tensor(base, index.len(), target.span)?;
@@ -245,7 +250,7 @@ impl Lowerer {
     }
 
     /// The type of what is assigned to a place of type `ty`.
-    fn operand(&self, op: Option<BinaryOp>, value: &Expr, ty: ScalarType) -> ScalarType {
+    pub(super) fn operand(&self, op: Option<BinaryOp>, value: &Expr, ty: ScalarType) -> ScalarType {
         match op {
             Some(BinaryOp::Shl | BinaryOp::Shr) => self.infer(value).unwrap_or(ScalarType::I32),
             _ => ty,

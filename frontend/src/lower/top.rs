@@ -85,6 +85,9 @@ impl Lowerer {
     fn top_stmt(&mut self, stmt: &Stmt, top: &mut Vec<TopStmt>) -> Result<()> {
         match &stmt.kind {
             StmtKind::For(each) if !each.options.serial => self.parallel(each, stmt.span, top),
+            StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), span }) => {
+                self.block_for(each, *span, top)
+            }
             _ => self.stmt(stmt),
         }
     }
@@ -112,7 +115,7 @@ impl Lowerer {
     }
 
     /// Ends the serial piece under way.
-    fn flush(&mut self, top: &mut Vec<TopStmt>) {
+    pub(super) fn flush(&mut self, top: &mut Vec<TopStmt>) {
         let stmts = self.emit.take();
         if !stmts.is_empty() {
             let block = self.emit.block(stmts);

@@ -112,8 +112,11 @@ impl Walk<'_> {
             }
             ExprKind::Cast { value, .. } => self.eval(value),
             ExprKind::If { cond, then, otherwise } => {
+                let (pins, pin) = (self.pins.len(), self.pin(cond));
                 let cond = self.eval(cond);
+                self.pins.extend(pin);
                 let then = self.block(then);
+                self.pins.truncate(pins);
                 let otherwise = otherwise.as_ref().map_or(Value::Data, |block| self.block(block));
                 match cond.known() {
                     Some(0) => otherwise,
@@ -175,6 +178,7 @@ impl Walk<'_> {
                 // Of a name for extents it is the rank, of a local array its length.
                 match self.lookup(base) {
                     Some(Binding::Shape(_) | Binding::Value(_)) => Value::Later,
+                    Some(Binding::Shared { len, .. }) => len.clone(),
                     _ => self.len(base),
                 }
             }
@@ -183,6 +187,11 @@ impl Walk<'_> {
                 None => Value::Later,
             },
             ExprKind::Method { receiver, name, args } => {
+                if let ExprKind::Name(block) = &receiver.kind
+                    && let Some(Binding::Block { index, threads }) = self.lookup(block)
+                {
+                    return if name == "index" { index.clone() } else { threads.clone() };
+                }
                 let receiver = self.eval(receiver);
                 let args: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
                 self.method(name, &receiver, &args)
@@ -201,14 +210,39 @@ impl Walk<'_> {
                 let kind = if counts { AccessKind::Count } else { AccessKind::Atomic };
                 let index_of: Vec<_> = values.iter().map(Value::known).collect();
                 self.access(kind, base, index, values, expr.span);
-                if kind == AccessKind::Count && index_of.iter().all(Option::is_some) {
+                // A block's own counter gives each number once per block.
+                let of_block = matches!(self.lookup(base), Some(Binding::Shared { .. }));
+                if kind == AccessKind::Count && !of_block && index_of.iter().all(Option::is_some) {
                     Value::Ticket(Counter { tensor: base.clone(), index: index_of })
                 } else {
                     Value::Data
                 }
             }
-            ExprKind::StreamParallel(_) | ExprKind::Unsupported(_) => Value::Data,
+            ExprKind::Each(each) => {
+                self.phase(each);
+                Value::Data
+            }
+            ExprKind::StreamParallel(_) | ExprKind::BlockFor(_) | ExprKind::Unsupported(_) => {
+                Value::Data
+            }
         }
+    }
+
+    /// The loop variable that a condition compares equal with a number.
+    fn pin(&mut self, cond: &Expr) -> Option<(usize, i128)> {
+        let ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } = &cond.kind else { return None };
+        let is_plain = |expr: &Expr| {
+            matches!(expr.kind, ExprKind::Name(_) | ExprKind::Literal { .. } | ExprKind::Const(_))
+        };
+        if !is_plain(lhs) || !is_plain(rhs) {
+            return None;
+        }
+        let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
+        let (lhs, rhs) = (self.form(&lhs)?, self.form(&rhs)?);
+        [(lhs, rhs), (rhs, lhs)].into_iter().find_map(|(var, with)| {
+            let at = (0..self.task.dims.len()).find(|at| Form::var(*at) == var)?;
+            Some((at, with.value()?))
+        })
     }
 
     fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {

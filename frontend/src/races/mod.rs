@@ -153,7 +153,12 @@ impl<'a> Judge<'a> {
                     return true;
                 }
                 let space = if shifted { self.stretched(sample, at) } else { task.space.clone() };
-                apart_in_loop(&space, a.forms(), b.forms())
+                let space = match a.phase {
+                    Some(_) => space.fixing(&task.of_block),
+                    None => space,
+                };
+                let [forms_a, forms_b] = Access::forms_in_loop([a, b]);
+                apart_in_loop(&space, &forms_a, &forms_b)
             })
     }
 
@@ -276,7 +281,10 @@ impl<'a> Judge<'a> {
 
 impl Access {
     fn conflicts(&self, other: &Self) -> bool {
-        let same = self.tensor == other.tensor && !self.asserted && !other.asserted;
+        let same = self.tensor == other.tensor
+            && self.phase == other.phase
+            && !self.asserted
+            && !other.asserted;
         same && !self.kind.may_meet(other.kind)
     }
 
@@ -305,7 +313,9 @@ impl AccessKind {
 }
 
 fn race_in_loop(here: &Access, other: &Access, over: String) -> Rule {
-    let advice = if here.kind.is_atomic() || other.kind.is_atomic() {
+    let advice = if here.phase.is_some() {
+        "do one of them in a phase of its own"
+    } else if here.kind.is_atomic() || other.kind.is_atomic() {
         "make both atomic, split the loop in two"
     } else if here.kind.is_write() {
         "write to two tensors, split the loop in two"

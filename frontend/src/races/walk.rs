@@ -10,8 +10,8 @@ use super::{
     text,
 };
 use crate::syntax::{
-    Block, Dim, Expr, ExprKind, For, Function, Order, ParamPassing, Pattern, RegionArgument, Span,
-    Stmt, StmtKind,
+    Block, BlockFor, Dim, Each, Expr, ExprKind, For, Function, Order, ParamPassing, Pattern,
+    RegionArgument, Span, Stmt, StmtKind,
 };
 
 /// A `stream_parallel` block, or all of a kernel that has none.
@@ -33,6 +33,8 @@ pub(super) struct Task {
     pub(super) accesses: Vec<Access>,
     /// The places in `space` of what is unknown and the same in all iterations.
     fixed: HashMap<u32, usize>,
+    /// The places in `space` of what all threads of a block have the same values of.
+    pub(super) of_block: Vec<usize>,
 }
 
 /// An access to a tensor.
@@ -47,6 +49,11 @@ pub(super) struct Access {
     pub(super) text: String,
     /// Whether `unsafe` asserts that it races with nothing.
     pub(super) asserted: bool,
+    /// The loop variables that a condition compares equal with a number, by their places in the space,
+    /// and the number.
+    pub(super) pins: Vec<(usize, i128)>,
+    /// Of a shared array: the phase that it stands in, which a barrier separates from others.
+    pub(super) phase: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,6 +72,16 @@ pub(super) enum Binding {
     /// The extents of a tensor.
     Shape(String),
     Value(Value),
+    /// A block of threads: its number, and how many threads it has.
+    Block {
+        index: Value,
+        threads: Value,
+    },
+    /// A shared array, by a name that no other has, and its length.
+    Shared {
+        array: String,
+        len: Value,
+    },
 }
 
 pub(super) struct Walk<'a> {
@@ -81,6 +98,19 @@ pub(super) struct Walk<'a> {
     /// How many `unsafe` blocks are around it.
     asserted: u32,
     bound: u32,
+    /// The threads of the block that the walk is in.
+    threads: Option<Threads>,
+    /// What conditions around the walk pin.
+    pub(super) pins: Vec<(usize, i128)>,
+}
+
+/// Where the walk is in a block of threads.
+struct Threads {
+    /// The thread's number.
+    number: Value,
+    /// How many phases there were.
+    phases: u32,
+    in_phase: bool,
 }
 
 impl AccessKind {
@@ -111,6 +141,8 @@ pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u3
         loops: 0,
         asserted: 0,
         bound: 0,
+        threads: None,
+        pins: Vec::new(),
     };
     for param in &function.params {
         let binding = match param.passing {
@@ -138,6 +170,17 @@ impl Access {
     pub(super) fn forms(&self) -> &[Option<Form>] {
         &self.forms
     }
+
+    /// The forms of two accesses of one loop. A variable that conditions pin to one number in both is as
+    /// good as a further index.
+    pub(super) fn forms_in_loop(pair: [&Self; 2]) -> [Vec<Option<Form>>; 2] {
+        let common = |pin: &&(usize, i128)| pair[1].pins.contains(pin);
+        let pinned: Vec<_> = pair[0].pins.iter().filter(common).collect();
+        pair.map(|access| {
+            let further = pinned.iter().map(|(at, _)| Some(Form::var(*at)));
+            access.forms.iter().copied().chain(further).collect()
+        })
+    }
 }
 
 impl Task {
@@ -149,6 +192,7 @@ impl Task {
             names: Vec::new(),
             accesses: Vec::new(),
             fixed: HashMap::new(),
+            of_block: Vec::new(),
         }
     }
 
@@ -184,9 +228,13 @@ impl Walk<'_> {
     }
 
     fn top_expr(&mut self, expr: &Expr) {
-        let ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) = &expr.kind else {
-            self.eval(expr);
-            return;
+        let body = match &expr.kind {
+            ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => body,
+            ExprKind::BlockFor(each) => return self.blocks(each),
+            _ => {
+                self.eval(expr);
+                return;
+            }
         };
         self.serial();
         self.parts.push(Part { tasks: Vec::new(), span: expr.span });
@@ -241,6 +289,47 @@ impl Walk<'_> {
         self.names.truncate(scope);
         let task = std::mem::replace(&mut self.task, Task::new());
         self.push(task);
+    }
+
+    fn blocks(&mut self, each: &BlockFor) {
+        let count = self.eval(&each.blocks);
+        let count = self.form(&count).and_then(|form| form.value()).unwrap_or(40);
+        let threads = self.eval(&each.threads);
+        let size = self.form(&threads).and_then(|form| form.value()).unwrap_or(32);
+        self.serial();
+        let scope = self.names.len();
+        self.loops += 1;
+        let index = self.range(VarKind::Parallel, 0, count - 1);
+        self.task.of_block.extend(index);
+        let index = index.map_or(Value::Data, |at| Value::Form(Form::var(at)));
+        let number = self.range(VarKind::Parallel, 0, size - 1);
+        let number = number.map_or(Value::Data, |at| Value::Form(Form::var(at)));
+        self.threads = Some(Threads { number, phases: 0, in_phase: false });
+        self.task.names.push(each.name.clone());
+        self.bind(&each.name, Binding::Block { index, threads });
+        self.block(&each.body);
+        self.threads = None;
+        self.loops -= 1;
+        self.names.truncate(scope);
+        let task = std::mem::replace(&mut self.task, Task::new());
+        self.push(task);
+    }
+
+    pub(super) fn phase(&mut self, each: &Each) {
+        let Some(threads) = &mut self.threads else { return };
+        threads.phases += 1;
+        threads.in_phase = true;
+        let number = threads.number.clone();
+        let scope = self.names.len();
+        if !self.task.names.contains(&each.name) {
+            self.task.names.push(each.name.clone());
+        }
+        self.bind(&each.name, Binding::Value(number));
+        self.block(&each.body);
+        self.names.truncate(scope);
+        if let Some(threads) = &mut self.threads {
+            threads.in_phase = false;
+        }
     }
 
     fn bounds(&mut self, dim: &Dim) -> (Option<Form>, Option<Form>) {
@@ -321,6 +410,11 @@ impl Walk<'_> {
                         self.bind(name, Binding::Value(value));
                     }
                 }
+            }
+            StmtKind::LetShared { name, len, .. } => {
+                self.bound += 1;
+                let (array, len) = (format!("{name}#{}", self.bound), self.eval(len));
+                self.bind(name, Binding::Shared { array, len });
             }
             StmtKind::Assign { target, op, value } => {
                 self.eval(value);
@@ -408,18 +502,21 @@ impl Walk<'_> {
             let range = |form: Option<Form>| form.and_then(|form| self.task.space.range(&form));
             let first = range(begin).map_or(-(1 << 63), |range| range.0);
             let last = range(end).map_or(1 << 63, |range| range.1 - 1);
-            let form = match self.strides(dim) {
-                None => self.range(VarKind::Inner, first, last).map(Form::var),
-                Some(by) => {
-                    let place = self.range(VarKind::Inner, 0, (last - first).div_euclid(by));
-                    match (begin, end, place) {
-                        (Some(begin), Some(end), Some(at)) => {
-                            strided(dim.order, [begin, end], Form::var(at), by)
-                        }
-                        _ => None,
-                    }
-                }
+            let strides = self.strides(dim);
+            let place = match strides {
+                None => self.range(VarKind::Inner, first, last),
+                Some(by) => self.range(VarKind::Inner, 0, (last - first).div_euclid(by)),
             };
+            let form = match (strides, begin, end, place) {
+                (None, _, _, place) => place.map(Form::var),
+                (Some(by), Some(begin), Some(end), Some(at)) => {
+                    strided(dim.order, [begin, end], Form::var(at), by)
+                }
+                _ => None,
+            };
+            if self.threads.as_ref().is_some_and(|threads| !threads.in_phase) {
+                self.task.of_block.extend(place);
+            }
             self.variable(dim, form);
         }
         self.block(&each.body);
@@ -441,9 +538,17 @@ impl Walk<'_> {
             index => text::element(base, index, &shown),
         };
         let forms = values.iter().map(|value| self.form(value)).collect();
+        let (tensor, phase) = match self.lookup(base) {
+            Some(Binding::Shared { array, .. }) => {
+                (array.clone(), self.threads.as_ref().map(|threads| threads.phases))
+            }
+            _ => (base.to_owned(), None),
+        };
         self.task.accesses.push(Access {
             forms,
-            tensor: base.to_owned(),
+            tensor,
+            pins: self.pins.clone(),
+            phase,
             kind,
             index: values,
             span,

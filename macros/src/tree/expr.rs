@@ -8,7 +8,7 @@ use quadrants_frontend::syntax::{
 use quote::ToTokens;
 use syn::{BinOp, Lit, UnOp};
 
-use super::{Tree, text_of};
+use super::{Tree, is_grid, text_of};
 
 impl Tree {
     pub(super) fn expr(&mut self, expr: &mut syn::Expr) -> Expr {
@@ -140,6 +140,12 @@ impl Tree {
                 _ => {}
             }
         }
+        if let Some(phase) = self.phase(call) {
+            return phase;
+        }
+        if name == "shared" {
+            return ExprKind::Unsupported(Construct::Shared);
+        }
         let receiver = self.boxed(&mut call.receiver);
         let args = call.args.iter_mut().map(|arg| self.expr(arg)).collect();
         ExprKind::Method { receiver, name, args }
@@ -163,6 +169,10 @@ impl Tree {
         if last == "stream_parallel" || is_block(call) {
             self.regions.push(path);
             return ExprKind::StreamParallel(self.region(call));
+        }
+        if last == "block_for" || is_grid(call) {
+            self.grids.push(path);
+            return self.block_for(call);
         }
         if let Some(op) = atomic(&last) {
             return self.atomic(op, call);
@@ -204,23 +214,24 @@ impl Tree {
         match call.args.first_mut() {
             Some(syn::Expr::Closure(closure)) if count == 1 => {
                 let params = closure.inputs.len() as u32;
-                let body = match &mut *closure.body {
-                    syn::Expr::Block(block) if block.label.is_none() => {
-                        self.block(&mut block.block)
-                    }
-                    other => {
-                        let mut block = syn::Block {
-                            brace_token: syn::token::Brace::default(),
-                            stmts: vec![syn::Stmt::Expr(other.clone(), None)],
-                        };
-                        let tree = self.block(&mut block);
-                        *other = syn::parse_quote!(#block);
-                        tree
-                    }
-                };
-                RegionArgument::Closure { params, body }
+                RegionArgument::Closure { params, body: self.closure_body(closure) }
             }
             _ => RegionArgument::Other,
+        }
+    }
+
+    pub(super) fn closure_body(&mut self, closure: &mut syn::ExprClosure) -> Block {
+        match &mut *closure.body {
+            syn::Expr::Block(block) if block.label.is_none() => self.block(&mut block.block),
+            other => {
+                let mut block = syn::Block {
+                    brace_token: syn::token::Brace::default(),
+                    stmts: vec![syn::Stmt::Expr(other.clone(), None)],
+                };
+                let tree = self.block(&mut block);
+                *other = syn::parse_quote!(#block);
+                tree
+            }
         }
     }
 

@@ -18,6 +18,7 @@ mod native;
 mod parallel;
 mod pool;
 mod probe;
+mod threads;
 mod view;
 mod walk;
 
@@ -30,6 +31,7 @@ pub use parallel::{Block, LoopInt, Task};
 pub use probe::{
     Gate, Linear, Open, Probe, gate, linear_type_of, tensor_type, type_of, value_type,
 };
+pub use threads::{Shared, Threads, weight_of_block};
 pub use view::{Place, Places, View};
 pub use walk::Walk;
 

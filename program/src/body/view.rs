@@ -136,6 +136,13 @@ fn waste<'a, T: Element>() -> &'a mut T {
 }
 
 impl<T> Place<T> {
+    /// The place of an element, whose address is valid for atomics as long as the place is used, or of
+    /// none. Only [`address`](Self::address) gives it, to code that says why it is.
+    #[inline(always)]
+    pub(super) const fn within(element: Option<*mut T>) -> Self {
+        Self(element)
+    }
+
     /// The address, or none where the index was out of range.
     #[inline(always)]
     pub(super) fn address(self) -> Option<*mut T> {

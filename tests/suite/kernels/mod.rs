@@ -8,6 +8,7 @@
 mod aggregates;
 mod array;
 mod atomics;
+mod blocks;
 mod built;
 mod calls;
 mod casts;

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use smallvec::SmallVec;
+
 use super::{Access, AccessKind, Across, Index, Node, Races, Slot, TaskRaces, Touched};
 use crate::{
     AtomicOp, BinaryOp, BlockId, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded, ParamId,
@@ -44,6 +46,8 @@ struct Builder<'k, 'c> {
     /// The number of the phase under way, from 1; the number of the last one between phases.
     phase: usize,
     in_phase: bool,
+    /// The loop variables that conditions around the walk compare equal with something.
+    pins: SmallVec<[(usize, Slot); 1]>,
     task: TaskRaces,
 }
 
@@ -129,6 +133,7 @@ impl<'k, 'c> Builder<'k, 'c> {
             slots: HashMap::new(),
             phase: 0,
             in_phase: false,
+            pins: SmallVec::new(),
             task: TaskRaces::default(),
         };
         let mut reach = Reach::new(builder.nodes);
@@ -196,11 +201,34 @@ impl<'k, 'c> Builder<'k, 'c> {
                 _ => {}
             }
             self.in_phase |= matches!(stmt, Stmt::Each { .. });
+            if let Stmt::If { cond, then, otherwise } = *stmt {
+                let pins = self.pins.len();
+                let pin = self.pin(cond);
+                self.pins.extend(pin);
+                self.block(then, changed);
+                self.pins.truncate(pins);
+                self.block(otherwise, changed);
+                continue;
+            }
             for inner in stmt.blocks() {
                 self.block(inner, changed);
             }
             self.in_phase &= !matches!(stmt, Stmt::Each { .. });
         }
+    }
+
+    /// The loop variable that a condition compares equal with what is the same in all iterations.
+    fn pin(&mut self, cond: ExprId) -> Option<(usize, Slot)> {
+        let ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } = self.nodes.exprs[cond].kind else {
+            return None;
+        };
+        let (lhs, rhs) = (self.value(lhs), self.value(rhs));
+        [(lhs, rhs), (rhs, lhs)].into_iter().find_map(|(var, with)| match self.node(var) {
+            Node::Var(at) if self.task.is_dimension(at) && self.task.is_fixed(with) => {
+                Some((at, with))
+            }
+            _ => None,
+        })
     }
 
     fn effect(&mut self, value: ExprId, local: Option<LocalId>, changed: &[bool]) {
@@ -241,10 +269,15 @@ impl<'k, 'c> Builder<'k, 'c> {
             Touched::Shared(_) => self.phase,
         };
         let known = |a: &Access| {
-            a.object == object && a.phase == phase && a.kind == kind && a.index == index
+            a.object == object
+                && a.phase == phase
+                && a.kind == kind
+                && a.index == index
+                && a.pins == self.pins
         };
         if !self.task.accesses.iter().any(known) {
-            self.task.accesses.push(Access { object, kind, index, site, phase });
+            let pins = self.pins.clone();
+            self.task.accesses.push(Access { object, kind, index, site, pins, phase });
         }
     }
 
@@ -284,6 +317,7 @@ impl<'k, 'c> Builder<'k, 'c> {
         let pinned = |dim| {
             let mut both = a.index.iter().zip(&b.index);
             both.any(|(a, b)| a == b && self.task.follows(*a) == Some(dim))
+                || a.common_pins(b).any(|pinned| pinned == dim)
         };
         // The threads of one block differ in their number alone.
         let first = match a.object {

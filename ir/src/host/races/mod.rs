@@ -75,6 +75,8 @@ struct Access {
     kind: AccessKind,
     index: Index,
     site: SiteId,
+    /// The dimensions whose variable has a certain value here, and that value.
+    pins: SmallVec<[(usize, Slot); 1]>,
     /// The phase that an access to a shared array stands in: a barrier separates it from others.
     phase: usize,
 }
@@ -163,7 +165,8 @@ impl Races {
                     Touched::Tensor(_) => &space,
                     Touched::Shared(_) => &in_block,
                 };
-                if !apart_in_loop(space, &a.forms(&values), &b.forms(&values)) {
+                let [forms_a, forms_b] = Access::forms_in_loop([a, b], &values);
+                if !apart_in_loop(space, &forms_a, &forms_b) {
                     return Some(Race { task: id, object: a.object, sites: [a.site, b.site] });
                 }
             }
@@ -191,6 +194,21 @@ impl Races {
 }
 
 impl Access {
+    /// The forms of two accesses of one loop. A variable that a condition pins to one value in both is as
+    /// good as a further index.
+    fn forms_in_loop(pair: [&Self; 2], values: &Values) -> [SmallVec<[Option<Form>; 3]>; 2] {
+        pair.map(|access| {
+            let mut forms = access.forms(values);
+            forms.extend(pair[0].common_pins(pair[1]).map(|dim| Some(Form::var(dim))));
+            forms
+        })
+    }
+
+    /// The dimensions that both accesses have at the same value.
+    fn common_pins(&self, other: &Self) -> impl Iterator<Item = usize> {
+        self.pins.iter().filter(|pin| other.pins.contains(pin)).map(|(dim, _)| *dim)
+    }
+
     fn forms(&self, values: &Values) -> SmallVec<[Option<Form>; 3]> {
         self.index.iter().map(|slot| values[*slot as usize]).collect()
     }

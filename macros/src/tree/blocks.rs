@@ -1,0 +1,100 @@
+//! Blocks of threads: `block_for`, its phases, and the arrays that the threads of a block share.
+
+use proc_macro2::Ident;
+use quadrants_frontend::syntax::{BlockFor, Construct, Each, ExprKind, StmtKind};
+use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, Pat, PatIdent};
+
+use super::{Tree, expr::name_of};
+
+impl Tree {
+    pub(super) fn block_for(&mut self, call: &mut ExprCall) -> ExprKind {
+        let mut args = call.args.iter_mut();
+        let (Some(blocks), Some(threads), Some(Expr::Closure(closure)), None) =
+            (args.next(), args.next(), args.next(), args.next())
+        else {
+            return ExprKind::Unsupported(Construct::BlockFor);
+        };
+        let (blocks, threads) = (self.expr(blocks), self.expr(threads));
+        match self.with_name(closure) {
+            Some((name, body)) => {
+                ExprKind::BlockFor(Box::new(BlockFor { blocks, threads, name, body }))
+            }
+            None => ExprKind::Unsupported(Construct::BlockFor),
+        }
+    }
+
+    /// The phase that a method call is, where it is one.
+    pub(super) fn phase(&mut self, call: &mut ExprMethodCall) -> Option<ExprKind> {
+        phase_of(call)?;
+        let block = self.tensor(&call.receiver)?;
+        let Some(Expr::Closure(closure)) = call.args.first_mut() else { return None };
+        Some(match self.with_name(closure) {
+            Some((name, body)) => ExprKind::Each(Box::new(Each { block, name, body })),
+            None => ExprKind::Unsupported(Construct::Each),
+        })
+    }
+
+    /// The statement that `let name = value;` is, where it makes a shared array.
+    pub(super) fn shared(&mut self, name: &Ident, value: &mut Expr) -> Option<StmtKind> {
+        let Expr::MethodCall(call) = value else { return None };
+        let types = call.turbofish.as_ref().map(|written| &written.args)?;
+        let (Some(syn::GenericArgument::Type(ty)), 1) = (types.first(), types.len()) else {
+            return None;
+        };
+        if call.method != "shared" || call.args.len() != 1 {
+            return None;
+        }
+        let block = self.tensor(&call.receiver)?;
+        let ty = self.written(ty);
+        let len = self.expr(&mut call.args[0]);
+        Some(StmtKind::LetShared { name: name.to_string(), block, ty, len })
+    }
+
+    /// The only parameter of a closure, a name, and its body.
+    fn with_name(
+        &mut self,
+        closure: &mut ExprClosure,
+    ) -> Option<(String, quadrants_frontend::syntax::Block)> {
+        let inputs = &closure.inputs;
+        let pattern = match inputs.first()? {
+            Pat::Type(typed) => &*typed.pat,
+            other => other,
+        };
+        let name = match pattern {
+            Pat::Ident(PatIdent {
+                by_ref: None, mutability: None, subpat: None, ident, ..
+            }) => Some(ident.clone()),
+            Pat::Wild(_) => None,
+            _ => return None,
+        };
+        if inputs.len() != 1 {
+            return None;
+        }
+        self.scopes.push(Vec::new());
+        if let Some(name) = &name {
+            self.bind(name);
+        }
+        let body = self.closure_body(closure);
+        self.scopes.pop();
+        Some((name.map_or_else(|| "_".to_owned(), |name| name.to_string()), body))
+    }
+}
+
+/// Whether a call is by its shape that of `block_for`, whatever it is called here.
+pub(crate) fn is_grid(call: &ExprCall) -> bool {
+    call.args.len() == 3 && matches!(call.args.last(), Some(Expr::Closure(_)))
+}
+
+/// The closure of a phase, where a method call is by its shape one.
+pub(crate) fn phase_of(call: &ExprMethodCall) -> Option<&ExprClosure> {
+    match call.args.first() {
+        Some(Expr::Closure(closure)) if call.method == "each" && call.args.len() == 1 => {
+            named(&call.receiver).then_some(closure)
+        }
+        _ => None,
+    }
+}
+
+fn named(receiver: &Expr) -> bool {
+    matches!(receiver, Expr::Path(path) if name_of(path).is_some())
+}
