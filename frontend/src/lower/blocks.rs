@@ -2,7 +2,8 @@
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, BlockFor as IrBlockFor, Const, ExprId, ExprKind as Ir, LocalId, LoopDim,
-    ScalarType, SiteKind, Stmt as IrStmt, TopStmt, types::Type,
+    ScalarType, SiteKind, Stmt as IrStmt, TopStmt,
+    types::{Constant, Type},
 };
 
 use super::{Lowerer, Result, literal, scope::Binding};
@@ -174,7 +175,10 @@ impl Lowerer {
             ExprKind::Literal { kind, text, .. } => {
                 literal::parse(*kind, text, ScalarType::U64).map(Const::bits)
             }
-            ExprKind::Const(ix) => self.frame.unit.consts.get(*ix as usize).map(|c| c.bits()),
+            ExprKind::Const(ix) => {
+                let value = self.frame.unit.consts.get(*ix as usize).and_then(Constant::scalar);
+                value.map(Const::bits)
+            }
             ExprKind::Binary { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.constant_of(lhs)?, self.constant_of(rhs)?);
                 match op {
