@@ -3,13 +3,11 @@
 //!
 //! The loops of the first two blocks are those of `mpm` and `smoke`, where they are explained.
 
-use quadrants as qd;
-
-use qd::Tensor;
+use quadrants::{self as qd, Matrix, Tensor, Vector};
 
 use crate::{
-    mpm::kernels::{BULK, LIQUID, SHEAR, SNOW, WALL, hardness, weight},
-    smoke::kernels::between,
+    mpm::kernels::{WALL, deformed, weight},
+    smoke::kernels::upstream,
 };
 
 /// How many others a node of the cloth is tied to.
@@ -65,10 +63,10 @@ pub(crate) fn step(
     right_slant: f32,
     lift: f32,
     swirl: f32,
-    u: &mut Tensor<f32, 2>,
-    v: &mut Tensor<f32, 2>,
-    left: &mut Tensor<f32, 2>,
-    right: &mut Tensor<f32, 2>,
+    u: &Tensor<f32, 2>,
+    v: &Tensor<f32, 2>,
+    left: &Tensor<f32, 2>,
+    right: &Tensor<f32, 2>,
     new_u: &mut Tensor<f32, 2>,
     new_v: &mut Tensor<f32, 2>,
     new_left: &mut Tensor<f32, 2>,
@@ -96,76 +94,19 @@ pub(crate) fn step(
         }
 
         for p in 0..kind.len() {
-            // The deformation after this step: (1 + dt affine) shape.
-            let c00 = affine[[p, 0]];
-            let c01 = affine[[p, 1]];
-            let c10 = affine[[p, 2]];
-            let c11 = affine[[p, 3]];
-            let old00 = shape[[p, 0]];
-            let old01 = shape[[p, 1]];
-            let old10 = shape[[p, 2]];
-            let old11 = shape[[p, 3]];
-            let mut f00 = old00 + dt * (c00 * old00 + c01 * old10);
-            let mut f01 = old01 + dt * (c00 * old01 + c01 * old11);
-            let mut f10 = old10 + dt * (c10 * old00 + c11 * old10);
-            let mut f11 = old11 + dt * (c10 * old01 + c11 * old11);
+            let c = Matrix([[affine[[p, 0]], affine[[p, 1]]], [affine[[p, 2]], affine[[p, 3]]]]);
+            let old = Matrix([[shape[[p, 0]], shape[[p, 1]]], [shape[[p, 2]], shape[[p, 3]]]]);
+            let now = deformed(kind[p], packing[p], old + c * old * dt);
+            packing[p] = now.packing;
+            shape[[p, 0]] = now.shape[[0, 0]];
+            shape[[p, 1]] = now.shape[[0, 1]];
+            shape[[p, 2]] = now.shape[[1, 0]];
+            shape[[p, 3]] = now.shape[[1, 1]];
 
-            // Its polar decomposition: a rotation (cos, sin), and a stretch along two axes,
-            // mean + half in the direction (along, across) / half and mean - half at right angles to it.
-            let length = (f00 + f11).hypot(f10 - f01).max(1e-9);
-            let cos = (f00 + f11) / length;
-            let sin = (f10 - f01) / length;
-            let s00 = cos * f00 + sin * f10;
-            let s01 = cos * f01 + sin * f11;
-            let s11 = cos * f11 - sin * f01;
-            let mean = 0.5 * (s00 + s11);
-            let along = 0.5 * (s00 - s11);
-            let half = along.hypot(s01);
-
-            if kind[p] == SNOW {
-                // What is stretched or pressed beyond its limit stays so.
-                let most = (mean + half).clamp(0.975, 1.0045);
-                let least = (mean - half).clamp(0.975, 1.0045);
-                let kept = packing[p] * ((mean + half) * (mean - half) / (most * least));
-                packing[p] = kept.clamp(0.6, 1.3);
-                let middle = 0.5 * (most + least);
-                let turned = if half > 1e-9 { 0.5 * (most - least) / half } else { 0.0 };
-                let t00 = middle + turned * along;
-                let t01 = turned * s01;
-                let t11 = middle - turned * along;
-                f00 = cos * t00 - sin * t01;
-                f01 = cos * t01 - sin * t11;
-                f10 = sin * t00 + cos * t01;
-                f11 = sin * t01 + cos * t11;
-            }
-            let grown = f00 * f11 - f01 * f10;
-            if kind[p] == LIQUID {
-                // It does not remember more than its volume.
-                let root = grown.max(0.0).sqrt();
-                f00 = root;
-                f01 = 0.0;
-                f10 = 0.0;
-                f11 = root;
-            }
-            shape[[p, 0]] = f00;
-            shape[[p, 1]] = f01;
-            shape[[p, 2]] = f10;
-            shape[[p, 3]] = f11;
-
-            // Corotated stress, 2 mu (F - R) F' + lambda (J - 1) J, as the momentum that it gives in `dt`.
-            let hard = hardness(kind[p], packing[p]);
-            let shear = if kind[p] == LIQUID { 0.0 } else { 2.0 * SHEAR * hard };
-            let pressure = BULK * hard * (grown - 1.0) * grown;
+            // The momentum of a node at a distance: what the particle has there, and what its stress gives.
             let given = -dt * volume * 4.0 * per_side * per_side;
-            let d00 = f00 - cos;
-            let d01 = f01 + sin;
-            let d10 = f10 - sin;
-            let d11 = f11 - cos;
-            let a00 = given * (shear * (d00 * f00 + d01 * f01) + pressure) + volume * c00;
-            let a01 = given * (shear * (d00 * f10 + d01 * f11)) + volume * c01;
-            let a10 = given * (shear * (d10 * f00 + d11 * f01)) + volume * c10;
-            let a11 = given * (shear * (d10 * f10 + d11 * f11) + pressure) + volume * c11;
-
+            let slope = now.stress * given + c * volume;
+            let own = Vector([speed[[p, 0]], speed[[p, 1]]]) * volume;
             let px = place[[p, 0]] * per_side;
             let py = place[[p, 1]] * per_side;
             let i0 = (px - 0.5) as usize;
@@ -175,12 +116,10 @@ pub(crate) fn step(
             for i in 0..3 {
                 for j in 0..3 {
                     let share = weight(i, fx) * weight(j, fy);
-                    let dx = (i as f32 - fx) * side;
-                    let dy = (j as f32 - fy) * side;
-                    let to_x = share * (volume * speed[[p, 0]] + a00 * dx + a01 * dy);
-                    let to_y = share * (volume * speed[[p, 1]] + a10 * dx + a11 * dy);
-                    qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 0]], to_x);
-                    qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 1]], to_y);
+                    let away = Vector([i as f32 - fx, j as f32 - fy]) * side;
+                    let to_node = (own + slope * away) * share;
+                    qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 0]], to_node[0]);
+                    qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 1]], to_node[1]);
                     qd::atomic_add(&mut mass[[i0 + i, j0 + j]], share * volume);
                 }
             }
@@ -217,36 +156,28 @@ pub(crate) fn step(
             let j0 = (py - 0.5) as usize;
             let fx = px - i0 as f32;
             let fy = py - j0 as f32;
-            let mut vx = 0.0;
-            let mut vy = 0.0;
-            let mut c00 = 0.0;
-            let mut c01 = 0.0;
-            let mut c10 = 0.0;
-            let mut c11 = 0.0;
+            let mut moving: Vector<f32, 2> = Vector::zero();
+            let mut c: Matrix<f32, 2, 2> = Matrix::diagonal(0.0);
             for i in 0..3 {
                 for j in 0..3 {
-                    let share = weight(i, fx) * weight(j, fy);
+                    let share = 4.0 * per_side * weight(i, fx) * weight(j, fy);
                     let dx = i as f32 - fx;
                     let dy = j as f32 - fy;
-                    let gx = share * momentum[[i0 + i, j0 + j, 0]];
-                    let gy = share * momentum[[i0 + i, j0 + j, 1]];
-                    vx += gx;
-                    vy += gy;
-                    c00 += gx * dx;
-                    c01 += gx * dy;
-                    c10 += gy * dx;
-                    c11 += gy * dy;
+                    let x = momentum[[i0 + i, j0 + j, 0]];
+                    let y = momentum[[i0 + i, j0 + j, 1]];
+                    moving += Vector([x, y]) * (weight(i, fx) * weight(j, fy));
+                    c += Matrix([[x * dx, x * dy], [y * dx, y * dy]]) * share;
                 }
             }
-            speed[[p, 0]] = vx;
-            speed[[p, 1]] = vy;
-            affine[[p, 0]] = 4.0 * per_side * c00;
-            affine[[p, 1]] = 4.0 * per_side * c01;
-            affine[[p, 2]] = 4.0 * per_side * c10;
-            affine[[p, 3]] = 4.0 * per_side * c11;
+            speed[[p, 0]] = moving[0];
+            speed[[p, 1]] = moving[1];
+            affine[[p, 0]] = c[[0, 0]];
+            affine[[p, 1]] = c[[0, 1]];
+            affine[[p, 2]] = c[[1, 0]];
+            affine[[p, 3]] = c[[1, 1]];
             // No particle leaves the cells whose neighbours are all there.
-            place[[p, 0]] = (place[[p, 0]] + dt * vx).clamp(2.0 * side, 1.0 - 2.0 * side);
-            place[[p, 1]] = (place[[p, 1]] + dt * vy).clamp(2.0 * side, 1.0 - 2.0 * side);
+            place[[p, 0]] = (place[[p, 0]] + dt * moving[0]).clamp(2.0 * side, 1.0 - 2.0 * side);
+            place[[p, 1]] = (place[[p, 1]] + dt * moving[1]).clamp(2.0 * side, 1.0 - 2.0 * side);
         }
     });
 
@@ -254,45 +185,28 @@ pub(crate) fn step(
     qd::stream_parallel(|| {
         let [height, width] = u.shape();
         for (y, x) in qd::ndrange(u.shape()) {
+            let from_x = x as f32 - carry * width as f32 * u[[y, x]];
+            let from_y = y as f32 - carry * height as f32 * v[[y, x]];
+            new_u[[y, x]] = upstream(u, from_x, from_y);
+            new_v[[y, x]] = upstream(v, from_x, from_y);
+            new_left[[y, x]] = keep * upstream(left, from_x, from_y);
+            new_right[[y, x]] = keep * upstream(right, from_x, from_y);
+        }
+        for (y, x) in qd::ndrange(u.shape()) {
             let px = (x as f32 + 0.5) / width as f32;
             let py = (y as f32 + 0.5) / height as f32 - 0.08;
             let to_left = px - 0.3;
             let to_right = px - 0.7;
             if to_left * to_left + py * py < 0.0009 {
-                u[[y, x]] = jet * left_slant;
-                v[[y, x]] = jet;
-                left[[y, x]] = 1.0;
+                new_u[[y, x]] = jet * left_slant;
+                new_v[[y, x]] = jet;
+                new_left[[y, x]] = 1.0;
             }
             if to_right * to_right + py * py < 0.0009 {
-                u[[y, x]] = jet * right_slant;
-                v[[y, x]] = jet;
-                right[[y, x]] = 1.0;
+                new_u[[y, x]] = jet * right_slant;
+                new_v[[y, x]] = jet;
+                new_right[[y, x]] = 1.0;
             }
-        }
-        for (y, x) in qd::ndrange(u.shape()) {
-            let from_x = x as f32 - carry * width as f32 * u[[y, x]];
-            let from_y = y as f32 - carry * height as f32 * v[[y, x]];
-            let from_x = from_x.clamp(0.0, (width - 1) as f32);
-            let from_y = from_y.clamp(0.0, (height - 1) as f32);
-            let x0 = from_x as usize;
-            let y0 = from_y as usize;
-            let x1 = (x0 + 1).min(width - 1);
-            let y1 = (y0 + 1).min(height - 1);
-            let fx = from_x - x0 as f32;
-            let fy = from_y - y0 as f32;
-            new_u[[y, x]] = between(u[[y0, x0]], u[[y0, x1]], u[[y1, x0]], u[[y1, x1]], fx, fy);
-            new_v[[y, x]] = between(v[[y0, x0]], v[[y0, x1]], v[[y1, x0]], v[[y1, x1]], fx, fy);
-            new_left[[y, x]] = keep
-                * between(left[[y0, x0]], left[[y0, x1]], left[[y1, x0]], left[[y1, x1]], fx, fy);
-            new_right[[y, x]] = keep
-                * between(
-                    right[[y0, x0]],
-                    right[[y0, x1]],
-                    right[[y1, x0]],
-                    right[[y1, x1]],
-                    fx,
-                    fy,
-                );
         }
         for (y, x) in qd::ndrange(new_u.shape()) {
             let west = x.saturating_sub(1);

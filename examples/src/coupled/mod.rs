@@ -200,7 +200,7 @@ impl World {
     fn step(&mut self, step: usize) -> qd::Result<()> {
         let [left_slant, right_slant] = slants(step);
         let pull = pull(self.mass.shape()[0]);
-        let [u, v, left, right] = &mut self.air;
+        let [u, v, left, right] = &self.air;
         let [new_u, new_v, new_left, new_right] = &mut self.new_air;
         kernels::step(
             self.dt,

@@ -3,11 +3,9 @@
 //!
 //! Per particle: `place` and `speed` (x, y), `affine` (how the velocity changes around it, row by row),
 //! `shape` (the deformation gradient, row by row), `packing` (what snow has kept of its volume) and
-//! `kind`. Matrices are written out in scalars.
+//! `kind`.
 
-use quadrants as qd;
-
-use qd::Tensor;
+use quadrants::{self as qd, Device, Matrix, Tensor, Vector};
 
 /// Keeps its shape.
 pub(crate) const JELLY: u32 = 0;
@@ -44,6 +42,67 @@ pub(crate) fn hardness(kind: u32, packing: f32) -> f32 {
     }
 }
 
+/// A particle's matter after it was deformed.
+#[derive(Clone, Copy, Debug, Device)]
+pub(crate) struct Deformed {
+    pub(crate) shape: Matrix<f32, 2, 2>,
+    pub(crate) packing: f32,
+    pub(crate) stress: Matrix<f32, 2, 2>,
+}
+
+/// The polar decomposition: the rotation in a deformation, and the stretch before it.
+#[qd::func]
+fn polar(shape: Matrix<f32, 2, 2>) -> (Matrix<f32, 2, 2>, Matrix<f32, 2, 2>) {
+    let x = shape[[0, 0]] + shape[[1, 1]];
+    let y = shape[[1, 0]] - shape[[0, 1]];
+    let length = x.hypot(y).max(1e-9);
+    let cos = x / length;
+    let sin = y / length;
+    let turn = Matrix([[cos, -sin], [sin, cos]]);
+    (turn, turn.transpose() * shape)
+}
+
+/// A stretch, with its singular values, which are its eigenvalues, between `least` and `most`.
+#[qd::func]
+fn limited(stretch: Matrix<f32, 2, 2>, least: f32, most: f32) -> Matrix<f32, 2, 2> {
+    // The values are mean + half and mean - half, and (along, across) / half says for which axes.
+    let mean = 0.5 * stretch.trace();
+    let along = 0.5 * (stretch[[0, 0]] - stretch[[1, 1]]);
+    let across = stretch[[0, 1]];
+    let half = along.hypot(across);
+    let high = (mean + half).clamp(least, most);
+    let low = (mean - half).clamp(least, most);
+    let kept = if half > 1e-9 { 0.5 * (high - low) / half } else { 0.0 };
+    Matrix::diagonal(0.5 * (high + low)) + Matrix([[along, across], [across, -along]]) * kept
+}
+
+/// What becomes of matter that is deformed to `shape`, and its stress.
+#[qd::func]
+pub(crate) fn deformed(kind: u32, packing: f32, shape: Matrix<f32, 2, 2>) -> Deformed {
+    let (turn, stretch) = polar(shape);
+    let mut shape = shape;
+    let mut packing = packing;
+    let mut shear = 2.0 * SHEAR;
+    if kind == SNOW {
+        // What is stretched or pressed beyond its limit stays so.
+        let kept = limited(stretch, 0.975, 1.0045);
+        let packed = packing * (stretch.determinant() / kept.determinant());
+        packing = packed.clamp(0.6, 1.3);
+        shape = turn * kept;
+    }
+    if kind == LIQUID {
+        // It does not remember more than its volume.
+        shape = Matrix::diagonal(shape.determinant().max(0.0).sqrt());
+        shear = 0.0;
+    }
+    // Corotated stress, 2 mu (F - R) F' + lambda (J - 1) J.
+    let grown = shape.determinant();
+    let hard = hardness(kind, packing);
+    let pressure = BULK * hard * (grown - 1.0) * grown;
+    let stress = (shape - turn) * shape.transpose() * (shear * hard) + Matrix::diagonal(pressure);
+    Deformed { shape, packing, stress }
+}
+
 /// A step of `dt`: the particles' mass and momentum go to the grid, the grid moves, and the particles
 /// take their velocity from it. The box has the side 1; `volume` is that of a particle, whose density is 1.
 #[qd::kernel]
@@ -72,76 +131,19 @@ pub(crate) fn step(
     }
 
     for p in 0..kind.len() {
-        // The deformation after this step: (1 + dt affine) shape.
-        let c00 = affine[[p, 0]];
-        let c01 = affine[[p, 1]];
-        let c10 = affine[[p, 2]];
-        let c11 = affine[[p, 3]];
-        let old00 = shape[[p, 0]];
-        let old01 = shape[[p, 1]];
-        let old10 = shape[[p, 2]];
-        let old11 = shape[[p, 3]];
-        let mut f00 = old00 + dt * (c00 * old00 + c01 * old10);
-        let mut f01 = old01 + dt * (c00 * old01 + c01 * old11);
-        let mut f10 = old10 + dt * (c10 * old00 + c11 * old10);
-        let mut f11 = old11 + dt * (c10 * old01 + c11 * old11);
+        let c = Matrix([[affine[[p, 0]], affine[[p, 1]]], [affine[[p, 2]], affine[[p, 3]]]]);
+        let old = Matrix([[shape[[p, 0]], shape[[p, 1]]], [shape[[p, 2]], shape[[p, 3]]]]);
+        let now = deformed(kind[p], packing[p], old + c * old * dt);
+        packing[p] = now.packing;
+        shape[[p, 0]] = now.shape[[0, 0]];
+        shape[[p, 1]] = now.shape[[0, 1]];
+        shape[[p, 2]] = now.shape[[1, 0]];
+        shape[[p, 3]] = now.shape[[1, 1]];
 
-        // Its polar decomposition: a rotation (cos, sin), and a stretch along two axes,
-        // mean + half in the direction (along, across) / half and mean - half at right angles to it.
-        let length = (f00 + f11).hypot(f10 - f01).max(1e-9);
-        let cos = (f00 + f11) / length;
-        let sin = (f10 - f01) / length;
-        let s00 = cos * f00 + sin * f10;
-        let s01 = cos * f01 + sin * f11;
-        let s11 = cos * f11 - sin * f01;
-        let mean = 0.5 * (s00 + s11);
-        let along = 0.5 * (s00 - s11);
-        let half = along.hypot(s01);
-
-        if kind[p] == SNOW {
-            // What is stretched or pressed beyond its limit stays so.
-            let most = (mean + half).clamp(0.975, 1.0045);
-            let least = (mean - half).clamp(0.975, 1.0045);
-            let kept = packing[p] * ((mean + half) * (mean - half) / (most * least));
-            packing[p] = kept.clamp(0.6, 1.3);
-            let middle = 0.5 * (most + least);
-            let turned = if half > 1e-9 { 0.5 * (most - least) / half } else { 0.0 };
-            let t00 = middle + turned * along;
-            let t01 = turned * s01;
-            let t11 = middle - turned * along;
-            f00 = cos * t00 - sin * t01;
-            f01 = cos * t01 - sin * t11;
-            f10 = sin * t00 + cos * t01;
-            f11 = sin * t01 + cos * t11;
-        }
-        let grown = f00 * f11 - f01 * f10;
-        if kind[p] == LIQUID {
-            // It does not remember more than its volume.
-            let root = grown.max(0.0).sqrt();
-            f00 = root;
-            f01 = 0.0;
-            f10 = 0.0;
-            f11 = root;
-        }
-        shape[[p, 0]] = f00;
-        shape[[p, 1]] = f01;
-        shape[[p, 2]] = f10;
-        shape[[p, 3]] = f11;
-
-        // Corotated stress, 2 mu (F - R) F' + lambda (J - 1) J, as the momentum that it gives in `dt`.
-        let hard = hardness(kind[p], packing[p]);
-        let shear = if kind[p] == LIQUID { 0.0 } else { 2.0 * SHEAR * hard };
-        let pressure = BULK * hard * (grown - 1.0) * grown;
+        // The momentum of a node at a distance: what the particle has there, and what its stress gives.
         let given = -dt * volume * 4.0 * per_side * per_side;
-        let d00 = f00 - cos;
-        let d01 = f01 + sin;
-        let d10 = f10 - sin;
-        let d11 = f11 - cos;
-        let a00 = given * (shear * (d00 * f00 + d01 * f01) + pressure) + volume * c00;
-        let a01 = given * (shear * (d00 * f10 + d01 * f11)) + volume * c01;
-        let a10 = given * (shear * (d10 * f00 + d11 * f01)) + volume * c10;
-        let a11 = given * (shear * (d10 * f10 + d11 * f11) + pressure) + volume * c11;
-
+        let slope = now.stress * given + c * volume;
+        let own = Vector([speed[[p, 0]], speed[[p, 1]]]) * volume;
         let px = place[[p, 0]] * per_side;
         let py = place[[p, 1]] * per_side;
         let i0 = (px - 0.5) as usize;
@@ -151,12 +153,10 @@ pub(crate) fn step(
         for i in 0..3 {
             for j in 0..3 {
                 let share = weight(i, fx) * weight(j, fy);
-                let dx = (i as f32 - fx) * side;
-                let dy = (j as f32 - fy) * side;
-                let to_x = share * (volume * speed[[p, 0]] + a00 * dx + a01 * dy);
-                let to_y = share * (volume * speed[[p, 1]] + a10 * dx + a11 * dy);
-                qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 0]], to_x);
-                qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 1]], to_y);
+                let away = Vector([i as f32 - fx, j as f32 - fy]) * side;
+                let to_node = (own + slope * away) * share;
+                qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 0]], to_node[0]);
+                qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 1]], to_node[1]);
                 qd::atomic_add(&mut mass[[i0 + i, j0 + j]], share * volume);
             }
         }
@@ -193,35 +193,27 @@ pub(crate) fn step(
         let j0 = (py - 0.5) as usize;
         let fx = px - i0 as f32;
         let fy = py - j0 as f32;
-        let mut vx = 0.0;
-        let mut vy = 0.0;
-        let mut c00 = 0.0;
-        let mut c01 = 0.0;
-        let mut c10 = 0.0;
-        let mut c11 = 0.0;
+        let mut moving: Vector<f32, 2> = Vector::zero();
+        let mut c: Matrix<f32, 2, 2> = Matrix::diagonal(0.0);
         for i in 0..3 {
             for j in 0..3 {
-                let share = weight(i, fx) * weight(j, fy);
+                let share = 4.0 * per_side * weight(i, fx) * weight(j, fy);
                 let dx = i as f32 - fx;
                 let dy = j as f32 - fy;
-                let gx = share * momentum[[i0 + i, j0 + j, 0]];
-                let gy = share * momentum[[i0 + i, j0 + j, 1]];
-                vx += gx;
-                vy += gy;
-                c00 += gx * dx;
-                c01 += gx * dy;
-                c10 += gy * dx;
-                c11 += gy * dy;
+                let x = momentum[[i0 + i, j0 + j, 0]];
+                let y = momentum[[i0 + i, j0 + j, 1]];
+                moving += Vector([x, y]) * (weight(i, fx) * weight(j, fy));
+                c += Matrix([[x * dx, x * dy], [y * dx, y * dy]]) * share;
             }
         }
-        speed[[p, 0]] = vx;
-        speed[[p, 1]] = vy;
-        affine[[p, 0]] = 4.0 * per_side * c00;
-        affine[[p, 1]] = 4.0 * per_side * c01;
-        affine[[p, 2]] = 4.0 * per_side * c10;
-        affine[[p, 3]] = 4.0 * per_side * c11;
+        speed[[p, 0]] = moving[0];
+        speed[[p, 1]] = moving[1];
+        affine[[p, 0]] = c[[0, 0]];
+        affine[[p, 1]] = c[[0, 1]];
+        affine[[p, 2]] = c[[1, 0]];
+        affine[[p, 3]] = c[[1, 1]];
         // No particle leaves the cells whose neighbours are all there.
-        place[[p, 0]] = (place[[p, 0]] + dt * vx).clamp(2.0 * side, 1.0 - 2.0 * side);
-        place[[p, 1]] = (place[[p, 1]] + dt * vy).clamp(2.0 * side, 1.0 - 2.0 * side);
+        place[[p, 0]] = (place[[p, 0]] + dt * moving[0]).clamp(2.0 * side, 1.0 - 2.0 * side);
+        place[[p, 1]] = (place[[p, 1]] + dt * moving[1]).clamp(2.0 * side, 1.0 - 2.0 * side);
     }
 }

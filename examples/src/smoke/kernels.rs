@@ -8,12 +8,46 @@ use quadrants as qd;
 
 use qd::Tensor;
 
-/// The value between four neighbours.
+/// A field's value at a place in cells, between the four cells around it. Beyond a wall is what is at the wall.
 #[qd::func]
-pub(crate) fn between(v00: f32, v01: f32, v10: f32, v11: f32, fx: f32, fy: f32) -> f32 {
-    let low = v00 + (v01 - v00) * fx;
-    let high = v10 + (v11 - v10) * fx;
-    low + (high - low) * fy
+pub(crate) fn upstream(field: &Tensor<f32, 2>, x: f32, y: f32) -> f32 {
+    let [height, width] = field.shape();
+    let x = x.clamp(0.0, (width - 1) as f32);
+    let y = y.clamp(0.0, (height - 1) as f32);
+    let x0 = x as usize;
+    let y0 = y as usize;
+    let x1 = (x0 + 1).min(width - 1);
+    let y1 = (y0 + 1).min(height - 1);
+    let fx = x - x0 as f32;
+    let low = field[[y0, x0]] + (field[[y0, x1]] - field[[y0, x0]]) * fx;
+    let high = field[[y1, x0]] + (field[[y1, x1]] - field[[y1, x0]]) * fx;
+    low + (high - low) * (y - y0 as f32)
+}
+
+/// Carries velocity and smoke along the velocity: every cell takes what was `dt` upstream of it.
+#[qd::kernel(strict)]
+#[allow(clippy::too_many_arguments)] // four fields, before and after
+pub(crate) fn advect(
+    dt: f32,
+    keep: f32,
+    u: &Tensor<f32, 2>,
+    v: &Tensor<f32, 2>,
+    left: &Tensor<f32, 2>,
+    right: &Tensor<f32, 2>,
+    new_u: &mut Tensor<f32, 2>,
+    new_v: &mut Tensor<f32, 2>,
+    new_left: &mut Tensor<f32, 2>,
+    new_right: &mut Tensor<f32, 2>,
+) {
+    let [height, width] = u.shape();
+    for (y, x) in qd::ndrange(u.shape()) {
+        let from_x = x as f32 - dt * width as f32 * u[[y, x]];
+        let from_y = y as f32 - dt * height as f32 * v[[y, x]];
+        new_u[[y, x]] = upstream(u, from_x, from_y);
+        new_v[[y, x]] = upstream(v, from_x, from_y);
+        new_left[[y, x]] = keep * upstream(left, from_x, from_y);
+        new_right[[y, x]] = keep * upstream(right, from_x, from_y);
+    }
 }
 
 /// Smoke and velocity in two discs above the floor, each with its kind of smoke.
@@ -43,42 +77,6 @@ pub(crate) fn blow(
             v[[y, x]] = speed;
             right[[y, x]] = 1.0;
         }
-    }
-}
-
-/// Carries velocity and smoke along the velocity: every cell takes what was `dt` upstream of it.
-#[qd::kernel(strict)]
-#[allow(clippy::too_many_arguments)] // four fields, before and after
-pub(crate) fn advect(
-    dt: f32,
-    keep: f32,
-    u: &Tensor<f32, 2>,
-    v: &Tensor<f32, 2>,
-    left: &Tensor<f32, 2>,
-    right: &Tensor<f32, 2>,
-    new_u: &mut Tensor<f32, 2>,
-    new_v: &mut Tensor<f32, 2>,
-    new_left: &mut Tensor<f32, 2>,
-    new_right: &mut Tensor<f32, 2>,
-) {
-    let [height, width] = u.shape();
-    for (y, x) in qd::ndrange(u.shape()) {
-        let from_x = x as f32 - dt * width as f32 * u[[y, x]];
-        let from_y = y as f32 - dt * height as f32 * v[[y, x]];
-        let from_x = from_x.clamp(0.0, (width - 1) as f32);
-        let from_y = from_y.clamp(0.0, (height - 1) as f32);
-        let x0 = from_x as usize;
-        let y0 = from_y as usize;
-        let x1 = (x0 + 1).min(width - 1);
-        let y1 = (y0 + 1).min(height - 1);
-        let fx = from_x - x0 as f32;
-        let fy = from_y - y0 as f32;
-        new_u[[y, x]] = between(u[[y0, x0]], u[[y0, x1]], u[[y1, x0]], u[[y1, x1]], fx, fy);
-        new_v[[y, x]] = between(v[[y0, x0]], v[[y0, x1]], v[[y1, x0]], v[[y1, x1]], fx, fy);
-        new_left[[y, x]] =
-            keep * between(left[[y0, x0]], left[[y0, x1]], left[[y1, x0]], left[[y1, x1]], fx, fy);
-        new_right[[y, x]] = keep
-            * between(right[[y0, x0]], right[[y0, x1]], right[[y1, x0]], right[[y1, x1]], fx, fy);
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod reference;
 #[cfg(test)]
 mod tests;
 
-use std::{mem::swap, process::ExitCode};
+use std::process::ExitCode;
 
 use image::RgbImage;
 use quadrants as qd;
@@ -88,16 +88,15 @@ impl Smoke {
     /// One step. The pressure of the last one is where this one's begins.
     fn step(&mut self, step: usize, sweeps: usize) -> qd::Result<()> {
         let Self { u, v, left, right, pressure, divergence, curl } = self;
-        let ([u, new_u], [v, new_v]) = (u, v);
-        let ([left, new_left], [right, new_right]) = (left, right);
+        for field in [&mut *u, v, left, right] {
+            field.swap(0, 1);
+        }
+        let ([u, old_u], [v, old_v]) = (u, v);
+        let ([left, old_left], [right, old_right]) = (left, right);
         let [pressure, scratch] = pressure;
         let [left_slant, right_slant] = slants(step);
+        kernels::advect(DT, KEEP, old_u, old_v, old_left, old_right, u, v, left, right).launch()?;
         kernels::blow(SPEED, left_slant, right_slant, u, v, left, right).launch()?;
-        kernels::advect(DT, KEEP, u, v, left, right, new_u, new_v, new_left, new_right).launch()?;
-        for (field, new) in [(u, new_u), (v, new_v), (left, new_left), (right, new_right)] {
-            swap(field, new);
-        }
-        let Self { u: [u, _], v: [v, _], left: [left, _], right: [right, _], .. } = self;
         kernels::turn(u, v, curl).launch()?;
         kernels::push(DT, LIFT, SWIRL, left, right, curl, u, v).launch()?;
         kernels::outflow(u, v, divergence).launch()?;

@@ -58,7 +58,6 @@ impl Reference {
 
     pub(crate) fn step(&mut self, slants: [f32; 2], sweeps: usize) {
         let n = self.n;
-        self.blow(slants);
         let sample = |field: &[f32], at: usize| {
             let back = |from: usize, speed: f32| {
                 (from as f32 - self.law.carry * n as f32 * speed).max(0.0).min((n - 1) as f32)
@@ -75,6 +74,7 @@ impl Reference {
         let left = fill(n, |at, _| self.law.keep * sample(&self.left, at));
         let right = fill(n, |at, _| self.law.keep * sample(&self.right, at));
         (self.u, self.v, self.left, self.right) = (u, v, left, right);
+        self.blow(slants);
         self.push();
         self.project(sweeps);
     }
