@@ -1,0 +1,96 @@
+//! Blocks of threads: where phases stand, what stands outside them, and what races in them.
+use quadrants as qd;
+use quadrants::Tensor;
+
+#[qd::kernel]
+fn in_a_loop(y: &mut Tensor<f32, 1>) {
+    #[qd::serial]
+    for i in 0..4 {
+        qd::block_for(4, 32, |b| b.each(|t| y[b.index() * 32 + t] = 1.0));
+    }
+}
+
+#[qd::kernel]
+fn of_no_constant(n: usize, y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, n, |b| {
+        let mut tile = b.shared::<f32>(n + 1);
+        b.each(|t| tile[t] = 1.0);
+        b.each(|t| y[b.index() * n + t] = tile[t]);
+    });
+    qd::block_for(4, 2048, |b| b.each(|_| {}));
+}
+
+#[qd::kernel]
+fn outside_phases(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b| {
+        let mut tile = b.shared::<f32>(32);
+        y[b.index()] = x[b.index()];
+        tile[0] = 1.0;
+        let first = tile[0];
+        assert!(first > 0.0);
+        qd::atomic_add(&mut y[0], first);
+    });
+}
+
+#[qd::kernel]
+fn phases_in_phases(y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b| {
+        b.each(|t| {
+            let mut tile = b.shared::<f32>(32);
+            b.each(|s| tile[s] = 1.0);
+            y[b.index() * 32 + t] = tile[t];
+        });
+    });
+}
+
+#[qd::kernel]
+fn assigns_across_phases(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b| {
+        let mut sum = 0.0;
+        b.each(|t| sum += x[b.index() * 32 + t]);
+        b.each(|t| y[b.index() * 32 + t] = sum);
+    });
+}
+
+#[qd::kernel]
+fn other_syntax(y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b, c| {});
+    qd::block_for(4, 32, |b| {
+        b.each(|(t, s)| {});
+        y[b] = b.shared::<f32>(4)[0];
+    });
+}
+
+#[qd::kernel]
+fn races_in_a_phase(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    qd::block_for(y.len() / 32, 32, |b| {
+        let mut tile = b.shared::<f32>(33);
+        b.each(|t| {
+            tile[t] = x[b.index() * 32 + t];
+            y[b.index() * 32 + t] = tile[t + 1];
+        });
+    });
+}
+
+#[qd::kernel]
+fn races_with_itself(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    qd::block_for(y.len() / 32, 32, |b| {
+        let mut total = b.shared::<f32>(1);
+        b.each(|t| total[0] += x[b.index() * 32 + t]);
+        b.each(|t| y[b.index() * 32 + t] = total[0]);
+    });
+}
+
+#[qd::kernel]
+fn races_between_blocks(y: &mut Tensor<f32, 1>) {
+    qd::block_for(8, 32, |b| {
+        b.each(|t| y[b.index() * 16 + t] = 1.0);
+        b.each(|t| {
+            if t == 0 {
+                y[0] = 2.0;
+            }
+        });
+    });
+}
+
+fn main() {}
