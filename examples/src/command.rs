@@ -59,7 +59,7 @@ pub(crate) enum BackendChoice {
 #[must_use]
 pub fn main(about: &About, work: impl FnOnce(&mut Run) -> Result<()>) -> ExitCode {
     match parse(about, std::env::args_os()) {
-        Ok(Some(options)) => match execute(about, &options, work) {
+        Ok(Some(options)) => match execute(about, &options, || open(options.backend), work) {
             Ok(summary) => {
                 print!("{summary}");
                 ExitCode::SUCCESS
@@ -81,9 +81,10 @@ pub fn main(about: &About, work: impl FnOnce(&mut Run) -> Result<()>) -> ExitCod
 pub(crate) fn execute(
     about: &About,
     options: &Options,
+    open: impl FnOnce() -> Result<qd::Program>,
     work: impl FnOnce(&mut Run) -> Result<()>,
 ) -> Result<String> {
-    let mut run = Run::new(about, options)?;
+    let mut run = Run::new(about, options, open)?;
     work(&mut run)?;
     Ok(run.finish())
 }
@@ -121,7 +122,7 @@ pub(crate) fn parse(
 }
 
 /// A program on the device.
-pub(crate) fn open(backend: BackendChoice) -> Result<qd::Program> {
+fn open(backend: BackendChoice) -> Result<qd::Program> {
     let (device, opened) = match backend {
         BackendChoice::Cpu => ("cpu", qd::Program::open(qd::Arch::Cpu)),
         BackendChoice::Cuda => ("cuda", qd::Program::open(qd::Arch::Cuda)),

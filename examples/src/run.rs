@@ -11,11 +11,7 @@ use image::RgbImage;
 use indicatif::{ProgressBar, ProgressStyle};
 use quadrants as qd;
 
-use crate::{
-    About, Error, Result,
-    command::{Options, open},
-    unsafe_share::Share,
-};
+use crate::{About, Error, Result, command::Options, unsafe_share::Share};
 
 /// How many steps are enqueued before the host waits for them, so that the progress shown is that of the
 /// device.
@@ -34,7 +30,11 @@ pub struct Run {
 
 impl Run {
     /// Everything that can be wrong with the options shows here, before the work is done.
-    pub(crate) fn new(about: &About, options: &Options) -> Result<Self> {
+    pub(crate) fn new(
+        about: &About,
+        options: &Options,
+        open: impl FnOnce() -> Result<qd::Program>,
+    ) -> Result<Self> {
         let size = options.size.map_or(about.size, usize::from);
         let (smallest, largest) = about.sizes;
         if !(smallest..=largest).contains(&size) {
@@ -42,7 +42,7 @@ impl Run {
         }
         let out = options.out.clone().unwrap_or_else(|| Path::new("target").join(about.name));
         prepare_folder(&out)?;
-        let program = open(options.backend)?;
+        let program = open()?;
         let steps = options.steps.map_or(about.steps, usize::from);
         let bar = ProgressBar::new(steps as u64);
         if let Ok(style) =

@@ -1,5 +1,7 @@
 //! What the tests of the simulations share.
 
+use quadrants as qd;
+
 use crate::{
     About, Error, Result, Run,
     command::{execute, parse},
@@ -11,11 +13,21 @@ pub(crate) fn run(
     work: impl FnOnce(&mut Run) -> Result<()>,
     options: &[&str],
 ) -> Result<String> {
-    let args = [about.name, "--backend", "cpu"].into_iter().chain(options.iter().copied());
+    run_on(|| Ok(qd::Program::open(qd::Arch::Cpu)?), about, work, options)
+}
+
+/// The same, on a program that `open` gives.
+pub(crate) fn run_on(
+    open: impl FnOnce() -> Result<qd::Program>,
+    about: &About,
+    work: impl FnOnce(&mut Run) -> Result<()>,
+    options: &[&str],
+) -> Result<String> {
+    let args = [about.name].into_iter().chain(options.iter().copied());
     let Some(options) = parse(about, args.map(Into::into))? else {
         return Err(Error::Usage("help is no run".to_owned()));
     };
-    execute(about, &options, work)
+    execute(about, &options, open, work)
 }
 
 /// Whether all numbers are those expected, within `tolerance` relative to the largest of them.

@@ -2,9 +2,50 @@
 
 use std::fs;
 
+use quadrants_tests::{
+    On,
+    TestBackend::{self, AmdGpu, Cpu, Cuda},
+};
+use rstest::rstest;
 use tempfile::TempDir;
 
-use crate::{ALL, smoke, testing, unsafe_share::Share};
+use crate::{
+    ALL, About, Result, Run, coupled, mpm, nbody, path_tracer, smoke, testing, unsafe_share::Share,
+};
+
+/// A simulation and all of its run.
+type Example = (About, fn(&mut Run) -> Result<()>);
+
+const EXAMPLES: &[Example] = &[
+    (coupled::ABOUT, coupled::work),
+    (mpm::ABOUT, mpm::work),
+    (nbody::ABOUT, nbody::work),
+    (path_tracer::ABOUT, path_tracer::work),
+    (smoke::ABOUT, smoke::work),
+];
+
+#[rstest]
+fn every_example_paints_on_every_backend(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let names =
+        |abouts: &mut dyn Iterator<Item = &About>| abouts.map(|a| a.name).collect::<Vec<_>>();
+    assert_eq!(names(&mut EXAMPLES.iter().map(|(about, _)| about)), names(&mut ALL.iter()));
+    for (about, work) in EXAMPLES {
+        let Some(On { program, world }) = backend.open() else { return Ok(()) };
+        let folder = TempDir::new().unwrap();
+        let size = about.sizes.0.max(8).to_string();
+        let out = folder.path().to_str().unwrap();
+        let options = ["--out", out, "--steps", "2", "--size", &size];
+        let summary = testing::run_on(|| Ok(program), about, work, &options)?;
+        assert!(summary.contains("kernels"), "{summary}");
+        let picture = folder.path().join(format!("{}.png", about.name));
+        let written = image::open(picture).unwrap().to_rgb8();
+        assert!(written.pixels().any(|pixel| pixel != written.get_pixel(0, 0)), "{}", about.name);
+        drop(world);
+    }
+    Ok(())
+}
 
 /// The message for these options, which must be wrong.
 fn message_of(options: &[&str]) -> String {
