@@ -18,6 +18,7 @@ pub mod mpm;
 pub mod nbody;
 pub mod path_tracer;
 pub mod smoke;
+pub mod sph;
 
 pub use command::{About, main};
 pub use error::{Error, Result};
@@ -25,7 +26,7 @@ pub use run::Run;
 
 /// All simulations.
 pub const ALL: &[About] =
-    &[coupled::ABOUT, mpm::ABOUT, nbody::ABOUT, path_tracer::ABOUT, smoke::ABOUT];
+    &[coupled::ABOUT, mpm::ABOUT, nbody::ABOUT, path_tracer::ABOUT, smoke::ABOUT, sph::ABOUT];
 
 #[cfg(test)]
 mod testing;

@@ -1,5 +1,7 @@
 //! From numbers to pixels.
 
+use std::ops::Range;
+
 use image::{Rgb, RgbImage};
 
 /// A picture of `width` times `height` pixels, the top row first, from linear light in 0 to 1.
@@ -68,6 +70,12 @@ impl Canvas {
             Rgb(self.light[y as usize * self.width + x as usize].map(encoded))
         })
     }
+}
+
+/// The pictures, of `count` that are evenly spread over `steps`, that are due behind a step. The last step
+/// has the last one.
+pub(crate) fn due(step: usize, steps: usize, count: usize) -> Range<usize> {
+    step * count / steps..(step + 1) * count / steps
 }
 
 /// Light as a screen takes it.

@@ -10,7 +10,8 @@ use rstest::rstest;
 use tempfile::TempDir;
 
 use crate::{
-    ALL, About, Result, Run, coupled, mpm, nbody, path_tracer, smoke, testing, unsafe_share::Share,
+    ALL, About, Result, Run, coupled, mpm, nbody, path_tracer, smoke, sph, testing,
+    unsafe_share::Share,
 };
 
 /// A simulation and all of its run.
@@ -22,6 +23,7 @@ const EXAMPLES: &[Example] = &[
     (nbody::ABOUT, nbody::work),
     (path_tracer::ABOUT, path_tracer::work),
     (smoke::ABOUT, smoke::work),
+    (sph::ABOUT, sph::work),
 ];
 
 #[rstest]

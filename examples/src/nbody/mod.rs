@@ -12,7 +12,10 @@ use std::process::ExitCode;
 use image::RgbImage;
 use quadrants as qd;
 
-use crate::{About, Run, picture::picture};
+use crate::{
+    About, Run,
+    picture::{due, picture},
+};
 use start::Body;
 
 /// What this example is.
@@ -42,11 +45,10 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     stars.show(0, &start, start.iter().map(|body| body.place));
     run.each_step(|step| {
         bodies.step(dt)?;
-        for panel in 1..PANELS {
-            if (step + 1) * (PANELS - 1) / steps == panel && step * (PANELS - 1) / steps < panel {
-                let place = bodies.place.to_vec()?;
-                stars.show(panel, &start, place.as_chunks().0.iter().copied());
-            }
+        // The first panel shows the start.
+        for panel in due(step, steps, PANELS - 1) {
+            let place = bodies.place.to_vec()?;
+            stars.show(panel + 1, &start, place.as_chunks().0.iter().copied());
         }
         Ok(())
     })?;
