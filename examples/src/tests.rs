@@ -124,9 +124,16 @@ fn hardly_a_kernel_needs_unsafe() {
 
 #[test]
 fn the_share_counts_kernels_and_not_comments() {
-    let text = "#[qd::func] fn f() { unsafe { } }\n#[qd::kernel]\nfn a() {\n    // unsafe { }\n}\n\
-                #[qd::kernel(strict)]\nfn b() { unsafe { x[j] = 1.0; } }\n";
-    assert_eq!(Share::of(text), Share { kernels: 2, with_unsafe: 1 });
+    let text = [
+        "#[qd::func] fn f() { unsafe { } }",
+        "#[qd::kernel]",
+        "fn a() {",
+        "    // unsafe { }",
+        "}",
+        "#[qd::kernel(strict)]",
+        "fn b() { unsafe { x[j] = 1.0; } }",
+    ];
+    assert_eq!(Share::of(&text.join("\n")), Share { kernels: 2, with_unsafe: 1 });
 }
 
 #[test]

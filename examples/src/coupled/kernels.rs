@@ -322,9 +322,9 @@ pub(crate) fn step(
 /// What the three do to each other in `dt`. The air and the cloth drag each other, the cloth and the matter
 /// that goes through it take each other along, and matter takes the air's place.
 ///
-/// `of_air` is the share of its speed relative to the air that a node loses, `of_matter` that relative to
-/// matter, `blown` that which a lone particle loses to the air; `heft` is a node's mass, `echo` how much of the push the
-/// air gets back.
+/// `of_air` is the share of its speed relative to the air that a node loses, of which the air gets `echo`;
+/// `of_matter` that relative to matter, and `blown` that which a lone particle loses to the air. `heft` is a node's
+/// mass, `volume` a particle's.
 #[qd::kernel]
 #[allow(clippy::too_many_arguments)] // what the three need of each other
 pub(crate) fn couple(
