@@ -230,7 +230,7 @@ pub enum Stmt {
 }
 
 /// An expression: its type and what it computes.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Expr {
     /// The type of the value.
     pub ty: ScalarType,
@@ -239,7 +239,7 @@ pub struct Expr {
 }
 
 /// What an expression computes.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum ExprKind {
     /// A constant.
     Const(Const),

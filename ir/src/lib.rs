@@ -20,6 +20,7 @@ pub mod races;
 #[doc(hidden)]
 pub mod samples;
 mod scalar;
+mod simplify;
 mod task;
 pub mod types;
 pub mod verify;
@@ -35,6 +36,7 @@ pub use kernel::{
 pub use offload::{OffloadError, offload};
 pub use print::print;
 pub use scalar::{Const, ScalarType};
+pub use simplify::simplify;
 pub use task::{Access, Offloaded, Task, TaskId, TaskKind};
 #[doc(inline)]
 pub use verify::{VerifyError, verify, verify_offloaded};

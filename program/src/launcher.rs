@@ -260,6 +260,7 @@ impl KernelContext {
         let ir = def.ir().map_err(failed)?;
         quadrants_ir::verify(&ir).map_err(|e| failed(e.into()))?;
         let kernel = quadrants_ir::offload(&ir).map_err(|e| failed(e.into()))?;
+        let kernel = quadrants_ir::simplify(&kernel);
         dump::ir(&ir, &kernel);
         let layout = ArgLayout::new(&kernel.params);
         let image = shared.context.device().capabilities().image;

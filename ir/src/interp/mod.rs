@@ -5,6 +5,7 @@
 //! one wins.
 
 mod compile;
+mod fold;
 mod machine;
 mod memory;
 mod select;
@@ -22,6 +23,7 @@ use crate::{
 use machine::Run;
 
 pub(crate) use compile::{Code, Part, compile};
+pub(crate) use fold::fold;
 pub use memory::{Fault, Memory, SliceMemory};
 
 /// A kernel's tasks as register code.

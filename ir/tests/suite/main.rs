@@ -8,6 +8,7 @@ mod host;
 mod image;
 mod races;
 mod random;
+mod simplify;
 mod text;
 mod verify;
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use quadrants::{
+    Opened,
     codegen::{CompileRequest, Compiler},
     ir::{
         TaskId,
@@ -22,7 +23,8 @@ const ON_HARDWARE: u64 = 2000;
 /// Where none is: it is the interpreter that runs them.
 const SIMULATED: u64 = 300;
 
-struct OnDevice {
+/// A device with its compiler.
+pub(super) struct OnDevice {
     device: Arc<dyn Device>,
     compiler: Arc<dyn Compiler>,
 }
@@ -30,10 +32,7 @@ struct OnDevice {
 #[rstest]
 fn random_kernels_on_a_device(#[values(Cuda, AmdGpu)] backend: TestBackend) {
     let Some((opened, world)) = backend.open_device() else { return };
-    let on = OnDevice {
-        device: opened.device,
-        compiler: opened.compiler.expect("GPUs have a compiler"),
-    };
+    let on = OnDevice::new(opened);
     let kernels = if world.is_some() { SIMULATED } else { ON_HARDWARE };
     let [checked, proven] = all(&on, seeds(kernels), true, "referee::device");
     let info = on.device.info();
@@ -53,7 +52,13 @@ impl Referee for OnDevice {
 }
 
 impl OnDevice {
-    fn run(&self, trial: &Trial<'_>) -> Result<Vec<Vec<u8>>, String> {
+    pub(super) fn new(opened: Opened) -> Self {
+        let compiler = opened.compiler.expect("GPUs have a compiler");
+        Self { device: opened.device, compiler }
+    }
+
+    /// What the tasks leave in the buffers, or what failed.
+    pub(super) fn run(&self, trial: &Trial<'_>) -> Result<Vec<Vec<u8>>, String> {
         let (kernel, device) = (trial.case.kernel, &*self.device);
         let request = CompileRequest::new(&device.info().arch, trial.form, trial.passing);
         let compiled = self.compiler.compile(kernel, &request).map_err(|e| format!("{e:?}"))?;

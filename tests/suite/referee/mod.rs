@@ -4,6 +4,7 @@
 //! `QUADRANTS_TEST_SEED` names one kernel to run, and `QUADRANTS_TEST_KERNELS` how many are drawn.
 
 mod device;
+mod functions;
 mod host;
 
 use std::{
@@ -27,6 +28,7 @@ use quadrants::ir::{
         generate::{Rng, Style, generate},
         shrink::{Sample, shrink},
     },
+    simplify,
 };
 use quadrants_codegen::samples::case::Case;
 
@@ -64,8 +66,12 @@ struct Forms {
 }
 
 impl Forms {
-    fn new(sample: &Sample) -> Self {
-        let checked = offload(&sample.0).expect("a valid kernel");
+    /// Half of the kernels are simplified, as those of a program are.
+    fn new(sample: &Sample, style: Style) -> Self {
+        let mut checked = offload(&sample.0).expect("a valid kernel");
+        if style.separate {
+            checked = simplify(&checked);
+        }
         let plan = HostPlan::new(&checked);
         let words = Case::with(&checked, &sample.1).words;
         let proven = checked.tasks().all(|(task, _)| plan.prove(task, &words));
@@ -107,7 +113,8 @@ fn all(referee: &dyn Referee, seeds: Range<u64>, exact: bool, test: &str) -> [u6
             }
             let samples: Vec<_> =
                 (from..seeds.end.min(from + AT_ONCE)).map(|seed| draw(seed, exact)).collect();
-            let forms: Vec<Forms> = samples.iter().map(|(sample, _)| Forms::new(sample)).collect();
+            let forms: Vec<Forms> =
+                samples.iter().map(|(sample, style)| Forms::new(sample, *style)).collect();
             let mut trials = Vec::new();
             let mut seed_of = Vec::new();
             for ((forms, (sample, style)), seed) in forms.iter().zip(&samples).zip(from..) {
@@ -144,7 +151,7 @@ fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test:
             .zip(0..)
             .map(|((kernel, args), number): (_, u32)| (named(kernel, number), args.clone()))
             .collect();
-        let forms: Vec<Forms> = samples.iter().map(Forms::new).collect();
+        let forms: Vec<Forms> = samples.iter().map(|sample| Forms::new(sample, style)).collect();
         let mut trials = Vec::new();
         let mut of = Vec::new();
         for (at, (forms, sample)) in forms.iter().zip(&samples).enumerate() {
@@ -158,7 +165,7 @@ fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test:
     };
     let (kernel, args) = shrink(sample, first_bad);
     let sample = (kernel, args);
-    let forms = Forms::new(&sample);
+    let forms = Forms::new(&sample, style);
     let trials = forms.trials(&sample, style);
     let verdicts = referee.judge(&trials);
     let said: Vec<String> = trials

@@ -1,0 +1,65 @@
+//! What an operation makes of constants: the machine itself computes it, so that nobody else has to know.
+
+use super::{
+    NoMemory,
+    machine::{self, Op, Run},
+    select,
+};
+use crate::{Const, ExprId, ExprKind, MathFn, ScalarType};
+
+/// The register of the result, behind those of the operands.
+const RESULT: u32 = 3;
+
+/// The value of an expression of type `ty` whose operands `value` knows. None where it does not know them all, where
+/// devices may compute other last bits, and where the result has bits that are not the same everywhere.
+pub(crate) fn fold(
+    ty: ScalarType,
+    kind: &ExprKind,
+    value: impl Fn(ExprId) -> Option<Const>,
+) -> Option<Const> {
+    let mut operands = Vec::new();
+    for id in kind.operands() {
+        operands.push(value(id)?);
+    }
+    let op = operation(ty, kind, &operands)?;
+    let mut regs = [0; RESULT as usize + 1];
+    for (reg, operand) in regs.iter_mut().zip(&operands) {
+        *reg = operand.bits();
+    }
+    let mut run = Run { regs: &mut regs, memory: &mut NoMemory, task: 0, fuel: 0 };
+    machine::run(&[op], &mut run).ok()?;
+    let result = Const::from_bits(ty, regs[RESULT as usize]);
+    (!result.as_float().is_some_and(f64::is_nan)).then_some(result)
+}
+
+fn operation(ty: ScalarType, kind: &ExprKind, operands: &[Const]) -> Option<Op> {
+    let of = operands.first()?.ty();
+    Some(match *kind {
+        ExprKind::Unary { op, .. } => select::unary(op, ty)(RESULT, 0),
+        ExprKind::Binary { op, .. } if op.is_comparison() => {
+            let compare = select::compare(op, of);
+            let (a, b) = if compare.swap { (1, 0) } else { (0, 1) };
+            (compare.value)(RESULT, a, b)
+        }
+        ExprKind::Binary { op, .. } => select::binary(op, ty)(RESULT, 0, 1),
+        ExprKind::Math { function, .. } => match function {
+            MathFn::Sqrt
+            | MathFn::Floor
+            | MathFn::Ceil
+            | MathFn::Round
+            | MathFn::Trunc
+            | MathFn::Abs => select::math1(function, ty)(RESULT, 0),
+            // Of two zeros either may be the smaller.
+            MathFn::Min | MathFn::Max if ty.is_int() => select::math2(function, ty)(RESULT, 0, 1),
+            MathFn::MulAdd => select::fused(ty)(RESULT, 0, 1, 2),
+            _ => return None,
+        },
+        ExprKind::Cast { .. } => select::cast(of, ty).unwrap_or(Op::Move)(RESULT, 0),
+        ExprKind::Bits { .. } => Op::Move(RESULT, 0),
+        ExprKind::Select { .. } => Op::Select(RESULT, 0, 1, 2),
+        ExprKind::DivRem { op, .. } if operands[1].bits() != 0 => {
+            select::divide(op, ty)(RESULT, 0, 1, 0)
+        }
+        _ => return None,
+    })
+}

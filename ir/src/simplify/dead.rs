@@ -1,0 +1,140 @@
+//! What a task computes for nobody, and locals that only hand their values on.
+
+use super::{is_stable, negation};
+use crate::{Block, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, visit::Nodes};
+
+/// How often each local is read in a task: by expressions that it reaches, and by statements.
+struct Reads {
+    seen: Vec<bool>,
+    locals: Vec<u32>,
+}
+
+/// Takes out of a task what is not read.
+pub(super) fn eliminate(kernel: &mut Offloaded, task: usize) {
+    loop {
+        let reads = Reads::of(kernel, task);
+        let (prelude, body) = (kernel.tasks[task].prelude, kernel.tasks[task].body);
+        let mut changed = false;
+        for block in [prelude, body] {
+            changed |= sweep(kernel, block, &reads);
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// Takes out what is not read, from the inside out; whether there was something.
+fn sweep(kernel: &mut Offloaded, block: BlockId, reads: &Reads) -> bool {
+    let mut stmts = std::mem::take(&mut kernel.blocks[block].stmts);
+    let mut changed = false;
+    for stmt in &mut stmts {
+        for inner in stmt.blocks() {
+            changed |= sweep(kernel, inner, reads);
+        }
+        changed |= turn(kernel, stmt);
+    }
+    let before = stmts.len();
+    let nodes = Nodes::from(&*kernel);
+    let empty = |block: BlockId| kernel.blocks[block].stmts.is_empty();
+    stmts.retain(|stmt| match *stmt {
+        Stmt::Let { local, value } | Stmt::Assign { local, value } => {
+            reads.locals[local.index()] > 0 || !nodes.is_repeatable(value)
+        }
+        Stmt::Eval { value } => !nodes.is_repeatable(value),
+        Stmt::If { then, otherwise, .. } => !empty(then) || !empty(otherwise),
+        Stmt::For { body, .. } => !empty(body),
+        _ => true,
+    });
+    changed |= stmts.len() < before;
+    while let Some((from, to)) = handed_on(kernel, &stmts, reads) {
+        let Stmt::Let { value, .. } = stmts[from] else { break };
+        if let Stmt::Let { value: taken, .. } = &mut stmts[to] {
+            *taken = value;
+        }
+        stmts.remove(from);
+        changed = true;
+    }
+    kernel.blocks[block] = Block { stmts };
+    changed
+}
+
+/// Of a branch that is empty where its condition holds, the other way round.
+fn turn(kernel: &Offloaded, stmt: &mut Stmt) -> bool {
+    let Stmt::If { cond, then, otherwise } = stmt else { return false };
+    let empty = |block: BlockId| kernel.blocks[block].stmts.is_empty();
+    match negation(&kernel.exprs[*cond].kind) {
+        Some(opposite) if empty(*then) && !empty(*otherwise) => {
+            *cond = opposite;
+            std::mem::swap(then, otherwise);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A definition whose local is read once, as the value of a later definition of the same block: nothing that the
+/// value reads changes between.
+fn handed_on(kernel: &Offloaded, stmts: &[Stmt], reads: &Reads) -> Option<(usize, usize)> {
+    let nodes = Nodes::from(kernel);
+    stmts.iter().enumerate().find_map(|(to, stmt)| {
+        let Stmt::Let { value, .. } = *stmt else { return None };
+        let ExprKind::Local(local) = nodes.exprs[value].kind else { return None };
+        if reads.locals[local.index()] != 1 || nodes.locals[local].mutable {
+            return None;
+        }
+        let defines = |stmt: &Stmt| matches!(*stmt, Stmt::Let { local: l, .. } if l == local);
+        let from = stmts[..to].iter().position(defines)?;
+        let Stmt::Let { value, .. } = stmts[from] else { return None };
+        (from + 1 == to || is_stable(nodes, value)).then_some((from, to))
+    })
+}
+
+impl Reads {
+    fn of(kernel: &Offloaded, task: usize) -> Self {
+        let mut reads =
+            Self { seen: vec![false; kernel.exprs.len()], locals: vec![0; kernel.locals.len()] };
+        let task = &kernel.tasks[task];
+        for dim in task.kind.dims().into_iter().flatten() {
+            reads.expr(kernel, dim.begin);
+            reads.expr(kernel, dim.end);
+        }
+        reads.block(kernel, task.prelude);
+        reads.block(kernel, task.body);
+        reads
+    }
+
+    fn block(&mut self, kernel: &Offloaded, block: BlockId) {
+        for stmt in &kernel.blocks[block].stmts {
+            for value in stmt.exprs() {
+                self.expr(kernel, value);
+            }
+            if let Stmt::SharedStore { array, .. } = *stmt {
+                self.local(array);
+            }
+            for inner in stmt.blocks() {
+                self.block(kernel, inner);
+            }
+        }
+    }
+
+    fn local(&mut self, local: LocalId) {
+        self.locals[local.index()] += 1;
+    }
+
+    /// Each place where a local is read counts; below an expression that was seen, they are counted.
+    fn expr(&mut self, kernel: &Offloaded, id: ExprId) {
+        match kernel.exprs[id].kind {
+            ExprKind::Local(local) => return self.local(local),
+            ExprKind::SharedLoad { array, .. } | ExprKind::SharedAtomic { array, .. } => {
+                self.local(array);
+            }
+            _ => {}
+        }
+        if !std::mem::replace(&mut self.seen[id.index()], true) {
+            for operand in kernel.exprs[id].kind.operands() {
+                self.expr(kernel, operand);
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Expressions, made anew: each pure one once, folded where its operands are constants.
+
+use std::collections::HashMap;
+
+use crate::{
+    Arena, BinaryOp, Const, Expr, ExprId, ExprKind, LocalId, MathFn, ScalarType, UnaryOp,
+    interp::fold,
+};
+
+/// The new expressions.
+pub(super) struct Exprs<'k> {
+    old: &'k Arena<Expr>,
+    new: Arena<Expr>,
+    /// What became of the old ones.
+    made: Vec<Option<ExprId>>,
+    known: HashMap<Expr, ExprId>,
+    /// The locals whose values are constants.
+    constants: Vec<Option<Const>>,
+}
+
+impl<'k> Exprs<'k> {
+    pub(super) fn new(old: &'k Arena<Expr>, locals: usize) -> Self {
+        let made = vec![None; old.len()];
+        Self { old, new: Arena::new(), made, known: HashMap::new(), constants: vec![None; locals] }
+    }
+
+    pub(super) fn finish(self) -> Arena<Expr> {
+        self.new
+    }
+
+    /// Says that a local that never changes has this value.
+    pub(super) fn define(&mut self, local: LocalId, value: ExprId) {
+        // Floats keep the names that they have in the source.
+        let constant = self.constant(value).filter(|value| !value.ty().is_float());
+        self.constants[local.index()] = constant;
+    }
+
+    pub(super) fn constant(&self, id: ExprId) -> Option<Const> {
+        match self.new[id].kind {
+            ExprKind::Const(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_effect(&self, id: ExprId) -> bool {
+        self.new[id].kind.is_effect()
+    }
+
+    /// The new expression for an old one. What an old one reads of locals is the same wherever it stands: each is
+    /// defined before.
+    pub(super) fn of(&mut self, id: ExprId) -> ExprId {
+        if let Some(made) = self.made[id.index()] {
+            return made;
+        }
+        let Expr { ty, mut kind } = self.old[id].clone();
+        kind.operands_mut(|operand| *operand = self.of(*operand));
+        if let ExprKind::Local(local) = kind
+            && let Some(value) = self.constants[local.index()]
+        {
+            kind = ExprKind::Const(value);
+        }
+        let made = self.simpler(ty, kind);
+        self.made[id.index()] = Some(made);
+        made
+    }
+
+    /// An old expression as it was.
+    pub(super) fn copy(&mut self, id: ExprId) -> ExprId {
+        let Expr { ty, mut kind } = self.old[id].clone();
+        kind.operands_mut(|operand| *operand = self.copy(*operand));
+        self.unique(ty, kind)
+    }
+
+    fn simpler(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
+        if let Some(value) = fold(ty, &kind, |id| self.constant(id)) {
+            return self.unique(ty, ExprKind::Const(value));
+        }
+        match self.identity(ty, &kind) {
+            Some(same) => same,
+            None => self.unique(ty, kind),
+        }
+    }
+
+    fn unique(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
+        let expr = Expr { ty, kind };
+        if expr.kind.is_effect() {
+            return self.new.push(expr);
+        }
+        if let Some(id) = self.known.get(&expr) {
+            return *id;
+        }
+        let id = self.new.push(expr.clone());
+        self.known.insert(expr, id);
+        id
+    }
+
+    /// The operand that the whole has the value of, whatever the other is.
+    fn identity(&self, ty: ScalarType, kind: &ExprKind) -> Option<ExprId> {
+        match *kind {
+            ExprKind::Binary { op, lhs, rhs } => self.of_binary(op, ty, lhs, rhs),
+            ExprKind::Unary { op: op @ (UnaryOp::Neg | UnaryOp::Not), value } => {
+                match self.new[value].kind {
+                    ExprKind::Unary { op: inner, value } if inner == op => Some(value),
+                    _ => None,
+                }
+            }
+            ExprKind::Cast { value } if self.new[value].ty == ty => Some(value),
+            ExprKind::Select { cond, then, otherwise } => match self.constant(cond) {
+                Some(cond) => Some(if cond.bits() != 0 { then } else { otherwise }),
+                None => (then == otherwise).then_some(then),
+            },
+            ExprKind::Math { function: MathFn::Min | MathFn::Max, ref args }
+                if ty.is_int() && args[0] == args[1] =>
+            {
+                Some(args[0])
+            }
+            _ => None,
+        }
+    }
+
+    fn of_binary(&self, op: BinaryOp, ty: ScalarType, lhs: ExprId, rhs: ExprId) -> Option<ExprId> {
+        use BinaryOp::*;
+        let is = |id, value: u64| self.constant(id).is_some_and(|known| known.bits() == value);
+        let zero = |id| is(id, 0);
+        let one = |id| match ty {
+            ScalarType::F32 => is(id, u64::from(1f32.to_bits())),
+            ScalarType::F64 => is(id, 1f64.to_bits()),
+            _ => is(id, 1),
+        };
+        let bool = ty == ScalarType::Bool;
+        match op {
+            // Not of floats: the sum of -0 and 0 is 0.
+            Add | Or | Xor if !ty.is_float() && zero(lhs) => Some(rhs),
+            Add | Or | Xor if !ty.is_float() && zero(rhs) => Some(lhs),
+            Sub | Shl | Shr if zero(rhs) => Some(lhs),
+            Mul if one(lhs) => Some(rhs),
+            Mul | Div if one(rhs) => Some(lhs),
+            Mul | And if !ty.is_float() && zero(lhs) => Some(lhs),
+            Mul | And if !ty.is_float() && zero(rhs) => Some(rhs),
+            And if bool && one(lhs) => Some(rhs),
+            And if bool && one(rhs) => Some(lhs),
+            Or if bool && (one(lhs) || lhs == rhs) => Some(lhs),
+            Or if bool && one(rhs) => Some(rhs),
+            And if lhs == rhs => Some(lhs),
+            _ => None,
+        }
+    }
+}
+
+impl ExprKind {
+    /// Changes the expressions that this one is made of.
+    fn operands_mut(&mut self, mut change: impl FnMut(&mut ExprId)) {
+        match self {
+            Self::Const(_) | Self::Local(_) | Self::Param(_) | Self::Dim { .. } | Self::Temp(_) => {
+            }
+            Self::Unary { value, .. } | Self::Cast { value } | Self::Bits { value } => {
+                change(value);
+            }
+            Self::Binary { lhs, rhs, .. } | Self::DivRem { lhs, rhs, .. } => {
+                change(lhs);
+                change(rhs);
+            }
+            Self::Math { args: list, .. } | Self::Load { index: list, .. } => {
+                list.iter_mut().for_each(change);
+            }
+            Self::Select { cond, then, otherwise } => {
+                change(cond);
+                change(then);
+                change(otherwise);
+            }
+            Self::Atomic { index, value, .. } => {
+                index.iter_mut().for_each(&mut change);
+                change(value);
+            }
+            Self::SharedLoad { index, .. } => change(index),
+            Self::SharedAtomic { index, value, .. } => {
+                change(index);
+                change(value);
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Simplified kernels: smaller, and what they were.
+
+use quadrants_ir::{
+    abi::Form,
+    samples::shrink::{Sample, shrink},
+    *,
+};
+
+use crate::{
+    generate::{Rng, Style, generate},
+    make::{Arg, F32, I32, Maker, U64, block_of, run},
+};
+
+const KERNELS: u64 = 4000;
+
+#[test]
+fn random_kernels_compute_the_same() {
+    let (mut before, mut after) = (0, 0);
+    let (mut were_proven, mut are_proven) = (0, 0);
+    for seed in 1..=KERNELS {
+        let (kernel, args) = generate(&mut Rng::new(seed), Style::default());
+        let sample = (kernel, args);
+        if differs(&sample) {
+            let (kernel, args) = shrink(sample, |samples| samples.iter().position(differs));
+            let offloaded = offload(&kernel).unwrap();
+            let simple = simplify(&offloaded);
+            panic!(
+                "seed {seed}\n{offloaded}\n{simple}\n{args:?}\n{:?}\nexpected {:?}\nfound {:?}",
+                verify_offloaded(&simple),
+                run(&offloaded, Form::Checked, &args),
+                run(&simple, Form::Checked, &args)
+            );
+        }
+        let offloaded = offload(&sample.0).unwrap();
+        let simple = simplify(&offloaded);
+        before += offloaded.to_string().len();
+        after += simple.to_string().len();
+        were_proven += u64::from(is_proven(&offloaded, &sample.1));
+        are_proven += u64::from(is_proven(&simple, &sample.1));
+    }
+    assert!(after * 10 < before * 9, "{before} bytes of text became {after}");
+    // A constant may show the prover an overflow that it did not look for before.
+    assert!(are_proven > were_proven, "{were_proven} kernels were proven, {are_proven} are");
+}
+
+/// Whether the simplified kernel breaks a rule or computes something else, or is proven no more.
+fn differs((kernel, args): &Sample) -> bool {
+    let offloaded = offload(kernel).unwrap();
+    let simple = simplify(&offloaded);
+    if verify_offloaded(&simple).is_err() {
+        return true;
+    }
+    let same = |form| run(&offloaded, form, args) == run(&simple, form, args);
+    let proven = [&offloaded, &simple].iter().all(|kernel| is_proven(kernel, args));
+    !same(Form::Checked) || proven && !same(Form::Proven)
+}
+
+fn is_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
+    let words = block_of(kernel, args, &mut interp::SliceMemory::new());
+    kernel.tasks().all(|(task, _)| host::prove(kernel, task, &words))
+}
+
+/// What a frontend makes of `let n = 2 * 4; for i in 0..x.len() { if n > 7 { x[i + 0] = f(x[i], n) } }`.
+#[test]
+fn constants_copies_and_dead_branches_go_and_accesses_stay() {
+    let mut m = Maker::new("simple");
+    let x = m.tensor("x", F32, 1);
+    let (two, four, seven) = (m.constant(2i32), m.constant(4i32), m.constant(7i32));
+    let (zero, len) = (m.constant(0u64), m.dim(x, 0));
+    let half = m.constant(0.5f32);
+    let n = m.local("n", I32);
+    let product = m.binary(BinaryOp::Mul, two, four);
+    let serial = m.serial(vec![Stmt::Let { local: n, value: product }]);
+    let i = m.local("i", U64);
+    let at = m.read(i);
+    let loaded = m.load(x, &[at]);
+    let (element, held) = (m.local("element", F32), m.local("held", F32));
+    let read = m.read(element);
+    let scale = m.read(n);
+    let scale = m.cast(F32, scale);
+    let (unused, ignored) = (m.local("unused", F32), m.local("ignored", F32));
+    let again = m.load(x, &[at]);
+    let next = m.read(held);
+    let value = m.binary(BinaryOp::Mul, next, scale);
+    let same = m.binary(BinaryOp::Add, at, zero);
+    let store = m.store(x, &[same], value);
+    let then = m.block(vec![
+        Stmt::Let { local: element, value: loaded },
+        Stmt::Let { local: held, value: read },
+        Stmt::Let { local: unused, value },
+        Stmt::Let { local: ignored, value: again },
+        store,
+    ]);
+    let never = m.store(x, &[zero], half);
+    let otherwise = m.block(vec![never]);
+    let size = m.read(n);
+    let cond = m.binary(BinaryOp::Gt, size, seven);
+    let parallel = m.parallel(&[(i, zero, len)], vec![Stmt::If { cond, then, otherwise }]);
+    m.0.body = vec![serial, parallel];
+    let simple = simplify(&offload(&m.0).unwrap());
+    verify_offloaded(&simple).unwrap();
+    let expected = "\
+offloaded simple(x: &mut Tensor<f32, 1>) {
+    task 0 [x read write] {
+        parallel for %1.i in 0u64..x.shape[0] {
+            let %3.held: f32 = x[%1.i]
+            let %5.ignored: f32 = x[%1.i]
+            x[%1.i] = %3.held * 8.0f32
+        }
+    }
+}
+";
+    assert_eq!(simple.to_string(), expected);
+    assert_eq!(simple.sites, offload(&m.0).unwrap().sites);
+}
