@@ -62,6 +62,8 @@ pub struct Param {
     pub passing: ParamPassing,
     /// Whether the binding is `mut`.
     pub mutable: bool,
+    /// Whether it is a method's `&mut self`: what is done to it is done to the receiver.
+    pub by_reference: bool,
     /// The name's place.
     pub span: Span,
 }
@@ -426,6 +428,8 @@ pub enum ExprKind {
         func: u32,
         /// The arguments.
         args: Vec<Expr>,
+        /// Whether the first argument is a method's receiver, which the method may change.
+        on_value: bool,
     },
     /// `qd::atomic_add(&mut t[i], v)` and its like.
     Atomic {

@@ -107,11 +107,11 @@ pub(crate) fn root(place: &Expr) -> Option<&str> {
     }
 }
 
-/// The names that a pattern binds.
-pub(crate) fn each_bound<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a str)) {
+/// The names that a pattern binds, and whether they are `mut`.
+pub(crate) fn each_bound<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a str, bool)) {
     match pattern {
         Pattern::Wild => {}
-        Pattern::Name { name, .. } => each(name),
+        Pattern::Name { name, mutable, .. } => each(name, *mutable),
         Pattern::Parts(parts) => parts.iter().for_each(|part| each_bound(part, each)),
         Pattern::Fields(fields) => fields.iter().for_each(|(_, part)| each_bound(part, each)),
     }
@@ -119,8 +119,9 @@ pub(crate) fn each_bound<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a str)
 
 /// Whether evaluating `expr` may assign a local that was there before it.
 pub(crate) fn assigns(expr: &Expr) -> bool {
-    any_in_expr(expr, &mut |node| {
-        matches!(node, Node::Stmt(Stmt { kind: StmtKind::Assign { .. }, .. }))
+    any_in_expr(expr, &mut |node| match node {
+        Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assign { .. }),
+        Node::Expr(expr) => matches!(expr.kind, ExprKind::Call { on_value: true, .. }),
     })
 }
 

@@ -11,19 +11,20 @@ use syn::{ItemFn, spanned::Spanned};
 use crate::{
     attribute::Attribute,
     body::{Body, Rewritable, Rewrite, internal},
+    methods,
     signature::{self, Param, Signature},
-    tree::{Tree, TypeEntry},
+    tree::{FuncEntry, Tree, TypeEntry},
 };
 
 /// Paths of the facade crate.
-struct Paths {
-    private: TokenStream,
-    body: TokenStream,
-    frontend: TokenStream,
+pub(crate) struct Paths {
+    pub(crate) private: TokenStream,
+    pub(crate) body: TokenStream,
+    pub(crate) frontend: TokenStream,
 }
 
 /// All that is known of the function.
-struct Emission {
+pub(crate) struct Emission {
     kind: FunctionKind,
     paths: Paths,
     signature: Signature,
@@ -34,39 +35,29 @@ struct Emission {
     bytes: Vec<u8>,
 }
 
+impl Paths {
+    pub(crate) fn new(krate: &syn::Path) -> Self {
+        let private = quote!(#krate::__private);
+        Self { body: quote!(#private::body), frontend: quote!(#private::frontend), private }
+    }
+}
+
 /// What a kernel or func becomes.
 pub(crate) fn function(kind: FunctionKind, attribute: &Attribute, item: ItemFn) -> TokenStream {
-    let krate = &attribute.krate;
-    let private = quote!(#krate::__private);
-    let paths =
-        Paths { body: quote!(#private::body), frontend: quote!(#private::frontend), private };
+    let paths = Paths::new(&attribute.krate);
     let signature = match signature::parse(kind, &item.sig) {
         Ok(signature) => signature,
         Err(error) => return rejected(kind, &paths, None, &item, error),
     };
-    let mut tree = Tree::default();
-    let mut probed = (*item.block).clone();
-    let syntax = syntax(kind, attribute, &signature, &item, &mut tree, &mut probed);
-    let rejections = check(&syntax).into_iter();
-    let errors = rejections.map(|r| tree.spans.error(r.span, r.rule.to_string()));
-    let error = errors.reduce(|mut all, error| {
-        all.combine(error);
-        all
-    });
-    if let Some(error) = error {
-        return rejected(kind, &paths, Some(&signature), &item, error);
-    }
-    let bytes = match syntax.encode() {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            let error = syn::Error::new(item.sig.ident.span(), error);
-            return rejected(kind, &paths, Some(&signature), &item, error);
+    match Emission::new(kind, attribute, signature, item) {
+        Ok(emission) => match kind {
+            FunctionKind::Kernel => emission.kernel(),
+            FunctionKind::Func => emission.func(),
+        },
+        Err(rejected_one) => {
+            let (error, signature, item) = *rejected_one;
+            rejected(kind, &paths, Some(&signature), &item, error)
         }
-    };
-    let emission = Emission { kind, paths, signature, item, tree, probed, bytes };
-    match kind {
-        FunctionKind::Kernel => emission.kernel(),
-        FunctionKind::Func => emission.func(),
     }
 }
 
@@ -84,6 +75,7 @@ fn syntax(
             name: param.name.to_string(),
             passing: param.passing,
             mutable: param.mutable,
+            by_reference: param.by_reference,
             span: tree.spans.of(&param.name),
         }
     });
@@ -157,6 +149,37 @@ fn header(paths: &Paths, signature: &Signature, item: &ItemFn) -> TokenStream {
 }
 
 impl Emission {
+    /// Makes the tree, and checks it.
+    pub(crate) fn new(
+        kind: FunctionKind,
+        attribute: &Attribute,
+        signature: Signature,
+        item: ItemFn,
+    ) -> Result<Self, Box<(syn::Error, Signature, ItemFn)>> {
+        let mut tree = Tree::default();
+        let mut probed = (*item.block).clone();
+        let syntax = syntax(kind, attribute, &signature, &item, &mut tree, &mut probed);
+        let rejections = check(&syntax).into_iter();
+        let errors = rejections.map(|r| tree.spans.error(r.span, r.rule.to_string()));
+        let error = errors.reduce(|mut all, error| {
+            all.combine(error);
+            all
+        });
+        if let Some(error) = error {
+            return Err(Box::new((error, signature, item)));
+        }
+        match syntax.encode() {
+            Ok(bytes) => {
+                let paths = Paths::new(&attribute.krate);
+                Ok(Self { kind, paths, signature, item, tree, probed, bytes })
+            }
+            Err(error) => {
+                let error = syn::Error::new(item.sig.ident.span(), error);
+                Err(Box::new((error, signature, item)))
+            }
+        }
+    }
+
     fn kernel(&self) -> TokenStream {
         let Paths { private, body: support, .. } = &self.paths;
         let header = header(&self.paths, &self.signature, &self.item);
@@ -188,7 +211,7 @@ impl Emission {
             .signature
             .params
             .iter()
-            .map(|Param { name, passing, ty, mutable }| match passing {
+            .map(|Param { name, passing, ty, mutable, .. }| match passing {
                 ParamPassing::Value => {
                     let mutable = mutable.then(|| quote!(mut));
                     quote!(let #mutable #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
@@ -284,8 +307,8 @@ impl Emission {
         }
         // The author's function knows tensors; what runs, what stands for them in a body.
         let params =
-            self.signature.params.iter().map(
-                |Param { name, passing, ty, mutable }| match passing {
+            self.signature.params.iter().map(|Param { name, passing, ty, mutable, .. }| {
+                match passing {
                     ParamPassing::Value => {
                         let mutable = mutable.then(|| quote!(mut));
                         quote!(#mutable #name: #ty)
@@ -293,8 +316,8 @@ impl Emission {
                     ParamPassing::Ref | ParamPassing::RefMut => {
                         quote!(mut #name: <#ty as #support::TensorParam>::View<__CHECKED>)
                     }
-                },
-            );
+                }
+            });
         let source = self.source();
         let body = (*self.item.block).clone().rewritten(&mut Rewrite { support, gated: true });
         let quiet = quiet();
@@ -311,7 +334,7 @@ impl Emission {
     }
 
     /// The probed copy, and the source made of the tree and what the probes found.
-    fn source(&self) -> TokenStream {
+    pub(crate) fn source(&self) -> TokenStream {
         let Paths { private, body: support, frontend } = &self.paths;
         let probes = self.tree.types.iter().filter_map(|entry| match entry {
             TypeEntry::Probe { probe, .. } => Some(probe),
@@ -341,7 +364,27 @@ impl Emission {
                 quote_spanned!(ty.span()=> #support::tensor_type::<#ty>(#writable))
             }
         });
-        let funcs = self.tree.funcs.iter().map(|path| quote!(<#path>::__source));
+        let mut methods = Vec::new();
+        let mut funcs = Vec::with_capacity(self.tree.funcs.len());
+        for entry in &self.tree.funcs {
+            funcs.push(match entry {
+                FuncEntry::Path(path) => quote!(<#path>::__source),
+                FuncEntry::OfType { ty, name } => {
+                    let number = methods::number(name);
+                    quote_spanned!(name.span()=> <#ty as #support::HasMethod<#number>>::source)
+                }
+                FuncEntry::Method { probe, name } => {
+                    let (number, at) = (methods::number(name), methods.len());
+                    let mut probe = probe.clone();
+                    probe.set_span(probe.span().located_at(name.span()));
+                    methods.push(
+                        quote_spanned!(name.span()=> #support::method_of::<#number, _>(&#probe)),
+                    );
+                    quote!(__PROBED.1[#at])
+                }
+            });
+        }
+        let method_count = methods.len();
         let consts = self
             .tree
             .consts
@@ -368,13 +411,17 @@ impl Emission {
         };
         let probed = &self.probed;
         quote! {
-            const __TYPES: [#private::ir::types::Type; #count] = {
+            const __PROBED: (
+                [#private::ir::types::Type; #count],
+                [fn() -> &'static #frontend::Source; #method_count],
+            ) = {
                 #(let #probes = #support::Probe::new();)*
                 #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*
-                [#(#types),*]
+                ([#(#types),*], [#(#methods),*])
             };
+            const __TYPES: [#private::ir::types::Type; #count] = __PROBED.0;
             const __PARAMS: [#private::ir::types::ParamType; #parameters] = [#(#kinds),*];
             const __OK: bool = { let _ = (__TYPES, __PARAMS); true };
             static __SOURCE: #frontend::Source = #frontend::Source {

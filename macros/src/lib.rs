@@ -15,6 +15,7 @@ mod attribute;
 mod body;
 mod device;
 mod emit;
+mod methods;
 mod signature;
 mod spans;
 mod tree;
@@ -47,6 +48,9 @@ pub fn kernel(
 
 /// Makes a function callable from kernels. It stays an ordinary function too.
 ///
+/// On an `impl` block of a type of kernels, it makes all functions of the block callable: methods with `self`,
+/// `&self` or `&mut self`, and functions by the type's name.
+///
 /// Argument: `crate = path` (where the facade crate is found, if not at `::quadrants`).
 #[proc_macro_attribute]
 pub fn func(
@@ -76,6 +80,18 @@ pub fn device(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 }
 
 fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    if kind == FunctionKind::Func
+        && let Ok(block) = syn::parse2::<syn::ItemImpl>(item.clone())
+    {
+        return match attribute::parse(kind, arguments) {
+            Ok(attribute) => methods::expand(&attribute, block),
+            Err(error) => error.into_compile_error(),
+        };
+    }
+    expand_function(kind, arguments, item)
+}
+
+fn expand_function(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
     let parsed = syn::parse2(item).and_then(|function| {
         let attribute = attribute::parse(kind, arguments)?;
         Ok((attribute, function))

@@ -18,6 +18,8 @@ pub(crate) struct Param {
     pub(crate) name: syn::Ident,
     pub(crate) mutable: bool,
     pub(crate) passing: ParamPassing,
+    /// Whether it is a method's `&mut self`.
+    pub(crate) by_reference: bool,
     /// The type, without the `&` of a tensor.
     pub(crate) ty: Type,
 }
@@ -123,6 +125,7 @@ fn param(input: &FnArg) -> syn::Result<Param> {
             name: ident.clone(),
             mutable: mutability.is_some(),
             passing,
+            by_reference: false,
             ty: ty.clone(),
         }),
         other => Err(syn::Error::new_spanned(

@@ -29,12 +29,24 @@ pub(crate) struct Tree {
     /// The paths that are neither parameter nor local.
     pub(crate) consts: Vec<syn::ExprPath>,
     /// The funcs called.
-    pub(crate) funcs: Vec<syn::ExprPath>,
+    pub(crate) funcs: Vec<FuncEntry>,
     /// The paths by which `stream_parallel` was called.
     pub(crate) regions: Vec<syn::ExprPath>,
     /// The paths by which `block_for` was called.
     pub(crate) grids: Vec<syn::ExprPath>,
     scopes: Vec<Vec<String>>,
+    /// The names of blocks of threads.
+    blocks: Vec<String>,
+}
+
+/// A func that is called.
+pub(crate) enum FuncEntry {
+    /// By its path.
+    Path(syn::ExprPath),
+    /// A method of the type that a probe has seen.
+    Method { probe: Ident, name: Ident },
+    /// A function of a type, by the type's path.
+    OfType { ty: syn::Path, name: Ident },
 }
 
 /// How rustc is asked for a type.

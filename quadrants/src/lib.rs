@@ -12,7 +12,7 @@ pub use quadrants_program::{
     ProgramBuilder, Result, Severity, Slice, SliceMut, Stream, StreamManager, Tensor, Vector,
     dsl::{Block, Shared, atomic_add, atomic_max, atomic_min, block_for, ndrange, stream_parallel},
 };
-pub use random::{random_normal, random_u32, random_uniform};
+pub use random::{Rng, random_normal, random_u32, random_uniform, rng};
 
 pub use quadrants_ir as ir;
 pub use quadrants_program::codegen;

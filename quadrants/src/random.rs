@@ -9,7 +9,7 @@
 //! one operation. So no product here is added to anything but by `mul_add`, unless it is exact, and a
 //! normal draw takes its sign as a bit, lest its last product meet an addition of the caller.
 
-use quadrants_macros::func;
+use quadrants_macros::{Device, func};
 
 /// The draw numbered `draw` of a stream of random numbers: 32 random bits.
 ///
@@ -64,6 +64,64 @@ pub fn random_uniform(seed: u64, stream: u64, draw: u32) -> f32 {
 #[func(crate = crate)]
 pub fn random_normal(seed: u64, stream: u64, draw: u32) -> f32 {
     normal_of(random_u32(seed, stream, draw))
+}
+
+/// A stream of random numbers that are drawn one after the other: [`rng`] makes one.
+///
+/// In a kernel each iteration makes its own, for instance by its index.
+///
+/// ```
+/// use quadrants as qd;
+///
+/// #[qd::kernel]
+/// fn walk(seed: u64, steps: usize, x: &mut qd::Tensor<f32, 1>) {
+///     for i in 0..x.len() {
+///         let mut rng = qd::rng(seed, i as u64);
+///         for _ in 0..steps {
+///             x[i] += rng.normal();
+///         }
+///     }
+/// }
+///
+/// let prog = qd::Program::open(qd::Arch::from_env_or_best())?;
+/// let mut x = prog.zeros::<f32, 1>([100])?;
+/// walk(42, 3, &mut x).launch()?;
+/// let mut rng = qd::rng(42, 7);
+/// assert_eq!(x.to_vec()?[7], rng.normal() + rng.normal() + rng.normal());
+/// # Ok::<(), qd::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Device)]
+#[device(crate = crate)]
+pub struct Rng {
+    seed: u64,
+    stream: u64,
+    draw: u32,
+}
+
+/// A stream of random numbers at its first draw. Streams of one seed are independent of each other.
+#[func(crate = crate)]
+pub fn rng(seed: u64, stream: u64) -> Rng {
+    Rng { seed, stream, draw: 0 }
+}
+
+#[func(crate = crate)]
+impl Rng {
+    /// 32 random bits: the draw that [`random_u32`] gives.
+    pub fn bits(&mut self) -> u32 {
+        let bits = random_u32(self.seed, self.stream, self.draw);
+        self.draw = self.draw.wrapping_add(1);
+        bits
+    }
+
+    /// A draw, evenly distributed from 0 up to, but without, 1.
+    pub fn uniform(&mut self) -> f32 {
+        (self.bits() >> 8) as f32 * EXP2_M24
+    }
+
+    /// A draw from the normal distribution of mean 0 and variance 1.
+    pub fn normal(&mut self) -> f32 {
+        normal_of(self.bits())
+    }
 }
 
 const EXP2_M24: f32 = 1.0 / 16_777_216.0;

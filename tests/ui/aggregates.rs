@@ -73,4 +73,30 @@ fn raced(out: &mut Tensor<f32, 1>) {
     }
 }
 
+#[qd::func]
+impl Known {
+    fn shift(&mut self, by: f32) {
+        self.x += by;
+    }
+
+    fn norm(self) -> f32 {
+        self.x
+    }
+}
+
+#[qd::kernel]
+fn shared_by_a_method(out: &mut Tensor<f32, 1>) {
+    let mut known = Known { x: 1.0, y: 2.0 };
+    for i in 0..out.len() {
+        known.shift(out[i]);
+    }
+}
+
+#[qd::kernel]
+fn no_method(out: &mut Tensor<f32, 1>) {
+    for i in 0..out.len() {
+        out[i] = out[i].squared();
+    }
+}
+
 fn main() {}

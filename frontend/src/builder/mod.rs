@@ -266,7 +266,10 @@ impl KernelBuilder {
         }
         let number = state.unique(name);
         let name = state.name_of(number);
-        state.params.push((Param { name, passing, mutable: false, span: here() }, kind));
+        state.params.push((
+            Param { name, passing, mutable: false, by_reference: false, span: here() },
+            kind,
+        ));
         number
     }
 

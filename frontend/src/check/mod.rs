@@ -39,7 +39,7 @@ pub fn check(function: &Function) -> Vec<Rejection> {
     };
     for param in &function.params {
         let binding = match param.passing {
-            ParamPassing::Value => Binding::Local { depth: 0 },
+            ParamPassing::Value => Binding::Local { depth: 0, mutable: param.mutable },
             ParamPassing::Ref => Binding::Tensor { writable: false },
             ParamPassing::RefMut => Binding::Tensor { writable: true },
         };
@@ -79,6 +79,7 @@ enum Binding {
     /// A scalar, and how much was [around](Checker::around) it where it was declared.
     Local {
         depth: usize,
+        mutable: bool,
     },
 }
 
@@ -167,7 +168,7 @@ impl<'a> Checker<'a> {
             self.reject(span, Rule::PhasePlace);
         }
         self.inside(Around::Phase, |this| {
-            this.declare(&each.name);
+            this.declare(&each.name, false);
             this.block(&each.body);
         });
     }
@@ -219,17 +220,17 @@ impl<'a> Checker<'a> {
 
     fn stmt(&mut self, stmt: &'a Stmt) {
         match &stmt.kind {
-            StmtKind::Let { name, value, .. } => {
+            StmtKind::Let { name, mutable, value, .. } => {
                 self.expr(value);
-                self.declare(name);
+                self.declare(name, *mutable);
             }
             StmtKind::LetPattern { pattern, value } => {
                 self.expr(value);
-                each_bound(pattern, &mut |name| self.declare(name));
+                each_bound(pattern, &mut |name, mutable| self.declare(name, mutable));
             }
             StmtKind::LetShape { name, .. } => self.names.push((name, Binding::Shape)),
             StmtKind::LetExtents { names, .. } => {
-                names.iter().flatten().for_each(|name| self.declare(name));
+                names.iter().flatten().for_each(|name| self.declare(name, false));
             }
             StmtKind::LetShared { name, block, len, .. } => {
                 let of_block = matches!(self.lookup(block), Some(Binding::Block));
@@ -328,7 +329,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.inside(around, |this| {
-            each.dims.iter().for_each(|dim| this.declare(&dim.name));
+            each.dims.iter().for_each(|dim| this.declare(&dim.name, dim.mutable));
             this.block(&each.body);
         });
     }
@@ -336,13 +337,13 @@ impl<'a> Checker<'a> {
     fn target(&mut self, target: &'a Expr) {
         match &target.kind {
             ExprKind::Name(name) => match self.lookup(name) {
-                Some(Binding::Local { depth }) => self.assign(name, depth, target.span),
+                Some(Binding::Local { depth, .. }) => self.assign(name, depth, target.span),
                 Some(_) => self.expr(target),
                 None => {}
             },
             ExprKind::Index { base, index } => {
                 match self.lookup(base) {
-                    Some(Binding::Local { depth }) => self.assign(base, depth, target.span),
+                    Some(Binding::Local { depth, .. }) => self.assign(base, depth, target.span),
                     _ => {
                         self.in_phase(target.span, || format!("a write to `{base}`"));
                         self.write(base, target.span);
@@ -352,7 +353,7 @@ impl<'a> Checker<'a> {
             }
             ExprKind::Field { .. } | ExprKind::Element { .. } => {
                 match root(target).and_then(|name| Some((name, self.lookup(name)?))) {
-                    Some((name, Binding::Local { depth })) => {
+                    Some((name, Binding::Local { depth, .. })) => {
                         self.assign(name, depth, target.span);
                         self.expr(target);
                     }
@@ -491,7 +492,14 @@ impl<'a> Checker<'a> {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }
-            ExprKind::Call { args, .. } => {
+            ExprKind::Call { args, on_value, .. } => {
+                // A method may take `&mut self`: only rustc knows.
+                if let Some(receiver) = args.first().filter(|_| *on_value)
+                    && let Some(name) = root(receiver)
+                    && let Some(Binding::Local { depth, mutable: true }) = self.lookup(name)
+                {
+                    self.assign(name, depth, receiver.span);
+                }
                 for arg in args {
                     match self.tensor_name(arg) {
                         Some(Binding::Tensor { writable: true }) => {
@@ -570,8 +578,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn declare(&mut self, name: &'a str) {
-        self.names.push((name, Binding::Local { depth: self.around.len() }));
+    fn declare(&mut self, name: &'a str, mutable: bool) {
+        self.names.push((name, Binding::Local { depth: self.around.len(), mutable }));
     }
 
     fn lookup(&self, name: &str) -> Option<Binding> {

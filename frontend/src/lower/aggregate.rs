@@ -30,7 +30,7 @@ pub(super) struct Value {
 
 /// A part of a named value.
 pub(super) struct Place {
-    value: ValueId,
+    pub(super) value: ValueId,
     pub(super) ty: Type,
     /// The part's first scalar, if every index were 0.
     first: usize,
@@ -96,7 +96,7 @@ impl Lowerer {
             ExprKind::Unsafe(block) => {
                 self.asserting(|this| this.block_value(block, expected, span))
             }
-            ExprKind::Call { func, args } => match self.call(*func, args, span)? {
+            ExprKind::Call { func, args, .. } => match self.call(*func, args, span)? {
                 Some(value) => Ok(value),
                 None => Err(self.type_error(span, "this func has no value")),
             },
@@ -483,6 +483,12 @@ impl Lowerer {
         let message = format!("an index is beyond the {extent} elements of an array");
         let site = self.site(SiteKind::Assert { message }, span);
         self.emit.stmt(Stmt::Assert { cond, site });
+    }
+
+    /// The named value that a place is all of.
+    pub(super) fn whole(&self, place: &Place) -> Option<ValueId> {
+        let all = place.indices.is_empty() && self.values[place.value].ty == place.ty;
+        all.then_some(place.value)
     }
 
     pub(super) fn read_place(&mut self, place: &Place) -> Value {

@@ -9,9 +9,9 @@ use quadrants_ir::{
 
 use super::{
     Lowerer, Result, Unit,
-    aggregate::Value,
+    aggregate::{Place, Value},
     exit,
-    scope::{Binding, Frame, Held, Leaf, Scalar},
+    scope::{Binding, Frame, Held, Leaf, Scalar, ValueId},
 };
 use crate::{
     Error,
@@ -64,6 +64,7 @@ impl Lowerer {
             return Err(self.type_error(span, what));
         }
         let mut callee = Frame::new(Rc::clone(&unit));
+        let mut receiver = None;
         for (at, arg) in args.iter().enumerate() {
             let param = &unit.function.params[at];
             let binding = match unit.params[at] {
@@ -73,6 +74,11 @@ impl Lowerer {
                         value = self.emit.hold(value);
                     }
                     self.scalar_argument(&param.name, value, ty, param.mutable)
+                }
+                ParamType::Value(ty) if param.by_reference => {
+                    let (binding, back) = self.receiver(arg, ty, &param.name)?;
+                    receiver = back;
+                    binding
                 }
                 ParamType::Value(ty) => {
                     let value = self.want_parts(arg, ty)?;
@@ -88,7 +94,38 @@ impl Lowerer {
         if let Some(caller) = self.callers.pop() {
             self.frame = caller;
         }
+        if let Some((place, copy)) = receiver {
+            let held = self.values[copy].clone();
+            let changed = Value { ty: held.ty, leaves: self.read_all(&held) };
+            self.write_place(&place, &changed, span)?;
+        }
         Ok(value)
+    }
+
+    /// What `&mut self` stands for: the receiver itself where it has a name, else a copy, and where that is to
+    /// be written back.
+    fn receiver(
+        &mut self,
+        arg: &Expr,
+        ty: Type,
+        name: &str,
+    ) -> Result<(Binding, Option<(Place, ValueId)>)> {
+        let place = self.place(arg)?;
+        let value = match &place {
+            Some(place) => {
+                self.same(place.ty, ty, arg.span)?;
+                if let Some(value) = self.whole(place) {
+                    return Ok((Binding::Value(value), None));
+                }
+                self.read_place(place)
+            }
+            None => self.want_parts(arg, ty)?,
+        };
+        let binding = self.name(name, value, true);
+        match (binding, place) {
+            (Binding::Value(copy), Some(place)) => Ok((binding, Some((place, copy)))),
+            _ => Ok((binding, None)),
+        }
     }
 
     fn func_body(&mut self, unit: &Unit) -> Result<Option<Value>> {

@@ -54,6 +54,18 @@ pub fn lower(source: &Source) -> Result<Kernel> {
     lower_unit(Rc::new(Unit::of_source(source)?))
 }
 
+/// Whether kernels have a method of this name of their own: of numbers, arrays, vectors or matrices.
+#[must_use]
+pub fn is_builtin_method(name: &str) -> bool {
+    is_method(name) || is_linear_method(name)
+}
+
+/// Whether kernels have a function of this name of vectors or matrices of their own.
+#[must_use]
+pub fn is_builtin_function(name: &str) -> bool {
+    is_linear_function(name)
+}
+
 /// The IR of a kernel whose tables are at hand.
 pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
     let function = &unit.function;

@@ -134,7 +134,7 @@ impl Lowerer {
             ExprKind::Block(block) => self.block(block),
             ExprKind::Unsafe(block) => self.asserting(|this| this.block(block)),
             ExprKind::Each(each) => self.phase(each),
-            ExprKind::Call { func, args } => self.call(*func, args, expr.span).map(drop),
+            ExprKind::Call { func, args, .. } => self.call(*func, args, expr.span).map(drop),
             ExprKind::Atomic { .. } => {
                 let (ty, kind) = self.atomic(expr)?;
                 let value = self.emit.expr(ty, kind);

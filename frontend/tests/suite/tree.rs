@@ -120,7 +120,7 @@ pub(crate) fn index(base: &str, index: Vec<Expr>) -> Expr {
 }
 
 pub(crate) fn call(func: u32, args: Vec<Expr>) -> Expr {
-    expr(ExprKind::Call { func, args })
+    expr(ExprKind::Call { func, args, on_value: false })
 }
 
 pub(crate) fn len(base: &str) -> Expr {
@@ -235,7 +235,7 @@ pub(crate) fn function(
             };
             let mutable = passing == ParamPassing::Value && name.starts_with("mut ");
             let name = name.trim_start_matches("mut ").to_owned();
-            Param { name, passing, mutable, span: Span::default() }
+            Param { name, passing, mutable, by_reference: false, span: Span::default() }
         })
         .collect();
     Function {

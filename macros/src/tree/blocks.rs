@@ -15,6 +15,7 @@ impl Tree {
             return ExprKind::Unsupported(Construct::BlockFor);
         };
         let (blocks, threads) = (self.expr(blocks), self.expr(threads));
+        self.blocks.extend(parameter(closure).flatten().map(|name| name.to_string()));
         match self.with_name(closure) {
             Some((name, body)) => {
                 ExprKind::BlockFor(Box::new(BlockFor { blocks, threads, name, body }))
@@ -55,21 +56,7 @@ impl Tree {
         &mut self,
         closure: &mut ExprClosure,
     ) -> Option<(String, quadrants_frontend::syntax::Block)> {
-        let inputs = &closure.inputs;
-        let pattern = match inputs.first()? {
-            Pat::Type(typed) => &*typed.pat,
-            other => other,
-        };
-        let name = match pattern {
-            Pat::Ident(PatIdent {
-                by_ref: None, mutability: None, subpat: None, ident, ..
-            }) => Some(ident.clone()),
-            Pat::Wild(_) => None,
-            _ => return None,
-        };
-        if inputs.len() != 1 {
-            return None;
-        }
+        let name = parameter(closure)?;
         self.scopes.push(Vec::new());
         if let Some(name) = &name {
             self.bind(name);
@@ -77,6 +64,25 @@ impl Tree {
         let body = self.closure_body(closure);
         self.scopes.pop();
         Some((name.map_or_else(|| "_".to_owned(), |name| name.to_string()), body))
+    }
+}
+
+/// The name of a closure's only parameter, or none for `_`; nothing where it has others.
+fn parameter(closure: &ExprClosure) -> Option<Option<Ident>> {
+    let inputs = &closure.inputs;
+    let pattern = match inputs.first()? {
+        Pat::Type(typed) => &*typed.pat,
+        other => other,
+    };
+    if inputs.len() != 1 {
+        return None;
+    }
+    match pattern {
+        Pat::Ident(PatIdent { by_ref: None, mutability: None, subpat: None, ident, .. }) => {
+            Some(Some(ident.clone()))
+        }
+        Pat::Wild(_) => Some(None),
+        _ => None,
     }
 }
 

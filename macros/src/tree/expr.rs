@@ -1,14 +1,17 @@
 //! Expressions.
 
 use proc_macro2::Ident;
-use quadrants_frontend::syntax::{
-    AtomicOp, BinaryOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument,
-    UnaryOp,
+use quadrants_frontend::{
+    is_builtin_method,
+    syntax::{
+        AtomicOp, BinaryOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument,
+        UnaryOp,
+    },
 };
 use quote::ToTokens;
 use syn::{BinOp, Lit, UnOp};
 
-use super::{Tree, is_grid, text_of};
+use super::{FuncEntry, Tree, is_grid, text_of};
 
 impl Tree {
     pub(super) fn expr(&mut self, expr: &mut syn::Expr) -> Expr {
@@ -74,7 +77,7 @@ impl Tree {
             }
             E::Unsafe(block) => return ExprKind::Unsafe(self.block(&mut block.block)),
             E::Index(index) => return self.index(index),
-            E::MethodCall(call) => return self.method(call),
+            E::MethodCall(_) => return self.method(expr),
             E::Call(_) => return self.call_expr(expr),
             E::Match(each) => return self.match_expr(each),
             E::Let(_) => Construct::LetCondition,
@@ -131,7 +134,10 @@ impl Tree {
         }
     }
 
-    fn method(&mut self, call: &mut syn::ExprMethodCall) -> ExprKind {
+    fn method(&mut self, expr: &mut syn::Expr) -> ExprKind {
+        let syn::Expr::MethodCall(call) = expr else {
+            return ExprKind::Unsupported(Construct::Other(shortened(expr)));
+        };
         let name = call.method.to_string();
         if call.args.is_empty() {
             match (name.as_str(), self.tensor(&call.receiver)) {
@@ -146,9 +152,13 @@ impl Tree {
         if name == "shared" {
             return ExprKind::Unsupported(Construct::Shared);
         }
+        let of_block = self.tensor(&call.receiver).is_some_and(|name| self.blocks.contains(&name));
         let receiver = self.boxed(&mut call.receiver);
-        let args = call.args.iter_mut().map(|arg| self.expr(arg)).collect();
-        ExprKind::Method { receiver, name, args }
+        let args: Vec<Expr> = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
+        if of_block || is_builtin_method(&name) {
+            return ExprKind::Method { receiver, name, args };
+        }
+        self.method_of_struct(expr, *receiver, args)
     }
 
     /// The value of an expression that contains a call, with that call's kind.
@@ -195,13 +205,25 @@ impl Tree {
                 return ExprKind::Method { receiver, name: last, args };
             }
         }
-        let func = entry(&mut self.funcs, &path);
+        let func = self.func(&path);
         let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
-        ExprKind::Call { func, args }
+        ExprKind::Call { func, args, on_value: false }
+    }
+
+    fn func(&mut self, path: &syn::ExprPath) -> u32 {
+        let text = path.to_token_stream().to_string();
+        let known = self.funcs.iter().position(|entry| match entry {
+            FuncEntry::Path(known) => known.to_token_stream().to_string() == text,
+            FuncEntry::Method { .. } | FuncEntry::OfType { .. } => false,
+        });
+        known.unwrap_or_else(|| {
+            self.funcs.push(FuncEntry::Path(path.clone()));
+            self.funcs.len() - 1
+        }) as u32
     }
 
     /// An argument of a func: also a tensor, however it is passed.
-    fn argument(&mut self, arg: &mut syn::Expr) -> Expr {
+    pub(super) fn argument(&mut self, arg: &mut syn::Expr) -> Expr {
         let span = self.spans.of(arg);
         match self.tensor(arg) {
             Some(name) => Expr { kind: ExprKind::Name(name), span },

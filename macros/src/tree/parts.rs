@@ -1,10 +1,33 @@
 //! Tuples, arrays and structs: their values, fields and patterns.
 
-use proc_macro2::Ident;
-use quadrants_frontend::syntax::{Construct, Expr, ExprKind, Pattern};
+use proc_macro2::{Ident, Span};
+use quadrants_frontend::{
+    is_builtin_function,
+    syntax::{Construct, Expr, ExprKind, Pattern},
+};
+use quote::quote;
 use syn::{Pat, PatIdent};
 
-use super::{Tree, expr::is_type_name};
+use super::{FuncEntry, Tree, TypeEntry, expr::is_type_name};
+
+/// A function's type and name, of its path.
+fn of_type(path: &syn::Path) -> Option<(syn::Path, Ident)> {
+    let mut ty = path.clone();
+    let name = ty.segments.pop()?.ident;
+    ty.segments.pop_punct();
+    Some((ty, name))
+}
+
+/// Whether an expression is something that can be changed: looking at it twice does nothing twice.
+fn is_place(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Path(_) => true,
+        syn::Expr::Field(field) => is_place(&field.base),
+        syn::Expr::Paren(paren) => is_place(&paren.expr),
+        syn::Expr::Index(index) => is_place(&index.expr),
+        _ => false,
+    }
+}
 
 impl Tree {
     /// A tuple, array, struct or field. What makes a value passes a probe, for its type.
@@ -58,10 +81,47 @@ impl Tree {
         let name = name.unwrap_or_default();
         let parts = self.all(call.args.iter_mut());
         if is_type_name(&name) {
-            ExprKind::Aggregate { ty: self.passed(expr), parts }
-        } else {
-            ExprKind::Associated { ty: self.passed_linear(expr), name, args: parts }
+            return ExprKind::Aggregate { ty: self.passed(expr), parts };
         }
+        if is_builtin_function(&name) {
+            return ExprKind::Associated { ty: self.passed_linear(expr), name, args: parts };
+        }
+        let func = self.funcs.len() as u32;
+        if let syn::Expr::Call(call) = expr
+            && let syn::Expr::Path(path) = &*call.func
+            && let Some((ty, name)) = of_type(&path.path)
+        {
+            self.funcs.push(FuncEntry::OfType { ty, name });
+        }
+        ExprKind::Call { func, args: parts, on_value: false }
+    }
+
+    /// A method that kernels do not have of themselves: one of the receiver's type.
+    pub(super) fn method_of_struct(
+        &mut self,
+        expr: &mut syn::Expr,
+        receiver: Expr,
+        mut args: Vec<Expr>,
+    ) -> ExprKind {
+        let syn::Expr::MethodCall(call) = expr else {
+            return ExprKind::Unsupported(Construct::StructUpdate);
+        };
+        let name = call.method.clone();
+        let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
+        let binding = Ident::new("value", name.span());
+        self.add_type(TypeEntry::Probe { probe: probe.clone(), binding, linear: false });
+        let of = &mut call.receiver;
+        if is_place(of) {
+            // The method may change it where it is.
+            let of = of.clone();
+            *expr = syn::Expr::Verbatim(quote!({ #probe.see(&#of); #call }));
+        } else {
+            **of = syn::Expr::Verbatim(quote!(#probe.pass(#of)));
+        }
+        let func = self.funcs.len() as u32;
+        self.funcs.push(FuncEntry::Method { probe, name });
+        args.insert(0, receiver);
+        ExprKind::Call { func, args, on_value: true }
     }
 
     fn all<'a>(&mut self, exprs: impl Iterator<Item = &'a mut syn::Expr>) -> Vec<Expr> {

@@ -74,6 +74,28 @@ pub trait Linear: Device {}
 impl<T: Element + Device, const N: usize> Linear for Vector<T, N> {}
 impl<T: Element + Device, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
 
+/// A type with a method, or a function of the type, that kernels can call: the one whose name has this number.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such method in kernels",
+    label = "no method or function that kernels can call",
+    note = "kernels have methods of numbers, arrays, `Vector` and `Matrix`, and those of `impl` blocks with `#[func]`"
+)]
+pub trait HasMethod<const NAME: u64> {
+    /// What the method is to the frontend.
+    type Source: 'static;
+
+    /// Its source.
+    fn source() -> &'static Self::Source;
+}
+
+/// The source of a method of the type that a probe found.
+#[must_use]
+pub const fn method_of<const NAME: u64, T: HasMethod<NAME>>(
+    _probe: &Probe<T>,
+) -> fn() -> &'static T::Source {
+    T::source
+}
+
 /// What a parameter by value is to the IR.
 #[must_use]
 pub const fn value_type<T: Device>() -> ParamType {

@@ -269,3 +269,71 @@ fn beyond_the_end(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> quadrant
     }
     Ok(())
 }
+
+/// Counts, and says how often.
+#[derive(Clone, Copy, Debug, PartialEq, Device)]
+struct Counter {
+    sum: i32,
+    calls: [i32; 2],
+}
+
+#[qd::func]
+impl Counter {
+    fn from_sum(sum: i32) -> Self {
+        Self { sum, calls: [0; 2] }
+    }
+
+    fn add(&mut self, value: i32) -> i32 {
+        self.note(0);
+        let old = self.sum;
+        self.sum += value;
+        old
+    }
+
+    fn note(&mut self, which: usize) {
+        self.calls[which] += 1;
+    }
+
+    fn halved(mut self) -> Self {
+        self.sum /= 2;
+        self
+    }
+
+    fn score(&self, weight: i32) -> i32 {
+        if self.calls[0] == 0 {
+            return -1;
+        }
+        self.sum * weight + self.calls[0] * 10 + self.calls[1]
+    }
+}
+
+source! { methods;
+    fn run(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
+        for i in 0..x.len() {
+            let mut one = Counter::from_sum(x[i]);
+            let mut two = (one, 7);
+            let before = one.score(1);
+            let mut olds = 0;
+            for k in 0..3 {
+                olds = olds * 10 + one.add(k);
+            }
+            two.0.add(one.sum);
+            two.0.note(1);
+            let mut many = [one.halved(), two.0];
+            many[(i + 1) % 2].add(5);
+            out[[i, 0]] = before + olds;
+            out[[i, 1]] = one.score(2) + one.halved().score(3);
+            out[[i, 2]] = two.0.score(1);
+            out[[i, 3]] = many[0].sum - many[1].sum + many[0].calls[0];
+        }
+    }
+}
+
+#[rstest]
+fn methods_of_structs(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = Array::of(&[0, 3, -8, 100]);
+    let out = Array::zeros([x.len(), 4]);
+    referee!(&on.program, methods [] [x] [out]);
+    Ok(())
+}

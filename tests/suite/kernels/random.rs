@@ -17,6 +17,18 @@ source! { draws;
     }
 }
 
+source! { streams;
+    fn run(seed: u64, out: &mut Tensor<f32, 2>) {
+        for i in 0..out.shape()[0] {
+            let mut rng = qd::rng(seed, i as u64);
+            for k in 0..4 {
+                out[[i, k]] = rng.uniform() + rng.normal();
+            }
+            out[[i, 4]] = (rng.bits() >> 8) as f32;
+        }
+    }
+}
+
 source! { mean_of_draws;
     fn run(seed: u64, n: u32, out: &mut Tensor<f32, 1>) {
         for i in 0..out.len() {
@@ -38,6 +50,8 @@ fn draws_are_the_same_bits_everywhere(
     let (uniform, normal) = (Array::zeros([40, 25]), Array::zeros([40, 25]));
     for seed in [0, 0x0123_4567_89ab_cdef, u64::MAX] {
         referee!(&on.program, draws [seed] [] [words, uniform, normal]);
+        let out = Array::zeros([9, 5]);
+        referee!(&on.program, streams [11] [] [out]);
     }
     let out = Array::zeros([33]);
     referee!(&on.program, mean_of_draws [5, 100] [] [out]);
