@@ -4,7 +4,10 @@ pub fn saxpy<'launch>(
     x: &'launch Tensor<f32, 1>,
     y: &'launch mut Tensor<f32, 1>,
 ) -> ::quadrants::__private::Launch<'launch, ()> {
-    const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = {
+    const __PROBED: (
+        [::quadrants::__private::ir::types::Type; 1usize],
+        [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+    ) = {
         let probe0 = ::quadrants::__private::body::Probe::new();
         #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect)]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {
@@ -13,8 +16,9 @@ pub fn saxpy<'launch>(
                 y[i] += a * x[i];
             }
         };
-        [::quadrants::__private::body::type_of(&probe0)]
+        ([::quadrants::__private::body::type_of(&probe0)], [])
     };
+    const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
         ::quadrants::__private::body::value_type::<f32>(),
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),

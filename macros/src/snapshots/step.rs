@@ -3,7 +3,10 @@ fn step<'launch>(
     a: &'launch mut Tensor<f32, 1>,
     b: &'launch mut Tensor<i32, 2>,
 ) -> ::quadrants::__private::Launch<'launch, ()> {
-    const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = {
+    const __PROBED: (
+        [::quadrants::__private::ir::types::Type; 4usize],
+        [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+    ) = {
         let probe0 = ::quadrants::__private::body::Probe::new();
         let probe1 = ::quadrants::__private::body::Probe::new();
         let probe2 = ::quadrants::__private::body::Probe::new();
@@ -33,13 +36,17 @@ fn step<'launch>(
         let _ = |
             qd::stream_parallel(_): ::quadrants::__private::dsl::stream_parallel<fn()>|
         {};
-        [
-            ::quadrants::__private::body::type_of(&probe0),
-            ::quadrants::__private::body::type_of(&probe1),
-            ::quadrants::__private::body::type_of(&probe2),
-            ::quadrants::__private::body::type_of(&probe3),
-        ]
+        (
+            [
+                ::quadrants::__private::body::type_of(&probe0),
+                ::quadrants::__private::body::type_of(&probe1),
+                ::quadrants::__private::body::type_of(&probe2),
+                ::quadrants::__private::body::type_of(&probe3),
+            ],
+            [],
+        )
     };
+    const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
         ::quadrants::__private::body::value_type::<f32>(),
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),

@@ -15,7 +15,10 @@ impl wave {
     #[allow(unused)]
     #[doc(hidden)]
     pub fn __source() -> &'static ::quadrants::__private::frontend::Source {
-        const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = {
+        const __PROBED: (
+            [::quadrants::__private::ir::types::Type; 1usize],
+            [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+        ) = {
             #[allow(
                 unused_unsafe,
                 unused_variables,
@@ -23,8 +26,9 @@ impl wave {
                 clippy::no_effect
             )]
             let _ = |x: f32| -> f32 { (x * 0.01).sin() };
-            [<f32 as ::quadrants::__private::Device>::LAYOUT]
+            ([<f32 as ::quadrants::__private::Device>::LAYOUT], [])
         };
+        const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
         const __PARAMS: [::quadrants::__private::ir::types::ParamType; 1usize] = [
             ::quadrants::__private::body::value_type::<f32>(),
         ];
