@@ -18,8 +18,8 @@ use rstest::rstest;
 
 use super::{Referee, Trial, all, seeds};
 
-/// Where each is compiled by the device's compiler.
-const ON_HARDWARE: u64 = 2000;
+/// Where the compiler takes a tenth of a second for each form of each.
+const ON_HARDWARE: u64 = 1000;
 /// Where none is: it is the interpreter that runs them.
 const SIMULATED: u64 = 300;
 
