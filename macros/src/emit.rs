@@ -416,7 +416,7 @@ impl Emission {
                 [fn() -> &'static #frontend::Source; #method_count],
             ) = {
                 #(let #probes = #support::Probe::new();)*
-                #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect)]
+                #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect, clippy::unnecessary_operation)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*
                 ([#(#types),*], [#(#methods),*])

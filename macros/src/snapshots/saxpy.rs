@@ -9,7 +9,13 @@ pub fn saxpy<'launch>(
         [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
     ) = {
         let probe0 = ::quadrants::__private::body::Probe::new();
-        #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect)]
+        #[allow(
+            unused_unsafe,
+            unused_variables,
+            unused_assignments,
+            clippy::no_effect,
+            clippy::unnecessary_operation
+        )]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {
             for i in 0..x.len() {
                 probe0.see(&i);

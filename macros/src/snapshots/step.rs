@@ -11,7 +11,13 @@ fn step<'launch>(
         let probe1 = ::quadrants::__private::body::Probe::new();
         let probe2 = ::quadrants::__private::body::Probe::new();
         let probe3 = ::quadrants::__private::body::Probe::new();
-        #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect)]
+        #[allow(
+            unused_unsafe,
+            unused_variables,
+            unused_assignments,
+            clippy::no_effect,
+            clippy::unnecessary_operation
+        )]
         let _ = |dt: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<i32, 2>| -> () {
             let half = 0.5 * dt;
             probe0.see(&half);

@@ -23,7 +23,8 @@ impl wave {
                 unused_unsafe,
                 unused_variables,
                 unused_assignments,
-                clippy::no_effect
+                clippy::no_effect,
+                clippy::unnecessary_operation
             )]
             let _ = |x: f32| -> f32 { (x * 0.01).sin() };
             ([<f32 as ::quadrants::__private::Device>::LAYOUT], [])

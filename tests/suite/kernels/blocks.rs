@@ -77,7 +77,7 @@ fn scan_tiles(x: &Tensor<u64, 1>, y: &mut Tensor<u64, 1>) {
 fn histogram(x: &Tensor<u32, 1>, blocks: usize, bins: &mut Tensor<u32, 1>) {
     qd::block_for(blocks, 48, |b| {
         let mut own = b.shared::<u32>(16);
-        let each = (x.len() + blocks - 1) / blocks;
+        let each = x.len().div_ceil(blocks);
         b.each(|t| {
             let mut at = b.index() * each + t;
             while at < x.len() && at < (b.index() + 1) * each {
