@@ -7,7 +7,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Instant};
 
 use image::RgbImage;
 use quadrants as qd;
@@ -44,7 +44,7 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     let mut stars = Stars::default();
     stars.show(0, &start, start.iter().map(|body| body.place));
     run.each_step(|step| {
-        bodies.step(dt)?;
+        bodies.step(dt, true)?;
         // The first panel shows the start.
         for panel in due(step, steps, PANELS - 1) {
             let place = bodies.place.to_vec()?;
@@ -52,6 +52,13 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
         }
         Ok(())
     })?;
+    // To compare: the first such step makes the kernel ready.
+    bodies.step(dt, false)?;
+    run.program().device_sync()?;
+    let start = Instant::now();
+    bodies.step(dt, false)?;
+    run.program().device_sync()?;
+    run.say("no tiles", format!("{:.3} ms", start.elapsed().as_secs_f64() * 1e3));
     run.write("nbody.png", &stars.picture())
 }
 
@@ -87,8 +94,14 @@ impl Bodies {
         })
     }
 
-    fn step(&mut self, dt: f32) -> qd::Result<()> {
-        kernels::step(dt, SOFT, &self.mass, &mut self.place, &mut self.speed).launch()
+    /// A step by blocks of threads that share tiles of bodies, or by a plain loop: the same, but for the time.
+    fn step(&mut self, dt: f32, by_tiles: bool) -> qd::Result<()> {
+        let Self { mass, place, speed } = self;
+        if by_tiles {
+            kernels::step_by_tiles(dt, SOFT, mass, place, speed).launch()
+        } else {
+            kernels::step(dt, SOFT, mass, place, speed).launch()
+        }
     }
 }
 
