@@ -17,6 +17,7 @@ mod consts;
 mod expr;
 mod helpers;
 mod names;
+mod reduce;
 mod shared;
 mod stmt;
 mod task;

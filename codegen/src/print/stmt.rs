@@ -203,6 +203,7 @@ impl TaskPrinter<'_> {
                 let (place, update) = self.shared_atomic(*op, *array, *index, *value, *site);
                 self.guarded(&place, &format!("{update};"));
             }
+            ExprKind::Atomic { tensor, value, .. } if self.reduce(*tensor, *value) => {}
             ExprKind::Atomic { op, tensor, index, value, site } => {
                 let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
                 self.guarded(&place, &format!("{update};"));

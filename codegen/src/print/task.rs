@@ -17,6 +17,7 @@ use super::{
     expr::Level,
     helpers::Helper,
     names::{Names, ParamNames},
+    reduce::Reduction,
     types,
 };
 use crate::Dialect;
@@ -52,6 +53,8 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) loops: u32,
     /// Whether something jumps to the end of the iteration.
     pub(super) jumps_to_next: bool,
+    /// What the loop's iterations combine into one element each.
+    pub(super) reductions: Vec<Reduction>,
     /// What belongs to the blocks of threads that the task runs.
     pub(super) blocks: Blocks,
 }
@@ -84,6 +87,7 @@ impl<'a> TaskPrinter<'a> {
             indent: 1,
             loops: 0,
             jumps_to_next: false,
+            reductions: Vec::new(),
             blocks: Blocks::default(),
         }
     }
@@ -101,10 +105,12 @@ impl<'a> TaskPrinter<'a> {
             }
             TaskKind::RangeFor { dims, on_device, .. } => {
                 self.block(task.prelude);
+                self.begin_reductions(task);
                 self.source_line(task.line);
                 self.parallel(dims, *on_device, [Helper::Thread, Helper::Threads], &mut |this| {
                     this.iteration(task.body);
                 });
+                self.end_reductions();
             }
             TaskKind::BlockFor { dims, on_device, .. } => {
                 self.block(task.prelude);

@@ -5,7 +5,14 @@ use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, Options, ScalarType, Stmt};
 use super::build::Build;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    vec![blocks(), shared_types()]
+    let ints = [ScalarType::I32, ScalarType::U64, ScalarType::U32, ScalarType::I64];
+    let floats = [ScalarType::F32, ScalarType::I64, ScalarType::F64, ScalarType::U32];
+    vec![
+        blocks(),
+        shared_types(),
+        reductions("reductions", ints),
+        reductions("reductions_of_floats", floats),
+    ]
 }
 
 /// Each block turns its part of a tensor around, counts into a histogram of its own, and runs phases in a
@@ -126,6 +133,45 @@ fn shared_types() -> Offloaded {
             }
             b.store(out, &[t], sum);
         });
+    });
+    b.finish()
+}
+
+/// A loop of two dimensions that combines into one element of each of several tensors, also under a
+/// condition and twice, and into one that it does more with.
+fn reductions(name: &str, types: [ScalarType; 4]) -> Offloaded {
+    let mut b = Build::new(name, Options::default());
+    let x = b.tensor("x", ScalarType::I32, 2, false);
+    let sums = types.map(|ty| b.tensor(&format!("sum_{ty}"), ty, 1, true));
+    let more = b.tensor("more", ScalarType::I32, 0, true);
+    let ops = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Add, AtomicOp::Max];
+    let [zero, three] = [0u64, 3].map(|v| b.constant(v));
+    let (rows, columns) = (b.dim(x, 0), b.dim(x, 1));
+    b.parallel(&[("i", zero, rows), ("j", zero, columns)], |b, at| {
+        let loaded = b.load("loaded", x, at);
+        let mask = b.constant(255i32);
+        let value = b.binary(BinaryOp::And, loaded, mask);
+        for ((ty, sum), op) in types.into_iter().zip(sums).zip(ops) {
+            let value = if ty == ScalarType::I32 { loaded } else { b.cast(value, ty) };
+            let combine = b.atomic(op, sum, &[three], value);
+            b.push(Stmt::Eval { value: combine });
+        }
+        let first = b.binary(BinaryOp::Eq, at[0], three);
+        b.branch(
+            first,
+            |b| {
+                let value =
+                    if types[0] == ScalarType::I32 { value } else { b.cast(value, types[0]) };
+                let again = b.atomic(AtomicOp::Add, sums[0], &[three], value);
+                b.push(Stmt::Eval { value: again });
+            },
+            |_| {},
+        );
+        let one = b.constant(1i32);
+        let counted = b.atomic(AtomicOp::Add, more, &[], one);
+        b.push(Stmt::Eval { value: counted });
+        let other = b.atomic(AtomicOp::Add, more, &[], value);
+        b.named("before", other);
     });
     b.finish()
 }

@@ -31,13 +31,15 @@ static Place blockIdx, blockDim, gridDim;
 static std::mutex lock;
 static std::condition_variable come[1024];
 static unsigned turn;
+// The thread's number in its block.
+static thread_local unsigned number;
 static void wait_for_turn() {
     std::unique_lock<std::mutex> held(lock);
-    come[threadIdx.x].wait(held, [] { return turn == threadIdx.x; });
+    come[number].wait(held, [] { return turn == number; });
 }
 static void end_turn() {
     std::lock_guard<std::mutex> held(lock);
-    turn = (turn + 1) % blockDim.x;
+    turn = (turn + 1) % (blockDim.x * blockDim.y * blockDim.z);
     come[turn].notify_one();
 }
 // All threads before this one are there; when its turn comes again, so are those after it.
@@ -120,9 +122,10 @@ static void run_grid(const uint64_t* words, size_t count, Place grid, Place bloc
         if (barriers) {
             std::vector<std::thread> running;
             turn = 0;
-            for (unsigned t = 0; t < block.x; t++) {
+            for (unsigned t = 0; t < threads; t++) {
                 running.emplace_back([&, t] {
-                    threadIdx = {t, 0, 0};
+                    number = t;
+                    threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
                     wait_for_turn();
                     function(args);
                     end_turn();

@@ -158,12 +158,14 @@ fn whole_text(kernels: &[HostText<'_>]) -> String {
     let mut dispatch = String::new();
     for (at, HostText { kernel, text: printed, passing }) in kernels.iter().enumerate() {
         let _ = writeln!(text, "namespace k{at} {{\n{printed}}}");
+        // Its threads wait for each other, and so are there at the same time.
+        let barriers = if printed.contains("__syncthreads") { "true" } else { "barriers" };
         for (task, _) in kernel.tasks() {
             let function = kernel.function_name(task);
             let argument = if *passing == Passing::Value { "args" } else { "&args" };
             let _ = writeln!(
                 dispatch,
-                "    if (kernel == {at} && task == {}) return run_grid<k{at}::qd_args>(words, count, grid, block, barriers, \
+                "    if (kernel == {at} && task == {}) return run_grid<k{at}::qd_args>(words, count, grid, block, {barriers}, \
                  [](const k{at}::qd_args& args) {{ k{at}::{function}({argument}); }});",
                 task.raw()
             );
