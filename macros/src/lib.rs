@@ -35,7 +35,8 @@ use quadrants_frontend::syntax::FunctionKind;
 /// saxpy(2.0, &x, &mut y).launch()?;
 /// ```
 ///
-/// Arguments, separated by commas: `strict` (no contraction of multiplications and additions),
+/// Arguments, separated by commas: `strict` (no contraction of multiplications and additions, and no
+/// combining of a loop's atomic sums before they reach memory),
 /// `fast_math` (floats may be reassociated on GPUs), `crate = path` (where the facade crate is found,
 /// if not at `::quadrants`).
 #[proc_macro_attribute]

@@ -110,7 +110,7 @@ pub fn generate(rng: &mut Rng, style: Style) -> (Kernel, Vec<Arg>) {
         scope: Vec::new(),
         own_from: 0,
     };
-    generator.make.0.options.strict = style.exact;
+    generator.make.0.options.strict |= style.exact;
     let args = generator.params();
     generator.body();
     (generator.make.0, args)
@@ -446,6 +446,8 @@ impl Generator<'_> {
         if !(ty.is_int() || adds && op == AtomicOp::Add) {
             return (ty, self.load((tensor, rank)));
         }
+        // Then they are added in the order of the iterations.
+        self.make.0.options.strict |= ty.is_float();
         let index = self.index(tensor, rank);
         let value = self.expr(ty, 2);
         (ty, self.make.atomic(op, tensor, &index, value))
