@@ -46,6 +46,11 @@ fn draw(seed: u64, exact: bool) -> (Sample, Style) {
 
 /// A way to compile and run kernels, all of them at once.
 trait Referee: Sync {
+    /// Whether it takes simplified kernels alone.
+    fn wants_simple(&self) -> bool {
+        false
+    }
+
     /// Says of each case in these forms whether what ran differs from what the interpreter leaves, and how.
     fn judge(&self, trials: &[Trial<'_>]) -> Vec<Option<String>>;
 }
@@ -66,10 +71,10 @@ struct Forms {
 }
 
 impl Forms {
-    /// Half of the kernels are simplified, as those of a program are.
-    fn new(sample: &Sample, style: Style) -> Self {
+    /// At least half of the kernels are simplified, as those of a program are.
+    fn new(sample: &Sample, style: Style, referee: &dyn Referee) -> Self {
         let mut checked = offload(&sample.0).expect("a valid kernel");
-        if style.separate {
+        if style.separate || referee.wants_simple() {
             checked = simplify(&checked);
         }
         let plan = HostPlan::new(&checked);
@@ -114,7 +119,7 @@ fn all(referee: &dyn Referee, seeds: Range<u64>, exact: bool, test: &str) -> [u6
             let samples: Vec<_> =
                 (from..seeds.end.min(from + AT_ONCE)).map(|seed| draw(seed, exact)).collect();
             let forms: Vec<Forms> =
-                samples.iter().map(|(sample, style)| Forms::new(sample, *style)).collect();
+                samples.iter().map(|(sample, style)| Forms::new(sample, *style, referee)).collect();
             let mut trials = Vec::new();
             let mut seed_of = Vec::new();
             for ((forms, (sample, style)), seed) in forms.iter().zip(&samples).zip(from..) {
@@ -151,7 +156,8 @@ fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test:
             .zip(0..)
             .map(|((kernel, args), number): (_, u32)| (named(kernel, number), args.clone()))
             .collect();
-        let forms: Vec<Forms> = samples.iter().map(|sample| Forms::new(sample, style)).collect();
+        let forms: Vec<Forms> =
+            samples.iter().map(|sample| Forms::new(sample, style, referee)).collect();
         let mut trials = Vec::new();
         let mut of = Vec::new();
         for (at, (forms, sample)) in forms.iter().zip(&samples).enumerate() {
@@ -165,7 +171,7 @@ fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test:
     };
     let (kernel, args) = shrink(sample, first_bad);
     let sample = (kernel, args);
-    let forms = Forms::new(&sample, style);
+    let forms = Forms::new(&sample, style, referee);
     let trials = forms.trials(&sample, style);
     let verdicts = referee.judge(&trials);
     let said: Vec<String> = trials
