@@ -26,7 +26,7 @@ facade! { Cuda;
         of(ordinal)?.reset();
     }
 
-    /// Chooses schedule (`lazy`, `eager`, `random`) and seed.
+    /// Chooses schedule (`lazy`, `eager`, `random`, `adversarial`) and seed.
     fn quadrants_sim_set_schedule(ordinal: usize, schedule: Text, seed: u64) |_call| {
         let schedule = Schedule::from_name(schedule.read()?).ok_or(Code::INVALID_VALUE)?;
         let world = of(ordinal)?;
@@ -112,6 +112,11 @@ facade! { Cuda;
     /// with the final zero to `needed`. `text` may be null.
     fn quadrants_sim_trace(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         give(&of(ordinal)?.trace().to_string(), text, room, needed)?;
+    }
+
+    /// Writes the operations that ran, one per line, in the way of the trace.
+    fn quadrants_sim_timeline(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
+        give(&of(ordinal)?.timeline_text(), text, room, needed)?;
     }
 
     /// Writes the reports, one per line, in the way of the trace.

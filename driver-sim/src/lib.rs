@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod adversary;
 mod alloc;
 mod call;
 mod code;
@@ -16,10 +17,13 @@ mod module;
 mod op;
 mod pointer;
 mod queue;
+mod reach;
+mod replay;
 mod report;
 mod schedule;
 mod state;
 mod stream;
+mod timeline;
 mod trace;
 mod world;
 
@@ -32,5 +36,6 @@ pub use queue::OpId;
 pub use report::{Report, ReportKind};
 pub use schedule::Schedule;
 pub use state::{Creates, Live};
+pub use timeline::{Ran, Timeline};
 pub use trace::{Trace, TraceRecord};
 pub use world::{Claim, World, claim, count, world};

@@ -1,6 +1,7 @@
 //! Modules, functions and launches. An image is a serialized kernel, and the interpreter runs it.
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::{
         Arc,
@@ -9,7 +10,7 @@ use std::{
 };
 
 use quadrants_ir::{
-    SimImage, TaskId,
+    Offloaded, SimImage, Task, TaskId,
     abi::{ArgLayout, Passing},
     interp::{self, Interpreter},
 };
@@ -184,6 +185,24 @@ impl Launch {
             }
         }
         Ok(())
+    }
+
+    /// The kernel and the task.
+    pub(crate) fn task(&self) -> (&Offloaded, &Task) {
+        let kernel = &self.function.program.image.kernel;
+        (kernel, &kernel.tasks[self.function.task.index()])
+    }
+
+    /// The argument block as it is now, where it is there.
+    pub(crate) fn peek_args(&self, memory: &Memory) -> Option<Cow<'_, [u64]>> {
+        let program = &self.function.program;
+        if program.image.passing == Passing::Value {
+            return Some(Cow::Borrowed(&self.args));
+        }
+        let bytes = 8 * ArgLayout::new(&program.image.kernel.params).len();
+        let bytes = memory.peek(*self.args.first()?, bytes)?;
+        let words = bytes.as_chunks::<8>().0;
+        Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
     /// Reads the argument block that the parameter points to.

@@ -85,7 +85,8 @@ pub(crate) enum Failure {
 impl State {
     /// Does an operation's work.
     pub(crate) fn execute(&mut self, work: &Work) -> Result<(), Failure> {
-        let mut random = (self.schedule == Schedule::Random).then_some(&mut self.random);
+        let shuffled = matches!(self.schedule, Schedule::Random | Schedule::Adversarial);
+        let mut random = shuffled.then_some(&mut self.random);
         match work {
             Work::Marker => {}
             Work::Launch(launch) => launch.run(&mut self.memory, random)?,

@@ -21,8 +21,8 @@ pub(crate) struct Op {
     work: Option<Work>,
     /// Its stream's handle.
     stream: u64,
-    /// Its stream's number, which is the same in every run.
-    lane: u64,
+    /// Its stream's turn, which is the same in every run under a seed.
+    turn: u64,
     after: Ops,
     dependents: Ops,
     blockers: u32,
@@ -46,7 +46,7 @@ impl Default for Queue {
 
 impl Queue {
     /// Adds an operation that runs after `after`.
-    pub(crate) fn push(&mut self, work: Work, stream: u64, lane: u64, after: &[OpId]) -> OpId {
+    pub(crate) fn push(&mut self, work: Work, stream: u64, turn: u64, after: &[OpId]) -> OpId {
         let id = self.next();
         let after: Ops = after.iter().copied().filter(|&op| !self.is_done(op)).collect();
         for &before in &after {
@@ -60,7 +60,7 @@ impl Queue {
         }
         let work = Some(work);
         let dependents = Ops::new();
-        self.ops.push_back(Op { work, stream, lane, after, dependents, blockers, done: false });
+        self.ops.push_back(Op { work, stream, turn, after, dependents, blockers, done: false });
         self.pending += 1;
         id
     }
@@ -74,7 +74,7 @@ impl Queue {
             self.ops.push_back(Op {
                 work: None,
                 stream: 0,
-                lane: 0,
+                turn: 0,
                 after: Ops::new(),
                 dependents: Ops::new(),
                 blockers: 0,
@@ -155,9 +155,14 @@ impl Queue {
         self.base
     }
 
-    /// The number of an operation's stream.
-    pub(crate) fn lane(&self, id: OpId) -> u64 {
-        self.get(id).map_or(0, |op| op.lane)
+    /// The turn of an operation's stream.
+    pub(crate) fn turn(&self, id: OpId) -> u64 {
+        self.get(id).map_or(0, |op| op.turn)
+    }
+
+    /// The work of an operation that has not begun.
+    pub(crate) fn work(&self, id: OpId) -> Option<&Work> {
+        self.get(id)?.work.as_ref()
     }
 
     /// What has to run for `targets`, themselves included, as far as it is not done.

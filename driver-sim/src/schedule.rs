@@ -18,6 +18,10 @@ pub enum Schedule {
     /// At every call some operations run that could, chosen by the seed; some streams are slower
     /// than others.
     Random,
+    /// As lazy; and an operation that has to run still waits for every younger one that touches the
+    /// same memory and that nothing orders behind it. So each forgotten wait, also that of a free,
+    /// is taken advantage of, whatever the seed.
+    Adversarial,
 }
 
 /// The state of a seeded generator (splitmix64).
@@ -71,7 +75,7 @@ impl State {
         if let Some(step) = step
             && (self.schedule != Schedule::Random || self.random.below(2) == 0)
         {
-            self.run(step);
+            self.step(step);
         }
     }
 
@@ -94,21 +98,30 @@ impl State {
         for &target in targets {
             let mut path = Vec::new();
             while let Some(step) = self.queue.first_step(target, &mut path) {
-                self.run(step);
+                self.step(step);
             }
+        }
+    }
+
+    /// Runs an operation that is ready and needed now.
+    fn step(&mut self, id: OpId) {
+        if self.schedule == Schedule::Adversarial {
+            self.run_late(id);
+        } else {
+            self.run(id);
         }
     }
 
     /// Runs one of the operations that could run, or none where all of them are of slow streams.
     fn run_any(&mut self) -> bool {
-        let total: u64 = self.queue.ready().iter().map(|&op| self.speed(self.queue.lane(op))).sum();
+        let total: u64 = self.queue.ready().iter().map(|&op| self.speed(self.queue.turn(op))).sum();
         if total == 0 {
             return false;
         }
         let mut at = self.random.below(total);
         for index in 0..self.queue.ready().len() {
             let op = self.queue.ready()[index];
-            let speed = self.speed(self.queue.lane(op));
+            let speed = self.speed(self.queue.turn(op));
             if at < speed {
                 self.run(op);
                 return true;
@@ -119,8 +132,8 @@ impl State {
     }
 
     /// How eager a stream is under this seed: some never move unless waited for.
-    fn speed(&self, lane: u64) -> u64 {
-        let choice = Random::new(self.seed ^ lane.rotate_left(32)).next();
+    fn speed(&self, turn: u64) -> u64 {
+        let choice = Random::new(self.seed ^ turn.rotate_left(32)).next();
         [0, 1, 4, 16][(choice % 4) as usize]
     }
 }
@@ -177,6 +190,7 @@ impl Schedule {
             "lazy" => Self::Lazy,
             "eager" => Self::Eager,
             "random" => Self::Random,
+            "adversarial" => Self::Adversarial,
             _ => return None,
         })
     }
@@ -188,6 +202,7 @@ impl fmt::Display for Schedule {
             Self::Lazy => "lazy",
             Self::Eager => "eager",
             Self::Random => "random",
+            Self::Adversarial => "adversarial",
         })
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     report::{Report, ReportKind},
     schedule::{Random, Schedule, mix},
     stream::{Stream, StreamRef},
+    timeline::Timeline,
     trace::Recorder,
 };
 
@@ -77,6 +78,10 @@ pub(crate) struct State {
     pub(crate) seed: u64,
     pub(crate) schedule: Schedule,
     pub(crate) random: Random,
+    /// How many seeds were set, from 1.
+    pub(crate) seeds: u64,
+    /// How many streams were given work since the last one was.
+    pub(crate) turns: u64,
     pub(crate) queue: Queue,
     pub(crate) memory: Memory,
     pub(crate) contexts: Slab<()>,
@@ -109,6 +114,7 @@ pub(crate) struct State {
     pub(crate) reports: Vec<Report>,
     pub(crate) schedule_hash: u64,
     pub(crate) executed: u64,
+    pub(crate) timeline: Timeline,
 }
 
 impl State {
@@ -118,6 +124,8 @@ impl State {
             seed,
             schedule,
             random: Random::new(seed),
+            seeds: 1,
+            turns: 0,
             queue: Queue::default(),
             memory: Memory::new(ordinal),
             contexts: Slab::default(),
@@ -144,7 +152,16 @@ impl State {
             reports: Vec::new(),
             schedule_hash: 0,
             executed: 0,
+            timeline: Timeline::default(),
         }
+    }
+
+    /// Chooses the seed that all random choices follow from.
+    pub(crate) fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+        self.random = Random::new(seed);
+        self.seeds += 1;
+        self.turns = 0;
     }
 
     /// Begins again: every handle is dead, all memory gone, all counts and settings as at first.
@@ -221,7 +238,7 @@ impl State {
         self.check_lost()
     }
 
-    fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         while let Some(op) = self.queue.last() {
             if self.wait_for(&[op]).is_err() {
                 return;
@@ -248,8 +265,8 @@ impl State {
         }
         let handle = self.stream_handle(stream);
         let cost = work.cost();
-        let lane = self.stream(stream)?.lane;
-        let id = self.queue.push(work, handle, lane, &after);
+        let turn = self.turn(stream)?;
+        let id = self.queue.push(work, handle, turn, &after);
         self.trace.push(id, kind, handle, event, &after);
         self.advance(stream, id, cost)?;
         self.enqueued(id);
@@ -261,6 +278,7 @@ impl State {
         let Some((work, stream)) = self.queue.begin(id) else { return };
         self.schedule_hash = mix(mix(self.schedule_hash ^ id) ^ self.call_count);
         self.executed += 1;
+        self.timeline.push(id, self.call_count);
         let outcome = self.execute(&work);
         self.queue.finish(id);
         self.settle(id, stream, || work.describe(), outcome);

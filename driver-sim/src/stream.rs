@@ -13,8 +13,8 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// Its number in the order of creation; the legacy stream is 0.
-    pub(crate) lane: u64,
+    /// Under which seed it was first given work, as a count of seeds, and as the how many-th.
+    pub(crate) turn: (u64, u64),
     pub(crate) blocking: bool,
     pub(crate) priority: i32,
     /// Its last operation.
@@ -39,7 +39,7 @@ const PER_THREAD: usize = 2;
 
 impl Stream {
     pub(crate) fn legacy() -> Self {
-        Self { lane: 0, blocking: true, priority: 0, tail: None, end: 0 }
+        Self { turn: (0, 0), blocking: true, priority: 0, tail: None, end: 0 }
     }
 }
 
@@ -60,9 +60,9 @@ impl StreamRef {
 impl State {
     pub(crate) fn create_stream(&mut self, blocking: bool, priority: i32) -> Result<usize> {
         let priority = priority.clamp(PRIORITIES.1, PRIORITIES.0);
-        let lane = self.creates.streams + 1;
-        let key = self.streams.insert(Stream { lane, blocking, priority, tail: None, end: 0 })?;
-        self.creates.streams = lane;
+        let key =
+            self.streams.insert(Stream { turn: (0, 0), blocking, priority, tail: None, end: 0 })?;
+        self.creates.streams += 1;
         Ok(encode(Kind::Stream, self.ordinal, key))
     }
 
@@ -81,6 +81,22 @@ impl State {
             StreamRef::Legacy => Ok(&self.legacy),
             StreamRef::Created(key) => self.streams.get(key),
         }
+    }
+
+    /// The stream's place among those that were given work since the seed was set. Counted so, and not
+    /// from its creation, a seed means the same to a program that did other things before.
+    pub(crate) fn turn(&mut self, stream: StreamRef) -> Result<u64> {
+        let seeds = self.seeds;
+        let next = self.turns;
+        let stream = match stream {
+            StreamRef::Legacy => &mut self.legacy,
+            StreamRef::Created(key) => self.streams.get_mut(key)?,
+        };
+        if stream.turn.0 != seeds {
+            stream.turn = (seeds, next);
+            self.turns += 1;
+        }
+        Ok(stream.turn.1)
     }
 
     pub(crate) fn stream_handle(&self, stream: StreamRef) -> u64 {

@@ -112,7 +112,7 @@ impl Trace {
         false
     }
 
-    fn get(&self, op: OpId) -> Option<&TraceRecord> {
+    pub(crate) fn get(&self, op: OpId) -> Option<&TraceRecord> {
         let at = self.records.binary_search_by_key(&op, |record| record.op).ok()?;
         self.records.get(at)
     }

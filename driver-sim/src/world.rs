@@ -1,6 +1,6 @@
 //! Worlds, and how a test controls one.
 
-use std::{env, ops::Deref, sync::OnceLock};
+use std::{env, ops::Deref, sync::OnceLock, thread};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -8,9 +8,11 @@ use crate::{
     call::{self, Guard},
     code::{Code, Result},
     fault::Action,
+    replay,
     report::Report,
-    schedule::{Random, Schedule},
+    schedule::Schedule,
     state::{Creates, Live, State},
+    timeline::Timeline,
     trace::Trace,
 };
 
@@ -97,7 +99,7 @@ fn defaults() -> (Schedule, u64) {
         let schedule = env::var("QUADRANTS_SIM_SCHEDULE").ok();
         let seed = env::var("QUADRANTS_SIM_SEED").ok().and_then(|text| text.parse().ok());
         let schedule = schedule.and_then(|name| Schedule::from_name(&name)).unwrap_or_default();
-        (schedule, seed.unwrap_or(0))
+        (schedule, replay::seed().or(seed).unwrap_or(0))
     })
 }
 
@@ -125,12 +127,10 @@ impl World {
         self.with(|state| state.schedule)
     }
 
-    /// Chooses the seed, from which all random choices follow from now on.
+    /// Chooses the seed, from which all random choices follow from now on. `QUADRANTS_SIM_REPLAY` overrides
+    /// it.
     pub fn set_seed(self, seed: u64) {
-        self.with(|state| {
-            state.seed = seed;
-            state.random = Random::new(seed);
-        });
+        self.with(|state| state.set_seed(replay::seed().unwrap_or(seed)));
     }
 
     /// The seed.
@@ -236,7 +236,13 @@ impl World {
         self.with(|state| state.faults.armed())
     }
 
-    fn with<T>(self, action: impl FnOnce(&mut State) -> T) -> T {
+    /// What ran when.
+    #[must_use]
+    pub fn timeline(self) -> Timeline {
+        self.with(|state| state.timeline.clone())
+    }
+
+    pub(crate) fn with<T>(self, action: impl FnOnce(&mut State) -> T) -> T {
         // A `World` is made for devices that exist only.
         let slot = &worlds()[usize::from(self.ordinal)];
         let (schedule, seed) = defaults();
@@ -254,6 +260,9 @@ impl Deref for Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
+        if thread::panicking() {
+            self.world.print_failure();
+        }
         self.world.reset();
         CLAIMED.lock().retain(|ordinal| *ordinal != self.world.ordinal);
         GIVEN_BACK.notify_one();

@@ -1,6 +1,7 @@
 //! The simulator through its C symbols, as a program meets it.
 
 mod suite {
+    mod adversary;
     mod context;
     mod exports;
     mod graph;

@@ -65,6 +65,12 @@ fn an_event_orders_two_streams_on_every_seed(
     world.set_schedule(Schedule::Lazy);
     assert_ne!(produce_and_consume(&on, false)?, [7.0; N], "lazily it is always wrong");
     assert_eq!(produce_and_consume(&on, true)?, [7.0; N]);
+    for seed in 0..100 {
+        world.set_schedule(Schedule::Adversarial);
+        world.set_seed(seed);
+        assert_ne!(produce_and_consume(&on, false)?, [7.0; N], "the adversary misses nothing");
+        assert_eq!(produce_and_consume(&on, true)?, [7.0; N]);
+    }
     Ok(())
 }
 

@@ -156,6 +156,15 @@ impl Memory {
         Ok(())
     }
 
+    /// Written bytes of a live block, looked at by nobody's operation.
+    pub(crate) fn peek(&self, address: u64, bytes: usize) -> Option<&[u8]> {
+        let after = self.blocks.partition_point(|block| block.base <= address);
+        let block = &self.blocks[after.checked_sub(1)?];
+        let offset = usize::try_from(address - block.base).ok()?;
+        let data = block.data.get(offset..offset.checked_add(bytes)?)?;
+        block.defined.covers(offset, bytes).then_some(data)
+    }
+
     /// The first read of undefined bytes since the last call.
     pub(crate) fn take_uninitialized(&mut self) -> Option<Uninitialized> {
         self.uninitialized.take()

@@ -1,0 +1,91 @@
+//! What an operation may touch, told before it runs.
+//!
+//! More than what it then touches: a launch is taken to touch all of each tensor that its task names.
+
+use quadrants_ir::{
+    ParamKind,
+    abi::{ArgLayout, FIRST_PARAM_WORD, SCRATCH_WORD, scratch_bytes},
+};
+use smallvec::SmallVec;
+
+use crate::{memory::Memory, module::Launch, op::Work};
+
+/// Ranges of memory, each with whether it may be written.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    spans: SmallVec<[Span; 4]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: u64,
+    end: u64,
+    write: bool,
+}
+
+impl Reach {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Whether both may touch a byte that one of them may write.
+    pub(crate) fn conflicts(&self, other: &Self) -> bool {
+        self.spans.iter().any(|a| {
+            let meets = |b: &Span| a.start < b.end && b.start < a.end && (a.write || b.write);
+            other.spans.iter().any(meets)
+        })
+    }
+
+    fn add(&mut self, start: u64, bytes: u64, write: bool) {
+        if bytes > 0 {
+            self.spans.push(Span { start, end: start.saturating_add(bytes), write });
+        }
+    }
+}
+
+impl Work {
+    pub(crate) fn reach(&self, memory: &Memory) -> Reach {
+        let mut reach = Reach::default();
+        match self {
+            Self::Marker => {}
+            Self::Launch(launch) => launch.add_reach(memory, &mut reach),
+            Self::Graph(launches) => {
+                launches.iter().for_each(|launch| launch.add_reach(memory, &mut reach));
+            }
+            Self::Copy { dst, src, bytes } => {
+                reach.add(*src, *bytes as u64, false);
+                reach.add(*dst, *bytes as u64, true);
+            }
+            Self::Upload { dst, data } => reach.add(*dst, data.len() as u64, true),
+            Self::Fill { dst, bytes, .. } => reach.add(*dst, *bytes as u64, true),
+            Self::Allocate { base, .. } | Self::Free { base, .. } => {
+                let capacity = memory.block(*base).map_or(0, |block| block.capacity);
+                reach.add(*base, capacity as u64, true);
+            }
+        }
+        reach
+    }
+}
+
+impl Launch {
+    fn add_reach(&self, memory: &Memory, reach: &mut Reach) {
+        let (kernel, task) = self.task();
+        let Some(args) = self.peek_args(memory) else {
+            // Its argument block is not written yet: it may touch anything.
+            return reach.add(0, u64::MAX, true);
+        };
+        let word = |at: usize| args.get(at).copied().unwrap_or(0);
+        reach.add(word(SCRATCH_WORD), scratch_bytes(kernel) as u64, true);
+        let layout = ArgLayout::new(&kernel.params);
+        for access in &task.accesses {
+            let ParamKind::Tensor { elem, rank, .. } = kernel.params[access.param.index()].kind
+            else {
+                continue;
+            };
+            let at = layout.word(access.param).max(FIRST_PARAM_WORD);
+            let extents = (1..=usize::from(rank)).map(|axis| word(at + axis));
+            let bytes = extents.fold(elem.size() as u64, u64::saturating_mul);
+            reach.add(word(at), bytes, access.write || access.atomic);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What ran when: a schedule as it happened.
+
+use std::{collections::VecDeque, fmt};
+
+use crate::{queue::OpId, trace::Trace};
+
+/// An operation that ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ran {
+    /// The operation.
+    pub op: OpId,
+    /// The number of the driver call during which it ran.
+    pub during: u64,
+}
+
+/// The operations of a world in the order in which they ran. The oldest of very long ones are missing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Timeline {
+    ran: VecDeque<Ran>,
+}
+
+/// A timeline in words.
+pub(crate) struct InWords<'a>(pub(crate) &'a Timeline, pub(crate) &'a Trace);
+
+/// So many are remembered.
+const CAPACITY: usize = 4096;
+
+impl Timeline {
+    /// The operations in the order in which they ran, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Ran> {
+        self.ran.iter().copied()
+    }
+
+    pub(crate) fn push(&mut self, op: OpId, during: u64) {
+        if self.ran.len() == CAPACITY {
+            self.ran.pop_front();
+        }
+        self.ran.push_back(Ran { op, during });
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ran.clear();
+    }
+}
+
+impl fmt::Display for InWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(timeline, trace) = self;
+        for Ran { op, during } in timeline.iter() {
+            write!(f, "call {during:>6}: operation {op:>6}")?;
+            match trace.get(op) {
+                Some(record) => writeln!(f, ", {} on stream {:#x}", record.kind, record.stream)?,
+                None => writeln!(f)?,
+            }
+        }
+        Ok(())
+    }
+}

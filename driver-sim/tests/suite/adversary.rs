@@ -1,0 +1,176 @@
+//! The adversarial schedule, and how a failing seed is told and tried again.
+
+use std::{env, process::Command};
+
+use quadrants_driver_sim::{FaultKind, ReportKind, Schedule};
+
+use super::{kernels::add_args, support::*};
+
+const N: usize = 16;
+
+/// Who the host waits for first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum First {
+    Producer,
+    Consumer,
+    Bystander,
+}
+
+/// `b = a + 1` on one stream, `c = b + 2` on another, with an edge between them or without. What `c` is.
+fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool, first: First) -> Vec<u32> {
+    let gpu = Gpu::open(schedule, seed);
+    let add = gpu.add();
+    let (s1, s2, s3, event) = (gpu.stream(), gpu.stream(), gpu.stream(), gpu.event());
+    let [a, b, c, d] = [(); 4].map(|()| gpu.alloc(N));
+    for x in [a, b] {
+        gpu.upload(x, &[0; N], 0);
+    }
+    ok(cuStreamSynchronize(0));
+    ok(launch(add, &add_args(b, a, N as u64, 1), s1));
+    ok(cuMemsetD32Async(d, 0, N, s3));
+    if edge {
+        ok(cuEventRecord(event, s1));
+        ok(cuStreamWaitEvent(s2, event, 0));
+    }
+    ok(launch(add, &add_args(c, b, N as u64, 2), s2));
+    ok(cuStreamSynchronize(match first {
+        First::Producer => s1,
+        First::Consumer => s2,
+        First::Bystander => s3,
+    }));
+    ok(cuStreamSynchronize(s1));
+    let result = gpu.download(c, N, s2);
+    ok(cuCtxSynchronize());
+    assert_eq!(gpu.world.reports(), []);
+    result
+}
+
+#[test]
+fn a_missing_event_is_wrong_on_every_seed_whoever_is_waited_for_first() {
+    for first in [First::Producer, First::Consumer, First::Bystander] {
+        for seed in 0..200 {
+            let consumed = |edge| produce_and_consume(Schedule::Adversarial, seed, edge, first);
+            assert_eq!(consumed(false), [2; N], "seed {seed}, {first:?}");
+            assert_eq!(consumed(true), [3; N], "seed {seed}, {first:?}");
+        }
+    }
+    // A lazy schedule only shows it to who waits for the consumer alone.
+    assert_eq!(produce_and_consume(Schedule::Lazy, 0, false, First::Producer), [3; N]);
+}
+
+#[test]
+fn who_overwrites_without_waiting_for_the_readers_overtakes_them() {
+    for (schedule, seen) in [(Schedule::Lazy, 1), (Schedule::Adversarial, 7)] {
+        let gpu = Gpu::open(schedule, 0);
+        let (s1, s2) = (gpu.stream(), gpu.stream());
+        let (x, y) = (gpu.alloc(N), gpu.alloc(N));
+        gpu.upload(x, &[1; N], 0);
+        ok(cuStreamSynchronize(0));
+        ok(cuMemcpyDtoDAsync_v2(y, x, 4 * N, s1));
+        ok(cuMemsetD32Async(x, 7, N, s2));
+        // The copy is all that the host asks for.
+        assert_eq!(gpu.download(y, N, s1), [seen; N], "{schedule}");
+    }
+}
+
+#[test]
+fn memory_is_freed_before_a_reader_that_the_free_does_not_wait_for() {
+    for waits in [true, false] {
+        let gpu = Gpu::open(Schedule::Adversarial, 0);
+        let [s1, s2, s3] = [(); 3].map(|()| gpu.stream());
+        let (e1, e2) = (gpu.event(), gpu.event());
+        let [y, z] = [(); 2].map(|()| gpu.alloc(N));
+        let x = get(|out| cuMemAllocAsync(out, 4 * N, s1));
+        ok(cuMemsetD32Async(x, 1, N, s1));
+        ok(cuEventRecord(e1, s1));
+        ok(cuStreamWaitEvent(s2, e1, 0));
+        ok(cuMemcpyDtoDAsync_v2(y, x, 4 * N, s1));
+        ok(cuMemcpyDtoDAsync_v2(z, x, 4 * N, s2));
+        // The free waits for one reader, the other is easily forgotten.
+        ok(cuEventRecord(e1, s1));
+        ok(cuStreamWaitEvent(s3, e1, 0));
+        if waits {
+            ok(cuEventRecord(e2, s2));
+            ok(cuStreamWaitEvent(s3, e2, 0));
+        }
+        ok(cuMemFreeAsync(x, s3));
+        assert_eq!(cuStreamSynchronize(s2), if waits { 0 } else { 700 });
+        let kinds: Vec<_> = gpu.world.reports().iter().map(|report| report.kind).collect();
+        let late = ReportKind::Access(FaultKind::AfterFree);
+        assert_eq!(kinds, if waits { vec![] } else { vec![late] });
+    }
+}
+
+#[test]
+fn chains_of_operations_that_overtake_each_other_come_to_an_end() {
+    let gpu = Gpu::open(Schedule::Adversarial, 0);
+    let streams: Vec<usize> = (0..4).map(|_| gpu.stream()).collect();
+    let x: Vec<u64> = (0..4).map(|_| gpu.alloc(1)).collect();
+    let event = gpu.event();
+    for (i, &stream) in streams.iter().cycle().take(40).enumerate() {
+        ok(cuMemsetD32Async(x[i % 3], i as u32, 1, stream));
+        ok(cuMemcpyDtoDAsync_v2(x[3], x[(i + 1) % 3], 4, stream));
+        if i % 5 == 0 {
+            ok(cuEventRecord(event, stream));
+            ok(cuStreamWaitEvent(streams[(i + 1) % 4], event, 0));
+        }
+    }
+    for stream in streams {
+        ok(cuStreamSynchronize(stream));
+    }
+    assert_eq!(gpu.world.live().pending, 0);
+}
+
+/// Fails on some seeds where it is asked to.
+#[test]
+fn a_missing_wait_among_the_seeds() {
+    let gpu = Gpu::lazy();
+    let fails = env::var_os("QUADRANTS_SIM_TEST_FAILS").is_some();
+    let (s1, s2) = (gpu.stream(), gpu.stream());
+    let (x, event) = (gpu.alloc(1), gpu.event());
+    let explored = gpu.world.explore(Schedule::Random, 0..100, |seed| {
+        ok(cuMemsetD32Async(x, 0, 1, s1));
+        ok(cuStreamSynchronize(s1));
+        ok(cuMemsetD32Async(x, 5, 1, s1));
+        if !fails {
+            ok(cuEventRecord(event, s1));
+            ok(cuStreamWaitEvent(s2, event, 0));
+        }
+        match gpu.download(x, 1, s2)[0] {
+            5 => Ok(()),
+            other => Err(format!("{other} under seed {seed}")),
+        }
+    });
+    assert_eq!(explored.is_err(), fails);
+}
+
+#[test]
+fn a_failing_seed_is_told_with_its_schedule_and_a_command_that_tries_it_again() {
+    let test = "suite::adversary::a_missing_wait_among_the_seeds";
+    let run = |replay: Option<&str>| {
+        let mut child = Command::new(env::current_exe().unwrap());
+        child.args([test, "--exact", "--nocapture", "--test-threads", "2"]);
+        child
+            .env("QUADRANTS_SIM_TEST_FAILS", "1")
+            .envs(replay.map(|s| ("QUADRANTS_SIM_REPLAY", s)));
+        let output = String::from_utf8(child.output().unwrap().stderr).unwrap();
+        let from = output.find("simulated schedule").unwrap_or_else(|| panic!("{output}"));
+        output[from..].to_owned()
+    };
+    let told = run(None);
+    let command = told.lines().find_map(|line| line.strip_prefix("again: ")).expect("a command");
+    assert!(
+        command.starts_with("QUADRANTS_SIM_SCHEDULE=random QUADRANTS_SIM_REPLAY="),
+        "{command}"
+    );
+    let cargo = format!("cargo test -p quadrants-driver-sim --test suite {test} -- --exact");
+    assert!(command.ends_with(&cargo), "{command}");
+    assert!(told.contains("copy dtoh on stream") && told.contains("fill on stream"), "{told}");
+    let (_, seed) = command.split_once("REPLAY=").expect("a seed");
+    let (seed, _) = seed.split_once(' ').expect("a seed");
+    let steps = |told: &str| -> Vec<String> {
+        let lines = told.lines().filter(|line| line.starts_with("call"));
+        lines.map(|line| line.split_once(", ").expect("a kind").1.to_owned()).collect()
+    };
+    assert_eq!(steps(&run(Some(seed))), steps(&told), "another schedule");
+}
