@@ -17,6 +17,7 @@ use syn::{
 };
 
 use crate::{
+    emit::without_arguments,
     signature::Param,
     spans,
     tree::{self, Assert, Chain},
@@ -382,21 +383,35 @@ impl Rewrite<'_> {
                 *arg = (**expr).clone();
             }
         }
-        self.callee(&mut call.func);
+        let form = self.callee(&mut call.func);
+        if let Some(form) = form {
+            call.args.insert(0, form);
+        }
     }
 
     /// In a kernel's body a func is called by way of the type beside it, so that a name which is no
     /// func's is reported for both uses of that type at once.
-    fn callee(&self, callee: &mut Expr) {
-        if self.gated
-            && let Expr::Path(path) = callee
-            && !tree::is_scalar_method(path)
-            && !tree::is_of_type(path)
-            && !is_ndrange_path(path)
+    ///
+    /// A call with generic arguments says its form by a first argument.
+    fn callee(&self, callee: &mut Expr) -> Option<Expr> {
+        let Expr::Path(path) = callee else { return None };
+        if !self.gated
+            || tree::is_scalar_method(path)
+            || tree::is_of_type(path)
+            || is_ndrange_path(path)
         {
-            *callee = Expr::Verbatim(quote!(<#path>::__call));
-            self.gate(callee);
+            return None;
         }
+        let support = self.support;
+        let (bare, arguments) = without_arguments(path);
+        let form = arguments.as_ref().map(|_| Expr::Verbatim(quote!(#support::Form::<__CHECKED>)));
+        let at = spans::first(&bare);
+        *callee = Expr::Verbatim(match arguments {
+            Some(arguments) => quote_spanned!(at=> <#bare>::__call_with::<#arguments _>),
+            None => quote_spanned!(at=> <#bare>::__call),
+        });
+        self.gate(callee);
+        form
     }
 
     fn assertion(&mut self, call: &syn::Macro) -> Option<Expr> {

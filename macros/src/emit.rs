@@ -11,6 +11,7 @@ use syn::{ItemFn, spanned::Spanned};
 use crate::{
     attribute::Attribute,
     body::{Body, Rewritable, Rewrite, internal},
+    generics::Generics,
     methods,
     signature::{self, Param, Signature},
     tree::{FuncEntry, Tree, TypeEntry},
@@ -28,6 +29,7 @@ pub(crate) struct Emission {
     kind: FunctionKind,
     paths: Paths,
     signature: Signature,
+    generics: Generics,
     item: ItemFn,
     tree: Tree,
     /// The author's block with probes in it.
@@ -108,8 +110,20 @@ fn rejected(
         }
         (FunctionKind::Func, Some(_)) => {
             let ItemFn { vis, sig, .. } = item;
-            let syn::Signature { ident: name, generics, inputs, output, .. } = sig;
-            let frontend = &paths.frontend;
+            let syn::Signature { ident: name, inputs, output, .. } = sig;
+            let generics = Generics::new(&sig.generics);
+            let (declared, bounds) = (generics.declared(), generics.bounds());
+            let Paths { frontend, body: support, .. } = &paths;
+            let with = (!generics.is_empty()).then(|| {
+                quote! {
+                    #[allow(unused)]
+                    #[doc(hidden)]
+                    pub fn __call_with<#declared const __CHECKED: bool>(
+                        _: #support::Form<__CHECKED>,
+                        #inputs
+                    ) #output #bounds { ::core::unreachable!() }
+                }
+            });
             Some(quote! {
                 #[allow(unused)]
                 #vis #sig { ::core::unreachable!() }
@@ -119,10 +133,15 @@ fn rejected(
                 impl #name {
                     #[allow(unused)]
                     #[doc(hidden)]
-                    pub fn __call #generics(#inputs) #output { ::core::unreachable!() }
+                    pub fn __call<#declared>(#inputs) #output #bounds { ::core::unreachable!() }
+                    #with
                     #[allow(unused)]
                     #[doc(hidden)]
-                    pub fn __source() -> &'static #frontend::Source { ::core::unreachable!() }
+                    pub const fn __source_of<#declared __F>(
+                        _: &#support::Probe<__F>,
+                    ) -> fn() -> &'static #frontend::Source #bounds {
+                        || ::core::unreachable!()
+                    }
                 }
             })
         }
@@ -136,6 +155,9 @@ fn header(paths: &Paths, signature: &Signature, item: &ItemFn) -> TokenStream {
     let private = &paths.private;
     let ItemFn { attrs, vis, sig, .. } = item;
     let name = &sig.ident;
+    let generics = Generics::new(&sig.generics);
+    let (declared, bounds) = (generics.declared(), generics.bounds());
+    let declared = (!generics.is_empty()).then(|| quote!(, #declared));
     let params = signature.params.iter().map(|Param { name, passing, ty, .. }| match passing {
         ParamPassing::Value => quote!(#name: #ty),
         ParamPassing::Ref => quote!(#name: &'launch #ty),
@@ -144,7 +166,7 @@ fn header(paths: &Paths, signature: &Signature, item: &ItemFn) -> TokenStream {
     let result = signature.result.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty));
     quote! {
         #(#attrs)*
-        #vis fn #name<'launch>(#(#params),*) -> #private::Launch<'launch, #result>
+        #vis fn #name<'launch #declared>(#(#params),*) -> #private::Launch<'launch, #result> #bounds
     }
 }
 
@@ -171,7 +193,8 @@ impl Emission {
         match syntax.encode() {
             Ok(bytes) => {
                 let paths = Paths::new(&attribute.krate);
-                Ok(Self { kind, paths, signature, item, tree, probed, bytes })
+                let generics = Generics::new(&item.sig.generics);
+                Ok(Self { kind, paths, signature, generics, item, tree, probed, bytes })
             }
             Err(error) => {
                 let error = syn::Error::new(item.sig.ident.span(), error);
@@ -184,22 +207,53 @@ impl Emission {
         let Paths { private, body: support, .. } = &self.paths;
         let header = header(&self.paths, &self.signature, &self.item);
         let name = self.item.sig.ident.to_string();
-        let arguments = self.signature.params.iter().map(|param| &param.name);
+        let arguments = self.signature.params.iter().map(|Param { name, .. }| {
+            quote_spanned!(name.span()=> .arg(#support::gate::<__OK, _>(#name)))
+        });
         let source = self.source();
         let native = self.native();
         let frontend = &self.paths.frontend;
+        let (found, body) = (self.found(), self.body_type());
+        let made = quote! {
+            #private::KernelDef::new(
+                #name,
+                || ::core::result::Result::Ok(#frontend::lower(#found)?),
+                ::core::option::Option::Some(#support::NativeBody::of::<#body>()),
+            )
+        };
+        let def = if self.generics.is_empty() {
+            quote! {
+                static __DEF: #private::KernelDef = #made;
+                let __def = &__DEF;
+            }
+        } else {
+            quote! {
+                static __INSTANCES: #private::Instances = #private::Instances::new();
+                let __def = __INSTANCES.of::<#body>(|| #made);
+            }
+        };
         quote! {
             #header {
                 #source
                 #native
-                static __DEF: #private::KernelDef = #private::KernelDef::new(
-                    #name,
-                    || ::core::result::Result::Ok(#frontend::lower(&__SOURCE)?),
-                    ::core::option::Option::Some(#support::NativeBody::of::<__Body>()),
-                );
-                #private::Launch::new(&__DEF) #(.arg(#support::gate::<__OK, _>(#arguments)))*
+                #def
+                #private::Launch::new(__def) #(#arguments)*
             }
         }
+    }
+
+    /// The type that the body hangs on.
+    fn body_type(&self) -> TokenStream {
+        if self.generics.is_empty() { quote!(__Body) } else { self.generics.carrier() }
+    }
+
+    /// The source that [`source`](Self::source) made, as `&'static Source`.
+    pub(crate) fn found(&self) -> TokenStream {
+        if self.generics.is_empty() {
+            return quote!(&__SOURCE);
+        }
+        let of = self.generics.carrier();
+        quote!(#of::__SOURCE)
     }
 
     /// The body that a processor runs.
@@ -234,10 +288,21 @@ impl Emission {
             None => body,
         };
         let quiet = quiet();
+        let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let (of, declared) = if self.generics.is_empty() {
+            (quote!(__Body), None)
+        } else {
+            (self.generics.carrier(), Some(quote!(<#declared>)))
+        };
+        let item = self.generics.is_empty().then(|| {
+            quote!(
+                struct __Body;
+            )
+        });
         quote! {
-            struct __Body;
+            #item
             #quiet
-            impl #support::Body for __Body {
+            impl #declared #support::Body for #of #bounds {
                 #[inline(always)]
                 fn run<__Level: #support::Level, const __CHECKED: bool>(
                     #cx: &#support::Cx<'_, __Level, __CHECKED>,
@@ -255,8 +320,21 @@ impl Emission {
         let ItemFn { attrs, vis, sig, block, .. } = &self.item;
         let name = &sig.ident;
         let source = self.source();
-        let frontend = &self.paths.frontend;
+        let Paths { frontend, body: support, .. } = &self.paths;
         let called = self.called();
+        let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let (arguments, found) = (self.generics.arguments(), self.found());
+        let inputs = self.item.sig.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Typed(input) => Some(&input.ty),
+            syn::FnArg::Receiver(_) => None,
+        });
+        let output = &sig.output;
+        // By these bounds, rustc finds the generic arguments in a function's type.
+        let of = if self.generics.is_empty() {
+            quote!(__F)
+        } else {
+            quote!(#declared __F: ::core::ops::Fn(#(#inputs),*) #output)
+        };
         let body = if self.takes_tensors() {
             let text = format!("`{name}` takes tensors: it can be called in kernels alone");
             quote!(#[allow(unused_variables)] #vis #sig { ::core::panic!(#text) })
@@ -277,9 +355,17 @@ impl Emission {
 
                 #[allow(unused)]
                 #[doc(hidden)]
-                pub fn __source() -> &'static #frontend::Source {
+                pub fn __source<#declared>() -> &'static #frontend::Source #bounds {
                     #source
-                    &__SOURCE
+                    #found
+                }
+
+                #[allow(unused)]
+                #[doc(hidden)]
+                pub const fn __source_of<#of>(
+                    _: &#support::Probe<__F>,
+                ) -> fn() -> &'static #frontend::Source #bounds {
+                    Self::__source::<#arguments>
                 }
             }
         }
@@ -293,16 +379,40 @@ impl Emission {
     fn called(&self) -> TokenStream {
         let syn::Signature { ident: name, output, .. } = &self.item.sig;
         let support = &self.paths.body;
+        let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let arguments = self.generics.arguments();
         let names: Vec<_> = self.signature.params.iter().map(|param| &param.name).collect();
+        let types = self.signature.params.iter().map(|Param { passing, ty, .. }| match passing {
+            ParamPassing::Value => quote!(#ty),
+            ParamPassing::Ref | ParamPassing::RefMut => {
+                quote!(<#ty as #support::TensorParam>::View<__CHECKED>)
+            }
+        });
+        let types: Vec<_> = types.collect();
+        let form = self.takes_tensors().then(|| quote!(__CHECKED));
+        // Where generic arguments are written, the form cannot be among them; it is in the first argument.
+        let with = (!self.generics.is_empty()).then(|| {
+            quote! {
+                #[allow(unused)]
+                #[doc(hidden)]
+                #[inline(always)]
+                pub fn __call_with<#declared const __CHECKED: bool>(
+                    _: #support::Form<__CHECKED>,
+                    #(#names: #types),*
+                ) #output #bounds {
+                    Self::__call::<#arguments #form>(#(#names),*)
+                }
+            }
+        });
         if !self.takes_tensors() {
-            let types = self.signature.params.iter().map(|param| &param.ty);
             return quote! {
                 #[allow(unused)]
                 #[doc(hidden)]
                 #[inline(always)]
-                pub fn __call(#(#names: #types),*) #output {
-                    #name(#(#names),*)
+                pub fn __call<#declared>(#(#names: #types),*) #output #bounds {
+                    #name::<#arguments>(#(#names),*)
                 }
+                #with
             };
         }
         // The author's function knows tensors; what runs, what stands for them in a body.
@@ -318,15 +428,16 @@ impl Emission {
                     }
                 }
             });
-        let source = self.source();
+        let source = if self.generics.is_empty() { self.source() } else { ungated() };
         let body = (*self.item.block).clone().rewritten(&mut Rewrite { support, gated: true });
         let quiet = quiet();
         quote! {
+            #with
             #quiet
             #[allow(unused)]
             #[doc(hidden)]
             #[inline(always)]
-            pub fn __call<const __CHECKED: bool>(#(#params),*) #output {
+            pub fn __call<#declared const __CHECKED: bool>(#(#params),*) #output #bounds {
                 #source
                 #body
             }
@@ -338,8 +449,12 @@ impl Emission {
         let Paths { private, body: support, frontend } = &self.paths;
         let probes = self.tree.types.iter().filter_map(|entry| match entry {
             TypeEntry::Probe { probe, .. } => Some(probe),
-            TypeEntry::Written(_) => None,
+            TypeEntry::Written(_) | TypeEntry::Number(_) => None,
         });
+        let probes = probes.chain(self.tree.funcs.iter().filter_map(|entry| match entry {
+            FuncEntry::Path { probe, .. } => Some(probe),
+            FuncEntry::Method { .. } | FuncEntry::OfType { .. } => None,
+        }));
         let types = self.tree.types.iter().map(|entry| match entry {
             TypeEntry::Probe { probe, binding, linear } => {
                 // An argument is where rustc says that its type does not do.
@@ -354,6 +469,7 @@ impl Emission {
             TypeEntry::Written(ty) => {
                 quote_spanned!(ty.span()=> <#ty as #private::Device>::LAYOUT)
             }
+            TypeEntry::Number(ty) => quote_spanned!(ty.span()=> #support::number_type::<#ty>()),
         });
         let kinds = self.signature.params.iter().map(|Param { passing, ty, .. }| match passing {
             ParamPassing::Value => quote_spanned! {ty.span()=>
@@ -364,11 +480,22 @@ impl Emission {
                 quote_spanned!(ty.span()=> #support::tensor_type::<#ty>(#writable))
             }
         });
+        let generic = !self.generics.is_empty();
+        // Where the constants are: in a function, or on the type that has its parameters.
+        let at = |name: TokenStream| if generic { quote!(Self::#name) } else { name };
+        let all_probed = at(quote!(__PROBED));
         let mut methods = Vec::new();
         let mut funcs = Vec::with_capacity(self.tree.funcs.len());
         for entry in &self.tree.funcs {
             funcs.push(match entry {
-                FuncEntry::Path(path) => quote!(<#path>::__source),
+                FuncEntry::Path { probe, path } => {
+                    let index = methods.len();
+                    let (bare, arguments) = without_arguments(path);
+                    let arguments = arguments.map(|arguments| quote!(::<#arguments _>));
+                    let at = probe.span();
+                    methods.push(quote_spanned!(at=> <#bare>::__source_of #arguments (&#probe)));
+                    quote!(#all_probed.1[#index])
+                }
                 FuncEntry::OfType { ty, name } => {
                     let number = methods::number(name);
                     quote_spanned!(name.span()=> <#ty as #support::HasMethod<#number>>::source)
@@ -380,7 +507,7 @@ impl Emission {
                     methods.push(
                         quote_spanned!(name.span()=> #support::method_of::<#number, _>(&#probe)),
                     );
-                    quote!(__PROBED.1[#at])
+                    quote!(#all_probed.1[#at])
                 }
             });
         }
@@ -410,7 +537,8 @@ impl Emission {
             (output, _) => quote!(#output),
         };
         let probed = &self.probed;
-        quote! {
+        let (types_found, params_found) = (at(quote!(__TYPES)), at(quote!(__PARAMS)));
+        let constants = quote! {
             const __PROBED: (
                 [#private::ir::types::Type; #count],
                 [fn() -> &'static #frontend::Source; #method_count],
@@ -421,19 +549,60 @@ impl Emission {
                 #(#proofs)*
                 ([#(#types),*], [#(#methods),*])
             };
-            const __TYPES: [#private::ir::types::Type; #count] = __PROBED.0;
+            const __TYPES: [#private::ir::types::Type; #count] = #all_probed.0;
             const __PARAMS: [#private::ir::types::ParamType; #parameters] = [#(#kinds),*];
-            const __OK: bool = { let _ = (__TYPES, __PARAMS); true };
-            static __SOURCE: #frontend::Source = #frontend::Source {
+        };
+        let source = quote! {
+            #frontend::Source {
                 file: ::core::file!(),
                 tree: #bytes,
-                params: || __PARAMS.to_vec(),
-                types: || __TYPES.to_vec(),
+                params: || #params_found.to_vec(),
+                types: || #types_found.to_vec(),
                 funcs: &[#(#funcs),*],
                 consts: &[#(#consts),*],
+            }
+        };
+        if !generic {
+            return quote! {
+                #constants
+                const __OK: bool = { let _ = (__TYPES, __PARAMS); true };
+                static __SOURCE: #frontend::Source = #source;
             };
         }
+        let (item, of) = (self.generics.carrier_item(), self.generics.carrier());
+        let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let ungated = ungated();
+        quote! {
+            #item
+            impl<#declared> #of #bounds {
+                #constants
+                const __SOURCE: &'static #frontend::Source = &#source;
+            }
+            #ungated
+        }
     }
+}
+
+/// What stands for the gate in a generic function: no gate can hang on what a parameter decides. So what is
+/// wrong with its body may be said twice.
+fn ungated() -> TokenStream {
+    quote!(
+        const __OK: bool = true;
+    )
+}
+
+/// A path without the generic arguments of its last segment, and these, each followed by a comma.
+pub(crate) fn without_arguments(path: &syn::ExprPath) -> (syn::ExprPath, Option<TokenStream>) {
+    let mut bare = path.clone();
+    let last = bare.path.segments.last_mut().map(|last| std::mem::take(&mut last.arguments));
+    let arguments = match last {
+        Some(syn::PathArguments::AngleBracketed(written)) => {
+            let arguments = written.args.into_iter();
+            Some(arguments.map(|argument| quote!(#argument,)).collect())
+        }
+        _ => None,
+    };
+    (bare, arguments)
 }
 
 /// Silences what rustc already says of the probed copy, where the author's lint levels hold. Unused

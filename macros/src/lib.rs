@@ -15,6 +15,7 @@ mod attribute;
 mod body;
 mod device;
 mod emit;
+mod generics;
 mod methods;
 mod signature;
 mod spans;

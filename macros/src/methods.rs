@@ -18,6 +18,7 @@ use crate::{
     body::{Rewritable, Rewrite},
     emit::{Emission, Paths},
     signature::{self, Param},
+    tree::conversion,
 };
 
 /// The number of a method's name: FNV-1a.
@@ -59,7 +60,7 @@ pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream 
 fn source(attribute: &Attribute, of: &Type, method: &ImplItemFn) -> syn::Result<TokenStream> {
     let name = &method.sig.ident;
     let text = name.to_string();
-    if is_builtin_method(&text) || is_builtin_function(&text) {
+    if is_builtin_method(&text) || is_builtin_function(&text) || conversion(&text).is_some() {
         let message = format!("kernels have a `{text}` of their own; give this one another name");
         return Err(syn::Error::new(name.span(), message));
     }
@@ -111,7 +112,7 @@ fn source(attribute: &Attribute, of: &Type, method: &ImplItemFn) -> syn::Result<
         .map_err(|rejected| rejected.0)?;
     let paths = Paths::new(&attribute.krate);
     let (support, frontend) = (&paths.body, &paths.frontend);
-    let (source, number) = (emission.source(), number(name));
+    let (source, found, number) = (emission.source(), emission.found(), number(name));
     Ok(quote! {
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
@@ -119,7 +120,7 @@ fn source(attribute: &Attribute, of: &Type, method: &ImplItemFn) -> syn::Result<
             type Source = #frontend::Source;
             fn source() -> &'static #frontend::Source {
                 #source
-                &__SOURCE
+                #found
             }
         }
     })

@@ -46,12 +46,9 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
     );
     refuse(signature.abi.as_ref().map(|t| t.to_token_stream()), "be `extern`");
     refuse(signature.variadic.as_ref().map(|t| t.to_token_stream()), "be variadic");
-    let generics = &signature.generics;
-    refuse(
-        (!generics.params.is_empty()).then(|| generics.params.to_token_stream()),
-        "have generic parameters or named lifetimes",
-    );
-    refuse(generics.where_clause.as_ref().map(|t| t.to_token_stream()), "have a `where` clause");
+    for lifetime in signature.generics.lifetimes() {
+        refuse(Some(lifetime.to_token_stream()), "have named lifetimes");
+    }
 
     let mut params = Vec::new();
     for input in &signature.inputs {

@@ -45,6 +45,14 @@ pub(crate) fn first(tokens: &impl ToTokens) -> Span {
     })
 }
 
+/// The span of the last token.
+pub(crate) fn last(tokens: &impl ToTokens) -> Span {
+    tokens.to_token_stream().into_iter().last().map_or_else(Span::call_site, |token| match token {
+        proc_macro2::TokenTree::Group(group) => group.span_close(),
+        other => other.span(),
+    })
+}
+
 /// A path placed at `span`: rustc takes the place of a call from its first token.
 pub(crate) fn at(path: &TokenStream, span: Span) -> TokenStream {
     let tokens = path.clone().into_iter().map(|mut token| {

@@ -75,6 +75,20 @@ fn the_emitted_source_is_the_one_reviewed() {
         }
     );
     snapshot("wave", &emitted(FunctionKind::Func, func));
+    let generic = quote!(
+        fn scaled<T: Float, const N: usize>(x: &Tensor<T, 1>, at: usize) -> T {
+            half::<T>(x[at]) * T::from_usize(N)
+        }
+    );
+    snapshot("scaled", &emitted(FunctionKind::Func, generic));
+    let generic = quote!(
+        fn scale<T: Float>(a: T, x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) {
+            for i in 0..x.len() {
+                y[i] = a * scaled::<_, 2>(x, i);
+            }
+        }
+    );
+    snapshot("scale", &emitted(FunctionKind::Kernel, generic));
 }
 
 #[test]

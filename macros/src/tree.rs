@@ -10,7 +10,9 @@ mod matches;
 mod parts;
 
 pub(crate) use blocks::{is_grid, phase_of};
-pub(crate) use expr::{SCALARS, atomic, element, is_block, is_of_type, is_scalar_method};
+pub(crate) use expr::{
+    SCALARS, atomic, conversion, element, is_block, is_of_type, is_scalar_method,
+};
 pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
@@ -41,8 +43,8 @@ pub(crate) struct Tree {
 
 /// A func that is called.
 pub(crate) enum FuncEntry {
-    /// By its path.
-    Path(syn::ExprPath),
+    /// By its path; the probe has seen the function itself, with its generic arguments.
+    Path { probe: Ident, path: syn::ExprPath },
     /// A method of the type that a probe has seen.
     Method { probe: Ident, name: Ident },
     /// A function of a type, by the type's path.
@@ -60,6 +62,8 @@ pub(crate) enum TypeEntry {
     },
     /// As written.
     Written(Box<syn::Type>),
+    /// By a path, which is a number's.
+    Number(syn::Path),
 }
 
 impl Tree {

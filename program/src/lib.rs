@@ -17,11 +17,13 @@ mod element;
 mod error;
 mod host_memory;
 mod image;
+mod instances;
 mod kernel;
 mod launch;
 mod launcher;
 mod manager;
 mod matrix;
+mod number;
 mod open;
 mod plan;
 mod program;
@@ -40,14 +42,15 @@ pub use kernel::Kernel;
 pub use launch::{KernelResult, Launch};
 pub use launcher::KernelLauncher;
 pub use manager::StreamManager;
-pub use matrix::{Matrix, Number};
+pub use matrix::Matrix;
+pub use number::{Float, Int, Number, Signed};
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
 pub use quadrants_runtime::PoolStatistics;
 pub use slice::{Slice, SliceMut};
 pub use stream::{Event, Stream};
 pub use tensor::Tensor;
-pub use vector::{Float, Vector};
+pub use vector::Vector;
 
 pub use quadrants_codegen as codegen;
 pub use quadrants_ir as ir;
@@ -64,6 +67,7 @@ pub mod emit {
         device::{Device, constant},
         dsl,
         element::Element,
+        instances::Instances,
     };
     pub use quadrants_ir as ir;
 }

@@ -5,7 +5,7 @@ use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
 };
 
-use crate::{Element, Vector};
+use crate::{Signed, Vector};
 
 /// `R` rows of `C` numbers, indexed by `[row, column]`.
 ///
@@ -25,31 +25,7 @@ use crate::{Element, Vector};
 #[repr(transparent)]
 pub struct Matrix<T, const R: usize, const C: usize>(pub [[T; C]; R]);
 
-/// The numbers that matrices are made of.
-pub trait Number:
-    Element
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Neg<Output = Self>
-    + Div<Output = Self>
-{
-    /// 1.
-    #[doc(hidden)]
-    const ONE: Self;
-}
-
-macro_rules! numbers {
-    ($($ty:ty)*) => {$(
-        impl Number for $ty {
-            const ONE: Self = 1 as Self;
-        }
-    )*};
-}
-
-numbers!(f32 f64 i32 i64);
-
-impl<T: Number, const R: usize, const C: usize> Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> Matrix<T, R, C> {
     /// The matrix of zeros.
     #[inline(always)]
     #[must_use]
@@ -65,7 +41,7 @@ impl<T: Number, const R: usize, const C: usize> Matrix<T, R, C> {
     }
 }
 
-impl<T: Number, const N: usize> Matrix<T, N, N> {
+impl<T: Signed, const N: usize> Matrix<T, N, N> {
     /// Ones on the diagonal, zeros elsewhere.
     #[inline(always)]
     #[must_use]
@@ -90,7 +66,7 @@ impl<T: Number, const N: usize> Matrix<T, N, N> {
     pub fn trace(self) -> T {
         let mut sum = self.0[0][0];
         for at in 1..N {
-            sum = sum + self.0[at][at];
+            sum += self.0[at][at];
         }
         sum
     }
@@ -98,7 +74,7 @@ impl<T: Number, const N: usize> Matrix<T, N, N> {
 
 /// The elements outside a row and a column.
 #[inline(always)]
-fn minor<T: Number, const N: usize, const M: usize>(
+fn minor<T: Signed, const N: usize, const M: usize>(
     of: &[[T; N]; N],
     row: usize,
     column: usize,
@@ -109,23 +85,23 @@ fn minor<T: Number, const N: usize, const M: usize>(
 }
 
 #[inline(always)]
-fn determinant1<T: Number>(m: &[[T; 1]; 1]) -> T {
+fn determinant1<T: Signed>(m: &[[T; 1]; 1]) -> T {
     m[0][0]
 }
 
 #[inline(always)]
-fn determinant2<T: Number>(m: &[[T; 2]; 2]) -> T {
+fn determinant2<T: Signed>(m: &[[T; 2]; 2]) -> T {
     m[0][0] * m[1][1] - m[0][1] * m[1][0]
 }
 
 #[inline(always)]
-fn determinant3<T: Number>(m: &[[T; 3]; 3]) -> T {
+fn determinant3<T: Signed>(m: &[[T; 3]; 3]) -> T {
     m[0][0] * determinant2(&minor(m, 0, 0)) - m[0][1] * determinant2(&minor(m, 0, 1))
         + m[0][2] * determinant2(&minor(m, 0, 2))
 }
 
 #[inline(always)]
-fn determinant4<T: Number>(m: &[[T; 4]; 4]) -> T {
+fn determinant4<T: Signed>(m: &[[T; 4]; 4]) -> T {
     m[0][0] * determinant3(&minor(m, 0, 0)) - m[0][1] * determinant3(&minor(m, 0, 1))
         + m[0][2] * determinant3(&minor(m, 0, 2))
         - m[0][3] * determinant3(&minor(m, 0, 3))
@@ -133,7 +109,7 @@ fn determinant4<T: Number>(m: &[[T; 4]; 4]) -> T {
 
 macro_rules! square {
     ($($size:literal $determinant:ident $of_minor:ident;)*) => {$(
-        impl<T: Number> Matrix<T, $size, $size> {
+        impl<T: Signed> Matrix<T, $size, $size> {
             /// The determinant, developed by the first row.
             #[inline(always)]
             #[must_use]
@@ -182,7 +158,7 @@ impl<T, const R: usize, const C: usize> IndexMut<[usize; 2]> for Matrix<T, R, C>
     }
 }
 
-impl<T: Number, const R: usize, const C: usize> Add for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> Add for Matrix<T, R, C> {
     type Output = Self;
     #[inline(always)]
     fn add(self, other: Self) -> Self {
@@ -190,7 +166,7 @@ impl<T: Number, const R: usize, const C: usize> Add for Matrix<T, R, C> {
     }
 }
 
-impl<T: Number, const R: usize, const C: usize> Sub for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> Sub for Matrix<T, R, C> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
@@ -198,7 +174,7 @@ impl<T: Number, const R: usize, const C: usize> Sub for Matrix<T, R, C> {
     }
 }
 
-impl<T: Number, const R: usize, const C: usize> Neg for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> Neg for Matrix<T, R, C> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
@@ -206,7 +182,7 @@ impl<T: Number, const R: usize, const C: usize> Neg for Matrix<T, R, C> {
     }
 }
 
-impl<T: Number, const R: usize, const C: usize> Mul<T> for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> Mul<T> for Matrix<T, R, C> {
     type Output = Self;
     #[inline(always)]
     fn mul(self, by: T) -> Self {
@@ -214,7 +190,7 @@ impl<T: Number, const R: usize, const C: usize> Mul<T> for Matrix<T, R, C> {
     }
 }
 
-impl<T: Number, const R: usize, const C: usize> Div<T> for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> Div<T> for Matrix<T, R, C> {
     type Output = Self;
     #[inline(always)]
     #[track_caller]
@@ -224,7 +200,7 @@ impl<T: Number, const R: usize, const C: usize> Div<T> for Matrix<T, R, C> {
 }
 
 /// Each component is the dot product of a row with the vector.
-impl<T: Number, const R: usize, const C: usize> Mul<Vector<T, C>> for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> Mul<Vector<T, C>> for Matrix<T, R, C> {
     type Output = Vector<T, R>;
     #[inline(always)]
     fn mul(self, vector: Vector<T, C>) -> Vector<T, R> {
@@ -233,7 +209,7 @@ impl<T: Number, const R: usize, const C: usize> Mul<Vector<T, C>> for Matrix<T, 
 }
 
 /// Each component is the dot product of a row with a column.
-impl<T: Number, const R: usize, const C: usize, const K: usize> Mul<Matrix<T, C, K>>
+impl<T: Signed, const R: usize, const C: usize, const K: usize> Mul<Matrix<T, C, K>>
     for Matrix<T, R, C>
 {
     type Output = Matrix<T, R, K>;
@@ -244,28 +220,28 @@ impl<T: Number, const R: usize, const C: usize, const K: usize> Mul<Matrix<T, C,
     }
 }
 
-impl<T: Number, const R: usize, const C: usize> AddAssign for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> AddAssign for Matrix<T, R, C> {
     #[inline(always)]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
-impl<T: Number, const R: usize, const C: usize> SubAssign for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> SubAssign for Matrix<T, R, C> {
     #[inline(always)]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
 }
 
-impl<T: Number, const R: usize, const C: usize> MulAssign<T> for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> MulAssign<T> for Matrix<T, R, C> {
     #[inline(always)]
     fn mul_assign(&mut self, by: T) {
         *self = *self * by;
     }
 }
 
-impl<T: Number, const R: usize, const C: usize> DivAssign<T> for Matrix<T, R, C> {
+impl<T: Signed, const R: usize, const C: usize> DivAssign<T> for Matrix<T, R, C> {
     #[inline(always)]
     #[track_caller]
     fn div_assign(&mut self, by: T) {

@@ -7,7 +7,7 @@ use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
 };
 
-use crate::Element;
+use crate::{Element, Float};
 
 /// `N` numbers.
 ///
@@ -25,27 +25,6 @@ use crate::Element;
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[repr(transparent)]
 pub struct Vector<T, const N: usize>(pub [T; N]);
-
-/// A float, for the operations that need roots.
-pub trait Float: Element + Div<Output = Self> {
-    /// The square root.
-    #[must_use]
-    fn square_root(self) -> Self;
-}
-
-impl Float for f32 {
-    #[inline(always)]
-    fn square_root(self) -> Self {
-        self.sqrt()
-    }
-}
-
-impl Float for f64 {
-    #[inline(always)]
-    fn square_root(self) -> Self {
-        self.sqrt()
-    }
-}
 
 impl<T: Element, const N: usize> Vector<T, N> {
     /// The vector with all components the same.
@@ -101,12 +80,12 @@ impl<T: Element + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N
     }
 }
 
-impl<T: Float + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N> {
+impl<T: Float, const N: usize> Vector<T, N> {
     /// The Euclidean length.
     #[inline(always)]
     #[must_use]
     pub fn norm(self) -> T {
-        self.norm_squared().square_root()
+        self.norm_squared().sqrt()
     }
 
     /// The vector divided by its length.

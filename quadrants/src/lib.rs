@@ -7,10 +7,14 @@ pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice};
 pub use quadrants_frontend::builder;
 pub use quadrants_macros::{Device, func, kernel};
 pub use quadrants_program::{
-    Backend, BoxError, Device, Element, Error, Event, Float, Kernel, KernelError, KernelErrorCause,
-    KernelLauncher, KernelResult, Launch, Matrix, Number, Opened, PoolStatistics, Program,
-    ProgramBuilder, Result, Severity, Slice, SliceMut, Stream, StreamManager, Tensor, Vector,
-    dsl::{Block, Shared, atomic_add, atomic_max, atomic_min, block_for, ndrange, stream_parallel},
+    Backend, BoxError, Device, Element, Error, Event, Float, Int, Kernel, KernelError,
+    KernelErrorCause, KernelLauncher, KernelResult, Launch, Matrix, Number, Opened, PoolStatistics,
+    Program, ProgramBuilder, Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager,
+    Tensor, Vector,
+    dsl::{
+        AtomicAdd, AtomicMinMax, Block, Shared, atomic_add, atomic_max, atomic_min, block_for,
+        ndrange, stream_parallel,
+    },
 };
 pub use random::{Rng, random_normal, random_u32, random_uniform, rng};
 

@@ -105,7 +105,8 @@ pub fn saxpy<'launch>(
             ::quadrants::__private::body::NativeBody::of::<__Body>(),
         ),
     );
-    ::quadrants::__private::Launch::new(&__DEF)
+    let __def = &__DEF;
+    ::quadrants::__private::Launch::new(__def)
         .arg(::quadrants::__private::body::gate::<__OK, _>(a))
         .arg(::quadrants::__private::body::gate::<__OK, _>(x))
         .arg(::quadrants::__private::body::gate::<__OK, _>(y))

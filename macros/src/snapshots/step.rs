@@ -5,12 +5,13 @@ fn step<'launch>(
 ) -> ::quadrants::__private::Launch<'launch, ()> {
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 4usize],
-        [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+        [fn() -> &'static ::quadrants::__private::frontend::Source; 1usize],
     ) = {
         let probe0 = ::quadrants::__private::body::Probe::new();
         let probe1 = ::quadrants::__private::body::Probe::new();
         let probe2 = ::quadrants::__private::body::Probe::new();
         let probe3 = ::quadrants::__private::body::Probe::new();
+        let __func0 = ::quadrants::__private::body::Probe::new();
         #[allow(
             unused_unsafe,
             unused_variables,
@@ -24,7 +25,7 @@ fn step<'launch>(
             qd::stream_parallel(|| {
                 for i in 0..a.len() {
                     probe1.see(&i);
-                    a[i] += wave(half) / dt;
+                    a[i] += __func0.pass(wave)(half) / dt;
                 }
             });
             qd::stream_parallel(|| {
@@ -49,7 +50,7 @@ fn step<'launch>(
                 ::quadrants::__private::body::type_of(&probe2),
                 ::quadrants::__private::body::type_of(&probe3),
             ],
-            [],
+            [<wave>::__source_of(&__func0)],
         )
     };
     const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
@@ -67,7 +68,7 @@ fn step<'launch>(
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
-        funcs: &[<wave>::__source],
+        funcs: &[__PROBED.1[0usize]],
         consts: &[|| ::quadrants::__private::constant(LAST)],
     };
     struct __Body;
@@ -182,7 +183,8 @@ fn step<'launch>(
             ::quadrants::__private::body::NativeBody::of::<__Body>(),
         ),
     );
-    ::quadrants::__private::Launch::new(&__DEF)
+    let __def = &__DEF;
+    ::quadrants::__private::Launch::new(__def)
         .arg(::quadrants::__private::body::gate::<__OK, _>(dt))
         .arg(::quadrants::__private::body::gate::<__OK, _>(a))
         .arg(::quadrants::__private::body::gate::<__OK, _>(b))

@@ -47,4 +47,11 @@ impl wave {
         };
         &__SOURCE
     }
+    #[allow(unused)]
+    #[doc(hidden)]
+    pub const fn __source_of<__F>(
+        _: &::quadrants::__private::body::Probe<__F>,
+    ) -> fn() -> &'static ::quadrants::__private::frontend::Source {
+        Self::__source
+    }
 }

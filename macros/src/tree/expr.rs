@@ -1,17 +1,18 @@
 //! Expressions.
 
-use proc_macro2::Ident;
+use proc_macro2::{Delimiter, Group, Ident, Span};
 use quadrants_frontend::{
     is_builtin_method,
     syntax::{
         AtomicOp, BinaryOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument,
-        UnaryOp,
+        TypeIx, UnaryOp,
     },
 };
-use quote::ToTokens;
+use quote::{ToTokens, quote_spanned};
 use syn::{BinOp, Lit, UnOp};
 
 use super::{FuncEntry, Tree, is_grid, text_of};
+use crate::spans;
 
 impl Tree {
     pub(super) fn expr(&mut self, expr: &mut syn::Expr) -> Expr {
@@ -153,12 +154,19 @@ impl Tree {
             return ExprKind::Unsupported(Construct::Shared);
         }
         let of_block = self.tensor(&call.receiver).is_some_and(|name| self.blocks.contains(&name));
-        let receiver = self.boxed(&mut call.receiver);
+        let receiver_tree = self.expr(&mut call.receiver);
         let args: Vec<Expr> = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
-        if of_block || is_builtin_method(&name) {
-            return ExprKind::Method { receiver, name, args };
+        if let Some(Conversion::To(scalar)) = conversion(&name)
+            && args.is_empty()
+        {
+            let scalar = Ident::new(scalar, call.method.span());
+            let ty = self.written(&syn::parse_quote!(#scalar));
+            return ExprKind::Cast { value: Box::new(receiver_tree), ty };
         }
-        self.method_of_struct(expr, *receiver, args)
+        if of_block || is_builtin_method(&name) {
+            return ExprKind::Method { receiver: Box::new(receiver_tree), name, args };
+        }
+        self.method_of_struct(expr, receiver_tree, args)
     }
 
     /// The value of an expression that contains a call, with that call's kind.
@@ -199,27 +207,45 @@ impl Tree {
                 let value = self.boxed(args.next().expect("counted"));
                 return ExprKind::Cast { value, ty };
             }
+            if let Some(Conversion::From(scalar)) = conversion(&last)
+                && args.len() == 1
+            {
+                let own = &path.path.segments[0].ident;
+                let ty = self.written(&syn::parse_quote!(#own));
+                let value = self.expr(args.next().expect("counted"));
+                return self.converted(scalar, value, ty);
+            }
             if let Some(receiver) = args.next() {
                 let receiver = self.boxed(receiver);
                 let args = args.map(|arg| self.expr(arg)).collect();
                 return ExprKind::Method { receiver, name: last, args };
             }
         }
-        let func = self.func(&path);
+        let func = self.func(&mut call.func, path);
         let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
         ExprKind::Call { func, args, on_value: false }
     }
 
-    fn func(&mut self, path: &syn::ExprPath) -> u32 {
-        let text = path.to_token_stream().to_string();
-        let known = self.funcs.iter().position(|entry| match entry {
-            FuncEntry::Path(known) => known.to_token_stream().to_string() == text,
-            FuncEntry::Method { .. } | FuncEntry::OfType { .. } => false,
-        });
-        known.unwrap_or_else(|| {
-            self.funcs.push(FuncEntry::Path(path.clone()));
-            self.funcs.len() - 1
-        }) as u32
+    /// `value as scalar as ty`, of which the first says what a literal is.
+    pub(super) fn converted(&mut self, scalar: &str, value: Expr, ty: TypeIx) -> ExprKind {
+        let scalar = Ident::new(scalar, Span::call_site());
+        let from = self.written(&syn::parse_quote!(#scalar));
+        let span = value.span;
+        let kind = ExprKind::Cast { value: Box::new(value), ty: from };
+        ExprKind::Cast { value: Box::new(Expr { kind, span }), ty }
+    }
+
+    /// Lets a func pass through a probe, which so learns its generic arguments.
+    fn func(&mut self, callee: &mut syn::Expr, path: syn::ExprPath) -> u32 {
+        let func = self.funcs.len() as u32;
+        // What is wrong with the call, rustc says of the author's tokens: so all of these are as theirs.
+        let (first, last) = (spans::first(&path), spans::last(&path));
+        let probe = Ident::new(&format!("__func{func}"), first);
+        let mut passed = Group::new(Delimiter::Parenthesis, path.to_token_stream());
+        passed.set_span(last);
+        *callee = syn::Expr::Verbatim(quote_spanned!(first=> #probe.pass #passed));
+        self.funcs.push(FuncEntry::Path { probe, path });
+        func
     }
 
     /// An argument of a func: also a tensor, however it is passed.
@@ -417,6 +443,26 @@ pub(super) fn is_type_name(name: &str) -> bool {
 /// The scalar types by name.
 pub(crate) const SCALARS: [&str; 12] =
     ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "usize", "bool"];
+
+/// A conversion between numbers, by a method of `Number`.
+pub(crate) enum Conversion {
+    /// `T::from_f32(x)`: from this type.
+    From(&'static str),
+    /// `x.to_f32()`: to this type.
+    To(&'static str),
+}
+
+/// The conversion that a method of this name is.
+pub(crate) fn conversion(name: &str) -> Option<Conversion> {
+    let known = |ty: &str| {
+        let types = ["f32", "f64", "i32", "i64", "u32", "u64", "usize"];
+        types.into_iter().find(|known| *known == ty)
+    };
+    if let Some(ty) = name.strip_prefix("from_") {
+        return known(ty).map(Conversion::From);
+    }
+    name.strip_prefix("to_").and_then(known).map(Conversion::To)
+}
 
 /// Whether a path is `f32::sqrt` or the like.
 pub(crate) fn is_scalar_method(path: &syn::ExprPath) -> bool {

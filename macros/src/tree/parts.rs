@@ -2,13 +2,16 @@
 
 use proc_macro2::{Ident, Span};
 use quadrants_frontend::{
-    is_builtin_function,
+    is_builtin_function, is_builtin_method,
     syntax::{Construct, Expr, ExprKind, Pattern},
 };
 use quote::quote;
 use syn::{Pat, PatIdent};
 
-use super::{FuncEntry, Tree, TypeEntry, expr::is_type_name};
+use super::{
+    FuncEntry, Tree, TypeEntry,
+    expr::{Conversion, conversion, is_type_name},
+};
 
 /// A function's type and name, of its path.
 fn of_type(path: &syn::Path) -> Option<(syn::Path, Ident)> {
@@ -91,9 +94,22 @@ impl Tree {
             && let syn::Expr::Path(path) = &*call.func
             && let Some((ty, name)) = of_type(&path.path)
         {
+            let mut parts = parts;
+            if let (Some(Conversion::From(from)), 1) = (conversion(&name.to_string()), parts.len())
+            {
+                let ty = self.add_type(TypeEntry::Number(ty));
+                return self.converted(from, parts.remove(0), ty);
+            }
+            // `T::sqrt(x)` is `x.sqrt()`.
+            if is_builtin_method(&name.to_string()) && !parts.is_empty() {
+                self.add_type(TypeEntry::Number(ty));
+                let receiver = Box::new(parts.remove(0));
+                return ExprKind::Method { receiver, name: name.to_string(), args: parts };
+            }
             self.funcs.push(FuncEntry::OfType { ty, name });
+            return ExprKind::Call { func, args: parts, on_value: false };
         }
-        ExprKind::Call { func, args: parts, on_value: false }
+        ExprKind::Unsupported(Construct::Associated(name))
     }
 
     /// A method that kernels do not have of themselves: one of the receiver's type.

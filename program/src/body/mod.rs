@@ -29,8 +29,8 @@ pub use level::Level;
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Task};
 pub use probe::{
-    Gate, HasMethod, Linear, Open, Probe, gate, linear_type_of, method_of, tensor_type, type_of,
-    value_type,
+    Form, Gate, HasMethod, Linear, Open, Probe, gate, linear_type_of, method_of, number_type,
+    tensor_type, type_of, value_type,
 };
 pub use threads::{Shared, Threads, weight_of_block};
 pub use view::{Place, Places, View};

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use quadrants_ir::types::{ParamType, Type};
 
 use super::TensorParam;
-use crate::{Device, Element, Matrix, Vector};
+use crate::{Device, Element, Matrix, Number, Vector};
 
 /// A type that inference fills in: the never-called copy of a kernel shows it a binding, and
 /// the code around that copy reads the binding's type.
@@ -96,6 +96,12 @@ pub const fn method_of<const NAME: u64, T: HasMethod<NAME>>(
     T::source
 }
 
+/// What a number is to the IR.
+#[must_use]
+pub const fn number_type<T: Number>() -> Type {
+    T::LAYOUT
+}
+
 /// What a parameter by value is to the IR.
 #[must_use]
 pub const fn value_type<T: Device>() -> ParamType {
@@ -107,6 +113,10 @@ pub const fn value_type<T: Device>() -> ParamType {
 pub const fn tensor_type<P: TensorParam>(writable: bool) -> ParamType {
     ParamType::Tensor { elem: P::ELEMENT, rank: P::RANK, writable }
 }
+
+/// The form of the body that calls a func with generic arguments of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Form<const CHECKED: bool>;
 
 /// Whether the never-called copy of a kernel is free of errors; see [`gate`].
 #[derive(Debug)]

@@ -15,6 +15,7 @@ mod casts;
 mod choices;
 mod floats;
 mod flow;
+mod generics;
 mod loops;
 mod methods;
 mod narrow;

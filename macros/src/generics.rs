@@ -1,0 +1,73 @@
+//! Type and const parameters, as emitted code repeats them.
+//!
+//! An item inside a function knows nothing of that function's parameters. So what is found for a generic
+//! function hangs on a type that has the same parameters, `__Of<…>`: one set of constants per instantiation.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{GenericParam, WhereClause};
+
+/// The parameters of a function, or of a method and its `impl` block.
+pub(crate) struct Generics {
+    params: Vec<GenericParam>,
+    bounds: Option<WhereClause>,
+}
+
+impl Generics {
+    pub(crate) fn new(of: &syn::Generics) -> Self {
+        let mut params: Vec<_> = of.params.iter().cloned().collect();
+        for param in &mut params {
+            match param {
+                GenericParam::Type(param) => param.default = None,
+                GenericParam::Const(param) => param.default = None,
+                GenericParam::Lifetime(_) => {}
+            }
+        }
+        Self { params, bounds: of.where_clause.clone() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.params.is_empty()
+    }
+
+    /// `T: Float, const N: usize,`
+    pub(crate) fn declared(&self) -> TokenStream {
+        self.params.iter().map(|param| quote!(#param,)).collect()
+    }
+
+    /// `T, N,`
+    pub(crate) fn arguments(&self) -> TokenStream {
+        let names = self.params.iter().map(|param| match param {
+            GenericParam::Type(param) => param.ident.to_token_stream(),
+            GenericParam::Const(param) => param.ident.to_token_stream(),
+            GenericParam::Lifetime(param) => param.lifetime.to_token_stream(),
+        });
+        quote!(#(#names,)*)
+    }
+
+    /// The `where` clause.
+    pub(crate) fn bounds(&self) -> Option<&WhereClause> {
+        self.bounds.as_ref()
+    }
+
+    /// The type with these parameters, as a path.
+    pub(crate) fn carrier(&self) -> TokenStream {
+        let arguments = self.arguments();
+        quote!(__Of::<#arguments>)
+    }
+
+    /// The declaration of that type.
+    pub(crate) fn carrier_item(&self) -> TokenStream {
+        let params = self.params.iter().map(|param| match param {
+            GenericParam::Type(param) => param.ident.to_token_stream(),
+            other => other.to_token_stream(),
+        });
+        let types = self.params.iter().filter_map(|param| match param {
+            GenericParam::Type(param) => Some(&param.ident),
+            _ => None,
+        });
+        quote! {
+            struct __Of<#(#params),*>(::core::marker::PhantomData<(#(#types,)*)>);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+fn scale<'launch, T: Float>(
+    a: T,
+    x: &'launch Tensor<T, 1>,
+    y: &'launch mut Tensor<T, 1>,
+) -> ::quadrants::__private::Launch<'launch, ()> {
+    struct __Of<T>(::core::marker::PhantomData<(T,)>);
+    impl<T: Float> __Of<T> {
+        const __PROBED: (
+            [::quadrants::__private::ir::types::Type; 1usize],
+            [fn() -> &'static ::quadrants::__private::frontend::Source; 1usize],
+        ) = {
+            let probe0 = ::quadrants::__private::body::Probe::new();
+            let __func0 = ::quadrants::__private::body::Probe::new();
+            #[allow(
+                unused_unsafe,
+                unused_variables,
+                unused_assignments,
+                clippy::no_effect,
+                clippy::unnecessary_operation
+            )]
+            let _ = |a: T, x: &Tensor<T, 1>, y: &mut Tensor<T, 1>| -> () {
+                for i in 0..x.len() {
+                    probe0.see(&i);
+                    y[i] = a * __func0.pass(scaled::<_, 2>)(x, i);
+                }
+            };
+            (
+                [::quadrants::__private::body::type_of(&probe0)],
+                [<scaled>::__source_of::<_, 2, _>(&__func0)],
+            )
+        };
+        const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = Self::__PROBED
+            .0;
+        const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
+            ::quadrants::__private::body::value_type::<T>(),
+            ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(false),
+            ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(true),
+        ];
+        const __SOURCE: &'static ::quadrants::__private::frontend::Source = &::quadrants::__private::frontend::Source {
+            file: ::core::file!(),
+            tree: b"...",
+            params: || Self::__PARAMS.to_vec(),
+            types: || Self::__TYPES.to_vec(),
+            funcs: &[Self::__PROBED.1[0usize]],
+            consts: &[],
+        };
+    }
+    const __OK: bool = true;
+    #[allow(
+        deprecated,
+        nonstandard_style,
+        path_statements,
+        trivial_casts,
+        trivial_numeric_casts,
+        unreachable_code,
+        unused_braces,
+        unused_comparisons,
+        unused_labels,
+        unused_must_use,
+        unused_mut,
+        unused_parens,
+        unused_qualifications,
+        unused_unsafe,
+        clippy::all,
+        clippy::pedantic
+    )]
+    impl<T: Float> ::quadrants::__private::body::Body for __Of<T> {
+        #[inline(always)]
+        fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
+            cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
+        ) {
+            let mut args = cx.args();
+            let a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<T>());
+            let mut x = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<T, 1>>());
+            let mut y = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<T, 1>>());
+            cx.par_for(
+                0..x.len(),
+                12u32,
+                #[inline(always)]
+                move |(begin0, end0)| {
+                    let mut y = y;
+                    let mut x = x;
+                    let mut a = a;
+                    {
+                        for i in ::quadrants::__private::body::gate::<
+                            __OK,
+                            _,
+                        >(begin0..end0) {
+                            y[i] = a
+                                * ::quadrants::__private::body::gate::<
+                                    __OK,
+                                    _,
+                                >(
+                                    <scaled>::__call_with::<_, 2, _>,
+                                )(::quadrants::__private::body::Form::<__CHECKED>, x, i);
+                        }
+                    }
+                },
+            );
+        }
+    }
+    static __INSTANCES: ::quadrants::__private::Instances = ::quadrants::__private::Instances::new();
+    let __def = __INSTANCES
+        .of::<
+            __Of<T>,
+        >(|| ::quadrants::__private::KernelDef::new(
+            "scale",
+            || ::core::result::Result::Ok(
+                ::quadrants::__private::frontend::lower(__Of::<T>::__SOURCE)?,
+            ),
+            ::core::option::Option::Some(
+                ::quadrants::__private::body::NativeBody::of::<__Of<T>>(),
+            ),
+        ));
+    ::quadrants::__private::Launch::new(__def)
+        .arg(::quadrants::__private::body::gate::<__OK, _>(a))
+        .arg(::quadrants::__private::body::gate::<__OK, _>(x))
+        .arg(::quadrants::__private::body::gate::<__OK, _>(y))
+}

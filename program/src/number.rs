@@ -1,0 +1,304 @@
+//! The numbers of kernels as traits, for kernels and funcs that are generic over them.
+//!
+//! The methods are those of the numbers themselves, by the same names: so what a kernel says of a `T` it says
+//! of an `f32`. Conversions are `as`.
+
+use std::{
+    fmt::Debug,
+    ops::{
+        Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div,
+        DivAssign, Mul, MulAssign, Neg, Not, Rem, RemAssign, Shl, ShlAssign, Shr, ShrAssign, Sub,
+        SubAssign,
+    },
+};
+
+use crate::{Device, Element};
+
+/// A number of kernels: `f32`, `f64` or an integer of up to 64 bits.
+///
+/// # Examples
+/// ```
+/// use quadrants_program::Number;
+/// fn mean<T: Number>(a: T, b: T) -> T {
+///     (a + b) / T::from_i32(2)
+/// }
+/// assert_eq!((mean(1.0, 2.0), mean(3, 6)), (1.5, 4));
+/// assert_eq!((u8::from_f32(1e9), 2.75_f64.to_i32()), (255, 2));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number of kernels",
+    label = "not a number",
+    note = "they are f32, f64 and integers of up to 64 bits; a type parameter is one by `T: Number`, `Float` or `Int`"
+)]
+pub trait Number:
+    Element
+    + Device
+    + PartialOrd
+    + Debug
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Rem<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + DivAssign
+    + RemAssign
+{
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// The smallest finite value.
+    const MIN: Self;
+    /// The largest finite value.
+    const MAX: Self;
+
+    /// `value as Self`
+    #[must_use]
+    fn from_f32(value: f32) -> Self;
+    /// `value as Self`
+    #[must_use]
+    fn from_f64(value: f64) -> Self;
+    /// `value as Self`
+    #[must_use]
+    fn from_i32(value: i32) -> Self;
+    /// `value as Self`
+    #[must_use]
+    fn from_i64(value: i64) -> Self;
+    /// `value as Self`
+    #[must_use]
+    fn from_u32(value: u32) -> Self;
+    /// `value as Self`
+    #[must_use]
+    fn from_u64(value: u64) -> Self;
+    /// `value as Self`
+    #[must_use]
+    fn from_usize(value: usize) -> Self;
+    /// `self as f32`
+    #[must_use]
+    fn to_f32(self) -> f32;
+    /// `self as f64`
+    #[must_use]
+    fn to_f64(self) -> f64;
+    /// `self as i32`
+    #[must_use]
+    fn to_i32(self) -> i32;
+    /// `self as i64`
+    #[must_use]
+    fn to_i64(self) -> i64;
+    /// `self as u32`
+    #[must_use]
+    fn to_u32(self) -> u32;
+    /// `self as u64`
+    #[must_use]
+    fn to_u64(self) -> u64;
+    /// `self as usize`
+    #[must_use]
+    fn to_usize(self) -> usize;
+}
+
+/// A number with a sign: `f32`, `f64` or a signed integer.
+pub trait Signed: Number + Neg<Output = Self> {
+    /// The absolute value.
+    #[must_use]
+    fn abs(self) -> Self;
+    /// The sign as a number, as the type's own method gives it.
+    #[must_use]
+    fn signum(self) -> Self;
+}
+
+macro_rules! numbers {
+    ($($ty:ident)*) => {$(
+        impl Number for $ty {
+            const ZERO: Self = 0 as Self;
+            const ONE: Self = 1 as Self;
+            const MIN: Self = <$ty>::MIN;
+            const MAX: Self = <$ty>::MAX;
+            numbers!(from: from_f32 f32, from_f64 f64, from_i32 i32, from_i64 i64, from_u32 u32, from_u64 u64, from_usize usize);
+            numbers!(to: to_f32 f32, to_f64 f64, to_i32 i32, to_i64 i64, to_u32 u32, to_u64 u64, to_usize usize);
+        }
+    )*};
+    (from: $($name:ident $other:ident),*) => {$(
+        #[inline(always)]
+        fn $name(value: $other) -> Self {
+            value as Self
+        }
+    )*};
+    (to: $($name:ident $other:ident),*) => {$(
+        #[inline(always)]
+        fn $name(self) -> $other {
+            self as $other
+        }
+    )*};
+}
+
+numbers!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize);
+
+macro_rules! signed {
+    ($($ty:ident)*) => {$(
+        impl Signed for $ty {
+            #[inline(always)]
+            fn abs(self) -> Self {
+                self.abs()
+            }
+            #[inline(always)]
+            fn signum(self) -> Self {
+                self.signum()
+            }
+        }
+    )*};
+}
+
+signed!(f32 f64 i8 i16 i32 i64);
+
+/// A trait of the methods that some numbers have by themselves, and their implementations.
+macro_rules! methods {
+    (
+        $(#[$about:meta])*
+        pub trait $name:ident: [$($bound:tt)*] for $types:tt;
+        $($(#[$said:meta])* const $constant:ident: $of:ty = $from:tt;)*
+        $(fn $method:ident(self $(, $arg:ident: $ty:ty)*) -> $result:ty;)*
+    ) => {
+        $(#[$about])*
+        pub trait $name: $($bound)* {
+            $($(#[$said])* const $constant: $of;)*
+            $(
+                #[doc = concat!("The number's own `", stringify!($method), "`.")]
+                #[must_use]
+                fn $method(self $(, $arg: $ty)*) -> $result;
+            )*
+        }
+        methods!(each $name for $types; [$($constant: $of = $from;)*] [$($method($($arg: $ty),*) -> $result;)*]);
+    };
+    (each $name:ident for [$($number:ident)*]; $constants:tt $methods:tt) => {
+        $(methods!(one $name for $number; $constants $methods);)*
+    };
+    (
+        one $name:ident for $number:ident;
+        [$($constant:ident: $of:ty = $from:tt;)*]
+        [$($method:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*]
+    ) => {
+        impl $name for $number {
+            $(const $constant: $of = methods!(constant $from $number $constant);)*
+            $(
+                #[inline(always)]
+                fn $method(self $(, $arg: $ty)*) -> $result {
+                    <$number>::$method(self $(, $arg)*)
+                }
+            )*
+        }
+    };
+    (constant own $number:ident $constant:ident) => { <$number>::$constant };
+    (constant consts $number:ident $constant:ident) => { std::$number::consts::$constant };
+}
+
+methods! {
+    /// A float: `f32` or `f64`.
+    ///
+    /// # Examples
+    /// ```
+    /// use quadrants_program::Float;
+    /// fn area<T: Float>(radius: T) -> T {
+    ///     T::PI * radius.powi(2)
+    /// }
+    /// assert_eq!(area(1.0_f32), std::f32::consts::PI);
+    /// ```
+    pub trait Float: [Signed] for [f32 f64];
+    /// The ratio of a circle's circumference to its diameter.
+    const PI: Self = consts;
+    /// Euler's number.
+    const E: Self = consts;
+    /// The difference between 1 and the next larger number.
+    const EPSILON: Self = own;
+    /// The smallest positive normal number.
+    const MIN_POSITIVE: Self = own;
+    /// Positive infinity.
+    const INFINITY: Self = own;
+    /// Not a number.
+    const NAN: Self = own;
+    fn sqrt(self) -> Self;
+    fn cbrt(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn tan(self) -> Self;
+    fn asin(self) -> Self;
+    fn acos(self) -> Self;
+    fn atan(self) -> Self;
+    fn atan2(self, x: Self) -> Self;
+    fn sinh(self) -> Self;
+    fn cosh(self) -> Self;
+    fn tanh(self) -> Self;
+    fn exp(self) -> Self;
+    fn exp2(self) -> Self;
+    fn ln(self) -> Self;
+    fn log2(self) -> Self;
+    fn log10(self) -> Self;
+    fn powf(self, exponent: Self) -> Self;
+    fn powi(self, exponent: i32) -> Self;
+    fn hypot(self, other: Self) -> Self;
+    fn mul_add(self, factor: Self, add: Self) -> Self;
+    fn recip(self) -> Self;
+    fn min(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
+    fn clamp(self, low: Self, high: Self) -> Self;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    fn round(self) -> Self;
+    fn trunc(self) -> Self;
+    fn fract(self) -> Self;
+    fn copysign(self, sign: Self) -> Self;
+    fn to_radians(self) -> Self;
+    fn to_degrees(self) -> Self;
+    fn is_nan(self) -> bool;
+    fn is_finite(self) -> bool;
+    fn is_infinite(self) -> bool;
+    fn is_sign_negative(self) -> bool;
+    fn is_sign_positive(self) -> bool;
+}
+
+methods! {
+    /// An integer of up to 64 bits. `min`, `max` and `clamp` it has as what is ordered.
+    ///
+    /// # Examples
+    /// ```
+    /// use quadrants_program::Int;
+    /// fn next_multiple<T: Int>(n: T, of: T) -> T {
+    ///     (n + of - T::ONE) / of * of
+    /// }
+    /// assert_eq!((next_multiple(5_u8, 4), next_multiple(-5_i64, 4)), (8, 0));
+    /// ```
+    pub trait Int: [
+        Number
+            + Ord
+            + Not<Output = Self>
+            + BitAnd<Output = Self>
+            + BitOr<Output = Self>
+            + BitXor<Output = Self>
+            + Shl<u32, Output = Self>
+            + Shr<u32, Output = Self>
+            + BitAndAssign
+            + BitOrAssign
+            + BitXorAssign
+            + ShlAssign<u32>
+            + ShrAssign<u32>
+    ] for [i8 i16 i32 i64 u8 u16 u32 u64 usize];
+    /// The number of bits.
+    const BITS: u32 = own;
+    fn wrapping_add(self, other: Self) -> Self;
+    fn wrapping_sub(self, other: Self) -> Self;
+    fn wrapping_mul(self, other: Self) -> Self;
+    fn wrapping_neg(self) -> Self;
+    fn wrapping_shl(self, count: u32) -> Self;
+    fn wrapping_shr(self, count: u32) -> Self;
+    fn saturating_add(self, other: Self) -> Self;
+    fn saturating_sub(self, other: Self) -> Self;
+    fn rotate_left(self, count: u32) -> Self;
+    fn rotate_right(self, count: u32) -> Self;
+    fn count_ones(self) -> u32;
+    fn leading_zeros(self) -> u32;
+    fn trailing_zeros(self) -> u32;
+    fn rem_euclid(self, other: Self) -> Self;
+    fn pow(self, exponent: u32) -> Self;
+}
