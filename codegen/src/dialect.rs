@@ -16,6 +16,15 @@ pub trait Dialect {
     /// to `value`, atomically for the whole device, and gives what it was.
     fn exchange(&self, address: &str, value: &str) -> String;
 
+    /// An expression that gives `value` of the thread with the number `lane` among the 32 threads that the calling
+    /// one is of; all of them call it. Both are printed primary expressions, `lane` a `u32` below 32, `value` a number
+    /// of 32 or 64 bits.
+    fn shuffle(&self, value: &str, lane: &str) -> String;
+
+    /// An expression of type `u32`: the bits of those among the 32 threads that the calling one is of whose `vote` is
+    /// true.
+    fn ballot(&self, vote: &str) -> String;
+
     /// A statement that orders earlier writes before later ones as the host sees them.
     fn system_fence(&self) -> &'static str;
 }

@@ -29,6 +29,14 @@ impl Dialect for Plain {
         format!("exchange({address}, {value})")
     }
 
+    fn shuffle(&self, value: &str, lane: &str) -> String {
+        format!("shuffle({value}, {lane})")
+    }
+
+    fn ballot(&self, vote: &str) -> String {
+        format!("ballot({vote})")
+    }
+
     fn system_fence(&self) -> &'static str {
         "fence();"
     }

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use quadrants_ir::{AtomicOp, BinaryOp, Options, UnaryOp};
+pub use quadrants_ir::{AtomicOp, BinaryOp, ExchangeOp, Options, UnaryOp};
 
 use crate::Error;
 
@@ -146,6 +146,8 @@ pub enum StmtKind {
         /// How many elements; a constant.
         len: Expr,
     },
+    /// `let name = b.reduce_add(|t| value);` and its like.
+    LetExchange(Box<LetExchange>),
     /// `target = value`, `target op= value`
     Assign {
         /// What is assigned: [`ExprKind::Name`] or [`ExprKind::Index`], or an [`ExprKind::Element`] or
@@ -476,6 +478,49 @@ pub struct Each {
     pub body: Block,
 }
 
+/// `let name = block.reduce_add(|thread| value);`, `let name = block.shuffle_up(|thread| value, by);`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LetExchange {
+    /// The name.
+    pub name: String,
+    /// The type of what comes of it, or of what each thread gets of it.
+    pub ty: TypeIx,
+    /// The block.
+    pub block: String,
+    /// What is exchanged how.
+    pub op: ExchangeOp,
+    /// Of a shuffle by a distance or mask: which. Without, each thread gives a pair: a value, and the number
+    /// in its warp of the thread that it takes one from.
+    pub by: Option<(Shuffle, Expr)>,
+    /// The name of the thread's number; `_` where there is none.
+    pub thread: String,
+    /// What each thread gives.
+    pub value: Expr,
+}
+
+/// From which thread of its warp a thread takes a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Shuffle {
+    /// The one whose number differs in the bits of a mask.
+    Xor,
+    /// The one so many before it.
+    Up,
+    /// The one so many behind it.
+    Down,
+}
+
+/// What a method of a block exchanges, and of a shuffle by a distance or mask, which.
+#[must_use]
+pub fn exchange_named(method: &str) -> Option<(ExchangeOp, Option<Shuffle>)> {
+    let by = match method {
+        "shuffle_xor" => Shuffle::Xor,
+        "shuffle_up" => Shuffle::Up,
+        "shuffle_down" => Shuffle::Down,
+        _ => return ExchangeOp::from_name(method).map(|op| (op, None)),
+    };
+    Some((ExchangeOp::Shuffle, Some(by)))
+}
+
 /// What a literal's text is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LiteralKind {
@@ -528,6 +573,8 @@ pub enum Construct {
     Each,
     /// `b.shared` other than in `let name = b.shared::<T>(n);`
     Shared,
+    /// A block's `reduce_add` and its like other than in `let name = b.reduce_add(|t| value);`; its name.
+    Exchange(String),
     /// A text, byte or char literal.
     Text,
     /// `&x`, `*x` where no tensor is passed.

@@ -82,6 +82,10 @@ pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: &mut dyn FnMut(Node<'a>) ->
         | StmtKind::LetShared { len: value, .. }
         | StmtKind::Expr(value)
         | StmtKind::Assert { cond: value, .. } => any_in_expr(value, found),
+        StmtKind::LetExchange(made) => {
+            let by = made.by.as_ref().is_some_and(|(_, by)| any_in_expr(by, found));
+            by || any_in_expr(&made.value, found)
+        }
         StmtKind::Assign { target, value, .. } => {
             any_in_expr(target, found) || any_in_expr(value, found)
         }

@@ -196,6 +196,17 @@ pub enum Stmt {
         var: LocalId,
         /// What it does.
         body: BlockId,
+        /// What becomes of the values that the threads [give](Self::Give) at its end.
+        exchange: Option<Exchange>,
+    },
+    /// What a thread gives to its phase's exchange: last in the body of a phase that has one, which no
+    /// thread leaves before.
+    Give {
+        /// The value; pure.
+        value: ExprId,
+        /// Of a shuffle: the thread of its warp that it takes a value from, a `u64`; itself where there is
+        /// no such thread.
+        from: Option<ExprId>,
     },
     /// Writes an element of a shared array; in a phase.
     SharedStore {
@@ -227,6 +238,88 @@ pub enum Stmt {
         /// The value.
         value: ExprId,
     },
+}
+
+/// What the threads of a block make of one value of each, at the end of a phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Exchange {
+    /// How.
+    pub op: ExchangeOp,
+    /// The local that it defines; immutable. Where threads get values of their own, only phases read it.
+    pub local: LocalId,
+}
+
+/// How values of a block's threads are exchanged; in which order, [`exchange`](mod@crate::exchange) says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum ExchangeOp {
+    /// One value of all.
+    Reduce(ReduceOp),
+    /// For each thread, the value of those up to it, or of those before it.
+    Scan {
+        /// How two values become one.
+        op: ReduceOp,
+        /// Whether the thread's own value is left out.
+        exclusive: bool,
+    },
+    /// For each thread, the value of another one of its warp.
+    Shuffle,
+    /// For each thread, the bools of its warp as bits of a `u32`.
+    Ballot,
+}
+
+/// How two values become one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum ReduceOp {
+    /// The sum of numbers; wrapping of integers.
+    Add,
+    /// The smaller of two numbers. Of floats the number wins over NaN.
+    Min,
+    /// The larger of two numbers. Of floats the number wins over NaN.
+    Max,
+    /// Whether both bools are true.
+    And,
+    /// Whether one of two bools is true.
+    Or,
+}
+
+impl ExchangeOp {
+    /// Whether all threads get the same value.
+    #[must_use]
+    pub const fn is_uniform(self) -> bool {
+        matches!(self, Self::Reduce(_))
+    }
+
+    /// Its name, as a method of a block.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reduce(ReduceOp::Add) => "reduce_add",
+            Self::Reduce(ReduceOp::Min) => "reduce_min",
+            Self::Reduce(ReduceOp::Max) => "reduce_max",
+            Self::Reduce(ReduceOp::And) => "all",
+            Self::Reduce(ReduceOp::Or) => "any",
+            Self::Scan { op: ReduceOp::Min, exclusive: false } => "scan_min",
+            Self::Scan { op: ReduceOp::Max, exclusive: false } => "scan_max",
+            Self::Scan { exclusive: false, .. } => "scan_add",
+            Self::Scan { op: ReduceOp::Min, exclusive: true } => "exclusive_scan_min",
+            Self::Scan { op: ReduceOp::Max, exclusive: true } => "exclusive_scan_max",
+            Self::Scan { exclusive: true, .. } => "exclusive_scan_add",
+            Self::Shuffle => "shuffle",
+            Self::Ballot => "ballot",
+        }
+    }
+
+    /// The operation that a block's method of this name is.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        use ReduceOp::{Add, And, Max, Min, Or};
+        let reductions = [Add, Min, Max, And, Or].map(Self::Reduce);
+        let scans = [false, true]
+            .into_iter()
+            .flat_map(|exclusive| [Add, Min, Max].map(|op| Self::Scan { op, exclusive }));
+        let mut all = reductions.into_iter().chain(scans).chain([Self::Shuffle, Self::Ballot]);
+        all.find(|op| op.name() == name)
+    }
 }
 
 /// An expression: its type and what it computes.

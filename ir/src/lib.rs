@@ -10,6 +10,7 @@
 
 pub mod abi;
 mod arena;
+pub mod exchange;
 pub mod host;
 mod image;
 pub mod interp;
@@ -29,9 +30,9 @@ mod visit;
 pub use arena::{Arena, Id};
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
-    AtomicOp, BinaryOp, Block, BlockFor, BlockId, DivRemOp, Expr, ExprId, ExprKind, GroupId,
-    Kernel, Local, LocalId, LoopDim, MathFn, Options, ParallelFor, Param, ParamId, ParamKind, Site,
-    SiteId, SiteKind, Stmt, TempId, TopStmt, UnaryOp,
+    AtomicOp, BinaryOp, Block, BlockFor, BlockId, DivRemOp, Exchange, ExchangeOp, Expr, ExprId,
+    ExprKind, GroupId, Kernel, Local, LocalId, LoopDim, MathFn, Options, ParallelFor, Param,
+    ParamId, ParamKind, ReduceOp, Site, SiteId, SiteKind, Stmt, TempId, TopStmt, UnaryOp,
 };
 pub use offload::{OffloadError, offload};
 pub use print::print;

@@ -4,9 +4,9 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use crate::{
-    Access, AtomicOp, BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, Kernel, LocalId, LoopDim,
-    Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt, Task, TaskKind,
-    TopStmt, UnaryOp, visit::Nodes,
+    Access, AtomicOp, BinaryOp, BlockId, DivRemOp, Exchange, ExprId, ExprKind, Kernel, LocalId,
+    LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt, Task,
+    TaskKind, TopStmt, UnaryOp, visit::Nodes,
 };
 
 struct Printer<'k> {
@@ -211,7 +211,17 @@ impl Printer<'_> {
                 let ty = self.nodes.locals[*array].ty;
                 self.line(&format!("shared {}: [{ty}; {len}]", self.local(*array)));
             }
-            Stmt::Each { var, body } => self.nested(&format!("each {}", self.local(*var)), *body),
+            Stmt::Each { var, body, exchange } => {
+                let made = exchange.map_or_else(String::new, |Exchange { op, local }| {
+                    let ty = self.nodes.locals[local].ty;
+                    format!("{}: {ty} = {} of ", self.local(local), op.name())
+                });
+                self.nested(&format!("{made}each {}", self.local(*var)), *body);
+            }
+            Stmt::Give { value, from: None } => self.line(&format!("give {}", self.expr(*value))),
+            Stmt::Give { value, from: Some(from) } => {
+                self.line(&format!("give {} take {}", self.expr(*value), self.expr(*from)));
+            }
             Stmt::SharedStore { array, index, value, .. } => {
                 let (array, index) = (self.local(*array), self.expr(*index));
                 self.line(&format!("{array}[{index}] = {}", self.expr(*value)));

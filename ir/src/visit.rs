@@ -69,6 +69,7 @@ impl Stmt {
             Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
             Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),
             Self::SharedStore { index, value, .. } => (&[], [Some(*index), Some(*value)]),
+            Self::Give { value, from } => (&[], [Some(*value), *from]),
             Self::Loop { .. }
             | Self::Break
             | Self::Continue

@@ -341,6 +341,26 @@ impl VisitMut for Rewrite<'_> {
                     });
                     return;
                 }
+                if let Some(closure) = tree::exchange_of(call) {
+                    let (support, block, method) = (self.support, &call.receiver, &call.method);
+                    let (pattern, body) = (parameter(closure), &closure.body);
+                    let given = internal("given");
+                    // Evaluated before the phase, as it stands outside.
+                    let by = call.args.iter().nth(1);
+                    let by_name = by.map(|_| internal("by"));
+                    let mut all: Expr = syn::parse_quote!(#given);
+                    self.gate(&mut all);
+                    let bound = by_name.as_ref().map(|name| quote!(let #name = #by;));
+                    *expr = Expr::Verbatim(quote! {{
+                        #bound
+                        let mut #given = #support::Threads::given(&#block);
+                        for #pattern in #support::Threads::each(&#block) {
+                            #support::Given::give(&mut #given, #body);
+                        }
+                        #support::Given::#method(#all, #by_name)
+                    }});
+                    return;
+                }
                 let steps = call.method == "step_by";
                 if (steps || is_dividing(&call.method))
                     && let Some(right) = call.args.first_mut()

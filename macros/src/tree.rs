@@ -9,7 +9,7 @@ mod loops;
 mod matches;
 mod parts;
 
-pub(crate) use blocks::{is_grid, phase_of};
+pub(crate) use blocks::{exchange_of, is_grid, phase_of};
 pub(crate) use expr::{
     SCALARS, atomic, conversion, element, is_block, is_of_type, is_scalar_method,
 };
@@ -168,8 +168,14 @@ impl Tree {
                     self.bind(ident);
                     return shared;
                 }
+                if mutability.is_none()
+                    && let Some(made) = self.exchange(ident, &mut init.expr, probes)
+                {
+                    self.bind(ident);
+                    return made;
+                }
                 let value = self.expr(&mut init.expr);
-                let (ty, probe) = self.probe(ident);
+                let (ty, probe) = self.probe(ident, None);
                 self.bind(ident);
                 probes.push(probe);
                 let (name, mutable) = (ident.to_string(), mutability.is_some());
@@ -222,10 +228,10 @@ impl Tree {
         StmtKind::Assert { cond: tree, message: text }
     }
 
-    /// A probe of a binding's type, and the statement that shows it the binding.
-    fn probe(&mut self, binding: &Ident) -> (TypeIx, syn::Stmt) {
+    /// A probe of the type of a binding or of a part of it, and the statement that shows it that.
+    fn probe(&mut self, binding: &Ident, part: Option<TokenStream>) -> (TypeIx, syn::Stmt) {
         let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
-        let tokens = quote!(#probe.see(&#binding));
+        let tokens = quote!(#probe.see(&#binding #part));
         let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), linear: false });
         (ty, syn::Stmt::Expr(Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
     }

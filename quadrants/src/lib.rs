@@ -12,8 +12,8 @@ pub use quadrants_program::{
     Program, ProgramBuilder, Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager,
     Tensor, Vector,
     dsl::{
-        AtomicAdd, AtomicMinMax, Block, Shared, atomic_add, atomic_max, atomic_min, block_for,
-        ndrange, stream_parallel,
+        AtomicAdd, AtomicMinMax, Block, Combine, PerThread, Shared, atomic_add, atomic_max,
+        atomic_min, block_for, ndrange, stream_parallel,
     },
 };
 pub use random::{Rng, random_normal, random_u32, random_uniform, rng};

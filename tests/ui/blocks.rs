@@ -93,4 +93,45 @@ fn races_between_blocks(y: &mut Tensor<f32, 1>) {
     });
 }
 
+#[qd::kernel]
+fn exchanges_elsewhere(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b| {
+        let mut sum = b.reduce_add(|t| x[t]);
+        b.each(|t| {
+            let own = b.scan_add(|s| x[s]);
+            y[b.index() * 32 + t] = b.shuffle_xor(|s| x[s], 1)[t];
+        });
+        if b.any(|t| x[t] > 0.0) {
+            b.each(|t| y[b.index() * 32 + t] = sum);
+        }
+    });
+}
+
+#[qd::kernel]
+fn values_of_threads(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b| {
+        let sums = b.scan_add(|t| x[b.index() * 32 + t]);
+        let last = sums[31];
+        b.each(|t| {
+            let next = sums[t + 1];
+            let k = t;
+            let same = sums[k];
+            sums[t] = 0.0;
+            let all = sums;
+            y[b.index() * 32 + t] = next + same;
+        });
+    });
+}
+
+#[qd::kernel]
+fn assigns_while_it_gives(x: &Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b| {
+        let mut count = 0;
+        let sum = b.reduce_add(|t| {
+            count += 1;
+            x[b.index() * 32 + t]
+        });
+    });
+}
+
 fn main() {}

@@ -13,6 +13,8 @@ pub(super) struct Blocks {
     pub(super) declarations: String,
     /// The number of the phase under way, from 1.
     phase: u32,
+    /// What holds what a thread gives to the exchange of the phase under way, and whom it takes from.
+    pub(super) given: Option<(String, Option<String>)>,
     /// Whether elements have been cleared that threads may not look at before a barrier.
     clearing: bool,
 }
@@ -53,7 +55,13 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// A phase. All threads come to its end, also those that leave its body early.
+    /// A phase that ends in a barrier.
+    pub(super) fn each(&mut self, var: LocalId, body: BlockId) {
+        self.phase(var, body);
+        self.line("__syncthreads();");
+    }
+
+    /// The body of a phase. All threads come to its end, also those that leave it early.
     pub(super) fn phase(&mut self, var: LocalId, body: BlockId) {
         self.blocks.phase += 1;
         let loops = std::mem::take(&mut self.loops);
@@ -65,7 +73,6 @@ impl TaskPrinter<'_> {
             this.iteration(body);
         });
         self.line("}");
-        self.line("__syncthreads();");
         self.loops = loops;
     }
 
@@ -120,7 +127,7 @@ impl TaskPrinter<'_> {
             .stmts
             .iter()
             .filter(|stmt| matches!(stmt, Stmt::Each { .. }) || stmt.blocks().next().is_some());
-        let Some(Stmt::Each { var, body }) = phases.next() else { return false };
+        let Some(Stmt::Each { var, body, .. }) = phases.next() else { return false };
         if len > threads {
             return false;
         }

@@ -2,11 +2,11 @@
 //! where a kernel uses it.
 
 use quadrants_ir::{
-    ScalarType, UnaryOp,
+    ExchangeOp, ScalarType, UnaryOp,
     abi::{ErrorRecord, MAX_RANK},
 };
 
-use super::{consts, types};
+use super::{consts, exchange, types};
 use crate::Dialect;
 
 /// A device function of ours.
@@ -38,6 +38,8 @@ pub(super) enum Helper {
     Div(ScalarType),
     /// Integer remainder without undefined cases.
     Rem(ScalarType),
+    /// What the threads of a block exchange.
+    Exchange { op: ExchangeOp, ty: ScalarType },
     /// Records a device error.
     Fail,
 }
@@ -66,6 +68,7 @@ impl Helper {
             }
             Self::Div(ty) => format!("qd_div_{ty}"),
             Self::Rem(ty) => format!("qd_rem_{ty}"),
+            Self::Exchange { op, ty } => exchange::name(op, ty),
             Self::Fail => "qd_fail".to_owned(),
         }
     }
@@ -75,6 +78,7 @@ impl Helper {
         let name = self.name();
         match self {
             Self::Fail => fail(dialect),
+            Self::Exchange { op, ty } => exchange::definition(op, ty, dialect),
             Self::IsFirst => inline(
                 "bool",
                 &name,

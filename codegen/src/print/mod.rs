@@ -14,6 +14,7 @@
 
 mod blocks;
 mod consts;
+mod exchange;
 mod expr;
 mod helpers;
 mod names;

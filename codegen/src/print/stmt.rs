@@ -52,7 +52,11 @@ impl TaskPrinter<'_> {
             }
             Stmt::For { var, begin, end, body } => self.serial_for(*var, *begin, *end, *body),
             Stmt::Shared { array, len } => self.shared_array(*array, *len),
-            Stmt::Each { var, body } => self.phase(*var, *body),
+            Stmt::Each { var, body, exchange: None } => self.each(*var, *body),
+            Stmt::Each { var, body, exchange: Some(exchange) } => {
+                self.exchange(*var, *body, *exchange);
+            }
+            Stmt::Give { value, from } => self.give(*value, *from),
             Stmt::SharedStore { array, index, value, site } => {
                 let place = self.shared_place(*array, *index, *site);
                 let value = self.expr(*value);

@@ -1,6 +1,8 @@
 //! Kernels of blocks of threads, with shared arrays and barriers.
 
-use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, Options, ScalarType, Stmt};
+use quadrants_ir::{
+    AtomicOp, BinaryOp, ExchangeOp, ExprKind, Offloaded, Options, ReduceOp, ScalarType, Stmt,
+};
 
 use super::build::Build;
 
@@ -10,6 +12,8 @@ pub(super) fn all() -> Vec<Offloaded> {
     vec![
         blocks(),
         shared_types(),
+        exchanges(),
+        warps(),
         reductions("reductions", ints),
         reductions("reductions_of_floats", floats),
     ]
@@ -132,6 +136,132 @@ fn shared_types() -> Offloaded {
                 sum = b.binary(BinaryOp::Add, sum, value);
             }
             b.store(out, &[t], sum);
+        });
+    });
+    b.finish()
+}
+
+/// Reductions and scans of all types, over blocks whose last warp has one thread.
+fn exchanges() -> Offloaded {
+    let mut b = Build::new("exchanges", Options { strict: true, ..Options::default() });
+    let x = b.tensor("x", ScalarType::I32, 1, false);
+    let y = b.tensor("y", ScalarType::U64, 1, true);
+    let types = [
+        ScalarType::I32,
+        ScalarType::I64,
+        ScalarType::U32,
+        ScalarType::U64,
+        ScalarType::F32,
+        ScalarType::F64,
+    ];
+    let ops = [ReduceOp::Add, ReduceOp::Min, ReduceOp::Max];
+    let scan = |exclusive| ops.map(|op| ExchangeOp::Scan { op, exclusive });
+    let all = [ops.map(ExchangeOp::Reduce), scan(false), scan(true)].concat();
+    let [count, last] = [2u64, 63].map(|v| b.constant(v));
+    b.blocks(count, 33, |b, block| {
+        let mut made = Vec::new();
+        for ty in types {
+            for op in &all {
+                made.push(b.exchange(op.name(), *op, ty, |b, t| {
+                    let at = b.binary(BinaryOp::Xor, t, block);
+                    let at = b.binary(BinaryOp::And, at, last);
+                    let value = b.load("value", x, &[at]);
+                    (if ty == ScalarType::I32 { value } else { b.cast(value, ty) }, None)
+                }));
+            }
+        }
+        b.each(|b, t| {
+            let mut sum = b.constant(0u64);
+            for local in made {
+                let (value, by) = (b.get(local), b.constant(31u64));
+                let value = match b.ty(value) {
+                    ScalarType::F32 => b.expr(ScalarType::U32, ExprKind::Bits { value }),
+                    ScalarType::F64 => b.expr(ScalarType::U64, ExprKind::Bits { value }),
+                    _ => value,
+                };
+                let value = match b.ty(value) {
+                    ScalarType::U64 => value,
+                    _ => b.cast(value, ScalarType::U64),
+                };
+                let product = b.binary(BinaryOp::Mul, sum, by);
+                let added = b.binary(BinaryOp::Add, product, value);
+                sum = b.named("sum", added);
+            }
+            let at = b.binary(BinaryOp::And, t, last);
+            let add = b.atomic(AtomicOp::Add, y, &[at], sum);
+            b.push(Stmt::Eval { value: add });
+        });
+    });
+    b.finish()
+}
+
+/// Shuffles of all types and ballots in blocks whose last warp is short, some of which take what other phases
+/// change, and what blocks agree on.
+fn warps() -> Offloaded {
+    let mut b = Build::new("warps", Options::default());
+    let x = b.tensor("x", ScalarType::I32, 1, false);
+    let y = b.tensor("y", ScalarType::I64, 1, true);
+    let types = [
+        ScalarType::Bool,
+        ScalarType::I32,
+        ScalarType::I64,
+        ScalarType::U32,
+        ScalarType::U64,
+        ScalarType::F32,
+        ScalarType::F64,
+    ];
+    let [count, size] = [1u64, 40].map(|v| b.constant(v));
+    b.blocks(count, 40, |b, block| {
+        let tile = b.shared("tile", ScalarType::I32, 40);
+        let start = b.binary(BinaryOp::Mul, block, size);
+        let start = b.named("start", start);
+        let mut made: Vec<_> = types
+            .into_iter()
+            .map(|ty| {
+                b.exchange("taken", ExchangeOp::Shuffle, ty, |b, t| {
+                    let at = b.binary(BinaryOp::Add, start, t);
+                    let value = b.load("value", x, &[at]);
+                    let (five, odd) = (b.constant(5u64), b.constant(1i32));
+                    let from = b.binary(BinaryOp::Xor, t, five);
+                    let value = match ty {
+                        ScalarType::I32 => {
+                            b.shared_store(tile, t, value);
+                            value
+                        }
+                        ScalarType::Bool => {
+                            let low = b.binary(BinaryOp::And, value, odd);
+                            b.binary(BinaryOp::Eq, low, odd)
+                        }
+                        _ => b.cast(value, ty),
+                    };
+                    (value, Some(from))
+                })
+            })
+            .collect();
+        let vote = |b: &mut Build, t| {
+            let value = b.shared_load("value", tile, t);
+            let limit = b.constant(0i32);
+            (b.binary(BinaryOp::Gt, value, limit), None)
+        };
+        made.push(b.exchange("votes", ExchangeOp::Ballot, ScalarType::U32, vote));
+        for op in [ReduceOp::And, ReduceOp::Or] {
+            let op = ExchangeOp::Reduce(op);
+            made.push(b.exchange(op.name(), op, ScalarType::Bool, vote));
+        }
+        b.each(|b, t| {
+            let mut sum = b.constant(0i64);
+            for local in made {
+                let (value, three) = (b.get(local), b.constant(3i64));
+                let value = if b.ty(value) == ScalarType::I64 {
+                    value
+                } else {
+                    b.cast(value, ScalarType::I64)
+                };
+                sum = b.binary(BinaryOp::Mul, sum, three);
+                sum = b.binary(BinaryOp::Add, sum, value);
+            }
+            let at = b.binary(BinaryOp::Add, start, t);
+            b.store(y, &[at], sum);
         });
     });
     b.finish()

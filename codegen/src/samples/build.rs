@@ -1,9 +1,9 @@
 //! Makes kernels by hand, one call per node.
 
 use quadrants_ir::{
-    AtomicOp, BinaryOp, Block, BlockFor, BlockId, Const, DivRemOp, Expr, ExprId, ExprKind, Kernel,
-    Local, LocalId, LoopDim, MathFn, Offloaded, Options, ParallelFor, Param, ParamId, ParamKind,
-    ScalarType, Site, SiteId, SiteKind, Stmt, TopStmt, UnaryOp, offload,
+    AtomicOp, BinaryOp, Block, BlockFor, BlockId, Const, DivRemOp, Exchange, ExchangeOp, Expr,
+    ExprId, ExprKind, Kernel, Local, LocalId, LoopDim, MathFn, Offloaded, Options, ParallelFor,
+    Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind, Stmt, TopStmt, UnaryOp, offload,
 };
 
 /// A kernel in the making.
@@ -262,7 +262,26 @@ impl Build {
         let var = self.local("t", ScalarType::U64, false);
         let value = self.get(var);
         let body = self.block(|b| body(b, value));
-        self.push(Stmt::Each { var, body });
+        self.push(Stmt::Each { var, body, exchange: None });
+    }
+
+    /// A phase whose threads exchange what they give at its end; what comes of it.
+    pub(super) fn exchange(
+        &mut self,
+        name: &str,
+        op: ExchangeOp,
+        ty: ScalarType,
+        body: impl FnOnce(&mut Self, ExprId) -> (ExprId, Option<ExprId>),
+    ) -> LocalId {
+        let var = self.local("t", ScalarType::U64, false);
+        let thread = self.get(var);
+        let body = self.block(|b| {
+            let (value, from) = body(b, thread);
+            b.push(Stmt::Give { value, from });
+        });
+        let local = self.local(name, ty, false);
+        self.push(Stmt::Each { var, body, exchange: Some(Exchange { op, local }) });
+        local
     }
 
     pub(super) fn shared_load(&mut self, name: &str, array: LocalId, index: ExprId) -> ExprId {

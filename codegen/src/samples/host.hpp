@@ -48,6 +48,36 @@ static void __syncthreads() {
     wait_for_turn();
 }
 
+// All threads of a block call these. Who is ahead by one leaves its value in the other place.
+template <class T>
+static T shuffle(T value, unsigned lane) {
+    static T given[2][1024];
+    static thread_local unsigned place;
+    place = 1 - place;
+    given[place][number] = value;
+    __syncthreads();
+    return given[place][number / 32 * 32 + lane % 32];
+}
+static unsigned ballot(bool vote) {
+    unsigned bits = 0;
+    for (unsigned lane = 0; lane < 32; lane++) {
+        const bool there = number / 32 * 32 + lane < blockDim.x;
+        const unsigned other = shuffle((unsigned)vote, lane);
+        if (there) bits |= other << lane;
+    }
+    return bits;
+}
+template <class T>
+static T __shfl_sync(unsigned, T value, int lane, int) { return shuffle(value, (unsigned)lane); }
+template <class T>
+static T __shfl(T value, int lane, int) { return shuffle(value, (unsigned)lane); }
+static unsigned __ballot_sync(unsigned, bool vote) { return ballot(vote); }
+static unsigned long long __ballot(bool vote) {
+    const unsigned bits = ballot(vote);
+    return number & 32 ? (unsigned long long)bits << 32 : bits;
+}
+static unsigned __lane_id() { return number % 64; }
+
 template <class To, class From>
 static To bits(From value) {
     static_assert(sizeof(To) == sizeof(From));

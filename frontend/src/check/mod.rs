@@ -21,7 +21,7 @@ use crate::{
     lower::{is_linear_function, is_linear_method, is_method, scalar_suffix},
     races,
     syntax::{
-        BinaryOp, Block, BlockFor, Construct, Each, Expr, ExprKind, For, Function, FunctionKind,
+        BinaryOp, Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind,
         ParamPassing, RegionArgument, Span, Stmt, StmtKind,
     },
     visit::{Node, any_in_expr, any_in_stmt, each_bound, root},
@@ -36,6 +36,7 @@ pub fn check(function: &Function) -> Vec<Rejection> {
         names: Vec::new(),
         around: Vec::new(),
         depth: 0,
+        thread: None,
     };
     for param in &function.params {
         let binding = match param.passing {
@@ -64,6 +65,8 @@ struct Checker<'a> {
     around: Vec<Around>,
     /// How many expressions the walk is inside of.
     depth: u16,
+    /// The place among the names of the number of the phase's thread.
+    thread: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -76,6 +79,8 @@ enum Binding {
     Block,
     /// An array that a block's threads share.
     Shared,
+    /// What each thread of a block has a value of.
+    OfThreads,
     /// A scalar, and how much was [around](Checker::around) it where it was declared.
     Local {
         depth: usize,
@@ -162,15 +167,33 @@ impl<'a> Checker<'a> {
         });
     }
 
-    fn phase(&mut self, each: &'a Each, span: Span) {
-        let of_block = matches!(self.lookup(&each.block), Some(Binding::Block));
+    fn phase(
+        &mut self,
+        (block, thread): (&str, &'a str),
+        span: Span,
+        body: impl FnOnce(&mut Self),
+    ) {
+        let of_block = matches!(self.lookup(block), Some(Binding::Block));
         if !of_block || !self.is_between_phases() {
             self.reject(span, Rule::PhasePlace);
         }
         self.inside(Around::Phase, |this| {
-            this.declare(&each.name, false);
-            this.block(&each.body);
+            let outer = this.thread.replace(this.names.len());
+            this.declare(thread, false);
+            body(this);
+            this.thread = outer;
         });
+    }
+
+    /// A read of what each thread has a value of.
+    fn of_threads(&mut self, name: &str, index: &[Expr], span: Span) {
+        let own = |index: &Expr| match &index.kind {
+            ExprKind::Name(name) => self.place(name).is_some_and(|at| Some(at) == self.thread),
+            _ => false,
+        };
+        if !matches!(index, [index] if own(index)) {
+            self.reject(span, Rule::OfThreads { name: name.to_owned() });
+        }
     }
 
     /// Whether all threads of a block do the same here.
@@ -244,6 +267,16 @@ impl<'a> Checker<'a> {
                 }
                 self.constant(len, "the length of a shared array");
                 self.names.push((name, Binding::Shared));
+            }
+            StmtKind::LetExchange(made) => {
+                if let Some((_, by)) = &made.by {
+                    self.expr(by);
+                }
+                self.phase((&made.block, &made.thread), stmt.span, |this| this.expr(&made.value));
+                match made.op.is_uniform() {
+                    true => self.declare(&made.name, false),
+                    false => self.names.push((&made.name, Binding::OfThreads)),
+                }
             }
             StmtKind::Assign { target, value, .. } => {
                 self.expr(value);
@@ -388,6 +421,7 @@ impl<'a> Checker<'a> {
                 self.reject(span, Rule::WriteToShared { name });
             }
             Some(Binding::Shape) => self.reject(span, Rule::AssignToShape { name }),
+            Some(Binding::OfThreads) => self.reject(span, Rule::OfThreads { name }),
             Some(Binding::Local { .. } | Binding::Block) => {
                 self.unsupported(span, &Construct::AtomicPlace);
             }
@@ -430,6 +464,7 @@ impl<'a> Checker<'a> {
                 Some(Binding::Shared) => {
                     self.reject(expr.span, Rule::SharedAsValue { name: name.clone() });
                 }
+                Some(Binding::OfThreads) => self.of_threads(name, &[], expr.span),
                 Some(Binding::Local { .. }) | None => {}
             },
             ExprKind::Const(_) | ExprKind::Len { .. } => {}
@@ -472,6 +507,7 @@ impl<'a> Checker<'a> {
                 Some(Binding::Block) => {
                     self.reject(expr.span, Rule::BlockAsValue { name: base.clone() });
                 }
+                Some(Binding::OfThreads) => self.of_threads(base, index, expr.span),
                 Some(Binding::Local { .. } | Binding::Tensor { .. }) | None => {
                     index.iter().for_each(|e| self.expr(e));
                 }
@@ -521,7 +557,9 @@ impl<'a> Checker<'a> {
                 self.expr(&each.blocks);
                 self.blocks(each);
             }
-            ExprKind::Each(each) => self.phase(each, expr.span),
+            ExprKind::Each(each) => {
+                self.phase((&each.block, &each.name), expr.span, |this| this.block(&each.body));
+            }
             ExprKind::StreamParallel(argument) => self.misplaced_region(argument, expr.span),
             ExprKind::Unsupported(construct) => self.unsupported(expr.span, construct),
         }
@@ -583,7 +621,11 @@ impl<'a> Checker<'a> {
     }
 
     fn lookup(&self, name: &str) -> Option<Binding> {
-        self.names.iter().rev().find(|(n, _)| *n == name).map(|(_, binding)| *binding)
+        self.place(name).map(|at| self.names[at].1)
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.names.iter().rposition(|(n, _)| *n == name)
     }
 
     fn tensor_name(&self, expr: &Expr) -> Option<Binding> {

@@ -117,6 +117,14 @@ pub enum Rule {
         /// The name.
         name: String,
     },
+    /// A value per thread of a block, read other than as that of the phase's own thread.
+    #[error(
+        "each thread has a `{name}` of its own; in a phase read that of its own thread, `{name}[t]` in `b.each(|t| …)`"
+    )]
+    OfThreads {
+        /// The name.
+        name: String,
+    },
     /// A shared array where a scalar belongs.
     #[error("`{name}` is a shared array; use an element of it, as in `{name}[t]`")]
     SharedAsValue {
@@ -290,6 +298,13 @@ fn advice(construct: &Construct) -> String {
         Construct::Each => ("`each` of this is", "write `b.each(|t| { … })`"),
         Construct::Shared => {
             ("`shared` here is", "bind it to a name: `let mut tile = b.shared::<f32>(256);`")
+        }
+        Construct::Exchange(name) => {
+            let value = if name == "shuffle" { "(value, from)" } else { "value" };
+            let by = if name.starts_with("shuffle_") { ", by" } else { "" };
+            return format!(
+                "`{name}` here is not supported in kernels; bind it to a name: `let name = b.{name}(|t| {value}{by});`"
+            );
         }
         Construct::Text => ("text literals are", "use numbers and bools"),
         Construct::Reference => {

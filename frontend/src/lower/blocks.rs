@@ -1,13 +1,15 @@
-//! Blocks of threads: `block_for`, its phases, and the arrays that the threads of a block share.
+//! Blocks of threads: `block_for`, its phases, the arrays that the threads of a block share, and what they
+//! exchange at the end of a phase.
 
 use quadrants_ir::{
-    AtomicOp, BinaryOp, BlockFor as IrBlockFor, Const, ExprId, ExprKind as Ir, LocalId, LoopDim,
-    ScalarType, SiteKind, Stmt as IrStmt, TopStmt,
+    AtomicOp, BinaryOp, BlockFor as IrBlockFor, Const, Exchange, ExchangeOp, ExprId,
+    ExprKind as Ir, LocalId, LoopDim, ScalarType, SiteKind, Stmt as IrStmt, TopStmt,
+    exchange::WARP,
     types::{Constant, Type},
 };
 
 use super::{Lowerer, Result, literal, scope::Binding};
-use crate::syntax::{BlockFor, Each, Expr, ExprKind, Span, TypeIx};
+use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, Shuffle, Span, TypeIx};
 
 /// A shared array: itself and the type of its elements.
 pub(super) type Shared = (LocalId, ScalarType);
@@ -43,8 +45,79 @@ impl Lowerer {
         self.block(&each.body)?;
         let body = self.emit.close_block();
         self.frame.leave(scope);
-        self.emit.stmt(IrStmt::Each { var, body });
+        self.emit.stmt(IrStmt::Each { var, body, exchange: None });
         Ok(())
+    }
+
+    pub(super) fn exchange(&mut self, made: &LetExchange, span: Span) -> Result<()> {
+        let ty = match self.type_at(made.ty, span)? {
+            Type::Scalar(ty) if !ty.is_narrow() => ty,
+            ty => {
+                let what = format!("threads exchange numbers and bools, not {ty}");
+                return Err(self.type_error(span, what));
+            }
+        };
+        let by = match &made.by {
+            Some((shuffle, by)) => {
+                let by = self.want(by, ScalarType::U64)?;
+                Some((*shuffle, self.emit.fix(by)))
+            }
+            None => None,
+        };
+        let scope = self.frame.enter();
+        self.emit.open();
+        let var = self.emit.local(&made.thread, ScalarType::U64, false);
+        self.frame.bind(&made.thread, Binding::Local(var));
+        let given = if made.op == ExchangeOp::Ballot { ScalarType::Bool } else { ty };
+        let (value, from) = match by {
+            Some((shuffle, by)) => {
+                let value = self.want(&made.value, given)?;
+                (value, Some(self.other_lane(shuffle, var, by)))
+            }
+            None if made.op == ExchangeOp::Shuffle => {
+                let pair = self.parts(&made.value, None)?;
+                match pair.leaves[..] {
+                    [value, from] => (value, Some(from)),
+                    _ => return Err(self.type_error(span, "`shuffle` takes a pair of each thread")),
+                }
+            }
+            None => (self.want(&made.value, given)?, None),
+        };
+        self.emit.stmt(IrStmt::Give { value, from });
+        let body = self.emit.close_block();
+        self.frame.leave(scope);
+        let local = self.emit.local(&made.name, ty, false);
+        let exchange = Some(Exchange { op: made.op, local });
+        self.emit.stmt(IrStmt::Each { var, body, exchange });
+        let uniform = made.op.is_uniform();
+        let binding = if uniform { Binding::Local(local) } else { Binding::OfThreads(local) };
+        self.frame.bind(&made.name, binding);
+        Ok(())
+    }
+
+    /// The number in its warp of the thread that a thread takes a value from.
+    fn other_lane(&mut self, shuffle: Shuffle, var: LocalId, by: ExprId) -> ExprId {
+        let lane = |this: &mut Self| {
+            let (thread, mask) = (this.emit.read(var), this.emit.constant(WARP as u64 - 1));
+            this.emit.binary(BinaryOp::And, thread, mask)
+        };
+        let own = lane(self);
+        let (op, within) = match shuffle {
+            Shuffle::Xor => return self.emit.binary(BinaryOp::Xor, own, by),
+            Shuffle::Up => {
+                let by = self.emit.again(by);
+                (BinaryOp::Sub, self.emit.binary(BinaryOp::Le, by, own))
+            }
+            Shuffle::Down => {
+                let (by, warp) = (self.emit.again(by), self.emit.constant(WARP as u64));
+                (BinaryOp::Add, self.emit.binary(BinaryOp::Lt, by, warp))
+            }
+        };
+        // A sum or difference that wraps is no thread's number.
+        let other = lane(self);
+        let then = self.emit.binary(op, other, by);
+        let otherwise = lane(self);
+        self.emit.expr(ScalarType::U64, Ir::Select { cond: within, then, otherwise })
     }
 
     pub(super) fn bind_shared(

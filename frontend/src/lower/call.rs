@@ -197,7 +197,8 @@ impl Lowerer {
                 | Binding::Tensor { .. }
                 | Binding::Shape(_)
                 | Binding::Block { .. }
-                | Binding::Shared { .. } => continue,
+                | Binding::Shared { .. }
+                | Binding::OfThreads(_) => continue,
             });
         }
         self.hold_as(Held { ty: value.ty, leaves })

@@ -268,6 +268,9 @@ impl Lowerer {
                 None => Err(self.type_error(span, "an index is missing")),
             };
         }
+        if let Some(Binding::OfThreads(local)) = self.frame.lookup(base) {
+            return Ok(self.emit.read(local));
+        }
         if let Some(shared) = self.shared(base) {
             return self.shared_load(shared, index, span);
         }

@@ -47,7 +47,9 @@ impl Lowerer {
                 ParamKind::Tensor { elem, .. } => Some(*elem),
                 ParamKind::Scalar(_) => None,
             },
-            Binding::Shared { array, .. } => Some(self.emit.locals[array].ty),
+            Binding::Shared { array: local, .. } | Binding::OfThreads(local) => {
+                Some(self.emit.locals[local].ty)
+            }
             Binding::Scalar(_) | Binding::Local(_) | Binding::Value(_) | Binding::Block { .. } => {
                 None
             }
@@ -127,7 +129,8 @@ impl Lowerer {
             Binding::Tensor { .. }
             | Binding::Shape(_)
             | Binding::Block { .. }
-            | Binding::Shared { .. } => None,
+            | Binding::Shared { .. }
+            | Binding::OfThreads(_) => None,
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) enum Binding {
         array: LocalId,
         len: u32,
     },
+    /// What each thread of a block has a value of.
+    OfThreads(LocalId),
 }
 
 /// The number of a [`Held`] value.

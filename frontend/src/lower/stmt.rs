@@ -41,6 +41,7 @@ impl Lowerer {
                 }
             }
             StmtKind::LetShared { name, ty, len, .. } => self.bind_shared(name, *ty, len, span)?,
+            StmtKind::LetExchange(made) => self.exchange(made, span)?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
             StmtKind::Expr(expr) => self.discard(expr)?,
             StmtKind::For(each) => self.nest(&each.dims, &each.body, span)?,

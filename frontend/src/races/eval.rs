@@ -219,7 +219,9 @@ impl Walk<'_> {
                 }
             }
             ExprKind::Each(each) => {
-                self.phase(each);
+                self.phase(&each.name, |this| {
+                    this.block(&each.body);
+                });
                 Value::Data
             }
             ExprKind::StreamParallel(_) | ExprKind::BlockFor(_) | ExprKind::Unsupported(_) => {

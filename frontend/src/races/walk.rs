@@ -10,7 +10,7 @@ use super::{
     text,
 };
 use crate::syntax::{
-    Block, BlockFor, Dim, Each, Expr, ExprKind, For, Function, Order, ParamPassing, Pattern,
+    Block, BlockFor, Dim, Expr, ExprKind, For, Function, Order, ParamPassing, Pattern,
     RegionArgument, Span, Stmt, StmtKind,
 };
 
@@ -315,17 +315,18 @@ impl Walk<'_> {
         self.push(task);
     }
 
-    pub(super) fn phase(&mut self, each: &Each) {
+    /// A phase, whose body is walked by `body`.
+    pub(super) fn phase(&mut self, thread: &str, body: impl FnOnce(&mut Self)) {
         let Some(threads) = &mut self.threads else { return };
         threads.phases += 1;
         threads.in_phase = true;
         let number = threads.number.clone();
         let scope = self.names.len();
-        if !self.task.names.contains(&each.name) {
-            self.task.names.push(each.name.clone());
+        if !self.task.names.iter().any(|name| name == thread) {
+            self.task.names.push(thread.to_owned());
         }
-        self.bind(&each.name, Binding::Value(number));
-        self.block(&each.body);
+        self.bind(thread, Binding::Value(number));
+        body(self);
         self.names.truncate(scope);
         if let Some(threads) = &mut self.threads {
             threads.in_phase = false;
@@ -415,6 +416,15 @@ impl Walk<'_> {
                 self.bound += 1;
                 let (array, len) = (format!("{name}#{}", self.bound), self.eval(len));
                 self.bind(name, Binding::Shared { array, len });
+            }
+            StmtKind::LetExchange(made) => {
+                if let Some((_, by)) = &made.by {
+                    self.eval(by);
+                }
+                self.phase(&made.thread, |this| {
+                    this.eval(&made.value);
+                });
+                self.bind(&made.name, Binding::Value(Value::Data));
             }
             StmtKind::Assign { target, op, value } => {
                 self.eval(value);

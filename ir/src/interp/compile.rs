@@ -12,8 +12,8 @@ use super::{
     select,
 };
 use crate::{
-    BinaryOp, BlockId, Const, ExprId, ExprKind, Local, LocalId, LoopDim, MathFn, Offloaded,
-    ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, UnaryOp,
+    BinaryOp, BlockId, Const, Exchange, ExchangeOp, ExprId, ExprKind, Local, LocalId, LoopDim,
+    MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, UnaryOp,
     abi::{self, ArgLayout, Form, SCRATCH_WORD},
     visit::Nodes,
 };
@@ -73,6 +73,12 @@ struct Compiler<'k> {
     phase: Option<usize>,
     /// How many threads a block has.
     threads: u32,
+    /// The number of the one that runs the phase under way.
+    thread: Reg,
+    /// The registers of what the phase under way gives, and of the threads that its shuffle takes from.
+    given: [Reg; 2],
+    /// The locals of which each thread has a value of its own, and the first registers of these.
+    of_threads: Vec<(LocalId, Reg)>,
     /// Of each shared array: its first register and its length.
     arrays: HashMap<LocalId, (Reg, u32)>,
 }
@@ -109,6 +115,9 @@ pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part:
         loops: Vec::new(),
         phase: None,
         threads: task.kind.threads().unwrap_or(1),
+        thread: 0,
+        given: [0; 2],
+        of_threads: Vec::new(),
         arrays: HashMap::new(),
     };
     for stmt in &kernel.blocks[task.prelude].stmts {
@@ -185,12 +194,19 @@ impl Compiler<'_> {
                 }
             }
             Stmt::Shared { array, len } => {
-                let first = self.regs;
-                self.regs += len;
+                let first = self.array(len);
                 self.arrays.insert(array, (first, len));
-                self.code.push(Op::Clear { first, len });
             }
-            Stmt::Each { var, body } => self.each(var, body),
+            Stmt::Each { var, body, exchange } => self.each(var, body, exchange),
+            Stmt::Give { value, from } => {
+                let [first, places] = self.given;
+                let value = self.value(value);
+                self.code.push(Op::SharedStore(value, first, self.threads, self.thread));
+                if let Some(from) = from {
+                    let from = self.value(from);
+                    self.code.push(Op::SharedStore(from, places, self.threads, self.thread));
+                }
+            }
             Stmt::SharedStore { array, index, value, site } => {
                 let (value, index) = (self.value(value), self.value(index));
                 let nothing = self.temporary();
@@ -260,19 +276,51 @@ impl Compiler<'_> {
     }
 
     /// The threads of a block, one after the other.
-    fn each(&mut self, var: LocalId, body: BlockId) {
+    fn each(&mut self, var: LocalId, body: BlockId, exchange: Option<Exchange>) {
         let var = self.local(var);
+        self.thread = var;
+        if let Some(Exchange { op, .. }) = exchange {
+            let values = [true, op == ExchangeOp::Shuffle];
+            self.given = values.map(|wanted| if wanted { self.array(self.threads) } else { 0 });
+        }
         let (zero, end) = (self.constant(0), self.constant(u64::from(self.threads)));
         self.code.push(Op::Move(var, zero));
         let start = self.here();
         self.phase = Some(self.loops.len());
         self.loops.push(Jumps::default());
+        for (local, first) in self.of_threads.clone() {
+            let to = self.local(local);
+            self.code.push(Op::SharedLoad(to, first, self.threads, var));
+        }
         self.block(body);
         self.phase = None;
         let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
         self.land(&continues);
         self.code.push(select::next(ScalarType::U64)(var, end, start));
         self.land(&breaks);
+        let Some(Exchange { op, local }) = exchange else { return };
+        let ([first, from], len, to) = (self.given, self.threads, self.local(local));
+        let ty = self.nodes.locals[local].ty;
+        self.code.push(match op {
+            ExchangeOp::Reduce(op) => Op::Reduce { to, first, len, how: select::reduce(op, ty) },
+            ExchangeOp::Scan { op, exclusive } => {
+                let how = select::reduce(op, ty);
+                Op::Scan { first, len, how, exclusive }
+            }
+            ExchangeOp::Shuffle => Op::Shuffle { first, len, from },
+            ExchangeOp::Ballot => Op::Ballot { first, len },
+        });
+        if !op.is_uniform() {
+            self.of_threads.push((local, first));
+        }
+    }
+
+    /// Registers for an array of the block, cleared.
+    fn array(&mut self, len: u32) -> Reg {
+        let first = self.regs;
+        self.regs += len;
+        self.code.push(Op::Clear { first, len });
+        first
     }
 
     /// A shared array's registers, behind the check of an index.

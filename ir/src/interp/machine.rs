@@ -7,6 +7,7 @@ use super::memory::{Fault, Memory, Size};
 use smallvec::SmallVec;
 
 use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK};
+use crate::exchange;
 
 /// The number of a register. The first ones hold the argument block.
 pub(super) type Reg = u32;
@@ -34,6 +35,12 @@ pub(super) enum Combine {
     MaxI64,
     MaxU32,
     MaxU64,
+    MinF32,
+    MinF64,
+    MaxF32,
+    MaxF64,
+    And,
+    Or,
 }
 
 /// What stays the same while a task runs.
@@ -140,6 +147,14 @@ macro_rules! machine {
             SharedStore(Reg, Reg, u32, Reg),
             /// Result, first register of a shared array, its length, index, value.
             SharedAtomic(Reg, Reg, u32, Reg, Reg, Combine),
+            /// Combines what a block's threads have into one value, in registers from `first` on, which
+            /// are free then.
+            Reduce { to: Reg, first: Reg, len: u32, how: Combine },
+            /// Sets the registers of what a block's threads have to what each gets of the others.
+            Scan { first: Reg, len: u32, how: Combine, exclusive: bool },
+            /// The same, with the numbers of threads in registers from `from` on.
+            Shuffle { first: Reg, len: u32, from: Reg },
+            Ballot { first: Reg, len: u32 },
             /// Result, register of an address, words after it.
             LoadWord(Reg, Reg, u32, Size),
             /// Value, register of an address, words after it.
@@ -326,6 +341,27 @@ macro_rules! machine {
                         let old = regs[at];
                         regs[at] = how.combine(old, r!(v));
                         r!(d) = old;
+                    }
+                    Op::Reduce { to, first, len, how } => {
+                        let values = &mut regs[first as usize..][..len as usize];
+                        let total = exchange::reduce(values, 0, |a, b| how.combine(a, b));
+                        r!(to) = total;
+                    }
+                    Op::Scan { first, len, how, exclusive } => {
+                        let values = &mut regs[first as usize..][..len as usize];
+                        let none = exclusive.then(|| how.identity());
+                        exchange::scan(values, none, |a, b| how.combine(a, b));
+                    }
+                    Op::Shuffle { first, len, from } => {
+                        let from = regs[from as usize..][..len as usize].to_vec();
+                        exchange::shuffle(&mut regs[first as usize..][..len as usize], &from);
+                    }
+                    Op::Ballot { first, len } => {
+                        let values = &mut regs[first as usize..][..len as usize];
+                        let votes: Vec<bool> = values.iter().map(|vote| *vote != 0).collect();
+                        for (warp, bits) in values.chunks_mut(exchange::WARP).zip(exchange::ballots(&votes)) {
+                            warp.fill(u64::from(bits));
+                        }
                     }
                     Op::LoadWord(d, at, words, size) => {
                         let address = r!(at).wrapping_add(8 * u64::from(words));
@@ -516,8 +552,27 @@ impl Combine {
     fn size(self) -> Size {
         match self {
             Self::Add32 | Self::AddF32 | Self::MinI32 | Self::MaxI32 => Size::Four,
-            Self::MinU32 | Self::MaxU32 => Size::Four,
+            Self::MinU32 | Self::MaxU32 | Self::MinF32 | Self::MaxF32 => Size::Four,
             _ => Size::Eight,
+        }
+    }
+
+    /// What a scan gives the first thread, where it leaves out the thread's own value.
+    fn identity(self) -> u64 {
+        match self {
+            Self::Add32 | Self::Add64 | Self::AddF32 | Self::AddF64 | Self::Or => 0,
+            Self::MaxU32 | Self::MaxU64 => 0,
+            Self::And => 1,
+            Self::MinI32 => put(i32::MAX),
+            Self::MinI64 => put(i64::MAX),
+            Self::MinU32 => put(u32::MAX),
+            Self::MinU64 => put(u64::MAX),
+            Self::MaxI32 => put(i32::MIN),
+            Self::MaxI64 => put(i64::MIN),
+            Self::MinF32 => put(f32::INFINITY),
+            Self::MinF64 => put(f64::INFINITY),
+            Self::MaxF32 => put(f32::NEG_INFINITY),
+            Self::MaxF64 => put(f64::NEG_INFINITY),
         }
     }
 
@@ -531,6 +586,12 @@ impl Combine {
             Self::MinI64 => put(i64::get(old).min(i64::get(new))),
             Self::MaxI32 => put(i32::get(old).max(i32::get(new))),
             Self::MaxI64 => put(i64::get(old).max(i64::get(new))),
+            Self::MinF32 => put(f32::get(old).min(f32::get(new))),
+            Self::MinF64 => put(f64::get(old).min(f64::get(new))),
+            Self::MaxF32 => put(f32::get(old).max(f32::get(new))),
+            Self::MaxF64 => put(f64::get(old).max(f64::get(new))),
+            Self::And => old & new,
+            Self::Or => old | new,
             Self::MinU32 | Self::MinU64 => old.min(new),
             Self::MaxU32 | Self::MaxU64 => old.max(new),
         }

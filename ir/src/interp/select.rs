@@ -1,7 +1,7 @@
 //! Which machine operation does what an IR operator means on a type.
 
 use super::machine::{Combine, Op, Reg, Target};
-use crate::{AtomicOp, BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp};
+use crate::{AtomicOp, BinaryOp, DivRemOp, MathFn, ReduceOp, ScalarType, UnaryOp};
 
 pub(super) type Unary = fn(Reg, Reg) -> Op;
 pub(super) type Binary = fn(Reg, Reg, Reg) -> Op;
@@ -250,6 +250,21 @@ pub(super) fn next(ty: ScalarType) -> fn(Reg, Reg, Target) -> Op {
         ScalarType::I32 => Op::NextI32,
         ScalarType::I64 => Op::NextI64,
         _ => Op::NextU,
+    }
+}
+
+/// How the threads of a block combine values of `ty`.
+pub(super) fn reduce(op: ReduceOp, ty: ScalarType) -> Combine {
+    match (op, kind(ty)) {
+        (ReduceOp::Add, _) => combine(AtomicOp::Add, ty),
+        (ReduceOp::Min, Kind::F32) => Combine::MinF32,
+        (ReduceOp::Min, Kind::F64) => Combine::MinF64,
+        (ReduceOp::Min, _) => combine(AtomicOp::Min, ty),
+        (ReduceOp::Max, Kind::F32) => Combine::MaxF32,
+        (ReduceOp::Max, Kind::F64) => Combine::MaxF64,
+        (ReduceOp::Max, _) => combine(AtomicOp::Max, ty),
+        (ReduceOp::And, _) => Combine::And,
+        (ReduceOp::Or, _) => Combine::Or,
     }
 }
 

@@ -144,6 +144,9 @@ impl Simplifier<'_> {
                 }
                 Stmt::Assert { cond, site }
             }
+            Stmt::Give { value, from } => {
+                Stmt::Give { value: exprs.of(value), from: from.map(|from| exprs.of(from)) }
+            }
             Stmt::SetTemp { temp, value } => Stmt::SetTemp { temp, value: exprs.of(value) },
             Stmt::SetResult { value } => Stmt::SetResult { value: exprs.of(value) },
             Stmt::Break | Stmt::Continue | Stmt::Shared { .. } => stmt.clone(),

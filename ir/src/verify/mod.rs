@@ -17,7 +17,9 @@
 //! * `Break` stands in a serial loop; `Continue` there, in the body of a parallel one, or in a phase;
 //! * what a block does as a whole neither writes tensors nor asserts; phases and shared arrays stand in
 //!   it alone, the latter outside loops, with 48 KiB at most for each block; a phase assigns only
-//!   locals of its own; shared arrays are accessed in phases, and are no values.
+//!   locals of its own; shared arrays are accessed in phases, and are no values;
+//! * a phase with an exchange gives a value to it last, as all its threads do, of the type that the
+//!   exchange has; what comes of it for each thread is read in phases alone.
 //!
 //! Before offloading: groups are numbered from 1 in order and do not nest; where there is one, all
 //! else at the top level is serial blocks of pure, immutable `Let`s; `Return` is last, and there
@@ -127,6 +129,14 @@ pub enum Rule {
     SharedBytes { bytes: u64 },
     #[error("local `{name}` is a shared array where a value is needed, or the reverse")]
     SharedUse { name: String },
+    #[error(
+        "an exchange takes what its phase gives last, once: a value of the exchange's type, and of a shuffle a `u64`"
+    )]
+    Give,
+    #[error("`{op}` defines no local of type {ty}")]
+    Exchange { op: &'static str, ty: ScalarType },
+    #[error("local `{name}` has a value per thread, and is read outside a phase")]
+    OfThreads { name: String },
     #[error("a `break` or `continue` stands outside a loop")]
     OutsideLoop,
     #[error("groups are numbered from 1 in order")]

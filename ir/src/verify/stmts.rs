@@ -5,8 +5,8 @@ use super::{
     exprs::{SiteNeed, access, need, shared, site, temp_type},
 };
 use crate::{
-    BlockId, ExprId, ExprKind, LocalId, ScalarType, SiteId, Stmt, abi::MAX_SHARED_BYTES,
-    visit::Nodes,
+    BlockId, Exchange, ExchangeOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, SiteId, Stmt,
+    abi::MAX_SHARED_BYTES, exchange::WARP, visit::Nodes,
 };
 
 /// What stands around a statement.
@@ -49,6 +49,12 @@ pub(super) struct Scope<'k> {
     block_used: Vec<bool>,
     /// Of each local: whether it is a shared array.
     is_shared: Vec<bool>,
+    /// Of each local: whether each thread of a block has a value of its own.
+    is_of_threads: Vec<bool>,
+    /// Who runs the statement that is being checked.
+    by: By,
+    /// The exchange of the phase that is being checked.
+    exchange: Option<Exchange>,
     /// The size of the shared arrays of the block that is being checked.
     shared_bytes: u64,
     depth: u16,
@@ -82,6 +88,9 @@ impl<'k> Scope<'k> {
             assignable_from: 0,
             block_used: vec![false; nodes.blocks.len()],
             is_shared: vec![false; nodes.locals.len()],
+            is_of_threads: vec![false; nodes.locals.len()],
+            by: By::One,
+            exchange: None,
             shared_bytes: 0,
             depth: 0,
             walked: vec![0; nodes.exprs.len()],
@@ -173,6 +182,9 @@ impl<'k> Scope<'k> {
         if self.is_shared[local.index()] != as_array {
             return Err(Rule::SharedUse { name: self.name(local) });
         }
+        if self.is_of_threads[local.index()] && self.by != By::Thread {
+            return Err(Rule::OfThreads { name: self.name(local) });
+        }
         Ok(())
     }
 
@@ -217,6 +229,7 @@ impl<'k> Scope<'k> {
     }
 
     fn stmt(&mut self, stmt: &Stmt, around: Around, place: Place) -> Result<(), Broken> {
+        self.by = around.by;
         self.stmt_itself(stmt, around).map_err(|rule| (place, rule))?;
         match *stmt {
             Stmt::If { then, otherwise, .. } => {
@@ -231,14 +244,19 @@ impl<'k> Scope<'k> {
                 Ok(())
             }
             Stmt::Loop { body } => self.block(body, Around { in_loop: true, ..around }),
-            Stmt::Each { var, body } => {
+            Stmt::Each { var, body, exchange } => {
                 let mark = self.mark();
+                self.gives(body, exchange).map_err(|rule| (place, rule))?;
+                self.exchange = exchange;
                 self.enter_parallel();
                 self.define_loop_var(var).map_err(|rule| (place, rule))?;
                 need(ScalarType::U64, self.nodes.locals[var].ty).map_err(|rule| (place, rule))?;
                 self.open_block(body, Around { in_loop: false, by: By::Thread })?;
                 self.reset(mark);
-                Ok(())
+                self.exchange = None;
+                exchange
+                    .map_or(Ok(()), |made| self.define_exchanged(made))
+                    .map_err(|rule| (place, rule))
             }
             _ => Ok(()),
         }
@@ -281,9 +299,9 @@ impl<'k> Scope<'k> {
             }
             Stmt::Loop { .. } => Ok(()),
             Stmt::Break if around.in_loop => Ok(()),
-            Stmt::Continue if around.in_loop || matches!(around.by, By::Iteration | By::Thread) => {
-                Ok(())
-            }
+            Stmt::Continue if around.in_loop || around.by == By::Iteration => Ok(()),
+            // All threads come to the end of a phase that has an exchange.
+            Stmt::Continue if around.by == By::Thread && self.exchange.is_none() => Ok(()),
             Stmt::Break | Stmt::Continue => Err(Rule::OutsideLoop),
             Stmt::Shared { array, len } => {
                 if around.in_loop || around.by != By::Block {
@@ -300,6 +318,17 @@ impl<'k> Scope<'k> {
                 need(shared(self.nodes, array, index)?, ty)?;
                 self.used(array, true)?;
                 site(self.nodes, at, SiteNeed::SharedIndex(array))
+            }
+            Stmt::Give { value, from } => {
+                let ty = self.pure(value)?;
+                let from = from.map(|from| self.pure(from)).transpose()?;
+                let Some(Exchange { op, local }) = self.exchange else { return Err(Rule::Give) };
+                let wanted = match op {
+                    ExchangeOp::Ballot => ScalarType::Bool,
+                    _ => self.nodes.locals.get(local).ok_or(Rule::IdRange)?.ty,
+                };
+                let place = (op == ExchangeOp::Shuffle).then_some(ScalarType::U64);
+                if (ty, from) == (wanted, place) { Ok(()) } else { Err(Rule::Give) }
             }
             Stmt::Assert { cond, site: at } => self.assert(cond, at),
             Stmt::SetTemp { temp, value } => {
@@ -324,12 +353,56 @@ impl<'k> Scope<'k> {
         if len == 0 || local.mutable || ty.is_narrow() {
             return Err(Rule::Shared { len, ty });
         }
-        self.shared_bytes += u64::from(len) * ty.size() as u64;
+        self.add_shared(u64::from(len) * ty.size() as u64)?;
+        self.define(array)?;
+        self.is_shared[array.index()] = true;
+        Ok(())
+    }
+
+    /// Checks that the body of a phase gives what its exchange takes, at its end.
+    fn gives(&self, body: BlockId, exchange: Option<Exchange>) -> Result<(), Rule> {
+        fn count(nodes: Nodes<'_>, block: BlockId) -> usize {
+            let Some(block) = nodes.blocks.get(block) else { return 0 };
+            let of = |stmt: &Stmt| {
+                usize::from(matches!(stmt, Stmt::Give { .. }))
+                    + stmt.blocks().map(|inner| count(nodes, inner)).sum::<usize>()
+            };
+            block.stmts.iter().map(of).sum()
+        }
+        let stmts = self.nodes.blocks.get(body).map_or(&[][..], |body| &body.stmts);
+        let last = usize::from(matches!(stmts.last(), Some(Stmt::Give { .. })));
+        let wanted = usize::from(exchange.is_some());
+        if (last, count(self.nodes, body)) == (wanted, wanted) { Ok(()) } else { Err(Rule::Give) }
+    }
+
+    /// Defines what comes of an exchange.
+    fn define_exchanged(&mut self, Exchange { op, local }: Exchange) -> Result<(), Rule> {
+        let made = self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
+        let ty = made.ty;
+        let fits = match op {
+            ExchangeOp::Reduce(ReduceOp::And | ReduceOp::Or) => ty == ScalarType::Bool,
+            ExchangeOp::Scan { op: ReduceOp::And | ReduceOp::Or, .. } => false,
+            ExchangeOp::Reduce(_) | ExchangeOp::Scan { .. } => ty != ScalarType::Bool,
+            ExchangeOp::Ballot => ty == ScalarType::U32,
+            ExchangeOp::Shuffle => true,
+        };
+        if !fits || ty.is_narrow() || made.mutable {
+            return Err(Rule::Exchange { op: op.name(), ty });
+        }
+        if matches!(op, ExchangeOp::Reduce(_) | ExchangeOp::Scan { .. }) {
+            // Two values per warp, shared by the block.
+            self.add_shared((2 * WARP * ty.size().max(4)) as u64)?;
+        }
+        self.define(local)?;
+        self.is_of_threads[local.index()] = !op.is_uniform();
+        Ok(())
+    }
+
+    fn add_shared(&mut self, bytes: u64) -> Result<(), Rule> {
+        self.shared_bytes += bytes;
         if self.shared_bytes > MAX_SHARED_BYTES {
             return Err(Rule::SharedBytes { bytes: self.shared_bytes });
         }
-        self.define(array)?;
-        self.is_shared[array.index()] = true;
         Ok(())
     }
 

@@ -50,10 +50,10 @@ fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> Maker {
     let copy = vec![Stmt::Let { local: seen, value }, store];
     let mut body = vec![Stmt::Shared { array: tile, len }];
     if phases {
-        body.push(Stmt::Each { var: t, body: m.block(fill) });
-        body.push(Stmt::Each { var: second, body: m.block(copy) });
+        body.push(Stmt::Each { var: t, body: m.block(fill), exchange: None });
+        body.push(Stmt::Each { var: second, body: m.block(copy), exchange: None });
     } else {
-        body.push(Stmt::Each { var: t, body: m.block([fill, copy].concat()) });
+        body.push(Stmt::Each { var: t, body: m.block([fill, copy].concat()), exchange: None });
     }
     let body = m.block(body);
     let dims = vec![LoopDim { var: b, begin, end: blocks }];
@@ -163,7 +163,7 @@ fn threads_of_all_blocks_race_for_a_tensor() {
     let thread = m.read(t);
     let store = m.store(y, &[thread], thread);
     let phase = m.block(vec![store]);
-    let body = m.block(vec![Stmt::Each { var: t, body: phase }]);
+    let body = m.block(vec![Stmt::Each { var: t, body: phase, exchange: None }]);
     let dims = vec![LoopDim { var: b, begin, end }];
     m.0.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: THREADS, body, line: 3 })];
     let kernel = offload(&m.0).unwrap();
@@ -207,7 +207,7 @@ fn rules_of_blocks() {
     assert_eq!(broken(1024, |_| vec![]), None);
     let each = |m: &mut Maker, stmts: Vec<Stmt>| {
         let var = m.local("t", U64);
-        Stmt::Each { var, body: m.block(stmts) }
+        Stmt::Each { var, body: m.block(stmts), exchange: None }
     };
     let shared = |m: &mut Maker, len| Stmt::Shared { array: m.local("tile", F32), len };
     let of = |len, ty| Some(Rule::Shared { len, ty });
@@ -263,4 +263,137 @@ fn rules_of_blocks() {
         vec![Stmt::Shared { array, len: 4 }, Stmt::Let { local: m.local("v", F32), value }]
     });
     assert_eq!(between, Some(Rule::OutsidePhase));
+}
+
+/// A phase that gives `value` of the type `ty` to an exchange that defines a local of type `made`, between
+/// `first` and what comes after it.
+fn exchanging(
+    op: ExchangeOp,
+    (ty, made): (ScalarType, ScalarType),
+    from: Option<ScalarType>,
+    after: impl Fn(&mut Maker, LocalId) -> Vec<Stmt>,
+) -> Option<Rule> {
+    broken(8, |m| {
+        let (var, local) = (m.local("t", U64), m.local("made", made));
+        let value = m.constant(Const::from_bits(ty, 0));
+        let from = from.map(|ty| m.constant(Const::from_bits(ty, 0)));
+        let body = m.block(vec![Stmt::Give { value, from }]);
+        let mut stmts = vec![Stmt::Each { var, body, exchange: Some(Exchange { op, local }) }];
+        stmts.extend(after(m, local));
+        stmts
+    })
+}
+
+#[test]
+fn rules_of_exchanges() {
+    let nothing = |_: &mut Maker, _| Vec::new();
+    let sum = ExchangeOp::Reduce(ReduceOp::Add);
+    let scan = ExchangeOp::Scan { op: ReduceOp::Max, exclusive: true };
+    let (bool, u32) = (ScalarType::Bool, ScalarType::U32);
+    let all = ExchangeOp::Reduce(ReduceOp::And);
+    let fine = [
+        (sum, (F32, F32), None),
+        (scan, (I32, I32), None),
+        (all, (bool, bool), None),
+        (ExchangeOp::Ballot, (bool, u32), None),
+        (ExchangeOp::Shuffle, (bool, bool), Some(U64)),
+    ];
+    for (op, types, from) in fine {
+        assert_eq!(exchanging(op, types, from, nothing), None, "{}", op.name());
+        assert_eq!(ExchangeOp::from_name(op.name()), Some(op));
+    }
+    // What is given is not of the exchange's type.
+    for (op, types, from) in [
+        (sum, (F32, I32), None),
+        (sum, (F32, F32), Some(U64)),
+        (ExchangeOp::Ballot, (u32, u32), None),
+        (ExchangeOp::Shuffle, (F32, F32), None),
+        (ExchangeOp::Shuffle, (F32, F32), Some(u32)),
+    ] {
+        assert_eq!(exchanging(op, types, from, nothing), Some(Rule::Give), "{}", op.name());
+    }
+    for (op, ty) in [(sum, bool), (all, F32), (scan, bool), (sum, ScalarType::I16)] {
+        let found = exchanging(op, (ty, ty), None, nothing);
+        assert_eq!(found, Some(Rule::Exchange { op: op.name(), ty }));
+    }
+    let ballot = exchanging(ExchangeOp::Ballot, (bool, U64), None, nothing);
+    assert_eq!(ballot, Some(Rule::Exchange { op: "ballot", ty: U64 }));
+
+    // A reduction's value is the block's, a scan's its threads'.
+    let outside =
+        |m: &mut Maker, local| vec![Stmt::Let { local: m.local("v", F32), value: m.read(local) }];
+    assert_eq!(exchanging(sum, (F32, F32), None, outside), None);
+    let of_threads = Some(Rule::OfThreads { name: "made".into() });
+    assert_eq!(exchanging(scan, (F32, F32), None, outside), of_threads);
+    let inside = |m: &mut Maker, local| {
+        let stmts = outside(m, local);
+        vec![Stmt::Each { var: m.local("t", U64), body: m.block(stmts), exchange: None }]
+    };
+    assert_eq!(exchanging(scan, (F32, F32), None, inside), None);
+    let again = |m: &mut Maker, local| vec![Stmt::Let { local, value: m.constant(0f32) }];
+    let twice = Some(Rule::DefinedTwice { name: "made".into() });
+    assert_eq!(exchanging(sum, (F32, F32), None, again), twice);
+
+    // 64 values of 8 bytes for the warps, beside the arrays.
+    let beside = |len| {
+        broken(8, |m| {
+            let (array, var, local) = (m.local("a", F32), m.local("t", U64), m.local("made", U64));
+            let body = vec![Stmt::Give { value: m.read(var), from: None }];
+            let exchange = Some(Exchange { op: sum, local });
+            vec![Stmt::Shared { array, len }, Stmt::Each { var, body: m.block(body), exchange }]
+        })
+    };
+    assert_eq!(beside(12288 - 128), None);
+    assert_eq!(beside(12288 - 127), Some(Rule::SharedBytes { bytes: 49156 }));
+}
+
+#[test]
+fn a_phase_with_an_exchange_gives_once_and_last() {
+    let phase = |exchange: bool, stmts: fn(&mut Maker) -> Vec<Stmt>| {
+        broken(8, |m| {
+            let (var, local) = (m.local("t", U64), m.local("sum", F32));
+            let stmts = stmts(m);
+            let op = ExchangeOp::Reduce(ReduceOp::Add);
+            let exchange = exchange.then_some(Exchange { op, local });
+            vec![Stmt::Each { var, body: m.block(stmts), exchange }]
+        })
+    };
+    let give = |m: &mut Maker| Stmt::Give { value: m.constant(1f32), from: None };
+    assert_eq!(phase(true, |_| vec![]), Some(Rule::Give));
+    assert_eq!(
+        phase(false, |m| vec![Stmt::Give { value: m.constant(1f32), from: None }]),
+        Some(Rule::Give)
+    );
+    let twice = |m: &mut Maker| {
+        let give = |m: &mut Maker| Stmt::Give { value: m.constant(1f32), from: None };
+        vec![give(m), give(m)]
+    };
+    assert_eq!(phase(true, twice), Some(Rule::Give));
+    // No thread leaves before it gives.
+    let leaves = |m: &mut Maker| {
+        let (then, otherwise) = (m.block(vec![Stmt::Continue]), m.block(vec![]));
+        let cond = m.constant(true);
+        let give = Stmt::Give { value: m.constant(1f32), from: None };
+        vec![Stmt::If { cond, then, otherwise }, give]
+    };
+    assert_eq!(phase(true, leaves), Some(Rule::OutsideLoop));
+    let at_the_top = broken(8, |m| vec![give(m)]);
+    assert_eq!(at_the_top, Some(Rule::Give));
+}
+
+#[test]
+fn exchanges_as_text() {
+    let mut m = Maker::new("shares");
+    let (b, t, made) = (m.local("b", U64), m.local("t", U64), m.local("taken", F32));
+    let give = Stmt::Give { value: m.constant(0.5f32), from: Some(m.read(t)) };
+    let exchange = Some(Exchange { op: ExchangeOp::Shuffle, local: made });
+    let phase = Stmt::Each { var: t, body: m.block(vec![give]), exchange };
+    let (begin, end) = (m.constant(0u64), m.constant(2u64));
+    let body = m.block(vec![phase]);
+    let dims = vec![LoopDim { var: b, begin, end }];
+    m.0.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: 8, body, line: 3 })];
+    let text = print(&m.0);
+    let expected =
+        "%2.taken: f32 = shuffle of each %1.t {\n            give 0.5f32 take %1.t\n        }";
+    assert!(text.contains(expected), "{text}");
 }

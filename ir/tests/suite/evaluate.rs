@@ -255,6 +255,7 @@ impl Evaluator<'_> {
             | Stmt::SetResult { .. }
             | Stmt::Shared { .. }
             | Stmt::Each { .. }
+            | Stmt::Give { .. }
             | Stmt::SharedStore { .. } => unreachable!(),
         }
         End::Normal

@@ -1,7 +1,10 @@
-//! Blocks of threads: `block_for`, its phases, and the arrays that the threads of a block share.
+//! Blocks of threads: `block_for`, its phases, the arrays that the threads of a block share, and what they
+//! exchange.
 
 use proc_macro2::Ident;
-use quadrants_frontend::syntax::{BlockFor, Construct, Each, ExprKind, StmtKind};
+use quadrants_frontend::syntax::{
+    BlockFor, Construct, Each, ExprKind, LetExchange, StmtKind, exchange_named,
+};
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, Pat, PatIdent};
 
 use super::{Tree, expr::name_of};
@@ -51,6 +54,43 @@ impl Tree {
         Some(StmtKind::LetShared { name: name.to_string(), block, ty, len })
     }
 
+    /// The statement that `let name = value;` is, where it is a phase with an exchange.
+    pub(super) fn exchange(
+        &mut self,
+        name: &Ident,
+        value: &mut Expr,
+        probes: &mut Vec<syn::Stmt>,
+    ) -> Option<StmtKind> {
+        let Expr::MethodCall(call) = value else { return None };
+        let thread = parameter(exchange_of(call)?)?;
+        let (op, shuffle) = exchange_named(&call.method.to_string())?;
+        let block = self.tensor(&call.receiver)?;
+        let mut args = call.args.iter_mut();
+        let (Some(Expr::Closure(closure)), by) = (args.next(), args.next()) else { return None };
+        let by = shuffle.zip(by.map(|by| self.expr(by)));
+        self.scopes.push(Vec::new());
+        if let Some(thread) = &thread {
+            self.bind(thread);
+        }
+        let value = self.expr(&mut closure.body);
+        self.scopes.pop();
+        // Of a value per thread, the probe sees one.
+        let element = (!op.is_uniform()).then(|| quote::quote!([0]));
+        let (ty, probe) = self.probe(name, element);
+        probes.push(probe);
+        let name = name.to_string();
+        let thread = thread.map_or_else(|| "_".to_owned(), |thread| thread.to_string());
+        Some(StmtKind::LetExchange(Box::new(LetExchange {
+            name,
+            ty,
+            block,
+            op,
+            by,
+            thread,
+            value,
+        })))
+    }
+
     /// The only parameter of a closure, a name, and its body.
     fn with_name(
         &mut self,
@@ -95,6 +135,17 @@ pub(crate) fn is_grid(call: &ExprCall) -> bool {
 pub(crate) fn phase_of(call: &ExprMethodCall) -> Option<&ExprClosure> {
     match call.args.first() {
         Some(Expr::Closure(closure)) if call.method == "each" && call.args.len() == 1 => {
+            named(&call.receiver).then_some(closure)
+        }
+        _ => None,
+    }
+}
+
+/// The closure of a phase with an exchange, where a method call is by its shape one.
+pub(crate) fn exchange_of(call: &ExprMethodCall) -> Option<&ExprClosure> {
+    let (_, shuffle) = exchange_named(&call.method.to_string())?;
+    match call.args.first() {
+        Some(Expr::Closure(closure)) if call.args.len() == 1 + usize::from(shuffle.is_some()) => {
             named(&call.receiver).then_some(closure)
         }
         _ => None,

@@ -150,6 +150,9 @@ impl Tree {
         if let Some(phase) = self.phase(call) {
             return phase;
         }
+        if super::exchange_of(call).is_some() {
+            return ExprKind::Unsupported(Construct::Exchange(name));
+        }
         if name == "shared" {
             return ExprKind::Unsupported(Construct::Shared);
         }

@@ -115,7 +115,7 @@ impl Tree {
             let (name, mutable) = match pattern {
                 Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }) => {
                     self.bind(ident);
-                    let (ty, probe) = self.probe(ident);
+                    let (ty, probe) = self.probe(ident, None);
                     probes.push((ty, probe));
                     (ident.to_string(), mutability.is_some())
                 }
@@ -123,7 +123,7 @@ impl Tree {
                     // A name that the author's code cannot reach, for the probe to see.
                     let ident =
                         Ident::new(&format!("unnamed{}", self.types.len()), Span::mixed_site());
-                    let (ty, probe) = self.probe(&ident);
+                    let (ty, probe) = self.probe(&ident, None);
                     probes.push((ty, probe));
                     *pattern = syn::parse_quote!(#ident);
                     ("_".to_owned(), false)

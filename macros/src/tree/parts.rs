@@ -186,7 +186,7 @@ impl Tree {
     }
 
     fn bound(&mut self, ident: &Ident, mutable: bool, probes: &mut Vec<syn::Stmt>) -> Pattern {
-        let (ty, probe) = self.probe(ident);
+        let (ty, probe) = self.probe(ident, None);
         self.bind(ident);
         probes.push(probe);
         Pattern::Name { name: ident.to_string(), mutable, ty }

@@ -11,6 +11,7 @@
 
 mod atomic;
 mod cx;
+mod exchange;
 mod failure;
 mod host;
 mod level;
@@ -24,6 +25,7 @@ mod walk;
 
 pub use atomic::{atomic_add, atomic_max, atomic_min};
 pub use cx::{Args, Cx, TensorParam};
+pub use exchange::{Given, PerThread};
 pub use failure::{PLACE_SITE, check, divisor, resolve_site};
 pub use level::Level;
 pub use native::{Body, NativeBody};

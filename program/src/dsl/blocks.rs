@@ -2,14 +2,17 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::Element;
+pub use crate::body::PerThread;
+
+use crate::{Element, body::Given};
 
 /// Blocks of threads that share arrays: `block_for(blocks, threads, |b| { … })`, as a statement at the
 /// top level of a kernel.
 ///
 /// The closure says what one block does. What its threads do, they do in phases, [`Block::each`]: a
 /// phase ends when all threads of the block have ended it, so that the next one sees what they wrote
-/// into [shared arrays](Block::shared). Outside phases the threads of a block all do the same: they
+/// into [shared arrays](Block::shared). At the end of a phase threads can exchange values, as in
+/// [`Block::reduce_add`]. Outside phases the threads of a block all do the same: they
 /// compute, loop and read tensors, and write nothing. Different blocks are in no order at all.
 ///
 /// `threads` is made of literals and constants, from 1 to 1024. On a GPU a block is a block, and the end
@@ -73,6 +76,180 @@ impl Block {
     pub fn each(&self, thread: impl FnMut(usize)) {
         (0..self.threads).for_each(thread);
     }
+
+    fn given<T>(&self, thread: impl FnMut(usize) -> T) -> Given<T> {
+        let mut given = Given::new(self.threads);
+        (0..self.threads).map(thread).for_each(|value| given.give(value));
+        given
+    }
+}
+
+/// Phases whose threads exchange what they give at their end, `let sum = b.reduce_add(|t| x[t]);`.
+///
+/// All threads of the block take part; a phase like any other computes the values. What comes of a reduction is
+/// the same for all threads, and known outside phases too. What comes of the others is a
+/// [value per thread](PerThread), which later phases read at their own thread, `sums[t]`.
+///
+/// The order in which floats are combined is fixed, and the same on every backend:
+/// [`quadrants_ir::exchange`] says which. Integers wrap. A block's threads are in warps of 32, the last of which
+/// may be shorter, whatever the device's own are.
+impl Block {
+    /// The sum of what all threads give.
+    #[must_use]
+    pub fn reduce_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
+        self.given(thread).reduce_add()
+    }
+
+    /// The smallest of what all threads give.
+    #[must_use]
+    pub fn reduce_min<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
+        self.given(thread).reduce_min()
+    }
+
+    /// The largest of what all threads give.
+    #[must_use]
+    pub fn reduce_max<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
+        self.given(thread).reduce_max()
+    }
+
+    /// Whether all threads give true.
+    #[must_use]
+    pub fn all(&self, thread: impl FnMut(usize) -> bool) -> bool {
+        self.given(thread).all()
+    }
+
+    /// Whether any thread gives true.
+    #[must_use]
+    pub fn any(&self, thread: impl FnMut(usize) -> bool) -> bool {
+        self.given(thread).any()
+    }
+
+    /// For each thread, the sum of what the threads up to it give, its own included.
+    #[must_use]
+    pub fn scan_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
+        self.given(thread).scan_add()
+    }
+
+    /// For each thread, the smallest of what the threads up to it give, its own included.
+    #[must_use]
+    pub fn scan_min<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
+        self.given(thread).scan_min()
+    }
+
+    /// For each thread, the largest of what the threads up to it give, its own included.
+    #[must_use]
+    pub fn scan_max<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
+        self.given(thread).scan_max()
+    }
+
+    /// For each thread, the sum of what the threads before it give; 0 for the first.
+    #[must_use]
+    pub fn exclusive_scan_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
+        self.given(thread).exclusive_scan_add()
+    }
+
+    /// For each thread, the smallest of what the threads before it give; for the first, the largest number of the
+    /// type (infinity).
+    #[must_use]
+    pub fn exclusive_scan_min<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
+        self.given(thread).exclusive_scan_min()
+    }
+
+    /// For each thread, the largest of what the threads before it give; for the first, the smallest number of the
+    /// type (minus infinity).
+    #[must_use]
+    pub fn exclusive_scan_max<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
+        self.given(thread).exclusive_scan_max()
+    }
+
+    /// Each thread gives a value, and the number below 32 of the thread of its warp that it takes one from: itself
+    /// where there is no such thread.
+    #[must_use]
+    pub fn shuffle<T: Copy>(&self, thread: impl FnMut(usize) -> (T, usize)) -> PerThread<T> {
+        self.given(thread).shuffle()
+    }
+
+    /// For each thread, what the thread of its warp gives whose number differs in the bits of `mask`: itself where
+    /// there is no such thread.
+    #[must_use]
+    pub fn shuffle_xor<T: Copy>(
+        &self,
+        thread: impl FnMut(usize) -> T,
+        mask: usize,
+    ) -> PerThread<T> {
+        self.given(thread).shuffle_xor(mask)
+    }
+
+    /// For each thread, what the thread `by` before it in its warp gives; itself where there is no such thread.
+    #[must_use]
+    pub fn shuffle_up<T: Copy>(&self, thread: impl FnMut(usize) -> T, by: usize) -> PerThread<T> {
+        self.given(thread).shuffle_up(by)
+    }
+
+    /// For each thread, what the thread `by` behind it in its warp gives; itself where there is no such thread.
+    #[must_use]
+    pub fn shuffle_down<T: Copy>(&self, thread: impl FnMut(usize) -> T, by: usize) -> PerThread<T> {
+        self.given(thread).shuffle_down(by)
+    }
+
+    /// For each thread, the threads of its warp that give true, as bits.
+    #[must_use]
+    pub fn ballot(&self, thread: impl FnMut(usize) -> bool) -> PerThread<u32> {
+        self.given(thread).ballot()
+    }
+}
+
+/// A type whose values the threads of a block combine.
+#[diagnostic::on_unimplemented(
+    message = "the threads of a block cannot combine values of `{Self}`",
+    note = "they combine numbers of 32 and 64 bits"
+)]
+pub trait Combine: Element {
+    #[doc(hidden)]
+    const ZERO: Self;
+    #[doc(hidden)]
+    const SMALLEST: Self;
+    #[doc(hidden)]
+    const LARGEST: Self;
+    #[doc(hidden)]
+    fn sum(self, other: Self) -> Self;
+    #[doc(hidden)]
+    fn smaller(self, other: Self) -> Self;
+    #[doc(hidden)]
+    fn larger(self, other: Self) -> Self;
+}
+
+macro_rules! combine {
+    ($($ty:ty, $zero:literal, $smallest:expr, $largest:expr, |$a:ident, $b:ident| $sum:expr;)*) => {$(
+        impl Combine for $ty {
+            const ZERO: Self = $zero;
+            const SMALLEST: Self = $smallest;
+            const LARGEST: Self = $largest;
+            #[inline(always)]
+            fn sum(self, other: Self) -> Self {
+                let ($a, $b) = (self, other);
+                $sum
+            }
+            #[inline(always)]
+            fn smaller(self, other: Self) -> Self {
+                self.min(other)
+            }
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                self.max(other)
+            }
+        }
+    )*};
+}
+
+combine! {
+    i32, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
+    i64, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
+    u32, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
+    u64, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
+    usize, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
+    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY, |a, b| a + b;
+    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY, |a, b| a + b;
 }
 
 impl<T> Shared<T> {

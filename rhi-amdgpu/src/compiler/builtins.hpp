@@ -32,6 +32,30 @@ static __device__ inline void __syncthreads() {
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+static __device__ inline unsigned __lane_id() {
+    return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+}
+static __device__ inline unsigned __shfl(unsigned value, int lane, int width) {
+    const unsigned self = __lane_id();
+    const int from = (lane & (width - 1)) + (int)(self & ~(unsigned)(width - 1));
+    return (unsigned)__builtin_amdgcn_ds_bpermute(from << 2, (int)value);
+}
+static __device__ inline int __shfl(int value, int lane, int width) { return (int)__shfl((unsigned)value, lane, width); }
+static __device__ inline float __shfl(float value, int lane, int width) {
+    return __uint_as_float(__shfl(__float_as_uint(value), lane, width));
+}
+static __device__ inline unsigned long long __shfl(unsigned long long value, int lane, int width) {
+    const unsigned low = __shfl((unsigned)value, lane, width), high = __shfl((unsigned)(value >> 32), lane, width);
+    return (unsigned long long)high << 32 | low;
+}
+static __device__ inline long long __shfl(long long value, int lane, int width) {
+    return (long long)__shfl((unsigned long long)value, lane, width);
+}
+static __device__ inline double __shfl(double value, int lane, int width) {
+    return __longlong_as_double(__shfl(__double_as_longlong(value), lane, width));
+}
+// Of the wave, whatever its width: 33 is "not equal".
+static __device__ inline unsigned long long __ballot(int vote) { return __builtin_amdgcn_uicmp((unsigned)vote, 0u, 33); }
 static __device__ inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static __device__ inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 static __device__ inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz((unsigned)x); }

@@ -28,6 +28,15 @@ impl Dialect for Hip {
         )
     }
 
+    /// Within the calling thread's half of a wave of 64.
+    fn shuffle(&self, value: &str, lane: &str) -> String {
+        format!("__shfl({value}, (i32){lane}, 32)")
+    }
+
+    fn ballot(&self, vote: &str) -> String {
+        format!("(u32)(__ballot({vote}) >> (__lane_id() & 32u))")
+    }
+
     fn system_fence(&self) -> &'static str {
         "__threadfence_system();"
     }

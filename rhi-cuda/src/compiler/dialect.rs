@@ -31,6 +31,14 @@ impl Dialect for Cuda {
         format!("atomicExch({address}, {value})")
     }
 
+    fn shuffle(&self, value: &str, lane: &str) -> String {
+        format!("__shfl_sync(0xffffffffu, {value}, (i32){lane}, 32)")
+    }
+
+    fn ballot(&self, vote: &str) -> String {
+        format!("__ballot_sync(0xffffffffu, {vote})")
+    }
+
     fn system_fence(&self) -> &'static str {
         "__threadfence_system();"
     }

@@ -13,6 +13,7 @@ mod built;
 mod calls;
 mod casts;
 mod choices;
+mod exchanges;
 mod floats;
 mod flow;
 mod generics;

@@ -122,7 +122,7 @@ impl<'k> Builder<'k> {
             Stmt::Shared { array, len } => {
                 self.lengths.insert(array, len);
             }
-            Stmt::Each { var, body } => {
+            Stmt::Each { var, body, .. } => {
                 let begin = self.known(Interval::point(0));
                 let end = self.known(Interval::point(i128::from(self.threads)));
                 let slot = self.slot();

@@ -1,0 +1,233 @@
+//! What the threads of a block exchange at the end of a phase: the phase is a loop that collects what each gives.
+
+use std::ops::Index;
+
+use quadrants_ir::exchange::{self, WARP};
+
+use super::threads::Threads;
+use crate::{Element, dsl::Combine};
+
+/// What the threads of a block give, as far as they have.
+#[derive(Debug)]
+pub struct Given<T> {
+    values: Vec<T>,
+}
+
+/// A value of each thread of a block: in a phase, that of its own thread.
+#[derive(Clone, Debug)]
+pub struct PerThread<T> {
+    values: Vec<T>,
+}
+
+impl<const CHECKED: bool> Threads<CHECKED> {
+    /// Room for what each thread gives.
+    #[inline(always)]
+    #[must_use]
+    pub fn given<T>(&self) -> Given<T> {
+        Given::new(self.threads())
+    }
+}
+
+impl<T> Given<T> {
+    /// Room for what so many threads give.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        Self { values: Vec::with_capacity(threads) }
+    }
+
+    /// What the next thread gives.
+    #[inline(always)]
+    pub fn give(&mut self, value: T) {
+        self.values.push(value);
+    }
+
+    #[inline(always)]
+    fn taken(self, from: impl Fn(usize) -> u64) -> PerThread<T>
+    where
+        T: Copy,
+    {
+        let Self { mut values } = self;
+        let from: Vec<u64> = (0..values.len()).map(|thread| from(thread % WARP)).collect();
+        exchange::shuffle(&mut values, &from);
+        PerThread { values }
+    }
+
+    /// What the thread of the warp has whose number differs in the bits of `mask`.
+    #[inline(always)]
+    #[must_use]
+    pub fn shuffle_xor(self, mask: usize) -> PerThread<T>
+    where
+        T: Copy,
+    {
+        self.taken(|lane| (lane ^ mask) as u64)
+    }
+
+    /// What the thread `by` before has.
+    #[inline(always)]
+    #[must_use]
+    pub fn shuffle_up(self, by: usize) -> PerThread<T>
+    where
+        T: Copy,
+    {
+        self.taken(|lane| lane.checked_sub(by).unwrap_or(lane) as u64)
+    }
+
+    /// What the thread `by` behind has.
+    #[inline(always)]
+    #[must_use]
+    pub fn shuffle_down(self, by: usize) -> PerThread<T>
+    where
+        T: Copy,
+    {
+        self.taken(|lane| lane.saturating_add(by) as u64)
+    }
+}
+
+impl<T: Copy> Given<(T, usize)> {
+    /// What the thread of the warp has that each thread names.
+    #[inline(always)]
+    #[must_use]
+    pub fn shuffle(self) -> PerThread<T> {
+        let (mut values, from): (Vec<T>, Vec<u64>) =
+            self.values.into_iter().map(|(value, from)| (value, from as u64)).unzip();
+        exchange::shuffle(&mut values, &from);
+        PerThread { values }
+    }
+}
+
+impl Given<bool> {
+    /// Whether all threads say yes.
+    #[inline(always)]
+    #[must_use]
+    pub fn all(self) -> bool {
+        self.values.iter().all(|vote| *vote)
+    }
+
+    /// Whether any thread says yes.
+    #[inline(always)]
+    #[must_use]
+    pub fn any(self) -> bool {
+        self.values.iter().any(|vote| *vote)
+    }
+
+    /// The threads of each thread's warp that say yes, as bits.
+    #[inline(always)]
+    #[must_use]
+    pub fn ballot(self) -> PerThread<u32> {
+        let mut values = vec![0; self.values.len()];
+        for (warp, bits) in values.chunks_mut(WARP).zip(exchange::ballots(&self.values)) {
+            warp.fill(bits);
+        }
+        PerThread { values }
+    }
+}
+
+macro_rules! combinations {
+    ($($reduce:ident, $scan:ident, $exclusive:ident, $combine:ident, $none:ident, $what:literal;)*) => {
+        impl<T: Combine> Given<T> {$(
+            #[doc = concat!("The ", $what, " of all values.")]
+            #[inline(always)]
+            #[must_use]
+            pub fn $reduce(mut self) -> T {
+                exchange::reduce(&mut self.values, T::$none, T::$combine)
+            }
+
+            #[doc = concat!("The ", $what, " of the values up to each thread's.")]
+            #[inline(always)]
+            #[must_use]
+            pub fn $scan(mut self) -> PerThread<T> {
+                exchange::scan(&mut self.values, None, T::$combine);
+                PerThread { values: self.values }
+            }
+
+            #[doc = concat!("The ", $what, " of the values before each thread's.")]
+            #[inline(always)]
+            #[must_use]
+            pub fn $exclusive(mut self) -> PerThread<T> {
+                exchange::scan(&mut self.values, Some(T::$none), T::$combine);
+                PerThread { values: self.values }
+            }
+        )*}
+    };
+}
+
+combinations! {
+    reduce_add, scan_add, exclusive_scan_add, sum, ZERO, "sum";
+    reduce_min, scan_min, exclusive_scan_min, smaller, LARGEST, "smallest";
+    reduce_max, scan_max, exclusive_scan_max, larger, SMALLEST, "largest";
+}
+
+impl<T: Element> Index<usize> for PerThread<T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, thread: usize) -> &T {
+        &self.values[thread]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given<T>(values: impl IntoIterator<Item = T>) -> Given<T> {
+        Given { values: values.into_iter().collect() }
+    }
+
+    #[test]
+    fn integers_are_combined_as_one_after_the_other() {
+        for count in [1, 2, 31, 32, 33, 64, 100, 1024] {
+            let value = |at: i32| (at * 37) % 101 - 50;
+            let values: Vec<i32> = (0..count).map(value).collect();
+            assert_eq!(given(values.clone()).reduce_add(), values.iter().sum());
+            assert_eq!(given(values.clone()).reduce_min(), *values.iter().min().unwrap());
+            let scanned = given(values.clone()).scan_add();
+            let before = given(values.clone()).exclusive_scan_max();
+            for at in 0..values.len() {
+                assert_eq!(scanned[at], values[..=at].iter().sum());
+                assert_eq!(before[at], values[..at].iter().copied().max().unwrap_or(i32::MIN));
+            }
+        }
+    }
+
+    #[test]
+    fn floats_are_added_in_the_order_that_is_stated() {
+        let values: Vec<f32> = (0..40).map(|at| 1.0 / (at as f32 + 0.7)).collect();
+        let tree = |values: &[f32]| {
+            let mut values = values.to_vec();
+            for distance in [16, 8, 4, 2, 1] {
+                for at in 0..distance {
+                    if at + distance < values.len() {
+                        values[at] += values[at + distance];
+                    }
+                }
+            }
+            values[0]
+        };
+        let expected = tree(&values[..32]) + tree(&values[32..]);
+        assert_eq!(given(values.clone()).reduce_add().to_bits(), expected.to_bits());
+        // The first four of a scan: pairs, then pairs of pairs.
+        let scanned = given(values.clone()).scan_add();
+        assert_eq!(scanned[2].to_bits(), (values[0] + (values[1] + values[2])).to_bits());
+        let four = (values[0] + values[1]) + (values[2] + values[3]);
+        assert_eq!(scanned[3].to_bits(), four.to_bits());
+    }
+
+    #[test]
+    fn shuffles_stay_within_warps_and_blocks() {
+        let numbers = || given(0..40);
+        assert_eq!(numbers().shuffle_xor(1)[39], 38);
+        assert_eq!((numbers().shuffle_xor(16)[5], numbers().shuffle_xor(16)[35]), (21, 35));
+        assert_eq!((numbers().shuffle_up(3)[32], numbers().shuffle_up(3)[36]), (32, 33));
+        assert_eq!((numbers().shuffle_down(usize::MAX)[7], numbers().shuffle_down(3)[6]), (7, 9));
+        let turned = given((0..40).map(|at| (at, 31 - at % 32))).shuffle();
+        assert_eq!((turned[0], turned[31], turned[33], turned[39]), (31, 0, 33, 39));
+    }
+
+    #[test]
+    fn votes_are_bits_of_a_warp() {
+        let votes = given((0..40).map(|at| at % 3 == 0)).ballot();
+        assert_eq!((votes[0], votes[39]), (0x4924_9249, 0b1001_0010));
+        assert!(given((0..40).map(|at| at == 39)).any() && !given([true, false]).all());
+    }
+}
