@@ -3,7 +3,7 @@
 use crate::{
     code::{Code, Result},
     handle::{Kind, encode_only},
-    memory::{DEVICE_BASE, Freed},
+    memory::{DEVICE_BASE, Freed, Region},
     op::{OpKind, Work},
     report::{Report, ReportKind},
     state::State,
@@ -29,7 +29,9 @@ impl State {
     /// a driver waits.
     pub(crate) fn free(&mut self, function: &'static str, base: u64) -> Result<()> {
         let origin = self.origin(function, None);
-        self.memory.free(base, origin).inspect_err(|_| self.bad_free(function, base))
+        let last = self.queue.next() - 1;
+        self.check_host_free(Region::Block(base));
+        self.memory.free(base, origin, last).inspect_err(|_| self.bad_free(function, base))
     }
 
     pub(crate) fn alloc_async(
@@ -52,9 +54,13 @@ impl State {
             Some(op) if queue.is_done(op) || freed.stream == Some(handle) => true,
             Some(op) => before.get_or_insert_with(|| queue.ancestors(&tails)).contains(&op),
         };
-        let base = self.memory.alloc_pooled(bytes, origin, reusable)?;
+        let (base, freed) = self.memory.alloc_pooled(bytes, origin, reusable)?;
         self.creates.stream_allocations += 1;
+        if let Some(freed) = freed {
+            self.detector.order_next_behind(freed);
+        }
         let work = Work::Allocate { base, bytes, origin };
+        self.memory.begins_by(base, self.queue.next());
         self.enqueue(stream, work, OpKind::Alloc, None, None)?;
         Ok(base)
     }
@@ -76,6 +82,7 @@ impl State {
         let handle = self.stream_handle(stream);
         let origin = self.origin(function, Some(handle));
         let work = Work::Free { base, origin };
+        self.memory.ends_by(base, self.queue.next());
         let op = self.enqueue(stream, work, OpKind::Free, None, None)?;
         self.memory.give_up(base)?;
         self.memory.give_to_pool(Freed { base, by: Some(op), stream: Some(handle) });
@@ -92,8 +99,9 @@ impl State {
     pub(crate) fn free_pinned(&mut self, function: &'static str, base: usize) -> Result<()> {
         let last = self.queue.next() - 1;
         let done = self.queue.done_before() - 1;
+        self.check_host_free(Region::Pinned(base));
         self.memory
-            .free_pinned(base, last, done)
+            .free_pinned(base, last, done, self.call_count)
             .inspect_err(|_| self.bad_free(function, base as u64))
     }
 

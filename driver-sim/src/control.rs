@@ -119,6 +119,18 @@ facade! { Cuda;
         give(&of(ordinal)?.timeline_text(), text, room, needed)?;
     }
 
+    /// Turns the race detector on or off.
+    fn quadrants_sim_detect_races(ordinal: usize, on: bool) |_call| {
+        of(ordinal)?.detect_races(on);
+    }
+
+    /// Writes the races found, one per line, in the way of the trace.
+    fn quadrants_sim_races(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
+        let races: Vec<String> =
+            of(ordinal)?.races().iter().map(|race| format!("{race}\n")).collect();
+        give(&races.concat(), text, room, needed)?;
+    }
+
     /// Writes the reports, one per line, in the way of the trace.
     fn quadrants_sim_reports(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         let reports: Vec<String> =

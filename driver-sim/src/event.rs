@@ -23,6 +23,13 @@ struct Record {
     at: u64,
 }
 
+impl Event {
+    /// The operation of the latest record.
+    pub(crate) fn recorded(&self) -> Option<OpId> {
+        self.record.map(|record| record.op)
+    }
+}
+
 impl State {
     pub(crate) fn create_event(&mut self, timing: bool) -> Result<usize> {
         let key = self.events.insert(Event { timing, record: None })?;
@@ -68,7 +75,12 @@ impl State {
                 self.check_lost()?;
                 Ok(false)
             }
-            _ => Ok(true),
+            record => {
+                if let Some(record) = record {
+                    self.note_host_wait(Some(record.op));
+                }
+                Ok(true)
+            }
         }
     }
 

@@ -41,6 +41,13 @@ struct Step {
     after: Vec<usize>,
 }
 
+impl Exec {
+    /// Its last launch.
+    pub(crate) fn last(&self) -> Option<OpId> {
+        self.last
+    }
+}
+
 impl State {
     pub(crate) fn create_graph(&mut self) -> Result<usize> {
         let key = self.graphs.insert(Graph::default())?;

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     fmt,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -10,8 +11,8 @@ use std::{
 };
 
 use quadrants_ir::{
-    Offloaded, SimImage, Task, TaskId,
-    abi::{ArgLayout, Passing},
+    Access, Offloaded, ParamKind, SimImage, Task, TaskId,
+    abi::{ArgLayout, ERROR_WORD, ErrorRecord, Passing},
     interp::{self, Interpreter},
 };
 use smallvec::{SmallVec, smallvec};
@@ -168,6 +169,7 @@ impl Launch {
             }
         };
         let (task, form) = (self.function.task, program.image.form);
+        memory.set_atomic(|| atomic_ranges(&program.image.kernel, task, args));
         let mut view = View { memory, fault: None };
         let pieces = match random {
             Some(random) => match program.interpreter.extents(task, args, &mut view) {
@@ -222,6 +224,30 @@ impl Launch {
     pub(crate) fn cost(&self) -> u64 {
         5000 + self.threads.min(1 << 32) / 64
     }
+}
+
+/// What a task touches atomically alone, so that other tasks may too at the same time: tensors, and the error
+/// record, whose protocol makes it safe.
+fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u64>> {
+    let range = |start: u64, bytes: u64| start..start.saturating_add(bytes);
+    let word = |at: usize| args.get(at).copied().unwrap_or(0);
+    let layout = ArgLayout::new(&kernel.params);
+    let alone = |access: &&Access| access.atomic && !access.read && !access.write;
+    let tensors = kernel.tasks[task.index()].accesses.iter().filter(alone);
+    let mut ranges: Vec<Range<u64>> = tensors
+        .filter_map(|access| {
+            let ParamKind::Tensor { elem, rank, .. } = kernel.params[access.param.index()].kind
+            else {
+                return None;
+            };
+            let at = layout.word(access.param);
+            let extents = (1..=usize::from(rank)).map(|axis| word(at + axis));
+            let bytes = extents.fold(elem.size() as u64, u64::saturating_mul);
+            Some(range(word(at), bytes))
+        })
+        .collect();
+    ranges.push(range(word(ERROR_WORD), size_of::<ErrorRecord>() as u64));
+    ranges
 }
 
 /// The interpreter's view of memory; keeps what the interpreter's own error has no room for.

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    memory::{Fault, Origin},
+    memory::{Fault, Origin, Touch},
     module::Launch,
     schedule::Schedule,
     state::State,
@@ -70,6 +70,8 @@ pub enum OpKind {
     Free,
     /// The host waited for operations. Not of any stream.
     HostWait,
+    /// One so long ago that the trace has forgotten it.
+    Forgotten,
 }
 
 /// Why an operation failed.
@@ -104,11 +106,13 @@ impl State {
                 if let Some(block) = self.memory.block_mut(*base) {
                     block.begin(*bytes, *origin);
                 }
+                self.memory.touch_whole(*base, Touch::Alloc);
             }
             Work::Free { base, origin } => {
                 if let Some(block) = self.memory.block_mut(*base) {
                     block.end(*origin);
                 }
+                self.memory.touch_whole(*base, Touch::Free);
             }
         }
         Ok(())
@@ -168,6 +172,7 @@ impl fmt::Display for OpKind {
             Self::Alloc => "alloc",
             Self::Free => "free",
             Self::HostWait => "host wait",
+            Self::Forgotten => "long ago",
         })
     }
 }

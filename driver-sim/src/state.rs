@@ -2,6 +2,7 @@
 
 use crate::{
     code::{Code, Result},
+    counts::{Creates, Live},
     event::Event,
     fault::Faults,
     graph::{Exec, Graph, Node},
@@ -10,62 +11,13 @@ use crate::{
     module::{Function, Module},
     op::{Failure, OpKind, Work},
     queue::{OpId, Queue},
+    race::{self, Detector},
     report::{Report, ReportKind},
     schedule::{Random, Schedule, mix},
     stream::{Stream, StreamRef},
     timeline::Timeline,
     trace::Recorder,
 };
-
-/// How often each kind of object was created.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct Creates {
-    /// Streams.
-    pub streams: u64,
-    /// Events.
-    pub events: u64,
-    /// Modules.
-    pub modules: u64,
-    /// Allocations outside stream order.
-    pub allocations: u64,
-    /// Allocations in stream order.
-    pub stream_allocations: u64,
-    /// Allocations of page-locked memory.
-    pub pinned: u64,
-    /// Graphs.
-    pub graphs: u64,
-    /// Executable graphs.
-    pub graph_execs: u64,
-}
-
-/// What a program holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct Live {
-    /// Streams.
-    pub streams: usize,
-    /// Events.
-    pub events: usize,
-    /// Modules.
-    pub modules: usize,
-    /// Blocks of device memory.
-    pub blocks: usize,
-    /// Bytes of device memory.
-    pub bytes: usize,
-    /// Page-locked allocations.
-    pub pinned: usize,
-    /// Bytes of page-locked memory.
-    pub pinned_bytes: usize,
-    /// Graphs.
-    pub graphs: usize,
-    /// Executable graphs.
-    pub graph_execs: usize,
-    /// Operations that have not run.
-    pub pending: usize,
-    /// How often the primary context is retained.
-    pub context_refs: u32,
-}
 
 /// Many minutes of interpretation.
 const FUEL: u64 = 1 << 36;
@@ -115,10 +67,14 @@ pub(crate) struct State {
     pub(crate) schedule_hash: u64,
     pub(crate) executed: u64,
     pub(crate) timeline: Timeline,
+    pub(crate) detector: Detector,
 }
 
 impl State {
     pub(crate) fn new(ordinal: u16, schedule: Schedule, seed: u64) -> Self {
+        let races = race::from_env();
+        let mut memory = Memory::new(ordinal);
+        memory.watch(races);
         Self {
             ordinal,
             seed,
@@ -127,7 +83,7 @@ impl State {
             seeds: 1,
             turns: 0,
             queue: Queue::default(),
-            memory: Memory::new(ordinal),
+            memory,
             contexts: Slab::default(),
             context: None,
             context_refs: 0,
@@ -153,6 +109,7 @@ impl State {
             schedule_hash: 0,
             executed: 0,
             timeline: Timeline::default(),
+            detector: Detector::new(races),
         }
     }
 
@@ -267,7 +224,9 @@ impl State {
         let cost = work.cost();
         let turn = self.turn(stream)?;
         let id = self.queue.push(work, handle, turn, &after);
-        self.trace.push(id, kind, handle, event, &after);
+        let lane = self.stream(stream)?.lane;
+        self.clock_operation(id, lane, &after);
+        self.trace.push(id, kind, handle, event, &after, self.call_count);
         self.advance(stream, id, cost)?;
         self.enqueued(id);
         Ok(id)
@@ -292,6 +251,12 @@ impl State {
         operation: impl Fn() -> String,
         outcome: std::result::Result<(), Failure>,
     ) {
+        if self.detector.is_on() {
+            self.check_touches(op);
+            if let Err(Failure::Access(fault)) = &outcome {
+                self.check_fault(op, fault);
+            }
+        }
         if let Some(read) = self.memory.take_uninitialized() {
             self.report(Report {
                 kind: ReportKind::Uninitialized,
@@ -344,29 +309,12 @@ impl State {
             }
         };
         let id = self.queue.push_done();
-        self.trace.push(id, OpKind::HostWait, 0, None, after);
+        self.trace.push(id, OpKind::HostWait, 0, None, after, self.call_count);
+        self.clock_host_wait(target);
     }
 
     /// Where the current call stands, for what it allocates or frees.
     pub(crate) fn origin(&self, function: &'static str, stream: Option<u64>) -> Origin {
         Origin { call: self.call_count, function, stream }
-    }
-
-    pub(crate) fn live(&self) -> Live {
-        let (blocks, bytes) = self.memory.live();
-        let (pinned, pinned_bytes) = self.memory.live_pinned();
-        Live {
-            streams: self.streams.live(),
-            events: self.events.live(),
-            modules: self.modules.live(),
-            blocks,
-            bytes,
-            pinned,
-            pinned_bytes,
-            graphs: self.graphs.live(),
-            graph_execs: self.execs.live(),
-            pending: self.queue.pending(),
-            context_refs: self.context_refs,
-        }
     }
 }

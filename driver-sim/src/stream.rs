@@ -13,6 +13,8 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Stream {
+    /// Its number in the order of creation; the legacy stream is 0.
+    pub(crate) lane: u64,
     /// Under which seed it was first given work, as a count of seeds, and as the how many-th.
     pub(crate) turn: (u64, u64),
     pub(crate) blocking: bool,
@@ -39,7 +41,7 @@ const PER_THREAD: usize = 2;
 
 impl Stream {
     pub(crate) fn legacy() -> Self {
-        Self { turn: (0, 0), blocking: true, priority: 0, tail: None, end: 0 }
+        Self { lane: 0, turn: (0, 0), blocking: true, priority: 0, tail: None, end: 0 }
     }
 }
 
@@ -60,9 +62,16 @@ impl StreamRef {
 impl State {
     pub(crate) fn create_stream(&mut self, blocking: bool, priority: i32) -> Result<usize> {
         let priority = priority.clamp(PRIORITIES.1, PRIORITIES.0);
-        let key =
-            self.streams.insert(Stream { turn: (0, 0), blocking, priority, tail: None, end: 0 })?;
-        self.creates.streams += 1;
+        let lane = self.creates.streams + 1;
+        let key = self.streams.insert(Stream {
+            lane,
+            turn: (0, 0),
+            blocking,
+            priority,
+            tail: None,
+            end: 0,
+        })?;
+        self.creates.streams = lane;
         Ok(encode(Kind::Stream, self.ordinal, key))
     }
 
@@ -151,7 +160,12 @@ impl State {
                 self.check_lost()?;
                 Ok(false)
             }
-            None => Ok(true),
+            None => {
+                for target in targets {
+                    self.note_host_wait(Some(target));
+                }
+                Ok(true)
+            }
         }
     }
 

@@ -24,6 +24,8 @@ pub struct TraceRecord {
     /// The operations that it runs after by order of streams and events. Only the nearest: what
     /// those run after is not repeated.
     pub after: Vec<OpId>,
+    /// The number of the driver call that enqueued it.
+    pub call: u64,
     /// The last host wait before it: whatever the host had waited for is over too.
     pub host: Option<OpId>,
 }
@@ -50,6 +52,7 @@ struct Entry {
     stream: u64,
     event: Option<u64>,
     after: SmallVec<[OpId; 3]>,
+    call: u64,
     host: Option<OpId>,
 }
 
@@ -139,6 +142,7 @@ impl Recorder {
         stream: u64,
         event: Option<u64>,
         after: &[OpId],
+        call: u64,
     ) {
         if self.entries.len() == CAPACITY {
             self.entries.pop_front();
@@ -148,7 +152,14 @@ impl Recorder {
             self.last_host_wait = Some(op);
         }
         let after = SmallVec::from_slice(after);
-        self.entries.push_back(Entry { op, kind, stream, event, after, host });
+        self.entries.push_back(Entry { op, kind, stream, event, after, call, host });
+    }
+
+    /// What an operation is, its stream, and the call that enqueued it.
+    pub(crate) fn about(&self, op: OpId) -> (OpKind, u64, u64) {
+        let at = self.entries.binary_search_by_key(&op, |entry| entry.op);
+        let entry = at.ok().map(|at| &self.entries[at]);
+        entry.map_or((OpKind::Forgotten, 0, 0), |e| (e.kind.clone(), e.stream, e.call))
     }
 
     pub(crate) fn snapshot(&self) -> Trace {
@@ -161,6 +172,7 @@ impl Recorder {
                 stream: entry.stream,
                 event: entry.event,
                 after: entry.after.to_vec(),
+                call: entry.call,
                 host: entry.host,
             })
             .collect();

@@ -1,17 +1,19 @@
-//! Worlds, and how a test controls one.
+//! Worlds, and how a program under test controls one.
 
-use std::{env, ops::Deref, sync::OnceLock, thread};
+use std::{env, sync::OnceLock};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::{
     call::{self, Guard},
     code::{Code, Result},
+    counts::{Creates, Live},
     fault::Action,
+    race::Race,
     replay,
     report::Report,
     schedule::Schedule,
-    state::{Creates, Live, State},
+    state::State,
     timeline::Timeline,
     trace::Trace,
 };
@@ -20,20 +22,12 @@ use crate::{
 /// given the same ordinal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct World {
-    ordinal: u16,
-}
-
-/// A world that nobody else [claims](claim). It is reset when it is claimed and when this is dropped.
-#[derive(Debug)]
-pub struct Claim {
-    world: World,
+    pub(crate) ordinal: u16,
 }
 
 type Slot = OnceLock<Mutex<State>>;
 
 static WORLDS: OnceLock<Box<[Slot]>> = OnceLock::new();
-static CLAIMED: Mutex<Vec<u16>> = Mutex::new(Vec::new());
-static GIVEN_BACK: Condvar = Condvar::new();
 
 /// The most devices that can be simulated.
 const MOST: usize = 4096;
@@ -43,29 +37,6 @@ const MOST: usize = 4096;
 pub fn world(ordinal: usize) -> Option<World> {
     let ordinal = u16::try_from(ordinal).ok().filter(|&ordinal| exists(ordinal))?;
     Some(World { ordinal })
-}
-
-/// Takes a world for oneself, reset; waits while all are taken. For tests that run in parallel.
-///
-/// The highest ordinals come first, so that programs that open device 0 without asking are met late.
-///
-/// # Panics
-/// Where no device is simulated at all.
-#[must_use]
-pub fn claim() -> Claim {
-    assert!(count() > 0, "no device is simulated: QUADRANTS_SIM_DEVICES is 0");
-    let mut claimed = CLAIMED.lock();
-    loop {
-        let free = (0..count() as u16).rev().find(|ordinal| !claimed.contains(ordinal));
-        if let Some(ordinal) = free {
-            claimed.push(ordinal);
-            drop(claimed);
-            let world = World { ordinal };
-            world.reset();
-            return Claim { world };
-        }
-        GIVEN_BACK.wait(&mut claimed);
-    }
 }
 
 /// How many devices there are: `QUADRANTS_SIM_DEVICES`, or 64.
@@ -214,6 +185,18 @@ impl World {
         self.with(|state| state.reports.clone())
     }
 
+    /// Turns the race detector on or off; it is off unless `QUADRANTS_SIM_RACES` is 1, and then prints each
+    /// race when it is found. What was enqueued before races with nothing.
+    pub fn detect_races(self, on: bool) {
+        self.with(|state| state.detect_races(on));
+    }
+
+    /// The races found so far.
+    #[must_use]
+    pub fn races(self) -> Vec<Race> {
+        self.with(|state| state.detector.races().to_vec())
+    }
+
     /// Why the context is lost, where it is.
     #[must_use]
     pub fn lost(self) -> Option<Code> {
@@ -248,23 +231,5 @@ impl World {
         let (schedule, seed) = defaults();
         let state = slot.get_or_init(|| Mutex::new(State::new(self.ordinal, schedule, seed)));
         action(&mut state.lock())
-    }
-}
-
-impl Deref for Claim {
-    type Target = World;
-    fn deref(&self) -> &World {
-        &self.world
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.world.print_failure();
-        }
-        self.world.reset();
-        CLAIMED.lock().retain(|ordinal| *ordinal != self.world.ordinal);
-        GIVEN_BACK.notify_one();
     }
 }

@@ -12,5 +12,6 @@ mod suite {
     mod memory;
     mod order;
     mod pool;
+    mod races;
     mod support;
 }

@@ -36,6 +36,15 @@ pub struct On {
     pub world: Option<sim::Claim>,
 }
 
+impl On {
+    /// For tests of programs whose streams are not ordered where they should be: a race is no failure.
+    pub fn allow_races(&self) {
+        if let Some(world) = &self.world {
+            world.allow_races();
+        }
+    }
+}
+
 impl DevicePolicy {
     /// What `QUADRANTS_TEST_DEVICE` says.
     #[must_use]
@@ -126,10 +135,12 @@ impl TestBackend {
         })
     }
 
-    /// A device of the simulator, in a world of its own.
+    /// A device of the simulator, in a world of its own. A test whose operations race fails there when the
+    /// world is given back, unless it says that they may.
     #[must_use]
     pub fn simulated_device(self) -> (Opened, sim::Claim) {
         let world = sim::claim();
+        world.forbid_races();
         let opened = self.arch().open_with(&*self.simulator(), world.ordinal());
         (opened.expect("the simulator opens"), world)
     }

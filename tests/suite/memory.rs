@@ -154,6 +154,7 @@ fn a_read_waits_for_the_writers_alone(#[values(Cuda, AmdGpu)] backend: TestBacke
 #[rstest]
 fn a_drop_delays_no_stream_of_the_user(#[values(Cuda, AmdGpu)] backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
+    on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
     let [s1, s2] = streams(&on);
@@ -237,6 +238,7 @@ fn pools_are_bounded_and_can_be_trimmed(
 ) -> Result<()> {
     const STREAMS: usize = 50;
     let Some(on) = backend.open_simulated() else { return Ok(()) };
+    on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     world.set_schedule(Schedule::Random);
     let program = &on.program;
@@ -277,6 +279,7 @@ fn a_program_leaves_nothing_behind(
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let (opened, world) = backend.simulated_device();
+    world.allow_races();
     world.set_schedule(schedule);
     let mut builder = qd::Program::builder();
     if let Some(limit) = argument_limit {

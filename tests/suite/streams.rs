@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use quadrants_driver_sim::Schedule;
+use quadrants_driver_sim::{OpKind, Schedule};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
@@ -45,6 +45,7 @@ fn an_event_orders_two_streams_on_every_seed(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
+    on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     let mut schedules = HashSet::new();
     let mut wrong_without = 0;
@@ -71,6 +72,29 @@ fn an_event_orders_two_streams_on_every_seed(
         assert_ne!(produce_and_consume(&on, false)?, [7.0; N], "the adversary misses nothing");
         assert_eq!(produce_and_consume(&on, true)?, [7.0; N]);
     }
+    Ok(())
+}
+
+#[rstest]
+fn a_missing_event_is_told_with_both_launches(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    on.allow_races();
+    let world = on.world.as_ref().expect("simulated");
+    for schedule in [Schedule::Lazy, Schedule::Eager, Schedule::Adversarial] {
+        world.set_schedule(schedule);
+        produce_and_consume(&on, true)?;
+        let before = world.races();
+        produce_and_consume(&on, false)?;
+        let found = &world.races()[before.len()..];
+        let [race] = found else { panic!("{found:#?}") };
+        let launch = |name: &str| OpKind::Launch(name.into());
+        let kinds = [race.first.kind.clone(), race.second.kind.clone()];
+        assert_eq!(kinds, [launch("set_0"), launch("copy_0")], "{race}");
+        assert_eq!(race.bytes, 4 * N, "{race}");
+    }
+    assert_eq!(world.races().len(), 3, "none with the event");
     Ok(())
 }
 
@@ -106,6 +130,7 @@ fn from_the_second_launch_on_nothing_is_created(
 ) -> quadrants::Result<()> {
     use crate::common::three_blocks;
     let Some(on) = backend.open_simulated() else { return Ok(()) };
+    on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
     let stream = program.create_stream()?;
@@ -131,6 +156,7 @@ fn a_scope_makes_its_stream_current_and_restores_the_previous_one(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
+    on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
     let (s1, s2) = (program.create_stream()?, program.create_stream()?);

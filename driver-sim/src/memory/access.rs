@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use super::{DEVICE_BASE, Hot, Memory, Origin, Phase};
+use super::{DEVICE_BASE, Hot, Memory, Origin, Phase, Touch};
 
 /// An access that is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,6 +11,7 @@ pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
     pub(crate) address: u64,
     pub(crate) bytes: usize,
+    pub(crate) touch: Touch,
     pub(crate) allocated: Option<Origin>,
     pub(crate) freed: Option<Origin>,
 }
@@ -46,7 +47,7 @@ impl Memory {
         if address < DEVICE_BASE || bytes > 8 {
             return self.load_pinned(address, bytes);
         }
-        let (at, offset) = self.span(address, bytes)?;
+        let (at, offset) = self.span(address, bytes, Touch::Read)?;
         self.check_defined(at, offset, bytes);
         let data = &self.blocks[at].data[offset..];
         if bytes == 4
@@ -64,10 +65,11 @@ impl Memory {
     pub(crate) fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Access<()> {
         if address < DEVICE_BASE || bytes > 8 {
             let word = bits.to_le_bytes();
-            let source = word.get(..bytes).ok_or_else(|| Fault::unmapped(address, bytes))?;
+            let source =
+                word.get(..bytes).ok_or_else(|| Fault::unmapped(address, bytes, Touch::Write))?;
             return self.write_pinned(address, source);
         }
-        let (at, offset) = self.span(address, bytes)?;
+        let (at, offset) = self.span(address, bytes, Touch::Write)?;
         let block = &mut self.blocks[at];
         block.defined.set(offset, bytes);
         let data = &mut block.data[offset..];
@@ -90,7 +92,7 @@ impl Memory {
         if address < DEVICE_BASE {
             return self.read_pinned(address, target);
         }
-        let (at, offset) = self.span(address, target.len())?;
+        let (at, offset) = self.span(address, target.len(), Touch::Read)?;
         self.check_defined(at, offset, target.len());
         target.copy_from_slice(&self.blocks[at].data[offset..offset + target.len()]);
         Ok(())
@@ -104,7 +106,7 @@ impl Memory {
         if address < DEVICE_BASE {
             return self.write_pinned(address, source);
         }
-        let (at, offset) = self.span(address, source.len())?;
+        let (at, offset) = self.span(address, source.len(), Touch::Write)?;
         let block = &mut self.blocks[at];
         block.data[offset..offset + source.len()].copy_from_slice(source);
         block.defined.set(offset, source.len());
@@ -119,7 +121,7 @@ impl Memory {
         if address < DEVICE_BASE {
             return self.write_pinned(address, &pattern.repeat(bytes / pattern.len()));
         }
-        let (at, offset) = self.span(address, bytes)?;
+        let (at, offset) = self.span(address, bytes, Touch::Write)?;
         let block = &mut self.blocks[at];
         for chunk in block.data[offset..offset + bytes].chunks_exact_mut(pattern.len()) {
             chunk.copy_from_slice(pattern);
@@ -138,8 +140,8 @@ impl Memory {
             self.read(src, &mut buffer)?;
             return self.write(dst, &buffer);
         }
-        let (from, from_offset) = self.span(src, bytes)?;
-        let (to, to_offset) = self.span(dst, bytes)?;
+        let (from, from_offset) = self.span(src, bytes, Touch::Read)?;
+        let (to, to_offset) = self.span(dst, bytes, Touch::Write)?;
         buffer.copy_from_slice(&self.blocks[from].data[from_offset..from_offset + bytes]);
         let undefined: Vec<usize> = if self.blocks[from].defined.covers(from_offset, bytes) {
             Vec::new()
@@ -186,23 +188,31 @@ impl Memory {
 
     /// The block and offset of a range of accessible device memory.
     #[inline]
-    fn span(&mut self, address: u64, bytes: usize) -> Access<(usize, usize)> {
-        for hot in &self.hot {
-            if hot.base <= address && address < hot.end && bytes as u64 <= hot.end - address {
-                return Ok((hot.at, (address - hot.base) as usize));
-            }
+    fn span(&mut self, address: u64, bytes: usize, touch: Touch) -> Access<(usize, usize)> {
+        let inside = |hot: &&Hot| {
+            hot.base <= address && address < hot.end && bytes as u64 <= hot.end - address
+        };
+        let found = self.hot.iter().find(inside).map(|hot| (hot.at, (address - hot.base) as usize));
+        let (at, offset) = match found {
+            Some(found) => found,
+            None => self.find(address, bytes, touch)?,
+        };
+        if self.watch.on {
+            self.touch(at, offset, bytes, touch);
         }
-        self.find(address, bytes)
+        Ok((at, offset))
     }
 
     #[cold]
-    fn find(&mut self, address: u64, bytes: usize) -> Access<(usize, usize)> {
+    fn find(&mut self, address: u64, bytes: usize, touch: Touch) -> Access<(usize, usize)> {
         let after = self.blocks.partition_point(|block| block.base <= address);
-        let Some(at) = after.checked_sub(1) else { return Err(Fault::unmapped(address, bytes)) };
+        let Some(at) = after.checked_sub(1) else {
+            return Err(Fault::unmapped(address, bytes, touch));
+        };
         let block = &self.blocks[at];
         let offset = address - block.base;
         let kind = if offset >= block.capacity as u64 {
-            return Err(Fault::unmapped(address, bytes));
+            return Err(Fault::unmapped(address, bytes, touch));
         } else if block.phase == Phase::Unborn {
             FaultKind::BeforeAlloc
         } else if block.phase == Phase::Freed {
@@ -215,19 +225,21 @@ impl Memory {
             self.hot_next = (self.hot_next + 1) % self.hot.len();
             return Ok((at, offset as usize));
         };
-        Err(Fault { kind, address, bytes, allocated: Some(block.allocated), freed: block.freed })
+        let (allocated, freed) = (Some(block.allocated), block.freed);
+        Err(Fault { kind, address, bytes, touch, allocated, freed })
     }
 
     #[cold]
     fn load_pinned(&mut self, address: u64, bytes: usize) -> Access<u64> {
         let mut word = [0; 8];
-        let target = word.get_mut(..bytes).ok_or_else(|| Fault::unmapped(address, bytes))?;
+        let target =
+            word.get_mut(..bytes).ok_or_else(|| Fault::unmapped(address, bytes, Touch::Read))?;
         self.read_pinned(address, target)?;
         Ok(u64::from_le_bytes(word))
     }
 
     fn read_pinned(&mut self, address: u64, target: &mut [u8]) -> Access<()> {
-        let from = self.pinned_range(address, target.len())?;
+        let from = self.pinned_range(address, target.len(), Touch::Read)?;
         // SAFETY: the range lies in a live page-locked allocation; that the host leaves it alone while
         // an operation uses it is the duty of the program, as on a real device.
         unsafe { ptr::copy_nonoverlapping(from.cast_const(), target.as_mut_ptr(), target.len()) };
@@ -235,30 +247,33 @@ impl Memory {
     }
 
     fn write_pinned(&mut self, address: u64, source: &[u8]) -> Access<()> {
-        let to = self.pinned_range(address, source.len())?;
+        let to = self.pinned_range(address, source.len(), Touch::Write)?;
         // SAFETY: as in `read_pinned`.
         unsafe { ptr::copy_nonoverlapping(source.as_ptr(), to, source.len()) };
         Ok(())
     }
 
-    fn pinned_range(&self, address: u64, bytes: usize) -> Access<*mut u8> {
+    fn pinned_range(&mut self, address: u64, bytes: usize, touch: Touch) -> Access<*mut u8> {
         let host = address as usize;
         if self.pinned.contains(host, bytes) {
+            if self.watch.on {
+                self.touch_pinned(host, bytes, touch);
+            }
             return Ok(host as *mut u8);
         }
         let kind = if self.pinned.contains(host, 1) {
             FaultKind::OutOfBounds
-        } else if self.pinned.was_freed(host) {
+        } else if self.pinned.freed(host).is_some() {
             FaultKind::AfterFree
         } else {
             FaultKind::Unmapped
         };
-        Err(Fault { kind, ..Fault::unmapped(address, bytes) })
+        Err(Fault { kind, ..Fault::unmapped(address, bytes, touch) })
     }
 }
 
 impl Fault {
-    fn unmapped(address: u64, bytes: usize) -> Self {
-        Self { kind: FaultKind::Unmapped, address, bytes, allocated: None, freed: None }
+    fn unmapped(address: u64, bytes: usize, touch: Touch) -> Self {
+        Self { kind: FaultKind::Unmapped, address, bytes, touch, allocated: None, freed: None }
     }
 }

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
-use super::{POISON, defined::Defined};
-use crate::code::{Code, Result};
+use super::{POISON, defined::Defined, touched::Touched, watch::End};
+use crate::{
+    code::{Code, Result},
+    queue::OpId,
+    race::Shadow,
+};
 
 /// Where a block of memory was allocated or freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +45,13 @@ pub(crate) struct Block {
     pub(crate) released: bool,
     pub(crate) allocated: Origin,
     pub(crate) freed: Option<Origin>,
+    /// The operation that begins its life.
+    pub(crate) begun: Option<OpId>,
+    /// What ends it.
+    pub(crate) ended: Option<End>,
+    /// What the current operation touches, and who did before, where that is watched.
+    pub(crate) touched: Touched,
+    pub(crate) shadow: Shadow,
 }
 
 impl Block {
@@ -66,6 +77,10 @@ impl Block {
             released: false,
             allocated: origin,
             freed: None,
+            begun: None,
+            ended: None,
+            touched: Touched::default(),
+            shadow: Shadow::default(),
         })
     }
 
@@ -91,6 +106,8 @@ impl Block {
         self.released = true;
         self.data = Vec::new();
         self.defined = Defined::default();
+        self.touched = Touched::default();
+        self.shadow = Shadow::default();
     }
 }
 

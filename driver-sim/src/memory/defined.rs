@@ -1,5 +1,7 @@
 //! Which bytes of a block were ever written.
 
+use std::ops::Range;
+
 /// One bit per byte, and how many are missing.
 #[derive(Debug, Default)]
 pub(crate) struct Defined {
@@ -59,6 +61,35 @@ impl Defined {
             let old = mask & self.bits[word];
             self.bits[word] &= !mask;
             self.missing += old.count_ones() as usize;
+        }
+    }
+
+    /// Whether there is no byte at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bits.is_empty()
+    }
+
+    /// Gives the longest ranges of written bytes within a range.
+    pub(crate) fn ranges(&self, within: Range<usize>, mut found: impl FnMut(Range<usize>)) {
+        let mut from = None;
+        let mut at = within.start;
+        while at < within.end {
+            let (word, bit) =
+                (self.bits[at / 64] >> (at % 64), (64 - at % 64).min(within.end - at));
+            // As many bytes as have the first one's state.
+            let same = if word & 1 == 1 { word.trailing_ones() } else { word.trailing_zeros() };
+            match (word & 1 == 1, from) {
+                (true, None) => from = Some(at),
+                (false, Some(start)) => {
+                    found(start..at);
+                    from = None;
+                }
+                _ => {}
+            }
+            at += bit.min(same as usize);
+        }
+        if let Some(start) = from {
+            found(start..within.end);
         }
     }
 

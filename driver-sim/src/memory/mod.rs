@@ -10,14 +10,21 @@ mod block;
 mod defined;
 mod pinned;
 mod pool;
+mod touched;
+mod watch;
 
-use crate::code::{Code, Result};
+use crate::{
+    code::{Code, Result},
+    queue::OpId,
+};
 
 pub use access::FaultKind;
 pub(crate) use access::{Fault, Uninitialized};
 pub use block::Origin;
 pub(crate) use block::{Block, Phase};
 pub(crate) use pool::Freed;
+pub use touched::Touch;
+pub(crate) use watch::{End, Region};
 
 /// What fresh memory is filled with.
 pub(crate) const POISON: u8 = 0xA5;
@@ -53,6 +60,7 @@ pub(crate) struct Memory {
     live_bytes: usize,
     /// The first read of bytes never written, until the operation that read them is over.
     uninitialized: Option<Uninitialized>,
+    watch: watch::Watch,
 }
 
 /// Where accesses of a live block lead. Empty where it ends before it begins.
@@ -80,6 +88,7 @@ impl Memory {
             live_blocks: 0,
             live_bytes: 0,
             uninitialized: None,
+            watch: watch::Watch::default(),
         }
     }
 
@@ -113,11 +122,13 @@ impl Memory {
         Ok(base)
     }
 
-    /// Frees a block at once, in no stream order. The memory of the pool goes back to it.
-    pub(crate) fn free(&mut self, base: u64, origin: Origin) -> Result<()> {
+    /// Frees a block at once, in no stream order; `last` is the last operation enqueued so far. The memory of
+    /// the pool goes back to it.
+    pub(crate) fn free(&mut self, base: u64, origin: Origin, last: OpId) -> Result<()> {
         let pool = self.give_up(base)?;
         let block = self.block_mut(base).ok_or(Code::INVALID_VALUE)?;
         block.end(origin);
+        block.ended = Some(End::ByHost { last, call: origin.call });
         if pool {
             self.pool.push(Freed { base, by: None, stream: None });
         } else {

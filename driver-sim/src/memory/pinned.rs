@@ -5,25 +5,28 @@ use std::{
     collections::BTreeMap,
 };
 
-use super::{Memory, POISON};
+use super::{Memory, POISON, touched::Touched};
 use crate::{
     code::{Code, Result},
     queue::OpId,
+    race::Shadow,
 };
 
 /// An allocation; given back to the host when it is dropped.
 #[derive(Debug)]
-struct Pinned {
+pub(super) struct Pinned {
     base: usize,
     layout: Layout,
+    pub(super) touched: Touched,
+    pub(super) shadow: Shadow,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct PinnedMap {
-    live: BTreeMap<usize, Pinned>,
+    pub(super) live: BTreeMap<usize, Pinned>,
     /// Freed, but kept until the operations enqueued before are over, so that a late one cannot
-    /// touch whatever the host puts there next.
-    retired: Vec<(OpId, Pinned)>,
+    /// touch whatever the host puts there next. With the call that freed it.
+    retired: Vec<(OpId, u64, Pinned)>,
 }
 
 const PAGE: usize = 4096;
@@ -41,7 +44,20 @@ impl Pinned {
         }
         // SAFETY: the allocation is new and of this length.
         unsafe { base.write_bytes(POISON, bytes) };
-        Ok(Self { base: base as usize, layout })
+        let (touched, shadow) = (Touched::default(), Shadow::default());
+        Ok(Self { base: base as usize, layout, touched, shadow })
+    }
+
+    pub(super) fn base(&self) -> usize {
+        self.base
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.layout.size()
+    }
+
+    fn holds(&self, address: usize) -> bool {
+        address.checked_sub(self.base).is_some_and(|offset| offset < self.layout.size())
     }
 }
 
@@ -61,11 +77,17 @@ impl PinnedMap {
         })
     }
 
-    /// Whether the address lies in memory that was freed lately.
-    pub(crate) fn was_freed(&self, address: usize) -> bool {
-        self.retired.iter().any(|(_, p)| {
-            address.checked_sub(p.base).is_some_and(|offset| offset < p.layout.size())
-        })
+    /// What freed the memory at an address lately: the last operation and the call.
+    pub(crate) fn freed(&self, address: usize) -> Option<(OpId, u64)> {
+        let (last, call, _) =
+            self.retired.iter().rev().find(|(_, _, pinned)| pinned.holds(address))?;
+        Some((*last, *call))
+    }
+
+    /// The allocation that an address lies in.
+    pub(super) fn at(&mut self, address: usize) -> Option<&mut Pinned> {
+        let (_, pinned) = self.live.range_mut(..=address).next_back()?;
+        pinned.holds(address).then_some(pinned)
     }
 }
 
@@ -79,12 +101,18 @@ impl Memory {
     }
 
     /// Frees page-locked host memory; `last` is the last operation enqueued so far, `done` the last
-    /// one before which all are over.
-    pub(crate) fn free_pinned(&mut self, base: usize, last: OpId, done: OpId) -> Result<()> {
+    /// one before which all are over, `call` the call that frees it.
+    pub(crate) fn free_pinned(
+        &mut self,
+        base: usize,
+        last: OpId,
+        done: OpId,
+        call: u64,
+    ) -> Result<()> {
         let pinned = self.pinned.live.remove(&base).ok_or(Code::INVALID_VALUE)?;
-        self.pinned.retired.retain(|(op, _)| *op > done);
+        self.pinned.retired.retain(|(op, ..)| *op > done);
         if last > done {
-            self.pinned.retired.push((last, pinned));
+            self.pinned.retired.push((last, call, pinned));
         }
         Ok(())
     }

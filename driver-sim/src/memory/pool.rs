@@ -19,13 +19,14 @@ const CANDIDATES: usize = 32;
 
 impl Memory {
     /// Hands out a block of the pool: the one freed last among those that fit and that `reusable`
-    /// allows, or a new one. Its life begins when the allocating operation runs.
+    /// allows, or a new one; and the operation that freed it, where it was one. Its life begins when the
+    /// allocating operation runs.
     pub(crate) fn alloc_pooled(
         &mut self,
         bytes: usize,
         origin: Origin,
         mut reusable: impl FnMut(&Freed) -> bool,
-    ) -> Result<u64> {
+    ) -> Result<(u64, Option<OpId>)> {
         let found = self.pool.iter().enumerate().rev().take(CANDIDATES).find(|(_, freed)| {
             self.block(freed.base).is_some_and(|block| fits(block, bytes)) && reusable(freed)
         });
@@ -36,14 +37,19 @@ impl Memory {
             if let Some(block) = self.block_mut(freed.base) {
                 block.handed_out = Some(bytes);
             }
-            return Ok(freed.base);
+            return Ok((freed.base, freed.by));
         }
-        self.reserve(bytes, true, origin)
+        Ok((self.reserve(bytes, true, origin)?, None))
     }
 
     /// Notes that the program gave a block of the pool back.
     pub(crate) fn give_to_pool(&mut self, freed: Freed) {
         self.pool.push(freed);
+    }
+
+    /// The operations that free what is in the pool.
+    pub(crate) fn pool_frees(&self) -> impl Iterator<Item = OpId> {
+        self.pool.iter().filter_map(|freed| freed.by)
     }
 
     /// Gives the memory of pooled blocks that nothing uses any more back to the device.

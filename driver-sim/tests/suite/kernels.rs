@@ -1,9 +1,9 @@
 //! Kernels for the tests, as IR made by hand.
 
 use quadrants_ir::{
-    Arena, BinaryOp, Block, Const, Expr, ExprId, ExprKind, Kernel, Local, LoopDim, Options,
-    ParallelFor, Param, ParamId, ParamKind, ScalarType, SimImage, Site, SiteId, SiteKind, Stmt,
-    TopStmt,
+    Arena, AtomicOp, BinaryOp, Block, Const, Expr, ExprId, ExprKind, Kernel, Local, LoopDim,
+    Options, ParallelFor, Param, ParamId, ParamKind, ScalarType, SimImage, Site, SiteId, SiteKind,
+    Stmt, TopStmt,
     abi::{Form, Passing},
     offload,
 };
@@ -46,6 +46,36 @@ pub(crate) fn add() -> Kernel {
     let dims = vec![LoopDim { var: i, begin, end }];
     kernel.body = vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1, block_size: None })];
     kernel
+}
+
+/// `for i in 0..n { atomic_add(&mut counter[0], 1) }`
+pub(crate) fn count() -> Kernel {
+    let elem = ScalarType::U32;
+    let counter = ParamKind::Tensor { elem, rank: 1, writable: true };
+    let counter = Param { name: "counter".to_owned(), kind: counter };
+    let n = Param { name: "n".to_owned(), kind: ParamKind::Scalar(ScalarType::U64) };
+    let mut kernel = empty("count", vec![counter, n]);
+    let tensor = ParamId::new(0);
+    let kind = SiteKind::Index(tensor);
+    kernel.sites = vec![Site { kind, file: None, line: 1, column: 1, asserted: false }];
+    let i = local(&mut kernel, "i", ScalarType::U64);
+    let old = local(&mut kernel, "old", elem);
+    let zero = expr(&mut kernel, ScalarType::U64, ExprKind::Const(Const::from(0u64)));
+    let one = expr(&mut kernel, elem, ExprKind::Const(Const::from(1u32)));
+    let (op, index, site) = (AtomicOp::Add, vec![zero], SiteId::new(0));
+    let atomic = ExprKind::Atomic { op, tensor, index, value: one, site };
+    let atomic = expr(&mut kernel, elem, atomic);
+    let stmts = vec![Stmt::Let { local: old, value: atomic }];
+    let body = kernel.blocks.push(Block { stmts });
+    let end = expr(&mut kernel, ScalarType::U64, ExprKind::Param(ParamId::new(1)));
+    let dims = vec![LoopDim { var: i, begin: zero, end }];
+    kernel.body = vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1, block_size: None })];
+    kernel
+}
+
+/// The argument block of [`count`], for a tensor of one element.
+pub(crate) fn count_args(counter: u64, n: u64) -> [u64; 6] {
+    [0, 0, 0, counter, 1, n]
 }
 
 /// A loop without an iteration.

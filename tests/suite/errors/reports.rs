@@ -226,6 +226,7 @@ fn an_error_is_reported_once_and_on_its_stream_alone(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
+    on.allow_races();
     let program = &on.program;
     let (s1, s2) = (program.create_stream()?, program.create_stream()?);
     let [x, mut y, mut z, mut other] = tensors(program);
@@ -279,6 +280,7 @@ fn the_next_launch_on_the_stream_reports(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
+    on.allow_races();
     on.world.as_ref().expect("simulated").set_schedule(Schedule::Eager);
     let program = &on.program;
     let (s1, s2) = (program.create_stream()?, program.create_stream()?);

@@ -1,0 +1,73 @@
+//! What a program made and what it holds.
+
+use crate::state::State;
+
+/// How often each kind of object was created.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Creates {
+    /// Streams.
+    pub streams: u64,
+    /// Events.
+    pub events: u64,
+    /// Modules.
+    pub modules: u64,
+    /// Allocations outside stream order.
+    pub allocations: u64,
+    /// Allocations in stream order.
+    pub stream_allocations: u64,
+    /// Allocations of page-locked memory.
+    pub pinned: u64,
+    /// Graphs.
+    pub graphs: u64,
+    /// Executable graphs.
+    pub graph_execs: u64,
+}
+
+/// What a program holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Live {
+    /// Streams.
+    pub streams: usize,
+    /// Events.
+    pub events: usize,
+    /// Modules.
+    pub modules: usize,
+    /// Blocks of device memory.
+    pub blocks: usize,
+    /// Bytes of device memory.
+    pub bytes: usize,
+    /// Page-locked allocations.
+    pub pinned: usize,
+    /// Bytes of page-locked memory.
+    pub pinned_bytes: usize,
+    /// Graphs.
+    pub graphs: usize,
+    /// Executable graphs.
+    pub graph_execs: usize,
+    /// Operations that have not run.
+    pub pending: usize,
+    /// How often the primary context is retained.
+    pub context_refs: u32,
+}
+
+impl State {
+    pub(crate) fn live(&self) -> Live {
+        let (blocks, bytes) = self.memory.live();
+        let (pinned, pinned_bytes) = self.memory.live_pinned();
+        Live {
+            streams: self.streams.live(),
+            events: self.events.live(),
+            modules: self.modules.live(),
+            blocks,
+            bytes,
+            pinned,
+            pinned_bytes,
+            graphs: self.graphs.live(),
+            graph_execs: self.execs.live(),
+            pending: self.queue.pending(),
+            context_refs: self.context_refs,
+        }
+    }
+}

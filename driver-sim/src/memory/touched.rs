@@ -1,0 +1,98 @@
+//! Which bytes of a block an operation touches, and how.
+
+use std::ops::Range;
+
+use super::defined::Defined;
+
+/// How bytes are touched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Touch {
+    /// Read.
+    Read,
+    /// Written.
+    Write,
+    /// Combined with atomically, or read so.
+    Atomic,
+    /// Their life began: they were allocated in stream order.
+    Alloc,
+    /// Their life ended.
+    Free,
+}
+
+/// The bytes of one block that the current operation has touched so far.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    /// By read, write, atomic. Empty until the first touch.
+    bits: [Defined; 3],
+    /// What was touched lies within.
+    within: Range<usize>,
+}
+
+impl Touched {
+    /// Notes a touch; says whether it was the first one. `capacity` is the block's.
+    pub(crate) fn note(
+        &mut self,
+        offset: usize,
+        bytes: usize,
+        touch: Touch,
+        capacity: usize,
+    ) -> bool {
+        let first = self.within.is_empty();
+        let bits = &mut self.bits[index(touch)];
+        if bits.is_empty() {
+            *bits = Defined::new(capacity);
+        }
+        bits.set(offset, bytes);
+        let end = offset + bytes;
+        self.within = match first {
+            true => offset..end,
+            false => self.within.start.min(offset)..self.within.end.max(end),
+        };
+        first
+    }
+
+    /// Takes the ranges touched since the last time, each as long as can be.
+    pub(crate) fn take(&mut self) -> Vec<(Range<usize>, Touch)> {
+        let within = std::mem::take(&mut self.within);
+        let mut ranges = Vec::new();
+        for touch in [Touch::Read, Touch::Write, Touch::Atomic] {
+            let bits = &mut self.bits[index(touch)];
+            if bits.is_empty() {
+                continue;
+            }
+            bits.ranges(within.clone(), |range| ranges.push((range, touch)));
+            bits.unset(within.start, within.len());
+        }
+        ranges
+    }
+}
+
+fn index(touch: Touch) -> usize {
+    match touch {
+        Touch::Read => 0,
+        Touch::Atomic => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_as_long_as_can_be_and_taken_once() {
+        let mut touched = Touched::default();
+        assert!(touched.note(8, 4, Touch::Write, 4096));
+        for at in (0..1024).step_by(4) {
+            assert!(!touched.note(at, 4, Touch::Read, 4096));
+        }
+        touched.note(2000, 8, Touch::Read, 4096);
+        touched.note(12, 4, Touch::Write, 4096);
+        let read = |range| (range, Touch::Read);
+        assert_eq!(touched.take(), [read(0..1024), read(2000..2008), (8..16, Touch::Write)]);
+        assert_eq!(touched.take(), []);
+        assert!(touched.note(5, 1, Touch::Atomic, 4096));
+        assert_eq!(touched.take(), [(5..6, Touch::Atomic)]);
+    }
+}

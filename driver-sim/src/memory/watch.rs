@@ -1,0 +1,153 @@
+//! What operations touch, noted for the race detector.
+
+use std::ops::Range;
+
+use super::{DEVICE_BASE, Memory, Touch};
+use crate::{queue::OpId, race::Shadow};
+
+/// A piece of memory with a history of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Region {
+    /// The block at this base.
+    Block(u64),
+    /// The page-locked allocation at this base.
+    Pinned(usize),
+}
+
+/// Why memory is not accessible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// The operation that frees it.
+    By(OpId),
+    /// The host freed it in this call, when `last` was the last operation.
+    ByHost { last: OpId, call: u64 },
+    /// The operation that allocates it has not run.
+    NotBegunBy(OpId),
+}
+
+/// What the current operation touches.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    pub(super) on: bool,
+    regions: Vec<Region>,
+    /// Blocks touched as a whole.
+    whole: Vec<(u64, Touch)>,
+    /// Here it does nothing but combine atomically.
+    atomic: Vec<Range<u64>>,
+}
+
+/// What was touched of a region, and how.
+pub(crate) type Ranges = Vec<(Range<usize>, Touch)>;
+
+impl Region {
+    pub(crate) fn base(self) -> u64 {
+        match self {
+            Self::Block(base) => base,
+            Self::Pinned(base) => base as u64,
+        }
+    }
+}
+
+impl Memory {
+    pub(crate) fn watch(&mut self, on: bool) {
+        self.watch = Watch { on, ..Watch::default() };
+        self.blocks.iter_mut().for_each(|block| block.shadow.clear());
+        self.pinned.live.values_mut().for_each(|pinned| pinned.shadow.clear());
+    }
+
+    /// Says where the current operation does nothing but combine atomically.
+    pub(crate) fn set_atomic(&mut self, ranges: impl FnOnce() -> Vec<Range<u64>>) {
+        if self.watch.on {
+            self.watch.atomic = ranges();
+        }
+    }
+
+    pub(super) fn touch(&mut self, at: usize, offset: usize, bytes: usize, touch: Touch) {
+        let block = &mut self.blocks[at];
+        let touch = self.watch.kind(block.base + offset as u64, touch);
+        if block.touched.note(offset, bytes, touch, block.capacity) {
+            self.watch.regions.push(Region::Block(block.base));
+        }
+    }
+
+    pub(super) fn touch_pinned(&mut self, address: usize, bytes: usize, touch: Touch) {
+        let touch = self.watch.kind(address as u64, touch);
+        let Some(pinned) = self.pinned.at(address) else { return };
+        let (base, capacity) = (pinned.base(), pinned.bytes());
+        if pinned.touched.note(address - base, bytes, touch, capacity) {
+            self.watch.regions.push(Region::Pinned(base));
+        }
+    }
+
+    /// Notes a touch of a whole block.
+    pub(crate) fn touch_whole(&mut self, base: u64, touch: Touch) {
+        if self.watch.on {
+            self.watch.whole.push((base, touch));
+        }
+    }
+
+    /// Takes what was touched since the last time.
+    pub(crate) fn take_touched(&mut self) -> Vec<(Region, Ranges)> {
+        let regions = std::mem::take(&mut self.watch.regions);
+        let whole = std::mem::take(&mut self.watch.whole);
+        self.watch.atomic.clear();
+        let mut all = Vec::new();
+        for region in regions {
+            let ranges = match region {
+                Region::Block(base) => self.block_mut(base).map(|block| block.touched.take()),
+                Region::Pinned(base) => self.pinned.at(base).map(|pinned| pinned.touched.take()),
+            };
+            all.push((region, ranges.unwrap_or_default()));
+        }
+        for (base, touch) in whole {
+            let capacity = self.block(base).map_or(0, |block| block.capacity);
+            all.push((Region::Block(base), vec![(0..capacity, touch)]));
+        }
+        all
+    }
+
+    /// Who touched a region's bytes last.
+    pub(crate) fn shadow(&mut self, region: Region) -> Option<&mut Shadow> {
+        match region {
+            Region::Block(base) => {
+                let at = self.exact(base)?;
+                Some(&mut self.blocks[at].shadow)
+            }
+            Region::Pinned(base) => self.pinned.live.get_mut(&base).map(|p| &mut p.shadow),
+        }
+    }
+
+    /// Notes the operation that begins a block's life.
+    pub(crate) fn begins_by(&mut self, base: u64, op: OpId) {
+        if let Some(at) = self.exact(base) {
+            self.blocks[at].begun = Some(op);
+        }
+    }
+
+    /// Notes the operation that ends a block's life.
+    pub(crate) fn ends_by(&mut self, base: u64, op: OpId) {
+        if let Some(at) = self.exact(base) {
+            self.blocks[at].ended = Some(End::By(op));
+        }
+    }
+
+    /// Why the memory at an address is not accessible, where it once was or will be.
+    pub(crate) fn end_of(&self, address: u64) -> Option<End> {
+        if address < DEVICE_BASE {
+            let (last, call) = self.pinned.freed(address as usize)?;
+            return Some(End::ByHost { last, call });
+        }
+        let after = self.blocks.partition_point(|block| block.base <= address);
+        let block = &self.blocks[after.checked_sub(1)?];
+        match block.phase {
+            super::Phase::Unborn => block.begun.map(End::NotBegunBy),
+            _ => block.ended,
+        }
+    }
+}
+
+impl Watch {
+    fn kind(&self, address: u64, touch: Touch) -> Touch {
+        if self.atomic.iter().any(|range| range.contains(&address)) { Touch::Atomic } else { touch }
+    }
+}

@@ -1,0 +1,81 @@
+//! Vector clocks: what is over, in every schedule, before an operation begins.
+
+use crate::queue::OpId;
+
+/// For each stream the youngest of its operations that is over. Operations are numbered across all
+/// streams, so that a number is a stream's time as well.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Clock {
+    /// All operations up to this one are over.
+    floor: OpId,
+    /// By ascending stream; operations above the floor alone.
+    latest: Vec<(u64, OpId)>,
+}
+
+/// An operation as a stream's time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Epoch {
+    /// The number of the stream.
+    pub(crate) lane: u64,
+    pub(crate) op: OpId,
+}
+
+impl Clock {
+    /// The youngest operation of a stream that is over; 0 where none is known to be.
+    pub(crate) fn latest(&self, lane: u64) -> OpId {
+        let at = self.latest.binary_search_by_key(&lane, |entry| entry.0);
+        at.map_or(0, |at| self.latest[at].1).max(self.floor)
+    }
+
+    /// Whether an operation is over.
+    pub(crate) fn knows(&self, epoch: Epoch) -> bool {
+        epoch.op <= self.floor || self.latest(epoch.lane) >= epoch.op
+    }
+
+    /// Notes an operation as over.
+    pub(crate) fn advance(&mut self, Epoch { lane, op }: Epoch) {
+        if op <= self.floor {
+            return;
+        }
+        match self.latest.binary_search_by_key(&lane, |entry| entry.0) {
+            Ok(at) => self.latest[at].1 = self.latest[at].1.max(op),
+            Err(at) => self.latest.insert(at, (lane, op)),
+        }
+    }
+
+    /// Notes all operations up to `op` as over.
+    pub(crate) fn raise(&mut self, op: OpId) {
+        self.floor = self.floor.max(op);
+        let floor = self.floor;
+        self.latest.retain(|entry| entry.1 > floor);
+    }
+
+    /// Notes as over whatever the other clock has so.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.raise(other.floor);
+        for &(lane, op) in &other.latest {
+            self.advance(Epoch { lane, op });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_join_knows_what_either_knew() {
+        let epoch = |lane, op| Epoch { lane, op };
+        let (mut a, mut b) = (Clock::default(), Clock::default());
+        a.advance(epoch(1, 10));
+        a.advance(epoch(3, 12));
+        b.advance(epoch(1, 4));
+        b.advance(epoch(2, 11));
+        b.raise(7);
+        assert!(b.knows(epoch(1, 4)) && b.knows(epoch(9, 7)) && !b.knows(epoch(1, 8)));
+        a.join(&b);
+        assert!([(1, 10), (2, 11), (3, 12)].iter().all(|&(lane, op)| a.knows(epoch(lane, op))));
+        assert!(!a.knows(epoch(1, 11)) && !a.knows(epoch(4, 8)));
+        assert_eq!((a.latest(2), a.latest(4)), (11, 7));
+    }
+}
