@@ -11,7 +11,7 @@ use crate::{Const, ExprId, ExprKind, MathFn, ScalarType};
 const RESULT: u32 = 3;
 
 /// The value of an expression of type `ty` whose operands `value` knows. None where it does not know them all, where
-/// devices may compute other last bits, and where the result has bits that are not the same everywhere.
+/// devices may compute other last bits, and where a NaN's bits are those of an operand.
 pub(crate) fn fold(
     ty: ScalarType,
     kind: &ExprKind,
@@ -29,7 +29,24 @@ pub(crate) fn fold(
     let mut run = Run { regs: &mut regs, memory: &mut NoMemory, task: 0, fuel: 0 };
     machine::run(&[op], &mut run).ok()?;
     let result = Const::from_bits(ty, regs[RESULT as usize]);
-    (!result.as_float().is_some_and(f64::is_nan)).then_some(result)
+    match result.as_float() {
+        Some(float) if float.is_nan() => computed_nan(ty, kind),
+        _ => Some(result),
+    }
+}
+
+/// The NaN of arithmetic, whose sign and payload Rust leaves open. What only moves bits keeps them, and is left alone.
+fn computed_nan(ty: ScalarType, kind: &ExprKind) -> Option<Const> {
+    let arithmetic = match kind {
+        ExprKind::Binary { .. } => true,
+        ExprKind::Math { function, .. } => *function != MathFn::Abs,
+        _ => false,
+    };
+    match ty {
+        ScalarType::F32 if arithmetic => Some(Const::from(f32::NAN)),
+        ScalarType::F64 if arithmetic => Some(Const::from(f64::NAN)),
+        _ => None,
+    }
 }
 
 fn operation(ty: ScalarType, kind: &ExprKind, operands: &[Const]) -> Option<Op> {
