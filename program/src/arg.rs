@@ -1,5 +1,7 @@
 //! What can stand as a kernel's argument.
 
+use std::ops::Range;
+
 use quadrants_ir::{Const, ParamKind};
 
 use smallvec::SmallVec;
@@ -57,6 +59,18 @@ fn tensor_arg<T: Element, const N: usize>(tensor: &Tensor<T, N>, writable: bool)
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
     let kind = ParamKind::Tensor { elem: T::TYPE, rank, writable };
     ArgKind::Tensor(TensorArg { core, shape, kind })
+}
+
+impl TensorArg<'_> {
+    /// Which bytes of the buffer it is.
+    pub(crate) fn bytes(&self) -> Range<usize> {
+        let element = match self.kind {
+            ParamKind::Tensor { elem, .. } => elem.size(),
+            ParamKind::Scalar(ty) => ty.size(),
+        };
+        let begin = self.core.offset();
+        begin..begin + element * self.shape.iter().product::<usize>()
+    }
 }
 
 impl ArgKind<'_> {

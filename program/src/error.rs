@@ -5,7 +5,7 @@ use std::fmt;
 use quadrants_ir::{Offloaded, Site, SiteKind, abi::ErrorRecord};
 use quadrants_rhi::Severity;
 
-use crate::body::resolve_site;
+use crate::{HAZARDS_VARIABLE, Hazard, body::resolve_site};
 
 /// An error of any kind that the frontend gives.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -84,6 +84,18 @@ pub enum Error {
         tensor: String,
         /// The lines of the two accesses; of an access that races with itself, twice the same.
         lines: [u32; 2],
+    },
+    /// Another stream's launch uses the same memory, one of the two writes it, and nothing orders them: under
+    /// [`Hazards::Check`](crate::Hazards::Check). Nothing was launched.
+    #[error("{0}")]
+    Hazard(Box<Hazard>),
+    /// The environment asks for something else about hazards than `explicit`, `report`, `check` or `auto`.
+    #[error(
+        "`{name}` in {HAZARDS_VARIABLE} is not one of `explicit`, `report`, `check` and `auto`"
+    )]
+    UnknownHazards {
+        /// What it says.
+        name: String,
     },
     /// A launch's arguments do not fit the kernel's parameters.
     #[error("argument {position} of kernel `{kernel}` is {given}, but the kernel takes {expected}")]

@@ -1,6 +1,6 @@
 //! A launch under construction: a kernel with its arguments.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, panic::Location, sync::Arc};
 
 use quadrants_ir::ScalarType;
 
@@ -9,9 +9,8 @@ use crate::{
     arg::{Arg, ArgKind, ArgList},
     current::with_current,
     def::KernelDef,
-    launcher::Checks,
+    launcher::{Checks, Submission},
     program::ProgramInner,
-    stream::StreamState,
 };
 
 /// A kernel with its arguments, not yet launched. Calling a kernel gives one.
@@ -74,6 +73,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// # Errors
     /// [`Error::Kernel`] where an earlier kernel on the stream reported an error that was not yet
     /// returned; why the kernel cannot be built or compiled; or what the device returns.
+    #[track_caller]
     pub fn launch(self) -> Result<R> {
         self.submit_to_current(Checks::On)
     }
@@ -83,8 +83,9 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// # Errors
     /// As for [`launch`](Self::launch), and [`Error::OtherProgram`] where stream and tensors are of
     /// different programs.
+    #[track_caller]
     pub fn launch_on(self, stream: &Stream) -> Result<R> {
-        self.submit(&stream.program, &stream.state, Checks::On)
+        self.submit_to(stream, Checks::On)
     }
 
     /// Submits the launch to the current stream without index checks.
@@ -94,6 +95,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     ///
     /// # Errors
     /// As for [`launch`](Self::launch).
+    #[track_caller]
     pub unsafe fn launch_unchecked(self) -> Result<R> {
         self.submit_to_current(Checks::Off)
     }
@@ -105,28 +107,34 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     ///
     /// # Errors
     /// As for [`launch_on`](Self::launch_on).
+    #[track_caller]
     pub unsafe fn launch_unchecked_on(self, stream: &Stream) -> Result<R> {
-        self.submit(&stream.program, &stream.state, Checks::Off)
+        self.submit_to(stream, Checks::Off)
     }
 
+    #[track_caller]
     fn submit_to_current(&self, checks: Checks) -> Result<R> {
+        let at = Location::caller();
         let program = self.args.0.iter().find_map(|arg| match arg {
             ArgKind::Tensor(tensor) => Some(&tensor.core.program),
             ArgKind::Scalar(_) => None,
         });
         with_current(program, |current| match (current, program) {
-            (Some((program, stream)), _) => self.submit(program, stream, checks),
-            (None, Some(program)) => self.submit(program, &program.default, checks),
+            (Some((program, stream)), _) => self.submit(program, Submission { stream, checks, at }),
+            (None, Some(program)) => {
+                self.submit(program, Submission { stream: &program.default, checks, at })
+            }
             (None, None) => Err(Error::NoProgram { kernel: self.kernel.name().to_owned() }),
         })
     }
 
-    fn submit(
-        &self,
-        program: &Arc<ProgramInner>,
-        stream: &Arc<StreamState>,
-        checks: Checks,
-    ) -> Result<R> {
+    #[track_caller]
+    fn submit_to(&self, stream: &Stream, checks: Checks) -> Result<R> {
+        let at = Location::caller();
+        self.submit(&stream.program, Submission { stream: &stream.state, checks, at })
+    }
+
+    fn submit(&self, program: &Arc<ProgramInner>, submission: Submission<'_>) -> Result<R> {
         for arg in &self.args.0 {
             if let ArgKind::Tensor(tensor) = arg {
                 if !Arc::ptr_eq(&tensor.core.program, program) {
@@ -137,7 +145,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         }
         let shared = &program.shared;
         let word =
-            shared.launcher.launch(shared, self.kernel, &self.args.0, R::TYPE, stream, checks)?;
+            shared.launcher.launch(shared, self.kernel, &self.args.0, R::TYPE, submission)?;
         Ok(R::from_word(word))
     }
 }

@@ -4,7 +4,10 @@
 //! lay out the argument block; prove that nothing races, and the accesses, which chooses the form; stamp
 //! the tensors; then enqueue the steps of the plan. No lock is held across a driver call.
 
-use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
+use std::{
+    panic::Location,
+    sync::{Arc, OnceLock, atomic::Ordering::Relaxed},
+};
 
 use parking_lot::Mutex;
 use quadrants_ir::{
@@ -21,6 +24,7 @@ use crate::{
     body::NativeBody,
     def::KernelDef,
     dump,
+    hazards::{LaunchUses, Tracker, waiting},
     image::{LoadedForm, native_image},
     plan::{LaunchShapes, Plan},
     program::Shared,
@@ -34,6 +38,15 @@ use crate::{
 pub(crate) enum Checks {
     On,
     Off,
+}
+
+/// Where a launch goes, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Submission<'a> {
+    pub(crate) stream: &'a Arc<StreamState>,
+    pub(crate) checks: Checks,
+    /// Where it is written.
+    pub(crate) at: &'static Location<'static>,
 }
 
 /// How many bits of a launch's number count launches, and begin again after the last; the kernel's number
@@ -56,6 +69,8 @@ pub(crate) struct KernelContext {
     passing: Passing,
     plan: Plan,
     native: Option<NativeBody>,
+    /// Of each parameter, whether its tensor is written; none where it is not used.
+    touches: Vec<Option<bool>>,
     forms: [FormSlot; 2],
     may_fail: bool,
     /// By the stream's number, so that threads with streams of their own find their own.
@@ -85,11 +100,15 @@ struct StampedAtEnd<'a> {
     kernel: &'a Offloaded,
     args: &'a [ArgKind<'a>],
     stream: &'a StreamState,
+    tracked: Option<(&'a Tracker, LaunchUses<'a>)>,
 }
 
 impl Drop for StampedAtEnd<'_> {
     fn drop(&mut self) {
         let stamp = self.stream.stream.next_stamp();
+        if let Some((tracker, uses)) = &self.tracked {
+            tracker.after(uses, stamp);
+        }
         for (arg, param) in self.args.iter().zip(&self.kernel.params) {
             match (arg, param.kind) {
                 (ArgKind::Tensor(tensor), ParamKind::Tensor { writable: true, .. }) => {
@@ -117,9 +136,9 @@ impl KernelLauncher {
     /// # Safety
     /// The kernel is launched no more.
     pub(crate) unsafe fn forget(&self, shared: &Shared, id: u32) -> bool {
-        if let Err(error) = shared.context.synchronize() {
+        if let Err(error) = shared.synchronize() {
             let lost = error.severity() == Severity::ContextLost;
-            shared.defer(error.into());
+            shared.defer(error);
             if !lost {
                 return false;
             }
@@ -143,8 +162,7 @@ impl KernelLauncher {
         def: &KernelDef,
         args: &[ArgKind<'_>],
         asked: Option<ScalarType>,
-        stream: &Arc<StreamState>,
-        checks: Checks,
+        Submission { stream, checks, at }: Submission<'_>,
     ) -> Result<Option<u64>> {
         shared.context.check()?;
         let id = def.id()?;
@@ -180,13 +198,22 @@ impl KernelLauncher {
         let form = context.judge(shared, words, stream, checks, &mut shapes)?;
         let loaded = context.loaded(shared, form)?;
 
-        let _stamped = StampedAtEnd { kernel, args, stream };
+        let tracked = match &shared.hazards {
+            None => None,
+            Some(tracker) => {
+                let uses = LaunchUses { kernel: id, touches: &context.touches, args, at };
+                tracker.before(shared, &uses, stream)?;
+                Some((tracker, uses))
+            }
+        };
+        let _stamped = StampedAtEnd { kernel, args, stream, tracked };
         self.enqueue(shared, context, loaded, &shapes, words, stream)?;
 
         let word = match (kernel.result, &scratch) {
             (Some(_), Some(block)) => {
                 let at = block.address().offset(8 * abi::result_word(kernel));
-                Some(read_word(stream, at)?)
+                let read = || read_word(stream, at);
+                Some(waiting(shared, |tracker| tracker.up_to(&stream.stream), read)?)
             }
             _ => None,
         };
@@ -228,6 +255,14 @@ impl KernelLauncher {
             .plan
             .enqueue(shared, loaded, shapes, &address, stream)
             .map_err(|f| fail(f.started, f.source))
+    }
+
+    /// The names of a kernel and of its parameter.
+    pub(crate) fn names(&self, id: u32, parameter: usize) -> (String, String) {
+        let kernel = self.contexts.get(id).map(|context| &context.kernel);
+        let name = kernel.map(|kernel| kernel.name.clone());
+        let parameter = kernel.and_then(|kernel| kernel.params.get(parameter));
+        (name.unwrap_or_default(), parameter.map(|param| param.name.clone()).unwrap_or_default())
     }
 
     /// What a device error record says. Called while records are understood alone, so that its kernel is not
@@ -273,6 +308,7 @@ impl KernelContext {
             native: def.native().copied(),
             forms: Default::default(),
             verdicts: Default::default(),
+            touches: touches(&kernel),
             may_fail: !kernel.sites.is_empty(),
             layout,
             kernel,
@@ -352,6 +388,16 @@ impl KernelContext {
         };
         Ok(slot.loaded.get_or_init(|| loaded))
     }
+}
+
+/// How the tasks together use each parameter.
+fn touches(kernel: &Offloaded) -> Vec<Option<bool>> {
+    let mut touches = vec![None; kernel.params.len()];
+    for access in kernel.tasks.iter().flat_map(|task| &task.accesses) {
+        let touch = &mut touches[access.param.index()];
+        *touch = Some(touch.unwrap_or(false) || access.write || access.atomic);
+    }
+    touches
 }
 
 /// Fills an argument block: what all launches have, then the arguments.

@@ -12,6 +12,7 @@ use quadrants_runtime::{Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
     Element, Error, Event, Result, Stream, StreamManager, Tensor,
+    hazards::{Clock, Hazard, Hazards, Tracker, waiting},
     launcher::KernelLauncher,
     open,
     record::RecordPool,
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) compiler: Option<Arc<dyn Compiler>>,
     pub(crate) argument_limit: usize,
     pub(crate) launches: AtomicU64,
+    /// None where hazards are not looked for.
+    pub(crate) hazards: Option<Tracker>,
     deferred: Mutex<Vec<Error>>,
 }
 
@@ -100,6 +103,18 @@ impl Drop for Shared {
 }
 
 impl Shared {
+    /// Waits for all work on all streams.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        let up_to = |tracker: &Tracker| {
+            let mut all = Clock::default();
+            for stream in self.manager.all() {
+                all.join(&tracker.up_to(&stream.stream));
+            }
+            all
+        };
+        waiting(self, up_to, || Ok(self.context.synchronize()?))
+    }
+
     /// As [`Context::defer`].
     pub(crate) fn defer(&self, error: Error) {
         if error.severity() == Severity::ContextLost {
@@ -114,9 +129,18 @@ impl Shared {
 #[derive(Debug, Clone, Default)]
 pub struct ProgramBuilder {
     argument_limit: Option<usize>,
+    hazards: Option<Hazards>,
 }
 
 impl ProgramBuilder {
+    /// What is done about launches on different streams that conflict with nothing to order them. Default: what
+    /// the environment variable [`HAZARDS_VARIABLE`](crate::HAZARDS_VARIABLE) says, else [`Hazards::default`].
+    #[must_use]
+    pub fn hazards(mut self, hazards: Hazards) -> Self {
+        self.hazards = Some(hazards);
+        self
+    }
+
     /// The largest argument block in bytes that is passed by value; larger ones go through a buffer.
     /// The device's own limit holds too. Default: the device's limit. With 0 all go through a buffer.
     #[must_use]
@@ -130,6 +154,7 @@ impl ProgramBuilder {
     /// # Errors
     /// Why there is no device, or what it returns.
     pub fn open(self, backend: impl Backend) -> Result<Program> {
+        let hazards = self.hazards.map_or_else(Hazards::from_env, Ok)?;
         let Opened { device, compiler } = backend.open()?;
         tracing::info!(device = device.info().name, backend = device.info().backend, "open");
         let device_limit = device.capabilities().max_argument_bytes;
@@ -142,6 +167,7 @@ impl ProgramBuilder {
             argument_limit: self.argument_limit.map_or(device_limit, |l| l.min(device_limit)),
             compiler,
             launches: AtomicU64::new(1),
+            hazards: Tracker::new(hazards),
             deferred: Mutex::new(Vec::new()),
             context: context.clone(),
         });
@@ -260,8 +286,26 @@ impl Program {
     /// # Errors
     /// As for [`Stream::synchronize`].
     pub fn device_sync(&self) -> Result<()> {
-        self.shared().context.synchronize()?;
+        self.shared().synchronize()?;
         self.shared().manager.all().iter().try_for_each(|stream| stream.check())
+    }
+
+    /// What is done about hazards.
+    #[must_use]
+    pub fn hazards(&self) -> Hazards {
+        self.shared().hazards.as_ref().map_or(Hazards::Explicit, Tracker::hazards)
+    }
+
+    /// Takes the hazards that were reported, oldest first; at most 1000 are kept.
+    #[must_use]
+    pub fn take_hazards(&self) -> Vec<Hazard> {
+        self.shared().hazards.as_ref().map(Tracker::take_hazards).unwrap_or_default()
+    }
+
+    /// How many waits were inserted under [`Hazards::Auto`].
+    #[must_use]
+    pub fn inserted_waits(&self) -> u64 {
+        self.shared().hazards.as_ref().map_or(0, Tracker::inserted_waits)
     }
 
     /// Takes the errors that no call could return, as those of drops, oldest first.

@@ -8,6 +8,7 @@ use quadrants_runtime as rt;
 
 use crate::{
     Error, Result, current,
+    hazards::{Clock, Tracker, waiting},
     program::{ProgramInner, Shared},
     record::RecordSlot,
     scratch::StreamScratch,
@@ -52,6 +53,9 @@ impl StreamState {
             workers: Mutex::new(Vec::new()),
             scratch: StreamScratch::default(),
         });
+        if let Some(tracker) = &shared.hazards {
+            tracker.begin(&state.stream);
+        }
         shared.manager.register(&state);
         Ok(state)
     }
@@ -71,7 +75,7 @@ impl StreamState {
 
     #[cold]
     fn report(&self, record: &RecordSlot) -> Result<()> {
-        self.stream.synchronize()?;
+        self.drain()?;
         match self.shared.records.take_report(record, |found| self.shared.launcher.decode(found)) {
             Some(error) => Err(Box::new(error).into()),
             None => Ok(()),
@@ -79,13 +83,24 @@ impl StreamState {
     }
 
     pub(crate) fn synchronize(&self) -> Result<()> {
-        self.stream.synchronize()?;
+        self.drain()?;
         self.check()
+    }
+
+    /// Waits for all work, and reports nothing.
+    fn drain(&self) -> Result<()> {
+        let up_to = |tracker: &Tracker| tracker.up_to(&self.stream);
+        waiting(&self.shared, up_to, || Ok(self.stream.synchronize()?))
     }
 
     /// Asks whether all work is complete, and where it is, reports.
     pub(crate) fn query(&self) -> Result<bool> {
+        let clock =
+            self.shared.hazards.as_ref().map(|tracker| (tracker, tracker.up_to(&self.stream)));
         let complete = self.stream.query()?;
+        if complete && let Some((tracker, clock)) = clock {
+            tracker.over(&clock);
+        }
         if complete {
             self.check()?;
         }
@@ -127,7 +142,11 @@ impl Drop for StreamState {
             return;
         }
         // After this wait nothing writes the record any more, so that it can go to another stream.
-        match self.stream.synchronize() {
+        let drained = self.drain();
+        if let Some(tracker) = &self.shared.hazards {
+            tracker.end(self.stream.id());
+        }
+        match drained {
             Ok(()) => {
                 if let Err(error) = self.check() {
                     self.shared.defer(error);
@@ -136,7 +155,7 @@ impl Drop for StreamState {
                     self.shared.records.give_back(record);
                 }
             }
-            Err(error) => self.shared.defer(error.into()),
+            Err(error) => self.shared.defer(error),
         }
     }
 }
@@ -146,6 +165,13 @@ impl Stream {
     #[must_use]
     pub fn handle(&self) -> StreamHandle {
         self.state.stream.handle()
+    }
+
+    /// The stream's number within its program, by which messages name it. One that is gone gives it to a later
+    /// stream.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.state.stream.id()
     }
 
     /// Whether all work enqueued so far is complete.
@@ -205,16 +231,23 @@ impl Stream {
 pub struct Event {
     // Before the program, so that the event goes while its context lives.
     event: rt::Event,
-    /// The stream of the latest mark.
-    marked: Mutex<Option<rt::Stamp>>,
+    marked: Mutex<Mark>,
     program: Arc<ProgramInner>,
+}
+
+/// What the latest record of an event is behind.
+#[derive(Debug, Default, Clone)]
+struct Mark {
+    stamp: Option<rt::Stamp>,
+    /// Empty where hazards are not looked for.
+    clock: Clock,
 }
 
 impl Event {
     pub(crate) fn create(program: &Arc<ProgramInner>, options: EventOptions) -> Result<Self> {
         Ok(Self {
             event: rt::Event::new(&program.shared.context, options)?,
-            marked: Mutex::new(None),
+            marked: Mutex::default(),
             program: program.clone(),
         })
     }
@@ -232,8 +265,10 @@ impl Event {
     /// [`Error::OtherProgram`], or what the device returns.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
-        self.event.record(&stream.state.stream)?;
-        *self.marked.lock() = Some(stream.state.stream.next_stamp());
+        let (tracker, stream) = (&self.program.shared.hazards, &stream.state.stream);
+        let clock = tracker.as_ref().map(|tracker| tracker.up_to(stream)).unwrap_or_default();
+        self.event.record(stream)?;
+        *self.marked.lock() = Mark { stamp: Some(stream.next_stamp()), clock };
         Ok(())
     }
 
@@ -244,7 +279,12 @@ impl Event {
     /// [`Error::OtherProgram`], or what the device returns.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
-        Ok(self.event.wait(&stream.state.stream)?)
+        let mark = self.mark();
+        self.event.wait(&stream.state.stream)?;
+        if let Some(tracker) = &self.program.shared.hazards {
+            tracker.waits(stream.id(), &mark.clock);
+        }
+        Ok(())
     }
 
     /// Whether the mark is reached; true where there is none.
@@ -252,7 +292,12 @@ impl Event {
     /// # Errors
     /// What the device returns.
     pub fn query(&self) -> Result<bool> {
-        Ok(self.event.query()?)
+        let mark = self.mark();
+        let reached = self.event.query()?;
+        if reached && let Some(tracker) = &self.program.shared.hazards {
+            tracker.over(&mark.clock);
+        }
+        Ok(reached)
     }
 
     /// Waits until the mark is reached.
@@ -261,9 +306,10 @@ impl Event {
     /// [`Error::Kernel`] where a kernel on the marked stream reported an error that was not yet returned;
     /// then it waits for the stream. Or what the device returns.
     pub fn synchronize(&self) -> Result<()> {
-        self.event.synchronize()?;
-        let marked = *self.marked.lock();
-        match marked.and_then(|mark| self.program.shared.manager.find(mark)) {
+        let mark = self.mark();
+        let wait = || Ok(self.event.synchronize()?);
+        waiting(&self.program.shared, |_| mark.clock.clone(), wait)?;
+        match mark.stamp.and_then(|mark| self.program.shared.manager.find(mark)) {
             Some(stream) => stream.check(),
             None => Ok(()),
         }
@@ -278,6 +324,10 @@ impl Event {
             return Err(Error::OtherProgram { what: "the start event" });
         }
         Ok(self.event.elapsed_ms_since(&start.event)?)
+    }
+
+    fn mark(&self) -> Mark {
+        self.marked.lock().clone()
     }
 
     fn same_program(&self, stream: &Stream) -> Result<()> {

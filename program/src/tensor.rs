@@ -5,7 +5,11 @@ use std::{fmt, marker::PhantomData, ptr, sync::Arc};
 use quadrants_rhi::DevicePtr;
 use quadrants_runtime::Buffer;
 
-use crate::{Element, Error, Result, program::ProgramInner};
+use crate::{
+    Element, Error, Result,
+    hazards::{Tracker, waiting},
+    program::ProgramInner,
+};
 
 /// A dense row-major array of `N` dimensions in the memory of a program's device.
 ///
@@ -97,7 +101,9 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.core.check_place()?;
         let mut bytes = vec![0u8; self.len() * size_of::<T>()];
-        self.core.buffer.read(self.core.offset, &mut bytes)?;
+        let (core, buffer) = (&self.core, &self.core.buffer);
+        let up_to = |tracker: &Tracker| tracker.behind(&core.program.shared, buffer.writers());
+        waiting(&core.program.shared, up_to, || Ok(buffer.read(core.offset, &mut bytes)?))?;
         for stamp in self.core.buffer.writers() {
             if let Some(stream) = self.core.program.shared.manager.find(stamp) {
                 stream.check()?;
@@ -114,7 +120,10 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     pub fn copy_from(&mut self, elements: &[T]) -> Result<()> {
         self.core.check_place()?;
         check_count(&self.shape, self.len(), elements.len())?;
-        Ok(self.core.buffer.write(self.core.offset, as_bytes(elements))?)
+        let (core, buffer) = (&self.core, &self.core.buffer);
+        let up_to = |tracker: &Tracker| tracker.behind(&core.program.shared, buffer.users());
+        let write = || Ok(buffer.write(core.offset, as_bytes(elements))?);
+        waiting(&core.program.shared, up_to, write)
     }
 
     /// Sets all elements to `value`, behind every launch that uses the tensor. Waits for those alone.
@@ -160,6 +169,11 @@ impl TensorCore {
     #[inline]
     pub(crate) fn address(&self) -> DevicePtr {
         self.buffer.address().offset(self.offset)
+    }
+
+    /// Where its elements begin in the buffer, in bytes.
+    pub(crate) fn offset(&self) -> usize {
+        self.offset
     }
 
     /// Whether it is settled, and in its place.

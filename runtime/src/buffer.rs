@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 
 use crate::{
-    Context, Error, Result, Stamp, StreamLease,
+    Context, Error, Result, Stamp, StreamLease, Uses,
     staging::{Pinned, STAGING_CHUNK},
     stamps::Stamps,
 };
@@ -22,6 +22,7 @@ pub struct Buffer {
     bytes: usize,
     readers: Stamps,
     writers: Stamps,
+    uses: Uses,
 }
 
 impl Buffer {
@@ -81,6 +82,7 @@ impl Buffer {
             bytes: 0,
             readers: Stamps::default(),
             writers: Stamps::default(),
+            uses: Uses::default(),
         };
         if bytes == 0 {
             return Ok(buffer);
@@ -136,6 +138,18 @@ impl Buffer {
         self.writers.put(stamp);
     }
 
+    /// What uses it and where, for whoever keeps that; nothing here does.
+    #[must_use]
+    pub fn uses(&self) -> &Uses {
+        &self.uses
+    }
+
+    /// The newest use of each stream that read or wrote the buffer.
+    #[must_use]
+    pub fn users(&self) -> impl IntoIterator<Item = Stamp> + use<> {
+        self.readers.all().into_iter().chain(self.writers.all())
+    }
+
     /// The newest use of each stream that wrote the buffer.
     #[must_use]
     pub fn writers(&self) -> impl IntoIterator<Item = Stamp> + use<> {
@@ -173,8 +187,7 @@ impl Buffer {
         }
         // SAFETY: calls of this device alone.
         let _current = unsafe { self.context.make_current()? };
-        let users = self.readers.all().into_iter().chain(self.writers.all());
-        let mut stream = self.transfer(users)?;
+        let mut stream = self.transfer(self.users())?;
         // SAFETY: the range lies in the buffer, the stream is leased to us, and the copy is complete when
         // this returns.
         unsafe { upload(&self.context, self.memory.offset(offset), contents, stream.handle())? };
@@ -208,7 +221,7 @@ impl Drop for Buffer {
         }
         let context = &self.context;
         let stream = context.free_on();
-        let users = self.readers.all().into_iter().chain(self.writers.all());
+        let users = self.users();
         // SAFETY: the internal stream lives as long as the context; the free is ordered behind every
         // stamped use, and there are no unstamped ones. All are calls of this device.
         let freed = unsafe {

@@ -19,6 +19,7 @@ mod pool;
 mod staging;
 mod stamps;
 mod stream;
+mod uses;
 
 pub use buffer::Buffer;
 pub use context::Context;
@@ -29,5 +30,6 @@ pub use pool::{EventLease, PoolStatistics, StreamLease};
 pub use staging::Pinned;
 pub use stamps::Stamp;
 pub use stream::{Stream, StreamOrigin};
+pub use uses::{Origin, Use, Uses};
 
 pub use quadrants_rhi as rhi;

@@ -4,7 +4,9 @@ use std::{sync::Arc, thread};
 
 use quadrants_rhi::{EventHandle, Severity, StreamHandle, StreamOptions};
 
-use crate::{Context, Result, Stamp, context::destroy_stream, live::Position};
+use crate::{
+    Context, Result, Stamp, context::destroy_stream, live::Position, stamps::LAST_SEQUENCE,
+};
 
 /// Who made a stream, and so who destroys it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,6 +103,12 @@ impl Stream {
     /// wait of another thread in between would show it complete while the work is not enqueued yet.
     pub fn next_stamp(&self) -> Stamp {
         Stamp { stream: self.id, sequence: self.position.advance() }
+    }
+
+    /// The stamp of the newest work.
+    #[must_use]
+    pub fn newest(&self) -> Stamp {
+        Stamp { stream: self.id, sequence: self.position.enqueued().min(LAST_SEQUENCE) }
     }
 
     /// Whether `stamp` is one of this stream.

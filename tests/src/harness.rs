@@ -107,11 +107,17 @@ impl TestBackend {
     /// not under test.
     #[must_use]
     pub fn open_simulated(self) -> Option<On> {
+        self.open_simulated_with(Program::builder())
+    }
+
+    /// As [`open_simulated`](Self::open_simulated), with options.
+    #[must_use]
+    pub fn open_simulated_with(self, builder: ProgramBuilder) -> Option<On> {
         if self == Self::Cpu || !self.is_selected() {
             println!("skipped: {self:?} has no simulator, or is not under test");
             return None;
         }
-        Some(self.simulated(Program::builder()))
+        Some(self.simulated(builder))
     }
 
     /// A GPU, or one of the simulator, as [`open`](Self::open) chooses; none on the CPU.

@@ -5,6 +5,7 @@ mod dump;
 mod errors;
 mod events;
 mod faults;
+mod hazards;
 mod invariants;
 mod kernels;
 mod language;
