@@ -18,6 +18,7 @@ use syn::{
 
 use crate::{
     emit::without_arguments,
+    reduce::{self, Reduction},
     signature::Param,
     spans,
     tree::{self, Assert, Chain},
@@ -36,6 +37,8 @@ pub(crate) struct Body<'a> {
     names: Vec<Ident>,
     blocks: Vec<Ident>,
     weight: u32,
+    /// Whether sums of floats stay as they are written.
+    strict: bool,
 }
 
 /// Replaces what differs inside loops and in funcs.
@@ -44,16 +47,19 @@ pub(crate) struct Rewrite<'a> {
     /// Whether values pass a gate, which keeps rustc from repeating itself. A func needs none: its
     /// copies have the same types, so that rustc's messages are the same and shown once.
     pub(crate) gated: bool,
+    /// What the loop around keeps for each of its pieces.
+    reductions: &'a [Reduction],
 }
 
 impl<'a> Body<'a> {
-    pub(crate) fn new(support: &'a TokenStream, params: &[Param]) -> Self {
+    pub(crate) fn new(support: &'a TokenStream, params: &[Param], strict: bool) -> Self {
         Self {
             support,
             cx: internal("cx"),
             names: params.iter().map(|param| param.name.clone()).collect(),
             blocks: Vec::new(),
             weight: 0,
+            strict,
         }
     }
 
@@ -168,7 +174,8 @@ impl<'a> Body<'a> {
         }
         let rebound = self.rebound(each.body.to_token_stream());
         let iterated = self.rewritten((*each.expr).clone());
-        let body = self.rewritten(each.body.clone());
+        let reductions = reduce::find(&each.body, self.strict);
+        let body = self.rewritten_with(each.body.clone(), &reductions);
         let cx = &self.cx;
         let space = match unparenthesized(&each.expr) {
             Expr::Call(call) => tree::is_ndrange(call),
@@ -182,10 +189,16 @@ impl<'a> Body<'a> {
             .map(|k| (internal(&format!("begin{k}")), internal(&format!("end{k}"))))
             .collect();
         let support = self.support;
-        let loops = variables.iter().zip(&bounds).rev().fold(body, |body, (pattern, (lo, hi))| {
+        let innermost = variables.len().saturating_sub(1);
+        let nested = variables.iter().zip(&bounds).enumerate();
+        let loops = nested.rev().fold(body, |body, (at, (pattern, (lo, hi)))| {
+            if at == innermost && !reductions.is_empty() {
+                return self.strips(&reductions, (lo, hi), &quote!(#pattern), body);
+            }
             // The author's block is its own braces; an outer loop needs them around the inner.
             quote!({ for #pattern in #support::gate::<__OK, _>(#lo..#hi) #body })
         });
+        let loops = self.reducing(&reductions, loops);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let (method, parameter) = if space {
             ("nd_for", quote!([#((#begins, #ends)),*]))
@@ -218,20 +231,51 @@ impl<'a> Body<'a> {
 
     fn strided_for(&self, each: &syn::ExprForLoop, weight: u32, walk: &TokenStream) -> TokenStream {
         let rebound = self.rebound(each.body.to_token_stream());
-        let body = self.rewritten(each.body.clone());
+        let reductions = reduce::find(&each.body, self.strict);
+        let body = self.rewritten_with(each.body.clone(), &reductions);
         let (cx, pattern, support) = (&self.cx, &each.pat, self.support);
         let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
+        let body = quote!({ let #pattern = #support::gate::<__OK, _>(#values.at(#nth)); #body });
+        let loops = match reductions.is_empty() {
+            true => quote!(for #nth in #begin..#end #body),
+            false => self.strips(&reductions, (&begin, &end), &nth.to_token_stream(), body),
+        };
+        let loops = self.reducing(&reductions, loops);
         let arguments = quote! {
-            0..#values.len(), #weight, #[inline(always)] move |(#begin, #end)| {
-                #rebound
-                for #nth in #begin..#end {
-                    let #pattern = #support::gate::<__OK, _>(#values.at(#nth));
-                    #body
-                }
-            }
+            0..#values.len(), #weight, #[inline(always)] move |(#begin, #end)| { #rebound #loops }
         };
         let call = call(each, cx, "par_for", arguments);
         quote!({ let #values = #walk; #call })
+    }
+
+    /// A loop over a range in strips, whose iterations have lanes for what they reduce.
+    fn strips(
+        &self,
+        reductions: &[Reduction],
+        (begin, end): (&Ident, &Ident),
+        pattern: &TokenStream,
+        body: TokenStream,
+    ) -> TokenStream {
+        let support = self.support;
+        let [from, to] = ["from", "to"].map(internal);
+        let range = quote!(#support::gate::<__OK, _>(#from..#to));
+        let (pattern, iterated) =
+            reductions.iter().fold((pattern.clone(), range), |(pattern, iterated), reduction| {
+                let (lane, lanes) = (&reduction.lane, reduction.lanes());
+                (quote!((#lane, #pattern)), quote!(#lanes.zip(#iterated)))
+            });
+        quote! {{
+            for (#from, #to) in #support::strips(#begin, #end) {
+                for #pattern in #iterated #body
+            }
+        }}
+    }
+
+    /// A piece of a loop, and what it keeps of reductions before and after.
+    fn reducing(&self, reductions: &[Reduction], loops: TokenStream) -> TokenStream {
+        let begins = reductions.iter().map(|reduction| reduction.begin(self.support));
+        let ends = reductions.iter().map(|reduction| reduction.finish(self.support));
+        quote!(#(#begins)* #loops #(#ends)*)
     }
 
     /// New bindings of the known names that `tokens` use.
@@ -248,7 +292,11 @@ impl<'a> Body<'a> {
     }
 
     fn rewritten(&self, tokens: impl Rewritable) -> TokenStream {
-        tokens.rewritten(&mut Rewrite { support: self.support, gated: true })
+        tokens.rewritten(&mut Rewrite::new(self.support, true))
+    }
+
+    fn rewritten_with(&self, tokens: impl Rewritable, reductions: &[Reduction]) -> TokenStream {
+        tokens.rewritten(&mut Rewrite { reductions, ..Rewrite::new(self.support, true) })
     }
 }
 
@@ -386,7 +434,11 @@ impl VisitMut for Rewrite<'_> {
     }
 }
 
-impl Rewrite<'_> {
+impl<'a> Rewrite<'a> {
+    pub(crate) fn new(support: &'a TokenStream, gated: bool) -> Self {
+        Self { support, gated, reductions: &[] }
+    }
+
     fn gate(&self, expr: &mut Expr) {
         if self.gated {
             let support = self.support;
@@ -456,6 +508,14 @@ impl Rewrite<'_> {
         let element = tree::element(place)?;
         let support = spans::at(self.support, start);
         let (base, index) = (&element.expr, &element.index);
+        let reduced = self.reductions.iter().find(
+            |reduction| matches!(&**base, Expr::Path(path) if path.path.is_ident(&reduction.tensor)),
+        );
+        if let Some(reduction) = reduced {
+            let (lane, combine) = (&reduction.lane, reduction.combine(&support));
+            let combined = quote_spanned!(start=> #combine(&mut *#lane, &#base, #index, #value));
+            return Some(Expr::Verbatim(combined));
+        }
         let place = quote_spanned!(start=> #support::Places::place(&#base, #index));
         Some(Expr::Verbatim(quote_spanned!(start=> #support::#name(#place, #value))))
     }

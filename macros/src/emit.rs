@@ -35,6 +35,8 @@ pub(crate) struct Emission {
     /// The author's block with probes in it.
     probed: syn::Block,
     bytes: Vec<u8>,
+    /// Whether sums of floats stay as they are written.
+    strict: bool,
 }
 
 impl Paths {
@@ -193,8 +195,9 @@ impl Emission {
         match syntax.encode() {
             Ok(bytes) => {
                 let paths = Paths::new(&attribute.krate);
+                let strict = attribute.options.strict;
                 let generics = Generics::new(&item.sig.generics);
-                Ok(Self { kind, paths, signature, generics, item, tree, probed, bytes })
+                Ok(Self { kind, paths, signature, generics, item, tree, probed, bytes, strict })
             }
             Err(error) => {
                 let error = syn::Error::new(item.sig.ident.span(), error);
@@ -278,7 +281,7 @@ impl Emission {
             .collect();
         let elements_of = internal("elements");
         let size = self.tree.regions.first().map(|_| quote!(let #elements_of = #elements;));
-        let body = Body::new(support, &self.signature.params)
+        let body = Body::new(support, &self.signature.params, self.strict)
             .kernel(&self.item.block, &quote!(#elements_of));
         let body = match &self.signature.result {
             Some(ty) => quote! {
@@ -339,7 +342,7 @@ impl Emission {
             let text = format!("`{name}` takes tensors: it can be called in kernels alone");
             quote!(#[allow(unused_variables)] #vis #sig { ::core::panic!(#text) })
         } else {
-            let mut rewrite = Rewrite { support: &self.paths.body, gated: false };
+            let mut rewrite = Rewrite::new(&self.paths.body, false);
             let body = (**block).clone().rewritten(&mut rewrite);
             quote!(#[inline(always)] #vis #sig #body)
         };
@@ -429,7 +432,7 @@ impl Emission {
                 }
             });
         let source = if self.generics.is_empty() { self.source() } else { ungated() };
-        let body = (*self.item.block).clone().rewritten(&mut Rewrite { support, gated: true });
+        let body = (*self.item.block).clone().rewritten(&mut Rewrite::new(support, true));
         let quiet = quiet();
         quote! {
             #with

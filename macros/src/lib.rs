@@ -17,6 +17,7 @@ mod device;
 mod emit;
 mod generics;
 mod methods;
+mod reduce;
 mod signature;
 mod spans;
 mod tree;

@@ -49,7 +49,7 @@ pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream 
         }
         let support = Paths::new(&attribute.krate).body;
         let body = method.block.clone();
-        let body = body.rewritten(&mut Rewrite { support: &support, gated: false });
+        let body = body.rewritten(&mut Rewrite::new(&support, false));
         method.block = parse_quote!(#body);
         method.attrs.push(parse_quote!(#[inline(always)]));
     }

@@ -78,6 +78,11 @@ pub struct Indices<D: IndexSpace> {
 #[diagnostic::on_unimplemented(message = "`atomic_add` is not defined for `{Self}`")]
 pub trait AtomicAdd: Element {
     #[doc(hidden)]
+    const IS_FLOAT: bool;
+    /// What added to any value is that value.
+    #[doc(hidden)]
+    const NOTHING: Self;
+    #[doc(hidden)]
     fn plus(self, value: Self) -> Self;
     /// # Safety
     /// `element` is valid for atomic reads and writes.
@@ -91,6 +96,10 @@ pub trait AtomicAdd: Element {
     note = "they are defined for integers"
 )]
 pub trait AtomicMinMax: Element + Ord {
+    #[doc(hidden)]
+    const SMALLEST: Self;
+    #[doc(hidden)]
+    const LARGEST: Self;
     /// # Safety
     /// `element` is valid for atomic reads and writes.
     #[doc(hidden)]
@@ -223,6 +232,8 @@ macro_rules! integers {
         }
 
         impl AtomicAdd for $int {
+            const IS_FLOAT: bool = false;
+            const NOTHING: Self = 0;
             #[inline(always)]
             fn plus(self, value: Self) -> Self {
                 self.wrapping_add(value)
@@ -235,6 +246,8 @@ macro_rules! integers {
         }
 
         impl AtomicMinMax for $int {
+            const SMALLEST: Self = Self::MIN;
+            const LARGEST: Self = Self::MAX;
             #[inline(always)]
             unsafe fn fetch_min(element: *mut Self, value: Self) -> Self {
                 // SAFETY: the caller says so.
@@ -252,6 +265,8 @@ macro_rules! integers {
 macro_rules! floats {
     ($($float:ty, $atomic:ident;)*) => {$(
         impl AtomicAdd for $float {
+            const IS_FLOAT: bool = true;
+            const NOTHING: Self = -0.0;
             #[inline(always)]
             fn plus(self, value: Self) -> Self {
                 self + value

@@ -153,25 +153,26 @@ impl KernelBuilder {
     }
 
     /// What `body` writes, as a block; on every way out of it the block is no longer open.
-    fn block<R>(&self, body: impl FnOnce() -> R) -> (Block, R) {
+    pub(super) fn block<R>(&self, body: impl FnOnce() -> R) -> (Block, R) {
         let open = self.enter();
         let result = body();
         (open.end(), result)
     }
 
-    fn enter(&self) -> Open<'_> {
+    pub(super) fn enter(&self) -> Open<'_> {
         Open { builder: self, depth: self.state.borrow_mut().open() }
     }
 }
 
-struct Open<'b> {
+/// A block that is being written.
+pub(super) struct Open<'b> {
     builder: &'b KernelBuilder,
     /// How many blocks are around this one.
     depth: usize,
 }
 
 impl Open<'_> {
-    fn end(self) -> Block {
+    pub(super) fn end(self) -> Block {
         let mut state = self.builder.state.borrow_mut();
         let block = state.blocks.drain(self.depth..).next();
         Block { stmts: block.map(|block| block.stmts).unwrap_or_default(), value: None }

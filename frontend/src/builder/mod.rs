@@ -23,6 +23,7 @@
 //! # Ok::<(), quadrants_frontend::Error>(())
 //! ```
 
+mod blocks;
 mod flow;
 mod state;
 mod tensor;
@@ -36,6 +37,7 @@ use quadrants_ir::{
     types::{Constant, ParamType, Type},
 };
 
+pub use blocks::{PerThread, Threads};
 pub use tensor::{Indices, TensorParam};
 pub use value::{Operand, Value, Var};
 

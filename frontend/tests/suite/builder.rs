@@ -4,9 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use quadrants_frontend::{
     Error, Rule,
-    builder::{KernelBuilder, Misuse},
+    builder::{KernelBuilder, Misuse, TensorParam, Threads},
 };
-use quadrants_ir::ScalarType::{Bool, F32, F64, I32, U32, U64};
+use quadrants_ir::{
+    ReduceOp,
+    ScalarType::{Bool, F32, F64, I32, U32, U64},
+};
 
 use crate::run::{groups, matrix, run, scalar, tensor};
 
@@ -275,4 +278,34 @@ fn calls_without_sense() {
     let b = KernelBuilder::new("arguments");
     let _ = b.constant(1.0f32).math(quadrants_ir::MathFn::Sqrt, &[b.constant(1.0f32)]);
     assert_eq!(misuse(b), Misuse::Arguments { method: "sqrt", expected: 0, found: 1 });
+}
+
+#[test]
+fn blocks_of_threads_keep_to_their_rules() {
+    let tile = |body: fn(&KernelBuilder, Threads<'_>, TensorParam<'_>)| {
+        let b = KernelBuilder::new("tile");
+        let x = b.param_tensor_mut("x", F32, 1);
+        b.block_for(2u64, 32, |block| body(&b, block, x));
+        b
+    };
+    let outside = tile(|_, _, x| x.store(0u64, 1.0f32));
+    assert!(matches!(rules(outside)[..], [Rule::OutsidePhase { .. }]));
+    let nested = tile(|_, block, _| block.each(|_| block.each(|_| ())));
+    assert_eq!(rules(nested), [Rule::PhasePlace]);
+    let races = tile(|_, block, x| block.each(|t| x.store(t, 1.0f32)));
+    assert!(matches!(rules(races)[..], [Rule::RaceInLoop { .. }]), "all blocks write the same");
+    let elsewhere = tile(|b, block, _| {
+        let sums = block.scan(ReduceOp::Add, false, |t| t);
+        block.each(|_| {
+            let _ = sums.load(b.constant(3u64));
+        });
+    });
+    assert!(matches!(rules(elsewhere)[..], [Rule::OfThreads { .. }]));
+    let of_bools = tile(|_, block, _| {
+        let _ = block.reduce(ReduceOp::Add, |t| t.gt(3u64));
+    });
+    assert_eq!(misuse(of_bools), Misuse::Undefined { operation: "reduce_add", ty: Bool });
+    let too_many = KernelBuilder::new("many");
+    too_many.block_for(1u64, 2048, |_| ());
+    assert_eq!(rules(too_many), [Rule::BlockSize]);
 }

@@ -19,6 +19,7 @@ mod native;
 mod parallel;
 mod pool;
 mod probe;
+mod reduce;
 mod threads;
 mod view;
 mod walk;
@@ -33,6 +34,10 @@ pub use parallel::{Block, LoopInt, Task};
 pub use probe::{
     Form, Gate, HasMethod, Linear, Open, Probe, gate, linear_type_of, method_of, number_type,
     tensor_type, type_of, value_type,
+};
+pub use reduce::{
+    Part, finish_add, finish_max, finish_min, part_add, part_max, part_min, reduce_add, reduce_max,
+    reduce_min, strips,
 };
 pub use threads::{Shared, Threads, weight_of_block};
 pub use view::{Place, Places, View};

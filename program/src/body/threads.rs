@@ -140,9 +140,14 @@ impl<T: Element, const CHECKED: bool> IndexMut<usize> for Shared<T, CHECKED> {
 
 impl<T: Element, const CHECKED: bool> Places<usize> for Shared<T, CHECKED> {
     type Element = T;
+    const CHECKED: bool = CHECKED;
     #[inline(always)]
     #[track_caller]
     fn place(&self, index: usize) -> Place<T> {
         Place::within(self.at(index, Location::caller()).map(UnsafeCell::get))
+    }
+    #[inline(always)]
+    fn place_within(&self, index: usize) -> Place<T> {
+        Place::within(self.elements.get(index).map(UnsafeCell::get))
     }
 }

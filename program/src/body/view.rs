@@ -30,8 +30,14 @@ pub trait Places<I> {
     /// The type of an element.
     type Element;
 
+    /// Whether indices are checked, and reported.
+    const CHECKED: bool;
+
     /// The place of the element at `index`.
     fn place(&self, index: I) -> Place<Self::Element>;
+
+    /// The place of the element at `index`, where there is one; nothing is reported.
+    fn place_within(&self, index: I) -> Place<Self::Element>;
 }
 
 // SAFETY: a view is an address; the launch that made it vouches that its iterations do not race.
@@ -184,10 +190,16 @@ macro_rules! indexing {
             for View<T, $rank, CHECKED>
         {
             type Element = T;
+            const CHECKED: bool = CHECKED;
             #[inline(always)]
             #[track_caller]
             fn place(&self, $i: $index) -> Place<T> {
                 Place(self.at($array, Location::caller()))
+            }
+            #[inline(always)]
+            fn place_within(&self, $i: $index) -> Place<T> {
+                let inside = $array.iter().zip(&self.shape).all(|(at, extent)| at < extent);
+                if inside { self.place($i) } else { Place(None) }
             }
         }
     )*};

@@ -3,7 +3,10 @@
 use quadrants::{
     self as qd, Error, Kernel,
     builder::{KernelBuilder, Misuse},
-    ir::ScalarType::{Bool, F32, F64, I32, I64, U32, U64},
+    ir::{
+        ReduceOp,
+        ScalarType::{Bool, F32, F64, I32, I64, U32, U64},
+    },
 };
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
@@ -194,5 +197,49 @@ fn what_is_no_kernel_is_refused_where_it_is_built(
     let mut also = on.program.zeros::<f32, 1>([4])?;
     kernel.call::<()>().arg(2.0f32).arg(&mut also).arg(&mut y).launch()?;
     assert_eq!(y.to_vec()?, [0.0; 4]);
+    Ok(())
+}
+
+#[rstest]
+fn a_built_kernel_has_blocks_of_threads(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let b = KernelBuilder::new("tiles");
+    let x = b.param_tensor("x", I32, 1);
+    let y = b.param_tensor_mut("y", I32, 2);
+    let votes = b.param_tensor_mut("votes", U32, 1);
+    b.block_for(x.len() / 40u64, 40, |block| {
+        let tile = block.shared("tile", I32, 40);
+        let start = block.index() * block.threads();
+        block.each(|t| tile.store(t, x.load(start + t)));
+        let most = block.reduce(ReduceOp::Max, |t| tile.load(t));
+        let before = block.scan(ReduceOp::Add, true, |t| tile.load(t));
+        let large = block.ballot(|t| (tile.load(t) * 2i32).gt(most));
+        block.each(|t| {
+            let at = start + t;
+            y.store([b.constant(0u64), at], tile.load(b.constant(39u64) - t));
+            y.store([b.constant(1u64), at], before.load(t) + most);
+            votes.store(at, large.load(t));
+        });
+    });
+    let kernel = Kernel::new(b.build().expect("a valid kernel"))?;
+    let values: Vec<i32> = (0..120).map(|k| k * 37 % 101).collect();
+    let x = on.program.tensor_from(&values, [120])?;
+    let mut y = on.program.zeros::<i32, 2>([2, 120])?;
+    let mut votes = on.program.zeros::<u32, 1>([120])?;
+    kernel.call::<()>().arg(&x).arg(&mut y).arg(&mut votes).launch()?;
+    let (y, votes) = (y.to_vec()?, votes.to_vec()?);
+    for (at, tile) in values.chunks(40).enumerate() {
+        let most = *tile.iter().max().unwrap();
+        for t in 0..40 {
+            let place = at * 40 + t;
+            assert_eq!(y[place], tile[39 - t]);
+            assert_eq!(y[120 + place], tile[..t].iter().sum::<i32>() + most);
+            let warp = tile.chunks(32).nth(t / 32).unwrap();
+            let bits = warp.iter().enumerate().map(|(lane, v)| u32::from(2 * v > most) << lane);
+            assert_eq!(votes[place], bits.sum::<u32>());
+        }
+    }
     Ok(())
 }

@@ -22,6 +22,7 @@ mod methods;
 mod narrow;
 mod random;
 mod ranks;
+mod reductions;
 mod scalars;
 mod tensors;
 mod top;
