@@ -293,7 +293,7 @@ fn blocks_of_threads_keep_to_their_rules() {
     let nested = tile(|_, block, _| block.each(|_| block.each(|_| ())));
     assert_eq!(rules(nested), [Rule::PhasePlace]);
     let races = tile(|_, block, x| block.each(|t| x.store(t, 1.0f32)));
-    assert!(matches!(rules(races)[..], [Rule::RaceInLoop { .. }]), "all blocks write the same");
+    assert!(matches!(rules(races)[..], [Rule::RaceWithItself { .. }]), "all blocks write the same");
     let elsewhere = tile(|b, block, _| {
         let sums = block.scan(ReduceOp::Add, false, |t| t);
         block.each(|_| {
