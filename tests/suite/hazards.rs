@@ -181,6 +181,7 @@ fn readers_and_other_bytes_are_no_conflict(
 #[rstest]
 fn a_pair_is_reported_once(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Report)? else { return Ok(()) };
+    on.system.allow_races();
     for _ in 0..3 {
         set(7.0, &mut on.a).launch_on(&on.s1)?;
         copy(&on.a, &mut on.b).launch_on(&on.s2)?;
@@ -197,6 +198,7 @@ fn a_pair_is_reported_once(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) ->
 #[rstest]
 fn explicit_looks_for_nothing(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Explicit)? else { return Ok(()) };
+    on.system.allow_races();
     set(7.0, &mut on.a).launch_on(&on.s1)?;
     copy(&on.a, &mut on.b).launch_on(&on.s2)?;
     assert!(on.system.program.take_hazards().is_empty());
