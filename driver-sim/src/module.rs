@@ -12,7 +12,7 @@ use std::{
 
 use quadrants_ir::{
     Access, Offloaded, ParamKind, SimImage, Task, TaskId,
-    abi::{ArgLayout, ERROR_WORD, ErrorRecord, Passing},
+    abi::{ArgLayout, ERROR_WORD, ErrorRecord, Passing, block_words},
     interp::{self, Interpreter},
 };
 use smallvec::{SmallVec, smallvec};
@@ -109,7 +109,7 @@ impl State {
             .find(|(task, _)| kernel.function_name(*task) == name)
             .ok_or(Code::NOT_FOUND)?;
         let words = match program.image.passing {
-            Passing::Value => ArgLayout::new(&kernel.params).len(),
+            Passing::Value => block_words(kernel, program.image.form),
             Passing::Buffer => 1,
         };
         let key = self.functions.insert(Function { program, name: name.into(), task, words })?;
@@ -201,7 +201,7 @@ impl Launch {
         if program.image.passing == Passing::Value {
             return Some(Cow::Borrowed(&self.args));
         }
-        let bytes = 8 * ArgLayout::new(&program.image.kernel.params).len();
+        let bytes = 8 * block_words(&program.image.kernel, program.image.form);
         let bytes = memory.peek(*self.args.first()?, bytes)?;
         let words = bytes.as_chunks::<8>().0;
         Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
@@ -209,7 +209,8 @@ impl Launch {
 
     /// Reads the argument block that the parameter points to.
     fn read_block(&self, memory: &mut Memory) -> std::result::Result<Vec<u64>, Fault> {
-        let words = ArgLayout::new(&self.function.program.image.kernel.params).len();
+        let image = &self.function.program.image;
+        let words = block_words(&image.kernel, image.form);
         let mut bytes = vec![0; 8 * words];
         memory.read(self.args.first().copied().unwrap_or(0), &mut bytes)?;
         let words = bytes.as_chunks::<8>().0;

@@ -10,11 +10,14 @@
 //! | 2 | the launch's number, for the error record |
 //! | 3 … | the parameters in order: a tensor's address and then its extents; a scalar's value in the low bytes of its word |
 //!
+//! In the [checked form](Form::Checked) the block goes on with the [interiors](inside_word) of the
+//! kernel's loops.
+//!
 //! A kernel takes the block by value, or where [`Passing::Buffer`] is chosen the address of one.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Offloaded, Param, ParamId, ParamKind, TempId};
+use crate::{Offloaded, Param, ParamId, ParamKind, TaskId, TaskKind, TempId};
 
 /// The word of the error record's address.
 pub const ERROR_WORD: usize = 0;
@@ -52,9 +55,36 @@ pub enum Passing {
 pub enum Form {
     /// The launch has proven every access; nothing is checked.
     Proven,
-    /// Every access is checked: a read out of range gives zero, a write is dropped, and the error is
-    /// recorded.
+    /// Accesses are checked: a read out of range gives zero, a write is dropped, and the error is
+    /// recorded. Iterations in the [interior](inside_word) of their loop are proven, and not checked.
     Checked,
+}
+
+/// The word of a loop's interior in the block of the [checked form](Form::Checked): the iterations that
+/// the launch has proven. Per dimension, outermost first, two words say from which value of the loop
+/// variable to before which; a negative number is there as it is in 64 bits.
+#[must_use]
+pub fn inside_word(kernel: &Offloaded, task: TaskId) -> usize {
+    let before = kernel.tasks.iter().take(task.index()).map(|task| inside_words(&task.kind));
+    ArgLayout::new(&kernel.params).len() + before.sum::<usize>()
+}
+
+/// How many words the interior of a task takes: none of one that is no loop.
+#[must_use]
+pub fn inside_words(kind: &TaskKind) -> usize {
+    match kind {
+        TaskKind::RangeFor { dims, .. } => 2 * dims.len(),
+        TaskKind::Serial | TaskKind::BlockFor { .. } => 0,
+    }
+}
+
+/// How many words the argument block of a form has.
+#[must_use]
+pub fn block_words(kernel: &Offloaded, form: Form) -> usize {
+    match form {
+        Form::Proven => ArgLayout::new(&kernel.params).len(),
+        Form::Checked => inside_word(kernel, TaskId::new(kernel.tasks.len() as u32)),
+    }
 }
 
 /// Where each parameter lies in the argument block.
@@ -89,7 +119,7 @@ impl ArgLayout {
         self.words[param.index()]
     }
 
-    /// The length of the block in words.
+    /// The length of the block in words, up to its last parameter.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len

@@ -9,7 +9,7 @@ use crate::{
 };
 
 const MAGIC: [u8; 8] = *b"QUADSIM\0";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// What a module is on a simulated device: the kernel and how its functions are called.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use quadrants_frontend::syntax::Order;
+use quadrants_frontend::syntax::{Order, ParamPassing};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{
     BinOp, Expr, Pat, PatIdent, Stmt,
@@ -33,12 +33,14 @@ pub(crate) struct Body<'a> {
     support: &'a TokenStream,
     /// The context that the body runs in.
     cx: Ident,
-    /// The names in scope.
-    names: Vec<Ident>,
+    /// The names in scope, and whether each is a tensor's.
+    names: Vec<(Ident, bool)>,
     blocks: Vec<Ident>,
     weight: u32,
     /// Whether sums of floats stay as they are written.
     strict: bool,
+    /// How many words the interiors of the loops before take.
+    inside: usize,
 }
 
 /// Replaces what differs inside loops and in funcs.
@@ -56,10 +58,14 @@ impl<'a> Body<'a> {
         Self {
             support,
             cx: internal("cx"),
-            names: params.iter().map(|param| param.name.clone()).collect(),
+            names: params
+                .iter()
+                .map(|param| (param.name.clone(), param.passing != ParamPassing::Value))
+                .collect(),
             blocks: Vec::new(),
             weight: 0,
             strict,
+            inside: 0,
         }
     }
 
@@ -91,7 +97,7 @@ impl<'a> Body<'a> {
             Stmt::Expr(Expr::Call(call), _) if is_grid(call) => self.block_for(call),
             Stmt::Local(local) => {
                 let stmt = self.rewritten(stmt.clone());
-                self.names.extend(names(&local.pat));
+                self.names.extend(names(&local.pat).into_iter().map(|name| (name, false)));
                 stmt
             }
             other => self.rewritten(other.clone()),
@@ -120,7 +126,7 @@ impl<'a> Body<'a> {
         let block = internal(&format!("block{}", self.blocks.len()));
         self.blocks.push(block.clone());
         let cx = &self.cx;
-        let rebound = self.rebound(closure.body.to_token_stream());
+        let rebound = self.rebound(closure.body.to_token_stream(), None);
         quote! {
             let #block = #cx.block(#[inline(always)] move || { #rebound #body });
         }
@@ -138,7 +144,7 @@ impl<'a> Body<'a> {
         let body = &closure.body;
         let weight = weight(&syn::parse_quote!({ #body }));
         self.weight = self.weight.saturating_add(weight);
-        let rebound = self.rebound(closure.body.to_token_stream());
+        let rebound = self.rebound(closure.body.to_token_stream(), None);
         let (blocks, threads) = (self.rewritten(blocks.clone()), self.rewritten(threads.clone()));
         let body = self.rewritten((*closure.body).clone());
         let (cx, support, pattern) = (&self.cx, self.support, parameter(closure));
@@ -149,8 +155,8 @@ impl<'a> Body<'a> {
         let mut arguments = Group::new(
             Delimiter::Parenthesis,
             quote! {
-                0..#count, #support::weight_of_block(#size, #weight),
-                #[inline(always)] move |(#begin, #end)| {
+                ::core::option::Option::None, 0..#count, #support::weight_of_block(#size, #weight),
+                #[inline(always)] move |((#begin, #end), _)| {
                     #rebound
                     for #index in #begin..#end {
                         let #pattern = #cx.threads(#index, #size);
@@ -172,10 +178,15 @@ impl<'a> Body<'a> {
         if let Some(walk) = self.walk((*each.expr).clone()) {
             return self.strided_for(each, weight, &walk);
         }
-        let rebound = self.rebound(each.body.to_token_stream());
+        let proven = internal("proven");
+        let rebound = self.rebound(each.body.to_token_stream(), Some(&proven));
         let iterated = self.rewritten((*each.expr).clone());
         let reductions = reduce::find(&each.body, self.strict);
         let body = self.rewritten_with(each.body.clone(), &reductions);
+        let inside = self.interior(match &*each.pat {
+            Pat::Tuple(tuple) => tuple.elems.len(),
+            _ => 1,
+        });
         let cx = &self.cx;
         let space = match unparenthesized(&each.expr) {
             Expr::Call(call) => tree::is_ndrange(call),
@@ -206,7 +217,8 @@ impl<'a> Body<'a> {
             ("par_for", quote!((#(#begins, #ends),*)))
         };
         let arguments = quote! {
-            #iterated, #weight, #[inline(always)] move |#parameter| { #rebound #loops }
+            #inside, #iterated, #weight,
+            #[inline(always)] move |(#parameter, #proven)| { #rebound #loops }
         };
         call(each, cx, method, arguments)
     }
@@ -229,8 +241,23 @@ impl<'a> Body<'a> {
         Some(quote!(#support::gate::<__OK, _>(#support::Walk::new(#range, #step, #down))))
     }
 
-    fn strided_for(&self, each: &syn::ExprForLoop, weight: u32, walk: &TokenStream) -> TokenStream {
-        let rebound = self.rebound(each.body.to_token_stream());
+    /// Where the interior of the next loop is among those of a launch.
+    fn interior(&mut self, dims: usize) -> TokenStream {
+        let at = self.inside;
+        // As the IR has it: begin and end of each dimension.
+        self.inside += 2 * dims;
+        quote!(::core::option::Option::Some(#at))
+    }
+
+    fn strided_for(
+        &mut self,
+        each: &syn::ExprForLoop,
+        weight: u32,
+        walk: &TokenStream,
+    ) -> TokenStream {
+        let inside = self.interior(1);
+        let proven = internal("proven");
+        let rebound = self.rebound(each.body.to_token_stream(), Some(&proven));
         let reductions = reduce::find(&each.body, self.strict);
         let body = self.rewritten_with(each.body.clone(), &reductions);
         let (cx, pattern, support) = (&self.cx, &each.pat, self.support);
@@ -242,7 +269,8 @@ impl<'a> Body<'a> {
         };
         let loops = self.reducing(&reductions, loops);
         let arguments = quote! {
-            0..#values.len(), #weight, #[inline(always)] move |(#begin, #end)| { #rebound #loops }
+            #inside, 0..#values.len(), #weight,
+            #[inline(always)] move |((#begin, #end), #proven)| { #rebound #loops }
         };
         let call = call(each, cx, "par_for", arguments);
         quote!({ let #values = #walk; #call })
@@ -278,16 +306,23 @@ impl<'a> Body<'a> {
         quote!(#(#begins)* #loops #(#ends)*)
     }
 
-    /// New bindings of the known names that `tokens` use.
-    fn rebound(&self, tokens: TokenStream) -> TokenStream {
+    /// New bindings of the known names that `tokens` use. Tensors get to know in a loop whether its
+    /// iterations are `proven`.
+    fn rebound(&self, tokens: TokenStream, proven: Option<&Ident>) -> TokenStream {
         let mut used = BTreeSet::new();
         identifiers(tokens, &mut used);
         let mut seen = BTreeSet::new();
+        let support = self.support;
         self.names
             .iter()
             .rev()
-            .filter(|name| used.contains(&name.to_string()) && seen.insert(name.to_string()))
-            .map(|name| quote!(let mut #name = #name;))
+            .filter(|(name, _)| used.contains(&name.to_string()) && seen.insert(name.to_string()))
+            .map(|(name, is_tensor)| match proven {
+                Some(proven) if *is_tensor => {
+                    quote!(let mut #name = #support::Formed::formed(#name, #proven);)
+                }
+                _ => quote!(let mut #name = #name;),
+            })
             .collect()
     }
 

@@ -78,9 +78,14 @@ pub(crate) fn native_image(
     let entry: NativeEntry = match native {
         Some(body) => {
             let (body, result) = (*body, abi::result_word(kernel));
-            // SAFETY: the launcher made the argument block for this kernel's parameters, with live
-            // tensors, and proved the accesses of a proven form; races are the kernel's checks.
-            Arc::new(move |call| unsafe { body.run(call.args, result, form) })
+            let arguments = abi::block_words(kernel, Form::Proven);
+            Arc::new(move |call| {
+                let (args, inside) = call.args.split_at(arguments);
+                // SAFETY: the launcher made the argument block for this kernel's parameters, with live
+                // tensors, and proved the accesses of a proven form and of the interiors; races are the
+                // kernel's checks.
+                unsafe { body.run(args, inside, result, form) }
+            })
         }
         None => {
             let interpreter = Interpreter::new(kernel);

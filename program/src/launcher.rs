@@ -66,6 +66,8 @@ pub(crate) struct KernelContext {
     pub(crate) kernel: Offloaded,
     pub(crate) host: HostPlan,
     layout: ArgLayout,
+    /// How many words the longest argument block has.
+    words: usize,
     passing: Passing,
     plan: Plan,
     native: Option<NativeBody>,
@@ -85,6 +87,8 @@ struct Verdict {
     /// The words that the host's plan depends on.
     numbers: Vec<u64>,
     form: Form,
+    /// The words of the loops' interiors; none in the proven form.
+    inside: Vec<u64>,
     shapes: Vec<Option<LaunchConfig>>,
 }
 
@@ -183,19 +187,21 @@ impl KernelLauncher {
         let number = shared.launches.fetch_add(1, Relaxed);
         let mut inline = [0; WORDS_INLINE];
         let mut more = Vec::new();
-        let words = match inline.get_mut(..context.layout.len()) {
+        let words = match inline.get_mut(..context.words) {
             Some(words) => words,
             None => {
-                more.resize(context.layout.len(), 0);
+                more.resize(context.words, 0);
                 &mut more[..]
             }
         };
         let scratch_address = scratch.as_ref().map_or(0, |block| block.address().raw());
         fill(words, [stream.record_address(), scratch_address, launch_word(id, number)], args);
-        let words = &*words;
-
         let mut shapes = LaunchShapes::new();
         let form = context.judge(shared, words, stream, checks, &mut shapes)?;
+        let words = match form {
+            Form::Proven => &words[..context.layout.len()],
+            Form::Checked => &*words,
+        };
         let loaded = context.loaded(shared, form)?;
 
         let tracked = match &shared.hazards {
@@ -300,7 +306,8 @@ impl KernelContext {
         let layout = ArgLayout::new(&kernel.params);
         let image = shared.context.device().capabilities().image;
         // A native body is called with the words themselves: there is nothing to pass by buffer.
-        let by_value = image == ImageKind::Native || 8 * layout.len() <= shared.argument_limit;
+        let words = abi::block_words(&kernel, Form::Checked);
+        let by_value = image == ImageKind::Native || 8 * words <= shared.argument_limit;
         Ok(Self {
             host: HostPlan::new(&kernel),
             plan: Plan::new(&kernel, image),
@@ -311,21 +318,24 @@ impl KernelContext {
             touches: touches(&kernel),
             may_fail: !kernel.sites.is_empty(),
             layout,
+            words,
             kernel,
         })
     }
 
-    /// The form of a launch with these words, and its shapes into `shapes`, or why it is refused. What was
-    /// found for the same numbers is not looked for again.
+    /// The form of a launch with these words, and its shapes into `shapes`, or why it is refused. The
+    /// interiors of its loops are set behind the arguments. What was found for the same numbers is not
+    /// looked for again.
     fn judge(
         &self,
         shared: &Shared,
-        words: &[u64],
+        words: &mut [u64],
         stream: &StreamState,
         checks: Checks,
         shapes: &mut LaunchShapes,
     ) -> Result<Form> {
         let slot = &self.verdicts[stream.stream.id() as usize % VERDICTS];
+        let (words, inside) = words.split_at_mut(self.layout.len());
         let numbers = || self.host.inputs().iter().map(|word| words[*word]);
         // Who finds it taken judges by itself, and waits for nobody.
         if let Some(known) = slot.try_lock()
@@ -334,9 +344,10 @@ impl KernelContext {
             && verdict.numbers.iter().copied().eq(numbers())
         {
             shapes.extend_from_slice(&verdict.shapes);
+            inside.iter_mut().zip(&verdict.inside).for_each(|(to, from)| *to = *from);
             return Ok(verdict.form);
         }
-        self.judge_anew(shared, words, slot, checks, shapes)
+        self.judge_anew(shared, words, inside, slot, checks, shapes)
     }
 
     #[cold]
@@ -344,6 +355,7 @@ impl KernelContext {
         &self,
         shared: &Shared,
         words: &[u64],
+        inside: &mut [u64],
         slot: &Mutex<Option<Verdict>>,
         checks: Checks,
         shapes: &mut LaunchShapes,
@@ -352,9 +364,14 @@ impl KernelContext {
             return Err(race_error(&self.kernel, race));
         }
         let form = self.form(words, checks);
+        let found = match form {
+            Form::Proven => Vec::new(),
+            Form::Checked => self.inside(words),
+        };
+        inside.iter_mut().zip(&found).for_each(|(to, from)| *to = *from);
         *shapes = self.plan.shapes(&self.kernel, &self.host, words, shared)?;
         let numbers = self.host.inputs().iter().map(|word| words[*word]).collect();
-        let verdict = Verdict { checks, numbers, form, shapes: shapes.to_vec() };
+        let verdict = Verdict { checks, numbers, form, inside: found, shapes: shapes.to_vec() };
         if let Some(mut known) = slot.try_lock() {
             *known = Some(verdict);
         }
@@ -366,6 +383,26 @@ impl KernelContext {
         let proven = checks == Checks::Off
             || self.kernel.tasks().all(|(task, _)| self.host.prove(task, words));
         if proven { Form::Proven } else { Form::Checked }
+    }
+
+    /// The interiors of all loops, as they stand in an argument block.
+    fn inside(&self, words: &[u64]) -> Vec<u64> {
+        let all = self.host.interiors(words);
+        let mut rest = &all[..];
+        for (id, task) in self.kernel.tasks() {
+            let inside = rest.split_off(..abi::inside_words(&task.kind)).unwrap_or_default();
+            if !inside.is_empty() {
+                let lengths = inside.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
+                tracing::debug!(
+                    kernel = self.kernel.name,
+                    line = task.line,
+                    inside = lengths.fold(1, u64::saturating_mul),
+                    of = self.host.extents(id, words).iterations(),
+                    "checked"
+                );
+            }
+        }
+        all
     }
 
     fn loaded(&self, shared: &Shared, form: Form) -> Result<&LoadedForm> {

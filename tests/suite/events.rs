@@ -19,16 +19,42 @@ use tracing::{
 /// the callsite's answer to other threads.
 static SAID: Mutex<Vec<(ThreadId, Level, String)>> = Mutex::new(Vec::new());
 
-/// Keeps level and message of the events of one crate.
+/// Keeps level, message and fields of the events of one crate.
 struct Keep;
 
-struct Message(String);
+#[derive(Default)]
+struct Message {
+    text: String,
+    fields: String,
+}
 
 impl Visit for Message {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.0 = format!("{value:?}");
+        match field.name() {
+            "message" => self.text = format!("{value:?}"),
+            name => self.fields += &format!(" {name}={value:?}"),
         }
+    }
+}
+
+/// What this thread says from now on.
+pub(crate) struct Said(ThreadId);
+
+impl Said {
+    pub(crate) fn listen() -> Self {
+        static SUBSCRIBED: Once = Once::new();
+        SUBSCRIBED
+            .call_once(|| tracing::subscriber::set_global_default(Keep).expect("the only one"));
+        let me = thread::current().id();
+        SAID.lock().expect("no panic").retain(|(thread, ..)| *thread != me);
+        Self(me)
+    }
+
+    /// Level, and message with fields.
+    pub(crate) fn all(&self) -> Vec<(Level, String)> {
+        let said = SAID.lock().expect("no panic");
+        let mine = said.iter().filter(|(thread, ..)| *thread == self.0);
+        mine.map(|(_, level, message)| (*level, message.clone())).collect()
     }
 }
 
@@ -38,10 +64,11 @@ impl Subscriber for Keep {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut message = Message(String::new());
+        let mut message = Message::default();
         event.record(&mut message);
         let level = *event.metadata().level();
-        SAID.lock().expect("no panic").push((thread::current().id(), level, message.0));
+        let text = message.text + &message.fields;
+        SAID.lock().expect("no panic").push((thread::current().id(), level, text));
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
@@ -58,14 +85,13 @@ impl Subscriber for Keep {
 fn a_program_says_when_it_opens_and_when_the_last_of_it_goes(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
-    static SUBSCRIBED: Once = Once::new();
-    SUBSCRIBED.call_once(|| tracing::subscriber::set_global_default(Keep).expect("the only one"));
-    let me = thread::current().id();
-    SAID.lock().expect("no panic").retain(|(thread, ..)| *thread != me);
-    let said = || -> Vec<(Level, String)> {
-        let said = SAID.lock().expect("no panic");
-        let mine = said.iter().filter(|(thread, ..)| *thread == me);
-        mine.map(|(_, level, message)| (*level, message.clone())).collect()
+    let said = Said::listen();
+    let said = || {
+        let at_info = |(level, text): &(Level, String)| {
+            let message = text.split(' ').next().unwrap_or_default().to_owned();
+            (*level == Level::INFO).then_some((*level, message))
+        };
+        said.all().iter().filter_map(at_info).collect::<Vec<_>>()
     };
     let event = |message: &str| (Level::INFO, message.to_owned());
     let Some(on) = backend.open() else { return Ok(()) };

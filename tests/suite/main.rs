@@ -6,6 +6,7 @@ mod errors;
 mod events;
 mod faults;
 mod hazards;
+mod interiors;
 mod invariants;
 mod kernels;
 mod language;

@@ -20,6 +20,7 @@ mod helpers;
 mod names;
 mod reduce;
 mod shared;
+mod split;
 mod stmt;
 mod task;
 mod types;
@@ -28,7 +29,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use quadrants_ir::{
     Offloaded, ParamKind,
-    abi::{ErrorRecord, Form, Passing},
+    abi::{ErrorRecord, Form, Passing, block_words},
 };
 
 use self::{
@@ -75,7 +76,7 @@ pub fn print_kernel(
     text.push('\n');
     text.push_str(ERROR_RECORD);
     text.push('\n');
-    text.push_str(&argument_struct(kernel, &params));
+    text.push_str(&argument_struct(kernel, &params, form));
     for helper in helpers {
         text.push('\n');
         text.push_str(&Helper::definition(helper, dialect));
@@ -84,7 +85,7 @@ pub fn print_kernel(
 }
 
 /// The argument block: every field on a word of its own, as [`quadrants_ir::abi`] lays it out.
-fn argument_struct(kernel: &Offloaded, params: &[ParamNames]) -> String {
+fn argument_struct(kernel: &Offloaded, params: &[ParamNames], form: Form) -> String {
     let mut text = "\
 struct qd_args {
     qd_error_record* qd_error;
@@ -103,6 +104,10 @@ struct qd_args {
         for dim in &names.dims {
             let _ = writeln!(text, "    u64 {dim};");
         }
+    }
+    let inside = block_words(kernel, form) - block_words(kernel, Form::Proven);
+    if inside > 0 {
+        let _ = writeln!(text, "    u64 qd_inside[{inside}];");
     }
     text + "};\n"
 }

@@ -107,8 +107,12 @@ impl<'a> TaskPrinter<'a> {
                 self.block(task.prelude);
                 self.begin_reductions(task);
                 self.source_line(task.line);
+                let inside = self.interior(dims);
                 self.parallel(dims, *on_device, [Helper::Thread, Helper::Threads], &mut |this| {
-                    this.iteration(task.body);
+                    match &inside {
+                        Some(inside) => this.split(inside, task.body),
+                        None => this.iteration(task.body),
+                    }
                 });
                 self.end_reductions();
             }
@@ -306,11 +310,15 @@ impl<'a> TaskPrinter<'a> {
         self.line("}");
     }
 
-    /// The body of one iteration, or of a phase. A jump to its end must not pass a definition within its
-    /// scope.
+    /// The body of one iteration, or of a phase.
     pub(super) fn iteration(&mut self, body: BlockId) {
+        self.ending(|this| this.block(body));
+    }
+
+    /// A jump to the end of what `inner` prints must not pass a definition within its scope.
+    pub(super) fn ending(&mut self, inner: impl FnOnce(&mut Self)) {
         let before = std::mem::take(&mut self.body);
-        self.block(body);
+        inner(self);
         let printed = std::mem::replace(&mut self.body, before);
         if !self.jumps_to_next {
             self.body.push_str(&printed);

@@ -4,7 +4,11 @@ use std::mem::offset_of;
 
 use quadrants_ir::{
     Const, Offloaded, ParamId, ParamKind, ScalarType, TaskId, TaskKind,
-    abi::{ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, SCRATCH_WORD, scratch_bytes},
+    abi::{
+        ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, SCRATCH_WORD, block_words,
+        scratch_bytes,
+    },
+    host::HostPlan,
     interp::{Fault, Interpreter, SliceMemory},
     samples::make::Arg,
 };
@@ -87,7 +91,7 @@ impl<'a> Case<'a> {
     /// A kernel whose error record is empty, with memory for temporaries and result, and no tensors yet.
     #[must_use]
     pub fn new(kernel: &'a Offloaded, launch: u64) -> Self {
-        let mut words = vec![0; ArgLayout::new(&kernel.params).len()];
+        let mut words = vec![0; block_words(kernel, Form::Checked)];
         words[LAUNCH_WORD] = launch;
         let record = vec![0; size_of::<ErrorRecord>()];
         let mut buffers = vec![Buffer::new(ERROR_WORD, ScalarType::U32, record)];
@@ -116,7 +120,21 @@ impl<'a> Case<'a> {
                 }
             }
         }
+        case.find_interiors();
         case
+    }
+
+    /// Has the interiors of the loops found, as a launch does, when all arguments are set.
+    pub fn find_interiors(&mut self) {
+        let inside = HostPlan::new(self.kernel).interiors(&self.words);
+        let first = block_words(self.kernel, Form::Proven);
+        self.words[first..].copy_from_slice(&inside);
+    }
+
+    /// The argument block of a form.
+    #[must_use]
+    pub fn block(&self, form: Form) -> &[u64] {
+        &self.words[..block_words(self.kernel, form)]
     }
 
     /// Sets a scalar's bits.
@@ -149,7 +167,7 @@ impl<'a> Case<'a> {
     /// What it says, above all where the kernel has no end.
     pub fn interpret(&self, form: Form) -> Result<Vec<Vec<u8>>, Fault> {
         let mut memory = SliceMemory::new();
-        let mut words = self.words.clone();
+        let mut words = self.block(form).to_vec();
         for buffer in &self.buffers {
             memory.insert(buffer.address(), buffer.bytes.clone());
             words[buffer.word] = buffer.address();

@@ -99,6 +99,7 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
                 || plan.extents(*task, &case.words).iterations() < 10_000
         };
         case.tasks = kernel.tasks().map(|(task, _)| task).filter(short).collect();
+        case.find_interiors();
         case.large = round % 2 == 1 && is_free_of_races(&kernel.name);
         list.push(case);
     }

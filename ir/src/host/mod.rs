@@ -1,6 +1,7 @@
 //! What the host knows of a task before it launches it: the extents of its loop, and whether all
-//! its accesses stay inside their tensors.
+//! its accesses stay inside their tensors, or which of its iterations do.
 
+mod inside;
 mod interval;
 mod prove;
 mod races;
@@ -15,6 +16,7 @@ use crate::{
 use prove::{Hull, Proof};
 use races::Races;
 
+pub use inside::may_split;
 pub use races::{Race, Touched};
 
 /// The bounds of a task's loop for one launch, outermost dimension first. Of a loop whose bounds
@@ -41,6 +43,8 @@ pub struct HostPlan {
 struct TaskPlan {
     bounds: Bounds,
     proof: Proof,
+    /// Whether it is a loop over iterations, and so has an interior.
+    is_loop: bool,
 }
 
 #[derive(Debug)]
@@ -130,7 +134,7 @@ impl HostPlan {
             };
             let proof = Proof::new(kernel, &layout, task);
             inputs.extend(proof.inputs());
-            TaskPlan { bounds, proof }
+            TaskPlan { bounds, proof, is_loop: inside::is_loop(&task.kind) }
         });
         let tasks = tasks.collect();
         inputs.sort_unstable();

@@ -16,12 +16,13 @@ use smallvec::SmallVec;
 
 use crate::{
     Const, Offloaded, ScalarType, TaskId,
-    abi::{ArgLayout, Form},
+    abi::{self, ArgLayout, Form},
     host::Extents,
 };
 
 use machine::Run;
 
+use compile::DimRegs;
 pub(crate) use compile::{Code, Part, compile};
 pub(crate) use fold::fold;
 pub use memory::{Fault, Memory, SliceMemory};
@@ -40,6 +41,8 @@ pub struct Interpreter {
 struct Forms {
     proven: Code,
     checked: Code,
+    /// Where the loop's interior is in the block of the checked form.
+    inside: Range<usize>,
 }
 
 impl Interpreter {
@@ -47,9 +50,13 @@ impl Interpreter {
     #[must_use]
     pub fn new(kernel: &Offloaded) -> Self {
         let layout = ArgLayout::new(&kernel.params);
-        let tasks = kernel.tasks.iter().map(|task| Forms {
-            proven: compile(kernel, &layout, task, Part::Whole(Form::Proven)),
-            checked: compile(kernel, &layout, task, Part::Whole(Form::Checked)),
+        let tasks = kernel.tasks().map(|(id, task)| {
+            let inside = abi::inside_word(kernel, id);
+            Forms {
+                proven: compile(kernel, &layout, task, Part::Whole(Form::Proven)),
+                checked: compile(kernel, &layout, task, Part::Whole(Form::Checked)),
+                inside: inside..inside + abi::inside_words(&task.kind),
+            }
         });
         Self { arguments: layout.len(), tasks: tasks.collect(), fuel: u64::MAX }
     }
@@ -62,7 +69,8 @@ impl Interpreter {
         self
     }
 
-    /// Runs a whole task.
+    /// Runs a whole task. In the checked form a block that ends with its last parameter has empty
+    /// interiors.
     ///
     /// # Errors
     /// As for [`run_range`](Self::run_range).
@@ -110,11 +118,15 @@ impl Interpreter {
         memory: &mut M,
         iterations: Range<u64>,
     ) -> Result<(), Fault> {
-        let (code, args) = self.code(task, form, args)?;
+        let (code, arguments) = self.code(task, form, args)?;
         let mut regs = code.start.clone();
-        code.pass_arguments(args, &mut regs);
+        code.pass_arguments(arguments, &mut regs);
         let mut run = Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel };
         machine::run(&code.prelude, &mut run)?;
+        let inside = match form {
+            Form::Checked => args.get(self.tasks[task.index()].inside.clone()).unwrap_or_default(),
+            Form::Proven => &[],
+        };
         match &code.dims {
             None if iterations.contains(&0) => {
                 machine::burn(&mut run.fuel)?;
@@ -130,12 +142,12 @@ impl Interpreter {
                     return machine::report(run.regs, run.memory, run.task, site.raw(), &counts);
                 }
                 let mut walk = Walk::new(&extents, &iterations);
+                if !is_empty(inside) {
+                    let proven = &self.tasks[task.index()].proven;
+                    return run_split(code, proven, arguments, inside, walk, run);
+                }
                 while walk.left > 0 {
-                    for (at, dim) in dims.iter().enumerate() {
-                        run.regs[dim.var as usize] = walk.value(at, dim.ty);
-                    }
-                    machine::burn(&mut run.fuel)?;
-                    machine::run(&code.body, &mut run)?;
+                    run.iteration(code, dims, &walk)?;
                     walk.step();
                 }
                 Ok(())
@@ -158,6 +170,49 @@ impl Interpreter {
             Form::Checked => &forms.checked,
         };
         Ok((code, args))
+    }
+}
+
+/// Runs the iterations of a walk, those in the interior unchecked.
+fn run_split<M: Memory>(
+    checked: &Code,
+    proven: &Code,
+    arguments: &[u64],
+    inside: &[u64],
+    mut walk: Walk,
+    run: Run<'_, M>,
+) -> Result<(), Fault> {
+    let Run { regs, memory, task, mut fuel } = run;
+    let mut regs_inside = proven.start.clone();
+    proven.pass_arguments(arguments, &mut regs_inside);
+    let mut run = Run { regs: &mut regs_inside, memory, task, fuel };
+    machine::run(&proven.prelude, &mut run)?;
+    while walk.left > 0 {
+        let (code, regs) = if walk.is_within(inside, checked.dims.as_deref().unwrap_or_default()) {
+            (proven, &mut regs_inside[..])
+        } else {
+            (checked, &mut *regs)
+        };
+        let mut run = Run { regs, memory, task, fuel };
+        run.iteration(code, code.dims.as_deref().unwrap_or_default(), &walk)?;
+        fuel = run.fuel;
+        walk.step();
+    }
+    Ok(())
+}
+
+/// Whether no iteration is in an interior, for one of whose dimensions begin and end are the same.
+fn is_empty(inside: &[u64]) -> bool {
+    inside.is_empty() || inside.chunks_exact(2).any(|dim| dim[0] == dim[1])
+}
+
+impl<M: Memory> Run<'_, M> {
+    fn iteration(&mut self, code: &Code, dims: &[DimRegs], walk: &Walk) -> Result<(), Fault> {
+        for (at, dim) in dims.iter().enumerate() {
+            self.regs[dim.var as usize] = walk.value(at, dim.ty);
+        }
+        machine::burn(&mut self.fuel)?;
+        machine::run(&code.body, self)
     }
 }
 
@@ -246,6 +301,15 @@ impl Walk {
     #[inline(always)]
     fn value(&self, dim: usize, ty: ScalarType) -> u64 {
         Const::from_bits(ty, self.begins[dim].wrapping_add(self.at[dim])).bits()
+    }
+
+    /// Whether the iteration is in an interior.
+    fn is_within(&self, inside: &[u64], dims: &[DimRegs]) -> bool {
+        dims.iter().zip(inside.chunks_exact(2)).enumerate().all(|(at, (dim, bounds))| {
+            let [begin, end] = [bounds[0], bounds[1]].map(|bound| Const::from_bits(dim.ty, bound));
+            let value = Const::from_bits(dim.ty, self.value(at, dim.ty)).as_int();
+            value >= begin.as_int() && value < end.as_int()
+        })
     }
 
     #[inline(always)]

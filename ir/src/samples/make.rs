@@ -2,6 +2,7 @@
 
 use crate::{
     abi::{self, Form},
+    host::HostPlan,
     interp::{Fault, Interpreter, Memory, SliceMemory},
     *,
 };
@@ -165,7 +166,8 @@ impl Maker {
     }
 }
 
-/// The argument block for these arguments, whose tensors it puts into memory.
+/// The argument block for these arguments, whose tensors it puts into memory; with the interiors that the
+/// checked form takes.
 pub fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
     memory.insert(RECORD, vec![0; size_of::<abi::ErrorRecord>()]);
     memory.insert(SCRATCH, vec![0; abi::scratch_bytes(kernel)]);
@@ -184,6 +186,7 @@ pub fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> V
             }
         }
     }
+    words.extend(HostPlan::new(kernel).interiors(&words));
     words
 }
 

@@ -77,12 +77,13 @@ pub fn saxpy<'launch>(
                 _,
             >(args.tensor::<Tensor<f32, 1>>());
             cx.par_for(
+                ::core::option::Option::Some(0usize),
                 0..x.len(),
                 10u32,
                 #[inline(always)]
-                move |(begin0, end0)| {
-                    let mut y = y;
-                    let mut x = x;
+                move |((begin0, end0), proven)| {
+                    let mut y = ::quadrants::__private::body::Formed::formed(y, proven);
+                    let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
                     let mut a = a;
                     {
                         for i in ::quadrants::__private::body::gate::<

@@ -80,12 +80,13 @@ fn scale<'launch, T: Float>(
                 _,
             >(args.tensor::<Tensor<T, 1>>());
             cx.par_for(
+                ::core::option::Option::Some(0usize),
                 0..x.len(),
                 12u32,
                 #[inline(always)]
-                move |(begin0, end0)| {
-                    let mut y = y;
-                    let mut x = x;
+                move |((begin0, end0), proven)| {
+                    let mut y = ::quadrants::__private::body::Formed::formed(y, proven);
+                    let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
                     let mut a = a;
                     {
                         for i in ::quadrants::__private::body::gate::<

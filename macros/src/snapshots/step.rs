@@ -115,12 +115,16 @@ fn step<'launch>(
                         let mut a = a;
                         let mut dt = dt;
                         cx.par_for(
+                            ::core::option::Option::Some(0usize),
                             0..a.len(),
                             10u32,
                             #[inline(always)]
-                            move |(begin0, end0)| {
+                            move |((begin0, end0), proven)| {
                                 let mut half = half;
-                                let mut a = a;
+                                let mut a = ::quadrants::__private::body::Formed::formed(
+                                    a,
+                                    proven,
+                                );
                                 let mut dt = dt;
                                 {
                                     for i in ::quadrants::__private::body::gate::<
@@ -145,11 +149,15 @@ fn step<'launch>(
                     move || {
                         let mut b = b;
                         cx.nd_for(
+                            ::core::option::Option::Some(2usize),
                             qd::ndrange(b.shape()),
                             10u32,
                             #[inline(always)]
-                            move |[(begin0, end0), (begin1, end1)]| {
-                                let mut b = b;
+                            move |([(begin0, end0), (begin1, end1)], proven)| {
+                                let mut b = ::quadrants::__private::body::Formed::formed(
+                                    b,
+                                    proven,
+                                );
                                 {
                                     for i in ::quadrants::__private::body::gate::<
                                         __OK,

@@ -7,12 +7,19 @@ use quadrants_ir::{
     abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, SCRATCH_WORD},
 };
 
-use super::{failure::Errors, level::Level, view::View};
+use super::{
+    failure::Errors,
+    level::{Inside, Level},
+    parallel::LoopInt,
+    view::{Formed, View},
+};
 use crate::{Device, Element};
 
 /// One launch of a body: its argument block, and the level and form that it runs in.
 pub struct Cx<'a, L, const CHECKED: bool> {
     args: &'a [u64],
+    /// The interiors of the loops, in the checked form.
+    inside: &'a [u64],
     result_word: usize,
     pub(super) errors: Errors,
     level: PhantomData<L>,
@@ -32,7 +39,7 @@ pub struct Args<'a, const CHECKED: bool> {
 )]
 pub trait TensorParam {
     /// What stands for it in a body.
-    type View<const CHECKED: bool>;
+    type View<const CHECKED: bool>: Formed;
 
     /// The type of its elements.
     const ELEMENT: ScalarType;
@@ -46,14 +53,27 @@ pub trait TensorParam {
 
 impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
     /// # Safety
-    /// The processor has the instructions of `L`. `args` is laid out as `quadrants_ir::abi` says for
-    /// the kernel whose body runs; its addresses are valid for what the body does there (in the
-    /// proven form: every access of the body is in range) as long as this is used, and no other code
-    /// touches that memory meanwhile in a way that races with it.
-    pub(super) unsafe fn new(args: &'a [u64], result_word: usize) -> Self {
+    /// The processor has the instructions of `L`. `args` and `inside` are laid out as
+    /// `quadrants_ir::abi` says for the kernel whose body runs; the addresses are valid for what the body
+    /// does there (in the proven form every access of the body is in range, in the checked form every one
+    /// of the iterations in an interior) as long as this is used, and no other code touches that memory
+    /// meanwhile in a way that races with it.
+    pub(super) unsafe fn new(args: &'a [u64], inside: &'a [u64], result_word: usize) -> Self {
         // SAFETY: the caller vouches for the addresses in the block.
         let errors = unsafe { Errors::new(args[ERROR_WORD] as *mut _, args[LAUNCH_WORD]) };
-        Self { args, result_word, errors, level: PhantomData }
+        Self { args, inside, result_word, errors, level: PhantomData }
+    }
+
+    /// The interior of a loop, whose words begin at `at`; an empty one where nothing is proven, or the
+    /// processor lacks the instructions that interiors are compiled for.
+    #[inline(always)]
+    pub(super) fn interior<I: LoopInt, const N: usize>(&self, at: Option<usize>) -> [(I, I); N] {
+        let words = at.and_then(|at| self.inside.get(at..at + 2 * N));
+        let words = words.filter(|_| CHECKED && Inside::available());
+        std::array::from_fn(|k| match words {
+            Some(words) => (I::from_bits64(words[2 * k]), I::from_bits64(words[2 * k + 1])),
+            None => (I::ZERO, I::ZERO),
+        })
     }
 
     /// The parameters.
@@ -80,11 +100,17 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
         unsafe { L::call(f, a) }
     }
 
-    /// Calls `f` as code of the level. By value, because only an argument can be a closure with an
-    /// attribute.
+    /// The same, by value: only an argument can be a closure with an attribute.
     #[inline(always)]
-    pub(super) fn enter<F: Fn(())>(&self, f: F) {
-        self.call(&f, ());
+    pub(super) fn call_by_value<A, F: Fn(A)>(&self, f: F, a: A) {
+        self.call(&f, a);
+    }
+
+    /// Calls `f(a)` as code for iterations of an [`interior`](Self::interior).
+    #[inline(always)]
+    pub(super) fn call_inside<A, F: Fn(A)>(&self, f: F, a: A) {
+        // SAFETY: there are such iterations only where the processor has the instructions.
+        unsafe { Inside::call(&f, a) }
     }
 }
 

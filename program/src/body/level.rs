@@ -30,6 +30,14 @@ pub(super) enum Avx2 {}
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Avx512 {}
 
+/// What interiors of checked loops are compiled for. One level, as a body has enough instances: the
+/// one that nearly all processors have, and that gains most.
+#[cfg(target_arch = "x86_64")]
+pub(super) type Inside = Avx2;
+/// What interiors of checked loops are compiled for.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) type Inside = Baseline;
+
 macro_rules! levels {
     ($($(#[$cfg:meta])* $level:ident, $function:ident, [$($feature:tt)*], $available:expr;)*) => {$(
         $(#[$cfg])*

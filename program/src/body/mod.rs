@@ -40,7 +40,7 @@ pub use reduce::{
     reduce_min, strips,
 };
 pub use threads::{Shared, Threads, weight_of_block};
-pub use view::{Place, Places, View};
+pub use view::{Formed, Place, Places, View};
 pub use walk::Walk;
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub struct NativeBody {
 
 /// # Safety
 /// That of [`NativeBody::run`], and the processor has the instance's instructions.
-type Instance = unsafe fn(&[u64], usize);
+type Instance = unsafe fn(&[u64], &[u64], usize);
 
 impl NativeBody {
     /// The instances of `B`.
@@ -42,8 +42,9 @@ impl NativeBody {
         }
     }
 
-    /// Runs the kernel on `args`, an argument block as `quadrants_ir::abi` lays it out, and returns
-    /// when all of it has run. The kernel's value, where it has one, is written to the word
+    /// Runs the kernel on `args`, an argument block as `quadrants_ir::abi` lays it out, up to its last
+    /// parameter, and returns when all of it has run. `inside` is what follows in the checked form, the
+    /// interiors of the loops; without it, nothing is inside. The kernel's value, where it has one, is written to the word
     /// `result_word` of the block's scratch memory.
     ///
     /// The proven form runs at the best level of this processor, the checked one at the baseline.
@@ -55,14 +56,15 @@ impl NativeBody {
     /// # Safety
     /// The block's words are those of this kernel's parameters. Its addresses are valid for what the
     /// kernel does with them, and nothing else touches that memory meanwhile in a way that races
-    /// with the kernel. In the proven form, every access is in range.
-    pub unsafe fn run(&self, args: &[u64], result_word: usize, form: Form) {
+    /// with the kernel. In the proven form every access is in range, in the checked form every one of the
+    /// iterations in an interior.
+    pub unsafe fn run(&self, args: &[u64], inside: &[u64], result_word: usize, form: Form) {
         let instance = match form {
             Form::Checked => self.checked,
             Form::Proven => self.best(),
         };
         // SAFETY: the caller's promises, and `best` asked the processor.
-        unsafe { instance(args, result_word) }
+        unsafe { instance(args, inside, result_word) }
     }
 
     /// Runs the proven form at every level that this processor has, from the baseline up, calling
@@ -79,7 +81,7 @@ impl NativeBody {
         for (name, instance) in self.levels() {
             before(name);
             // SAFETY: the caller's promises, and `levels` asked the processor.
-            unsafe { instance(args, result_word) }
+            unsafe { instance(args, &[], result_word) }
         }
     }
 
@@ -119,13 +121,18 @@ impl fmt::Debug for NativeBody {
 
 /// # Safety
 /// As [`Instance`] says.
-unsafe fn instance<B: Body, L: Level, const CHECKED: bool>(args: &[u64], result_word: usize) {
+unsafe fn instance<B: Body, L: Level, const CHECKED: bool>(
+    args: &[u64],
+    inside: &[u64],
+    result_word: usize,
+) {
     // SAFETY: the caller's promises.
-    let cx = unsafe { Cx::<L, CHECKED>::new(args, result_word) };
+    let cx = unsafe { Cx::<L, CHECKED>::new(args, inside, result_word) };
     cx.errors.run(|| {
-        cx.enter(
+        cx.call_by_value(
             #[inline(always)]
             |()| B::run(&cx),
+            (),
         );
     });
 }

@@ -33,45 +33,54 @@ pub trait Task: Sync {
 
 impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// A parallel loop of one variable. `body` runs the iterations from its first number to before its
-    /// second; `weight` is the cost of one.
+    /// second, and is told whether they are proven; `weight` is the cost of one. The loop's interior is
+    /// at `inside` among those of the launch; none of one that has none.
     #[inline(always)]
     #[track_caller]
-    pub fn par_for<I, F>(&self, range: Range<I>, weight: u32, body: F)
+    pub fn par_for<I, F>(&self, inside: Option<usize>, range: Range<I>, weight: u32, body: F)
     where
         I: LoopInt,
-        F: Fn((I, I)) + Sync,
+        F: Fn(((I, I), bool)) + Sync,
     {
         let steps = range.start.steps(range.end);
         if steps == 0 || self.have_wrapped(&[(range.start, range.end)]) {
             return;
         }
+        let inside = self.interior(inside);
+        let body = |([bounds], proven): ([(I, I); 1], bool)| body((bounds, proven));
         let pieces = pieces(steps, steps, weight);
         if pieces <= 1 {
-            self.errors.run_inside(|| self.call(&body, (range.start, range.end)));
+            self.tile([(range.start, range.end)], &inside, &body);
             return;
         }
         pool::run(pieces, &|piece| {
             let (from, to) = part(steps, pieces, piece);
             let bounds = (range.start.forward(from), range.start.forward(to));
-            self.errors.run(|| self.call(&body, bounds));
+            self.errors.run(|| self.tile([bounds], &inside, &body));
         });
     }
 
     /// A parallel loop of `N` variables over tiles: `body` runs the iterations whose indices are within
-    /// the bounds of its tile, row by row.
+    /// the bounds of its tile, row by row. Otherwise as [`par_for`](Self::par_for).
     #[inline(always)]
     #[track_caller]
-    pub fn nd_for<D, I, F, const N: usize>(&self, space: ndrange<D>, weight: u32, body: F)
-    where
+    pub fn nd_for<D, I, F, const N: usize>(
+        &self,
+        inside: Option<usize>,
+        space: ndrange<D>,
+        weight: u32,
+        body: F,
+    ) where
         I: LoopInt,
         D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
-        F: Fn([(I, I); N]) + Sync,
+        F: Fn(([(I, I); N], bool)) + Sync,
     {
         let bounds = space.0.bounds().map(|range| (range.start, range.end));
         let steps: [u64; N] = bounds.map(|(begin, end)| begin.steps(end));
         if steps.contains(&0) || self.have_wrapped(&bounds) {
             return;
         }
+        let inside = self.interior(inside);
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
         let wanted = pieces(total, u64::MAX, weight);
         let cuts = cuts(steps, wanted);
@@ -85,11 +94,43 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             tile
         };
         match cuts.iter().product() {
-            1 => self.errors.run_inside(|| self.call(&body, tile(0))),
+            1 => self.tile(tile(0), &inside, &body),
             pieces => pool::run(pieces, &|piece| {
-                self.errors.run(|| self.call(&body, tile(piece)));
+                self.errors.run(|| self.tile(tile(piece), &inside, &body));
             }),
         }
+    }
+
+    /// Runs the iterations of a tile on this thread, which is in a body: in the checked form those of
+    /// the interior without checks, and around them, slab by slab, the others.
+    #[inline(always)]
+    fn tile<I, F, const N: usize>(&self, tile: [(I, I); N], inside: &[(I, I); N], body: &F)
+    where
+        I: LoopInt,
+        F: Fn(([(I, I); N], bool)),
+    {
+        if !CHECKED {
+            self.errors.run_inside(|| self.call(body, (tile, true)));
+            return;
+        }
+        split(tile, inside, |part, proven| {
+            self.errors.run_inside(|| {
+                // Constants, so that what is compiled has the checks or has them not.
+                if proven {
+                    self.call_inside(
+                        #[inline(always)]
+                        |part| body((part, true)),
+                        part,
+                    );
+                } else {
+                    self.call_by_value(
+                        #[inline(always)]
+                        |part| body((part, false)),
+                        part,
+                    );
+                }
+            });
+        });
     }
 
     /// Whether bounds are beyond what any loop has, which is reported: then nothing may run. A launch
@@ -125,12 +166,37 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     }
 }
 
+/// Calls `run` for the parts of a tile: what is around the interior, and last what is in it.
+fn split<I: LoopInt, const N: usize>(
+    mut tile: [(I, I); N],
+    inside: &[(I, I); N],
+    run: impl Fn([(I, I); N], bool),
+) {
+    for k in 0..N {
+        let (begin, end) = tile[k];
+        let from = if inside[k].0 > begin { inside[k].0 } else { begin };
+        let to = if inside[k].1 < end { inside[k].1 } else { end };
+        if from >= to {
+            return run(tile, false);
+        }
+        for (side, is_there) in [((begin, from), begin < from), ((to, end), to < end)] {
+            if is_there {
+                tile[k] = side;
+                run(tile, false);
+            }
+        }
+        tile[k] = (from, to);
+    }
+    run(tile, true);
+}
+
 impl<L: Level, F: Fn() + Sync, const CHECKED: bool> Task for Block<'_, '_, L, F, CHECKED> {
     fn run(&self) {
         self.cx.errors.run(|| {
-            self.cx.enter(
+            self.cx.call_by_value(
                 #[inline(always)]
                 |()| (self.body)(),
+                (),
             );
         });
     }
@@ -186,6 +252,41 @@ mod tests {
             assert_eq!(part(steps, parts, parts - 1).1, steps);
             for k in 1..parts {
                 assert_eq!(part(steps, parts, k - 1).1, part(steps, parts, k).0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_split_tile_is_covered_once_and_proven_in_the_interior_alone() {
+        let count = |tile: [(i32, i32); 2], inside: [(i32, i32); 2]| {
+            let mut times = [[[0u8; 2]; 8]; 8];
+            let cells = std::cell::RefCell::new(&mut times);
+            split(tile, &inside, |part, proven| {
+                for i in part[0].0..part[0].1 {
+                    for j in part[1].0..part[1].1 {
+                        cells.borrow_mut()[i as usize][j as usize][usize::from(proven)] += 1;
+                    }
+                }
+            });
+            times
+        };
+        for inside in [
+            [(0, 0), (0, 0)],
+            [(0, 8), (0, 8)],
+            [(3, 5), (2, 7)],
+            [(0, 4), (4, 4)],
+            [(-9, 4), (6, 90)],
+            [(7, 9), (0, 1)],
+        ] {
+            for tile in [[(0, 8), (0, 8)], [(1, 4), (2, 6)], [(6, 7), (7, 8)]] {
+                let times = count(tile, inside);
+                let within = |at: i32, (begin, end): (i32, i32)| begin <= at && at < end;
+                for (i, j) in (0..64).map(|k| (k / 8, k % 8)) {
+                    let in_tile = within(i, tile[0]) && within(j, tile[1]);
+                    let proven = within(i, inside[0]) && within(j, inside[1]);
+                    let expected = [u8::from(in_tile && !proven), u8::from(in_tile && proven)];
+                    assert_eq!(times[i as usize][j as usize], expected, "{tile:?} {inside:?}");
+                }
             }
         }
     }

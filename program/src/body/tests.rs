@@ -7,7 +7,7 @@ use std::{
 
 use quadrants_ir::abi::{ErrorRecord, Form};
 
-use super::{Body, Cx, Level, NativeBody, check, gate};
+use super::{Body, Cx, Formed, Level, NativeBody, check, gate};
 use crate::{Tensor, dsl::ndrange};
 
 struct Saxpy;
@@ -23,11 +23,12 @@ impl Body for Saxpy {
         let x = gate::<true, _>(args.tensor::<Tensor<f32, 1>>());
         let y = gate::<true, _>(args.tensor::<Tensor<f32, 1>>());
         cx.par_for(
+            Some(0),
             0..x.len(),
             5,
             #[inline(always)]
-            move |(begin, end)| {
-                let mut y = y;
+            move |((begin, end), proven)| {
+                let (x, mut y) = (x.formed(proven), y.formed(proven));
                 for i in begin..end {
                     y[i] += a * x[i];
                 }
@@ -42,10 +43,11 @@ impl Body for Fill {
     fn run<L: Level, const CHECKED: bool>(cx: &Cx<'_, L, CHECKED>) {
         let out = cx.args().tensor::<Tensor<u32, 3>>();
         cx.nd_for(
+            None,
             ndrange(out.shape()),
             1 << 16,
             #[inline(always)]
-            move |[(b0, e0), (b1, e1), (b2, e2)]| {
+            move |([(b0, e0), (b1, e1), (b2, e2)], _)| {
                 let mut out = out;
                 for i in b0..e0 {
                     for j in b1..e1 {
@@ -64,10 +66,11 @@ impl Body for Panics {
     fn run<L: Level, const CHECKED: bool>(cx: &Cx<'_, L, CHECKED>) {
         let quietly = cx.args().value::<bool>();
         cx.par_for(
+            None,
             0..1_u64 << 20,
             1,
             #[inline(always)]
-            move |(begin, _)| {
+            move |((begin, _), _)| {
                 check(!quietly, "told to fail");
                 if begin == 0 {
                     std::panic::resume_unwind(Box::new("told to panic"));
@@ -123,8 +126,8 @@ fn every_level_computes_the_same() {
         // SAFETY: the block is one of `Saxpy`; all indices are in range; each run only adds.
         unsafe {
             NativeBody::of::<Saxpy>().run_each_level(&args, 0, |_| runs += 1);
-            NativeBody::of::<Saxpy>().run(&args, 0, Form::Checked);
-            NativeBody::of::<Saxpy>().run(&args, 0, Form::Proven);
+            NativeBody::of::<Saxpy>().run(&args, &[], 0, Form::Checked);
+            NativeBody::of::<Saxpy>().run(&args, &[], 0, Form::Proven);
         }
         let factor = 0.5 * (runs + 2) as f32;
         assert!(runs >= 1 && y.iter().enumerate().all(|(i, v)| *v == factor * i as f32));
@@ -139,7 +142,7 @@ fn the_checked_form_reports_what_is_out_of_range() {
     let words = [u64::from(1.0_f32.to_bits()), x.as_ptr() as u64, 8, y.as_mut_ptr() as u64, 5];
     let args = block(&mut record, &mut scratch, &words);
     // SAFETY: the block is one of `Saxpy`.
-    unsafe { NativeBody::of::<Saxpy>().run(&args, 0, Form::Checked) };
+    unsafe { NativeBody::of::<Saxpy>().run(&args, &[], 0, Form::Checked) };
     assert_eq!(y, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
     assert_eq!((record.state, record.launch, record.count), (ErrorRecord::FULL, 9, 2));
     assert_eq!(record.values[..2], [5, 5]);
@@ -153,7 +156,7 @@ fn tiles_cover_an_index_space_once() {
         let words = [out.as_mut_ptr() as u64, shape[0] as u64, shape[1] as u64, shape[2] as u64];
         let args = block(&mut record, &mut scratch, &words);
         // SAFETY: the block is one of `Fill`, whose indices are in range.
-        unsafe { NativeBody::of::<Fill>().run(&args, 0, Form::Proven) };
+        unsafe { NativeBody::of::<Fill>().run(&args, &[], 0, Form::Proven) };
         let expected = ndrange(shape).into_iter().map(|(i, j, k)| (i * 100 + j * 10 + k) as u32);
         assert!(out.iter().copied().eq(expected), "{shape:?}");
     }
@@ -166,7 +169,7 @@ fn panics_reach_the_caller_and_assertions_the_record() {
         let args = block(&mut record, &mut scratch, &[u64::from(quietly)]);
         let outcome = catch_unwind(|| {
             // SAFETY: the block is one of `Panics`.
-            unsafe { NativeBody::of::<Panics>().run(&args, 0, Form::Proven) };
+            unsafe { NativeBody::of::<Panics>().run(&args, &[], 0, Form::Proven) };
         });
         assert_eq!(outcome.is_ok(), quietly);
         assert_eq!(record.state, state);
@@ -178,6 +181,6 @@ fn all_blocks_of_a_region_run() {
     let (mut record, mut scratch) = (ErrorRecord::default(), 0);
     let args = block(&mut record, &mut scratch, &[]);
     // SAFETY: the block is one of `Region`.
-    unsafe { NativeBody::of::<Region>().run(&args, 0, Form::Proven) };
+    unsafe { NativeBody::of::<Region>().run(&args, &[], 0, Form::Proven) };
     assert_eq!(scratch, 11);
 }

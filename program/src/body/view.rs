@@ -19,6 +19,16 @@ pub struct View<T, const N: usize, const CHECKED: bool> {
     data: *mut T,
     shape: [usize; N],
     errors: Errors,
+    /// Whether the launch has proven the accesses of the iterations under way, though its form is the
+    /// checked one.
+    proven: bool,
+}
+
+/// What stands for tensors in a body, in iterations of which it is known whether they are proven.
+pub trait Formed: Copy {
+    /// The same for iterations whose accesses the launch has proven, or has not.
+    #[must_use]
+    fn formed(self, proven: bool) -> Self;
 }
 
 /// An element as a raw place, for atomics: several threads may hold it at once.
@@ -52,7 +62,7 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// index used is within `shape`.
     #[inline(always)]
     pub(super) const unsafe fn new(data: *mut T, shape: [usize; N], errors: Errors) -> Self {
-        Self { data, shape, errors }
+        Self { data, shape, errors, proven: false }
     }
 
     /// How many elements there are.
@@ -73,7 +83,8 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// The address of an element, or none where the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> Option<*mut T> {
-        if CHECKED && !index.iter().zip(&self.shape).all(|(at, extent)| at < extent) {
+        if CHECKED && !self.proven && !index.iter().zip(&self.shape).all(|(at, extent)| at < extent)
+        {
             self.out_of_range(index, caller);
             return None;
         }
@@ -82,7 +93,8 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
             flat = flat.wrapping_mul(self.shape[axis]).wrapping_add(index[axis]);
             axis += 1;
         }
-        // SAFETY: the index is within the shape, by the check above or by the launch's proof, and
+        // SAFETY: the index is within the shape, by the check above or by the launch's proof of all
+        // iterations or of those that run now, and
         // the maker of the view vouches for so many elements.
         Some(unsafe { self.data.add(flat) })
     }
@@ -95,6 +107,13 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
             *value = *from as u64;
         }
         self.errors.report(Kind::Index, caller, &values[..2 * N]);
+    }
+}
+
+impl<T: Copy, const N: usize, const CHECKED: bool> Formed for View<T, N, CHECKED> {
+    #[inline(always)]
+    fn formed(self, proven: bool) -> Self {
+        Self { proven, ..self }
     }
 }
 

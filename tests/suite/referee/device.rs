@@ -8,7 +8,7 @@ use quadrants::{
     codegen::{CompileRequest, Compiler},
     ir::{
         TaskId,
-        abi::{ERROR_WORD, ErrorRecord, Passing},
+        abi::{ERROR_WORD, ErrorRecord, Passing, block_words},
     },
     rhi::{Current, Device, DevicePtr, Image, LaunchConfig, StreamHandle},
 };
@@ -74,7 +74,7 @@ impl OnDevice {
         let memory = Memory::new(device, &trial.case).map_err(driver)?;
         let module = device.load_module(&Image::Binary(&compiled.image)).map_err(driver)?;
         let args = match trial.passing {
-            Passing::Value => memory.words.clone(),
+            Passing::Value => memory.words[..block_words(kernel, trial.form)].to_vec(),
             Passing::Buffer => vec![memory.block],
         };
         let launched = trial.case.tasks.iter().try_for_each(|task| {

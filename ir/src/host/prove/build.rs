@@ -1,15 +1,15 @@
 //! Makes the program: one walk over a task's code, in which each local stands for the slot of the value
 //! that it has there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     Below, Leaf, Node, Proof, Slot, Step,
     guard::{Fact, Truth, is_stable},
 };
 use crate::{
-    BlockId, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId, ScalarType, Stmt, Task,
-    UnaryOp,
+    BinaryOp, BlockId, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId, ScalarType, Stmt,
+    Task, UnaryOp,
     abi::ArgLayout,
     host::interval::Interval,
     visit::{Nodes, Reach},
@@ -27,6 +27,8 @@ pub(super) struct Builder<'k> {
     /// What is computed on every way to here, and what computes a slot.
     slots: HashMap<Node, Slot>,
     pub(super) made: HashMap<Slot, Node>,
+    /// The slots that may hold anything of a type with more values than there are indices.
+    wild: HashSet<Slot>,
     /// The entries of `slots` that a region added or replaced, with what was there before.
     replaced: Vec<(Node, Option<Slot>)>,
     /// The same by expression, so that one that is shared many times is looked at once. Only as long as
@@ -54,11 +56,13 @@ impl<'k> Builder<'k> {
                 leaves: Vec::new(),
                 steps: Vec::new(),
                 requires: false,
+                is_open: false,
             },
             leaves: HashMap::new(),
             known: HashMap::new(),
             slots: HashMap::new(),
             made: HashMap::new(),
+            wild: HashSet::new(),
             replaced: Vec::new(),
             values: HashMap::new(),
             required: Vec::new(),
@@ -282,6 +286,7 @@ impl<'k> Builder<'k> {
             self.required.push((index, below));
             self.proof.steps.push(Step::Require { index, below });
             self.proof.requires = true;
+            self.proof.is_open |= self.wild.contains(&index);
         }
     }
 
@@ -318,6 +323,9 @@ impl<'k> Builder<'k> {
     fn any(&mut self, ty: ScalarType) -> Slot {
         let slot = self.slot();
         self.proof.start[slot as usize] = Interval::of(ty);
+        if ty.is_int() && ty.size() >= 4 {
+            self.wild.insert(slot);
+        }
         slot
     }
 
@@ -326,6 +334,16 @@ impl<'k> Builder<'k> {
             return *slot;
         }
         let slot = self.slot();
+        if let Node::Cast(_, a) = node
+            && self.wild.contains(&a)
+        {
+            self.wild.insert(slot);
+        }
+        if let Node::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, _, a, b) = node
+            && (self.wild.contains(&a) || self.wild.contains(&b))
+        {
+            self.wild.insert(slot);
+        }
         self.enter(node, slot);
         self.made.insert(slot, node);
         self.push(Step::Compute(slot, node));

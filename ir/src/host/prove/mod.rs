@@ -32,6 +32,8 @@ pub(super) struct Proof {
     leaves: Vec<(Slot, Leaf)>,
     steps: Vec<Step>,
     requires: bool,
+    /// Whether an index is anything of its type, so that no numbers prove it.
+    is_open: bool,
 }
 
 /// What is known of bounds that the device computes.
@@ -128,6 +130,19 @@ impl Proof {
     /// Whether there is nothing to prove.
     pub(super) fn is_trivial(&self) -> bool {
         !self.requires
+    }
+
+    /// Whether there are numbers for which it holds.
+    pub(super) fn may_hold(&self) -> bool {
+        !self.is_open
+    }
+
+    /// The extents that indices must be below.
+    pub(super) fn extents<'a>(&'a self, args: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Require { below: Below::Word(word), .. } => Some(args[*word]),
+            _ => None,
+        })
     }
 
     /// Whether the proof holds for a launch; the loop is not empty and the block has all arguments.
