@@ -432,6 +432,9 @@ pub enum ExprKind {
         args: Vec<Expr>,
         /// Whether the first argument is a method's receiver, which the method may change.
         on_value: bool,
+        /// The arguments that are written `&name`, as bits from the first one up: such a tensor is read
+        /// and not written.
+        shared: u64,
     },
     /// `qd::atomic_add(&mut t[i], v)` and its like.
     Atomic {

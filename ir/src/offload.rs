@@ -7,7 +7,8 @@
 //!   mutable one that a later serial task assigns is set again there.
 //! * A parallel loop, or a grid of blocks, becomes a task of its own. What its bounds read of tensors, mutable locals and
 //!   divisions that can fail was computed by a serial task of the same group, and so comes in
-//!   temporaries: those bounds stay on the device.
+//!   temporaries: those bounds stay on the device. So do those that are computed with floats, of which
+//!   host and device may make different numbers.
 //! * The kernel's value is set in a serial task, the last one where that stands directly before.
 
 use crate::{
@@ -44,6 +45,8 @@ struct Offloader<'k> {
     nodes: Nodes<'k>,
     /// The value of each local that preludes repeat.
     repeated: Vec<Option<ExprId>>,
+    /// Whether each of them is the same number on host and device.
+    exact: Vec<bool>,
     /// All locals of the top level in the order of their definitions.
     order: Vec<LocalId>,
     temps: Vec<Option<TempId>>,
@@ -60,6 +63,7 @@ pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
     let mut offloader = Offloader {
         nodes: kernel.into(),
         repeated: vec![None; kernel.locals.len()],
+        exact: vec![false; kernel.locals.len()],
         order: Vec::new(),
         temps: vec![None; kernel.locals.len()],
         items: Vec::new(),
@@ -117,6 +121,7 @@ impl<'k> Offloader<'k> {
                 self.order.push(local);
                 if !nodes.locals[local].mutable && self.is_host_value(value) {
                     self.repeated[local.index()] = Some(value);
+                    self.exact[local.index()] = self.is_exact(value);
                     continue;
                 }
                 defines.push(local);
@@ -142,7 +147,8 @@ impl<'k> Offloader<'k> {
         let mut reach = Reach::new(self.nodes);
         let mut on_device = None;
         for bound in dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
-            if on_device.is_none() && !self.is_host_value(bound) {
+            let on_host = self.is_host_value(bound) && self.is_exact(bound);
+            if on_device.is_none() && !on_host {
                 on_device = Some(SiteId::new(self.out.sites.len() as u32));
                 let kind = SiteKind::Bounds;
                 self.out.sites.push(Site { kind, file: None, line, column: 1, asserted: false });
@@ -172,6 +178,10 @@ impl<'k> Offloader<'k> {
 
     fn is_host_value(&self, value: ExprId) -> bool {
         self.nodes.is_host_value(value, &|local| self.repeated[local.index()].is_some())
+    }
+
+    fn is_exact(&self, value: ExprId) -> bool {
+        self.nodes.is_exact(value, &|local| self.exact[local.index()])
     }
 
     /// Adds to what an item uses the locals that its repeated definitions use in turn.

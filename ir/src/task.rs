@@ -68,8 +68,8 @@ pub enum TaskKind {
     RangeFor {
         /// The dimensions, outermost first.
         dims: Vec<LoopDim>,
-        /// None where the bounds read parameters and pure prelude locals alone, so that the host can
-        /// evaluate them. Else they read temporaries: then bounds beyond
+        /// None where the bounds read parameters and pure prelude locals alone, and no arithmetic of
+        /// floats, so that the host can evaluate them. Else they may read temporaries; bounds beyond
         /// [`MAX_BOUND`](crate::abi::MAX_BOUND) are reported here, and nothing runs.
         on_device: Option<SiteId>,
         /// How many threads a block has, where the author says so.

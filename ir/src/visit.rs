@@ -173,6 +173,25 @@ impl Nodes<'_> {
             && locals.into_iter().all(|(i, _)| known(LocalId::new(i as u32)))
     }
 
+    /// Whether host and device compute the same number for `value`, where `known` says so of locals. Sums
+    /// and products of floats, and their functions, are rounded as each of them sees fit.
+    pub(crate) fn is_exact(self, value: ExprId, known: &dyn Fn(LocalId) -> bool) -> bool {
+        use MathFn::{Abs, Ceil, Floor, Max, Min, Round, Trunc};
+        let mut reach = Reach::new(self);
+        self.reach_expr(value, &mut reach);
+        let reached = self.exprs.iter().filter(|(id, _)| reach.has_seen(*id));
+        reached.into_iter().all(|(_, expr)| match expr.kind {
+            ExprKind::Local(local) => known(local),
+            // Compared, too, as a denormal number is zero to some.
+            ExprKind::Binary { lhs, .. } => !self.exprs[lhs].ty.is_float(),
+            ExprKind::Math { function, .. } => {
+                !expr.ty.is_float()
+                    || matches!(function, Abs | Ceil | Floor | Max | Min | Round | Trunc)
+            }
+            _ => true,
+        })
+    }
+
     pub(crate) fn reach_expr(self, id: ExprId, reach: &mut Reach) {
         if std::mem::replace(&mut reach.seen[id.index()], true) {
             return;

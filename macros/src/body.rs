@@ -18,6 +18,7 @@ use syn::{
 
 use crate::{
     emit::without_arguments,
+    index::is_assignment,
     reduce::{self, Reduction},
     signature::Param,
     spans,
@@ -50,7 +51,11 @@ pub(crate) struct Rewrite<'a> {
     /// copies have the same types, so that rustc's messages are the same and shown once.
     pub(crate) gated: bool,
     /// What the loop around keeps for each of its pieces.
-    reductions: &'a [Reduction],
+    pub(crate) reductions: &'a [Reduction],
+    /// The names of tensors and of what threads share, whose own indexing is checked.
+    pub(crate) tensors: Vec<Ident>,
+    /// The context, in an iteration or a thread's phase, which a failed assertion ends.
+    pub(crate) iteration: Option<Ident>,
 }
 
 impl<'a> Body<'a> {
@@ -182,7 +187,7 @@ impl<'a> Body<'a> {
         let rebound = self.rebound(each.body.to_token_stream(), Some(&proven));
         let iterated = self.rewritten((*each.expr).clone());
         let reductions = reduce::find(&each.body, self.strict);
-        let body = self.rewritten_with(each.body.clone(), &reductions);
+        let body = self.rewritten_iteration(each.body.clone(), &reductions);
         let inside = self.interior(match &*each.pat {
             Pat::Tuple(tuple) => tuple.elems.len(),
             _ => 1,
@@ -203,11 +208,15 @@ impl<'a> Body<'a> {
         let innermost = variables.len().saturating_sub(1);
         let nested = variables.iter().zip(&bounds).enumerate();
         let loops = nested.rev().fold(body, |body, (at, (pattern, (lo, hi)))| {
+            let label = (at == innermost).then(|| {
+                let label = iteration();
+                quote!(#label:)
+            });
             if at == innermost && !reductions.is_empty() {
                 return self.strips(&reductions, (lo, hi), &quote!(#pattern), body);
             }
             // The author's block is its own braces; an outer loop needs them around the inner.
-            quote!({ for #pattern in #support::gate::<__OK, _>(#lo..#hi) #body })
+            quote!({ #label for #pattern in #support::gate::<__OK, _>(#lo..#hi) #body })
         });
         let loops = self.reducing(&reductions, loops);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
@@ -259,12 +268,13 @@ impl<'a> Body<'a> {
         let proven = internal("proven");
         let rebound = self.rebound(each.body.to_token_stream(), Some(&proven));
         let reductions = reduce::find(&each.body, self.strict);
-        let body = self.rewritten_with(each.body.clone(), &reductions);
+        let body = self.rewritten_iteration(each.body.clone(), &reductions);
+        let label = iteration();
         let (cx, pattern, support) = (&self.cx, &each.pat, self.support);
         let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
         let body = quote!({ let #pattern = #support::gate::<__OK, _>(#values.at(#nth)); #body });
         let loops = match reductions.is_empty() {
-            true => quote!(for #nth in #begin..#end #body),
+            true => quote!(#label: for #nth in #begin..#end #body),
             false => self.strips(&reductions, (&begin, &end), &nth.to_token_stream(), body),
         };
         let loops = self.reducing(&reductions, loops);
@@ -286,6 +296,7 @@ impl<'a> Body<'a> {
     ) -> TokenStream {
         let support = self.support;
         let [from, to] = ["from", "to"].map(internal);
+        let label = iteration();
         let range = quote!(#support::gate::<__OK, _>(#from..#to));
         let (pattern, iterated) =
             reductions.iter().fold((pattern.clone(), range), |(pattern, iterated), reduction| {
@@ -294,7 +305,7 @@ impl<'a> Body<'a> {
             });
         quote! {{
             for (#from, #to) in #support::strips(#begin, #end) {
-                for #pattern in #iterated #body
+                #label: for #pattern in #iterated #body
             }
         }}
     }
@@ -327,12 +338,28 @@ impl<'a> Body<'a> {
     }
 
     fn rewritten(&self, tokens: impl Rewritable) -> TokenStream {
-        tokens.rewritten(&mut Rewrite::new(self.support, true))
+        tokens.rewritten(&mut self.rewrite(&[], false))
     }
 
-    fn rewritten_with(&self, tokens: impl Rewritable, reductions: &[Reduction]) -> TokenStream {
-        tokens.rewritten(&mut Rewrite { reductions, ..Rewrite::new(self.support, true) })
+    /// The body of a parallel loop, whose innermost `for` has the label.
+    fn rewritten_iteration(&self, body: syn::Block, reductions: &[Reduction]) -> TokenStream {
+        body.rewritten(&mut self.rewrite(reductions, true))
     }
+
+    fn rewrite<'r>(&'r self, reductions: &'r [Reduction], in_iteration: bool) -> Rewrite<'r> {
+        let tensors = self.names.iter().filter(|(_, is_tensor)| *is_tensor);
+        Rewrite {
+            tensors: tensors.map(|(name, _)| name.clone()).collect(),
+            iteration: in_iteration.then(|| self.cx.clone()),
+            reductions,
+            ..Rewrite::new(self.support, true)
+        }
+    }
+}
+
+/// The label of the `for` whose rounds are the iterations of a parallel loop, or threads of a phase.
+fn iteration() -> syn::Lifetime {
+    syn::Lifetime::new("'iteration", Span::mixed_site())
 }
 
 /// A call of a loop's method. What it reports, it reports from the loop's place.
@@ -378,6 +405,12 @@ impl VisitMut for Rewrite<'_> {
             *stmt = Stmt::Expr(check, Some(Default::default()));
             return;
         }
+        if let Stmt::Local(local) = stmt
+            && let Some(init) = &local.init
+            && matches!(&*init.expr, Expr::MethodCall(call) if call.method == "shared")
+        {
+            self.tensors.extend(names(&local.pat));
+        }
         syn::visit_mut::visit_stmt_mut(self, stmt);
         if let Stmt::Local(syn::Local { init: Some(init), .. }) = stmt {
             self.gate(&mut init.expr);
@@ -398,7 +431,24 @@ impl VisitMut for Rewrite<'_> {
             *expr = (**inner).clone();
             return;
         }
-        visit_expr_mut(self, expr);
+        if let Expr::MethodCall(call) = expr
+            && tree::phase_of(call).is_some()
+        {
+            self.phase(expr);
+            return;
+        }
+        let mut before = TokenStream::new();
+        match expr {
+            Expr::Assign(syn::ExprAssign { left, right, .. }) => {
+                before = self.target(left);
+                self.visit_expr_mut(right);
+            }
+            Expr::Binary(binary) if is_assignment(&binary.op) => {
+                before = self.target(&mut binary.left);
+                self.visit_expr_mut(&mut binary.right);
+            }
+            _ => visit_expr_mut(self, expr),
+        }
         let replacement = match expr {
             Expr::Binary(binary) => {
                 let start = spans::first(&binary.left);
@@ -415,15 +465,13 @@ impl VisitMut for Rewrite<'_> {
                 self.passed(call);
                 None
             }),
-            Expr::MethodCall(call) => {
-                if let Some(closure) = tree::phase_of(call) {
-                    let (support, block) = (self.support, &call.receiver);
-                    let (pattern, body) = (parameter(closure), &closure.body);
-                    *expr = Expr::Verbatim(quote! {
-                        for #pattern in #support::Threads::each(&#block) { #body }
-                    });
-                    return;
+            Expr::Index(index) => {
+                if let Some(bound) = self.bound(index) {
+                    *index.index = Expr::Verbatim(bound);
                 }
+                None
+            }
+            Expr::MethodCall(call) => {
                 if let Some(closure) = tree::exchange_of(call) {
                     let (support, block, method) = (self.support, &call.receiver, &call.method);
                     let (pattern, body) = (parameter(closure), &closure.body);
@@ -466,12 +514,31 @@ impl VisitMut for Rewrite<'_> {
         if let Some(replacement) = replacement {
             *expr = replacement;
         }
+        if !before.is_empty() {
+            *expr = Expr::Verbatim(quote!({ #before #expr; }));
+        }
     }
 }
 
 impl<'a> Rewrite<'a> {
     pub(crate) fn new(support: &'a TokenStream, gated: bool) -> Self {
-        Self { support, gated, reductions: &[] }
+        Self { support, gated, tensors: Vec::new(), iteration: None, reductions: &[] }
+    }
+}
+
+impl Rewrite<'_> {
+    /// A phase of a block of threads.
+    fn phase(&mut self, expr: &mut Expr) {
+        let outer = self.iteration.replace(internal("cx"));
+        visit_expr_mut(self, expr);
+        self.iteration = outer;
+        let Expr::MethodCall(call) = expr else { return };
+        let Some(closure) = tree::phase_of(call) else { return };
+        let (support, block, label) = (self.support, &call.receiver, iteration());
+        let (pattern, body) = (parameter(closure), &closure.body);
+        *expr = Expr::Verbatim(quote! {
+            #label: for #pattern in #support::Threads::each(&#block) { #body }
+        });
     }
 
     fn gate(&self, expr: &mut Expr) {
@@ -528,7 +595,14 @@ impl<'a> Rewrite<'a> {
         let text = message.map_or_else(|| tree::text_of(&cond), |message| message.value());
         self.visit_expr_mut(&mut cond);
         let support = spans::at(self.support, start);
-        Some(Expr::Verbatim(quote_spanned!(start=> #support::check(#cond, #text))))
+        Some(Expr::Verbatim(match &self.iteration {
+            Some(cx) => {
+                let (holds, label) =
+                    (quote_spanned!(start=> #support::Cx::holds(#cx, #cond)), iteration());
+                quote!(if !#holds { continue #label; })
+            }
+            None => quote_spanned!(start=> #support::check(#cond, #text)),
+        }))
     }
 
     fn atomic(&self, call: &mut syn::ExprCall) -> Option<Expr> {
@@ -617,7 +691,7 @@ fn is_number(expr: &Expr) -> bool {
     }
 }
 
-fn unparenthesized(expr: &Expr) -> &Expr {
+pub(crate) fn unparenthesized(expr: &Expr) -> &Expr {
     match expr {
         Expr::Paren(paren) => unparenthesized(&paren.expr),
         Expr::Group(group) => unparenthesized(&group.expr),

@@ -432,7 +432,11 @@ impl Emission {
                 }
             });
         let source = if self.generics.is_empty() { self.source() } else { ungated() };
-        let body = (*self.item.block).clone().rewritten(&mut Rewrite::new(support, true));
+        let tensors = self.signature.params.iter().filter(|p| p.passing != ParamPassing::Value);
+        let body = (*self.item.block).clone().rewritten(&mut Rewrite {
+            tensors: tensors.map(|param| param.name.clone()).collect(),
+            ..Rewrite::new(support, true)
+        });
         let quiet = quiet();
         quote! {
             #with

@@ -16,6 +16,7 @@ mod body;
 mod device;
 mod emit;
 mod generics;
+mod index;
 mod methods;
 mod reduce;
 mod signature;

@@ -6,7 +6,10 @@ use quadrants_ir::{Const, ParamKind};
 
 use smallvec::SmallVec;
 
-use crate::{Device, Element, Tensor, tensor::TensorCore};
+use crate::{
+    Device, Element, Tensor,
+    tensor::{TensorCore, count},
+};
 
 /// An argument of a launch: a value of kernels, `&Tensor` or `&mut Tensor`.
 pub trait Arg<'a> {
@@ -69,7 +72,7 @@ impl TensorArg<'_> {
             ParamKind::Scalar(ty) => ty.size(),
         };
         let begin = self.core.offset();
-        begin..begin + element * self.shape.iter().product::<usize>()
+        begin..begin + element * count(self.shape)
     }
 }
 

@@ -5,7 +5,10 @@ use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
 };
 
-use crate::{Signed, Vector};
+use crate::{
+    Signed, Vector,
+    body::{Bounded, within},
+};
 
 /// `R` rows of `C` numbers, indexed by `[row, column]`.
 ///
@@ -141,12 +144,19 @@ square! {
     4 determinant4 determinant3;
 }
 
+impl<I, T, const R: usize, const C: usize> Bounded<I> for Matrix<T, R, C> {
+    #[inline(always)]
+    fn bounded(&self, index: I) -> I {
+        index
+    }
+}
+
 impl<T, const R: usize, const C: usize> Index<[usize; 2]> for Matrix<T, R, C> {
     type Output = T;
     #[inline(always)]
     #[track_caller]
     fn index(&self, [row, column]: [usize; 2]) -> &T {
-        &self.0[row][column]
+        &self.0[within(row, R)][within(column, C)]
     }
 }
 
@@ -154,7 +164,7 @@ impl<T, const R: usize, const C: usize> IndexMut<[usize; 2]> for Matrix<T, R, C>
     #[inline(always)]
     #[track_caller]
     fn index_mut(&mut self, [row, column]: [usize; 2]) -> &mut T {
-        &mut self.0[row][column]
+        &mut self.0[within(row, R)][within(column, C)]
     }
 }
 

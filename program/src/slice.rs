@@ -12,7 +12,7 @@ use std::{
     ops::{Bound, Deref, DerefMut, RangeBounds},
 };
 
-use crate::{Element, Error, Result, Tensor};
+use crate::{Element, Error, Result, Tensor, tensor::count};
 
 /// A part of a tensor, to be read: `&*slice` is a `&Tensor`, also as a kernel's argument.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
 
     fn rows(&self, begin: usize, end: usize) -> Self {
         let mut shape = self.shape();
-        let row: usize = shape.iter().skip(1).product();
+        let row = count(shape.get(1..).unwrap_or_default());
         if let Some(first) = shape.first_mut() {
             *first = end - begin;
         }
@@ -124,7 +124,7 @@ macro_rules! rows {
             fn row_of(&self, index: usize) -> Result<Tensor<T, $less>> {
                 self.within(index..index.saturating_add(1))?;
                 let [_, shape @ ..] = self.shape();
-                Ok(self.part(index * shape.iter().product::<usize>(), shape))
+                Ok(self.part(index * count(&shape), shape))
             }
         }
     )*};

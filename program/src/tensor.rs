@@ -83,7 +83,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     /// The number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shape.iter().product()
+        count(&self.shape)
     }
 
     /// Whether there are no elements.
@@ -198,6 +198,12 @@ fn bytes_of<T>(shape: &[usize]) -> Result<usize> {
         .try_fold(size_of::<T>(), |bytes, extent| bytes.checked_mul(*extent))
         .filter(|bytes| isize::try_from(*bytes).is_ok())
         .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
+}
+
+/// The number of elements. Only of a tensor without any the other extents may be more than can be
+/// multiplied, and then it is zero all the same.
+pub(crate) fn count(shape: &[usize]) -> usize {
+    shape.iter().fold(1, |count: usize, extent| count.wrapping_mul(*extent))
 }
 
 fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {

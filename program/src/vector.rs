@@ -7,7 +7,10 @@ use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
 };
 
-use crate::{Element, Float};
+use crate::{
+    Element, Float,
+    body::{Bounded, within},
+};
 
 /// `N` numbers.
 ///
@@ -106,12 +109,19 @@ impl<T: Element + Mul<Output = T> + Sub<Output = T>> Vector<T, 3> {
     }
 }
 
+impl<I, T, const N: usize> Bounded<I> for Vector<T, N> {
+    #[inline(always)]
+    fn bounded(&self, index: I) -> I {
+        index
+    }
+}
+
 impl<T, const N: usize> Index<usize> for Vector<T, N> {
     type Output = T;
     #[inline(always)]
     #[track_caller]
     fn index(&self, at: usize) -> &T {
-        &self.0[at]
+        &self.0[within(at, N)]
     }
 }
 
@@ -119,7 +129,7 @@ impl<T, const N: usize> IndexMut<usize> for Vector<T, N> {
     #[inline(always)]
     #[track_caller]
     fn index_mut(&mut self, at: usize) -> &mut T {
-        &mut self.0[at]
+        &mut self.0[within(at, N)]
     }
 }
 

@@ -6,7 +6,7 @@ use quadrants_driver_sim::Schedule;
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 1000;
 
 #[qd::kernel]
 fn mark(value: u32, count: &Tensor<usize, 1>, out: &mut Tensor<u32, 1>) {
@@ -101,6 +101,23 @@ fn wrapped_argument(n: usize, out: &mut Tensor<u32, 1>) {
 fn plane(bounds: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
     for (i, j) in qd::ndrange((bounds[0]..bounds[1], 1..bounds[2])) {
         out[[i as usize, j as usize]] = i * 10 + j;
+    }
+}
+
+/// Host and device may round the sum differently: the bound is the device's own.
+#[qd::kernel]
+fn rounded(a: f32, b: f32, out: &mut Tensor<u32, 1>) {
+    let end = (a * 10.0 + b) as usize;
+    for i in 0..end {
+        out[i] = 1;
+    }
+}
+
+/// The number of steps is at most that of all values, whatever their distance.
+#[qd::kernel]
+fn far(n: u64, by: usize, out: &mut Tensor<u32, 1>) {
+    for i in (0..n).step_by(by) {
+        out[i as usize] = 1;
     }
 }
 
@@ -259,4 +276,60 @@ fn a_bound_that_wraps_before_the_launch_is_refused(
     wrapped_argument(3, &mut out).launch()?;
     assert_eq!(out.to_vec()?, [1, 1, 0]);
     Ok(())
+}
+
+#[rstest]
+fn a_bound_that_floats_give_is_the_devices(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros::<u32, 1>([60])?;
+    rounded(2.5, 7.0, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, marked(32));
+    rounded(-1.0, 3.0, &mut out).launch()?;
+    rounded(f32::NAN, 3.0, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, marked(32));
+    let launched = rounded(6.0, 1.0, &mut out).launch().and_then(|()| on.program.sync());
+    let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
+    let KernelErrorCause::Index { index, .. } = &error.cause else { panic!("{error:?}") };
+    assert_eq!(index, &[60]);
+    Ok(())
+}
+
+#[rstest]
+fn steps_are_counted_without_wrapping(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros::<u32, 1>([60])?;
+    let launched = far(u64::MAX, 1 << 63, &mut out).launch().and_then(|()| on.program.sync());
+    let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
+    let KernelErrorCause::Index { index, .. } = &error.cause else { panic!("{error:?}") };
+    assert_eq!(index, &[1 << 63]);
+    far(1, usize::MAX, &mut out).launch()?;
+    far(0, 1 << 63, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, marked(1));
+    Ok(())
+}
+
+#[rstest]
+fn extents_whose_product_is_too_large_make_an_empty_tensor(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.zeros::<u32, 3>([1 << 40, 1 << 40, 0])?;
+    assert!(x.is_empty() && x.to_vec()?.is_empty());
+    assert_eq!(x.slice(1 << 39..)?.shape(), [1 << 39, 1 << 40, 0]);
+    let mut out = on.program.zeros::<u32, 1>([4])?;
+    count_all(&x, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [0, 0, 5, 0]);
+    Ok(())
+}
+
+#[qd::kernel]
+fn count_all(x: &Tensor<u32, 3>, out: &mut Tensor<u32, 1>) {
+    out[2] = x.len() as u32 + 5;
+    for i in 0..x.len() {
+        out[i] = x[[i, 0, 0]];
+    }
 }

@@ -178,3 +178,96 @@ fn what_unsafe_asserts_is_launched(
     assert!(at.iter().enumerate().all(|(i, at)| found[*at as usize] == i as u32));
     Ok(())
 }
+
+/// Numbers that are cut, or wrap, on their way to an index.
+#[qd::kernel]
+fn cut(how: u32, n: usize, k: usize, t: &mut Tensor<u32, 1>) {
+    let m = if how == 0 { n } else { 0 };
+    for i in 0..m {
+        t[i as u8 as usize] = 1;
+    }
+    let m = if how == 1 { n } else { 0 };
+    for i in 0..m {
+        t[(i * 4_294_967_296) as u32 as usize + 3] = 1;
+    }
+    let m = if how == 2 { n } else { 0 };
+    for i in 0..m {
+        t[i.wrapping_mul(k << 56)] = 1;
+    }
+    let m = if how == 3 { n } else { 0 };
+    for i in 0..m {
+        t[((i as u32) << k) as usize] = 1;
+    }
+    let m = if how == 4 { n } else { 0 };
+    for i in 0..m {
+        t[i.min(k)] = 1;
+    }
+    let m = if how == 5 { n } else { 0 };
+    for i in (0..m).step_by(k) {
+        t[i] = 1;
+        t[i + 1] = 1;
+    }
+    let m = if how == 6 { n as i32 } else { 0 };
+    for i in -m..m {
+        t[(i as i16 as usize) % 400] = 1;
+    }
+    let m = if how == 7 { n } else { 0 };
+    for i in 0..m {
+        for j in 0..k {
+            t[i * 4 + j] = 1;
+        }
+    }
+    let m = if how == 8 { n } else { 0 };
+    for i in (0..m).rev() {
+        t[(k as i32 - i as i32) as u32 as usize % 512] = 1;
+    }
+}
+
+/// The elements that each iteration of the loop `how` writes.
+fn cut_by(how: u32, n: u64, k: u64) -> Vec<Vec<u64>> {
+    let each = |of: &dyn Fn(u64) -> u64| (0..n).map(|i| vec![of(i)]).collect();
+    match how {
+        0 => each(&|i| u64::from(i as u8)),
+        1 => each(&|i| u64::from((i << 32) as u32) + 3),
+        2 => each(&|i| i.wrapping_mul(k << 56)),
+        3 => each(&|i| u64::from((i as u32).wrapping_shl(k as u32))),
+        4 => each(&|i| i.min(k)),
+        5 => (0..n).step_by(k as usize).map(|i| vec![i, i + 1]).collect(),
+        6 => (-(n as i64)..n as i64).map(|i| vec![i as i16 as u64 % 400]).collect(),
+        7 => (0..n).map(|i| (0..k).map(|j| i * 4 + j).collect()).collect(),
+        _ => each(&|i| u64::from((k as i32).wrapping_sub(i as i32) as u32) % 512),
+    }
+}
+
+#[rstest]
+fn what_is_cut_or_wraps_is_refused_where_it_meets(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut t = on.program.zeros::<u32, 1>([512])?;
+    let mut launched = [0; 9];
+    for how in 0..9 {
+        for n in [0, 1, 2, 3, 100, 256, 257, 300] {
+            for k in [1, 2, 3, 4, 5, 31, 32, 99, 255] {
+                let mut seen = std::collections::HashMap::new();
+                let races = cut_by(how, n, k).into_iter().enumerate().any(|(by, elements)| {
+                    elements.into_iter().any(|at| *seen.entry(at).or_insert(by) != by)
+                });
+                let what = format!("loop {how} of {n} with {k}");
+                match cut(how, n as usize, k as usize, &mut t).launch() {
+                    Err(Error::Race { .. }) => continue,
+                    Ok(()) => {}
+                    // Out of range; or where rustc looks, an overflow.
+                    Err(Error::Kernel(_) | Error::Panicked { .. }) => {}
+                    Err(error) => panic!("{what}: {error}"),
+                }
+                let _ = on.program.sync();
+                assert!(!races, "{what} races");
+                launched[how as usize] += u32::from(n > 1);
+            }
+        }
+    }
+    // Those of which something can be shown.
+    assert!([0, 3, 4, 5, 7].iter().all(|how| launched[*how] > 0), "{launched:?}");
+    Ok(())
+}

@@ -92,6 +92,11 @@ impl Emitter {
         self.expr(self.ty(a), kind)
     }
 
+    pub(super) fn smallest(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        let kind = ExprKind::Math { function: MathFn::Min, args: vec![a, b] };
+        self.expr(self.ty(a), kind)
+    }
+
     pub(super) fn as_type(&mut self, value: ExprId, ty: ScalarType) -> ExprId {
         if self.ty(value) == ty { value } else { self.expr(ty, ExprKind::Cast { value }) }
     }

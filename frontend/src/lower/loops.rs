@@ -119,12 +119,15 @@ impl Lowerer {
     /// The number of steps of `by` in `length`, the last of which may be shorter.
     fn steps(&mut self, length: ExprId, by: ExprId, step: &Expr, parallel: bool) -> ExprId {
         let (zero, one) = (self.emit.constant(0u64), self.emit.constant(1u64));
-        let less = self.emit.binary(BinaryOp::Sub, by, one);
-        let lhs = self.emit.binary(BinaryOp::Add, length, less);
+        // One less and then one more, so that no sum wraps: `length + by - 1` does where both are large.
+        let some = self.emit.largest(length, one);
+        let lhs = self.emit.binary(BinaryOp::Sub, some, one);
+        let first = self.emit.smallest(length, one);
         let site = self.site(SiteKind::DivideByZero, step.span);
         let divide = |this: &mut Self, rhs| {
             let kind = Ir::DivRem { op: DivRemOp::Div, lhs, rhs, site };
-            this.emit.effect("steps", ScalarType::U64, kind)
+            let further = this.emit.effect("steps", ScalarType::U64, kind);
+            this.emit.binary(BinaryOp::Add, further, first)
         };
         if !parallel || matches!(self.emit.kind(by), Ir::Const(_)) {
             return divide(self, by);

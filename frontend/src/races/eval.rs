@@ -196,7 +196,7 @@ impl Walk<'_> {
                 let args: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
                 self.method(name, &receiver, &args)
             }
-            ExprKind::Call { args, .. } => self.call(args, expr),
+            ExprKind::Call { args, shared, .. } => self.call(args, *shared, expr),
             ExprKind::Atomic { op, base, index, value } => {
                 let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
                 let by = self.eval(value).known();
@@ -309,13 +309,13 @@ impl Walk<'_> {
     }
 
     /// A func is known by its number alone here; a launch knows its body.
-    fn call(&mut self, args: &[Expr], call: &Expr) -> Value {
+    fn call(&mut self, args: &[Expr], shared: u64, call: &Expr) -> Value {
         let mut data = false;
-        for arg in args {
+        for (at, arg) in args.iter().enumerate() {
             if let ExprKind::Name(name) = &arg.kind
                 && let Some(Binding::Tensor { writable }) = self.lookup(name)
             {
-                let writable = *writable;
+                let writable = *writable && shared.checked_shr(at as u32).unwrap_or(0) & 1 == 0;
                 data = true;
                 self.access(AccessKind::Read, name, &[], vec![Value::Data], call.span);
                 if writable {

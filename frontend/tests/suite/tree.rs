@@ -120,7 +120,7 @@ pub(crate) fn index(base: &str, index: Vec<Expr>) -> Expr {
 }
 
 pub(crate) fn call(func: u32, args: Vec<Expr>) -> Expr {
-    expr(ExprKind::Call { func, args, on_value: false })
+    expr(ExprKind::Call { func, args, on_value: false, shared: 0 })
 }
 
 pub(crate) fn len(base: &str) -> Expr {

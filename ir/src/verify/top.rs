@@ -189,6 +189,7 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, place: Place) -> Result<(), Br
     let nodes = scope.nodes;
     scope.open_block(task.prelude, SERIAL)?;
     let mut known = vec![false; nodes.locals.len()];
+    let mut exact = known.clone();
     for stmt in &nodes.blocks[task.prelude].stmts {
         let Stmt::Let { local, value } = *stmt else { return Err((place, Rule::Prelude)) };
         if !nodes.is_repeatable(value) {
@@ -199,6 +200,8 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, place: Place) -> Result<(), Br
         if !known[local.index()] && !matches!(nodes.exprs[value].kind, ExprKind::Temp(_)) {
             return Err((place, Rule::Prelude));
         }
+        exact[local.index()] =
+            known[local.index()] && nodes.is_exact(value, &|local| exact[local.index()]);
     }
     let (block_size, around) = match &task.kind {
         TaskKind::Serial => return scope.open_block(task.body, SERIAL),
@@ -212,8 +215,11 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, place: Place) -> Result<(), Br
         site(nodes, at, SiteNeed::Bounds).map_err(|rule| (place, rule))?;
     }
     let mut bounds = dims.iter().flat_map(|dim| [dim.begin, dim.end]);
-    let on_host = bounds.all(|bound| nodes.is_host_value(bound, &|local| known[local.index()]));
-    if on_host == on_device.is_some() {
+    let on_host = bounds.all(|bound| {
+        nodes.is_host_value(bound, &|local| known[local.index()])
+            && nodes.is_exact(bound, &|local| exact[local.index()])
+    });
+    if !on_host && on_device.is_none() {
         return Err((place, Rule::Bound));
     }
     scope.next_block();

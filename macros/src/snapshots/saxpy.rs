@@ -86,7 +86,7 @@ pub fn saxpy<'launch>(
                     let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
                     let mut a = a;
                     {
-                        for i in ::quadrants::__private::body::gate::<
+                        'iteration: for i in ::quadrants::__private::body::gate::<
                             __OK,
                             _,
                         >(begin0..end0) {

@@ -89,7 +89,7 @@ fn scale<'launch, T: Float>(
                     let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
                     let mut a = a;
                     {
-                        for i in ::quadrants::__private::body::gate::<
+                        'iteration: for i in ::quadrants::__private::body::gate::<
                             __OK,
                             _,
                         >(begin0..end0) {

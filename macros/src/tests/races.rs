@@ -82,6 +82,8 @@ fn elements_of_their_own_are_accepted() {
         "for i in 0..n { cube[[k, i, 0]] = cube[[k, i, 1]]; }",
         "for (i, j) in qd::ndrange((8, 4)) { t[i * 4 + j] = s; }",
         "for i in 0..1 { t[0] = s; t[1] = t[0]; }",
+        "for i in 0..n { u[i] = mean(&t, i); }",
+        "for i in 0..n { u[i] = mean(&t, i) + mean(a, i); }",
         "for _ in 0..1 { t[0] += t[k]; }",
     ]);
 }
@@ -222,6 +224,9 @@ fn elements_that_one_iteration_writes_and_another_touches_are_rejected() {
             &["read `t[at[i]]` while another writes `t[i]`"],
         ),
         ("for i in 0..t.len() { t[i] = t[t.len() - 1 - i]; }", &["read `t[(t.len() - 1) - i]`"]),
+        ("for i in 0..n { t[i] = mean(&t, i); }", &["may read `t` while another writes `t[i]`"]),
+        ("for i in 0..n { u[i] = mean(t, i); }", &["by `t`"]),
+        ("for i in 0..n { smooth(&mut t, &u, i); }", &["by `t`"]),
         (
             "for i in 0..n { t[i] = s; t[i + 1] = s; }",
             &["may write `t[i]` while another writes `t[i + 1]`"],

@@ -225,8 +225,13 @@ impl Tree {
             }
         }
         let func = self.func(&mut call.func, path);
+        let is_shared = |arg: &syn::Expr| {
+            matches!(arg, syn::Expr::Reference(syn::ExprReference { mutability: None, .. }))
+        };
+        let shared = call.args.iter().take(64).enumerate();
+        let shared = shared.fold(0, |bits, (at, arg)| bits | u64::from(is_shared(arg)) << at);
         let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
-        ExprKind::Call { func, args, on_value: false }
+        ExprKind::Call { func, args, on_value: false, shared }
     }
 
     /// `value as scalar as ty`, of which the first says what a literal is.

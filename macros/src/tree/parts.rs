@@ -107,7 +107,7 @@ impl Tree {
                 return ExprKind::Method { receiver, name: name.to_string(), args: parts };
             }
             self.funcs.push(FuncEntry::OfType { ty, name });
-            return ExprKind::Call { func, args: parts, on_value: false };
+            return ExprKind::Call { func, args: parts, on_value: false, shared: 0 };
         }
         ExprKind::Unsupported(Construct::Associated(name))
     }
@@ -137,7 +137,7 @@ impl Tree {
         let func = self.funcs.len() as u32;
         self.funcs.push(FuncEntry::Method { probe, name });
         args.insert(0, receiver);
-        ExprKind::Call { func, args, on_value: true }
+        ExprKind::Call { func, args, on_value: true, shared: 0 }
     }
 
     fn all<'a>(&mut self, exprs: impl Iterator<Item = &'a mut syn::Expr>) -> Vec<Expr> {

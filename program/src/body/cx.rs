@@ -1,6 +1,6 @@
 //! The argument block as a body reads it.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, panic::Location};
 
 use quadrants_ir::{
     ScalarType,
@@ -8,7 +8,7 @@ use quadrants_ir::{
 };
 
 use super::{
-    failure::Errors,
+    failure::{Errors, Kind},
     level::{Inside, Level},
     parallel::LoopInt,
     view::{Formed, View},
@@ -81,6 +81,17 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
     #[must_use]
     pub fn args(&self) -> Args<'a, CHECKED> {
         Args { words: &self.args[FIRST_PARAM_WORD..], errors: self.errors }
+    }
+
+    /// `assert!` in an iteration, which is over where it fails: that is reported as a device error.
+    #[inline(always)]
+    #[must_use]
+    #[track_caller]
+    pub fn holds(&self, condition: bool) -> bool {
+        if !condition {
+            self.errors.report(Kind::Assert, Location::caller(), &[]);
+        }
+        condition
     }
 
     /// Writes the kernel's value.

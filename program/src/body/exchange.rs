@@ -4,7 +4,10 @@ use std::ops::Index;
 
 use quadrants_ir::exchange::{self, WARP};
 
-use super::threads::Threads;
+use super::{
+    failure::{Bounded, within},
+    threads::Threads,
+};
 use crate::{Element, dsl::Combine};
 
 /// What the threads of a block give, as far as they have.
@@ -156,6 +159,14 @@ combinations! {
     reduce_add, scan_add, exclusive_scan_add, sum, ZERO, "sum";
     reduce_min, scan_min, exclusive_scan_min, smaller, LARGEST, "smallest";
     reduce_max, scan_max, exclusive_scan_max, larger, SMALLEST, "largest";
+}
+
+impl<T> Bounded<usize> for PerThread<T> {
+    #[inline(always)]
+    #[track_caller]
+    fn bounded(&self, thread: usize) -> usize {
+        within(thread, self.values.len())
+    }
 }
 
 impl<T: Element> Index<usize> for PerThread<T> {

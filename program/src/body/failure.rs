@@ -75,7 +75,8 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
     nearest.or_else(|| on_line().next()).map(|(at, _)| SiteId::new(at as u32))
 }
 
-/// `assert!` in a kernel: ends the caller's chunk of iterations, and is reported as a device error.
+/// `assert!` in serial code and in a func: ends the caller's chunk of iterations, and is reported as a
+/// device error. In an iteration itself it is [`Cx::holds`](super::Cx::holds).
 ///
 /// # Panics
 /// Outside a kernel, as `assert!` does.
@@ -100,6 +101,35 @@ pub fn divisor<T: Copy + 'static>(value: T) -> T {
         raise(Kind::DivideByZero, "attempt to divide by zero");
     }
     value
+}
+
+/// What can be indexed in a kernel. The index of a local array that is out of range is a device error,
+/// as on other devices; tensors, and what threads share, look at an index when they are indexed.
+pub trait Bounded<I> {
+    /// The index, where it is in range.
+    ///
+    /// # Panics
+    /// Where it is not: in a kernel quietly, as [`check`] does.
+    fn bounded(&self, index: I) -> I;
+}
+
+impl<T, const N: usize> Bounded<usize> for [T; N] {
+    #[inline(always)]
+    #[track_caller]
+    fn bounded(&self, index: usize) -> usize {
+        within(index, N)
+    }
+}
+
+/// An index of a local array, or of a vector, of so many elements.
+///
+/// # Panics
+/// Where it is out of range: in a kernel quietly, as [`check`] does.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn within(index: usize, len: usize) -> usize {
+    check(index < len, "an index is beyond the elements of an array");
+    index
 }
 
 impl Errors {

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     cx::Cx,
-    failure::{Errors, Kind},
+    failure::{Bounded, Errors, Kind},
     level::Level,
     view::{Place, Places},
 };
@@ -104,6 +104,13 @@ impl<T, const CHECKED: bool> Shared<T, CHECKED> {
     #[inline(never)]
     fn out_of_range(&self, index: usize, caller: &Location<'_>) {
         self.errors.report(Kind::Index, caller, &[index as u64, self.len() as u64]);
+    }
+}
+
+impl<I, T, const CHECKED: bool> Bounded<I> for Shared<T, CHECKED> {
+    #[inline(always)]
+    fn bounded(&self, index: I) -> I {
+        index
     }
 }
 

@@ -8,8 +8,8 @@ use std::{
 
 use quadrants_ir::abi::MAX_RANK;
 
-use super::failure::{Errors, Kind};
-use crate::Element;
+use super::failure::{Bounded, Errors, Kind};
+use crate::{Element, tensor::count};
 
 /// A tensor in a body: where its elements lie, and its extents. Indexing is unchecked in the proven
 /// form, whose launch has proven every access; in the checked form a read out of range gives zero, a
@@ -70,7 +70,7 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
     pub fn len(&self) -> usize {
-        self.shape.iter().product()
+        count(&self.shape)
     }
 
     /// The extents.
@@ -107,6 +107,13 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
             *value = *from as u64;
         }
         self.errors.report(Kind::Index, caller, &values[..2 * N]);
+    }
+}
+
+impl<I, T, const N: usize, const CHECKED: bool> Bounded<I> for View<T, N, CHECKED> {
+    #[inline(always)]
+    fn bounded(&self, index: I) -> I {
+        index
     }
 }
 

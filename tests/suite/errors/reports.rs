@@ -413,3 +413,108 @@ fn waiting_for_an_event_and_asking_a_stream_report_too(
     s1.destroy()?;
     event.synchronize()
 }
+
+#[qd::kernel]
+fn table(at: &Tensor<u32, 1>, out: &mut Tensor<f32, 1>) {
+    for i in 0..at.len() {
+        let mut v = [1.0, 2.0, 3.0];
+        let k = at[i] as usize;
+        v[k] += 10.0;
+        out[i] = v[k] + v[0];
+    }
+}
+
+/// The line of its write.
+const TABLE_LINE: u32 = line!() - 6;
+
+#[qd::kernel]
+fn vectors(at: &Tensor<u32, 1>, out: &mut Tensor<f32, 1>) {
+    for i in 0..at.len() {
+        let v = qd::Vector([1.0, 2.0, 3.0]);
+        out[i] = v[at[i] as usize];
+    }
+}
+
+#[rstest]
+fn the_index_of_a_local_array_is_reported(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros::<f32, 1>([3])?;
+    let good = on.program.tensor_from(&[2u32, 0, 1], [3])?;
+    let bad = on.program.tensor_from(&[2u32, 3, 1], [3])?;
+    let cause = KernelErrorCause::Assert {
+        message: "an index is beyond the 3 elements of an array".into(),
+    };
+    table(&good, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [14.0, 22.0, 13.0]);
+    let launched = table(&bad, &mut out).launch();
+    let error = kernel_error(launched, || on.program.sync());
+    assert_eq!((error.line, &error.cause), (TABLE_LINE, &cause));
+    vectors(&good, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [3.0, 1.0, 2.0]);
+    let launched = vectors(&bad, &mut out).launch();
+    let error = kernel_error(launched, || on.program.sync());
+    assert_eq!((error.line, &error.cause), (TABLE_LINE + 12, &cause));
+    Ok(())
+}
+
+#[qd::kernel]
+fn some_fail(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 1>) {
+    for i in 0..x.len() {
+        out[i] = 1;
+        for k in 0..3 {
+            assert!(x[i] != k, "one of three");
+            out[i] += 10;
+        }
+        out[i] += 100;
+    }
+    for i in (0..x.len()).step_by(2) {
+        assert!(x[i] != 2);
+        out[i] += 1000;
+    }
+}
+
+#[qd::kernel]
+fn some_threads_fail(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 1>) {
+    qd::block_for(x.len() / 8, 8, |b| {
+        b.each(|t| {
+            let i = b.index() * 8 + t;
+            assert!(x[i] != 1);
+            out[i] = 1;
+        });
+        b.each(|t| {
+            let i = b.index() * 8 + t;
+            out[i] += 2;
+        });
+    });
+}
+
+#[rstest]
+fn a_failed_assertion_ends_its_iteration_alone(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(5, 80_000)] n: usize,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let n = n.next_multiple_of(8);
+    let x: Vec<i32> = (0..n as i32).map(|i| i % 7).collect();
+    let x_on = on.program.tensor_from(&x, [n])?;
+    let mut out = on.program.zeros::<i32, 1>([n])?;
+    let error = kernel_error(some_fail(&x_on, &mut out).launch(), || on.program.sync());
+    assert_eq!(error.cause, KernelErrorCause::Assert { message: "one of three".into() });
+    let expected: Vec<i32> = x
+        .iter()
+        .enumerate()
+        .map(|(i, &v)| {
+            let first = if v < 3 { 1 + 10 * v } else { 131 };
+            first + if i % 2 == 0 && v != 2 { 1000 } else { 0 }
+        })
+        .collect();
+    assert_eq!(out.to_vec()?, expected);
+    out.fill(0)?;
+    let error = kernel_error(some_threads_fail(&x_on, &mut out).launch(), || on.program.sync());
+    assert!(matches!(error.cause, KernelErrorCause::Assert { .. }));
+    let expected: Vec<i32> = x.iter().map(|v| if *v == 1 { 2 } else { 3 }).collect();
+    assert_eq!(out.to_vec()?, expected);
+    Ok(())
+}

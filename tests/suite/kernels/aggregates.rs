@@ -263,10 +263,7 @@ fn beyond_the_end(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> quadrant
     beyond(2, &mut out).launch()?;
     assert_eq!(out.to_vec()?, [6, 6]);
     let error = beyond(3, &mut out).launch().and_then(|()| on.program.sync()).unwrap_err();
-    match backend {
-        Cpu => assert!(error.to_string().contains("index is 3"), "{error}"),
-        Cuda | AmdGpu => assert!(error.to_string().contains("beyond the 3 elements"), "{error}"),
-    }
+    assert!(error.to_string().contains("beyond the 3 elements"), "{error}");
     Ok(())
 }
 

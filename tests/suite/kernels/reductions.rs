@@ -103,7 +103,7 @@ fn what_reductions_leave(
     referee!(&on.program, of_one_dimension [] [x] [sum, least, most, halves]);
     let (sum, two) = (Array::of(&[7]), Array::of(&[i32::MIN, i32::MAX]));
     referee!(&on.program, not_plain [] [x] [sum, two]);
-    let wide: Vec<i64> = (0..n as i64).map(|i| i * i << 20).collect();
+    let wide: Vec<i64> = (0..n as i64).map(|i| (i * i) << 20).collect();
     let (sum, back) = (Array::of(&[1]), Array::of(&[-1]));
     referee!(&on.program, in_steps [] [Array::of(&wide)] [sum, back]);
     Ok(())

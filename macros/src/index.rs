@@ -1,0 +1,96 @@
+//! Indices of local arrays: out of range they are device errors, where rustc's own check would panic.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{BinOp, Expr, visit_mut::VisitMut};
+
+use crate::{
+    body::{Rewrite, internal, unparenthesized},
+    spans,
+};
+
+impl Rewrite<'_> {
+    /// The index of a local array: rustc's own check would panic. None of what is no local's.
+    pub(crate) fn bound(&self, index: &syn::ExprIndex) -> Option<TokenStream> {
+        let is_local = root(&index.expr).is_some_and(|name| !self.tensors.contains(name));
+        (is_local && !is_literal(&index.index)).then(|| {
+            let start = spans::first(&index.expr);
+            let support = spans::at(self.support, start);
+            let (array, at) = (&index.expr, &index.index);
+            quote_spanned!(start=> #support::Bounded::bounded(&#array, #at))
+        })
+    }
+
+    /// What is assigned. Its indices are computed before, as what they index is borrowed then.
+    pub(crate) fn target(&mut self, place: &mut Expr) -> TokenStream {
+        match place {
+            Expr::Index(index) => {
+                let mut before = self.target(&mut index.expr);
+                self.visit_expr_mut(&mut index.index);
+                if let Some(bound) = self.bound(index) {
+                    let at = internal(&format!("at{}", depth(&index.expr)));
+                    before.extend(quote!(let #at = #bound;));
+                    *index.index = Expr::Verbatim(at.to_token_stream());
+                }
+                before
+            }
+            Expr::Field(field) => self.target(&mut field.base),
+            Expr::Paren(paren) => self.target(&mut paren.expr),
+            other => {
+                self.visit_expr_mut(other);
+                TokenStream::new()
+            }
+        }
+    }
+}
+
+/// Whether an operator assigns.
+pub(crate) fn is_assignment(op: &BinOp) -> bool {
+    use BinOp::{
+        AddAssign, BitAndAssign, BitOrAssign, BitXorAssign, DivAssign, MulAssign, RemAssign,
+        ShlAssign, ShrAssign, SubAssign,
+    };
+    matches!(
+        op,
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | BitXorAssign(_)
+            | ShlAssign(_)
+            | ShrAssign(_)
+    )
+}
+
+/// How many places an expression is within.
+fn depth(place: &Expr) -> usize {
+    match place {
+        Expr::Field(syn::ExprField { base: inner, .. })
+        | Expr::Index(syn::ExprIndex { expr: inner, .. })
+        | Expr::Paren(syn::ExprParen { expr: inner, .. }) => 1 + depth(inner),
+        _ => 0,
+    }
+}
+
+/// The name of the local that a place is in; none of what is no place.
+fn root(place: &Expr) -> Option<&Ident> {
+    match place {
+        Expr::Path(path) => path.path.get_ident(),
+        Expr::Field(field) => root(&field.base),
+        Expr::Index(index) => root(&index.expr),
+        Expr::Paren(paren) => root(&paren.expr),
+        _ => None,
+    }
+}
+
+/// Whether an index is written as a number, or as numbers: rustc looks at those itself.
+fn is_literal(index: &Expr) -> bool {
+    match unparenthesized(index) {
+        Expr::Lit(_) => true,
+        Expr::Array(array) => array.elems.iter().all(is_literal),
+        _ => false,
+    }
+}
