@@ -135,7 +135,7 @@ pub enum StmtKind {
         /// The tensor, or an earlier name for its extents.
         base: String,
     },
-    /// `let mut name = b.shared::<T>(len);`
+    /// `let mut name = b.shared::<T>(len);`, `let mut name = b.shared_2d::<T>([rows, columns]);`
     LetShared {
         /// The name.
         name: String,
@@ -143,8 +143,8 @@ pub enum StmtKind {
         block: String,
         /// `T`.
         ty: TypeIx,
-        /// How many elements; a constant.
-        len: Expr,
+        /// How many elements along each dimension; constants.
+        dims: Vec<Expr>,
     },
     /// `let name = b.reduce_add(|t| value);` and its like.
     LetExchange(Box<LetExchange>),

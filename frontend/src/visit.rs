@@ -79,9 +79,9 @@ pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: &mut dyn FnMut(Node<'a>) ->
         | StmtKind::Unsupported(_) => false,
         StmtKind::Let { value, .. }
         | StmtKind::LetPattern { value, .. }
-        | StmtKind::LetShared { len: value, .. }
         | StmtKind::Expr(value)
         | StmtKind::Assert { cond: value, .. } => any_in_expr(value, found),
+        StmtKind::LetShared { dims, .. } => dims.iter().any(|len| any_in_expr(len, found)),
         StmtKind::LetExchange(made) => {
             let by = made.by.as_ref().is_some_and(|(_, by)| any_in_expr(by, found));
             by || any_in_expr(&made.value, found)

@@ -186,8 +186,8 @@ pub enum Stmt {
     Shared {
         /// The array; of the type of an element.
         array: LocalId,
-        /// How many elements it has.
-        len: u32,
+        /// How many elements it has along each of its one or two dimensions, the last of them fastest.
+        dims: Vec<u32>,
     },
     /// A phase of a block: each of its threads runs the body, and waits for the others. Stands in what
     /// a block does as a whole.
@@ -212,8 +212,8 @@ pub enum Stmt {
     SharedStore {
         /// The array.
         array: LocalId,
-        /// A `u64`.
-        index: ExprId,
+        /// One `u64` per dimension.
+        index: Vec<ExprId>,
         /// The element.
         value: ExprId,
         /// Where an index out of range is reported from.
@@ -420,8 +420,8 @@ pub enum ExprKind {
     SharedLoad {
         /// The array.
         array: LocalId,
-        /// A `u64`.
-        index: ExprId,
+        /// One `u64` per dimension.
+        index: Vec<ExprId>,
         /// Where an index out of range is reported from.
         site: SiteId,
     },
@@ -432,8 +432,8 @@ pub enum ExprKind {
         op: AtomicOp,
         /// The array.
         array: LocalId,
-        /// A `u64`.
-        index: ExprId,
+        /// One `u64` per dimension.
+        index: Vec<ExprId>,
         /// The value combined in.
         value: ExprId,
         /// Where an index out of range is reported from.
@@ -688,7 +688,7 @@ pub struct Site {
 pub enum SiteKind {
     /// An index of this tensor is out of range. Values: the index, then the shape.
     Index(ParamId),
-    /// An index of this shared array is out of range. Values: the index, then the length.
+    /// An index of this shared array is out of range. Values: the index, then the extents.
     SharedIndex(LocalId),
     /// An `assert!` failed. No values.
     Assert {

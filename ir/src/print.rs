@@ -207,9 +207,11 @@ impl Printer<'_> {
                 self.nested(&format!("for {}", self.dims(&[dim])), *body);
             }
             Stmt::Loop { body } => self.nested("loop", *body),
-            Stmt::Shared { array, len } => {
+            Stmt::Shared { array, dims } => {
                 let ty = self.nodes.locals[*array].ty;
-                self.line(&format!("shared {}: [{ty}; {len}]", self.local(*array)));
+                let dims: Vec<String> = dims.iter().map(u32::to_string).collect();
+                let dims = dims.join(", ");
+                self.line(&format!("shared {}: [{ty}; {dims}]", self.local(*array)));
             }
             Stmt::Each { var, body, exchange } => {
                 let made = exchange.map_or_else(String::new, |Exchange { op, local }| {
@@ -223,7 +225,7 @@ impl Printer<'_> {
                 self.line(&format!("give {} take {}", self.expr(*value), self.expr(*from)));
             }
             Stmt::SharedStore { array, index, value, .. } => {
-                let (array, index) = (self.local(*array), self.expr(*index));
+                let (array, index) = (self.local(*array), self.list(index));
                 self.line(&format!("{array}[{index}] = {}", self.expr(*value)));
             }
             Stmt::Break => self.line("break"),
@@ -280,10 +282,10 @@ impl Printer<'_> {
                 format!("atomic_{}({element}, {})", atomic_name(*op), self.expr(*value))
             }
             ExprKind::SharedLoad { array, index, .. } => {
-                format!("{}[{}]", self.local(*array), self.expr(*index))
+                format!("{}[{}]", self.local(*array), self.list(index))
             }
             ExprKind::SharedAtomic { op, array, index, value, .. } => {
-                let element = format!("{}[{}]", self.local(*array), self.expr(*index));
+                let element = format!("{}[{}]", self.local(*array), self.list(index));
                 format!("atomic_{}({element}, {})", atomic_name(*op), self.expr(*value))
             }
             ExprKind::DivRem { op, lhs, rhs, .. } => {

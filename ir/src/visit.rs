@@ -48,8 +48,8 @@ impl ExprKind {
                 (&[], [Some(*cond), Some(*then), Some(*otherwise)])
             }
             Self::Load { index, .. } => (index, [None; 3]),
-            Self::SharedLoad { index, .. } => (&[], [Some(*index), None, None]),
-            Self::SharedAtomic { index, value, .. } => (&[], [Some(*index), Some(*value), None]),
+            Self::SharedLoad { index, .. } => (index, [None; 3]),
+            Self::SharedAtomic { index, value, .. } => (index, [Some(*value), None, None]),
             Self::Atomic { index, value, .. } => (index, [Some(*value), None, None]),
         };
         list.iter().copied().chain(rest.into_iter().flatten())
@@ -68,7 +68,7 @@ impl Stmt {
             Self::Store { index, value, .. } => (index, [Some(*value), None]),
             Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
             Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),
-            Self::SharedStore { index, value, .. } => (&[], [Some(*index), Some(*value)]),
+            Self::SharedStore { index, value, .. } => (index, [Some(*value), None]),
             Self::Give { value, from } => (&[], [Some(*value), *from]),
             Self::Loop { .. }
             | Self::Break

@@ -31,7 +31,8 @@ impl Blocks {
 
 impl TaskPrinter<'_> {
     /// Declares an array, and clears it unless the threads fill it before they look at it.
-    pub(super) fn shared_array(&mut self, array: LocalId, len: u32) {
+    pub(super) fn shared_array(&mut self, array: LocalId, dims: &[u32]) {
+        let len: u32 = dims.iter().product();
         let kernel = self.kernel;
         let ty = kernel.locals[array].ty;
         let name = self.local(array);
@@ -76,25 +77,34 @@ impl TaskPrinter<'_> {
         self.loops = loops;
     }
 
-    pub(super) fn shared_place(&mut self, array: LocalId, index: ExprId, site: SiteId) -> Place {
+    pub(super) fn shared_place(&mut self, array: LocalId, index: &[ExprId], site: SiteId) -> Place {
         let name = self.local(array);
-        if self.cx.form == Form::Proven {
-            let at = self.expr(index);
-            let element = format!("{name}[{at}]");
+        let dims = self.extents(array);
+        let proven = self.cx.form == Form::Proven;
+        let index: Vec<String> = match (proven, index) {
+            (true, [at]) => vec![self.expr(*at)],
+            _ => index.iter().map(|at| self.atom(*at, "at")).collect(),
+        };
+        let place = match (&index[..], &dims[..]) {
+            ([i, j], [_, columns]) => format!("{i} * {columns}ull + {j}"),
+            _ => index.concat(),
+        };
+        let element = format!("{name}[{place}]");
+        if proven {
             return Place { element, in_range: None, report: String::new() };
         }
-        let at = self.atom(index, "at");
-        let len = format!("{}ull", self.length(array));
-        let report = self.report(site, &[at.clone(), len.clone()]);
-        let in_range = Some(format!("{at} < {len}"));
-        Place { element: format!("{name}[{at}]"), in_range, report }
+        let dims: Vec<String> = dims.iter().map(|len| format!("{len}ull")).collect();
+        let inside: Vec<String> =
+            index.iter().zip(&dims).map(|(at, len)| format!("{at} < {len}")).collect();
+        let report = self.report(site, &[index, dims].concat());
+        Place { element, in_range: Some(inside.join(" && ")), report }
     }
 
     pub(super) fn shared_atomic(
         &mut self,
         op: AtomicOp,
         array: LocalId,
-        index: ExprId,
+        index: &[ExprId],
         value: ExprId,
         site: SiteId,
     ) -> (Place, String) {
@@ -105,15 +115,15 @@ impl TaskPrinter<'_> {
         (place, update)
     }
 
-    fn length(&self, array: LocalId) -> u32 {
+    fn extents(&self, array: LocalId) -> Vec<u32> {
         let task = &self.kernel.tasks[self.task.index()];
-        self.length_within(array, task.body).unwrap_or(0)
+        self.extents_within(array, task.body).unwrap_or_default()
     }
 
-    fn length_within(&self, array: LocalId, block: BlockId) -> Option<u32> {
+    fn extents_within(&self, array: LocalId, block: BlockId) -> Option<Vec<u32>> {
         self.kernel.blocks[block].stmts.iter().find_map(|stmt| match stmt {
-            Stmt::Shared { array: found, len } if *found == array => Some(*len),
-            _ => stmt.blocks().find_map(|inner| self.length_within(array, inner)),
+            Stmt::Shared { array: found, dims } if *found == array => Some(dims.clone()),
+            _ => stmt.blocks().find_map(|inner| self.extents_within(array, inner)),
         })
     }
 
@@ -132,8 +142,8 @@ impl TaskPrinter<'_> {
             return false;
         }
         let fills = |stmt: &Stmt| {
-            matches!(*stmt, Stmt::SharedStore { array: filled, index, .. } if filled == array
-                && matches!(kernel.exprs[index].kind, ExprKind::Local(at) if at == *var))
+            matches!(stmt, Stmt::SharedStore { array: filled, index, .. } if *filled == array
+                && matches!(index[..], [index] if matches!(kernel.exprs[index].kind, ExprKind::Local(at) if at == *var)))
         };
         let stmts = &kernel.blocks[*body].stmts;
         let Some(at) = stmts.iter().position(fills) else { return false };

@@ -42,9 +42,9 @@ fn operands(kind: &ExprKind) -> Vec<ExprId> {
         ExprKind::Binary { lhs, rhs, .. } | ExprKind::DivRem { lhs, rhs, .. } => vec![*lhs, *rhs],
         ExprKind::Math { args, .. } => args.clone(),
         ExprKind::Select { cond, then, otherwise } => vec![*cond, *then, *otherwise],
-        ExprKind::Load { index, .. } => index.clone(),
-        ExprKind::SharedLoad { index, .. } => vec![*index],
-        ExprKind::SharedAtomic { index, value, .. } => vec![*index, *value],
-        ExprKind::Atomic { index, value, .. } => index.iter().copied().chain([*value]).collect(),
+        ExprKind::Load { index, .. } | ExprKind::SharedLoad { index, .. } => index.clone(),
+        ExprKind::Atomic { index, value, .. } | ExprKind::SharedAtomic { index, value, .. } => {
+            index.iter().copied().chain([*value]).collect()
+        }
     }
 }

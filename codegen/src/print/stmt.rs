@@ -51,14 +51,14 @@ impl TaskPrinter<'_> {
                 self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
             }
             Stmt::For { var, begin, end, body } => self.serial_for(*var, *begin, *end, *body),
-            Stmt::Shared { array, len } => self.shared_array(*array, *len),
+            Stmt::Shared { array, dims } => self.shared_array(*array, dims),
             Stmt::Each { var, body, exchange: None } => self.each(*var, *body),
             Stmt::Each { var, body, exchange: Some(exchange) } => {
                 self.exchange(*var, *body, *exchange);
             }
             Stmt::Give { value, from } => self.give(*value, *from),
             Stmt::SharedStore { array, index, value, site } => {
-                let place = self.shared_place(*array, *index, *site);
+                let place = self.shared_place(*array, index, *site);
                 let value = self.expr(*value);
                 self.guarded(&place, &format!("{} = {value};", place.element));
             }
@@ -156,12 +156,12 @@ impl TaskPrinter<'_> {
                 self.define_checked(local, &place, &update);
             }
             ExprKind::SharedLoad { array, index, site } => {
-                let place = self.shared_place(*array, *index, *site);
+                let place = self.shared_place(*array, index, *site);
                 let read = place.element.clone();
                 self.define_checked(local, &place, &read);
             }
             ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let (place, update) = self.shared_atomic(*op, *array, *index, *value, *site);
+                let (place, update) = self.shared_atomic(*op, *array, index, *value, *site);
                 self.define_checked(local, &place, &update);
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
@@ -200,11 +200,11 @@ impl TaskPrinter<'_> {
                 self.only_checked(&place);
             }
             ExprKind::SharedLoad { array, index, site } => {
-                let place = self.shared_place(*array, *index, *site);
+                let place = self.shared_place(*array, index, *site);
                 self.only_checked(&place);
             }
             ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let (place, update) = self.shared_atomic(*op, *array, *index, *value, *site);
+                let (place, update) = self.shared_atomic(*op, *array, index, *value, *site);
                 self.guarded(&place, &format!("{update};"));
             }
             ExprKind::Atomic { tensor, value, .. } if self.reduce(*tensor, *value) => {}

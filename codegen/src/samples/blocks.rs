@@ -14,6 +14,7 @@ pub(super) fn all() -> Vec<Offloaded> {
         shared_types(),
         exchanges(),
         warps(),
+        transpose(),
         reductions("reductions", ints),
         reductions("reductions_of_floats", floats),
     ]
@@ -28,14 +29,14 @@ fn blocks() -> Offloaded {
     let bins = b.tensor("bins", ScalarType::U32, 1, true);
     let [count, threads, last] = [4u64, 16, 15].map(|v| b.constant(v));
     b.blocks(count, 16, |b, block| {
-        let tile = b.shared("tile", ScalarType::I32, 16);
-        let counts = b.shared("counts", ScalarType::U32, 40);
+        let tile = b.shared("tile", ScalarType::I32, &[16]);
+        let counts = b.shared("counts", ScalarType::U32, &[40]);
         let start = b.binary(BinaryOp::Mul, block, threads);
         let start = b.named("start", start);
         b.each(|b, t| {
             let at = b.binary(BinaryOp::Add, start, t);
             let value = b.load("value", x, &[at]);
-            b.shared_store(tile, t, value);
+            b.shared_store(tile, &[t], value);
         });
         let [zero, rounds] = [0u64, 3].map(|v| b.constant(v));
         b.repeat("round", zero, rounds, |b, round| {
@@ -44,7 +45,7 @@ fn blocks() -> Offloaded {
                 let none = b.constant(0u64);
                 let skips = b.binary(BinaryOp::Eq, odd, none);
                 b.branch(skips, |b| b.push(Stmt::Continue), |_| {});
-                let old = b.shared_load("old", tile, t);
+                let old = b.shared_load("old", tile, &[t]);
                 let low = b.constant(7i32);
                 let low = b.binary(BinaryOp::And, old, low);
                 let at = b.cast(low, ScalarType::U64);
@@ -54,16 +55,16 @@ fn blocks() -> Offloaded {
             });
             b.each(|b, t| {
                 let mirrored = b.binary(BinaryOp::Sub, last, t);
-                let counted = b.shared_load("counted", counts, mirrored);
+                let counted = b.shared_load("counted", counts, &[mirrored]);
                 let counted = b.cast(counted, ScalarType::I32);
-                let own = b.shared_load("own", tile, t);
+                let own = b.shared_load("own", tile, &[t]);
                 let sum = b.binary(BinaryOp::Add, own, counted);
-                b.shared_store(tile, t, sum);
+                b.shared_store(tile, &[t], sum);
             });
         });
         b.each(|b, t| {
             let mirrored = b.binary(BinaryOp::Sub, last, t);
-            let value = b.shared_load("value", tile, mirrored);
+            let value = b.shared_load("value", tile, &[mirrored]);
             let at = b.binary(BinaryOp::Add, start, t);
             b.store(y, &[at], value);
             let none = b.constant(0u64);
@@ -71,7 +72,7 @@ fn blocks() -> Offloaded {
             b.branch(
                 first,
                 |b| {
-                    let seen = b.shared_load("seen", counts, t);
+                    let seen = b.shared_load("seen", counts, &[t]);
                     b.store(bins, &[t], seen);
                 },
                 |_| {},
@@ -103,7 +104,7 @@ fn shared_types() -> Offloaded {
     let mask = b.constant(15u64);
     let count = b.binary(BinaryOp::And, count, mask);
     b.blocks(count, 8, |b, block| {
-        let arrays = types.map(|ty| b.shared(&format!("of_{ty}"), ty, 6));
+        let arrays = types.map(|ty| b.shared(&format!("of_{ty}"), ty, &[6]));
         b.each(|b, t| {
             let sum = b.binary(BinaryOp::Add, block, t);
             for (array, ty) in arrays.into_iter().zip(types) {
@@ -112,7 +113,7 @@ fn shared_types() -> Offloaded {
                 } else {
                     b.cast(sum, ty)
                 };
-                b.shared_store(array, t, value);
+                b.shared_store(array, &[t], value);
                 if ty != ScalarType::Bool {
                     let zero = b.constant(0u64);
                     let add = b.shared_atomic(AtomicOp::Add, array, zero, value);
@@ -130,7 +131,7 @@ fn shared_types() -> Offloaded {
         b.each(|b, t| {
             let mut sum = b.constant(0i64);
             for (array, ty) in arrays.into_iter().zip(types) {
-                let value = b.shared_load("value", array, t);
+                let value = b.shared_load("value", array, &[t]);
                 let value =
                     if ty == ScalarType::I64 { value } else { b.cast(value, ScalarType::I64) };
                 sum = b.binary(BinaryOp::Add, sum, value);
@@ -212,7 +213,7 @@ fn warps() -> Offloaded {
     ];
     let [count, size] = [1u64, 40].map(|v| b.constant(v));
     b.blocks(count, 40, |b, block| {
-        let tile = b.shared("tile", ScalarType::I32, 40);
+        let tile = b.shared("tile", ScalarType::I32, &[40]);
         let start = b.binary(BinaryOp::Mul, block, size);
         let start = b.named("start", start);
         let mut made: Vec<_> = types
@@ -225,7 +226,7 @@ fn warps() -> Offloaded {
                     let from = b.binary(BinaryOp::Xor, t, five);
                     let value = match ty {
                         ScalarType::I32 => {
-                            b.shared_store(tile, t, value);
+                            b.shared_store(tile, &[t], value);
                             value
                         }
                         ScalarType::Bool => {
@@ -239,7 +240,7 @@ fn warps() -> Offloaded {
             })
             .collect();
         let vote = |b: &mut Build, t| {
-            let value = b.shared_load("value", tile, t);
+            let value = b.shared_load("value", tile, &[t]);
             let limit = b.constant(0i32);
             (b.binary(BinaryOp::Gt, value, limit), None)
         };
@@ -262,6 +263,33 @@ fn warps() -> Offloaded {
             }
             let at = b.binary(BinaryOp::Add, start, t);
             b.store(y, &[at], sum);
+        });
+    });
+    b.finish()
+}
+
+/// A matrix turned through rows that the threads share, each longer by one than needed.
+fn transpose() -> Offloaded {
+    let mut b = Build::new("transpose", Options::default());
+    let x = b.tensor("x", ScalarType::F32, 2, false);
+    let y = b.tensor("y", ScalarType::F32, 2, true);
+    let [one, three, seven] = [1u64, 3, 7].map(|v| b.constant(v));
+    b.blocks(one, 64, |b, _| {
+        let tile = b.shared("tile", ScalarType::F32, &[8, 9]);
+        let place = |b: &mut Build, t| {
+            let row = b.binary(BinaryOp::Shr, t, three);
+            let column = b.binary(BinaryOp::And, t, seven);
+            [row, column]
+        };
+        b.each(|b, t| {
+            let [row, column] = place(b, t);
+            let value = b.load("value", x, &[row, column]);
+            b.shared_store(tile, &[row, column], value);
+        });
+        b.each(|b, t| {
+            let [row, column] = place(b, t);
+            let value = b.shared_load("value", tile, &[column, row]);
+            b.store(y, &[row, column], value);
         });
     });
     b.finish()

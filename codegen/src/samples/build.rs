@@ -251,9 +251,9 @@ impl Build {
     }
 
     /// An array that the threads of a block share.
-    pub(super) fn shared(&mut self, name: &str, ty: ScalarType, len: u32) -> LocalId {
+    pub(super) fn shared(&mut self, name: &str, ty: ScalarType, dims: &[u32]) -> LocalId {
         let array = self.local(name, ty, false);
-        self.push(Stmt::Shared { array, len });
+        self.push(Stmt::Shared { array, dims: dims.to_vec() });
         array
     }
 
@@ -284,14 +284,16 @@ impl Build {
         local
     }
 
-    pub(super) fn shared_load(&mut self, name: &str, array: LocalId, index: ExprId) -> ExprId {
+    pub(super) fn shared_load(&mut self, name: &str, array: LocalId, index: &[ExprId]) -> ExprId {
+        let index = index.to_vec();
         let site = self.site(SiteKind::SharedIndex(array));
         let ty = self.kernel.locals[array].ty;
         let value = self.expr(ty, ExprKind::SharedLoad { array, index, site });
         self.named(name, value)
     }
 
-    pub(super) fn shared_store(&mut self, array: LocalId, index: ExprId, value: ExprId) {
+    pub(super) fn shared_store(&mut self, array: LocalId, index: &[ExprId], value: ExprId) {
+        let index = index.to_vec();
         let site = self.site(SiteKind::SharedIndex(array));
         self.push(Stmt::SharedStore { array, index, value, site });
     }
@@ -304,6 +306,7 @@ impl Build {
         index: ExprId,
         value: ExprId,
     ) -> ExprId {
+        let index = vec![index];
         let site = self.site(SiteKind::SharedIndex(array));
         let ty = self.kernel.locals[array].ty;
         self.expr(ty, ExprKind::SharedAtomic { op, array, index, value, site })

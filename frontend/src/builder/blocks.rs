@@ -65,8 +65,8 @@ impl<'b> Threads<'b> {
         let builder = self.builder;
         builder.check_name(name);
         let number = builder.state.borrow_mut().unique(name);
-        let (name, block, len) = (builder.name_of(number), self.name(), literal(len));
-        builder.stmt(StmtKind::LetShared { name, block, ty: type_ix(ty), len });
+        let (name, block, dims) = (builder.name_of(number), self.name(), vec![literal(len)]);
+        builder.stmt(StmtKind::LetShared { name, block, ty: type_ix(ty), dims });
         TensorParam::new(builder, number, ty, 1)
     }
 

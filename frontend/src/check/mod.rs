@@ -255,7 +255,7 @@ impl<'a> Checker<'a> {
             StmtKind::LetExtents { names, .. } => {
                 names.iter().flatten().for_each(|name| self.declare(name, false));
             }
-            StmtKind::LetShared { name, block, len, .. } => {
+            StmtKind::LetShared { name, block, dims, .. } => {
                 let of_block = matches!(self.lookup(block), Some(Binding::Block));
                 let looped = self.around.iter().any(|around| {
                     matches!(around, Around::Loop | Around::NdrangeLoop | Around::Phase)
@@ -265,7 +265,9 @@ impl<'a> Checker<'a> {
                 } else if looped {
                     self.reject(stmt.span, Rule::SharedPlace);
                 }
-                self.constant(len, "the length of a shared array");
+                for len in dims {
+                    self.constant(len, "the length of a shared array");
+                }
                 self.names.push((name, Binding::Shared));
             }
             StmtKind::LetExchange(made) => {

@@ -11,8 +11,8 @@ use quadrants_ir::{
 use super::{Lowerer, Result, literal, scope::Binding};
 use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, Shuffle, Span, TypeIx};
 
-/// A shared array: itself and the type of its elements.
-pub(super) type Shared = (LocalId, ScalarType);
+/// A shared array: itself, the type of its elements, and how many dimensions it has.
+pub(super) type Shared = (LocalId, ScalarType, usize);
 
 impl Lowerer {
     pub(super) fn block_for(
@@ -124,7 +124,7 @@ impl Lowerer {
         &mut self,
         name: &str,
         ty: TypeIx,
-        len: &Expr,
+        dims: &[Expr],
         span: Span,
     ) -> Result<()> {
         let ty = match self.type_at(ty, span)? {
@@ -135,17 +135,20 @@ impl Lowerer {
             Type::Scalar(ty) => ty,
             _ => return Err(self.type_error(span, "a shared array is of numbers or bools")),
         };
-        let len = self.number(len, "the length of a shared array")?;
+        let number = |len| self.number(len, "the length of a shared array");
+        let dims: Vec<u32> = dims.iter().map(number).collect::<Result<_>>()?;
+        let (len, rank) =
+            (dims.iter().fold(1, |len: u32, dim| len.saturating_mul(*dim)), dims.len());
         let array = self.emit.local(name, ty, false);
-        self.emit.stmt(IrStmt::Shared { array, len });
-        self.frame.bind(name, Binding::Shared { array, len });
+        self.emit.stmt(IrStmt::Shared { array, dims });
+        self.frame.bind(name, Binding::Shared { array, len, rank });
         Ok(())
     }
 
     /// The shared array of a name.
     pub(super) fn shared(&self, name: &str) -> Option<Shared> {
         match self.frame.lookup(name)? {
-            Binding::Shared { array, .. } => Some((array, self.emit.locals[array].ty)),
+            Binding::Shared { array, rank, .. } => Some((array, self.emit.locals[array].ty, rank)),
             _ => None,
         }
     }
@@ -172,12 +175,12 @@ impl Lowerer {
 
     pub(super) fn shared_load(
         &mut self,
-        (array, ty): Shared,
+        (array, ty, rank): Shared,
         index: &[Expr],
         span: Span,
     ) -> Result<ExprId> {
         let index = self.index(index)?;
-        let index = self.single(&index, span)?;
+        self.check_rank(index.len(), rank, span)?;
         let site = self.site(SiteKind::SharedIndex(array), span);
         Ok(self.emit.effect("element", ty, Ir::SharedLoad { array, index, site }))
     }
@@ -185,18 +188,16 @@ impl Lowerer {
     pub(super) fn shared_atomic(
         &mut self,
         op: AtomicOp,
-        (array, ty): Shared,
+        (array, ty, rank): Shared,
         index: &[Expr],
         value: &Expr,
         span: Span,
     ) -> Result<(ScalarType, Ir)> {
+        self.check_rank(index.len(), rank, span)?;
         let mut list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
         list.push((value, ty));
-        let list = self.list(&list)?;
-        let (value, index) = match list.as_slice() {
-            [index, value] => (*value, *index),
-            _ => return Err(self.type_error(span, "a shared array has one dimension")),
-        };
+        let mut index = self.list(&list)?;
+        let value = index.remove(rank);
         let site = self.site(SiteKind::SharedIndex(array), span);
         Ok((ty, Ir::SharedAtomic { op, array, index, value, site }))
     }
@@ -209,20 +210,20 @@ impl Lowerer {
         value: &Expr,
         span: Span,
     ) -> Result<()> {
-        let Some((array, ty)) = self.shared(base) else {
+        let Some((array, ty, rank)) = self.shared(base) else {
             return Err(self.unknown(format!("a shared array `{base}`"), span));
         };
+        self.check_rank(index.len(), rank, span)?;
         // As of tensors, Rust evaluates the right side first.
         let mut list = vec![(value, self.operand(op, value, ty))];
         list.extend(index.iter().map(|e| (e, ScalarType::U64)));
-        let mut list = self.list(&list)?;
-        let mut value = list.remove(0);
-        let mut index = self.single(&list, span)?;
+        let mut index = self.list(&list)?;
+        let mut value = index.remove(0);
         if let Some(op) = op {
-            index = self.emit.fix(index);
+            index.iter_mut().for_each(|at| *at = self.emit.fix(*at));
+            let again = index.iter().map(|at| self.emit.again(*at)).collect();
             let site = self.site(SiteKind::SharedIndex(array), span);
-            let read = Ir::SharedLoad { array, index: self.emit.again(index), site };
-            let lhs = self.emit.effect("element", ty, read);
+            let lhs = self.emit.effect("element", ty, Ir::SharedLoad { array, index: again, site });
             value = self.binary(op, lhs, value, span)?;
         }
         let site = self.site(SiteKind::SharedIndex(array), span);
@@ -230,11 +231,11 @@ impl Lowerer {
         Ok(())
     }
 
-    fn single(&self, index: &[ExprId], span: Span) -> Result<ExprId> {
-        match index {
-            [index] => Ok(*index),
-            _ => Err(self.type_error(span, "a shared array has one dimension")),
+    fn check_rank(&self, found: usize, rank: usize, span: Span) -> Result<()> {
+        if found == rank {
+            return Ok(());
         }
+        Err(self.type_error(span, format!("a shared array of {rank} dimensions, {found} indices")))
     }
 
     /// A number that the rules let consist of literals and constants alone.

@@ -29,6 +29,7 @@ pub(super) enum Binding {
     Shared {
         array: LocalId,
         len: u32,
+        rank: usize,
     },
     /// What each thread of a block has a value of.
     OfThreads(LocalId),

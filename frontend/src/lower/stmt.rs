@@ -40,7 +40,9 @@ impl Lowerer {
                     }
                 }
             }
-            StmtKind::LetShared { name, ty, len, .. } => self.bind_shared(name, *ty, len, span)?,
+            StmtKind::LetShared { name, ty, dims, .. } => {
+                self.bind_shared(name, *ty, dims, span)?;
+            }
             StmtKind::LetExchange(made) => self.exchange(made, span)?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
             StmtKind::Expr(expr) => self.discard(expr)?,

@@ -247,7 +247,7 @@ impl Walk<'_> {
         })
     }
 
-    fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
+    pub(super) fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
         let (Some(a), Some(b)) = (self.form(lhs), self.form(rhs)) else {
             return if lhs.is_later() && rhs.is_later() { Value::Later } else { Value::Data };
         };

@@ -10,7 +10,7 @@ use super::{
     text,
 };
 use crate::syntax::{
-    Block, BlockFor, Dim, Expr, ExprKind, For, Function, Order, ParamPassing, Pattern,
+    BinaryOp, Block, BlockFor, Dim, Expr, ExprKind, For, Function, Order, ParamPassing, Pattern,
     RegionArgument, Span, Stmt, StmtKind,
 };
 
@@ -412,9 +412,13 @@ impl Walk<'_> {
                     }
                 }
             }
-            StmtKind::LetShared { name, len, .. } => {
+            StmtKind::LetShared { name, dims, .. } => {
                 self.bound += 1;
-                let (array, len) = (format!("{name}#{}", self.bound), self.eval(len));
+                let array = format!("{name}#{}", self.bound);
+                let len = dims.iter().fold(Value::number(1), |len, dim| {
+                    let dim = self.eval(dim);
+                    self.binary(BinaryOp::Mul, &len, &dim)
+                });
                 self.bind(name, Binding::Shared { array, len });
             }
             StmtKind::LetExchange(made) => {

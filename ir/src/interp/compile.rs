@@ -79,8 +79,8 @@ struct Compiler<'k> {
     given: [Reg; 2],
     /// The locals of which each thread has a value of its own, and the first registers of these.
     of_threads: Vec<(LocalId, Reg)>,
-    /// Of each shared array: its first register and its length.
-    arrays: HashMap<LocalId, (Reg, u32)>,
+    /// Of each shared array: its first register and its extents.
+    arrays: HashMap<LocalId, (Reg, Vec<u32>)>,
 }
 
 /// Jumps of a loop whose targets are not known yet.
@@ -193,9 +193,9 @@ impl Compiler<'_> {
                     jumps.continues.push(at);
                 }
             }
-            Stmt::Shared { array, len } => {
-                let first = self.array(len);
-                self.arrays.insert(array, (first, len));
+            Stmt::Shared { array, ref dims } => {
+                let first = self.array(dims.iter().product());
+                self.arrays.insert(array, (first, dims.clone()));
             }
             Stmt::Each { var, body, exchange } => self.each(var, body, exchange),
             Stmt::Give { value, from } => {
@@ -207,11 +207,11 @@ impl Compiler<'_> {
                     self.code.push(Op::SharedStore(from, places, self.threads, self.thread));
                 }
             }
-            Stmt::SharedStore { array, index, value, site } => {
-                let (value, index) = (self.value(value), self.value(index));
+            Stmt::SharedStore { array, ref index, value, site } => {
+                let value = self.value(value);
                 let nothing = self.temporary();
-                let (first, len) = self.shared(array, index, nothing, site);
-                self.code.push(Op::SharedStore(value, first, len, index));
+                let (first, len, at) = self.shared(array, index, nothing, site);
+                self.code.push(Op::SharedStore(value, first, len, at));
             }
             Stmt::Assert { cond, site } => {
                 let cond = self.value(cond);
@@ -323,13 +323,34 @@ impl Compiler<'_> {
         first
     }
 
-    /// A shared array's registers, behind the check of an index.
-    fn shared(&mut self, array: LocalId, index: Reg, clear: Reg, site: SiteId) -> (Reg, u32) {
-        let (first, len) = self.arrays.get(&array).copied().unwrap_or_default();
+    /// A shared array's registers and the number of an element, behind the check of the indices.
+    fn shared(
+        &mut self,
+        array: LocalId,
+        index: &[ExprId],
+        clear: Reg,
+        site: SiteId,
+    ) -> (Reg, u32, Reg) {
+        let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
+        let (first, dims) = self.arrays.get(&array).cloned().unwrap_or_default();
+        let len = dims.iter().product();
+        let (at, check) = match (&index[..], &dims[..]) {
+            (&[i, j], &[rows, columns]) => {
+                let at = self.temporary();
+                let width = self.constant(u64::from(columns));
+                self.code.push(Op::MulAdd64(at, i, width, j));
+                let dims = [rows, columns];
+                (at, Op::CheckShared2 { index: [i, j], dims, clear, site: site.raw() })
+            }
+            _ => {
+                let index = index.first().copied().unwrap_or_default();
+                (index, Op::CheckShared { index, len, clear, site: site.raw() })
+            }
+        };
         if self.form == Form::Checked {
-            self.code.push(Op::CheckShared { index, len, clear, site: site.raw() });
+            self.code.push(check);
         }
-        (first, len)
+        (first, len, at)
     }
 
     fn repeat(&mut self, body: BlockId) {
@@ -441,18 +462,17 @@ impl Compiler<'_> {
                 self.check(tensor, &index, to, site);
                 self.code.push(Op::Atomic(to, tensor, at, value, combine));
             }
-            ExprKind::SharedLoad { array, index, site } => {
+            ExprKind::SharedLoad { array, ref index, site } => {
                 let to = to.unwrap_or_else(|| self.temporary());
-                let index = self.value(index);
-                let (first, len) = self.shared(array, index, to, site);
-                self.code.push(Op::SharedLoad(to, first, len, index));
+                let (first, len, at) = self.shared(array, index, to, site);
+                self.code.push(Op::SharedLoad(to, first, len, at));
             }
-            ExprKind::SharedAtomic { op, array, index, value, site } => {
+            ExprKind::SharedAtomic { op, array, ref index, value, site } => {
                 let to = to.unwrap_or_else(|| self.temporary());
-                let (value, index) = (self.value(value), self.value(index));
-                let (first, len) = self.shared(array, index, to, site);
+                let value = self.value(value);
+                let (first, len, at) = self.shared(array, index, to, site);
                 let combine = select::combine(op, expr.ty);
-                self.code.push(Op::SharedAtomic(to, first, len, index, value, combine));
+                self.code.push(Op::SharedAtomic(to, first, len, at, value, combine));
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let to = to.unwrap_or_else(|| self.temporary());

@@ -141,6 +141,7 @@ macro_rules! machine {
             Clear { first: Reg, len: u32 },
             /// As the other checks, of an index of a shared array.
             CheckShared { index: Reg, len: u32, clear: Reg, site: u32 },
+            CheckShared2 { index: [Reg; 2], dims: [u32; 2], clear: Reg, site: u32 },
             /// Result, first register of a shared array, its length, index.
             SharedLoad(Reg, Reg, u32, Reg),
             /// Value, first register of a shared array, its length, index.
@@ -325,6 +326,14 @@ macro_rules! machine {
                     Op::CheckShared { index, len, clear, site } => {
                         if r!(index) >= u64::from(len) {
                             let values = [r!(index), u64::from(len)];
+                            r!(clear) = 0;
+                            pc += 1;
+                            report(regs, *memory, task, site, &values)?;
+                        }
+                    }
+                    Op::CheckShared2 { index: [i, j], dims: [rows, columns], clear, site } => {
+                        if r!(i) >= u64::from(rows) || r!(j) >= u64::from(columns) {
+                            let values = [r!(i), r!(j), u64::from(rows), u64::from(columns)];
                             r!(clear) = 0;
                             pc += 1;
                             report(regs, *memory, task, site, &values)?;

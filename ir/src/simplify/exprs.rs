@@ -160,7 +160,9 @@ impl ExprKind {
                 change(lhs);
                 change(rhs);
             }
-            Self::Math { args: list, .. } | Self::Load { index: list, .. } => {
+            Self::Math { args: list, .. }
+            | Self::Load { index: list, .. }
+            | Self::SharedLoad { index: list, .. } => {
                 list.iter_mut().for_each(change);
             }
             Self::Select { cond, then, otherwise } => {
@@ -168,13 +170,8 @@ impl ExprKind {
                 change(then);
                 change(otherwise);
             }
-            Self::Atomic { index, value, .. } => {
+            Self::Atomic { index, value, .. } | Self::SharedAtomic { index, value, .. } => {
                 index.iter_mut().for_each(&mut change);
-                change(value);
-            }
-            Self::SharedLoad { index, .. } => change(index),
-            Self::SharedAtomic { index, value, .. } => {
-                change(index);
                 change(value);
             }
         }

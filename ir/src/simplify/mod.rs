@@ -4,12 +4,14 @@
 //! * Equal pure expressions become one.
 //! * Branches that are never taken, loops that never run and what nobody reads go.
 //! * A local that only hands its value on to another is that one.
+//! * Parts of indices that do not change in a serial loop are computed before it.
 //!
 //! Every access to memory stays where it is, with its site, its checks and its report, and so does every division
 //! that can fail. Locals keep their names. What a GPU may compute to other last bits is left to it.
 
 mod dead;
 mod exprs;
+mod invariant;
 
 use crate::{
     BlockId, Const, ExprId, ExprKind, LocalId, LoopDim, Offloaded, Stmt, TaskKind, UnaryOp,
@@ -34,6 +36,7 @@ pub fn simplify(kernel: &Offloaded) -> Offloaded {
     out.exprs = exprs.finish();
     for at in 0..out.tasks.len() {
         dead::eliminate(&mut out, at);
+        invariant::hoist(&mut out, at);
         let mut reach = Reach::new(Nodes::from(&out));
         Nodes::from(&out).reach_block(out.tasks[at].body, &mut reach);
         out.tasks[at].accesses = reach.accesses();
@@ -104,9 +107,9 @@ impl Simplifier<'_> {
                 let index = index.iter().map(|index| exprs.of(*index)).collect();
                 Stmt::Store { tensor, index, value: exprs.of(value), site }
             }
-            Stmt::SharedStore { array, index, value, site } => {
-                let (index, value) = (exprs.of(index), exprs.of(value));
-                Stmt::SharedStore { array, index, value, site }
+            Stmt::SharedStore { array, ref index, value, site } => {
+                let index = index.iter().map(|index| exprs.of(*index)).collect();
+                Stmt::SharedStore { array, index, value: exprs.of(value), site }
             }
             Stmt::If { cond, then, otherwise } => {
                 let cond = exprs.of(cond);

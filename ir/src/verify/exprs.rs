@@ -78,9 +78,16 @@ pub(super) fn access(
     Ok(elem)
 }
 
-/// Checks an access to a shared array and gives its element type; whether it is one, its scope knows.
-pub(super) fn shared(nodes: Nodes<'_>, array: LocalId, index: ExprId) -> Result<ScalarType, Rule> {
-    need(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
+/// Checks an access to a shared array and gives its element type; whether it is one of so many
+/// dimensions, its scope knows.
+pub(super) fn shared(
+    nodes: Nodes<'_>,
+    array: LocalId,
+    index: &[ExprId],
+) -> Result<ScalarType, Rule> {
+    for &index in index {
+        need(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
+    }
     Ok(nodes.locals.get(array).ok_or(Rule::IdRange)?.ty)
 }
 
@@ -179,11 +186,11 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             site(nodes, *at, SiteNeed::Index(*tensor))
         }
         ExprKind::SharedLoad { array, index, site: at } => {
-            need(ty, shared(nodes, *array, *index)?)?;
+            need(ty, shared(nodes, *array, index)?)?;
             site(nodes, *at, SiteNeed::SharedIndex(*array))
         }
         ExprKind::SharedAtomic { op, array, index, value, site: at } => {
-            need(ty, shared(nodes, *array, *index)?)?;
+            need(ty, shared(nodes, *array, index)?)?;
             need(ty, type_of(*value))?;
             atomic(*op, ty)?;
             site(nodes, *at, SiteNeed::SharedIndex(*array))

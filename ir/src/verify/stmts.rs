@@ -47,8 +47,8 @@ pub(super) struct Scope<'k> {
     /// Locals in scope from here on may be assigned: those before are outside the parallel loop.
     assignable_from: usize,
     block_used: Vec<bool>,
-    /// Of each local: whether it is a shared array.
-    is_shared: Vec<bool>,
+    /// Of each local: the dimensions of the shared array that it is, or 0.
+    shared_ranks: Vec<usize>,
     /// Of each local: whether each thread of a block has a value of its own.
     is_of_threads: Vec<bool>,
     /// Who runs the statement that is being checked.
@@ -87,7 +87,7 @@ impl<'k> Scope<'k> {
             defined: vec![false; nodes.locals.len()],
             assignable_from: 0,
             block_used: vec![false; nodes.blocks.len()],
-            is_shared: vec![false; nodes.locals.len()],
+            shared_ranks: vec![0; nodes.locals.len()],
             is_of_threads: vec![false; nodes.locals.len()],
             by: By::One,
             exchange: None,
@@ -166,20 +166,26 @@ impl<'k> Scope<'k> {
         }
         let kind = &self.nodes.exprs[value].kind;
         match *kind {
-            ExprKind::Local(local) => self.used(local, false)?,
-            ExprKind::SharedLoad { array, .. } | ExprKind::SharedAtomic { array, .. } => {
-                self.used(array, true)?;
+            ExprKind::Local(local) => self.used(local, 0)?,
+            ExprKind::SharedLoad { array, ref index, .. }
+            | ExprKind::SharedAtomic { array, ref index, .. } => {
+                self.used(array, index.len())?;
             }
             _ => {}
         }
         kind.operands().try_for_each(|operand| self.uses(operand))
     }
 
-    fn used(&self, local: LocalId, as_array: bool) -> Result<(), Rule> {
+    /// A use of a local as a value, or as an array of so many dimensions.
+    fn used(&self, local: LocalId, rank: usize) -> Result<(), Rule> {
         if !*self.in_scope.get(local.index()).ok_or(Rule::IdRange)? {
             return Err(Rule::Undefined { name: self.name(local) });
         }
-        if self.is_shared[local.index()] != as_array {
+        let expected = self.shared_ranks[local.index()];
+        if expected > 0 && rank > 0 && expected != rank {
+            return Err(Rule::Rank { expected, found: rank });
+        }
+        if expected != rank {
             return Err(Rule::SharedUse { name: self.name(local) });
         }
         if self.is_of_threads[local.index()] && self.by != By::Thread {
@@ -303,20 +309,22 @@ impl<'k> Scope<'k> {
             // All threads come to the end of a phase that has an exchange.
             Stmt::Continue if around.by == By::Thread && self.exchange.is_none() => Ok(()),
             Stmt::Break | Stmt::Continue => Err(Rule::OutsideLoop),
-            Stmt::Shared { array, len } => {
+            Stmt::Shared { array, ref dims } => {
                 if around.in_loop || around.by != By::Block {
                     return Err(Rule::OutsideBlock);
                 }
-                self.define_shared(array, len)
+                self.define_shared(array, dims)
             }
             Stmt::Each { .. } if around.by == By::Block => Ok(()),
             Stmt::Each { .. } => Err(Rule::OutsideBlock),
             Stmt::SharedStore { .. } if around.by != By::Thread => Err(Rule::OutsidePhase),
-            Stmt::SharedStore { array, index, value, site: at } => {
-                self.pure(index)?;
+            Stmt::SharedStore { array, ref index, value, site: at } => {
+                for &index in index {
+                    self.pure(index)?;
+                }
                 let ty = self.pure(value)?;
                 need(shared(self.nodes, array, index)?, ty)?;
-                self.used(array, true)?;
+                self.used(array, index.len())?;
                 site(self.nodes, at, SiteNeed::SharedIndex(array))
             }
             Stmt::Give { value, from } => {
@@ -347,15 +355,16 @@ impl<'k> Scope<'k> {
         }
     }
 
-    fn define_shared(&mut self, array: LocalId, len: u32) -> Result<(), Rule> {
+    fn define_shared(&mut self, array: LocalId, dims: &[u32]) -> Result<(), Rule> {
         let local = self.nodes.locals.get(array).ok_or(Rule::IdRange)?;
         let ty = local.ty;
-        if len == 0 || local.mutable || ty.is_narrow() {
+        let len = dims.iter().fold(1, |len: u32, dim| len.saturating_mul(*dim));
+        if len == 0 || !(1..=2).contains(&dims.len()) || local.mutable || ty.is_narrow() {
             return Err(Rule::Shared { len, ty });
         }
         self.add_shared(u64::from(len) * ty.size() as u64)?;
         self.define(array)?;
-        self.is_shared[array.index()] = true;
+        self.shared_ranks[array.index()] = dims.len();
         Ok(())
     }
 

@@ -38,17 +38,17 @@ fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> Maker {
     let index = write(&mut m, thread, block);
     let fill = vec![
         Stmt::Let { local: loaded, value },
-        Stmt::SharedStore { array: tile, index, value: m.read(loaded), site },
+        Stmt::SharedStore { array: tile, index: vec![index], value: m.read(loaded), site },
     ];
     let (second, seen) = (m.local("t", U64), m.local("seen", I32));
     let thread = if phases { m.read(second) } else { thread };
     let index = read(&mut m, thread, block);
-    let value = m.expr(I32, ExprKind::SharedLoad { array: tile, index, site });
+    let value = m.expr(I32, ExprKind::SharedLoad { array: tile, index: vec![index], site });
     let to = at(&mut m, thread);
     let seen_value = m.read(seen);
     let store = m.store(y, &[to], seen_value);
     let copy = vec![Stmt::Let { local: seen, value }, store];
-    let mut body = vec![Stmt::Shared { array: tile, len }];
+    let mut body = vec![Stmt::Shared { array: tile, dims: vec![len] }];
     if phases {
         body.push(Stmt::Each { var: t, body: m.block(fill), exchange: None });
         body.push(Stmt::Each { var: second, body: m.block(copy), exchange: None });
@@ -209,10 +209,11 @@ fn rules_of_blocks() {
         let var = m.local("t", U64);
         Stmt::Each { var, body: m.block(stmts), exchange: None }
     };
-    let shared = |m: &mut Maker, len| Stmt::Shared { array: m.local("tile", F32), len };
+    let shared = |m: &mut Maker, len| Stmt::Shared { array: m.local("tile", F32), dims: vec![len] };
     let of = |len, ty| Some(Rule::Shared { len, ty });
     assert_eq!(broken(8, |m| vec![shared(m, 0)]), of(0, F32));
-    let narrow = broken(8, |m| vec![Stmt::Shared { array: m.local("a", ScalarType::I16), len: 2 }]);
+    let narrow =
+        broken(8, |m| vec![Stmt::Shared { array: m.local("a", ScalarType::I16), dims: vec![2] }]);
     assert_eq!(narrow, of(2, ScalarType::I16));
     assert_eq!(broken(8, |m| vec![shared(m, 4096), shared(m, 8192)]), None);
     let bytes = broken(8, |m| vec![shared(m, 4096), shared(m, 8193)]);
@@ -252,15 +253,15 @@ fn rules_of_blocks() {
     let as_value = broken(8, |m| {
         let array = m.local("tile", F32);
         let value = m.read(array);
-        vec![Stmt::Shared { array, len: 4 }, Stmt::Let { local: m.local("v", F32), value }]
+        vec![Stmt::Shared { array, dims: vec![4] }, Stmt::Let { local: m.local("v", F32), value }]
     });
     assert_eq!(as_value, Some(Rule::SharedUse { name: "tile".into() }));
     let between = broken(8, |m| {
         let array = m.local("tile", F32);
         let site = m.site(SiteKind::SharedIndex(array));
         let index = m.constant(0u64);
-        let value = m.expr(F32, ExprKind::SharedLoad { array, index, site });
-        vec![Stmt::Shared { array, len: 4 }, Stmt::Let { local: m.local("v", F32), value }]
+        let value = m.expr(F32, ExprKind::SharedLoad { array, index: vec![index], site });
+        vec![Stmt::Shared { array, dims: vec![4] }, Stmt::Let { local: m.local("v", F32), value }]
     });
     assert_eq!(between, Some(Rule::OutsidePhase));
 }
@@ -340,7 +341,10 @@ fn rules_of_exchanges() {
             let (array, var, local) = (m.local("a", F32), m.local("t", U64), m.local("made", U64));
             let body = vec![Stmt::Give { value: m.read(var), from: None }];
             let exchange = Some(Exchange { op: sum, local });
-            vec![Stmt::Shared { array, len }, Stmt::Each { var, body: m.block(body), exchange }]
+            vec![
+                Stmt::Shared { array, dims: vec![len] },
+                Stmt::Each { var, body: m.block(body), exchange },
+            ]
         })
     };
     assert_eq!(beside(12288 - 128), None);

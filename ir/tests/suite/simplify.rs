@@ -131,3 +131,96 @@ fn a_computed_nan_is_not_equal_to_itself() {
     let simple = simplify(&offload(&m.0).unwrap()).to_string();
     assert!(simple.contains("x[0u64] = NaNf32") && !simple.contains("=="), "{simple}");
 }
+
+/// `y[i * w] = 1; y[i * w] = 2`, each product an expression of its own.
+#[test]
+fn equal_expressions_become_one() {
+    let mut m = Maker::new("equal");
+    let (y, w) = (m.tensor("y", F32, 1), m.scalar("w", U64));
+    let (zero, one, two) = (m.constant(0u64), m.constant(1f32), m.constant(2f32));
+    let i = m.local("i", U64);
+    let mut store = |value| {
+        let at = m.read(i);
+        let index = m.binary(BinaryOp::Mul, at, w);
+        m.store(y, &[index], value)
+    };
+    let stores = vec![store(one), store(two)];
+    let len = m.dim(y, 0);
+    m.0.body = vec![m.parallel(&[(i, zero, len)], stores)];
+    let offloaded = offload(&m.0).unwrap();
+    let indices = |kernel: &Offloaded| {
+        let stmts = &kernel.blocks[kernel.tasks[0].body].stmts;
+        let index = |stmt: &Stmt| match stmt {
+            Stmt::Store { index, .. } => index[0],
+            other => panic!("{other:?}"),
+        };
+        [index(&stmts[0]), index(&stmts[1])]
+    };
+    let [before, after] = [&offloaded, &simplify(&offloaded)].map(indices);
+    assert!(before[0] != before[1] && after[0] == after[1]);
+}
+
+/// Products of what loops do not change, in indices: of what each round accesses, of what stands under a condition,
+/// of what changes in an inner loop, and of a variable that the loop assigns.
+#[test]
+fn parts_of_indices_that_stay_are_computed_before_the_loop() {
+    let mut m = Maker::new("loops");
+    let (x, y) = (m.tensor("x", F32, 1), m.tensor("y", F32, 2));
+    let w = m.scalar("w", U64);
+    let (zero, half) = (m.constant(0u64), m.constant(0.5f32));
+    let [i, j, k] = ["i", "j", "k"].map(|name| m.local(name, U64));
+    let moving = m.variable("moving", U64);
+    let [at, row, column, place] = [i, j, k, moving].map(|local| m.read(local));
+    let start = m.binary(BinaryOp::Mul, at, w);
+    let of_row = m.binary(BinaryOp::Add, start, row);
+    let loaded = m.load(x, &[of_row]);
+    let (element, held) = (m.local("element", F32), m.local("held", F32));
+    let scaled = m.binary(BinaryOp::Mul, row, w);
+    let inner = m.binary(BinaryOp::Add, scaled, column);
+    let inner_load = m.load(y, &[start, inner]);
+    let innermost = m.block(vec![Stmt::Let { local: held, value: inner_load }]);
+    let moved = m.binary(BinaryOp::Mul, place, w);
+    let store = m.store(x, &[moved], half);
+    let behind = m.binary(BinaryOp::Add, at, w);
+    let guarded = m.store(x, &[behind], half);
+    let (then, otherwise) = (m.block(vec![guarded]), m.block(vec![]));
+    let cond = m.binary(BinaryOp::Lt, row, at);
+    let body = m.block(vec![
+        Stmt::Let { local: element, value: loaded },
+        Stmt::For { var: k, begin: zero, end: w, body: innermost },
+        store,
+        Stmt::Assign { local: moving, value: row },
+        Stmt::If { cond, then, otherwise },
+    ]);
+    let stmts = vec![
+        Stmt::Let { local: moving, value: zero },
+        Stmt::For { var: j, begin: zero, end: w, body },
+    ];
+    let len = m.dim(x, 0);
+    m.0.body = vec![m.parallel(&[(i, zero, len)], stmts)];
+    let simple = simplify(&offload(&m.0).unwrap());
+    verify_offloaded(&simple).unwrap();
+    let expected = "\
+offloaded loops(x: &mut Tensor<f32, 1>, y: &mut Tensor<f32, 2>, w: u64) {
+    task 0 [x read write, y read] {
+        parallel for %0.i in 0u64..x.shape[0] {
+            let mut %3.moving: u64 = 0u64
+            let %6.x_at: u64 = %0.i * w
+            for %1.j in 0u64..w {
+                let %4.element: f32 = x[%6.x_at + %1.j]
+                let %7.y_at: u64 = %1.j * w
+                for %2.k in 0u64..w {
+                    let %5.held: f32 = y[%6.x_at, %7.y_at + %2.k]
+                }
+                x[%3.moving * w] = 0.5f32
+                %3.moving = %1.j
+                if %1.j < %0.i {
+                    x[%0.i + w] = 0.5f32
+                }
+            }
+        }
+    }
+}
+";
+    assert_eq!(simple.to_string(), expected);
+}

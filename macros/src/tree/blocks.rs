@@ -45,13 +45,19 @@ impl Tree {
         let (Some(syn::GenericArgument::Type(ty)), 1) = (types.first(), types.len()) else {
             return None;
         };
-        if call.method != "shared" || call.args.len() != 1 {
+        if !is_shared(&call.method) || call.args.len() != 1 {
             return None;
         }
         let block = self.tensor(&call.receiver)?;
         let ty = self.written(ty);
-        let len = self.expr(&mut call.args[0]);
-        Some(StmtKind::LetShared { name: name.to_string(), block, ty, len })
+        let dims = match &mut call.args[0] {
+            Expr::Array(array) if call.method == "shared_2d" => {
+                array.elems.iter_mut().map(|len| self.expr(len)).collect()
+            }
+            len if call.method == "shared" => vec![self.expr(len)],
+            _ => return None,
+        };
+        Some(StmtKind::LetShared { name: name.to_string(), block, ty, dims })
     }
 
     /// The statement that `let name = value;` is, where it is a phase with an exchange.
@@ -124,6 +130,11 @@ fn parameter(closure: &ExprClosure) -> Option<Option<Ident>> {
         Pat::Wild(_) => Some(None),
         _ => None,
     }
+}
+
+/// Whether a method makes an array that the threads of a block share.
+pub(crate) fn is_shared(method: &Ident) -> bool {
+    method == "shared" || method == "shared_2d"
 }
 
 /// Whether a call is by its shape that of `block_for`, whatever it is called here.

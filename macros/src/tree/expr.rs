@@ -153,7 +153,7 @@ impl Tree {
         if super::exchange_of(call).is_some() {
             return ExprKind::Unsupported(Construct::Exchange(name));
         }
-        if name == "shared" {
+        if super::blocks::is_shared(&call.method) {
             return ExprKind::Unsupported(Construct::Shared);
         }
         let of_block = self.tensor(&call.receiver).is_some_and(|name| self.blocks.contains(&name));

@@ -23,8 +23,9 @@ pub struct Threads<const CHECKED: bool> {
 }
 
 /// An array that the threads of a block share. Indexing is as that of a [`View`](super::View).
-pub struct Shared<T, const CHECKED: bool> {
+pub struct Shared<T, const N: usize, const CHECKED: bool> {
     elements: Box<[UnsafeCell<T>]>,
+    shape: [usize; N],
     /// Stands for what is out of range.
     nothing: T,
     errors: Errors,
@@ -71,13 +72,26 @@ impl<const CHECKED: bool> Threads<CHECKED> {
     /// An array of zeros.
     #[inline(always)]
     #[must_use]
-    pub fn shared<T: Element>(&self, len: usize) -> Shared<T, CHECKED> {
+    pub fn shared<T: Element>(&self, len: usize) -> Shared<T, 1, CHECKED> {
+        self.array([len])
+    }
+
+    /// Rows of zeros.
+    #[inline(always)]
+    #[must_use]
+    pub fn shared_2d<T: Element>(&self, shape: [usize; 2]) -> Shared<T, 2, CHECKED> {
+        self.array(shape)
+    }
+
+    #[inline(always)]
+    fn array<T: Element, const N: usize>(&self, shape: [usize; N]) -> Shared<T, N, CHECKED> {
+        let len: usize = shape.iter().product();
         let elements = (0..len).map(|_| UnsafeCell::new(T::default())).collect();
-        Shared { elements, nothing: T::default(), errors: self.errors }
+        Shared { elements, shape, nothing: T::default(), errors: self.errors }
     }
 }
 
-impl<T, const CHECKED: bool> Shared<T, CHECKED> {
+impl<T, const N: usize, const CHECKED: bool> Shared<T, N, CHECKED> {
     /// How many elements there are.
     #[inline(always)]
     #[must_use]
@@ -88,73 +102,98 @@ impl<T, const CHECKED: bool> Shared<T, CHECKED> {
 
     /// An element's cell, or none where the index is checked and out of range.
     #[inline(always)]
-    fn at(&self, index: usize, caller: &Location<'_>) -> Option<&UnsafeCell<T>> {
-        if CHECKED {
-            let cell = self.elements.get(index);
-            if cell.is_none() {
-                self.out_of_range(index, caller);
-            }
-            return cell;
+    fn at(&self, index: [usize; N], caller: &Location<'_>) -> Option<&UnsafeCell<T>> {
+        if CHECKED && !self.has(index) {
+            self.out_of_range(index, caller);
+            return None;
         }
-        // SAFETY: in the proven form the launch has proven that every index is below the length.
-        Some(unsafe { self.elements.get_unchecked(index) })
+        // SAFETY: the index is within the extents, by the check above, or in the proven form because the
+        // launch has proven that every index is; and there are as many elements as their product.
+        Some(unsafe { self.elements.get_unchecked(self.place_of(index)) })
+    }
+
+    #[inline(always)]
+    fn has(&self, index: [usize; N]) -> bool {
+        index.iter().zip(&self.shape).all(|(at, extent)| at < extent)
+    }
+
+    #[inline(always)]
+    fn place_of(&self, index: [usize; N]) -> usize {
+        index
+            .iter()
+            .zip(&self.shape)
+            .fold(0, |at: usize, (index, extent)| at.wrapping_mul(*extent).wrapping_add(*index))
     }
 
     #[cold]
     #[inline(never)]
-    fn out_of_range(&self, index: usize, caller: &Location<'_>) {
-        self.errors.report(Kind::Index, caller, &[index as u64, self.len() as u64]);
+    fn out_of_range(&self, index: [usize; N], caller: &Location<'_>) {
+        let mut values = [0; 4];
+        for (value, from) in values.iter_mut().zip(index.iter().chain(&self.shape)) {
+            *value = *from as u64;
+        }
+        self.errors.report(Kind::Index, caller, &values[..2 * N]);
     }
 }
 
-impl<I, T, const CHECKED: bool> Bounded<I> for Shared<T, CHECKED> {
+impl<I, T, const N: usize, const CHECKED: bool> Bounded<I> for Shared<T, N, CHECKED> {
     #[inline(always)]
     fn bounded(&self, index: I) -> I {
         index
     }
 }
 
-impl<T: Element, const CHECKED: bool> Index<usize> for Shared<T, CHECKED> {
-    type Output = T;
-    #[inline(always)]
-    #[track_caller]
-    fn index(&self, index: usize) -> &T {
-        match self.at(index, Location::caller()) {
-            // SAFETY: one thread runs the block, and a reference to an element lives within one
-            // expression of it: the language has no bindings of references.
-            Some(cell) => unsafe { &*cell.get() },
-            None => &self.nothing,
-        }
-    }
-}
-
-impl<T: Element, const CHECKED: bool> IndexMut<usize> for Shared<T, CHECKED> {
-    #[inline(always)]
-    #[track_caller]
-    fn index_mut(&mut self, index: usize) -> &mut T {
-        let cell = self.at(index, Location::caller()).map(UnsafeCell::get);
-        match cell {
-            // SAFETY: the cell is one of `self`, which is borrowed exclusively.
-            Some(element) => unsafe { &mut *element },
-            None => {
-                // As zero, for what reads it first.
-                self.nothing = T::default();
-                &mut self.nothing
+macro_rules! indexing {
+    ($($rank:literal by $index:ty, |$i:ident| $array:expr;)*) => {$(
+        impl<T: Element, const CHECKED: bool> Index<$index> for Shared<T, $rank, CHECKED> {
+            type Output = T;
+            #[inline(always)]
+            #[track_caller]
+            fn index(&self, $i: $index) -> &T {
+                match self.at($array, Location::caller()) {
+                    // SAFETY: one thread runs the block, and a reference to an element lives within one
+                    // expression of it: the language has no bindings of references.
+                    Some(cell) => unsafe { &*cell.get() },
+                    None => &self.nothing,
+                }
             }
         }
-    }
+
+        impl<T: Element, const CHECKED: bool> IndexMut<$index> for Shared<T, $rank, CHECKED> {
+            #[inline(always)]
+            #[track_caller]
+            fn index_mut(&mut self, $i: $index) -> &mut T {
+                let cell = self.at($array, Location::caller()).map(UnsafeCell::get);
+                match cell {
+                    // SAFETY: the cell is one of `self`, which is borrowed exclusively.
+                    Some(element) => unsafe { &mut *element },
+                    None => {
+                        // As zero, for what reads it first.
+                        self.nothing = T::default();
+                        &mut self.nothing
+                    }
+                }
+            }
+        }
+
+        impl<T: Element, const CHECKED: bool> Places<$index> for Shared<T, $rank, CHECKED> {
+            type Element = T;
+            const CHECKED: bool = CHECKED;
+            #[inline(always)]
+            #[track_caller]
+            fn place(&self, $i: $index) -> Place<T> {
+                Place::within(self.at($array, Location::caller()).map(UnsafeCell::get))
+            }
+            #[inline(always)]
+            fn place_within(&self, $i: $index) -> Place<T> {
+                let cell = if self.has($array) { self.elements.get(self.place_of($array)) } else { None };
+                Place::within(cell.map(UnsafeCell::get))
+            }
+        }
+    )*};
 }
 
-impl<T: Element, const CHECKED: bool> Places<usize> for Shared<T, CHECKED> {
-    type Element = T;
-    const CHECKED: bool = CHECKED;
-    #[inline(always)]
-    #[track_caller]
-    fn place(&self, index: usize) -> Place<T> {
-        Place::within(self.at(index, Location::caller()).map(UnsafeCell::get))
-    }
-    #[inline(always)]
-    fn place_within(&self, index: usize) -> Place<T> {
-        Place::within(self.elements.get(index).map(UnsafeCell::get))
-    }
+indexing! {
+    1 by usize, |i| [i];
+    2 by [usize; 2], |i| i;
 }

@@ -47,8 +47,9 @@ pub struct Block {
 
 /// An array that the threads of a block share.
 #[derive(Clone, Debug)]
-pub struct Shared<T> {
+pub struct Shared<T, const N: usize = 1> {
     elements: Vec<T>,
+    shape: [usize; N],
 }
 
 impl Block {
@@ -68,7 +69,13 @@ impl Block {
     /// together, 48 KiB.
     #[must_use]
     pub fn shared<T: Element>(&self, len: usize) -> Shared<T> {
-        Shared { elements: vec![T::default(); len] }
+        Shared { elements: vec![T::default(); len], shape: [len] }
+    }
+
+    /// The same in rows and columns, `tile[[i, j]]`, as an array literal of constants.
+    #[must_use]
+    pub fn shared_2d<T: Element>(&self, shape: [usize; 2]) -> Shared<T, 2> {
+        Shared { elements: vec![T::default(); shape[0] * shape[1]], shape }
     }
 
     /// A phase: `thread` for each number below [`threads`](Self::threads). All have ended before what
@@ -252,12 +259,32 @@ combine! {
     f64, 0.0, Self::NEG_INFINITY, Self::INFINITY, |a, b| a + b;
 }
 
-impl<T> Shared<T> {
+impl<T, const N: usize> Shared<T, N> {
     /// How many elements there are.
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
     pub fn len(&self) -> usize {
         self.elements.len()
+    }
+}
+
+impl<T, const N: usize> Shared<T, N> {
+    fn at(&self, index: [usize; N]) -> usize {
+        index.iter().zip(self.shape).fold(0, |at, (index, extent)| at * extent + index)
+    }
+}
+
+impl<T> Index<[usize; 2]> for Shared<T, 2> {
+    type Output = T;
+    fn index(&self, index: [usize; 2]) -> &T {
+        &self.elements[self.at(index)]
+    }
+}
+
+impl<T> IndexMut<[usize; 2]> for Shared<T, 2> {
+    fn index_mut(&mut self, index: [usize; 2]) -> &mut T {
+        let at = self.at(index);
+        &mut self.elements[at]
     }
 }
 

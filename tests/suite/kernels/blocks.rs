@@ -117,6 +117,53 @@ fn largest(x: &Tensor<i64, 1>, y: &mut Tensor<i64, 1>) {
     });
 }
 
+const TILE: usize = 16;
+
+/// Turns a matrix, tile by tile. A row of a tile has one element more than needed, so that a column lies in as many
+/// banks of the memory as a row.
+#[qd::kernel]
+fn transpose(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let [h, w] = x.shape();
+    qd::block_for(h.div_ceil(TILE), TILE * TILE, |b| {
+        let mut tile = b.shared_2d::<f32>([TILE, TILE + 1]);
+        let top = b.index() * TILE;
+        for k in 0..w.div_ceil(TILE) {
+            let left = k * TILE;
+            b.each(|t| {
+                let (i, j) = (t / TILE, t % TILE);
+                if top + i < h && left + j < w {
+                    tile[[i, j]] = x[[top + i, left + j]];
+                }
+            });
+            b.each(|t| {
+                let (i, j) = (t / TILE, t % TILE);
+                if left + i < w && top + j < h {
+                    // SAFETY: a column of a block's and a row of a tile's, each thread's own.
+                    unsafe { y[[left + i, top + j]] = tile[[j, i]] };
+                }
+            });
+        }
+    });
+}
+
+/// Counts by two digits, and reads beside the counts where it is told to.
+#[qd::kernel]
+fn digits(x: &Tensor<u32, 1>, at: usize, y: &mut Tensor<u32, 2>) {
+    qd::block_for(1, 32, |b| {
+        let mut counts = b.shared_2d::<u32>([4, 8]);
+        b.each(|t| {
+            let mut k = t;
+            while k < x.len() {
+                qd::atomic_add(&mut counts[[(x[k] / 8 % 4) as usize, (x[k] % 8) as usize]], 1);
+                k += b.threads();
+            }
+        });
+        b.each(|t| counts[[t / 8, t % 8]] *= 2);
+        b.each(|t| y[[t / 8, t % 8]] = counts[[t / 8, t % 8 + at]]);
+    });
+}
+const DIGITS_LINE: u32 = line!() - 3;
+
 /// As many blocks as a tensor says, beside other work.
 #[qd::kernel]
 fn beside(count: &Tensor<usize, 1>, a: &mut Tensor<u32, 1>, c: &mut Tensor<u32, 1>) {
@@ -323,4 +370,44 @@ fn errors_of_phases_are_reported(
 fn beyond_of(program: &qd::Program, y: &mut Tensor<u32, 1>) -> qd::Result<()> {
     beyond(9, y).launch()?;
     program.sync()
+}
+
+#[rstest]
+fn tiles_turn_a_matrix(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values([16, 16], [1, 40], [33, 50])] shape: [usize; 2],
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let [h, w] = shape;
+    let x: Vec<f32> = (0..h * w).map(|k| k as f32).collect();
+    let mut y = on.program.zeros::<f32, 2>([w, h])?;
+    transpose(&on.program.tensor_from(&x, shape)?, &mut y).launch()?;
+    let expected: Vec<f32> = (0..w * h).map(|k| x[k % h * w + k / h]).collect();
+    assert_eq!(y.to_vec()?, expected);
+    Ok(())
+}
+
+#[rstest]
+fn shared_rows_and_columns_have_bounds(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x: Vec<u32> = (0..500).map(|k| k * k % 61).collect();
+    let tensor = on.program.tensor_from(&x, [x.len()])?;
+    let mut y = on.program.zeros::<u32, 2>([4, 8])?;
+    digits(&tensor, 0, &mut y).launch()?;
+    let mut expected = [0; 32];
+    x.iter().for_each(|v| expected[(v % 32) as usize] += 2);
+    assert_eq!(y.to_vec()?, expected);
+    // No column 8, though there is an element behind.
+    let failed = digits(&tensor, 1, &mut y).launch().and_then(|()| on.program.sync());
+    let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
+    let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
+        panic!("{error:?}")
+    };
+    assert_eq!(
+        (&tensor[..], index[1], &shape[..], error.line),
+        ("counts", 8, &[4, 8][..], DIGITS_LINE)
+    );
+    Ok(())
 }

@@ -37,8 +37,8 @@ pub(super) struct Builder<'k> {
     required: Vec<(Slot, Below)>,
     /// How many threads a block has.
     pub(super) threads: u32,
-    /// The lengths of shared arrays.
-    lengths: HashMap<LocalId, u32>,
+    /// The extents of shared arrays.
+    extents: HashMap<LocalId, Vec<u32>>,
     pub(super) locals: Vec<Option<Slot>>,
     /// What follows from the bools that are in scope.
     pub(super) truths: HashMap<LocalId, Truth>,
@@ -67,7 +67,7 @@ impl<'k> Builder<'k> {
             values: HashMap::new(),
             required: Vec::new(),
             threads: 1,
-            lengths: HashMap::new(),
+            extents: HashMap::new(),
             locals: vec![None; kernel.locals.len()],
             truths: HashMap::new(),
             relevant,
@@ -123,8 +123,8 @@ impl<'k> Builder<'k> {
                 self.region(Some(enter), &[], |this| this.block(body));
                 self.forget(&[body]);
             }
-            Stmt::Shared { array, len } => {
-                self.lengths.insert(array, len);
+            Stmt::Shared { array, ref dims } => {
+                self.extents.insert(array, dims.clone());
             }
             Stmt::Each { var, body, .. } => {
                 let begin = self.known(Interval::point(0));
@@ -134,7 +134,7 @@ impl<'k> Builder<'k> {
                 let enter = Step::Enter { var: slot, begin, end, over: PENDING };
                 self.region(Some(enter), &[], |this| this.block(body));
             }
-            Stmt::SharedStore { array, index, .. } => self.require_shared(array, index),
+            Stmt::SharedStore { array, ref index, .. } => self.require_shared(array, index),
             Stmt::Loop { body } => {
                 self.forget(&[body]);
                 self.region(None, &[], |this| this.block(body));
@@ -260,8 +260,8 @@ impl<'k> Builder<'k> {
         {
             self.require(tensor, index);
         }
-        if let ExprKind::SharedLoad { array, index, .. }
-        | ExprKind::SharedAtomic { array, index, .. } = nodes.exprs[value].kind
+        if let ExprKind::SharedLoad { array, ref index, .. }
+        | ExprKind::SharedAtomic { array, ref index, .. } = nodes.exprs[value].kind
         {
             self.require_shared(array, index);
         }
@@ -275,10 +275,13 @@ impl<'k> Builder<'k> {
         }
     }
 
-    fn require_shared(&mut self, array: LocalId, index: ExprId) {
-        let index = self.value(index);
-        let length = self.lengths.get(&array).copied().unwrap_or_default();
-        self.require_below(index, Below::Number(length));
+    fn require_shared(&mut self, array: LocalId, index: &[ExprId]) {
+        for (axis, &index) in index.iter().enumerate() {
+            let index = self.value(index);
+            let extent = self.extents.get(&array).and_then(|dims| dims.get(axis));
+            let extent = extent.copied().unwrap_or_default();
+            self.require_below(index, Below::Number(extent));
+        }
     }
 
     fn require_below(&mut self, index: Slot, below: Below) {
@@ -475,21 +478,20 @@ fn seed(nodes: Nodes<'_>, block: BlockId, reach: &mut Reach, lets: &mut Vec<(Loc
             Stmt::Let { local, value } => {
                 lets.push((local, value));
                 match nodes.exprs[value].kind {
-                    ExprKind::Load { ref index, .. } | ExprKind::Atomic { ref index, .. } => {
+                    ExprKind::Load { ref index, .. }
+                    | ExprKind::Atomic { ref index, .. }
+                    | ExprKind::SharedLoad { ref index, .. }
+                    | ExprKind::SharedAtomic { ref index, .. } => {
                         index.iter().for_each(|index| nodes.reach_expr(*index, reach));
-                    }
-                    ExprKind::SharedLoad { index, .. } | ExprKind::SharedAtomic { index, .. } => {
-                        nodes.reach_expr(index, reach);
                     }
                     _ => {}
                 }
             }
             Stmt::Assign { local, value } => lets.push((local, value)),
             Stmt::Eval { value } => nodes.reach_expr(value, reach),
-            Stmt::Store { ref index, .. } => {
+            Stmt::Store { ref index, .. } | Stmt::SharedStore { ref index, .. } => {
                 index.iter().for_each(|index| nodes.reach_expr(*index, reach));
             }
-            Stmt::SharedStore { index, .. } => nodes.reach_expr(index, reach),
             Stmt::If { cond, .. } => nodes.reach_expr(cond, reach),
             Stmt::For { begin, end, .. } => {
                 nodes.reach_expr(begin, reach);

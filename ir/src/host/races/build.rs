@@ -184,8 +184,8 @@ impl<'k, 'c> Builder<'k, 'c> {
                 Stmt::Store { tensor, ref index, site, .. } if changed[tensor.index()] => {
                     self.access(Touched::Tensor(tensor), AccessKind::Write, index, site);
                 }
-                Stmt::SharedStore { array, index, site, .. } => {
-                    self.access(Touched::Shared(array), AccessKind::Write, &[index], site);
+                Stmt::SharedStore { array, ref index, site, .. } => {
+                    self.access(Touched::Shared(array), AccessKind::Write, index, site);
                 }
                 Stmt::For { var, begin, end, .. } => {
                     self.definitions.insert(var, Definition::Inner(begin, end));
@@ -243,11 +243,11 @@ impl<'k, 'c> Builder<'k, 'c> {
                     self.ticket(local, tensor, index);
                 }
             }
-            ExprKind::SharedLoad { array, index, site } => {
-                self.access(Touched::Shared(array), AccessKind::Read, &[index], site);
+            ExprKind::SharedLoad { array, ref index, site } => {
+                self.access(Touched::Shared(array), AccessKind::Read, index, site);
             }
-            ExprKind::SharedAtomic { array, index, site, .. } => {
-                self.access(Touched::Shared(array), AccessKind::Atomic, &[index], site);
+            ExprKind::SharedAtomic { array, ref index, site, .. } => {
+                self.access(Touched::Shared(array), AccessKind::Atomic, index, site);
             }
             _ => {}
         }
