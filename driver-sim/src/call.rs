@@ -120,6 +120,10 @@ impl Call {
             None => Ok(state),
             Some(Action::Fail(code)) => Err(Stop::Code(code)),
             Some(Action::Ignore) => Err(Stop::Ignored),
+            Some(Action::Lose(code)) => {
+                state.lose(code);
+                Err(Stop::Code(code))
+            }
         }
     }
 

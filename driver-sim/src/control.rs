@@ -44,11 +44,15 @@ facade! { Cuda;
         of(ordinal)?.set_memory_limit(bytes);
     }
 
-    /// Makes the `nth` call of a function from now on return `code`; with code 0 it succeeds and does
-    /// nothing.
+    /// Makes the `nth` call of a function (`*` for any) from now on return `code`; with code 0 it succeeds
+    /// and does nothing.
     fn quadrants_sim_fail(ordinal: usize, function: Text, nth: u64, code: c_int) |_call| {
         let world = of(ordinal)?;
         let name = function.read()?;
+        if name == "*" {
+            world.fail_any(nth, Code(code));
+            return Ok(());
+        }
         let known = crate::cuda::symbols().chain(crate::hip::symbols()).find(|row| *row == name);
         let function = known.ok_or(Code::NOT_FOUND)?;
         match code {

@@ -1,6 +1,8 @@
 //! Faults: driver calls that fail or are ignored on demand.
 
-use crate::code::Code;
+use std::{borrow::Cow, env, sync::OnceLock};
+
+use crate::{code::Code, schedule::Random};
 
 /// What happens to a call instead of its work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,25 +11,60 @@ pub(crate) enum Action {
     Fail(Code),
     /// It reports success and does nothing.
     Ignore,
+    /// The device is lost with this code: this call and all later ones return it.
+    Lose(Code),
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Faults {
-    armed: Vec<Fault>,
+/// Which calls a fault strikes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum When {
+    /// One, with so many let through first.
+    After(u64),
+    /// Each with this probability.
+    Often(f64),
 }
 
-#[derive(Debug)]
-struct Fault {
-    call: &'static str,
-    /// Calls to let through first.
-    skip: u64,
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    /// The function; none for any.
+    call: Option<Cow<'static, str>>,
+    when: When,
     action: Action,
 }
 
+#[derive(Debug)]
+pub(crate) struct Faults {
+    armed: Vec<Fault>,
+    /// Apart from the schedule's numbers, so that a fault that may strike does not change the schedule.
+    random: Random,
+}
+
+const SALT: u64 = 0xfa17;
+
 impl Faults {
-    /// Arms a fault for the `nth` call of a function from now on; the first is 1.
-    pub(crate) fn arm(&mut self, call: &'static str, nth: u64, action: Action) {
-        self.armed.push(Fault { call, skip: nth.saturating_sub(1), action });
+    /// Those of the environment: `QUADRANTS_SIM_FAULTS`.
+    pub(crate) fn new(seed: u64) -> Self {
+        static FAULTS: OnceLock<Vec<Fault>> = OnceLock::new();
+        let faults = FAULTS.get_or_init(|| match env::var("QUADRANTS_SIM_FAULTS") {
+            Ok(text) => parse(&text).unwrap_or_else(|wrong| {
+                eprintln!("quadrants simulator: no fault: `{wrong}` in QUADRANTS_SIM_FAULTS");
+                Vec::new()
+            }),
+            Err(_) => Vec::new(),
+        });
+        Self { armed: faults.clone(), random: Random::new(seed ^ SALT) }
+    }
+
+    pub(crate) fn arm(&mut self, call: Option<&'static str>, when: When, action: Action) {
+        self.armed.push(Fault { call: call.map(Cow::Borrowed), when, action });
+    }
+
+    pub(crate) fn disarm(&mut self) {
+        self.armed.clear();
+    }
+
+    pub(crate) fn set_seed(&mut self, seed: u64) {
+        self.random = Random::new(seed ^ SALT);
     }
 
     /// How many have not struck yet.
@@ -35,20 +72,69 @@ impl Faults {
         self.armed.len()
     }
 
-    /// What strikes this call. Each fault strikes once.
+    /// What strikes this call. A fault of one call strikes once.
     pub(crate) fn strike(&mut self, call: &str) -> Option<Action> {
+        let Self { armed, random } = self;
         let mut struck = None;
-        self.armed.retain_mut(|fault| {
-            if fault.call != call {
+        armed.retain_mut(|fault| {
+            if fault.call.as_ref().is_some_and(|name| name != call) {
                 return true;
             }
-            if fault.skip == 0 && struck.is_none() {
-                struck = Some(fault.action);
-                return false;
+            match &mut fault.when {
+                When::After(0) if struck.is_none() => {
+                    struck = Some(fault.action);
+                    return false;
+                }
+                When::After(skip) => *skip = skip.saturating_sub(1),
+                When::Often(probability) => {
+                    if (random.next() >> 11) as f64 / ((1u64 << 53) as f64) < *probability {
+                        struck.get_or_insert(fault.action);
+                    }
+                }
             }
-            fault.skip = fault.skip.saturating_sub(1);
             true
         });
         struck
+    }
+}
+
+/// Reads `function@nth=code` and `function%probability=code`, `*` for any function, with commas between; code 0
+/// ignores the call.
+fn parse(text: &str) -> Result<Vec<Fault>, &str> {
+    let one = |item: &str| -> Option<Fault> {
+        let (what, code) = item.rsplit_once('=')?;
+        let action = match code.trim().parse().ok()? {
+            0 => Action::Ignore,
+            code => Action::Fail(Code(code)),
+        };
+        let (call, when) = match what.split_once('%') {
+            Some((call, probability)) => (call, When::Often(probability.parse().ok()?)),
+            None => {
+                let (call, nth) = what.split_once('@')?;
+                (call, When::After(nth.parse::<u64>().ok()?.checked_sub(1)?))
+            }
+        };
+        let call = (call != "*").then(|| Cow::Owned(call.to_owned()));
+        Some(Fault { call, when, action })
+    };
+    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    items.map(|item| one(item).ok_or(item)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_read_from_text() {
+        let faults = parse("cuMemAlloc_v2@3=2, *%0.25=999,cuStreamWaitEvent@1=0,").unwrap();
+        let [alloc, any, wait] = &faults[..] else { panic!("{faults:?}") };
+        assert_eq!(alloc.call.as_deref(), Some("cuMemAlloc_v2"));
+        assert_eq!((alloc.when, alloc.action), (When::After(2), Action::Fail(Code(2))));
+        assert_eq!((&any.call, any.when), (&None, When::Often(0.25)));
+        assert_eq!(wait.action, Action::Ignore);
+        for wrong in ["cuMemAlloc_v2", "cuMemAlloc_v2@0=1", "cuMemAlloc_v2@x=1", "a%b=1", "a@1=b"] {
+            assert_eq!(parse(wrong).unwrap_err(), wrong);
+        }
     }
 }

@@ -147,6 +147,13 @@ impl<T> Slab<T> {
         self.live
     }
 
+    pub(crate) fn iter_keys(&self) -> impl Iterator<Item = (Key, &T)> {
+        self.slots.iter().enumerate().filter_map(|(index, slot)| {
+            let key = Key { index: index as u32, generation: slot.generation };
+            Some((key, slot.value.as_ref()?))
+        })
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.value.as_ref())
     }

@@ -160,6 +160,11 @@ impl Queue {
         self.get(id).map_or(0, |op| op.turn)
     }
 
+    /// Whether another operation waits for one that is not done.
+    pub(crate) fn is_waited_for(&self, id: OpId) -> bool {
+        self.get(id).is_some_and(|op| !op.dependents.is_empty())
+    }
+
     /// The work of an operation that has not begun.
     pub(crate) fn work(&self, id: OpId) -> Option<&Work> {
         self.get(id)?.work.as_ref()

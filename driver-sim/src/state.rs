@@ -103,7 +103,7 @@ impl State {
             call_count: 0,
             creates: Creates::default(),
             left: Live::default(),
-            faults: Faults::default(),
+            faults: Faults::new(seed),
             trace: Recorder::default(),
             reports: Vec::new(),
             schedule_hash: 0,
@@ -117,6 +117,7 @@ impl State {
     pub(crate) fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
         self.random = Random::new(seed);
+        self.faults.set_seed(seed);
         self.seeds += 1;
         self.turns = 0;
     }
@@ -287,6 +288,11 @@ impl State {
             allocated: fault.and_then(|fault| fault.allocated),
             freed: fault.and_then(|fault| fault.freed),
         });
+        self.lose(code);
+    }
+
+    /// The context is lost. What was queued never runs.
+    pub(crate) fn lose(&mut self, code: Code) {
         self.lost = Some(code);
         self.queue.abandon();
     }

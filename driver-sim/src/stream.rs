@@ -188,6 +188,20 @@ impl State {
         }
     }
 
+    /// The streams whose last operation is pending, is no free, and is waited for by no other stream.
+    pub(crate) fn unjoined(&self) -> Vec<u64> {
+        let ends_open = |stream: &Stream| {
+            let work = stream.tail.and_then(|tail| Some((tail, self.queue.work(tail)?)));
+            work.is_some_and(|(tail, work)| {
+                !matches!(work, Work::Free { .. }) && !self.queue.is_waited_for(tail)
+            })
+        };
+        let created = self.streams.iter_keys().filter(|(_, stream)| ends_open(stream));
+        let created = created.map(|(key, _)| StreamRef::Created(key));
+        let legacy = ends_open(&self.legacy).then_some(StreamRef::Legacy);
+        created.chain(legacy).map(|stream| self.stream_handle(stream)).collect()
+    }
+
     /// A copy from pageable memory: the bytes are taken now.
     pub(crate) fn upload(&mut self, stream: StreamRef, dst: u64, source: &[u8]) -> Result<()> {
         let work = Work::Upload { dst, data: source.into() };

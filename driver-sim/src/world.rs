@@ -8,7 +8,7 @@ use crate::{
     call::{self, Guard},
     code::{Code, Result},
     counts::{Creates, Live},
-    fault::Action,
+    fault::{Action, When},
     race::Race,
     replay,
     report::Report,
@@ -205,12 +205,33 @@ impl World {
 
     /// Makes the `nth` call of a function from now on (the first is 1) return `code` and do nothing.
     pub fn fail(self, function: &'static str, nth: u64, code: Code) {
-        self.with(|state| state.faults.arm(function, nth, Action::Fail(code)));
+        self.arm(Some(function), nth, Action::Fail(code));
+    }
+
+    /// Makes the `nth` call of any function from now on return `code` and do nothing.
+    pub fn fail_any(self, nth: u64, code: Code) {
+        self.arm(None, nth, Action::Fail(code));
+    }
+
+    /// Makes each call of a function, or of any, fail with this probability, by the seed.
+    pub fn fail_often(self, function: Option<&'static str>, probability: f64, code: Code) {
+        let (when, action) = (When::Often(probability), Action::Fail(code));
+        self.with(|state| state.faults.arm(function, when, action));
+    }
+
+    /// Loses the device at the `nth` call of any function from now on: it and all later ones return `code`.
+    pub fn lose(self, nth: u64, code: Code) {
+        self.arm(None, nth, Action::Lose(code));
+    }
+
+    /// Takes back all faults that have not struck.
+    pub fn disarm_faults(self) {
+        self.with(|state| state.faults.disarm());
     }
 
     /// Makes the `nth` call of a function from now on (the first is 1) succeed and do nothing.
     pub fn ignore(self, function: &'static str, nth: u64) {
-        self.with(|state| state.faults.arm(function, nth, Action::Ignore));
+        self.arm(Some(function), nth, Action::Ignore);
     }
 
     /// How many faults have not struck yet.
@@ -223,6 +244,18 @@ impl World {
     #[must_use]
     pub fn timeline(self) -> Timeline {
         self.with(|state| state.timeline.clone())
+    }
+
+    /// The streams, by their handles, whose last operation has not run and is waited for by no other stream. A
+    /// free that is the last one does not count.
+    #[must_use]
+    pub fn unjoined(self) -> Vec<u64> {
+        self.with(|state| state.unjoined())
+    }
+
+    fn arm(self, function: Option<&'static str>, nth: u64, action: Action) {
+        let when = When::After(nth.saturating_sub(1));
+        self.with(|state| state.faults.arm(function, when, action));
     }
 
     pub(crate) fn with<T>(self, action: impl FnOnce(&mut State) -> T) -> T {

@@ -4,6 +4,7 @@ mod suite {
     mod adversary;
     mod context;
     mod exports;
+    mod faults;
     mod graph;
     mod handle;
     mod hip;
