@@ -1,7 +1,7 @@
 //! Pure expressions, with the parentheses that they need and the casts that make C++ mean what the
 //! IR means.
 
-use quadrants_ir::{BinaryOp, ExprId, ExprKind, MathFn, ScalarType, TempId, UnaryOp};
+use quadrants_ir::{BinaryOp, Const, ExprId, ExprKind, MathFn, ScalarType, TempId, UnaryOp};
 
 use super::{consts, helpers::Helper, task::TaskPrinter, types};
 
@@ -160,7 +160,13 @@ impl TaskPrinter<'_> {
     fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, ty: ScalarType) -> Text {
         use BinaryOp::*;
         let of_bools = self.kernel.exprs[lhs].ty == ScalarType::Bool;
+        let of_itself = lhs == rhs && self.kernel.exprs[lhs].ty.is_float();
         match op {
+            Eq | Le | Ge if of_itself => self.is_number(lhs),
+            Ne if of_itself => {
+                let number = self.is_number(lhs).at(Level::Unary);
+                Text::new(Level::Unary, format!("!{number}"))
+            }
             Add | Sub | Mul if ty.is_signed_int() => {
                 self.modular(|this| this.unsigned_infix(op, lhs, rhs), ty)
             }
@@ -308,6 +314,18 @@ impl TaskPrinter<'_> {
 
     fn compare(&mut self, lhs: ExprId, sign: &str, rhs: ExprId) -> Text {
         self.loose_above(Level::Additive, Level::Comparison, lhs, sign, rhs)
+    }
+
+    /// Whether a float is equal to itself. CUDA's compiler (NVRTC 13.0.88) makes `x == x` true where it knows that `x`
+    /// is computed of constants, as 0.0 / 0.0 is; this it leaves to the device.
+    fn is_number(&mut self, id: ExprId) -> Text {
+        let ty = self.kernel.exprs[id].ty;
+        let infinity = match ty {
+            ScalarType::F32 => Const::from(f32::INFINITY),
+            _ => Const::from(f64::INFINITY),
+        };
+        let magnitude = self.call(&library("fabs", ty), &[id]).text;
+        Text::new(Level::Comparison, format!("{magnitude} <= {}", consts::constant(infinity)))
     }
 
     fn loose(&mut self, level: Level, lhs: ExprId, sign: &str, rhs: ExprId) -> Text {
