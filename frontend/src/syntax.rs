@@ -440,10 +440,9 @@ pub enum ExprKind {
     Atomic {
         /// The combination.
         op: AtomicOp,
-        /// The tensor.
-        base: String,
-        /// One index per dimension.
-        index: Vec<Expr>,
+        /// The element, or the part of one: an [`Index`](Self::Index), or an [`Element`](Self::Element)
+        /// or [`Field`](Self::Field) of such.
+        place: Box<Expr>,
         /// The value combined in.
         value: Box<Expr>,
     },

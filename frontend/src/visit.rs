@@ -53,9 +53,11 @@ pub(crate) fn any_in_expr<'a>(expr: &'a Expr, found: &mut dyn FnMut(Node<'a>) ->
         | ExprKind::Associated { args: list, .. } => list.iter().any(|e| any_in_expr(e, found)),
         ExprKind::Struct { fields, .. } => fields.iter().any(|(_, e)| any_in_expr(e, found)),
         ExprKind::Method { receiver: one, args: list, .. }
-        | ExprKind::Element { value: one, index: list, .. }
-        | ExprKind::Atomic { value: one, index: list, .. } => {
+        | ExprKind::Element { value: one, index: list, .. } => {
             any_in_expr(one, found) || list.iter().any(|e| any_in_expr(e, found))
+        }
+        ExprKind::Atomic { place, value, .. } => {
+            any_in_expr(place, found) || any_in_expr(value, found)
         }
     }
 }
@@ -145,8 +147,7 @@ fn note<'a>(node: Node<'a>, names: &mut HashSet<&'a str>) -> bool {
             ExprKind::Name(name)
             | ExprKind::Index { base: name, .. }
             | ExprKind::Len { base: name }
-            | ExprKind::Extent { base: name, .. }
-            | ExprKind::Atomic { base: name, .. } => {
+            | ExprKind::Extent { base: name, .. } => {
                 names.insert(name);
             }
             _ => {}

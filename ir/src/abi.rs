@@ -10,6 +10,10 @@
 //! | 2 | the launch's number, for the error record |
 //! | 3 … | the parameters in order: a tensor's address and then its extents; a scalar's value in the low bytes of its word |
 //!
+//! Of a tensor of structs or other aggregates each component is a parameter: its address, the tensor's
+//! extents, how many scalars an element has of it where that is more than one, and the distance in scalars
+//! from one element to the next, its step, and from one scalar of an element to the next, its plane.
+//!
 //! In the [checked form](Form::Checked) the block goes on with the [interiors](inside_word) of the
 //! kernel's loops.
 //!
@@ -105,7 +109,8 @@ impl ArgLayout {
                 let at = len;
                 len += match param.kind {
                     ParamKind::Scalar(_) => 1,
-                    ParamKind::Tensor { rank, .. } => 1 + usize::from(rank),
+                    ParamKind::Tensor { .. } => 1 + param.kind.indices(),
+                    ParamKind::Component { .. } => 3 + param.kind.indices(),
                 };
                 at
             })
@@ -117,6 +122,13 @@ impl ArgLayout {
     #[must_use]
     pub fn word(&self, param: ParamId) -> usize {
         self.words[param.index()]
+    }
+
+    /// The words of a component's step and plane.
+    #[must_use]
+    pub fn strides(&self, param: ParamId, kind: ParamKind) -> [usize; 2] {
+        let step = self.word(param) + 1 + kind.indices();
+        [step, step + 1]
     }
 
     /// The length of the block in words, up to its last parameter.

@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Const, ScalarType,
+    Const, Param, ScalarType,
     arena::{Arena, Id, Tag},
 };
 
@@ -630,31 +630,6 @@ impl MathFn {
         .into_iter()
         .find(|f| f.name() == name)
     }
-}
-
-/// A parameter.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Param {
-    /// Its name in the source.
-    pub name: String,
-    /// What it is.
-    pub kind: ParamKind,
-}
-
-/// What a parameter is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum ParamKind {
-    /// A value.
-    Scalar(ScalarType),
-    /// A dense row-major tensor of 0 to [`MAX_RANK`](crate::abi::MAX_RANK) dimensions.
-    Tensor {
-        /// The type of an element.
-        elem: ScalarType,
-        /// The number of dimensions.
-        rank: u8,
-        /// Whether the kernel may write it.
-        writable: bool,
-    },
 }
 
 /// A local variable.

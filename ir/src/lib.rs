@@ -16,6 +16,7 @@ mod image;
 pub mod interp;
 mod kernel;
 mod offload;
+mod param;
 mod print;
 pub mod races;
 #[doc(hidden)]
@@ -31,10 +32,11 @@ pub use arena::{Arena, Id};
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
     AtomicOp, BinaryOp, Block, BlockFor, BlockId, DivRemOp, Exchange, ExchangeOp, Expr, ExprId,
-    ExprKind, GroupId, Kernel, Local, LocalId, LoopDim, MathFn, Options, ParallelFor, Param,
-    ParamId, ParamKind, ReduceOp, Site, SiteId, SiteKind, Stmt, TempId, TopStmt, UnaryOp,
+    ExprKind, GroupId, Kernel, Local, LocalId, LoopDim, MathFn, Options, ParallelFor, ParamId,
+    ReduceOp, Site, SiteId, SiteKind, Stmt, TempId, TopStmt, UnaryOp,
 };
 pub use offload::{OffloadError, offload};
+pub use param::{Param, ParamKind};
 pub use print::print;
 pub use scalar::{Const, ScalarType};
 pub use simplify::simplify;

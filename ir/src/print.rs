@@ -336,6 +336,10 @@ fn param(param: &Param) -> String {
             let sign = if writable { "&mut " } else { "&" };
             format!("{}: {sign}Tensor<{elem}, {rank}>", param.name)
         }
+        ParamKind::Component { elem, rank, writable, scalars } => {
+            let sign = if writable { "&mut " } else { "&" };
+            format!("{}: {sign}Component<{elem}, {rank}, {scalars}>", param.name)
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use half::f16;
 use serde::{Deserialize, Serialize};
 
 /// A scalar type. Rust's `usize` is `U64` here, on every backend.
 ///
-/// Types of 8 and 16 bits are [narrow](Self::is_narrow): they are loaded, stored, selected and kept in
+/// Types of 8 and 16 bits, `f16` among them, are [narrow](Self::is_narrow): they are loaded, stored, selected and kept in
 /// locals as they are, and computed with in their [wide](Self::wide) type. So no backend has arithmetic
 /// of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
@@ -33,11 +34,13 @@ pub enum ScalarType {
     F32,
     /// `f64`
     F64,
+    /// `f16`: IEEE's binary16
+    F16,
 }
 
 impl ScalarType {
     /// All types.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Bool,
         Self::I8,
         Self::I16,
@@ -49,6 +52,7 @@ impl ScalarType {
         Self::U64,
         Self::F32,
         Self::F64,
+        Self::F16,
     ];
 
     /// Bytes of one element in memory.
@@ -56,13 +60,13 @@ impl ScalarType {
     pub const fn size(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
+            Self::I16 | Self::U16 | Self::F16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
         }
     }
 
-    /// Whether it is `f32` or `f64`.
+    /// Whether it is a float type with arithmetic, `f32` or `f64`: not a [narrow](Self::is_narrow) one.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
@@ -80,18 +84,19 @@ impl ScalarType {
         matches!(self, Self::I32 | Self::I64)
     }
 
-    /// Whether there is no arithmetic of it: an integer type of 8 or 16 bits.
+    /// Whether there is no arithmetic of it: a type of 8 or 16 bits but for bool.
     #[must_use]
     pub const fn is_narrow(self) -> bool {
-        matches!(self, Self::I8 | Self::I16 | Self::U8 | Self::U16)
+        matches!(self, Self::I8 | Self::I16 | Self::U8 | Self::U16 | Self::F16)
     }
 
-    /// The type that its values are computed with in: of a narrow one `I32` or `U32`, else itself.
+    /// The type that its values are computed with in: of a narrow one `I32`, `U32` or `F32`, else itself.
     #[must_use]
     pub const fn wide(self) -> Self {
         match self {
             Self::I8 | Self::I16 => Self::I32,
             Self::U8 | Self::U16 => Self::U32,
+            Self::F16 => Self::F32,
             _ => self,
         }
     }
@@ -127,6 +132,7 @@ impl ScalarType {
             Self::U64 => "u64",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::F16 => "f16",
         }
     }
 }
@@ -169,6 +175,7 @@ consts! {
     usize, U64, |v| v as u64;
     f32, F32, |v| u64::from(v.to_bits());
     f64, F64, |v| v.to_bits();
+    f16, F16, |v| u64::from(v.to_bits());
 }
 
 impl Const {
@@ -205,7 +212,7 @@ impl Const {
             ScalarType::I16 => Some(self.bits as u16 as i16 as i128),
             ScalarType::I32 => Some(self.bits as u32 as i32 as i128),
             ScalarType::I64 => Some(self.bits as i64 as i128),
-            ScalarType::F32 | ScalarType::F64 => None,
+            ScalarType::F16 | ScalarType::F32 | ScalarType::F64 => None,
             _ => Some(self.bits as i128),
         }
     }
@@ -214,6 +221,7 @@ impl Const {
     #[must_use]
     pub fn as_float(self) -> Option<f64> {
         match self.ty {
+            ScalarType::F16 => Some(f16::from_bits(self.bits as u16).to_f64()),
             ScalarType::F32 => Some(f64::from(f32::from_bits(self.bits as u32))),
             ScalarType::F64 => Some(f64::from_bits(self.bits)),
             _ => None,
@@ -225,6 +233,7 @@ impl fmt::Debug for Const {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ty {
             ScalarType::Bool => write!(f, "{}", self.bits != 0),
+            ScalarType::F16 => write!(f, "{:?}f16", f16::from_bits(self.bits as u16)),
             ScalarType::F32 => write!(f, "{:?}f32", f32::from_bits(self.bits as u32)),
             ScalarType::F64 => write!(f, "{:?}f64", f64::from_bits(self.bits)),
             _ => write!(f, "{}{}", self.as_int().unwrap_or_default(), self.ty),

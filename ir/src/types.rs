@@ -70,12 +70,73 @@ pub enum ParamType {
     /// A tensor.
     Tensor {
         /// The type of its elements.
-        elem: ScalarType,
+        elem: Type,
         /// The number of its dimensions.
         rank: u8,
         /// Whether it is passed by `&mut`.
         writable: bool,
     },
+    /// A struct of tensors.
+    Group {
+        /// Its fields.
+        fields: &'static [GroupField],
+        /// Whether it is passed by `&mut`.
+        writable: bool,
+    },
+}
+
+/// A tensor in a struct of tensors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupField {
+    /// The field's name.
+    pub name: &'static str,
+    /// The type of the tensor's elements.
+    pub elem: Type,
+    /// The number of its dimensions.
+    pub rank: u8,
+    /// Whether the field is a `&mut`.
+    pub writable: bool,
+}
+
+impl ParamType {
+    /// The same by `&mut`, or by `&`.
+    #[must_use]
+    pub const fn passed(self, by_mut: bool) -> Self {
+        match self {
+            Self::Value(_) => self,
+            Self::Tensor { elem, rank, .. } => Self::Tensor { elem, rank, writable: by_mut },
+            Self::Group { fields, .. } => Self::Group { fields, writable: by_mut },
+        }
+    }
+
+    /// The tensors that it is or has, each with its name where the parameter is called `name`.
+    #[must_use]
+    pub fn tensors(self, name: &str) -> Vec<(String, Self)> {
+        match self {
+            Self::Value(_) => Vec::new(),
+            Self::Tensor { .. } => vec![(name.to_owned(), self)],
+            Self::Group { fields, writable } => {
+                let tensor = |field: &GroupField| {
+                    let GroupField { elem, rank, .. } = *field;
+                    let writable = writable && field.writable;
+                    (format!("{name}.{}", field.name), Self::Tensor { elem, rank, writable })
+                };
+                fields.iter().map(tensor).collect()
+            }
+        }
+    }
+}
+
+/// A component of a type: the scalars of a value that one path of fields leads to, and all indices on the
+/// way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Component {
+    /// The fields, each with a point before it: `.place`, `.kind.0`. Of a value without fields, nothing.
+    pub path: String,
+    /// The type of the scalars.
+    pub ty: ScalarType,
+    /// How many there are.
+    pub scalars: usize,
 }
 
 impl From<Const> for Constant {
@@ -147,6 +208,61 @@ impl Type {
                     field.ty.each_leaf(&format!("{name}_{}", field.name), each);
                 }
             }
+        }
+    }
+
+    /// The components, in the order of the fields: what a tensor of such values has parameters for, and
+    /// what lies together in each element.
+    ///
+    /// # Examples
+    /// ```
+    /// use quadrants_ir::{ScalarType, types::Type};
+    /// let vector = Type::Vector(ScalarType::F32, 3);
+    /// let pairs = Type::Array(&Type::Tuple(&[vector, Type::Scalar(ScalarType::I32)]), 4);
+    /// let [places, numbers] = &pairs.components()[..] else { panic!() };
+    /// assert_eq!((places.path.as_str(), places.scalars), (".0", 12));
+    /// assert_eq!((numbers.path.as_str(), numbers.scalars), (".1", 4));
+    /// ```
+    #[must_use]
+    pub fn components(self) -> Vec<Component> {
+        let mut components = Vec::new();
+        self.each_component(String::new(), 1, &mut components);
+        components
+    }
+
+    fn each_component(self, path: String, scalars: usize, components: &mut Vec<Component>) {
+        let mut field = |name: &str, ty: Self| {
+            ty.each_component(format!("{path}.{name}"), scalars, components);
+        };
+        let (ty, more) = match self {
+            Self::Tuple(parts) => {
+                return parts.iter().enumerate().for_each(|(at, ty)| field(&at.to_string(), *ty));
+            }
+            Self::Struct(of) => return of.fields.iter().for_each(|at| field(at.name, at.ty)),
+            Self::Array(element, len) => {
+                return element.each_component(path, scalars.saturating_mul(len), components);
+            }
+            Self::Scalar(ty) => (ty, 1),
+            Self::Vector(ty, len) => (ty, len),
+            Self::Matrix(ty, rows, columns) => (ty, rows.saturating_mul(columns)),
+        };
+        components.push(Component { path, ty, scalars: scalars.saturating_mul(more) });
+    }
+
+    /// How many components there are before a field's.
+    #[must_use]
+    pub fn components_before(self, field: &str) -> usize {
+        let count = |ty: Self| ty.components().len();
+        match self {
+            Self::Tuple(parts) => {
+                let at = field.parse().unwrap_or(0);
+                parts.iter().take(at).map(|ty| count(*ty)).sum()
+            }
+            Self::Struct(of) => {
+                let before = of.fields.iter().take_while(|at| at.name != field);
+                before.map(|at| count(at.ty)).sum()
+            }
+            _ => 0,
         }
     }
 

@@ -2,13 +2,16 @@
 //! it stands.
 //!
 //! Parallel loops become closures over index ranges, which capture by value and bind anew what they
-//! use, so that pointers and extents stay in registers. Inside, only atomics, `assert!` and the
-//! divisors of `/` and `%` change.
+//! use, so that pointers and extents stay in registers. Inside, only elements of tensors, atomics, `assert!`
+//! and the divisors of `/` and `%` change.
 
 use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use quadrants_frontend::syntax::{Order, ParamPassing};
+use quadrants_frontend::{
+    is_builtin_method,
+    syntax::{Order, ParamPassing},
+};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{
     BinOp, Expr, Pat, PatIdent, Stmt,
@@ -151,8 +154,8 @@ impl<'a> Body<'a> {
         self.weight = self.weight.saturating_add(weight);
         let rebound = self.rebound(closure.body.to_token_stream(), None);
         let (blocks, threads) = (self.rewritten(blocks.clone()), self.rewritten(threads.clone()));
-        let body = self.rewritten((*closure.body).clone());
         let (cx, support, pattern) = (&self.cx, self.support, parameter(closure));
+        let body = self.rewritten_under(pattern, (*closure.body).clone());
         let [count, size, begin, end, index] =
             ["count", "size", "begin", "end", "index"].map(internal);
         let start = spans::first(call);
@@ -187,7 +190,7 @@ impl<'a> Body<'a> {
         let rebound = self.rebound(each.body.to_token_stream(), Some(&proven));
         let iterated = self.rewritten((*each.expr).clone());
         let reductions = reduce::find(&each.body, self.strict);
-        let body = self.rewritten_iteration(each.body.clone(), &reductions);
+        let body = self.rewritten_iteration(&each.pat, each.body.clone(), &reductions);
         let inside = self.interior(match &*each.pat {
             Pat::Tuple(tuple) => tuple.elems.len(),
             _ => 1,
@@ -268,7 +271,7 @@ impl<'a> Body<'a> {
         let proven = internal("proven");
         let rebound = self.rebound(each.body.to_token_stream(), Some(&proven));
         let reductions = reduce::find(&each.body, self.strict);
-        let body = self.rewritten_iteration(each.body.clone(), &reductions);
+        let body = self.rewritten_iteration(&each.pat, each.body.clone(), &reductions);
         let label = iteration();
         let (cx, pattern, support) = (&self.cx, &each.pat, self.support);
         let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
@@ -341,15 +344,31 @@ impl<'a> Body<'a> {
         tokens.rewritten(&mut self.rewrite(&[], false))
     }
 
+    /// What stands where a pattern's names are in scope.
+    fn rewritten_under(&self, pattern: Option<&Pat>, tokens: impl Rewritable) -> TokenStream {
+        let mut rewrite = self.rewrite(&[], false);
+        pattern.into_iter().for_each(|pattern| rewrite.hide(pattern));
+        tokens.rewritten(&mut rewrite)
+    }
+
     /// The body of a parallel loop, whose innermost `for` has the label.
-    fn rewritten_iteration(&self, body: syn::Block, reductions: &[Reduction]) -> TokenStream {
-        body.rewritten(&mut self.rewrite(reductions, true))
+    fn rewritten_iteration(
+        &self,
+        pattern: &Pat,
+        body: syn::Block,
+        reductions: &[Reduction],
+    ) -> TokenStream {
+        let mut rewrite = self.rewrite(reductions, true);
+        rewrite.hide(pattern);
+        body.rewritten(&mut rewrite)
     }
 
     fn rewrite<'r>(&'r self, reductions: &'r [Reduction], in_iteration: bool) -> Rewrite<'r> {
-        let tensors = self.names.iter().filter(|(_, is_tensor)| *is_tensor);
+        let tensors = self.names.iter().enumerate().filter(|(at, (name, is_tensor))| {
+            *is_tensor && !self.names[at + 1..].iter().any(|(later, _)| later == name)
+        });
         Rewrite {
-            tensors: tensors.map(|(name, _)| name.clone()).collect(),
+            tensors: tensors.map(|(_, (name, _))| name.clone()).collect(),
             iteration: in_iteration.then(|| self.cx.clone()),
             reductions,
             ..Rewrite::new(self.support, true)
@@ -405,16 +424,44 @@ impl VisitMut for Rewrite<'_> {
             *stmt = Stmt::Expr(check, Some(Default::default()));
             return;
         }
-        if let Stmt::Local(local) = stmt
-            && let Some(init) = &local.init
-            && matches!(&*init.expr, Expr::MethodCall(call) if call.method == "shared")
-        {
-            self.tensors.extend(names(&local.pat));
-        }
+        let is_shared = matches!(stmt, Stmt::Local(syn::Local { init: Some(init), .. })
+            if matches!(&*init.expr, Expr::MethodCall(call) if call.method == "shared"));
         syn::visit_mut::visit_stmt_mut(self, stmt);
-        if let Stmt::Local(syn::Local { init: Some(init), .. }) = stmt {
-            self.gate(&mut init.expr);
+        if let Stmt::Local(local) = stmt {
+            if let Some(init) = &mut local.init {
+                self.gate(&mut init.expr);
+            }
+            self.hide(&local.pat);
+            if is_shared {
+                self.tensors.extend(names(&local.pat));
+            }
         }
+    }
+
+    fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        self.scoped(|this| syn::visit_mut::visit_block_mut(this, block));
+    }
+
+    fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
+        self.visit_expr_mut(&mut each.expr);
+        self.scoped(|this| {
+            this.hide(&each.pat);
+            this.visit_block_mut(&mut each.body);
+        });
+    }
+
+    fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
+        self.scoped(|this| {
+            closure.inputs.iter().for_each(|pattern| this.hide(pattern));
+            this.visit_expr_mut(&mut closure.body);
+        });
+    }
+
+    fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
+        self.scoped(|this| {
+            this.hide(&arm.pat);
+            syn::visit_mut::visit_arm_mut(this, arm);
+        });
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
@@ -424,9 +471,13 @@ impl VisitMut for Rewrite<'_> {
             *expr = check;
             return;
         }
+        if let Some(access) = self.access(expr) {
+            *expr = Expr::Verbatim(access);
+            return;
+        }
         // `*t`, where `t` is a tensor, is `t`: there is no other reference in a kernel.
         if let Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr: inner, .. }) = expr
-            && matches!(unparenthesized(inner), Expr::Path(_))
+            && (matches!(unparenthesized(inner), Expr::Path(_)) || self.is_tensor(inner))
         {
             *expr = (**inner).clone();
             return;
@@ -451,20 +502,13 @@ impl VisitMut for Rewrite<'_> {
         }
         let replacement = match expr {
             Expr::Binary(binary) => {
-                let start = spans::first(&binary.left);
-                if is_division(&binary.op) && !is_number(&binary.right) {
-                    // As an argument it needs no parentheses, and rustc would say so.
-                    let right = unparenthesized(&binary.right);
-                    let support = spans::at(self.support, start);
-                    let divisor = quote_spanned!(start=> #support::divisor(#right));
-                    *binary.right = Expr::Verbatim(divisor);
-                }
+                self.check_divisor(binary);
                 None
             }
-            Expr::Call(call) => self.atomic(call).or_else(|| {
+            Expr::Call(call) => {
                 self.passed(call);
                 None
-            }),
+            }
             Expr::Index(index) => {
                 if let Some(bound) = self.bound(index) {
                     *index.index = Expr::Verbatim(bound);
@@ -548,6 +592,30 @@ impl Rewrite<'_> {
         }
     }
 
+    fn scoped(&mut self, inner: impl FnOnce(&mut Self)) {
+        let known = self.tensors.clone();
+        inner(self);
+        self.tensors = known;
+    }
+
+    /// Forgets tensors whose names a pattern takes.
+    fn hide(&mut self, pattern: &Pat) {
+        let bound = names(pattern);
+        self.tensors.retain(|tensor| !bound.contains(tensor));
+    }
+
+    pub(crate) fn check_divisor(&self, binary: &mut syn::ExprBinary) {
+        if !is_division(&binary.op) || is_number(&binary.right) {
+            return;
+        }
+        let start = spans::first(&binary.left);
+        // As an argument it needs no parentheses, and rustc would say so.
+        let right = unparenthesized(&binary.right);
+        let support = spans::at(self.support, start);
+        let divisor = quote_spanned!(start=> #support::divisor(#right));
+        *binary.right = Expr::Verbatim(divisor);
+    }
+
     /// A call of a func: a tensor is passed as what stands for it, which is copied.
     fn passed(&self, call: &mut syn::ExprCall) {
         for arg in &mut call.args {
@@ -604,30 +672,12 @@ impl Rewrite<'_> {
             None => quote_spanned!(start=> #support::check(#cond, #text)),
         }))
     }
+}
 
-    fn atomic(&self, call: &mut syn::ExprCall) -> Option<Expr> {
-        let start = spans::first(call);
-        let Expr::Path(path) = &*call.func else { return None };
-        let name = path.path.segments.last()?.ident.clone();
-        tree::atomic(&name.to_string())?;
-        let mut args = call.args.iter_mut();
-        let (Some(place), Some(value), None) = (args.next(), args.next(), args.next()) else {
-            return None;
-        };
-        let element = tree::element(place)?;
-        let support = spans::at(self.support, start);
-        let (base, index) = (&element.expr, &element.index);
-        let reduced = self.reductions.iter().find(
-            |reduction| matches!(&**base, Expr::Path(path) if path.path.is_ident(&reduction.tensor)),
-        );
-        if let Some(reduction) = reduced {
-            let (lane, combine) = (&reduction.lane, reduction.combine(&support));
-            let combined = quote_spanned!(start=> #combine(&mut *#lane, &#base, #index, #value));
-            return Some(Expr::Verbatim(combined));
-        }
-        let place = quote_spanned!(start=> #support::Places::place(&#base, #index));
-        Some(Expr::Verbatim(quote_spanned!(start=> #support::#name(#place, #value))))
-    }
+/// The names of the parameters that are tensors.
+pub(crate) fn tensors(params: &[Param]) -> Vec<Ident> {
+    let tensors = params.iter().filter(|param| param.passing != ParamPassing::Value);
+    tensors.map(|param| param.name.clone()).collect()
 }
 
 /// A name of the emitted code, which the author's code cannot see.
@@ -674,6 +724,11 @@ fn is_dividing(method: &Ident) -> bool {
 
 fn is_division(op: &BinOp) -> bool {
     matches!(op, BinOp::Div(_) | BinOp::Rem(_) | BinOp::DivAssign(_) | BinOp::RemAssign(_))
+}
+
+/// Whether a method is one that no `impl` block of the author's has.
+pub(crate) fn is_of_numbers(method: &str) -> bool {
+    is_builtin_method(method) || tree::conversion(method).is_some()
 }
 
 fn is_ndrange_path(path: &syn::ExprPath) -> bool {

@@ -4,6 +4,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Member, Path, parse_quote};
 
+use crate::methods::number_of;
+
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(of) = &input.data else {
@@ -15,14 +17,28 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let krate = facade(input)?;
     let private = quote!(#krate::__private);
     let types = quote!(#private::ir::types);
+    let support = quote!(#private::body);
     let name = &input.ident;
     let text = name.to_string();
     let members: Vec<Member> = of.fields.members().collect();
-    let names = members.iter().map(|member| match member {
-        Member::Named(name) => name.to_string(),
-        Member::Unnamed(index) => index.index.to_string(),
-    });
+    let names: Vec<_> = members
+        .iter()
+        .map(|member| match member {
+            Member::Named(name) => name.to_string(),
+            Member::Unnamed(index) => index.index.to_string(),
+        })
+        .collect();
+    let numbers = names.iter().map(|name| number_of(name));
     let fields: Vec<_> = of.fields.iter().map(|field| &field.ty).collect();
+    // Where each field of what is at `spot` is.
+    let spots: Vec<_> = fields
+        .iter()
+        .enumerate()
+        .map(|(at, ty)| {
+            let at = syn::Index::from(at);
+            quote!(<#ty as #private::Device>::within(spot.parts.#at, spot.element, spot.choice))
+        })
+        .collect();
     let mut generics = input.generics.clone();
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!(#private::Device));
@@ -37,6 +53,37 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                     ty: <#fields as #private::Device>::LAYOUT,
                 }),*],
             });
+            type Parts = (#(<#fields as #private::Device>::Parts,)*);
+            type Root = Self::Parts;
+            type Spot = #support::Within<Self::Parts>;
+            #[inline(always)]
+            fn parts(values: usize, memory: &mut #support::Memory<'_>) -> Self::Parts {
+                (#(<#fields as #private::Device>::parts(values, memory),)*)
+            }
+            #[inline(always)]
+            fn root(memory: &mut #support::Memory<'_>) -> Self::Parts {
+                <Self as #private::Device>::parts(1, memory)
+            }
+            #[inline(always)]
+            fn element(root: Self::Parts, at: ::core::option::Option<usize>) -> Self::Spot {
+                <Self as #private::Device>::within(root, at, 0)
+            }
+            #[inline(always)]
+            fn within(
+                parts: Self::Parts,
+                element: ::core::option::Option<usize>,
+                choice: usize,
+            ) -> Self::Spot {
+                #support::Within { parts, element, choice }
+            }
+            #[inline(always)]
+            fn read(spot: Self::Spot) -> Self {
+                Self { #(#members: <#fields as #private::Device>::read(#spots)),* }
+            }
+            #[inline(always)]
+            fn write(self, spot: Self::Spot) {
+                #(#private::Device::write(self.#members, #spots);)*
+            }
             #[inline(always)]
             fn give(self, scalars: &mut dyn ::core::ops::FnMut(#private::ir::Const)) {
                 #(#private::Device::give(self.#members, scalars);)*
@@ -46,11 +93,23 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 Self { #(#members: #private::Device::take(bits)),* }
             }
         }
+
+        #(
+            impl #with #support::HasField<#numbers> for #name #arguments #bounds {
+                type Of = #fields;
+                #[inline(always)]
+                fn field(
+                    spot: <Self as #private::Device>::Spot,
+                ) -> <#fields as #private::Device>::Spot {
+                    #spots
+                }
+            }
+        )*
     })
 }
 
 /// The path of the facade crate.
-fn facade(input: &DeriveInput) -> syn::Result<Path> {
+pub(crate) fn facade(input: &DeriveInput) -> syn::Result<Path> {
     let mut path = parse_quote!(::quadrants);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("device")) {
         attribute.parse_nested_meta(|meta| {

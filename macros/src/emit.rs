@@ -10,7 +10,7 @@ use syn::{ItemFn, spanned::Spanned};
 
 use crate::{
     attribute::Attribute,
-    body::{Body, Rewritable, Rewrite, internal},
+    body::{Body, Rewritable, Rewrite, internal, tensors},
     generics::Generics,
     methods,
     signature::{self, Param, Signature},
@@ -75,6 +75,9 @@ fn syntax(
 ) -> Function {
     let params = signature.params.iter().map(|param| {
         tree.bind(&param.name);
+        if param.passing != ParamPassing::Value {
+            tree.references.push(param.name.to_string());
+        }
         quadrants_frontend::syntax::Param {
             name: param.name.to_string(),
             passing: param.passing,
@@ -374,6 +377,11 @@ impl Emission {
         }
     }
 
+    /// Whether it is a method that takes `&mut self`.
+    pub(crate) fn changes_receiver(&self) -> bool {
+        self.signature.params.first().is_some_and(|param| param.by_reference)
+    }
+
     fn takes_tensors(&self) -> bool {
         self.signature.params.iter().any(|param| param.passing != ParamPassing::Value)
     }
@@ -432,11 +440,9 @@ impl Emission {
                 }
             });
         let source = if self.generics.is_empty() { self.source() } else { ungated() };
-        let tensors = self.signature.params.iter().filter(|p| p.passing != ParamPassing::Value);
-        let body = (*self.item.block).clone().rewritten(&mut Rewrite {
-            tensors: tensors.map(|param| param.name.clone()).collect(),
-            ..Rewrite::new(support, true)
-        });
+        let mut rewrite = Rewrite::new(support, true);
+        rewrite.tensors = tensors(&self.signature.params);
+        let body = (*self.item.block).clone().rewritten(&mut rewrite);
         let quiet = quiet();
         quote! {
             #with

@@ -14,6 +14,7 @@
 mod attribute;
 mod body;
 mod device;
+mod elements;
 mod emit;
 mod generics;
 mod index;
@@ -21,6 +22,7 @@ mod methods;
 mod reduce;
 mod signature;
 mod spans;
+mod tensors;
 mod tree;
 
 use proc_macro2::TokenStream;
@@ -78,6 +80,32 @@ pub fn func(
 #[proc_macro_derive(Device, attributes(device))]
 pub fn device(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(item).and_then(|input| device::derive(&input)) {
+        Ok(tokens) => tokens.into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}
+
+/// Makes a struct of tensors a parameter of kernels and funcs, by `&` or `&mut`.
+///
+/// ```text
+/// #[derive(quadrants::Tensors)]
+/// struct Particles<'a> {
+///     place: &'a mut Tensor<Vector<f32, 3>, 1>,
+///     mass: &'a Tensor<f32, 1>,
+/// }
+///
+/// #[quadrants::kernel]
+/// fn fall(by: f32, p: &mut Particles<'_>) {
+///     for i in 0..p.place.len() {
+///         p.place[i][1] -= by * p.mass[i];
+///     }
+/// }
+/// ```
+///
+/// Attribute: `#[device(crate = path)]` (where the facade crate is found, if not at `::quadrants`).
+#[proc_macro_derive(Tensors, attributes(device))]
+pub fn tensors(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    match syn::parse(item).and_then(|input| tensors::derive(&input)) {
         Ok(tokens) => tokens.into(),
         Err(error) => error.into_compile_error().into(),
     }

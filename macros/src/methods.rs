@@ -23,7 +23,12 @@ use crate::{
 
 /// The number of a method's name: FNV-1a.
 pub(crate) fn number(name: &Ident) -> u64 {
-    name.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+    number_of(&name.to_string())
+}
+
+/// The number of a method's or field's name.
+pub(crate) fn number_of(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
@@ -113,11 +118,13 @@ fn source(attribute: &Attribute, of: &Type, method: &ImplItemFn) -> syn::Result<
     let paths = Paths::new(&attribute.krate);
     let (support, frontend) = (&paths.body, &paths.frontend);
     let (source, found, number) = (emission.source(), emission.found(), number(name));
+    let changes = emission.changes_receiver();
     Ok(quote! {
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
         impl #support::HasMethod<#number> for #of {
             type Source = #frontend::Source;
+            const CHANGES: bool = #changes;
             fn source() -> &'static #frontend::Source {
                 #source
                 #found

@@ -110,7 +110,7 @@ fn atomic(call: &syn::ExprCall) -> Option<(Ident, AtomicOp, TokenStream)> {
     let Expr::Path(path) = &*call.func else { return None };
     let op = tree::atomic(&path.path.segments.last()?.ident.to_string())?;
     let mut place = call.args.first()?.clone();
-    let element = tree::element(&mut place)?;
+    let Expr::Index(element) = tree::element(&mut place)? else { return None };
     let Expr::Path(base) = &*element.expr else { return None };
     let literal = match &*element.index {
         Expr::Array(array) => array.elems.iter().all(|index| matches!(index, Expr::Lit(_))),

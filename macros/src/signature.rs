@@ -152,9 +152,9 @@ fn advise(passing: &ParamPassing, ty: &Type) -> syn::Result<()> {
         ParamPassing::Value if last.ident == "Tensor" => refuse(
             "a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it",
         ),
-        ParamPassing::Value if named(&OTHERS) => {
-            refuse("a number in a kernel is of type f32, f64, bool or an integer of up to 64 bits")
-        }
+        ParamPassing::Value if named(&OTHERS) => refuse(
+            "a number in a kernel is of type f16, f32, f64, bool or an integer of up to 64 bits",
+        ),
         ParamPassing::Ref | ParamPassing::RefMut if named(&SCALARS) => refuse(
             "a number is passed by value; for one that the kernel writes, take a `&mut Tensor<…, 1>` of one element",
         ),
@@ -166,7 +166,7 @@ fn advise(passing: &ParamPassing, ty: &Type) -> syn::Result<()> {
                     {
                         Err(syn::Error::new_spanned(
                             element,
-                            "an element of a tensor is of type f32, f64, bool or an integer of up to 64 bits",
+                            "an element of a tensor is of type f16, f32, f64, bool or an integer of up to 64 bits",
                         ))
                     }
                     _ => Ok(()),

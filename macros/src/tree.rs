@@ -11,7 +11,8 @@ mod parts;
 
 pub(crate) use blocks::{exchange_of, is_grid, phase_of};
 pub(crate) use expr::{
-    SCALARS, atomic, conversion, element, is_block, is_of_type, is_scalar_method,
+    SCALARS, atomic, conversion, element, is_block, is_compound, is_of_type, is_scalar_method,
+    name_of,
 };
 pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
 
@@ -37,6 +38,8 @@ pub(crate) struct Tree {
     /// The paths by which `block_for` was called.
     pub(crate) grids: Vec<syn::ExprPath>,
     scopes: Vec<Vec<String>>,
+    /// The parameters by reference.
+    pub(crate) references: Vec<String>,
     /// The names of blocks of threads.
     blocks: Vec<String>,
 }
@@ -249,6 +252,12 @@ impl Tree {
             }
         }
         Names(self).visit_pat(pattern);
+    }
+
+    /// Whether a name is a parameter by reference. The parameters are the first that are bound.
+    fn is_by_reference(&self, name: &Ident) -> bool {
+        self.references.iter().any(|of| name == of)
+            && self.scopes.iter().flatten().filter(|bound| name == bound).count() == 1
     }
 
     fn is_bound(&self, name: &Ident) -> bool {

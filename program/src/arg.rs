@@ -7,7 +7,8 @@ use quadrants_ir::{Const, ParamKind};
 use smallvec::SmallVec;
 
 use crate::{
-    Device, Element, Tensor,
+    Device, Tensor,
+    layout::ComponentAt,
     tensor::{TensorCore, count},
 };
 
@@ -32,6 +33,8 @@ pub(crate) struct TensorArg<'a> {
     pub(crate) core: &'a TensorCore,
     pub(crate) shape: &'a [usize],
     pub(crate) kind: ParamKind,
+    /// Of a component, where it lies.
+    pub(crate) component: Option<&'a ComponentAt>,
 }
 
 impl<'a, T: Device> Arg<'a> for T {
@@ -41,38 +44,47 @@ impl<'a, T: Device> Arg<'a> for T {
     }
 }
 
-impl<'a, T: Element, const N: usize> Arg<'a> for &'a Tensor<T, N> {
+impl<'a, T: Device, const N: usize> Arg<'a> for &'a Tensor<T, N> {
     #[inline]
     fn push_to(self, args: &mut ArgList<'a>) {
-        args.0.push(tensor_arg(self, false));
+        push_tensor(self, false, args);
     }
 }
 
-impl<'a, T: Element, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
+impl<'a, T: Device, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
     #[inline]
     fn push_to(self, args: &mut ArgList<'a>) {
-        args.0.push(tensor_arg(self, true));
+        push_tensor(self, true, args);
     }
 }
 
+/// Appends a tensor: one of aggregates as the components that its elements have.
 #[inline]
-fn tensor_arg<T: Element, const N: usize>(tensor: &Tensor<T, N>, writable: bool) -> ArgKind<'_> {
+fn push_tensor<'a, T: Device, const N: usize>(
+    tensor: &'a Tensor<T, N>,
+    writable: bool,
+    args: &mut ArgList<'a>,
+) {
     let (core, shape) = tensor.core();
     // No kernel has so many dimensions that they are cut off here.
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
-    let kind = ParamKind::Tensor { elem: T::TYPE, rank, writable };
-    ArgKind::Tensor(TensorArg { core, shape, kind })
+    if let Some(elem) = const { T::LAYOUT.scalar() } {
+        let kind = ParamKind::Tensor { elem, rank, writable };
+        args.0.push(ArgKind::Tensor(TensorArg { core, shape, kind, component: None }));
+        return;
+    }
+    for component in &core.stored.components {
+        let scalars = u32::try_from(component.scalars).unwrap_or(u32::MAX);
+        let kind = ParamKind::Component { elem: component.ty, rank, writable, scalars };
+        let component = Some(component);
+        args.0.push(ArgKind::Tensor(TensorArg { core, shape, kind, component }));
+    }
 }
 
 impl TensorArg<'_> {
     /// Which bytes of the buffer it is.
     pub(crate) fn bytes(&self) -> Range<usize> {
-        let element = match self.kind {
-            ParamKind::Tensor { elem, .. } => elem.size(),
-            ParamKind::Scalar(ty) => ty.size(),
-        };
-        let begin = self.core.offset();
-        begin..begin + element * count(self.shape)
+        self.core.range(self.component, count(self.shape))
     }
 }
 
@@ -82,13 +94,18 @@ impl ArgKind<'_> {
     pub(crate) fn fits(&self, param: ParamKind) -> bool {
         match (self, param) {
             (Self::Scalar(value), ParamKind::Scalar(ty)) => value.ty() == ty,
-            (Self::Tensor(tensor), ParamKind::Tensor { elem, rank, writable }) => {
-                let ParamKind::Tensor { elem: e, rank: r, writable: w } = tensor.kind else {
-                    return false;
+            (Self::Scalar(_), _) | (_, ParamKind::Scalar(_)) => false,
+            (Self::Tensor(tensor), _) => {
+                let given = tensor.kind;
+                let scalars = |kind| match kind {
+                    ParamKind::Component { scalars, .. } => Some(scalars),
+                    _ => None,
                 };
-                e == elem && r == rank && (w || !writable)
+                given.elem() == param.elem()
+                    && given.rank() == param.rank()
+                    && scalars(given) == scalars(param)
+                    && (given.is_writable() || !param.is_writable())
             }
-            _ => false,
         }
     }
 
@@ -106,6 +123,10 @@ pub(crate) fn describe(kind: ParamKind) -> String {
         ParamKind::Scalar(ty) => ty.to_string(),
         ParamKind::Tensor { elem, rank, writable } => {
             format!("&{}Tensor<{elem}, {rank}>", if writable { "mut " } else { "" })
+        }
+        ParamKind::Component { elem, rank, writable, scalars } => {
+            let sign = if writable { "mut " } else { "" };
+            format!("a component of {scalars} {elem} of a &{sign}Tensor<_, {rank}>")
         }
     }
 }

@@ -1,17 +1,22 @@
 //! The types of values in kernels: numbers, and what is made of them.
 
+use half::f16;
 use quadrants_ir::{
     Const,
     types::{Constant, Type},
 };
 
-use crate::{Element, Matrix, Vector};
+use crate::{
+    Element, Matrix, Vector,
+    body::{At, Dense, HasElement, HasField, Memory, Strided, Within, number},
+};
 
 /// A type whose values live in kernels: as locals, as parameters by value and results of funcs, as
-/// parameters of kernels.
+/// parameters of kernels, as elements of tensors.
 ///
 /// Numbers and bools have it, and tuples, arrays, [`Vector`]s and [`Matrix`]es of such. A struct of such
-/// fields derives it: `#[derive(Clone, Copy, quadrants::Device)]`.
+/// fields derives it, `#[derive(Clone, Copy, quadrants::Device)]`; what else it takes is no part of the
+/// stable interface.
 ///
 /// # Examples
 /// ```
@@ -29,6 +34,18 @@ pub trait Device: Copy + Send + Sync + 'static {
     /// What it is to a kernel.
     const LAYOUT: Type;
 
+    /// Where the components of such values lie, within a tensor of aggregates.
+    #[doc(hidden)]
+    type Parts: Copy;
+
+    /// Where the elements of a tensor of such values lie.
+    #[doc(hidden)]
+    type Root: Copy;
+
+    /// A value in a tensor's memory.
+    #[doc(hidden)]
+    type Spot: Copy;
+
     /// Gives the scalars that a value is made of, in order.
     #[doc(hidden)]
     fn give(self, scalars: &mut dyn FnMut(Const));
@@ -36,6 +53,36 @@ pub trait Device: Copy + Send + Sync + 'static {
     /// The value made of such scalars' bits.
     #[doc(hidden)]
     fn take(bits: &mut dyn FnMut() -> u64) -> Self;
+
+    /// Takes the components of `values` values per element.
+    #[doc(hidden)]
+    fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts;
+
+    /// Takes the components of a tensor.
+    #[doc(hidden)]
+    fn root(memory: &mut Memory<'_>) -> Self::Root;
+
+    /// An element of a tensor.
+    #[doc(hidden)]
+    fn element(root: Self::Root, at: Option<usize>) -> Self::Spot;
+
+    /// A value within an element.
+    #[doc(hidden)]
+    fn within(parts: Self::Parts, element: Option<usize>, choice: usize) -> Self::Spot;
+
+    /// The value that is there.
+    #[doc(hidden)]
+    fn read(spot: Self::Spot) -> Self;
+
+    /// Puts the value there.
+    #[doc(hidden)]
+    fn write(self, spot: Self::Spot);
+
+    /// The bytes of values that lie in tensors as they lie here.
+    #[doc(hidden)]
+    fn bytes(_values: &[Self]) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// A constant as the IR has it.
@@ -50,6 +97,9 @@ macro_rules! scalars {
     ($($ty:ty)*) => {$(
         impl Device for $ty {
             const LAYOUT: Type = Type::Scalar(<$ty as Element>::TYPE);
+            type Parts = Strided<$ty>;
+            type Root = Dense<$ty>;
+            type Spot = At<$ty>;
             #[inline(always)]
             fn give(self, scalars: &mut dyn FnMut(Const)) {
                 scalars(self.into());
@@ -58,16 +108,68 @@ macro_rules! scalars {
             fn take(bits: &mut dyn FnMut() -> u64) -> Self {
                 <$ty as Element>::from_bits64(bits())
             }
+            #[inline(always)]
+            fn parts(values: usize, memory: &mut Memory<'_>) -> Strided<$ty> {
+                Strided::take(values, memory)
+            }
+            #[inline(always)]
+            fn root(memory: &mut Memory<'_>) -> Dense<$ty> {
+                Dense::take(memory)
+            }
+            #[inline(always)]
+            fn element(root: Dense<$ty>, at: Option<usize>) -> At<$ty> {
+                root.at(at)
+            }
+            #[inline(always)]
+            fn within(parts: Strided<$ty>, element: Option<usize>, choice: usize) -> At<$ty> {
+                parts.at(element, choice)
+            }
+            #[inline(always)]
+            fn read(spot: At<$ty>) -> Self {
+                spot.read()
+            }
+            #[inline(always)]
+            fn write(self, spot: At<$ty>) {
+                spot.write(self);
+            }
+            fn bytes(values: &[Self]) -> Option<&[u8]> {
+                // SAFETY: scalars have no padding.
+                Some(unsafe {
+                    std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values))
+                })
+            }
         }
     )*};
 }
 
-scalars!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool);
+scalars!(f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool);
+
+/// What a type of several values has in common with all such: its tensors' memory is that of its parts.
+macro_rules! of_parts {
+    () => {
+        type Root = Self::Parts;
+        type Spot = Within<Self::Parts>;
+        #[inline(always)]
+        fn root(memory: &mut Memory<'_>) -> Self::Parts {
+            Self::parts(1, memory)
+        }
+        #[inline(always)]
+        fn element(root: Self::Parts, at: Option<usize>) -> Self::Spot {
+            Within { parts: root, element: at, choice: 0 }
+        }
+        #[inline(always)]
+        fn within(parts: Self::Parts, element: Option<usize>, choice: usize) -> Self::Spot {
+            Within { parts, element, choice }
+        }
+    };
+}
 
 macro_rules! tuples {
     ($(($($name:ident $at:tt),+);)*) => {$(
         impl<$($name: Device),+> Device for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
+            type Parts = ($($name::Parts,)+);
+            of_parts!();
             #[inline(always)]
             fn give(self, scalars: &mut dyn FnMut(Const)) {
                 $(self.$at.give(scalars);)+
@@ -76,8 +178,33 @@ macro_rules! tuples {
             fn take(bits: &mut dyn FnMut() -> u64) -> Self {
                 ($($name::take(bits),)+)
             }
+            #[inline(always)]
+            fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts {
+                ($($name::parts(values, memory),)+)
+            }
+            #[inline(always)]
+            fn read(spot: Self::Spot) -> Self {
+                ($($name::read($name::within(spot.parts.$at, spot.element, spot.choice)),)+)
+            }
+            #[inline(always)]
+            fn write(self, spot: Self::Spot) {
+                $(self.$at.write($name::within(spot.parts.$at, spot.element, spot.choice));)+
+            }
         }
+        tuples!(fields ($($name),+) $($name $at),+);
     )*};
+    (fields $all:tt $($name:ident $at:tt),+) => {
+        $(tuples!(field $all $name $at);)+
+    };
+    (field ($($all:ident),+) $name:ident $at:tt) => {
+        impl<$($all: Device),+> HasField<{ number(stringify!($at)) }> for ($($all,)+) {
+            type Of = $name;
+            #[inline(always)]
+            fn field(spot: Self::Spot) -> $name::Spot {
+                $name::within(spot.parts.$at, spot.element, spot.choice)
+            }
+        }
+    };
 }
 
 tuples! {
@@ -93,6 +220,8 @@ tuples! {
 
 impl<T: Device, const N: usize> Device for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
+    type Parts = T::Parts;
+    of_parts!();
     #[inline(always)]
     fn give(self, scalars: &mut dyn FnMut(Const)) {
         self.into_iter().for_each(|element| element.give(scalars));
@@ -101,28 +230,94 @@ impl<T: Device, const N: usize> Device for [T; N] {
     fn take(bits: &mut dyn FnMut() -> u64) -> Self {
         std::array::from_fn(|_| T::take(bits))
     }
+    #[inline(always)]
+    fn parts(values: usize, memory: &mut Memory<'_>) -> T::Parts {
+        T::parts(values * N, memory)
+    }
+    #[inline(always)]
+    fn read(spot: Self::Spot) -> Self {
+        let Within { parts, element, choice } = spot;
+        std::array::from_fn(|at| T::read(T::within(parts, element, choice * N + at)))
+    }
+    #[inline(always)]
+    fn write(self, spot: Self::Spot) {
+        let Within { parts, element, choice } = spot;
+        for (at, value) in self.into_iter().enumerate() {
+            value.write(T::within(parts, element, choice * N + at));
+        }
+    }
 }
 
-impl<T: Element + Device, const N: usize> Device for Vector<T, N> {
-    const LAYOUT: Type = Type::Vector(T::TYPE, N);
+impl<T: Device, const N: usize> HasElement<usize> for [T; N] {
+    type Of = T;
     #[inline(always)]
-    fn give(self, scalars: &mut dyn FnMut(Const)) {
-        self.0.give(scalars);
-    }
-    #[inline(always)]
-    fn take(bits: &mut dyn FnMut() -> u64) -> Self {
-        Self(Device::take(bits))
+    #[track_caller]
+    fn element_of(spot: Self::Spot, at: usize) -> T::Spot {
+        T::within(spot.parts, spot.element, spot.choose(at, N))
     }
 }
 
-impl<T: Element + Device, const R: usize, const C: usize> Device for Matrix<T, R, C> {
-    const LAYOUT: Type = Type::Matrix(T::TYPE, R, C);
+/// A struct of one array, which is all there is to it.
+macro_rules! wrappers {
+    ($($name:ident [$($size:ident),+] $array:ty, $layout:expr;)*) => {$(
+        impl<T: Element, $(const $size: usize),+> Device for $name<T, $($size),+> {
+            const LAYOUT: Type = $layout;
+            type Parts = <$array as Device>::Parts;
+            of_parts!();
+            #[inline(always)]
+            fn give(self, scalars: &mut dyn FnMut(Const)) {
+                self.0.give(scalars);
+            }
+            #[inline(always)]
+            fn take(bits: &mut dyn FnMut() -> u64) -> Self {
+                Self(Device::take(bits))
+            }
+            #[inline(always)]
+            fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts {
+                <$array>::parts(values, memory)
+            }
+            #[inline(always)]
+            fn read(spot: Self::Spot) -> Self {
+                Self(<$array>::read(spot))
+            }
+            #[inline(always)]
+            fn write(self, spot: Self::Spot) {
+                self.0.write(spot);
+            }
+        }
+
+        impl<T: Element, $(const $size: usize),+> HasField<{ number("0") }>
+            for $name<T, $($size),+>
+        {
+            type Of = $array;
+            #[inline(always)]
+            fn field(spot: Self::Spot) -> Self::Spot {
+                spot
+            }
+        }
+    )*};
+}
+
+wrappers! {
+    Vector [N] [T; N], Type::Vector(T::TYPE, N);
+    Matrix [R, C] [[T; C]; R], Type::Matrix(T::TYPE, R, C);
+}
+
+impl<T: Element, const N: usize> HasElement<usize> for Vector<T, N> {
+    type Of = T;
     #[inline(always)]
-    fn give(self, scalars: &mut dyn FnMut(Const)) {
-        self.0.give(scalars);
+    #[track_caller]
+    fn element_of(spot: Self::Spot, at: usize) -> T::Spot {
+        <[T; N]>::element_of(spot, at)
     }
+}
+
+impl<T: Element, const R: usize, const C: usize> HasElement<[usize; 2]> for Matrix<T, R, C> {
+    type Of = T;
     #[inline(always)]
-    fn take(bits: &mut dyn FnMut() -> u64) -> Self {
-        Self(Device::take(bits))
+    #[track_caller]
+    fn element_of(spot: Self::Spot, [row, column]: [usize; 2]) -> T::Spot {
+        let choice = spot.choose(row, R);
+        <[T; C]>::element_of(Within { choice, ..spot }, column)
     }
 }

@@ -1,8 +1,14 @@
 //! The types that a tensor's elements and a kernel's scalar arguments can have.
 
+use half::f16;
 use quadrants_ir::{Const, ScalarType};
 
-/// A type that lives in device memory: `f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool`.
+use crate::{
+    Device,
+    body::{At, Dense, Strided},
+};
+
+/// A type that lives in device memory: `f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool`.
 ///
 /// Sealed: the device side of each type is fixed by the IR.
 ///
@@ -12,7 +18,12 @@ use quadrants_ir::{Const, ScalarType};
 /// assert_eq!(f32::TYPE, quadrants_ir::ScalarType::F32);
 /// assert_eq!(usize::TYPE, quadrants_ir::ScalarType::U64);
 /// ```
-pub trait Element: Copy + Default + Send + Sync + Into<Const> + sealed::Sealed + 'static {
+pub trait Element:
+    Device<Parts = Strided<Self>, Root = Dense<Self>, Spot = At<Self>>
+    + Default
+    + Into<Const>
+    + sealed::Sealed
+{
     /// The type's name in the IR.
     const TYPE: ScalarType;
 
@@ -21,6 +32,22 @@ pub trait Element: Copy + Default + Send + Sync + Into<Const> + sealed::Sealed +
 
     /// The value whose little-endian bits these are; higher bits are dropped.
     fn from_bits64(bits: u64) -> Self;
+}
+
+/// Reads a scalar, whatever its bits are.
+///
+/// # Safety
+/// `from` is valid for a read, and aligned.
+#[inline(always)]
+pub(crate) unsafe fn load<T: Element>(from: *const T) -> T {
+    // SAFETY: the caller's promise; and of a bool, a byte is read.
+    unsafe {
+        if T::ANY_BITS {
+            from.read()
+        } else {
+            T::from_bits64(u64::from(from.cast::<u8>().read() != 0))
+        }
+    }
 }
 
 mod sealed {
@@ -44,6 +71,7 @@ macro_rules! elements {
 elements! {
     f32, F32, |bits| f32::from_bits(bits as u32);
     f64, F64, |bits| f64::from_bits(bits);
+    f16, F16, |bits| f16::from_bits(bits as u16);
     i8, I8, |bits| bits as i8;
     i16, I16, |bits| bits as i16;
     u8, U8, |bits| bits as u8;

@@ -306,9 +306,20 @@ impl KernelErrorCause {
                 }
             }
             SiteKind::Index(param) => {
-                let (index, shape) = values.split_at(values.len() / 2);
+                let param = &kernel.params[param.index()];
+                let (mut index, mut shape) = values.split_at(values.len() / 2);
+                let rank = usize::from(param.kind.rank());
+                let mut tensor = param.tensor();
+                if rank < index.len() {
+                    // A component's index is that of the element, and which of its scalars.
+                    let beyond =
+                        index.iter().zip(shape).take(rank).any(|(at, extent)| at >= extent);
+                    let wrong = if beyond { 0..rank } else { rank..index.len() };
+                    (index, shape) = (&index[wrong.clone()], &shape[wrong]);
+                    tensor = if beyond { tensor } else { &param.name };
+                }
                 Self::Index {
-                    tensor: kernel.params[param.index()].name.clone(),
+                    tensor: tensor.to_owned(),
                     index: index.to_vec(),
                     shape: shape.to_vec(),
                 }

@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_ir::{
-    Offloaded, ParamKind, ScalarType, TaskKind,
+    Offloaded, ScalarType, TaskKind,
     abi::{self, ArgLayout, ErrorRecord, FIRST_PARAM_WORD, Form, Passing},
     host::{HostPlan, Race, Touched},
 };
@@ -115,7 +115,7 @@ impl Drop for StampedAtEnd<'_> {
         }
         for (arg, param) in self.args.iter().zip(&self.kernel.params) {
             match (arg, param.kind) {
-                (ArgKind::Tensor(tensor), ParamKind::Tensor { writable: true, .. }) => {
+                (ArgKind::Tensor(tensor), param) if param.is_writable() => {
                     tensor.core.buffer.stamp_write(stamp);
                 }
                 (ArgKind::Tensor(tensor), _) => tensor.core.buffer.stamp_read(stamp),
@@ -450,8 +450,18 @@ fn fill(words: &mut [u64], head: [u64; FIRST_PARAM_WORD], args: &[ArgKind<'_>]) 
         match arg {
             ArgKind::Scalar(value) => put(value.bits()),
             ArgKind::Tensor(tensor) => {
-                put(tensor.core.address().raw());
+                let Some(component) = tensor.component else {
+                    put(tensor.core.address().raw());
+                    tensor.shape.iter().for_each(|extent| put(*extent as u64));
+                    continue;
+                };
+                put(tensor.core.address_of(component).raw());
                 tensor.shape.iter().for_each(|extent| put(*extent as u64));
+                if component.scalars > 1 {
+                    put(component.scalars as u64);
+                }
+                put(component.step as u64);
+                put(component.plane as u64);
             }
         }
     }

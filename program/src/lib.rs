@@ -22,6 +22,7 @@ mod instances;
 mod kernel;
 mod launch;
 mod launcher;
+mod layout;
 mod manager;
 mod matrix;
 mod number;
@@ -43,6 +44,7 @@ pub use hazards::{HAZARDS_VARIABLE, Hazard, HazardUse, Hazards};
 pub use kernel::Kernel;
 pub use launch::{KernelResult, Launch};
 pub use launcher::KernelLauncher;
+pub use layout::Layout;
 pub use manager::StreamManager;
 pub use matrix::Matrix;
 pub use number::{Float, Int, Number, Signed};
@@ -54,6 +56,8 @@ pub use stream::{Event, Stream};
 pub use tensor::Tensor;
 pub use vector::Vector;
 
+pub use half::f16;
+
 pub use quadrants_codegen as codegen;
 pub use quadrants_ir as ir;
 pub use quadrants_rhi as rhi;
@@ -63,7 +67,7 @@ pub use quadrants_rhi as rhi;
 pub mod emit {
     pub use crate::{
         BoxError, Launch, Tensor,
-        arg::Arg,
+        arg::{Arg, ArgList},
         body,
         def::KernelDef,
         device::{Device, constant},

@@ -11,7 +11,7 @@ use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, Severity, St
 use quadrants_runtime::{Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
-    Element, Error, Event, Result, Stream, StreamManager, Tensor,
+    Error, Event, Layout, Result, Stream, StreamManager, Tensor,
     hazards::{Clock, Hazard, Hazards, Tracker, waiting},
     launcher::KernelLauncher,
     open,
@@ -255,8 +255,23 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::TooLarge`], out of memory, or what the device returns.
-    pub fn zeros<T: Element, const N: usize>(&self, shape: [usize; N]) -> Result<Tensor<T, N>> {
-        Tensor::zeros(self.inner(), shape)
+    pub fn zeros<T: crate::Device, const N: usize>(
+        &self,
+        shape: [usize; N],
+    ) -> Result<Tensor<T, N>> {
+        self.zeros_with(shape, Layout::default())
+    }
+
+    /// A tensor of zeros whose elements lie in memory as `layout` says.
+    ///
+    /// # Errors
+    /// As for [`zeros`](Self::zeros).
+    pub fn zeros_with<T: crate::Device, const N: usize>(
+        &self,
+        shape: [usize; N],
+        layout: Layout,
+    ) -> Result<Tensor<T, N>> {
+        Tensor::zeros(self.inner(), shape, layout)
     }
 
     /// A tensor with the given elements, in row-major order.
@@ -264,12 +279,40 @@ impl Program {
     /// # Errors
     /// [`Error::Shape`] where their number is not the shape's, out of memory, or what the device
     /// returns.
-    pub fn tensor_from<T: Element, const N: usize>(
+    pub fn tensor_from<T: crate::Device, const N: usize>(
         &self,
         elements: &[T],
         shape: [usize; N],
     ) -> Result<Tensor<T, N>> {
-        Tensor::from_slice(self.inner(), elements, shape)
+        self.tensor_with(elements, shape, Layout::default())
+    }
+
+    /// A tensor with the given elements, in row-major order, which lie in memory as `layout` says.
+    ///
+    /// # Errors
+    /// As for [`tensor_from`](Self::tensor_from).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> quadrants_program::Result<()> {
+    /// # let device = quadrants_rhi_cpu::driver()?.open(0)?;
+    /// # let opened = quadrants_program::Opened { device, compiler: None };
+    /// # let prog = quadrants_program::Program::open(opened)?;
+    /// use quadrants_program::{Layout, Vector};
+    /// let places = [(Vector([1.0_f32, 2.0]), 7_u8), (Vector([3.0, 4.0]), 9)];
+    /// let mut t = prog.tensor_with(&places, [2], Layout::StructOfArrays)?;
+    /// t.slice_mut(..1)?.fill((Vector([0.0, 0.5]), 1))?;
+    /// assert_eq!(t.to_vec()?, [(Vector([0.0, 0.5]), 1), places[1]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn tensor_with<T: crate::Device, const N: usize>(
+        &self,
+        elements: &[T],
+        shape: [usize; N],
+        layout: Layout,
+    ) -> Result<Tensor<T, N>> {
+        Tensor::from_slice(self.inner(), elements, shape, layout)
     }
 
     /// Waits for the default stream alone, and reports its errors.

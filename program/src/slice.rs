@@ -12,7 +12,7 @@ use std::{
     ops::{Bound, Deref, DerefMut, RangeBounds},
 };
 
-use crate::{Element, Error, Result, Tensor, tensor::count};
+use crate::{Device, Error, Result, Tensor, tensor::count};
 
 /// A part of a tensor, to be read: `&*slice` is a `&Tensor`, also as a kernel's argument.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct SliceMut<'a, T, const N: usize> {
     owner: PhantomData<&'a mut T>,
 }
 
-impl<T: Element, const N: usize> Tensor<T, N> {
+impl<T: Device, const N: usize> Tensor<T, N> {
     /// The part of the tensor within a range of its first axis.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
 
 macro_rules! rows {
     ($($rank:literal to $less:literal;)*) => {$(
-        impl<T: Element> Tensor<T, $rank> {
+        impl<T: Device> Tensor<T, $rank> {
             /// The part of the tensor at one index of its first axis, one dimension less.
             ///
             /// # Errors

@@ -1,17 +1,21 @@
-//! Tensors: dense row-major arrays in device memory.
+//! Tensors: dense row-major arrays in device memory, of numbers or of what is made of numbers.
 
-use std::{fmt, marker::PhantomData, ptr, sync::Arc};
+use std::{fmt, marker::PhantomData, ops::Range, ptr, sync::Arc};
 
 use quadrants_rhi::DevicePtr;
 use quadrants_runtime::Buffer;
 
 use crate::{
-    Element, Error, Result,
+    Device, Error, Result,
     hazards::{Tracker, waiting},
+    layout::{ComponentAt, Layout, Stored},
     program::ProgramInner,
 };
 
 /// A dense row-major array of `N` dimensions in the memory of a program's device.
+///
+/// Its elements are numbers, bools, or any other [`Device`] type; how the latter lie in memory is chosen where the
+/// tensor is made, and kernels are the same whatever was chosen.
 ///
 /// Dropping it frees the memory behind all work that uses it; neither the host nor any stream waits.
 ///
@@ -40,7 +44,11 @@ pub(crate) struct TensorCore {
     // Before the program, so that the memory goes while the context lives.
     pub(crate) buffer: Arc<Buffer>,
     pub(crate) program: Arc<ProgramInner>,
-    /// Where its elements begin in the buffer, in bytes.
+    /// How the elements of the whole buffer lie in it.
+    pub(crate) stored: Arc<Stored>,
+    /// The number of its first element among those.
+    pub(crate) first: usize,
+    /// Where its first component's first scalar is in the buffer, in bytes.
     offset: usize,
     /// Of a writable part of another tensor, the address at which alone this stands for it; else 0.
     home: usize,
@@ -56,22 +64,35 @@ impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
     }
 }
 
-impl<T: Element, const N: usize> Tensor<T, N> {
-    pub(crate) fn zeros(program: &Arc<ProgramInner>, shape: [usize; N]) -> Result<Self> {
-        let bytes = bytes_of::<T>(&shape)?;
-        let buffer = Buffer::zeroed(&program.shared.context, bytes)?;
-        Ok(Self::new(buffer, program, shape))
+impl<T: Device, const N: usize> Tensor<T, N> {
+    pub(crate) fn zeros(
+        program: &Arc<ProgramInner>,
+        shape: [usize; N],
+        layout: Layout,
+    ) -> Result<Self> {
+        let stored = stored::<T>(&shape, layout)?;
+        let buffer = Buffer::zeroed(&program.shared.context, stored.bytes)?;
+        Ok(Self::new(buffer, stored, program, shape))
     }
 
     pub(crate) fn from_slice(
         program: &Arc<ProgramInner>,
         elements: &[T],
         shape: [usize; N],
+        layout: Layout,
     ) -> Result<Self> {
-        let bytes = bytes_of::<T>(&shape)?;
-        check_count(&shape, bytes / size_of::<T>(), elements.len())?;
-        let buffer = Buffer::from_bytes(&program.shared.context, as_bytes(elements))?;
-        Ok(Self::new(buffer, program, shape))
+        let stored = stored::<T>(&shape, layout)?;
+        check_count(&shape, count(&shape), elements.len())?;
+        let context = &program.shared.context;
+        let buffer = match T::bytes(elements) {
+            Some(bytes) => Buffer::from_bytes(context, bytes)?,
+            None => {
+                let mut memory = words(&stored);
+                stored.write(&mut memory, elements.iter().copied());
+                Buffer::from_bytes(context, &as_bytes(&memory)[..stored.bytes])?
+            }
+        };
+        Ok(Self::new(buffer, stored, program, shape))
     }
 
     /// The extents, outermost first.
@@ -100,16 +121,23 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     /// what the device returns.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.core.check_place()?;
-        let mut bytes = vec![0u8; self.len() * size_of::<T>()];
+        let part = self.core.stored.resized(self.len());
+        let mut memory = words(&part);
         let (core, buffer) = (&self.core, &self.core.buffer);
         let up_to = |tracker: &Tracker| tracker.behind(&core.program.shared, buffer.writers());
-        waiting(&core.program.shared, up_to, || Ok(buffer.read(core.offset, &mut bytes)?))?;
+        waiting(&core.program.shared, up_to, || {
+            for span in core.stored.spans(core.first, &part) {
+                let host = &mut as_bytes_mut(&mut memory)[span.host..][..span.bytes];
+                buffer.read(span.device, host)?;
+            }
+            Ok(())
+        })?;
         for stamp in self.core.buffer.writers() {
             if let Some(stream) = self.core.program.shared.manager.find(stamp) {
                 stream.check()?;
             }
         }
-        Ok(bytes.chunks_exact(size_of::<T>()).map(from_le_bytes).collect())
+        Ok(part.read(&memory))
     }
 
     /// Overwrites all elements, in row-major order, behind every launch that uses the tensor. Waits
@@ -120,10 +148,13 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     pub fn copy_from(&mut self, elements: &[T]) -> Result<()> {
         self.core.check_place()?;
         check_count(&self.shape, self.len(), elements.len())?;
-        let (core, buffer) = (&self.core, &self.core.buffer);
-        let up_to = |tracker: &Tracker| tracker.behind(&core.program.shared, buffer.users());
-        let write = || Ok(buffer.write(core.offset, as_bytes(elements))?);
-        waiting(&core.program.shared, up_to, write)
+        let part = self.core.stored.resized(self.len());
+        if let Some(bytes) = T::bytes(elements) {
+            return self.put(&part, bytes);
+        }
+        let mut memory = words(&part);
+        part.write(&mut memory, elements.iter().copied());
+        self.put(&part, as_bytes(&memory))
     }
 
     /// Sets all elements to `value`, behind every launch that uses the tensor. Waits for those alone.
@@ -133,22 +164,36 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     pub fn fill(&mut self, value: T) -> Result<()> {
         self.copy_from(&vec![value; self.len()])
     }
+
+    fn put(&self, part: &Stored, bytes: &[u8]) -> Result<()> {
+        let (core, buffer) = (&self.core, &self.core.buffer);
+        let up_to = |tracker: &Tracker| tracker.behind(&core.program.shared, buffer.users());
+        waiting(&core.program.shared, up_to, || {
+            for span in core.stored.spans(core.first, part) {
+                buffer.write(span.device, &bytes[span.host..][..span.bytes])?;
+            }
+            Ok(())
+        })
+    }
 }
 
 impl<T, const N: usize> Tensor<T, N> {
-    fn new(buffer: Buffer, program: &Arc<ProgramInner>, shape: [usize; N]) -> Self {
-        let (buffer, program) = (Arc::new(buffer), program.clone());
-        let core = TensorCore { buffer, program, offset: 0, home: 0 };
+    fn new(buffer: Buffer, stored: Stored, program: &Arc<ProgramInner>, shape: [usize; N]) -> Self {
+        let (buffer, program, stored) = (Arc::new(buffer), program.clone(), Arc::new(stored));
+        let core = TensorCore { buffer, program, stored, first: 0, offset: 0, home: 0 };
         Self { core, shape, element: PhantomData }
     }
 
     /// The part of this shape whose first element is number `first` of this tensor's; both lie in it.
     pub(crate) fn part<const M: usize>(&self, first: usize, shape: [usize; M]) -> Tensor<T, M> {
-        let TensorCore { buffer, program, offset, .. } = &self.core;
+        let TensorCore { buffer, program, stored, .. } = &self.core;
+        let first = self.core.first + first;
         let core = TensorCore {
             buffer: buffer.clone(),
             program: program.clone(),
-            offset: offset + first * size_of::<T>(),
+            stored: stored.clone(),
+            first,
+            offset: stored.components.first().map_or(0, |component| component.at(first)),
             home: 0,
         };
         Tensor { core, shape, element: PhantomData }
@@ -171,9 +216,16 @@ impl TensorCore {
         self.buffer.address().offset(self.offset)
     }
 
-    /// Where its elements begin in the buffer, in bytes.
-    pub(crate) fn offset(&self) -> usize {
-        self.offset
+    /// Where it is in the buffer, from its first element to its last, in bytes; of a component, as far as
+    /// that reaches.
+    pub(crate) fn range(&self, component: Option<&ComponentAt>, elements: usize) -> Range<usize> {
+        let whole = self.stored.components.first().filter(|_| elements > 0);
+        component.or(whole).map_or(0..0, |component| component.range(self.first, elements))
+    }
+
+    /// Where a component other than the first begins.
+    pub(crate) fn address_of(&self, component: &ComponentAt) -> DevicePtr {
+        self.buffer.address().offset(component.at(self.first))
     }
 
     /// Whether it is settled, and in its place.
@@ -189,14 +241,13 @@ impl TensorCore {
     }
 }
 
-fn bytes_of<T>(shape: &[usize]) -> Result<usize> {
-    if shape.contains(&0) {
-        return Ok(0);
-    }
-    shape
-        .iter()
-        .try_fold(size_of::<T>(), |bytes, extent| bytes.checked_mul(*extent))
-        .filter(|bytes| isize::try_from(*bytes).is_ok())
+fn stored<T: Device>(shape: &[usize], layout: Layout) -> Result<Stored> {
+    let count = match shape.contains(&0) {
+        true => Some(0),
+        false => shape.iter().try_fold(1usize, |count, extent| count.checked_mul(*extent)),
+    };
+    count
+        .and_then(|count| Stored::new(T::LAYOUT, layout, count))
         .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
 }
 
@@ -214,13 +265,17 @@ fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {
     }
 }
 
-fn as_bytes<T: Element>(elements: &[T]) -> &[u8] {
-    // SAFETY: elements are plain scalars without padding, by the sealed trait.
-    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+/// Memory for elements, aligned for all scalars.
+fn words(stored: &Stored) -> Vec<u64> {
+    vec![0; stored.bytes.div_ceil(8)]
 }
 
-fn from_le_bytes<T: Element>(bytes: &[u8]) -> T {
-    let mut word = [0u8; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    T::from_bits64(u64::from_le_bytes(word))
+fn as_bytes(words: &[u64]) -> &[u8] {
+    // SAFETY: words have no padding, and bytes no alignment.
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
+}
+
+fn as_bytes_mut(words: &mut [u64]) -> &mut [u8] {
+    // SAFETY: as above, and any bytes make words.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }

@@ -23,6 +23,7 @@ pub(super) fn constant(value: Const) -> String {
                 format!("__longlong_as_double((i64){:#x}ull)", value.bits())
             }
         }
+        ScalarType::F16 => format!("{:#x} /* {value:?} */", value.bits()),
         ty => int(ty, value.as_int().unwrap_or_default()),
     }
 }

@@ -216,7 +216,8 @@ impl TaskPrinter<'_> {
             let zero = consts::zero(from);
             let value = self.value(id).at(Level::Additive);
             Text::new(Level::Comparison, format!("{value} != {zero}"))
-        } else if from.is_float() && to.is_int() {
+        } else if from == ScalarType::F16 || to == ScalarType::F16 || from.is_float() && to.is_int()
+        {
             let name = self.helper(Helper::Cast { from, to });
             self.call(&name, &[id])
         } else {

@@ -1,10 +1,7 @@
 //! The device functions that printed kernels need beside the compiler's own, each printed only
 //! where a kernel uses it.
 
-use quadrants_ir::{
-    ExchangeOp, ScalarType, UnaryOp,
-    abi::{ErrorRecord, MAX_RANK},
-};
+use quadrants_ir::{ExchangeOp, ScalarType, UnaryOp, abi::ErrorRecord};
 
 use super::{consts, exchange, types};
 use crate::Dialect;
@@ -155,8 +152,33 @@ fn negated(ty: ScalarType, value: &str) -> String {
     format!("({})(0 - ({unsigned}){value})", types::name(ty))
 }
 
+/// No header has this type, and no two compilers the same name for it: so it is its bits. To the nearest,
+/// of two the even one.
+const F16_FROM_F32: &str = "\
+const u32 bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u, m = bits & 0x7fffffffu;
+    if (m > 0x7f800000u) return (f16)(sign | 0x7e00u | (m >> 13 & 0x3ffu));
+    if (m >= 0x47800000u) return (f16)(sign | 0x7c00u);
+    if (m >= 0x38800000u) return (f16)(sign | (m + 0xfffu + (m >> 13 & 1u) - 0x38000000u) >> 13);
+    if (m <= 0x33000000u) return (f16)sign;
+    const u32 digits = (m & 0x7fffffu) | 0x800000u, shift = 126u - (m >> 23);
+    const u32 low = digits >> shift, rest = digits & ((1u << shift) - 1u), middle = 1u << (shift - 1u);
+    return (f16)(sign | (low + (rest > middle || (rest == middle && (low & 1u) != 0u) ? 1u : 0u)));";
+
+/// What is below the normal numbers has few digits: their product with a power of two is exact.
+const F32_FROM_F16: &str = "\
+const u32 sign = (u32)(x & 0x8000) << 16, e = x >> 10 & 0x1f, digits = x & 0x3ff;
+    if (e == 31u) return __uint_as_float(sign | 0x7f800000u | digits << 13 | (digits != 0u ? 0x400000u : 0u));
+    if (e != 0u) return __uint_as_float(sign | (e + 112u) << 23 | digits << 13);
+    return __uint_as_float(sign | __float_as_uint((f32)digits * 0x1p-24f));";
+
 /// C leaves a float out of the integer's range undefined; Rust saturates, and takes NaN to 0.
 fn cast_body(from: ScalarType, to: ScalarType) -> String {
+    if from == ScalarType::F16 {
+        return F32_FROM_F16.to_owned();
+    }
+    if to == ScalarType::F16 {
+        return F16_FROM_F32.to_owned();
+    }
     let (low, high) = to.int_range().unwrap_or_default();
     let limit = |value: i128| consts::float(from, value as f64);
     let above = format!("x >= {} ? {}", limit(high + 1), consts::int(to, high));
@@ -193,7 +215,7 @@ fn powi(ty: ScalarType, name: &str) -> String {
 /// The first error of a launch is reported, unless an earlier one waits; the host reads the fields once
 /// the state says that they are complete.
 fn fail(dialect: &dyn Dialect) -> String {
-    let count = 2 * MAX_RANK;
+    let count = ErrorRecord::VALUES;
     let names: Vec<String> = (0..count).map(|at| format!("v{at}")).collect();
     let parameters: Vec<String> = names.iter().map(|name| format!("u64 {name} = 0")).collect();
     let (parameters, values) = (parameters.join(", "), names.join(", "));

@@ -97,12 +97,13 @@ struct qd_args {
         let name = &names.value;
         let _ = match param.kind {
             ParamKind::Scalar(ty) => writeln!(text, "    alignas(8) {} {name};", types::name(ty)),
-            ParamKind::Tensor { elem, writable, .. } => {
+            ParamKind::Tensor { elem, writable, .. }
+            | ParamKind::Component { elem, writable, .. } => {
                 writeln!(text, "    {} {name};", task::pointer(elem, writable))
             }
         };
-        for dim in &names.dims {
-            let _ = writeln!(text, "    u64 {dim};");
+        for word in names.words() {
+            let _ = writeln!(text, "    u64 {word};");
         }
     }
     let inside = block_words(kernel, form) - block_words(kernel, Form::Proven);

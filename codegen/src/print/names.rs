@@ -16,6 +16,17 @@ pub(super) struct Names {
 pub(super) struct ParamNames {
     pub(super) value: String,
     pub(super) dims: Vec<String>,
+    /// Of a component: how many scalars an element has of it, where that is more than one.
+    pub(super) choices: Option<String>,
+    /// Of a component: the distances from one element and from one scalar to the next.
+    pub(super) strides: Option<[String; 2]>,
+}
+
+impl ParamNames {
+    /// What stands behind the address in the argument block.
+    pub(super) fn words(&self) -> impl Iterator<Item = &String> {
+        self.dims.iter().chain(&self.choices).chain(self.strides.iter().flatten())
+    }
 }
 
 impl Names {
@@ -43,12 +54,12 @@ pub(super) fn name_params(params: &[Param]) -> (Vec<ParamNames>, Names) {
         .iter()
         .map(|param| {
             let value = names.unique(&param.name);
-            let rank = match param.kind {
-                ParamKind::Scalar(_) => 0,
-                ParamKind::Tensor { rank, .. } => rank,
-            };
-            let dims = (0..rank).map(|axis| names.unique(&format!("{value}_dim{axis}"))).collect();
-            ParamNames { value, dims }
+            let dims = (0..param.kind.rank()).map(|axis| format!("{value}_dim{axis}"));
+            let dims = dims.map(|name| names.unique(&name)).collect();
+            let choices = param.kind.choices().map(|_| names.unique(&format!("{value}_scalars")));
+            let strides = matches!(param.kind, ParamKind::Component { .. })
+                .then(|| ["step", "plane"].map(|name| names.unique(&format!("{value}_{name}"))));
+            ParamNames { value, dims, choices, strides }
         })
         .collect();
     (params, names)
@@ -61,6 +72,9 @@ fn identifier(name: &str) -> String {
         match c {
             'a'..='z' | 'A'..='Z' | '_' => text.push(c),
             '0'..='9' if i > 0 => text.push(c),
+            // `particles[].place`
+            '[' | ']' => {}
+            '.' => text.push('_'),
             _ => text.push_str(&format!("u{:x}_", u32::from(c))),
         }
     }
@@ -131,6 +145,7 @@ const RESERVED: &[&str] = &[
     "explicit",
     "export",
     "extern",
+    "f16",
     "f32",
     "f64",
     "false",
@@ -140,8 +155,10 @@ const RESERVED: &[&str] = &[
     "goto",
     "gridDim",
     "hipBlockDim_x",
+    "i16",
     "i32",
     "i64",
+    "i8",
     "if",
     "inline",
     "int",
@@ -183,6 +200,7 @@ const RESERVED: &[&str] = &[
     "typeid",
     "typename",
     "typeof",
+    "u16",
     "u32",
     "u64",
     "u8",

@@ -121,6 +121,8 @@ impl TaskPrinter<'_> {
         self.begin_statement();
         let mut offset = "0ull".to_owned();
         let mut conditions = Vec::new();
+        let rank = usize::from(self.kernel.params[tensor.index()].kind.rank());
+        let (index, choice) = index.split_at(rank.min(index.len()));
         for (axis, &at) in index.iter().enumerate() {
             let (at, dim) = (self.expr(at), self.dim(*tensor, axis as u8));
             offset = match axis {
@@ -128,6 +130,12 @@ impl TaskPrinter<'_> {
                 _ => format!("({offset}) * {dim} + {at}"),
             };
             conditions.push(format!("{at} < {dim}"));
+        }
+        if let Some(step) = self.step(*tensor) {
+            offset = format!("({offset}) * {step}");
+        }
+        if let (&[choice], Some(plane)) = (choice, self.plane(*tensor)) {
+            offset = format!("{offset} + {} * {plane}", self.expr(choice));
         }
         let element = format!("&{}[{offset}]", self.param(*tensor));
         let update = self.cx.dialect.atomic(*op, *ty, &element, &format!("{array}[0]"));

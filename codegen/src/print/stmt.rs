@@ -301,6 +301,8 @@ impl TaskPrinter<'_> {
 
     fn place(&mut self, tensor: ParamId, index: &[ExprId], site: SiteId) -> Place {
         let checked = self.cx.form == Form::Checked;
+        let kind = self.kernel.params[tensor.index()].kind;
+        let (index, choice) = index.split_at(usize::from(kind.rank()).min(index.len()));
         let mut offset = if index.is_empty() { "0".to_owned() } else { String::new() };
         let mut conditions = Vec::new();
         let mut values = Vec::new();
@@ -324,10 +326,29 @@ impl TaskPrinter<'_> {
                 format!("{outer} * {dim} + {factor}")
             };
         }
+        let mut extents = Vec::new();
+        if let Some(step) = self.step(tensor) {
+            offset = if is_simple(&offset) { offset } else { format!("({offset})") };
+            offset = format!("{offset} * {step}");
+        }
+        if let (&[choice], Some(plane)) = (choice, self.plane(tensor)) {
+            let factor = if checked {
+                let at = self.atom(choice, "at");
+                let choices = consts::int(ScalarType::U64, kind.choices().unwrap_or(1).into());
+                conditions.push(format!("{at} < {choices}"));
+                values.push(at.clone());
+                extents.push(choices);
+                at
+            } else {
+                self.value(choice).at(Level::Unary)
+            };
+            offset = format!("{offset} + {factor} * {plane}");
+        }
         let report = if checked {
             for axis in 0..index.len() {
                 values.push(self.dim(tensor, axis as u8));
             }
+            values.extend(extents);
             self.report(site, &values)
         } else {
             String::new()

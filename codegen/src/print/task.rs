@@ -65,6 +65,8 @@ pub(super) struct TaskPrinter<'a> {
 enum Binding {
     Value(ParamId),
     Dim(ParamId, u8),
+    /// The first or second of a component's strides.
+    Stride(ParamId, bool),
 }
 
 impl<'a> TaskPrinter<'a> {
@@ -213,6 +215,22 @@ impl<'a> TaskPrinter<'a> {
         self.cx.params[tensor.index()].dims[usize::from(axis)].clone()
     }
 
+    /// The distance from one element to the next of a component; none of a tensor of scalars.
+    pub(super) fn step(&mut self, tensor: ParamId) -> Option<String> {
+        self.stride(tensor, false)
+    }
+
+    /// The distance from one scalar of an element to the next.
+    pub(super) fn plane(&mut self, tensor: ParamId) -> Option<String> {
+        self.stride(tensor, true)
+    }
+
+    fn stride(&mut self, tensor: ParamId, second: bool) -> Option<String> {
+        let [step, plane] = self.cx.params[tensor.index()].strides.clone()?;
+        self.bound.insert(Binding::Stride(tensor, second));
+        Some(if second { plane } else { step })
+    }
+
     /// A word of the launch's scratch memory.
     pub(super) fn scratch(&self, word: usize) -> String {
         self.argument(&format!("qd_scratch[{word}]"))
@@ -231,10 +249,15 @@ impl<'a> TaskPrinter<'a> {
             Binding::Dim(tensor, axis) => {
                 ("const u64".to_owned(), &self.cx.params[tensor.index()].dims[usize::from(axis)])
             }
+            Binding::Stride(tensor, second) => {
+                let Some([step, plane]) = &self.cx.params[tensor.index()].strides else { return };
+                ("const u64".to_owned(), if second { plane } else { step })
+            }
             Binding::Value(id) => {
                 let ty = match self.kernel.params[id.index()].kind {
                     ParamKind::Scalar(ty) => format!("const {}", types::name(ty)),
-                    ParamKind::Tensor { elem, writable, .. } => {
+                    ParamKind::Tensor { elem, writable, .. }
+                    | ParamKind::Component { elem, writable, .. } => {
                         format!("{} const", pointer(elem, writable))
                     }
                 };

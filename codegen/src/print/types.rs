@@ -14,6 +14,7 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
+typedef unsigned short f16;
 ";
 
 /// The type of a value in a register.

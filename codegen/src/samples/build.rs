@@ -54,6 +54,17 @@ impl Build {
         self.param(name, ParamKind::Tensor { elem, rank, writable })
     }
 
+    /// A component of a tensor, with so many scalars in each element.
+    pub(super) fn component(
+        &mut self,
+        name: &str,
+        elem: ScalarType,
+        rank: u8,
+        scalars: u32,
+    ) -> ParamId {
+        self.param(name, ParamKind::Component { elem, rank, writable: true, scalars })
+    }
+
     pub(super) fn expr(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
         self.kernel.exprs.push(Expr { ty, kind })
     }
@@ -130,7 +141,9 @@ impl Build {
 
     fn elem(&self, tensor: ParamId) -> ScalarType {
         match self.kernel.params[tensor.index()].kind {
-            ParamKind::Scalar(ty) | ParamKind::Tensor { elem: ty, .. } => ty,
+            ParamKind::Scalar(ty)
+            | ParamKind::Tensor { elem: ty, .. }
+            | ParamKind::Component { elem: ty, .. } => ty,
         }
     }
 

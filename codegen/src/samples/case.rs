@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use quadrants_ir::{
-    Const, Offloaded, ParamId, ParamKind, ScalarType, TaskId, TaskKind,
+    Const, Offloaded, ParamId, ScalarType, TaskId, TaskKind,
     abi::{
         ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, SCRATCH_WORD, block_words,
         scratch_bytes,
@@ -145,10 +145,23 @@ impl<'a> Case<'a> {
 
     /// Sets a tensor's shape and elements.
     pub fn tensor(&mut self, param: ParamId, shape: &[u64], bytes: Vec<u8>) {
-        let ParamKind::Tensor { elem, .. } = self.kernel.params[param.index()].kind else { return };
+        let Some(elem) = self.kernel.params[param.index()].kind.elem() else { return };
         let word = ArgLayout::new(&self.kernel.params).word(param);
         self.words[word + 1..=word + shape.len()].copy_from_slice(shape);
         self.buffers.push(Buffer::new(word, elem, bytes));
+    }
+
+    /// Sets a component's shape, its step and plane, and its scalars.
+    pub fn component(&mut self, param: ParamId, shape: &[u64], strides: [u64; 2], bytes: Vec<u8>) {
+        let layout = ArgLayout::new(&self.kernel.params);
+        let kind = self.kernel.params[param.index()].kind;
+        if let Some(choices) = kind.choices() {
+            self.words[layout.word(param) + 1 + shape.len()] = choices.into();
+        }
+        for (word, stride) in layout.strides(param, kind).into_iter().zip(strides) {
+            self.words[word] = stride;
+        }
+        self.tensor(param, shape, bytes);
     }
 
     /// The dimensions of the grid that a task is run by.

@@ -1,12 +1,12 @@
 //! Kernels whose loops and tensors are out of the ordinary: bounds that only the device knows, tensors
-//! of no and of many dimensions.
+//! of no and of many dimensions, and tensors of structs.
 
-use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
+use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, Options, ScalarType, Stmt};
 
 use super::build::Build;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    vec![device_bounds(), ranks()]
+    vec![device_bounds(), ranks(), components()]
 }
 
 /// Loops whose bounds are read from a tensor, of all integer types, some of them wrapped.
@@ -79,6 +79,43 @@ fn ranks() -> Offloaded {
             let sum = b.binary(BinaryOp::Add, old, scalar);
             b.store(tensor, &index, sum);
         }
+    });
+    b.finish()
+}
+
+/// Tensors of several scalars per element, within their bounds and beyond: elements and scalars of them.
+fn components() -> Offloaded {
+    let mut b = Build::new("components", Options::default());
+    let place = b.component("p[].place", ScalarType::I32, 1, 3);
+    let kind = b.component("p[].kind.0", ScalarType::I16, 1, 1);
+    let sums = b.component("sums[]", ScalarType::U32, 0, 2);
+    let grid = b.component("grid[].flow", ScalarType::F64, 2, 4);
+    let begin = b.scalar("begin", ScalarType::U32);
+    let five = b.constant(5u32);
+    let end = b.binary(BinaryOp::Add, begin, five);
+    b.parallel(&[("i", begin, end)], |b, i| {
+        let [one, three] = [1u64, 3].map(|v| b.constant(v));
+        let at = b.cast(i[0], ScalarType::U64);
+        let old = b.load("old", kind, &[at]);
+        // Beyond an element's scalars, too, where the element is.
+        let choice = b.binary(BinaryOp::And, at, three);
+        let x = b.load("x", place, &[at, one]);
+        let wide = b.cast(old, ScalarType::I32);
+        let sum = b.binary(BinaryOp::Add, x, wide);
+        b.store(place, &[at, choice], sum);
+        let low = b.cast(sum, ScalarType::I16);
+        b.store(kind, &[at], low);
+        let flow = b.load("flow", grid, &[one, at, choice]);
+        b.store(grid, &[at, one, choice], flow);
+        let odd = b.binary(BinaryOp::And, at, one);
+        let by = b.cast(sum, ScalarType::U32);
+        let first = b.atomic(AtomicOp::Add, sums, &[odd], by);
+        b.push(Stmt::Eval { value: first });
+    });
+    b.parallel(&[("j", begin, end)], |b, j| {
+        let one = b.constant(1u64);
+        let value = b.atomic(AtomicOp::Max, sums, &[one], j[0]);
+        b.push(Stmt::Eval { value });
     });
     b.finish()
 }

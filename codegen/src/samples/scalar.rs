@@ -254,6 +254,9 @@ fn constants(ty: ScalarType) -> Offloaded {
         ]
         .map(Const::from)
         .to_vec(),
+        ScalarType::F16 => [0, 0x8000, 1, 0x3c00, 0xfbff, 0x7c00, 0xfc00, 0x7e00]
+            .map(|bits| Const::from_bits(ty, bits))
+            .to_vec(),
         ScalarType::F64 => {
             [0.0, -0.0, 0.1, 1e300, f64::MIN_POSITIVE, f64::from_bits(1), f64::INFINITY, f64::NAN]
                 .map(Const::from)

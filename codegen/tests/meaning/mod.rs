@@ -90,6 +90,16 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
                     let extent = [1, 64, 8, 4, 2, 2, 2][usize::from(rank)];
                     case.tensor(id, &vec![extent; usize::from(rank)], bytes);
                 }
+                ParamKind::Component { elem, rank, scalars, .. } => {
+                    let bytes = (0..ELEMENTS * scalars as usize)
+                        .flat_map(|_| random.value(elem).to_le_bytes()[..elem.size()].to_vec())
+                        .collect();
+                    let extent = [1u64, 64, 8, 4, 2, 2, 2][usize::from(rank)];
+                    let count = extent.pow(u32::from(rank));
+                    // As an array of structs has it, and as a struct of arrays.
+                    let strides = [[u64::from(scalars), 1], [1, count]][round / 2 % 2];
+                    case.component(id, &vec![extent; usize::from(rank)], strides, bytes);
+                }
             }
         }
         let plan = host::HostPlan::new(kernel);
@@ -155,6 +165,7 @@ impl Random {
                 _ => small as f64 * 0.37,
             }
             .to_bits(),
+            ScalarType::F16 => raw & 0xffff,
             _ => {
                 let (low, high) = ty.int_range().unwrap();
                 let value = match pick % 8 {

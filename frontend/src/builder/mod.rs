@@ -252,7 +252,11 @@ impl KernelBuilder {
         if usize::from(rank) > MAX_RANK {
             self.misuse(Misuse::TensorRank { rank });
         }
-        let number = self.declare(name, passing, ParamType::Tensor { elem, rank, writable });
+        let number = self.declare(
+            name,
+            passing,
+            ParamType::Tensor { elem: Type::Scalar(elem), rank, writable },
+        );
         TensorParam::new(self, number, elem, rank)
     }
 

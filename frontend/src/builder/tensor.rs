@@ -120,7 +120,8 @@ impl<'b> TensorParam<'b> {
     fn atomic(self, op: AtomicOp, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
         let index = self.index(index);
         let value = Box::new(self.builder.operand(value, self.elem));
-        let kind = ExprKind::Atomic { op, base: self.name(), index, value };
+        let place = Expr { kind: ExprKind::Index { base: self.name(), index }, span: here() };
+        let kind = ExprKind::Atomic { op, place: Box::new(place), value };
         self.builder.compute("old", kind, self.elem)
     }
 

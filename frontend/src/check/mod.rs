@@ -392,11 +392,29 @@ impl<'a> Checker<'a> {
                         self.assign(name, depth, target.span);
                         self.expr(target);
                     }
+                    Some((name, Binding::Tensor { .. })) => {
+                        self.in_phase(target.span, || format!("a write to `{name}`"));
+                        self.write(name, target.span);
+                        self.indices(target);
+                    }
                     Some(_) | None => self.unsupported(target.span, &Construct::Place),
                 }
             }
             ExprKind::Unsupported(construct) => self.unsupported(target.span, construct),
             _ => self.unsupported(target.span, &Construct::Place),
+        }
+    }
+
+    /// The indices of a place.
+    fn indices(&mut self, place: &'a Expr) {
+        match &place.kind {
+            ExprKind::Index { index, .. } => index.iter().for_each(|e| self.expr(e)),
+            ExprKind::Element { value, index } => {
+                self.indices(value);
+                index.iter().for_each(|e| self.expr(e));
+            }
+            ExprKind::Field { value, .. } => self.indices(value),
+            _ => {}
         }
     }
 
@@ -548,10 +566,12 @@ impl<'a> Checker<'a> {
                     }
                 }
             }
-            ExprKind::Atomic { base, index, value, .. } => {
+            ExprKind::Atomic { place, value, .. } => {
                 self.in_phase(expr.span, || "an atomic".to_owned());
-                self.write(base, expr.span);
-                index.iter().for_each(|e| self.expr(e));
+                if let Some(base) = root(place) {
+                    self.write(base, expr.span);
+                }
+                self.indices(place);
                 self.expr(value);
             }
             ExprKind::BlockFor(each) => {
@@ -627,6 +647,8 @@ impl<'a> Checker<'a> {
     }
 
     fn place(&self, name: &str) -> Option<usize> {
+        // A tensor of a struct of tensors, `p.place`, is what the struct is.
+        let name = name.split_once('.').map_or(name, |(group, _)| group);
         self.names.iter().rposition(|(n, _)| *n == name)
     }
 

@@ -125,11 +125,7 @@ impl Lowerer {
                 self.associated(ty, name, args, span)
             }
             ExprKind::Field { .. } | ExprKind::Element { .. } => self.part(expr),
-            ExprKind::Index { base, .. }
-                if matches!(self.frame.lookup(base), Some(Binding::Value(_))) =>
-            {
-                self.part(expr)
-            }
+            ExprKind::Index { base, .. } if self.has_parts(base) => self.part(expr),
             ExprKind::Method { receiver, name, args } => match self.infer_type(receiver) {
                 Some(ty) if ty.scalar().is_none() => {
                     self.linear_method(receiver, ty, name, args, span)
@@ -370,6 +366,9 @@ impl Lowerer {
         if let Some(place) = self.place(expr)? {
             return Ok(self.read_place(&place));
         }
+        if let Some(element) = self.element(expr)? {
+            return self.read_element(&element);
+        }
         let span = expr.span;
         match &expr.kind {
             ExprKind::Field { value, name } => {
@@ -448,14 +447,32 @@ impl Lowerer {
                 );
                 return Err(self.type_error(span, what));
             }
-            let at = self.emit.fix(at);
-            if !self.is_below(at, extent) {
-                self.assert_below(at, extent, span);
-            }
+            let at = self.fixed_below(at, extent, span);
             place.indices.push(Index { at, extent, stride });
         }
         place.ty = ty;
         Ok(place)
+    }
+
+    /// An index that is below an extent, as a number or else as a fixed value.
+    pub(super) fn below(
+        &mut self,
+        at: ExprId,
+        extent: usize,
+        span: Span,
+    ) -> std::result::Result<usize, ExprId> {
+        match self.constant_below(at, extent) {
+            Some(at) => Ok(at),
+            None => Err(self.fixed_below(at, extent, span)),
+        }
+    }
+
+    fn fixed_below(&mut self, at: ExprId, extent: usize, span: Span) -> ExprId {
+        let at = self.emit.fix(at);
+        if !self.is_below(at, extent) {
+            self.assert_below(at, extent, span);
+        }
+        at
     }
 
     fn constant_below(&self, at: ExprId, extent: usize) -> Option<usize> {

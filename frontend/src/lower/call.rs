@@ -9,9 +9,10 @@ use quadrants_ir::{
 
 use super::{
     Lowerer, Result, Unit,
-    aggregate::{Place, Value},
+    aggregate::Value,
     exit,
     scope::{Binding, Frame, Held, Leaf, Scalar, ValueId},
+    stmt::Target,
 };
 use crate::{
     Error,
@@ -67,7 +68,20 @@ impl Lowerer {
         let mut receiver = None;
         for (at, arg) in args.iter().enumerate() {
             let param = &unit.function.params[at];
+            if let (ParamType::Group { .. }, ExprKind::Name(given)) = (unit.params[at], &arg.kind) {
+                let given = unit.params[at].tensors(given).into_iter();
+                for ((given, tensor), (name, _)) in given.zip(unit.params[at].tensors(&param.name))
+                {
+                    let given = Expr { kind: ExprKind::Name(given), span: arg.span };
+                    let binding = self.tensor_argument(&given, tensor)?;
+                    callee.bind(&name, binding);
+                }
+                continue;
+            }
             let binding = match unit.params[at] {
+                ParamType::Group { .. } => {
+                    return Err(self.type_error(arg.span, "expected a struct of tensors"));
+                }
                 ParamType::Value(Type::Scalar(ty)) => {
                     let mut value = self.want(arg, ty)?;
                     if args[at + 1..].iter().any(assigns) {
@@ -97,7 +111,7 @@ impl Lowerer {
         if let Some((place, copy)) = receiver {
             let held = self.values[copy].clone();
             let changed = Value { ty: held.ty, leaves: self.read_all(&held) };
-            self.write_place(&place, &changed, span)?;
+            self.write_target(&place, &changed, span)?;
         }
         Ok(value)
     }
@@ -109,15 +123,17 @@ impl Lowerer {
         arg: &Expr,
         ty: Type,
         name: &str,
-    ) -> Result<(Binding, Option<(Place, ValueId)>)> {
-        let place = self.place(arg)?;
+    ) -> Result<(Binding, Option<(Target, ValueId)>)> {
+        let place = self.target(arg)?;
         let value = match &place {
             Some(place) => {
-                self.same(place.ty, ty, arg.span)?;
-                if let Some(value) = self.whole(place) {
+                self.same(place.ty(), ty, arg.span)?;
+                if let Target::Local(place) = place
+                    && let Some(value) = self.whole(place)
+                {
                     return Ok((Binding::Value(value), None));
                 }
-                self.read_place(place)
+                self.read_target(place)?
             }
             None => self.want_parts(arg, ty)?,
         };
@@ -234,13 +250,9 @@ impl Lowerer {
             return Err(self.type_error(arg.span, "expected a scalar"));
         };
         match binding {
-            Some(Binding::Tensor { param, writable }) => {
-                let elem = self.element(Binding::Tensor { param, writable });
-                if elem == Some(want_elem)
-                    && self.rank(param) == want_rank
-                    && (writable || !want_write)
-                {
-                    Ok(Binding::Tensor { param, writable: want_write })
+            Some(Binding::Tensor { param, elem, writable }) => {
+                if elem == want_elem && self.rank(param) == want_rank && (writable || !want_write) {
+                    Ok(Binding::Tensor { param, elem, writable: want_write })
                 } else {
                     let what =
                         format!("expected a tensor of {want_elem} and {want_rank} dimensions");

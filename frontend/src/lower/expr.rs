@@ -1,7 +1,7 @@
 //! Expressions: their effects as statements, their value as a pure expression.
 
 use quadrants_ir::{
-    BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ParamKind, ScalarType, SiteKind,
+    BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ScalarType, SiteKind,
     types::{Constant, Type},
 };
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     syntax::{Block, Expr, ExprKind, LiteralKind, Span},
-    visit::assigns,
+    visit::{assigns, root},
 };
 
 impl Lowerer {
@@ -66,11 +66,7 @@ impl Lowerer {
             | ExprKind::Associated { .. }
             | ExprKind::Field { .. }
             | ExprKind::Element { .. } => self.scalar_of(expr, expected),
-            ExprKind::Index { base, .. }
-                if matches!(self.frame.lookup(base), Some(Binding::Value(_))) =>
-            {
-                self.scalar_of(expr, expected)
-            }
+            ExprKind::Index { base, .. } if self.has_parts(base) => self.scalar_of(expr, expected),
             ExprKind::Index { base, index } => self.indexed(base, index, span),
             ExprKind::Len { base } => self.len(base, span),
             ExprKind::Extent { base, axis } => match self.shape(base, span)? {
@@ -86,8 +82,9 @@ impl Lowerer {
             ExprKind::Method { receiver, name, args } => {
                 self.method(receiver, name, args, expected, span)
             }
-            ExprKind::Atomic { base, .. } => {
+            ExprKind::Atomic { place, .. } => {
                 let (ty, kind) = self.atomic(expr)?;
+                let base = root(place).unwrap_or("element");
                 Ok(self.emit.effect(&format!("{base}_old"), ty, kind))
             }
             ExprKind::StreamParallel(_)
@@ -159,19 +156,29 @@ impl Lowerer {
         span: Span,
     ) -> Result<(ParamId, ScalarType)> {
         match self.frame.lookup(base) {
-            Some(binding @ Binding::Tensor { param, .. }) => {
-                let elem = self.element(binding);
-                let dims = self.rank(param);
+            Some(Binding::Tensor { param, elem, .. }) => {
+                self.check_tensor_rank(base, param, rank, span)?;
                 match elem {
-                    Some(elem) if usize::from(dims) == rank => Ok((param, elem)),
-                    _ => {
-                        let what = format!("`{base}` has {dims} dimensions, not {rank}");
-                        Err(self.type_error(span, what))
-                    }
+                    Type::Scalar(elem) => Ok((param, elem)),
+                    _ => Err(self.type_error(span, format!("expected a number, found {elem}"))),
                 }
             }
             _ => Err(self.unknown(format!("tensor `{base}`"), span)),
         }
+    }
+
+    pub(super) fn check_tensor_rank(
+        &self,
+        base: &str,
+        param: ParamId,
+        rank: usize,
+        span: Span,
+    ) -> Result<()> {
+        let dims = self.rank(param);
+        if usize::from(dims) == rank {
+            return Ok(());
+        }
+        Err(self.type_error(span, format!("`{base}` has {dims} dimensions, not {rank}")))
     }
 
     pub(super) fn index(&mut self, index: &[Expr]) -> Result<Vec<ExprId>> {
@@ -192,8 +199,11 @@ impl Lowerer {
 
     /// An atomic's effect, not yet emitted.
     pub(super) fn atomic(&mut self, expr: &Expr) -> Result<(ScalarType, Ir)> {
-        let ExprKind::Atomic { op, base, index, value } = &expr.kind else {
+        let ExprKind::Atomic { op, place, value } = &expr.kind else {
             return Err(self.type_error(expr.span, "this is no atomic"));
+        };
+        let ExprKind::Index { base, index } = &place.kind else {
+            return self.atomic_element(*op, place, value, expr.span);
         };
         if let Some(shared) = self.shared(base) {
             return self.shared_atomic(*op, shared, index, value, expr.span);
@@ -214,10 +224,7 @@ impl Lowerer {
     }
 
     pub(super) fn rank(&self, tensor: ParamId) -> u8 {
-        match self.params.get(tensor.index()) {
-            Some(ParamKind::Tensor { rank, .. }) => *rank,
-            _ => 0,
-        }
+        self.params.get(tensor.index()).map_or(0, |kind| kind.rank())
     }
 
     fn literal(

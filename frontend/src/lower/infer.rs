@@ -1,6 +1,6 @@
 //! What type an expression has by itself, before the place that it stands in is asked.
 
-use quadrants_ir::{ParamKind, ScalarType, types::Type};
+use quadrants_ir::{ScalarType, types::Type};
 
 use super::{
     Lowerer, linear,
@@ -40,15 +40,12 @@ impl Lowerer {
         }
     }
 
-    pub(super) fn element(&self, binding: Binding) -> Option<ScalarType> {
+    fn type_of_elements(&self, binding: Binding) -> Option<Type> {
         match binding {
-            Binding::Shape(_) => Some(ScalarType::U64),
-            Binding::Tensor { param, .. } => match self.params.get(param.index())? {
-                ParamKind::Tensor { elem, .. } => Some(*elem),
-                ParamKind::Scalar(_) => None,
-            },
+            Binding::Shape(_) => Some(Type::Scalar(ScalarType::U64)),
+            Binding::Tensor { elem, .. } => Some(elem),
             Binding::Shared { array: local, .. } | Binding::OfThreads(local) => {
-                Some(self.emit.locals[local].ty)
+                Some(Type::Scalar(self.emit.locals[local].ty))
             }
             Binding::Scalar(_) | Binding::Local(_) | Binding::Value(_) | Binding::Block { .. } => {
                 None
@@ -105,11 +102,9 @@ impl Lowerer {
             }
             ExprKind::Index { base, index } => match self.infer_name(base, ahead) {
                 Some(ty) => ty.element(index.len()).map(|(ty, _)| ty),
-                None => self.element(self.frame.lookup(base)?).map(Type::Scalar),
+                None => self.type_of_elements(self.frame.lookup(base)?),
             },
-            ExprKind::Atomic { base, .. } => {
-                self.element(self.frame.lookup(base)?).map(Type::Scalar)
-            }
+            ExprKind::Atomic { place, .. } => self.infer_ahead(place, ahead),
             ExprKind::StreamParallel(_)
             | ExprKind::BlockFor(_)
             | ExprKind::Each(_)

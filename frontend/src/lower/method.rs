@@ -58,6 +58,7 @@ pub(super) fn result_of(name: &str, ty: ScalarType) -> ScalarType {
         "count_ones" | "leading_zeros" | "trailing_zeros" => ScalarType::U32,
         "abs_diff" | "unsigned_abs" => unsigned(ty),
         "to_bits" => bits_of(ty),
+        "from_bits" if ty.size() == 2 => ScalarType::F16,
         "from_bits" if ty.size() == 8 => ScalarType::F64,
         "from_bits" => ScalarType::F32,
         _ if name.starts_with("is_") => ScalarType::Bool,
@@ -86,7 +87,16 @@ fn unsigned(ty: ScalarType) -> ScalarType {
 
 /// The integer type of a float type's bits.
 fn bits_of(ty: ScalarType) -> ScalarType {
-    if ty.size() == 8 { ScalarType::U64 } else { ScalarType::U32 }
+    match ty.size() {
+        2 => ScalarType::U16,
+        8 => ScalarType::U64,
+        _ => ScalarType::U32,
+    }
+}
+
+/// The methods that `f16` has in kernels beside `to_bits`, `from_bits` and conversions.
+fn is_of_f16(name: &str) -> bool {
+    matches!(name, "signum" | "copysign") || name.starts_with("is_")
 }
 
 impl Lowerer {
@@ -101,6 +111,7 @@ impl Lowerer {
         let ty = match (self.infer(receiver), name, expected) {
             (Some(ty), ..) => ty,
             (None, "from_bits", Some(ScalarType::F64)) => ScalarType::U64,
+            (None, "from_bits", Some(ScalarType::F16)) => ScalarType::U16,
             (None, "from_bits", _) => ScalarType::U32,
             (None, name, Some(ty)) if result_of(name, ty) == ty => ty,
             (None, ..) => self.default_type(receiver),
@@ -113,6 +124,18 @@ impl Lowerer {
                 Some(value) => Ok(value),
                 None => Err(self.no_method(ty, name, span)),
             };
+        }
+        match (name, ty, &values[..]) {
+            ("to_bits", ScalarType::F16, &[value]) => {
+                return Ok(self.bits_as(value, ScalarType::U16));
+            }
+            ("from_bits", ScalarType::U16, &[value]) => {
+                return Ok(self.bits_as(value, ScalarType::F16));
+            }
+            (_, ScalarType::F16, _) if !is_of_f16(name) => {
+                return Err(self.no_method(ty, name, span));
+            }
+            _ => {}
         }
         // What is narrow is computed with as its wide type, where that gives the same.
         let wide = ty.wide();

@@ -10,6 +10,7 @@
 mod aggregate;
 mod blocks;
 mod call;
+mod element;
 mod emit;
 mod exit;
 mod expr;
@@ -87,11 +88,18 @@ pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
     for (param, ty) in function.params.iter().zip(&unit.params) {
         // Where there are blocks, nothing can assign it.
         let mutable = param.mutable && !top::has_blocks(function);
-        let binding = match *ty {
-            ParamType::Tensor { writable, .. } => {
-                next += 1;
-                Binding::Tensor { param: ParamId::new(next - 1), writable }
+        for (name, tensor) in ty.tensors(&param.name) {
+            let ParamType::Tensor { elem, writable, .. } = tensor else { continue };
+            let first = ParamId::new(next);
+            next += elem.components().len() as u32;
+            if elem.leaves() == 0 {
+                let what = format!("{elem} has nothing that a tensor could hold");
+                return Err(lowerer.type_error(param.span, what));
             }
+            lowerer.frame.bind(&name, Binding::Tensor { param: first, elem, writable });
+        }
+        let binding = match *ty {
+            ParamType::Tensor { .. } | ParamType::Group { .. } => continue,
             ParamType::Value(ty) => {
                 let leaves = ty.leaf_types().into_iter().map(|ty| {
                     next += 1;
@@ -136,21 +144,37 @@ pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
     Ok(kernel)
 }
 
-/// The kernel's parameters as the IR has them: a value of several scalars is one parameter for each.
+/// The kernel's parameters as the IR has them: a value of several scalars is one parameter for each, a
+/// tensor of such values one for each component.
 fn params(unit: &Unit) -> Vec<Param> {
     let mut params = Vec::new();
     for (param, ty) in unit.function.params.iter().zip(&unit.params) {
-        let name = emit::identifier(&param.name);
-        match *ty {
-            ParamType::Tensor { elem, rank, writable } => {
-                params.push(Param { name, kind: ParamKind::Tensor { elem, rank, writable } });
-            }
-            ParamType::Value(ty) => ty.each_leaf(&name, &mut |name, ty| {
+        for (name, tensor) in ty.tensors(&param.name) {
+            let name: Vec<_> = name.split('.').map(emit::identifier).collect();
+            tensor_params(&name.join("."), tensor, &mut params);
+        }
+        if let ParamType::Value(ty) = *ty {
+            ty.each_leaf(&emit::identifier(&param.name), &mut |name, ty| {
                 params.push(Param { name: emit::identifier(name), kind: ParamKind::Scalar(ty) });
-            }),
+            });
         }
     }
     params
+}
+
+fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
+    let ParamType::Tensor { elem, rank, writable } = tensor else { return };
+    if let Type::Scalar(elem) = elem {
+        let kind = ParamKind::Tensor { elem, rank, writable };
+        params.push(Param { name: name.to_owned(), kind });
+        return;
+    }
+    params.extend(elem.components().into_iter().map(|component| {
+        let (elem, scalars) = (component.ty, component.scalars);
+        let scalars = u32::try_from(scalars).unwrap_or(u32::MAX);
+        let name = format!("{name}[]{}", component.path);
+        Param { name, kind: ParamKind::Component { elem, rank, writable, scalars } }
+    }));
 }
 
 struct Lowerer {

@@ -88,6 +88,9 @@ impl Lowerer {
             Ok(value)
         } else if ty == ScalarType::Bool || from == ScalarType::Bool && ty.is_float() {
             Err(self.type_error(span, format!("{from} cannot be cast to {ty}")))
+        } else if (from, ty) == (ScalarType::F64, ScalarType::F16) {
+            // By way of f32 it would be rounded twice.
+            Err(self.type_error(span, "in kernels, an f16 is made of an f32; round to that first"))
         } else {
             Ok(self.converted(value, ty))
         }

@@ -15,7 +15,9 @@ pub(super) enum Binding {
     /// A tuple, array or struct.
     Value(ValueId),
     Tensor {
+        /// The first of its components.
         param: ParamId,
+        elem: Type,
         writable: bool,
     },
     /// The extents of a tensor.

@@ -2,12 +2,35 @@
 
 use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, UnaryOp, types::Type};
 
-use super::{Lowerer, Result, aggregate::Value, linear, scope::Binding};
+use super::{
+    Lowerer, Result,
+    aggregate::{Place, Value},
+    element::Element,
+    linear,
+    scope::Binding,
+};
 use crate::{
     Error,
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
     visit::root,
 };
+
+/// A value that can be assigned, or a part of one.
+pub(super) enum Target {
+    /// Of a local.
+    Local(Place),
+    /// Of a tensor.
+    Element(Element),
+}
+
+impl Target {
+    pub(super) fn ty(&self) -> Type {
+        match self {
+            Self::Local(place) => place.ty,
+            Self::Element(element) => element.ty,
+        }
+    }
+}
 
 impl Lowerer {
     pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
@@ -156,7 +179,13 @@ impl Lowerer {
         span: Span,
     ) -> Result<()> {
         let named = root(target).and_then(|name| self.frame.lookup(name));
-        if matches!(named, Some(Binding::Value(_))) {
+        let part = match named {
+            Some(Binding::Value(_)) => true,
+            // An element of scalars has a shorter way.
+            Some(Binding::Tensor { elem, .. }) => elem.scalar().is_none(),
+            _ => false,
+        };
+        if part {
             return self.assign_part(target, op, value, span);
         }
         match &target.kind {
@@ -202,7 +231,7 @@ impl Lowerer {
         Ok(())
     }
 
-    /// Assigns to a named value of several scalars, or to a part of it.
+    /// Assigns to a value of several scalars, named or in a tensor, or to a part of it.
     fn assign_part(
         &mut self,
         target: &Expr,
@@ -219,9 +248,9 @@ impl Lowerer {
             for leaf in &mut value.leaves {
                 *leaf = self.emit.fix(*leaf);
             }
-            let place = self.place(target)?;
+            let place = self.target(target)?;
             let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
-            return self.write_place(&place, &value, span);
+            return self.write_target(&place, &value, span);
         };
         let rhs = match ty {
             Type::Scalar(ty) => {
@@ -238,9 +267,9 @@ impl Lowerer {
             ty: rhs.ty,
             leaves: rhs.leaves.into_iter().map(|leaf| self.emit.fix(leaf)).collect(),
         };
-        let place = self.place(target)?;
+        let place = self.target(target)?;
         let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
-        let old = self.read_place(&place);
+        let old = self.read_target(&place)?;
         let new = match ty {
             Type::Scalar(scalar) => {
                 let old = self.emit.shallow(old.leaves[0]);
@@ -249,7 +278,34 @@ impl Lowerer {
             }
             _ => self.linear_of(op, old, rhs, span)?,
         };
-        self.write_place(&place, &new, span)
+        self.write_target(&place, &new, span)
+    }
+
+    /// What can be read and assigned, where `expr` is that.
+    pub(super) fn target(&mut self, expr: &Expr) -> Result<Option<Target>> {
+        match self.place(expr)? {
+            Some(place) => Ok(Some(Target::Local(place))),
+            None => Ok(self.element(expr)?.map(Target::Element)),
+        }
+    }
+
+    pub(super) fn read_target(&mut self, target: &Target) -> Result<Value> {
+        match target {
+            Target::Local(place) => Ok(self.read_place(place)),
+            Target::Element(element) => self.read_element(element),
+        }
+    }
+
+    pub(super) fn write_target(
+        &mut self,
+        target: &Target,
+        value: &Value,
+        span: Span,
+    ) -> Result<()> {
+        match target {
+            Target::Local(place) => self.write_place(place, value, span),
+            Target::Element(element) => self.write_element(element, value),
+        }
     }
 
     /// The type of what is assigned to a place of type `ty`.

@@ -43,8 +43,16 @@ impl Unit {
                 matches!(
                     (param.passing, kind),
                     (ParamPassing::Value, ParamType::Value(_))
-                        | (ParamPassing::Ref, ParamType::Tensor { writable: false, .. })
-                        | (ParamPassing::RefMut, ParamType::Tensor { writable: true, .. })
+                        | (
+                            ParamPassing::Ref,
+                            ParamType::Tensor { writable: false, .. }
+                                | ParamType::Group { writable: false, .. }
+                        )
+                        | (
+                            ParamPassing::RefMut,
+                            ParamType::Tensor { writable: true, .. }
+                                | ParamType::Group { writable: true, .. }
+                        )
                 )
             });
         if fits {

@@ -29,6 +29,7 @@ pub(super) enum Value {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Counter {
     pub(super) tensor: String,
+    pub(super) fields: Vec<String>,
     index: Vec<Option<i128>>,
 }
 
@@ -138,12 +139,15 @@ impl Walk<'_> {
                         None => Value::Data,
                     };
                 }
-                let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
                 if let Some(Binding::Value(array)) = self.lookup(base) {
+                    let array = array.clone();
+                    let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
                     return array.element(&values);
                 }
-                self.access(AccessKind::Read, base, index, values, expr.span);
-                Value::Data
+                self.read(expr)
+            }
+            ExprKind::Element { .. } | ExprKind::Field { .. } if self.part_of(expr).is_some() => {
+                self.read(expr)
             }
             ExprKind::Element { value, index } => {
                 let value = self.eval(value);
@@ -196,9 +200,12 @@ impl Walk<'_> {
                 let args: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
                 self.method(name, &receiver, &args)
             }
-            ExprKind::Call { args, shared, .. } => self.call(args, *shared, expr),
-            ExprKind::Atomic { op, base, index, value } => {
-                let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
+            ExprKind::Call { args, on_value, shared, .. } => {
+                self.call(args, (*on_value, *shared), expr)
+            }
+            ExprKind::Atomic { op, place, value } => {
+                let Some(part) = self.part_of(place) else { return Value::Data };
+                let values = self.values(&part);
                 let by = self.eval(value).known();
                 // A constant has a made-up value here, and its own one at the launch.
                 let one = match value.kind {
@@ -209,11 +216,13 @@ impl Walk<'_> {
                 let counts = *op == AtomicOp::Add && one;
                 let kind = if counts { AccessKind::Count } else { AccessKind::Atomic };
                 let index_of: Vec<_> = values.iter().map(Value::known).collect();
-                self.access(kind, base, index, values, expr.span);
+                let shown = Expr { kind: place.kind.clone(), span: expr.span };
+                self.touch(kind, &part, values, &shown);
                 // A block's own counter gives each number once per block.
-                let of_block = matches!(self.lookup(base), Some(Binding::Shared { .. }));
+                let of_block = matches!(self.lookup(part.base), Some(Binding::Shared { .. }));
                 if kind == AccessKind::Count && !of_block && index_of.iter().all(Option::is_some) {
-                    Value::Ticket(Counter { tensor: base.clone(), index: index_of })
+                    let (tensor, fields) = (part.base.to_owned(), part.fields);
+                    Value::Ticket(Counter { tensor, fields, index: index_of })
                 } else {
                     Value::Data
                 }
@@ -228,6 +237,15 @@ impl Walk<'_> {
                 Value::Data
             }
         }
+    }
+
+    /// Notes that a part of an element is read.
+    fn read(&mut self, place: &Expr) -> Value {
+        if let Some(part) = self.part_of(place) {
+            let values = self.values(&part);
+            self.touch(AccessKind::Read, &part, values, place);
+        }
+        Value::Data
     }
 
     /// The loop variable that a condition compares equal with a number.
@@ -309,17 +327,30 @@ impl Walk<'_> {
     }
 
     /// A func is known by its number alone here; a launch knows its body.
-    fn call(&mut self, args: &[Expr], shared: u64, call: &Expr) -> Value {
+    fn call(&mut self, args: &[Expr], (on_value, shared): (bool, u64), call: &Expr) -> Value {
         let mut data = false;
         for (at, arg) in args.iter().enumerate() {
+            // A method may take `&mut self`: only rustc knows.
+            if on_value
+                && at == 0
+                && let Some(part) = self.part_of(arg)
+                && let Some(Binding::Tensor { writable: true }) = self.lookup(part.base)
+            {
+                let values = self.values(&part);
+                self.touch(AccessKind::Read, &part, values.clone(), arg);
+                self.touch(AccessKind::Write, &part, values, arg);
+                data = true;
+                continue;
+            }
             if let ExprKind::Name(name) = &arg.kind
                 && let Some(Binding::Tensor { writable }) = self.lookup(name)
             {
                 let writable = *writable && shared.checked_shr(at as u32).unwrap_or(0) & 1 == 0;
                 data = true;
-                self.access(AccessKind::Read, name, &[], vec![Value::Data], call.span);
-                if writable {
-                    self.access(AccessKind::Write, name, &[], vec![Value::Data], call.span);
+                let kinds = [AccessKind::Read, AccessKind::Write];
+                for kind in &kinds[..1 + usize::from(writable)] {
+                    let shown = (call.span, name.clone());
+                    self.access(*kind, name, Vec::new(), vec![Value::Data], shown);
                 }
                 continue;
             }

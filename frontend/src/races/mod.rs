@@ -18,7 +18,7 @@ use std::collections::HashMap;
 
 use quadrants_ir::races::{Form, Space, Var, VarKind, apart, apart_in_loop};
 
-use eval::Value;
+use eval::{Counter, Value};
 use sample::{LONG, SAMPLES};
 use walk::{Access, AccessKind, Part, Task, walk};
 
@@ -59,9 +59,7 @@ fn ranks(function: &Function) -> HashMap<&str, usize> {
     any_in_block(&function.body, &mut |node| {
         match node {
             Node::Expr(expr) => {
-                if let ExprKind::Index { base, index } | ExprKind::Atomic { base, index, .. } =
-                    &expr.kind
-                {
+                if let ExprKind::Index { base, index } = &expr.kind {
                     ranks.insert(base.as_str(), index.len());
                 }
             }
@@ -261,27 +259,30 @@ impl<'a> Judge<'a> {
     fn same_counter(&self, at: [usize; 2], a: &Access, b: &Access) -> bool {
         a.index.iter().zip(&b.index).any(|(a, b)| match (a, b) {
             (Value::Ticket(counter), Value::Ticket(other)) => {
-                counter == other && self.is_counted(&counter.tensor, at)
+                counter == other && self.is_counted(counter, at)
             }
             _ => false,
         })
     }
 
-    fn is_counted(&self, tensor: &str, [part, task]: [usize; 2]) -> bool {
+    fn is_counted(&self, counter: &Counter, [part, task]: [usize; 2]) -> bool {
         let parts = self.samples[0].iter().enumerate();
         let beside = parts.flat_map(|(at, of)| of.tasks.iter().map(move |task| (at, task)));
         let own = std::iter::once((part, self.task(0, [part, task])));
-        beside
-            .filter(|(at, _)| *at != part)
-            .chain(own)
-            .flat_map(|(_, task)| &task.accesses)
-            .all(|access| access.tensor != tensor || access.kind == AccessKind::Count)
+        beside.filter(|(at, _)| *at != part).chain(own).flat_map(|(_, task)| &task.accesses).all(
+            |access| {
+                !is_or_has(&access.tensor, &counter.tensor)
+                    || !overlap(&access.fields, &counter.fields)
+                    || access.kind == AccessKind::Count
+            },
+        )
     }
 }
 
 impl Access {
     fn conflicts(&self, other: &Self) -> bool {
-        let same = self.tensor == other.tensor
+        let same = is_or_has(&self.tensor, &other.tensor)
+            && overlap(&self.fields, &other.fields)
             && self.phase == other.phase
             && !self.asserted
             && !other.asserted;
@@ -310,6 +311,19 @@ impl AccessKind {
             Self::Atomic | Self::Count => "atomically combines into",
         }
     }
+}
+
+/// Whether two tensors are the same, or one of them is a struct of tensors that has the other.
+fn is_or_has(a: &str, b: &str) -> bool {
+    let has = |group: &str, tensor: &str| {
+        tensor.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    has(a, b) || has(b, a)
+}
+
+/// Whether one of two parts of an element, each given by its fields, is within the other.
+fn overlap(a: &[String], b: &[String]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a == b)
 }
 
 fn race_in_loop(here: &Access, other: &Access, over: String) -> Rule {

@@ -40,7 +40,10 @@ pub(super) struct Task {
 /// An access to a tensor.
 pub(super) struct Access {
     pub(super) tensor: String,
+    /// The fields from the element to the part of it that is touched.
+    pub(super) fields: Vec<String>,
     pub(super) kind: AccessKind,
+    /// The element's indices, then those on the way to the part.
     pub(super) index: Vec<Value>,
     /// The indices that have forms.
     forms: Vec<Option<Form>>,
@@ -54,6 +57,13 @@ pub(super) struct Access {
     pub(super) pins: Vec<(usize, i128)>,
     /// Of a shared array: the phase that it stands in, which a barrier separates from others.
     pub(super) phase: Option<u32>,
+}
+
+/// An element, or a part of one.
+pub(super) struct PartOf<'e> {
+    pub(super) base: &'e str,
+    pub(super) fields: Vec<String>,
+    pub(super) index: Vec<&'e Expr>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -432,20 +442,18 @@ impl Walk<'_> {
             }
             StmtKind::Assign { target, op, value } => {
                 self.eval(value);
-                if let ExprKind::Field { .. } | ExprKind::Element { .. } = &target.kind {
-                    // A local's part; the indices may read tensors.
-                    self.eval(target);
-                }
-                if let ExprKind::Index { base, index } = &target.kind {
-                    let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
-                    if let Some(Binding::Value(_)) = self.lookup(base) {
-                        return;
+                let Some(part) = self.part_of(target) else {
+                    // A local, or a part of one; the indices may read tensors.
+                    if !matches!(target.kind, ExprKind::Name(_)) {
+                        self.eval(target);
                     }
-                    if op.is_some() {
-                        self.access(AccessKind::Read, base, index, values.clone(), target.span);
-                    }
-                    self.access(AccessKind::Write, base, index, values, target.span);
+                    return;
+                };
+                let values = self.values(&part);
+                if op.is_some() {
+                    self.touch(AccessKind::Read, &part, values.clone(), target);
                 }
+                self.touch(AccessKind::Write, &part, values, target);
             }
             StmtKind::Expr(expr) => {
                 self.eval(expr);
@@ -538,19 +546,52 @@ impl Walk<'_> {
         self.names.truncate(scope);
     }
 
+    /// The element, or the part of one, that an expression is: of a tensor or of a shared array.
+    pub(super) fn part_of<'e>(&self, place: &'e Expr) -> Option<PartOf<'e>> {
+        match &place.kind {
+            ExprKind::Index { base, index } => match self.lookup(base) {
+                Some(Binding::Value(_) | Binding::Shape(_)) => None,
+                _ => Some(PartOf { base, fields: Vec::new(), index: index.iter().collect() }),
+            },
+            ExprKind::Field { value, name } => {
+                let mut part = self.part_of(value)?;
+                part.fields.push(name.clone());
+                Some(part)
+            }
+            ExprKind::Element { value, index } => {
+                let mut part = self.part_of(value)?;
+                part.index.extend(index);
+                Some(part)
+            }
+            _ => None,
+        }
+    }
+
+    /// The values of its indices.
+    pub(super) fn values(&mut self, part: &PartOf<'_>) -> Vec<Value> {
+        part.index.iter().map(|index| self.eval(index)).collect()
+    }
+
+    /// Notes an access to a part, which is written as `place`.
+    pub(super) fn touch(
+        &mut self,
+        kind: AccessKind,
+        part: &PartOf<'_>,
+        values: Vec<Value>,
+        place: &Expr,
+    ) {
+        let text = text::expr(place, &|name: &str| self.shown.get(name).cloned());
+        self.access(kind, part.base, part.fields.clone(), values, (place.span, text));
+    }
+
     pub(super) fn access(
         &mut self,
         kind: AccessKind,
         base: &str,
-        index: &[Expr],
+        fields: Vec<String>,
         values: Vec<Value>,
-        span: Span,
+        (span, text): (Span, String),
     ) {
-        let shown = |name: &str| self.shown.get(name).cloned();
-        let text = match index {
-            [] => base.to_owned(),
-            index => text::element(base, index, &shown),
-        };
         let forms = values.iter().map(|value| self.form(value)).collect();
         let (tensor, phase) = match self.lookup(base) {
             Some(Binding::Shared { array, .. }) => {
@@ -561,6 +602,7 @@ impl Walk<'_> {
         self.task.accesses.push(Access {
             forms,
             tensor,
+            fields,
             pins: self.pins.clone(),
             phase,
             kind,
@@ -594,6 +636,8 @@ impl Walk<'_> {
     }
 
     pub(super) fn lookup(&self, name: &str) -> Option<&Binding> {
+        // A tensor of a struct of tensors, `p.place`, is what the struct is.
+        let name = name.split_once('.').map_or(name, |(group, _)| group);
         self.names.iter().rev().find(|(n, _)| n == name).map(|(_, binding)| binding)
     }
 

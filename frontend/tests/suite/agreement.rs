@@ -32,6 +32,7 @@ fn params_of(out: ScalarType) -> fn() -> Vec<ParamType> {
         ScalarType::U64 => || params(ScalarType::U64),
         ScalarType::F32 => || params(ScalarType::F32),
         ScalarType::F64 => || params(ScalarType::F64),
+        ScalarType::F16 => || params(ScalarType::F16),
     }
 }
 

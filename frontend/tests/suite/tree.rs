@@ -134,7 +134,8 @@ pub(crate) fn extent(base: &str, axis: u32) -> Expr {
 
 pub(crate) fn add_to(base: &str, at: Vec<Expr>, value: Expr) -> Expr {
     let value = Box::new(value);
-    expr(ExprKind::Atomic { op: AtomicOp::Add, base: base.to_owned(), index: at, value })
+    let place = expr(ExprKind::Index { base: base.to_owned(), index: at });
+    expr(ExprKind::Atomic { op: AtomicOp::Add, place: Box::new(place), value })
 }
 
 pub(crate) fn parallel(body: Block) -> Expr {
@@ -278,5 +279,5 @@ pub(crate) const fn scalar(ty: ScalarType) -> ParamType {
 }
 
 pub(crate) const fn tensor(elem: ScalarType, rank: u8, writable: bool) -> ParamType {
-    ParamType::Tensor { elem, rank, writable }
+    ParamType::Tensor { elem: Type::Scalar(elem), rank, writable }
 }

@@ -7,7 +7,7 @@ mod prove;
 mod races;
 
 use crate::{
-    ExprKind, Offloaded, ParamId, ParamKind, TaskId,
+    ExprKind, Offloaded, ParamId, TaskId,
     abi::{ArgLayout, MAX_BOUND},
     interp::{Code, Part, compile},
     visit::{Nodes, Reach},
@@ -194,10 +194,8 @@ impl HostPlan {
 /// The words of all tensors' extents.
 fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<usize> {
     let words = kernel.params.iter().enumerate().map(|(at, param)| {
-        let rank = match param.kind {
-            ParamKind::Tensor { rank, .. } => usize::from(rank),
-            ParamKind::Scalar(_) => 0,
-        };
+        // How many scalars a component has does not change.
+        let rank = usize::from(param.kind.rank());
         let first = layout.word(ParamId::new(at as u32)) + 1;
         first..first + rank
     });

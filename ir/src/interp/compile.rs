@@ -457,8 +457,8 @@ impl Compiler<'_> {
                 let value = self.value(value);
                 let combine = select::combine(op, expr.ty);
                 let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
-                let tensor = self.tensor(tensor);
                 let at = self.element(tensor, &index);
+                let tensor = self.tensor(tensor);
                 self.check(tensor, &index, to, site);
                 self.code.push(Op::Atomic(to, tensor, at, value, combine));
             }
@@ -493,17 +493,19 @@ impl Compiler<'_> {
 
     fn size(&self, tensor: ParamId) -> Size {
         match self.kernel.params[tensor.index()].kind {
-            ParamKind::Tensor { elem, .. } | ParamKind::Scalar(elem) => Size::of(elem),
+            ParamKind::Tensor { elem, .. }
+            | ParamKind::Component { elem, .. }
+            | ParamKind::Scalar(elem) => Size::of(elem),
         }
     }
 
     fn load(&mut self, tensor: ParamId, index: &[ExprId], to: Reg, site: SiteId) {
         let size = self.size(tensor);
         let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
-        let tensor = self.tensor(tensor);
+        let (param, tensor) = (tensor, self.tensor(tensor));
         let op = match index[..] {
-            [i, j] => Op::Load2(to, tensor, i, j, size),
-            _ => Op::Load1(to, tensor, self.element(tensor, &index), size),
+            [i, j] if self.is_dense(param) => Op::Load2(to, tensor, i, j, size),
+            _ => Op::Load1(to, tensor, self.element(param, &index), size),
         };
         self.check(tensor, &index, to, site);
         self.code.push(op);
@@ -512,10 +514,10 @@ impl Compiler<'_> {
     fn store(&mut self, tensor: ParamId, index: &[ExprId], value: Reg, site: SiteId) {
         let size = self.size(tensor);
         let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
-        let tensor = self.tensor(tensor);
+        let (param, tensor) = (tensor, self.tensor(tensor));
         let op = match index[..] {
-            [i, j] => Op::Store2(value, tensor, i, j, size),
-            _ => Op::Store1(value, tensor, self.element(tensor, &index), size),
+            [i, j] if self.is_dense(param) => Op::Store2(value, tensor, i, j, size),
+            _ => Op::Store1(value, tensor, self.element(param, &index), size),
         };
         if self.form == Form::Checked {
             let nothing = self.temporary();
@@ -524,8 +526,30 @@ impl Compiler<'_> {
         self.code.push(op);
     }
 
+    fn is_dense(&self, tensor: ParamId) -> bool {
+        matches!(self.kernel.params[tensor.index()].kind, ParamKind::Tensor { .. })
+    }
+
+    /// The register with the number of a scalar, counted from the tensor's address.
+    fn element(&mut self, param: ParamId, index: &[Reg]) -> Reg {
+        let tensor = self.tensor(param);
+        let kind = self.kernel.params[param.index()].kind;
+        let (of_tensor, choice) = index.split_at(usize::from(kind.rank()).min(index.len()));
+        let element = self.flat(tensor, of_tensor);
+        let ParamKind::Component { .. } = kind else { return element };
+        let [step, plane] = self.layout.strides(param, kind).map(|word| word as Reg);
+        let at = self.temporary();
+        self.code.push(Op::Mul64(at, element, step));
+        if let [choice] = *choice {
+            let further = self.temporary();
+            self.code.push(Op::Mul64(further, choice, plane));
+            self.code.push(Op::Add64(at, at, further));
+        }
+        at
+    }
+
     /// The register with an element's number.
-    fn element(&mut self, tensor: Reg, index: &[Reg]) -> Reg {
+    fn flat(&mut self, tensor: Reg, index: &[Reg]) -> Reg {
         match *index {
             [i, j] => {
                 let at = self.temporary();

@@ -467,6 +467,8 @@ machine! {
         F64ToI64(f64) |x| x as i64;
         F64ToU32(f64) |x| x as u32;
         F64ToU64(f64) |x| x as u64;
+        F16ToF32(u32) |x| half::f16::from_bits(x as u16).to_f32();
+        F32ToF16(f32) |x| u32::from(half::f16::from_f32(x).to_bits());
         F32ToF64(f32) |x| f64::from(x);
         F64ToF32(f64) |x| x as f32;
     }

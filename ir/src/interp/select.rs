@@ -38,7 +38,8 @@ const fn kind(ty: ScalarType) -> Kind {
         | ScalarType::I8
         | ScalarType::I16
         | ScalarType::U8
-        | ScalarType::U16 => Kind::U32,
+        | ScalarType::U16
+        | ScalarType::F16 => Kind::U32,
         ScalarType::U64 => Kind::U64,
         ScalarType::F32 => Kind::F32,
         ScalarType::F64 => Kind::F64,
@@ -205,6 +206,8 @@ pub(super) fn cast(from: ScalarType, to: ScalarType) -> Option<Unary> {
     match (from, to) {
         (ScalarType::I8, _) => return Some(Op::Extend8),
         (ScalarType::I16, _) => return Some(Op::Extend16),
+        (ScalarType::F16, _) => return Some(Op::F16ToF32),
+        (_, ScalarType::F16) => return Some(Op::F32ToF16),
         (_, ScalarType::I8 | ScalarType::U8) => return Some(Op::Truncate8),
         (_, ScalarType::I16 | ScalarType::U16) => return Some(Op::Truncate16),
         _ => {}

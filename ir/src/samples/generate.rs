@@ -85,6 +85,10 @@ impl Rng {
         match ty {
             Bool => self.chance(50).into(),
             F32 => self.pick(&[small as f32 / 2.0, -0.0, 1e30, f32::NAN, f32::INFINITY]).into(),
+            ScalarType::F16 => {
+                let bits = [0x3c00, 0x8000, 0x7c00, 0x7e00, 1, 0x03ff, 0x7bff, 0xc580];
+                Const::from_bits(ty, self.pick(&bits))
+            }
             F64 => self.pick(&[small as f64 / 2.0, -0.0, 1e300, f64::NAN, -f64::INFINITY]).into(),
             _ if self.chance(85) => Const::from_bits(ty, small.unsigned_abs()),
             _ => {

@@ -146,7 +146,9 @@ impl Maker {
 
     pub fn elem(&self, tensor: ParamId) -> ScalarType {
         match self.0.params[tensor.index()].kind {
-            ParamKind::Tensor { elem, .. } | ParamKind::Scalar(elem) => elem,
+            ParamKind::Tensor { elem, .. }
+            | ParamKind::Component { elem, .. }
+            | ParamKind::Scalar(elem) => elem,
         }
     }
 

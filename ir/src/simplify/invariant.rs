@@ -139,6 +139,8 @@ impl Loop<'_> {
 
     fn keep(&mut self, value: ExprId, of: &str) -> ExprId {
         let ty = self.kernel.exprs[value].ty;
+        // Of a component, or of a struct's tensor, the name is a path.
+        let of = of.replace("[]", "").replace('.', "_");
         let local = Local { name: format!("{of}_at"), ty, mutable: false };
         let local: LocalId = self.kernel.locals.push(local);
         self.before.push(Stmt::Let { local, value });

@@ -65,14 +65,14 @@ pub(super) fn access(
     index: &[ExprId],
     writes: bool,
 ) -> Result<ScalarType, Rule> {
-    let (elem, rank, writable) = tensor_kind(nodes, tensor)?;
-    if index.len() != rank {
-        return Err(Rule::Rank { expected: rank, found: index.len() });
+    let (elem, kind) = tensor_kind(nodes, tensor)?;
+    if index.len() != kind.indices() {
+        return Err(Rule::Rank { expected: kind.indices(), found: index.len() });
     }
     for &index in index {
         need(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
     }
-    if writes && !writable {
+    if writes && !kind.is_writable() {
         return Err(Rule::NotWritable);
     }
     Ok(elem)
@@ -91,11 +91,9 @@ pub(super) fn shared(
     Ok(nodes.locals.get(array).ok_or(Rule::IdRange)?.ty)
 }
 
-fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, usize, bool), Rule> {
-    match nodes.params.get(tensor.index()).ok_or(Rule::IdRange)?.kind {
-        ParamKind::Tensor { elem, rank, writable } => Ok((elem, usize::from(rank), writable)),
-        ParamKind::Scalar(_) => Err(Rule::ParamKind),
-    }
+fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, ParamKind), Rule> {
+    let kind = nodes.params.get(tensor.index()).ok_or(Rule::IdRange)?.kind;
+    Ok((kind.elem().ok_or(Rule::ParamKind)?, kind))
 }
 
 /// `Ok` where the operation exists on the type.
@@ -112,11 +110,11 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
         ExprKind::Param(param) => {
             match nodes.params.get(param.index()).ok_or(Rule::IdRange)?.kind {
                 ParamKind::Scalar(scalar) => need(ty, scalar),
-                ParamKind::Tensor { .. } => Err(Rule::ParamKind),
+                ParamKind::Tensor { .. } | ParamKind::Component { .. } => Err(Rule::ParamKind),
             }
         }
         ExprKind::Dim { tensor, axis } => {
-            let (_, rank, _) = tensor_kind(nodes, *tensor)?;
+            let rank = usize::from(tensor_kind(nodes, *tensor)?.1.rank());
             if usize::from(*axis) >= rank {
                 return Err(Rule::Rank { expected: rank, found: usize::from(*axis) + 1 });
             }
@@ -163,7 +161,7 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
         }
         ExprKind::Bits { value } => {
             let from = type_of(*value);
-            let numbers = |ty: ScalarType| ty.is_int() || ty.is_float();
+            let numbers = |ty: ScalarType| ty != ScalarType::Bool;
             if numbers(from) && numbers(ty) && from.size() == ty.size() {
                 Ok(())
             } else {

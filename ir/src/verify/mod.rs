@@ -77,6 +77,8 @@ pub enum Rule {
     Name { name: String },
     #[error("a tensor has up to 6 dimensions, not {rank}")]
     TensorRank { rank: u8 },
+    #[error("a component of a tensor has no scalars")]
+    NoScalars,
     #[error("an id is out of range")]
     IdRange,
     #[error("an operand must come before its expression")]

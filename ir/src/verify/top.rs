@@ -6,8 +6,8 @@ use super::{
     stmts::{Around, By, Scope},
 };
 use crate::{
-    ExprKind, GroupId, Kernel, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, Stmt, Task,
-    TaskKind, TopStmt,
+    ExprKind, GroupId, Kernel, LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, Stmt,
+    Task, TaskKind, TopStmt,
     abi::{MAX_BLOCK_SIZE, MAX_RANK},
     visit::{Nodes, Reach},
 };
@@ -142,17 +142,32 @@ fn check_head(name: &str, nodes: Nodes<'_>, temps: Option<&[ScalarType]>) -> Res
     check_name(name).map_err(|rule| (Place::Kernel, rule))?;
     for (at, param) in nodes.params.iter().enumerate() {
         let place = Place::Param(ParamId::new(at as u32));
-        check_name(&param.name).map_err(|rule| (place, rule))?;
-        if let ParamKind::Tensor { rank, .. } = param.kind
-            && usize::from(rank) > MAX_RANK
-        {
+        check_param_name(param).map_err(|rule| (place, rule))?;
+        let rank = param.kind.rank();
+        if usize::from(rank) > MAX_RANK {
             return Err((place, Rule::TensorRank { rank }));
+        }
+        if let ParamKind::Component { scalars: 0, .. } = param.kind {
+            return Err((place, Rule::NoScalars));
         }
     }
     for (_, local) in nodes.locals.iter() {
         check_name(&local.name).map_err(|rule| (Place::Kernel, rule))?;
     }
     check_all(nodes, temps).map_err(|(id, rule)| (Place::Expr(id), rule))
+}
+
+/// The name of a component has its path in it, `particles[].place`, that of a struct's tensor the struct's.
+fn check_param_name(param: &Param) -> Result<(), Rule> {
+    match (param.kind, param.name.split_once("[]")) {
+        (ParamKind::Component { .. }, Some((tensor, fields))) => {
+            let all = fields.split('.').skip(1);
+            all.map(|field| format!("_{field}")).try_for_each(|field| check_name(&field))?;
+            tensor.split('.').try_for_each(check_name)
+        }
+        (ParamKind::Tensor { .. }, _) => param.name.split('.').try_for_each(check_name),
+        _ => check_name(&param.name),
+    }
 }
 
 fn check_name(name: &str) -> Result<(), Rule> {

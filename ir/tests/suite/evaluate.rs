@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use half::f16;
 use quadrants_ir::*;
 
 use crate::make::{Arg, Outcome};
@@ -475,6 +476,10 @@ fn cast(value: Value, to: ScalarType) -> Value {
         };
     }
     match value {
+        Value::F32(v) if to == ScalarType::F16 => Value::Narrow(f16::from_f32(v).into()),
+        Value::Narrow(v) if v.ty() == ScalarType::F16 => {
+            Value::F32(f16::from_bits(v.bits() as u16).to_f32())
+        }
         Value::Narrow(v) => to!(v.as_int().expect("an integer")),
         Value::Bool(v) if to == ScalarType::Bool => Value::Bool(v),
         Value::Bool(v) => to!(u8::from(v)),

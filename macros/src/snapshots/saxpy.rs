@@ -90,7 +90,14 @@ pub fn saxpy<'launch>(
                             __OK,
                             _,
                         >(begin0..end0) {
-                            y[i] += a * x[i];
+                            {
+                                let by = a
+                                    * ::quadrants::__private::body::Places::place(&x, i).read();
+                                let at = ::quadrants::__private::body::Places::place(&y, i);
+                                let mut value = at.read();
+                                value += by;
+                                at.write(value);
+                            };
                         }
                     }
                 },

@@ -93,13 +93,17 @@ fn scale<'launch, T: Float>(
                             __OK,
                             _,
                         >(begin0..end0) {
-                            y[i] = a
-                                * ::quadrants::__private::body::gate::<
-                                    __OK,
-                                    _,
-                                >(
-                                    <scaled>::__call_with::<_, 2, _>,
-                                )(::quadrants::__private::body::Form::<__CHECKED>, x, i);
+                            {
+                                let value = a
+                                    * ::quadrants::__private::body::gate::<
+                                        __OK,
+                                        _,
+                                    >(
+                                        <scaled>::__call_with::<_, 2, _>,
+                                    )(::quadrants::__private::body::Form::<__CHECKED>, x, i);
+                                ::quadrants::__private::body::Places::place(&y, i)
+                                    .write(value);
+                            };
                         }
                     }
                 },

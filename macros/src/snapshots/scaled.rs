@@ -51,7 +51,10 @@ impl scaled {
                 _,
             >(
                 <half>::__call_with::<T, _>,
-            )(::quadrants::__private::body::Form::<__CHECKED>, x[at]) * T::from_usize(N)
+            )(
+                ::quadrants::__private::body::Form::<__CHECKED>,
+                ::quadrants::__private::body::Places::place(&x, at).read(),
+            ) * T::from_usize(N)
         }
     }
     #[allow(unused)]

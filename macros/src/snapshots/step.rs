@@ -131,12 +131,17 @@ fn step<'launch>(
                                         __OK,
                                         _,
                                     >(begin0..end0) {
-                                        a[i]
-                                            += ::quadrants::__private::body::gate::<
+                                        {
+                                            let by = ::quadrants::__private::body::gate::<
                                                 __OK,
                                                 _,
                                             >(<wave>::__call)(half)
                                                 / ::quadrants::__private::body::divisor(dt);
+                                            let at = ::quadrants::__private::body::Places::place(&a, i);
+                                            let mut value = at.read();
+                                            value += by;
+                                            at.write(value);
+                                        };
                                     }
                                 }
                             },

@@ -203,20 +203,17 @@ impl Tree {
         }
         if is_scalar_method(&path) {
             let mut args = call.args.iter_mut();
-            if last == "from" && args.len() == 1 {
-                // Lossless, as rustc sees to: what `as` does.
-                let scalar = &path.path.segments[0].ident;
-                let ty = self.written(&syn::parse_quote!(#scalar));
-                let value = self.boxed(args.next().expect("counted"));
-                return ExprKind::Cast { value, ty };
-            }
-            if let Some(Conversion::From(scalar)) = conversion(&last)
-                && args.len() == 1
-            {
-                let own = &path.path.segments[0].ident;
+            if args.len() == 1 && (last == "from" || conversion(&last).is_some()) {
+                let mut own = path.path.clone();
+                own.segments.pop();
+                own.segments.pop_punct();
                 let ty = self.written(&syn::parse_quote!(#own));
                 let value = self.expr(args.next().expect("counted"));
-                return self.converted(scalar, value, ty);
+                return match conversion(&last) {
+                    Some(Conversion::From(scalar)) => self.converted(scalar, value, ty),
+                    // Lossless, as rustc sees to: what `as` does.
+                    _ => ExprKind::Cast { value: Box::new(value), ty },
+                };
             }
             if let Some(receiver) = args.next() {
                 let receiver = self.boxed(receiver);
@@ -299,14 +296,14 @@ impl Tree {
         let Some(element) = element(place) else {
             return ExprKind::Unsupported(Construct::AtomicPlace);
         };
-        let Some(base) = self.tensor(&element.expr) else {
+        let place = self.boxed(element);
+        if !is_element(&place) {
             return ExprKind::Unsupported(Construct::AtomicPlace);
-        };
-        let index = self.indices(&mut element.index);
-        ExprKind::Atomic { op, base, index, value: self.boxed(value) }
+        }
+        ExprKind::Atomic { op, place, value: self.boxed(value) }
     }
 
-    /// The tensor that an expression names, with any `&`, `&mut`, `*` and parentheses around it.
+    /// The tensor that an expression names, also that of a struct of tensors, with any `&`, `&mut`, `*` and parentheses around it.
     pub(super) fn tensor(&self, expr: &syn::Expr) -> Option<String> {
         match expr {
             syn::Expr::Paren(paren) => self.tensor(&paren.expr),
@@ -316,6 +313,12 @@ impl Tree {
             syn::Expr::Path(path) => {
                 name_of(path).filter(|name| self.is_bound(name)).map(Ident::to_string)
             }
+            syn::Expr::Field(field) => match (&*field.base, &field.member) {
+                (syn::Expr::Path(group), syn::Member::Named(tensor)) => name_of(group)
+                    .filter(|name| self.is_by_reference(name))
+                    .map(|group| format!("{group}.{tensor}")),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -338,8 +341,8 @@ pub(crate) fn is_block(call: &syn::ExprCall) -> bool {
     matches!(call.args.first(), Some(syn::Expr::Closure(_))) && call.args.len() == 1
 }
 
-/// The element that `&mut t[i]` is about.
-pub(crate) fn element(place: &mut syn::Expr) -> Option<&mut syn::ExprIndex> {
+/// The element, or the part of one, that `&mut t[i]` is about.
+pub(crate) fn element(place: &mut syn::Expr) -> Option<&mut syn::Expr> {
     match place {
         syn::Expr::Paren(paren) => element(&mut paren.expr),
         syn::Expr::Group(group) => element(&mut group.expr),
@@ -348,12 +351,18 @@ pub(crate) fn element(place: &mut syn::Expr) -> Option<&mut syn::ExprIndex> {
             while let syn::Expr::Paren(paren) = inner {
                 inner = &mut paren.expr;
             }
-            match inner {
-                syn::Expr::Index(index) => Some(index),
-                _ => None,
-            }
+            matches!(inner, syn::Expr::Index(_) | syn::Expr::Field(_)).then_some(inner)
         }
         _ => None,
+    }
+}
+
+/// Whether a place is an element of something that has a name, or a part of one.
+fn is_element(place: &Expr) -> bool {
+    match &place.kind {
+        ExprKind::Index { .. } => true,
+        ExprKind::Element { value, .. } | ExprKind::Field { value, .. } => is_element(value),
+        _ => false,
     }
 }
 
@@ -364,6 +373,11 @@ pub(crate) fn atomic(name: &str) -> Option<AtomicOp> {
         "atomic_max" => Some(AtomicOp::Max),
         _ => None,
     }
+}
+
+/// Whether an operator is that of a compound assignment.
+pub(crate) fn is_compound(op: &BinOp) -> bool {
+    compound(op).is_some()
 }
 
 /// The operation of a compound assignment.
@@ -449,8 +463,8 @@ pub(super) fn is_type_name(name: &str) -> bool {
 }
 
 /// The scalar types by name.
-pub(crate) const SCALARS: [&str; 12] =
-    ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "usize", "bool"];
+pub(crate) const SCALARS: [&str; 13] =
+    ["f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "usize", "bool"];
 
 /// A conversion between numbers, by a method of `Number`.
 pub(crate) enum Conversion {
@@ -475,7 +489,8 @@ pub(crate) fn conversion(name: &str) -> Option<Conversion> {
 /// Whether a path is `f32::sqrt` or the like.
 pub(crate) fn is_scalar_method(path: &syn::ExprPath) -> bool {
     let segments = &path.path.segments;
-    path.qself.is_none() && segments.len() == 2 && SCALARS.iter().any(|s| segments[0].ident == s)
+    let scalar = segments.iter().rev().nth(1);
+    path.qself.is_none() && scalar.is_some_and(|of| SCALARS.iter().any(|s| of.ident == s))
 }
 
 /// The position of a path in a table, where it is put if it is new.

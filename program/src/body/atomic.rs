@@ -2,7 +2,7 @@
 //!
 //! Never through `&mut`: many iterations hold the same place at once.
 
-use super::view::Place;
+use super::place::Place;
 use crate::dsl::{AtomicAdd, AtomicMinMax};
 
 /// Adds and gives the old element; zero where the place is out of range.
@@ -38,8 +38,8 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..1000 {
-                        // SAFETY: the cell outlives the scope and is touched by atomics alone.
-                        atomic_add(unsafe { Place::of(address as *mut T) }, one);
+                        // The cell outlives the scope and is touched by atomics alone.
+                        atomic_add(Place::within(Some(address as *mut T)), one);
                     }
                 });
             }
@@ -61,8 +61,7 @@ mod tests {
     #[test]
     fn smaller_and_larger_are_kept_and_the_old_returned() {
         let mut cell = -3_i32;
-        // SAFETY: the cell outlives the place.
-        let place = unsafe { Place::of(&raw mut cell) };
+        let place = Place::within(Some(&raw mut cell));
         assert_eq!(atomic_min(place, -5), -3);
         assert_eq!(atomic_min(place, 4), -5);
         assert_eq!(atomic_max(place, 4), -5);

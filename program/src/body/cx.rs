@@ -3,14 +3,15 @@
 use std::{marker::PhantomData, panic::Location};
 
 use quadrants_ir::{
-    ScalarType,
     abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, SCRATCH_WORD},
+    types::ParamType,
 };
 
 use super::{
     failure::{Errors, Kind},
     level::{Inside, Level},
     parallel::LoopInt,
+    place::{Component, Memory},
     view::{Formed, View},
 };
 use crate::{Device, Element};
@@ -31,21 +32,18 @@ pub struct Args<'a, const CHECKED: bool> {
     errors: Errors,
 }
 
-/// A type that a kernel takes by reference: the tensor as host code knows it.
+/// A type that a kernel takes by reference: the tensor as host code knows it, or a struct of such.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel's parameter by reference",
     label = "not a tensor",
-    note = "a kernel takes tensors by `&` or `&mut`, and numbers by value"
+    note = "a kernel takes tensors, and structs of them that derive `Tensors`, by `&` or `&mut`, and numbers by value"
 )]
 pub trait TensorParam {
     /// What stands for it in a body.
     type View<const CHECKED: bool>: Formed;
 
-    /// The type of its elements.
-    const ELEMENT: ScalarType;
-
-    /// The number of its dimensions.
-    const RANK: u8;
+    /// What it is to the IR, by `&mut`.
+    const PARAM: ParamType;
 
     /// Takes it from an argument block.
     fn take<const CHECKED: bool>(args: &mut Args<'_, CHECKED>) -> Self::View<CHECKED>;
@@ -141,11 +139,24 @@ impl<const CHECKED: bool> Args<'_, CHECKED> {
     /// The next parameter as the view of a tensor.
     #[inline(always)]
     #[must_use]
-    pub fn view<T: Element, const N: usize>(&mut self) -> View<T, N, CHECKED> {
-        let data = self.word() as *mut T;
-        let shape = std::array::from_fn(|_| self.word() as usize);
+    pub fn view<T: Device, const N: usize>(&mut self) -> View<T, N, CHECKED> {
+        let mut shape = [0; N];
+        let mut next = |scalars| {
+            let first = self.word() as *mut u8;
+            shape = std::array::from_fn(|_| self.word() as usize);
+            if const { T::LAYOUT.scalar().is_some() } {
+                return Component { first, step: 1, plane: 0 };
+            }
+            if scalars > 1 {
+                self.word();
+            }
+            Component { first, step: self.word() as usize, plane: self.word() as usize }
+        };
         // SAFETY: the maker of the `Cx` vouches for the block's addresses and extents.
-        unsafe { View::new(data, shape, self.errors) }
+        unsafe {
+            let root = T::root(&mut Memory::new(&mut next));
+            View::new(root, shape, self.errors)
+        }
     }
 
     #[inline(always)]

@@ -3,19 +3,17 @@
 
 use std::ops::{Index, IndexMut};
 
-use quadrants_ir::{ScalarType, abi::MAX_RANK};
+use quadrants_ir::{abi::MAX_RANK, types::ParamType};
 
 use super::{Args, TensorParam, View};
-use crate::{Element, Tensor};
+use crate::{Device, Tensor};
 
-impl<T: Element, const N: usize> TensorParam for Tensor<T, N> {
+impl<T: Device, const N: usize> TensorParam for Tensor<T, N> {
     type View<const CHECKED: bool> = View<T, N, CHECKED>;
 
-    const ELEMENT: ScalarType = T::TYPE;
-
-    const RANK: u8 = {
+    const PARAM: ParamType = {
         assert!(N <= MAX_RANK, "a kernel takes tensors of up to six dimensions");
-        N as u8
+        ParamType::Tensor { elem: T::LAYOUT, rank: N as u8, writable: true }
     };
 
     #[inline(always)]
@@ -30,7 +28,7 @@ macro_rules! refuse_on_the_host {
     ($([$($generic:tt)*] $rank:tt by $index:ty;)*) => {$(
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
-        impl<T: Element, $($generic)*> Index<$index> for Tensor<T, $rank> {
+        impl<T: Device, $($generic)*> Index<$index> for Tensor<T, $rank> {
             type Output = T;
             fn index(&self, _: $index) -> &T {
                 const { refuse::<T>() };
@@ -40,7 +38,7 @@ macro_rules! refuse_on_the_host {
 
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
-        impl<T: Element, $($generic)*> IndexMut<$index> for Tensor<T, $rank> {
+        impl<T: Device, $($generic)*> IndexMut<$index> for Tensor<T, $rank> {
             fn index_mut(&mut self, _: $index) -> &mut T {
                 const { refuse::<T>() };
                 unreachable!()

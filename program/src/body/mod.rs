@@ -17,6 +17,7 @@ mod host;
 mod level;
 mod native;
 mod parallel;
+mod place;
 mod pool;
 mod probe;
 mod reduce;
@@ -32,16 +33,18 @@ pub use failure::{Bounded, PLACE_SITE, check, divisor, resolve_site};
 pub use level::Level;
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Task};
+pub use place::{At, Dense, HasElement, HasField, Memory, Place, Strided, Within};
+pub(crate) use place::{Component, number};
 pub use probe::{
-    Form, Gate, HasMethod, Linear, Open, Probe, gate, linear_type_of, method_of, number_type,
-    tensor_type, type_of, value_type,
+    Form, Gate, HasMethod, Linear, Open, Probe, gate, group_field, linear_type_of, method_of,
+    number_type, put_back, tensor_type, type_of, value_type,
 };
 pub use reduce::{
     Part, finish_add, finish_max, finish_min, part_add, part_max, part_min, reduce_add, reduce_max,
     reduce_min, strips,
 };
 pub use threads::{Shared, Threads, weight_of_block};
-pub use view::{Formed, Place, Places, View};
+pub use view::{Formed, Places, View};
 pub use walk::Walk;
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use quadrants_ir::types::{ParamType, Type};
+use quadrants_ir::types::{GroupField, ParamType, Type};
 
-use super::TensorParam;
+use super::{Place, TensorParam};
 use crate::{Device, Element, Matrix, Number, Vector};
 
 /// A type that inference fills in: the never-called copy of a kernel shows it a binding, and
@@ -71,8 +71,8 @@ pub const fn linear_type_of<T: Linear>(_probe: &Probe<T>) -> Type {
 )]
 pub trait Linear: Device {}
 
-impl<T: Element + Device, const N: usize> Linear for Vector<T, N> {}
-impl<T: Element + Device, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
+impl<T: Element, const N: usize> Linear for Vector<T, N> {}
+impl<T: Element, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
 
 /// A type with a method, or a function of the type, that kernels can call: the one whose name has this number.
 #[diagnostic::on_unimplemented(
@@ -83,6 +83,9 @@ impl<T: Element + Device, const R: usize, const C: usize> Linear for Matrix<T, R
 pub trait HasMethod<const NAME: u64> {
     /// What the method is to the frontend.
     type Source: 'static;
+
+    /// Whether it takes `&mut self`.
+    const CHANGES: bool;
 
     /// Its source.
     fn source() -> &'static Self::Source;
@@ -102,16 +105,33 @@ pub const fn number_type<T: Number>() -> Type {
     T::LAYOUT
 }
 
+/// Puts the receiver of a method back where it came from, where the method may have changed it.
+#[inline(always)]
+pub fn put_back<const NAME: u64, T: HasMethod<NAME> + Device>(place: Place<T>, receiver: T) {
+    if T::CHANGES {
+        place.write(receiver);
+    }
+}
+
 /// What a parameter by value is to the IR.
 #[must_use]
 pub const fn value_type<T: Device>() -> ParamType {
     ParamType::Value(T::LAYOUT)
 }
 
+/// A tensor in a struct of tensors.
+#[must_use]
+pub const fn group_field<P: TensorParam>(name: &'static str, writable: bool) -> GroupField {
+    match P::PARAM {
+        ParamType::Tensor { elem, rank, .. } => GroupField { name, elem, rank, writable },
+        _ => panic!("a struct of tensors has tensors alone"),
+    }
+}
+
 /// What a parameter by reference is to the IR.
 #[must_use]
 pub const fn tensor_type<P: TensorParam>(writable: bool) -> ParamType {
-    ParamType::Tensor { elem: P::ELEMENT, rank: P::RANK, writable }
+    P::PARAM.passed(writable)
 }
 
 /// The form of the body that calls a func with generic arguments of its own.

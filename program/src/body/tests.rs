@@ -7,7 +7,7 @@ use std::{
 
 use quadrants_ir::abi::{ErrorRecord, Form};
 
-use super::{Body, Cx, Formed, Level, NativeBody, check, gate};
+use super::{Body, Cx, Formed, Level, NativeBody, Places, check, gate};
 use crate::{Tensor, dsl::ndrange};
 
 struct Saxpy;
@@ -28,9 +28,10 @@ impl Body for Saxpy {
             5,
             #[inline(always)]
             move |((begin, end), proven)| {
-                let (x, mut y) = (x.formed(proven), y.formed(proven));
+                let (x, y) = (x.formed(proven), y.formed(proven));
                 for i in begin..end {
-                    y[i] += a * x[i];
+                    let sum = y.place(i).read() + a * x.place(i).read();
+                    y.place(i).write(sum);
                 }
             },
         );
@@ -48,11 +49,11 @@ impl Body for Fill {
             1 << 16,
             #[inline(always)]
             move |([(b0, e0), (b1, e1), (b2, e2)], _)| {
-                let mut out = out;
                 for i in b0..e0 {
                     for j in b1..e1 {
                         for k in b2..e2 {
-                            out[[i, j, k]] += (i * 100 + j * 10 + k) as u32;
+                            let place = out.place([i, j, k]);
+                            place.write(place.read() + (i * 100 + j * 10 + k) as u32);
                         }
                     }
                 }

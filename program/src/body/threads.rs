@@ -10,7 +10,8 @@ use super::{
     cx::Cx,
     failure::{Bounded, Errors, Kind},
     level::Level,
-    view::{Place, Places},
+    place::Place,
+    view::Places,
 };
 use crate::Element;
 

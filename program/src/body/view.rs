@@ -1,22 +1,21 @@
 //! Tensors as a body sees them.
 
-use std::{
-    cell::UnsafeCell,
-    ops::{Index, IndexMut},
-    panic::Location,
-};
+use std::panic::Location;
 
 use quadrants_ir::abi::MAX_RANK;
 
-use super::failure::{Bounded, Errors, Kind};
-use crate::{Element, tensor::count};
+use super::{
+    failure::{Errors, Kind},
+    place::Place,
+};
+use crate::{Device, tensor::count};
 
 /// A tensor in a body: where its elements lie, and its extents. Indexing is unchecked in the proven
 /// form, whose launch has proven every access; in the checked form a read out of range gives zero, a
 /// write goes nowhere, and the error is recorded.
 #[derive(Clone, Copy)]
-pub struct View<T, const N: usize, const CHECKED: bool> {
-    data: *mut T,
+pub struct View<T: Device, const N: usize, const CHECKED: bool> {
+    root: T::Root,
     shape: [usize; N],
     errors: Errors,
     /// Whether the launch has proven the accesses of the iterations under way, though its form is the
@@ -31,14 +30,10 @@ pub trait Formed: Copy {
     fn formed(self, proven: bool) -> Self;
 }
 
-/// An element as a raw place, for atomics: several threads may hold it at once.
-#[derive(Clone, Copy)]
-pub struct Place<T>(Option<*mut T>);
-
 /// A tensor that has places for indices of type `I`.
 pub trait Places<I> {
     /// The type of an element.
-    type Element;
+    type Element: Device;
 
     /// Whether indices are checked, and reported.
     const CHECKED: bool;
@@ -51,18 +46,18 @@ pub trait Places<I> {
 }
 
 // SAFETY: a view is an address; the launch that made it vouches that its iterations do not race.
-unsafe impl<T: Send, const N: usize, const CHECKED: bool> Send for View<T, N, CHECKED> {}
+unsafe impl<T: Device, const N: usize, const CHECKED: bool> Send for View<T, N, CHECKED> {}
 // SAFETY: as above.
-unsafe impl<T: Sync, const N: usize, const CHECKED: bool> Sync for View<T, N, CHECKED> {}
+unsafe impl<T: Device, const N: usize, const CHECKED: bool> Sync for View<T, N, CHECKED> {}
 
-impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
+impl<T: Device, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// # Safety
-    /// `data` is valid for reads and, where the kernel may write the tensor, writes of the product
+    /// The memory is valid for reads and, where the kernel may write the tensor, writes of the product
     /// of `shape` elements, as long as the view and its copies are used. In the proven form every
     /// index used is within `shape`.
     #[inline(always)]
-    pub(super) const unsafe fn new(data: *mut T, shape: [usize; N], errors: Errors) -> Self {
-        Self { data, shape, errors, proven: false }
+    pub(super) const unsafe fn new(root: T::Root, shape: [usize; N], errors: Errors) -> Self {
+        Self { root, shape, errors, proven: false }
     }
 
     /// How many elements there are.
@@ -80,23 +75,20 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
         self.shape
     }
 
-    /// The address of an element, or none where the index is checked and out of range.
+    /// The place of an element; of none, where the index is checked and out of range.
     #[inline(always)]
-    fn at(&self, index: [usize; N], caller: &Location<'_>) -> Option<*mut T> {
+    fn at(&self, index: [usize; N], caller: &Location<'_>) -> Place<T> {
         if CHECKED && !self.proven && !index.iter().zip(&self.shape).all(|(at, extent)| at < extent)
         {
             self.out_of_range(index, caller);
-            return None;
+            return Place::of(T::element(self.root, None));
         }
         let (mut flat, mut axis) = (0usize, 0);
         while axis < N {
             flat = flat.wrapping_mul(self.shape[axis]).wrapping_add(index[axis]);
             axis += 1;
         }
-        // SAFETY: the index is within the shape, by the check above or by the launch's proof of all
-        // iterations or of those that run now, and
-        // the maker of the view vouches for so many elements.
-        Some(unsafe { self.data.add(flat) })
+        Place::of(T::element(self.root, Some(flat)))
     }
 
     #[cold]
@@ -110,109 +102,16 @@ impl<T, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     }
 }
 
-impl<I, T, const N: usize, const CHECKED: bool> Bounded<I> for View<T, N, CHECKED> {
-    #[inline(always)]
-    fn bounded(&self, index: I) -> I {
-        index
-    }
-}
-
-impl<T: Copy, const N: usize, const CHECKED: bool> Formed for View<T, N, CHECKED> {
+impl<T: Device, const N: usize, const CHECKED: bool> Formed for View<T, N, CHECKED> {
     #[inline(always)]
     fn formed(self, proven: bool) -> Self {
         Self { proven, ..self }
     }
 }
 
-impl<T: Element, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
-    #[inline(always)]
-    fn shared(&self, index: [usize; N], caller: &Location<'_>) -> &T {
-        static ZERO: u64 = 0;
-        match self.at(index, caller) {
-            // SAFETY: the address is that of an element; the launch vouches that nothing writes it
-            // meanwhile.
-            Some(element) => unsafe { &*element },
-            // SAFETY: `ZERO` has the size and alignment of the largest element, and zero bits are a
-            // value of every element type.
-            None => unsafe { &*(&raw const ZERO).cast() },
-        }
-    }
-
-    #[inline(always)]
-    fn exclusive(&mut self, index: [usize; N], caller: &Location<'_>) -> &mut T {
-        match self.at(index, caller) {
-            // SAFETY: the address is that of an element; the launch vouches that nothing else
-            // touches it meanwhile.
-            Some(element) => unsafe { &mut *element },
-            None => waste(),
-        }
-    }
-}
-
-/// A cell for a write that goes nowhere, as zero.
-#[cold]
-fn waste<'a, T: Element>() -> &'a mut T {
-    thread_local! {
-        static CELL: UnsafeCell<u64> = const { UnsafeCell::new(0) };
-    }
-    CELL.with(|cell| {
-        // SAFETY: the cell has the size and alignment of the largest element, and zero bits are a
-        // value of every element type. Only this thread reaches it, and a kernel holds at most one
-        // exclusive reference to an element at a time: the language has no reference bindings. The
-        // thread outlives the statement that uses it.
-        unsafe {
-            cell.get().write(0);
-            &mut *cell.get().cast()
-        }
-    })
-}
-
-impl<T> Place<T> {
-    /// The place of an element, whose address is valid for atomics as long as the place is used, or of
-    /// none. Only [`address`](Self::address) gives it, to code that says why it is.
-    #[inline(always)]
-    pub(super) const fn within(element: Option<*mut T>) -> Self {
-        Self(element)
-    }
-
-    /// The address, or none where the index was out of range.
-    #[inline(always)]
-    pub(super) fn address(self) -> Option<*mut T> {
-        self.0
-    }
-
-    /// # Safety
-    /// The element is valid for reads and writes by atomics as long as the place is used.
-    #[cfg(test)]
-    pub(super) unsafe fn of(element: *mut T) -> Self {
-        Self(Some(element))
-    }
-}
-
 macro_rules! indexing {
     ($([$($generic:tt)*] $rank:tt by $index:ty, |$i:ident| $array:expr;)*) => {$(
-        impl<T: Element, $($generic)* const CHECKED: bool> Index<$index>
-            for View<T, $rank, CHECKED>
-        {
-            type Output = T;
-            #[inline(always)]
-            #[track_caller]
-            fn index(&self, $i: $index) -> &T {
-                self.shared($array, Location::caller())
-            }
-        }
-
-        impl<T: Element, $($generic)* const CHECKED: bool> IndexMut<$index>
-            for View<T, $rank, CHECKED>
-        {
-            #[inline(always)]
-            #[track_caller]
-            fn index_mut(&mut self, $i: $index) -> &mut T {
-                self.exclusive($array, Location::caller())
-            }
-        }
-
-        impl<T: Element, $($generic)* const CHECKED: bool> Places<$index>
+        impl<T: Device, $($generic)* const CHECKED: bool> Places<$index>
             for View<T, $rank, CHECKED>
         {
             type Element = T;
@@ -220,12 +119,12 @@ macro_rules! indexing {
             #[inline(always)]
             #[track_caller]
             fn place(&self, $i: $index) -> Place<T> {
-                Place(self.at($array, Location::caller()))
+                self.at($array, Location::caller())
             }
             #[inline(always)]
             fn place_within(&self, $i: $index) -> Place<T> {
                 let inside = $array.iter().zip(&self.shape).all(|(at, extent)| at < extent);
-                if inside { self.place($i) } else { Place(None) }
+                if inside { self.place($i) } else { Place::of(T::element(self.root, None)) }
             }
         }
     )*};
@@ -241,22 +140,30 @@ mod tests {
     use quadrants_ir::abi::ErrorRecord;
 
     use super::*;
-    use crate::body::failure::PLACE_SITE;
+    use crate::body::{
+        failure::PLACE_SITE,
+        place::{Component, Memory, number},
+    };
 
     fn view<const CHECKED: bool>(
         data: &mut [f32; 6],
         record: *mut ErrorRecord,
     ) -> View<f32, 2, CHECKED> {
+        let first = data.as_mut_ptr().cast();
         // SAFETY: six elements, and a record that outlives the view.
-        unsafe { View::new(data.as_mut_ptr(), [2, 3], Errors::new(record, 1)) }
+        unsafe {
+            let mut next = |_| Component { first, step: 1, plane: 0 };
+            let root = f32::root(&mut Memory::new(&mut next));
+            View::new(root, [2, 3], Errors::new(record, 1))
+        }
     }
 
     #[test]
     fn rows_follow_each_other() {
         let mut data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
-        let mut proven = view::<false>(&mut data, std::ptr::null_mut());
-        assert_eq!(proven[[1, 1]], 4.0);
-        proven[[0, 2]] += 7.0;
+        let proven = view::<false>(&mut data, std::ptr::null_mut());
+        assert_eq!(proven.place([1, 1]).read(), 4.0);
+        proven.place([0, 2]).write(9.0);
         assert_eq!((proven.len(), proven.shape()), (6, [2, 3]));
         assert_eq!(data[2], 9.0);
     }
@@ -265,12 +172,11 @@ mod tests {
     fn out_of_range_reads_zero_drops_writes_and_is_recorded() {
         let mut data = [1.0; 6];
         let mut record = ErrorRecord::default();
-        let mut checked = view::<true>(&mut data, &raw mut record);
-        checked[[1, 3]] = 9.0;
+        let checked = view::<true>(&mut data, &raw mut record);
+        checked.place([1, 3]).write(9.0);
         let line = line!() - 1;
-        assert_eq!(checked[[2, 0]], 0.0);
-        checked[[5, 5]] += 2.0;
-        assert_eq!(checked[[1, 2]], 1.0);
+        assert_eq!(checked.place([2, 0]).read(), 0.0);
+        assert_eq!(checked.place([1, 2]).read(), 1.0);
         assert_eq!(data, [1.0; 6]);
         assert_eq!(record.state, ErrorRecord::FULL);
         assert_eq!(record.site, PLACE_SITE);
@@ -278,6 +184,29 @@ mod tests {
         assert_eq!(record.values[..6], [1, 3, 2, 3, 0, 0]);
         let [.., at_line, at_column] = record.values;
         assert_eq!(at_line, u64::from(line));
-        assert!((9..=16).contains(&at_column), "the tensor or its bracket");
+        assert!((9..=17).contains(&at_column), "the tensor or its index");
+    }
+
+    /// Elements whose scalars lie in planes, as a struct of arrays has them.
+    #[test]
+    fn parts_are_where_the_components_say() {
+        type Pair = (f32, [i16; 2]);
+        let mut floats = [0.0_f32; 3];
+        let mut numbers = [0_i16; 6];
+        let mut components = vec![
+            Component { first: numbers.as_mut_ptr().cast(), step: 1, plane: 3 },
+            Component { first: floats.as_mut_ptr().cast(), step: 1, plane: 3 },
+        ];
+        // SAFETY: three elements of each, which outlive the view.
+        let view: View<Pair, 1, false> = unsafe {
+            let mut next = |_| components.pop().unwrap();
+            let root = Pair::root(&mut Memory::new(&mut next));
+            View::new(root, [3], Errors::new(std::ptr::null_mut(), 1))
+        };
+        view.place(1).write((2.5, [3, 4]));
+        view.place(2).field::<{ number("1") }>().element(1).write(9);
+        assert_eq!(view.place(1).read(), (2.5, [3, 4]));
+        assert_eq!(view.place(1).field::<{ number("0") }>().read(), 2.5);
+        assert_eq!((floats, numbers), ([0.0, 2.5, 0.0], [0, 3, 0, 0, 4, 9]));
     }
 }

@@ -5,13 +5,14 @@ use std::{
     ops::{Index, IndexMut},
 };
 
-use quadrants::{Element, Program, Result, Tensor};
+use quadrants::{Device, Element, Layout, Program, Result, Tensor, f16};
 
 /// What a tensor is to a function of the host.
 #[derive(Clone, Debug)]
 pub(crate) struct Array<T, const N: usize> {
     elements: Vec<T>,
     shape: [usize; N],
+    layout: Layout,
 }
 
 /// Equality to a relative tolerance; with none, of all bits, except that all NaNs are the same.
@@ -23,18 +24,25 @@ pub(crate) trait Same: Debug {
 impl<T: Element, const N: usize> Array<T, N> {
     /// Zeros.
     pub(crate) fn zeros(shape: [usize; N]) -> Self {
-        Self { elements: vec![T::default(); shape.iter().product()], shape }
+        Self::new(&vec![T::default(); shape.iter().product()], shape)
     }
+}
 
+impl<T: Device, const N: usize> Array<T, N> {
     /// These elements, in row-major order.
     pub(crate) fn new(elements: &[T], shape: [usize; N]) -> Self {
         assert_eq!(elements.len(), shape.iter().product::<usize>());
-        Self { elements: elements.to_vec(), shape }
+        Self { elements: elements.to_vec(), shape, layout: Layout::default() }
+    }
+
+    /// The same, as a tensor of another layout.
+    pub(crate) fn laid(self, layout: Layout) -> Self {
+        Self { layout, ..self }
     }
 
     /// A tensor with these elements.
     pub(crate) fn on(&self, program: &Program) -> Result<Tensor<T, N>> {
-        program.tensor_from(&self.elements, self.shape)
+        program.tensor_with(&self.elements, self.shape, self.layout)
     }
 
     /// As of a tensor.
@@ -54,42 +62,42 @@ impl<T: Element, const N: usize> Array<T, N> {
     }
 }
 
-impl<T: Element> Array<T, 1> {
+impl<T: Device> Array<T, 1> {
     /// These elements.
     pub(crate) fn of(elements: &[T]) -> Self {
         Self::new(elements, [elements.len()])
     }
 }
 
-impl<T: Element, const N: usize> Index<[usize; N]> for Array<T, N> {
+impl<T: Device, const N: usize> Index<[usize; N]> for Array<T, N> {
     type Output = T;
     fn index(&self, index: [usize; N]) -> &T {
         &self.elements[self.at(index)]
     }
 }
 
-impl<T: Element, const N: usize> IndexMut<[usize; N]> for Array<T, N> {
+impl<T: Device, const N: usize> IndexMut<[usize; N]> for Array<T, N> {
     fn index_mut(&mut self, index: [usize; N]) -> &mut T {
         let at = self.at(index);
         &mut self.elements[at]
     }
 }
 
-impl<T: Element> Index<usize> for Array<T, 1> {
+impl<T: Device> Index<usize> for Array<T, 1> {
     type Output = T;
     fn index(&self, index: usize) -> &T {
         &self.elements[index]
     }
 }
 
-impl<T: Element> IndexMut<usize> for Array<T, 1> {
+impl<T: Device> IndexMut<usize> for Array<T, 1> {
     fn index_mut(&mut self, index: usize) -> &mut T {
         &mut self.elements[index]
     }
 }
 
 /// Compares a tensor with the array that it should be.
-pub(crate) fn same<T: Element + Same, const N: usize>(
+pub(crate) fn same<T: Device + Same, const N: usize>(
     what: &str,
     found: &Tensor<T, N>,
     expected: &Array<T, N>,
@@ -132,4 +140,4 @@ macro_rules! floats {
     )*};
 }
 
-floats!(f32 f64);
+floats!(f16 f32 f64);

@@ -1,0 +1,97 @@
+//! `#[derive(Tensors)]`: a struct of tensors as one parameter of kernels.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Data, DeriveInput, Fields, Type, spanned::Spanned};
+
+use crate::device::facade;
+
+/// The implementation for a struct.
+pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
+    let fields = match &input.data {
+        Data::Struct(of) => match &of.fields {
+            Fields::Named(fields) if !fields.named.is_empty() => &fields.named,
+            other => return Err(syn::Error::new(other.span(), "a struct of tensors names them")),
+        },
+        _ => return Err(syn::Error::new_spanned(&input.ident, "tensors stand in a struct")),
+    };
+    if let Some(other) = input.generics.type_params().next() {
+        let message = "a struct of tensors has lifetimes alone as parameters";
+        return Err(syn::Error::new_spanned(other, message));
+    }
+    let krate = facade(input)?;
+    let private = quote!(#krate::__private);
+    let support = quote!(#private::body);
+    let (mut names, mut tensors, mut writable) = (Vec::new(), Vec::new(), Vec::new());
+    for field in fields {
+        let Type::Reference(reference) = &field.ty else {
+            let message = "a field of a struct of tensors is `&Tensor<…>` or `&mut Tensor<…>`";
+            return Err(syn::Error::new_spanned(&field.ty, message));
+        };
+        names.push(&field.ident);
+        tensors.push(&reference.elem);
+        writable.push(reference.mutability.is_some());
+    }
+    let texts = names.iter().map(|name| name.as_ref().map(ToString::to_string));
+    let given = names.iter().zip(&writable).map(|(name, writable)| match writable {
+        true => quote!(&mut *self.#name),
+        false => quote!(&*self.#name),
+    });
+    let of = &input.ident;
+    let (with, arguments, bounds) = input.generics.split_for_impl();
+    let mut launched = input.generics.clone();
+    launched.params.insert(0, syn::parse_quote!('launch));
+    let (launched, ..) = launched.split_for_impl();
+    Ok(quote! {
+        const _: () = {
+            #[allow(missing_docs, unreachable_pub)]
+            #[derive(Clone, Copy)]
+            pub struct Views<const CHECKED: bool> {
+                #(pub #names: <#tensors as #support::TensorParam>::View<CHECKED>,)*
+            }
+
+            #[allow(unreachable_pub, clippy::all)]
+            impl<const CHECKED: bool> Views<CHECKED> {
+                #[inline(always)]
+                pub fn len(&self) -> usize {
+                    0usize #(.max(self.#names.len()))*
+                }
+            }
+
+            impl<const CHECKED: bool> #support::Formed for Views<CHECKED> {
+                #[inline(always)]
+                fn formed(self, proven: bool) -> Self {
+                    Self { #(#names: #support::Formed::formed(self.#names, proven),)* }
+                }
+            }
+
+            impl #with #support::TensorParam for #of #arguments #bounds {
+                type View<const CHECKED: bool> = Views<CHECKED>;
+
+                const PARAM: #private::ir::types::ParamType = #private::ir::types::ParamType::Group {
+                    fields: &[#(#support::group_field::<#tensors>(#texts, #writable)),*],
+                    writable: true,
+                };
+
+                #[inline(always)]
+                fn take<const CHECKED: bool>(
+                    args: &mut #support::Args<'_, CHECKED>,
+                ) -> Views<CHECKED> {
+                    Views { #(#names: args.tensor::<#tensors>()),* }
+                }
+            }
+
+            impl #launched #private::Arg<'launch> for &'launch mut #of #arguments #bounds {
+                fn push_to(self, args: &mut #private::ArgList<'launch>) {
+                    #(#private::Arg::push_to(#given, args);)*
+                }
+            }
+
+            impl #launched #private::Arg<'launch> for &'launch #of #arguments #bounds {
+                fn push_to(self, args: &mut #private::ArgList<'launch>) {
+                    #(#private::Arg::push_to(&*self.#names, args);)*
+                }
+            }
+        };
+    })
+}

@@ -1,0 +1,242 @@
+//! Where the scalars of a tensor's elements lie in its memory, on the host and on devices.
+//!
+//! What one path of fields leads to in an element is a component, `Type::components`. In an array of
+//! structs an element's components follow each other in the order of the fields, each aligned to the size
+//! of its scalars, and the element's size is a multiple of the largest of those: for a struct of scalars,
+//! vectors and arrays of these that is `repr(C)`. In a struct of arrays each scalar has a plane of its own.
+
+use std::ops::Range;
+
+use quadrants_ir::{ScalarType, types::Type};
+use smallvec::SmallVec;
+
+use crate::{
+    Device,
+    body::{self, Memory},
+};
+
+/// How the elements of a tensor lie in memory, where they are of several numbers. Kernels are the same for
+/// both.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Element after element: good where a kernel uses all of an element.
+    #[default]
+    ArrayOfStructs,
+    /// Field after field, and number after number of it: good where neighbouring iterations use the same
+    /// field of neighbouring elements, on GPUs above all.
+    StructOfArrays,
+}
+
+/// The memory of a tensor of so many elements.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) components: SmallVec<[ComponentAt; 1]>,
+    /// How many bytes it has.
+    pub(crate) bytes: usize,
+    /// How many bytes there are from one element to the next; none where they do not lie together.
+    element: Option<usize>,
+    count: usize,
+}
+
+/// Where a component lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComponentAt {
+    pub(crate) ty: ScalarType,
+    /// How many scalars an element has of it.
+    pub(crate) scalars: usize,
+    /// The first scalar, in bytes.
+    offset: usize,
+    /// From one element to the next, in scalars.
+    pub(crate) step: usize,
+    /// From one scalar of an element to the next.
+    pub(crate) plane: usize,
+}
+
+/// Bytes that lie together on both sides of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    pub(crate) device: usize,
+    pub(crate) host: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Planes begin at multiples of this, so that threads that read neighbouring scalars read whole lines.
+const PLANE_ALIGNMENT: usize = 128;
+
+impl Stored {
+    /// None where it is too large for any memory.
+    pub(crate) fn new(ty: Type, layout: Layout, count: usize) -> Option<Self> {
+        let mut bytes = 0usize;
+        let mut components: SmallVec<[ComponentAt; 1]> = SmallVec::new();
+        let together = ty.scalar().is_some() || layout == Layout::ArrayOfStructs;
+        let mut largest = 1;
+        for component in ty.components() {
+            let size = component.ty.size();
+            largest = size.max(largest);
+            let alignment = if together { size } else { PLANE_ALIGNMENT };
+            let offset = bytes.checked_next_multiple_of(alignment)?;
+            let copies = if together { 1 } else { count };
+            let len = component.scalars.checked_mul(copies)?.checked_mul(size)?;
+            bytes = offset.checked_add(len)?;
+            components.push(ComponentAt {
+                ty: component.ty,
+                scalars: component.scalars,
+                offset,
+                step: 1,
+                plane: if together { 1 } else { count },
+            });
+        }
+        let mut element = None;
+        if together {
+            let size = bytes.checked_next_multiple_of(largest)?;
+            for component in &mut components {
+                component.step = size / component.ty.size();
+            }
+            bytes = size.checked_mul(count)?;
+            element = Some(size);
+        }
+        isize::try_from(bytes).ok()?;
+        Some(Self { components, bytes, element, count })
+    }
+
+    /// The same for other elements of the same type, as many as `count`; they are no more than these.
+    pub(crate) fn resized(&self, count: usize) -> Self {
+        let mut other = self.clone();
+        other.count = count;
+        if let Some(size) = self.element {
+            other.bytes = size * count;
+            return other;
+        }
+        other.bytes = 0;
+        for component in &mut other.components {
+            component.plane = count;
+            component.offset = other.bytes.next_multiple_of(PLANE_ALIGNMENT);
+            other.bytes = component.offset + component.scalars * count * component.ty.size();
+        }
+        other
+    }
+
+    /// What to copy between these elements, from number `first` on, and memory of their own, `part`.
+    pub(crate) fn spans(&self, first: usize, part: &Self) -> SmallVec<[Span; 1]> {
+        if let Some(size) = self.element {
+            return [Span { device: first * size, host: 0, bytes: part.bytes }]
+                .into_iter()
+                .collect();
+        }
+        if part.count == self.count {
+            return [Span { device: 0, host: 0, bytes: self.bytes }].into_iter().collect();
+        }
+        let mut spans = SmallVec::new();
+        for (whole, own) in self.components.iter().zip(&part.components) {
+            let size = whole.ty.size();
+            for scalar in 0..whole.scalars {
+                spans.push(Span {
+                    device: whole.at(first) + scalar * self.count * size,
+                    host: own.offset + scalar * part.count * size,
+                    bytes: part.count * size,
+                });
+            }
+        }
+        spans
+    }
+
+    /// The elements in memory of the host.
+    pub(crate) fn read<T: Device>(&self, memory: &[u64]) -> Vec<T> {
+        assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
+        // Nothing is written through it.
+        let root = self.root::<T>(memory.as_ptr().cast_mut().cast());
+        (0..self.count).map(|at| T::read(T::element(root, Some(at)))).collect()
+    }
+
+    /// Puts elements into memory of the host.
+    pub(crate) fn write<T: Device>(&self, memory: &mut [u64], elements: impl Iterator<Item = T>) {
+        assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
+        let root = self.root::<T>(memory.as_mut_ptr().cast());
+        for (at, element) in (0..self.count).zip(elements) {
+            element.write(T::element(root, Some(at)));
+        }
+    }
+
+    fn root<T: Device>(&self, memory: *mut u8) -> T::Root {
+        let mut components = self.components.iter();
+        let mut next = |scalars| {
+            let of = components.next().filter(|component| component.scalars == scalars);
+            let of = of.expect("the type has the components of its layout");
+            // A component of no scalars may lie behind the last byte.
+            let first = memory.wrapping_add(of.offset);
+            body::Component { first, step: of.step, plane: of.plane }
+        };
+        // SAFETY: the components are those of the memory, whose length the callers checked; it is
+        // aligned for all scalars.
+        T::root(&mut unsafe { Memory::new(&mut next) })
+    }
+}
+
+impl ComponentAt {
+    /// Where it begins in an element, in bytes.
+    pub(crate) fn at(&self, element: usize) -> usize {
+        self.offset + element * self.step * self.ty.size()
+    }
+
+    /// From its first scalar in one element to its last in that many further on, in bytes.
+    pub(crate) fn range(&self, first: usize, elements: usize) -> Range<usize> {
+        let begin = self.at(first);
+        let last =
+            elements.saturating_sub(1) * self.step + self.scalars.saturating_sub(1) * self.plane;
+        begin..begin + (last + 1) * self.ty.size() * usize::from(elements > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Vector;
+
+    type Mixed = (u8, Vector<f32, 3>, (bool, f64), [(i16, u8); 2]);
+
+    fn element(at: u8) -> Mixed {
+        let x = f32::from(at);
+        let pair = |k: u8| (i16::from(at) - i16::from(k), at + k);
+        (at, Vector([x, x + 0.25, x + 0.5]), (at % 2 == 1, f64::from(x) * 3.0), [pair(1), pair(2)])
+    }
+
+    #[test]
+    fn an_element_is_aligned_as_its_largest_scalar() {
+        let stored = Stored::new(Mixed::LAYOUT, Layout::ArrayOfStructs, 10).unwrap();
+        let offsets: Vec<_> = stored.components.iter().map(|of| of.at(0)).collect();
+        // u8, f32 × 3, bool, f64, i16 × 2, u8 × 2
+        assert_eq!(offsets, [0, 4, 16, 24, 32, 36]);
+        assert_eq!((stored.element, stored.bytes), (Some(40), 400));
+        assert_eq!(stored.components[1].step, 10);
+    }
+
+    #[test]
+    fn both_layouts_give_back_what_was_put_in() {
+        let elements: Vec<Mixed> = (0..9).map(element).collect();
+        for layout in [Layout::ArrayOfStructs, Layout::StructOfArrays] {
+            let stored = Stored::new(Mixed::LAYOUT, layout, 9).unwrap();
+            let mut memory = vec![0u64; stored.bytes.div_ceil(8)];
+            stored.write(&mut memory, elements.iter().copied());
+            assert_eq!(stored.read::<Mixed>(&memory), elements);
+            // A part of them, by what would be copied.
+            let part = stored.resized(4);
+            let bytes: Vec<u8> = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let mut own = vec![0u8; part.bytes.next_multiple_of(8)];
+            for Span { device, host, bytes: len } in stored.spans(3, &part) {
+                own[host..host + len].copy_from_slice(&bytes[device..device + len]);
+            }
+            let own: Vec<u64> =
+                own.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
+            assert_eq!(part.read::<Mixed>(&own), elements[3..7]);
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_has_no_memory() {
+        assert!(Stored::new(f64::LAYOUT, Layout::default(), usize::MAX / 8).is_none());
+        let vectors = <[f32; 4]>::LAYOUT;
+        assert!(Stored::new(vectors, Layout::StructOfArrays, usize::MAX / 8).is_none());
+        assert_eq!(Stored::new(vectors, Layout::StructOfArrays, 0).unwrap().bytes, 0);
+    }
+}
