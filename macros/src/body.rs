@@ -7,15 +7,14 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quadrants_frontend::{
     is_builtin_method,
     syntax::{Order, ParamPassing},
 };
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{
-    BinOp, Expr, Pat, PatIdent, Stmt,
-    visit::Visit,
+    BinOp, Expr, Pat, Stmt,
     visit_mut::{VisitMut, visit_expr_mut},
 };
 
@@ -28,8 +27,9 @@ use crate::{
     tree::{self, Assert, Chain},
 };
 
-/// An inner loop's body counts this often.
-const ITERATIONS: u32 = 16;
+mod measure;
+
+use measure::{identifiers, names, weight};
 
 /// Makes a kernel's body.
 pub(crate) struct Body<'a> {
@@ -752,51 +752,4 @@ pub(crate) fn unparenthesized(expr: &Expr) -> &Expr {
         Expr::Group(group) => unparenthesized(&group.expr),
         other => other,
     }
-}
-
-/// The names that a pattern binds.
-fn names(pattern: &Pat) -> Vec<Ident> {
-    struct Names(Vec<Ident>);
-    impl Visit<'_> for Names {
-        fn visit_pat_ident(&mut self, pattern: &PatIdent) {
-            self.0.push(pattern.ident.clone());
-        }
-    }
-    let mut names = Names(Vec::new());
-    names.visit_pat(pattern);
-    names.0
-}
-
-fn identifiers(tokens: TokenStream, found: &mut BTreeSet<String>) {
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) => {
-                found.insert(ident.to_string());
-            }
-            TokenTree::Group(group) => identifiers(group.stream(), found),
-            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
-        }
-    }
-}
-
-/// What one iteration costs, roughly: its expressions, those in inner loops many times.
-fn weight(body: &syn::Block) -> u32 {
-    struct Weight {
-        factor: u32,
-        sum: u32,
-    }
-    impl Visit<'_> for Weight {
-        fn visit_expr(&mut self, expr: &Expr) {
-            self.sum = self.sum.saturating_add(self.factor);
-            let outer = self.factor;
-            if matches!(expr, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_)) {
-                self.factor = outer.saturating_mul(ITERATIONS);
-            }
-            syn::visit::visit_expr(self, expr);
-            self.factor = outer;
-        }
-    }
-    let mut weight = Weight { factor: 1, sum: 1 };
-    weight.visit_block(body);
-    weight.sum
 }

@@ -60,7 +60,7 @@ fn body(at: usize) -> Body {
     Body {
         place: Vector([x, x * 0.5, -x]),
         mass: x as f64 + 0.25,
-        kind: (at as u8, at % 3 == 0),
+        kind: (at as u8, at.is_multiple_of(3)),
         history: [at as i16, -1, 2, 100],
         turn: Matrix([[1.0, x], [2.0, 0.5]]),
         hits: 7,
