@@ -217,8 +217,9 @@ impl Type {
     /// # Examples
     /// ```
     /// use quadrants_ir::{ScalarType, types::Type};
-    /// let vector = Type::Vector(ScalarType::F32, 3);
-    /// let pairs = Type::Array(&Type::Tuple(&[vector, Type::Scalar(ScalarType::I32)]), 4);
+    /// const PLACE: Type = Type::Vector(ScalarType::F32, 3);
+    /// const PAIR: Type = Type::Tuple(&[PLACE, Type::Scalar(ScalarType::I32)]);
+    /// let pairs = Type::Array(&PAIR, 4);
     /// let [places, numbers] = &pairs.components()[..] else { panic!() };
     /// assert_eq!((places.path.as_str(), places.scalars), (".0", 12));
     /// assert_eq!((numbers.path.as_str(), numbers.scalars), (".1", 4));
