@@ -219,9 +219,10 @@ impl World {
         self.with(|state| state.faults.arm(function, when, action));
     }
 
-    /// Loses the device at the `nth` call of any function from now on: it and all later ones return `code`.
-    pub fn lose(self, nth: u64, code: Code) {
-        self.arm(None, nth, Action::Lose(code));
+    /// Loses the device at the `nth` call of a function, or of any, from now on: it and all later calls return
+    /// `code`.
+    pub fn lose(self, function: Option<&'static str>, nth: u64, code: Code) {
+        self.arm(function, nth, Action::Lose(code));
     }
 
     /// Takes back all faults that have not struck.

@@ -166,6 +166,7 @@ impl Buffer {
         if out.is_empty() {
             return Ok(());
         }
+        self.context.check()?;
         // SAFETY: calls of this device alone.
         let _current = unsafe { self.context.make_current()? };
         let mut stream = self.transfer(self.writers.all())?;
@@ -185,6 +186,7 @@ impl Buffer {
         if contents.is_empty() {
             return Ok(());
         }
+        self.context.check()?;
         // SAFETY: calls of this device alone.
         let _current = unsafe { self.context.make_current()? };
         let mut stream = self.transfer(self.users())?;
@@ -198,7 +200,6 @@ impl Buffer {
     /// A pooled stream that waits for `users`; marked, so that it goes back to the pool only where the
     /// transfer was waited for.
     fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<StreamLease> {
-        self.context.check()?;
         let mut stream = self.context.lease_stream()?;
         stream.set_unjoined(true);
         // SAFETY: the stream is leased to us.

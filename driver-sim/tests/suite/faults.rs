@@ -43,7 +43,7 @@ fn a_lost_device_stays_lost() {
     let gpu = Gpu::lazy();
     let (s, x) = (gpu.stream(), gpu.alloc(1));
     ok(cuMemsetD32Async(x, 1, 1, s));
-    gpu.world.lose(2, Code::LAUNCH_FAILED);
+    gpu.world.lose(None, 2, Code::LAUNCH_FAILED);
     ok(cuMemsetD32Async(x, 2, 1, s));
     assert_eq!(cuStreamSynchronize(s), 719);
     assert_eq!(cuMemAlloc_v2(&mut 0, 4), 719);

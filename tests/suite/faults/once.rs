@@ -1,0 +1,148 @@
+//! Every call fails once: the error is the call's own, nothing is left over, and the next launch works.
+
+use std::collections::HashSet;
+
+use quadrants::{Error, Result, Severity};
+use quadrants_driver_sim::{Code, OpKind, World};
+use quadrants_tests::TestBackend::{self, AmdGpu, Cuda};
+use rstest::rstest;
+
+use super::{
+    apart, calls_since, current, driver_error,
+    scenarios::{SCENARIOS, Scenario, sum_of_ends},
+    stage::{N, Stage, Things},
+};
+use crate::common::{set, three_blocks};
+
+/// Their failure is only logged: they put back what was current, or set up what works without.
+const LOGGED: [&str; 2] = ["cuCtxPopCurrent_v2", "hipSetDevice"];
+/// Where they fail, something stays that the driver did not take back.
+const GIVES_BACK: [&str; 6] = ["Destroy", "Free", "Unload", "PushCurrent", "SetDevice", "Release"];
+
+#[rstest]
+fn every_call_may_fail(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+    #[values(None, Some(0))] argument_limit: Option<usize>,
+    #[values(Code::UNKNOWN, Code::OUT_OF_MEMORY)] code: Code,
+) -> Result<()> {
+    let Some(_on) = backend.open_simulated() else { return Ok(()) };
+    let mut walked = 0;
+    for (name, scenario) in SCENARIOS {
+        let mut stage = Stage::new(backend, argument_limit)?;
+        let before = stage.world.all_calls();
+        scenario(&mut stage)?;
+        let calls = calls_since(*stage.world, &before);
+        drop(stage);
+        for (call, count) in calls {
+            if code == Code::OUT_OF_MEMORY && !may_be_out_of_memory(call) {
+                continue;
+            }
+            for nth in 1..=count {
+                let what = format!("{backend:?}, {argument_limit:?}, {name}: {call}, number {nth}");
+                apart(|| fail(backend, argument_limit, scenario, (call, nth, code), &what))?;
+                walked += 1;
+            }
+        }
+    }
+    println!("{backend:?}, {argument_limit:?}, {code:?}: {walked} calls failed in turn");
+    assert!(walked > 20, "{walked} calls");
+    Ok(())
+}
+
+/// Whether a call takes memory, the driver's own included.
+fn may_be_out_of_memory(call: &str) -> bool {
+    ["lloc", "Create", "Launch", "Load", "Retain"].iter().any(|takes| call.contains(takes))
+}
+
+fn fail(
+    backend: TestBackend,
+    argument_limit: Option<usize>,
+    scenario: Scenario,
+    (call, nth, code): (&'static str, u64, Code),
+    what: &str,
+) -> Result<()> {
+    let current_before = current(backend);
+    let mut stage = Stage::new(backend, argument_limit)?;
+    let users = HashSet::from([0, stage.things.as_ref().map_or(0, |t| t.stream.handle().0)]);
+    let launched = launches(*stage.world);
+    stage.world.fail(call, nth, code);
+    let outcome = scenario(&mut stage);
+    assert_eq!(stage.world.armed_faults(), 0, "{what}: it was not made");
+
+    // The error is told, and it is that call's.
+    if let Err(Error::Launch { kernel, started, .. }) = &outcome {
+        let its = |(name, _): &&(String, u64)| {
+            name.strip_prefix(kernel.as_str()).is_some_and(|rest| rest.starts_with('_'))
+        };
+        let count = |all: &[(String, u64)]| all.iter().filter(its).map(|(_, n)| n).sum::<u64>();
+        let began = count(&launches(*stage.world)) > count(&launched);
+        assert_eq!(*started, began, "{what}: {outcome:?}");
+    }
+    let mut errors = stage.program.as_ref().map(|p| p.take_deferred_errors()).unwrap_or_default();
+    errors.extend(outcome.err());
+    let told = errors
+        .iter()
+        .filter_map(driver_error)
+        .any(|error| error.symbol == call && error.code == code.0 && !error.call.is_empty());
+    // Memory is asked for once more behind a wait. What happens behind the end of a program is only logged.
+    let retried = code == Code::OUT_OF_MEMORY && call.contains("llocAsync");
+    let logged = LOGGED.contains(&call) || stage.program.is_none() || what.contains("another");
+    assert!(told || retried || logged, "{what}: {errors:?}");
+    assert!(errors.iter().all(|e| e.severity() != Severity::ContextLost), "{what}: {errors:?}");
+    assert!(current(backend) == current_before || LOGGED.contains(&call), "{what}: current");
+
+    // Of what the launch began, nothing is left on a stream that nobody will wait for.
+    let unjoined: HashSet<u64> = stage.world.unjoined().into_iter().collect();
+    assert!(unjoined.is_subset(&users), "{what}: {unjoined:x?} is waited for by none");
+
+    if stage.program.is_some() {
+        next_works(&mut stage, what)?;
+    }
+
+    // Nothing is left over, but what the driver refused to take back, or to make the context current for.
+    (stage.things, stage.program, stage.opened) = (None, None, None);
+    let refused = GIVES_BACK.iter().any(|back| call.contains(back));
+    let left: usize = stage.left().iter().sum();
+    assert!(left <= usize::from(refused), "{what}: left {:?}", stage.left());
+    assert_eq!(stage.world.reports(), [], "{what}");
+    let waited = !refused && !call.contains("Synchronize");
+    assert!(stage.world.live().pending == 0 || !waited, "{what}: work that nobody waited for");
+    Ok(())
+}
+
+/// The next launch works, on the stream that was current before; and the pools have all that is theirs.
+fn next_works(stage: &mut Stage, what: &str) -> Result<()> {
+    let Some(program) = &stage.program else { return Ok(()) };
+    let mut next = program.tensor_from(&[1.0f32; N], [N])?;
+    set(4.0, &mut next).launch()?;
+    let on = stage.world.trace().launches("set_0").last().map(|launch| launch.stream);
+    assert_eq!(on, Some(0), "{what}: the current stream");
+    assert_eq!(next.to_vec()?, [4.0; N], "{what}");
+    program.device_sync()?;
+    if let Some(Things { stream, x, y, z }) = &mut stage.things {
+        three_blocks(x, y, z).launch_on(stream)?;
+        x.copy_from(&[1.0; N])?;
+        assert_eq!(sum_of_ends(x).launch_on(stream)?, 2.0, "{what}");
+    }
+    program.device_sync()?;
+    let pools = program.pool_statistics();
+    if stage.things.is_none() {
+        let held = pools.streams_created - pools.streams_destroyed;
+        assert_eq!(held, pools.streams_idle as u64, "{what}: {pools:?}");
+    }
+    assert_eq!(pools.events_created - pools.events_destroyed, pools.events_idle as u64, "{what}");
+    Ok(())
+}
+
+/// How often each function was launched.
+fn launches(world: World) -> Vec<(String, u64)> {
+    let mut found: Vec<(String, u64)> = Vec::new();
+    for record in world.trace().records() {
+        let OpKind::Launch(name) = &record.kind else { continue };
+        match found.iter_mut().find(|(other, _)| *other == **name) {
+            Some((_, count)) => *count += 1,
+            None => found.push((name.to_string(), 1)),
+        }
+    }
+    found
+}

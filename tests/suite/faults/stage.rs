@@ -1,0 +1,65 @@
+//! What the scenarios are played on: a program of its own in a world of its own, with every pool warm.
+
+use quadrants::{Opened, Program, Result, Stream, Tensor};
+use quadrants_driver_sim::{Claim, Schedule};
+use quadrants_tests::TestBackend;
+
+use super::scenarios::sum_of_ends;
+use crate::common::{set, three_blocks};
+
+pub(super) const N: usize = 64;
+
+/// What a program has.
+pub(super) struct Things {
+    pub(super) stream: Stream,
+    pub(super) x: Tensor<f32, 1>,
+    pub(super) y: Tensor<f32, 1>,
+    pub(super) z: Tensor<f32, 1>,
+}
+
+/// A program with its things, as far as a scenario has left them.
+pub(super) struct Stage {
+    pub(super) things: Option<Things>,
+    pub(super) program: Option<Program>,
+    pub(super) opened: Option<Opened>,
+    // The world goes last: all else gives back into it.
+    pub(super) world: Claim,
+}
+
+impl Stage {
+    /// Nothing runs before it has to, so that what is forgotten is still there to be found.
+    pub(super) fn new(backend: TestBackend, argument_limit: Option<usize>) -> Result<Self> {
+        let (opened, world) = backend.simulated_device();
+        world.set_schedule(Schedule::Adversarial);
+        let builder = match argument_limit {
+            Some(limit) => Program::builder().argument_limit(limit),
+            None => Program::builder(),
+        };
+        let program = builder.open(opened.clone())?;
+        let mut things = Things {
+            stream: program.create_stream()?,
+            x: program.zeros([N])?,
+            y: program.zeros([N])?,
+            z: program.zeros([N])?,
+        };
+        let Things { stream, x, y, z } = &mut things;
+        set(1.0, x).launch_on(stream)?;
+        three_blocks(x, y, z).launch_on(stream)?;
+        sum_of_ends(x).launch_on(stream)?;
+        program.device_sync()?;
+        let (things, program, opened) = (Some(things), Some(program), Some(opened));
+        Ok(Self { things, program, opened, world })
+    }
+
+    /// Streams, events, modules, blocks, page-locked blocks and graphs that were not given back.
+    pub(super) fn left(&self) -> [usize; 6] {
+        let mut left = [0; 6];
+        for live in [self.world.live(), self.world.left_behind()] {
+            let graphs = live.graphs + live.graph_execs;
+            let things =
+                [live.streams, live.events, live.modules, live.blocks, live.pinned, graphs];
+            left.iter_mut().zip(things).for_each(|(sum, count)| *sum += count);
+        }
+        left
+    }
+}
