@@ -61,7 +61,7 @@ impl State {
         }
         let work = Work::Allocate { base, bytes, origin };
         self.memory.begins_by(base, self.queue.next());
-        self.enqueue(stream, work, OpKind::Alloc, None, None)?;
+        self.enqueue(stream, work, OpKind::Alloc, &[], None)?;
         Ok(base)
     }
 
@@ -83,7 +83,7 @@ impl State {
         let origin = self.origin(function, Some(handle));
         let work = Work::Free { base, origin };
         self.memory.ends_by(base, self.queue.next());
-        let op = self.enqueue(stream, work, OpKind::Free, None, None)?;
+        let op = self.enqueue(stream, work, OpKind::Free, &[], None)?;
         self.memory.give_up(base)?;
         self.memory.give_to_pool(Freed { base, by: Some(op), stream: Some(handle) });
         Ok(())
@@ -114,7 +114,7 @@ impl State {
         bytes: usize,
         stream: StreamRef,
     ) -> Result<()> {
-        self.enqueue(stream, Work::Copy { dst, src, bytes }, kind, None, None).map(drop)
+        self.enqueue(stream, Work::Copy { dst, src, bytes }, kind, &[], None).map(drop)
     }
 
     pub(crate) fn fill(
@@ -130,7 +130,7 @@ impl State {
             return Err(Code::INVALID_VALUE);
         }
         let work = Work::Fill { dst, pattern, width, bytes };
-        self.enqueue(stream, work, OpKind::Fill, None, None).map(drop)
+        self.enqueue(stream, work, OpKind::Fill, &[], None).map(drop)
     }
 
     /// Whether a host range is page-locked, and so reachable when an operation runs. One that begins

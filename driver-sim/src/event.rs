@@ -44,7 +44,7 @@ impl State {
     pub(crate) fn record(&mut self, event: Key, stream: StreamRef) -> Result<()> {
         self.events.get(event)?;
         let handle = encode(Kind::Event, self.ordinal, event) as u64;
-        let op = self.enqueue(stream, Work::Marker, OpKind::Record, None, Some(handle))?;
+        let op = self.enqueue(stream, Work::Marker, OpKind::Record, &[], Some(handle))?;
         let at = self.stream(stream)?.end;
         self.events.get_mut(event)?.record = Some(Record { op, at });
         Ok(())
@@ -63,8 +63,7 @@ impl State {
                 stream.end = stream.end.max(record.at);
             }
         }
-        let extra = Some(record.op);
-        self.enqueue(stream, Work::Marker, OpKind::Wait, extra, Some(handle)).map(drop)
+        self.enqueue(stream, Work::Marker, OpKind::Wait, &[record.op], Some(handle)).map(drop)
     }
 
     /// Whether the latest record is done; if not, something it waits for is done next.

@@ -1,17 +1,17 @@
-//! Graphs: launches with edges between them, enqueued as one operation.
-
-use std::collections::HashMap;
+//! Graphs: launches with edges between them, enqueued by one call.
 
 use crate::{
     code::{Code, Result},
     handle::{Key, Kind, encode},
     module::Launch,
     op::{OpKind, Work},
-    queue::OpId,
-    schedule::{Random, Schedule},
-    state::State,
+    queue::{OpId, Ops},
+    state::{Operation, State},
     stream::StreamRef,
 };
+
+/// The lanes of nodes are numbered from here, beyond those of streams.
+const NODE_LANES: u64 = 1 << 32;
 
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
@@ -39,6 +39,8 @@ pub(crate) struct Exec {
 struct Step {
     launch: Launch,
     after: Vec<usize>,
+    /// In an executable, its number among all things that work in order, as streams do.
+    lane: u64,
 }
 
 impl Exec {
@@ -72,13 +74,17 @@ impl State {
             }
             before.push(node.index);
         }
-        self.graphs.get_mut(graph)?.nodes.push(Step { launch, after: before });
+        self.graphs.get_mut(graph)?.nodes.push(Step { launch, after: before, lane: 0 });
         let key = self.nodes.insert(Node { graph, index })?;
         Ok(encode(Kind::Node, self.ordinal, key))
     }
 
     pub(crate) fn instantiate(&mut self, graph: Key) -> Result<usize> {
-        let nodes = self.graphs.get(graph)?.nodes.clone();
+        let mut nodes = self.graphs.get(graph)?.nodes.clone();
+        for node in &mut nodes {
+            self.node_lanes += 1;
+            node.lane = NODE_LANES + self.node_lanes;
+        }
         let key = self.execs.insert(Exec { graph, nodes, last: None })?;
         self.creates.graph_execs += 1;
         Ok(encode(Kind::Exec, self.ordinal, key))
@@ -100,44 +106,39 @@ impl State {
         Ok(())
     }
 
+    /// Enqueues a beginning, each node as an operation of its own behind those that its edges name, and an end
+    /// behind all of them.
     pub(crate) fn launch_graph(&mut self, exec: Key, stream: StreamRef) -> Result<()> {
-        self.stream(stream)?;
-        let mut random = (self.schedule == Schedule::Random).then_some(&mut self.random);
-        let exec_ref = self.execs.get(exec)?;
-        let launches = order(&exec_ref.nodes, &mut random);
-        let last = exec_ref.last;
-        let work = Work::Graph(launches);
-        let op = self.enqueue(stream, work, OpKind::GraphLaunch, last, None)?;
-        self.execs.get_mut(exec)?.last = Some(op);
+        let turn = self.turn(stream)?;
+        let (last, nodes) = {
+            let exec = self.execs.get(exec)?;
+            (exec.last, exec.nodes.clone())
+        };
+        let begin =
+            self.enqueue(stream, Work::Marker, OpKind::GraphLaunch, last.as_slice(), None)?;
+        let handle = self.stream_handle(stream);
+        // Their clocks are asked for until the end has its own.
+        let orphans = self.orphans.len();
+        let (mut ops, mut ends): (Vec<OpId>, Vec<u64>) = (Vec::new(), Vec::new());
+        for Step { launch, after, lane } in nodes {
+            let mut before: Ops = after.iter().map(|&node| ops[node]).collect();
+            if before.is_empty() {
+                before.push(begin);
+            }
+            let start = after.iter().map(|&node| ends[node]).max().unwrap_or(0);
+            ends.push(start + launch.cost());
+            let kind = OpKind::Launch(launch.name().into());
+            let operation = Operation { work: Work::Launch(launch), kind, event: None };
+            let op = self.push(operation, (handle, turn, lane), &before);
+            self.orphans.push(op);
+            self.enqueued(op);
+            ops.push(op);
+        }
+        let took = ends.into_iter().max().unwrap_or(0);
+        let end = self.enqueue(stream, Work::Marker, OpKind::GraphLaunch, &ops, None)?;
+        self.orphans.truncate(orphans);
+        self.advance(stream, end, took)?;
+        self.execs.get_mut(exec)?.last = Some(end);
         Ok(())
     }
-}
-
-/// The launches in an order that the edges allow: a random one, or without `random` the opposite of the
-/// order in which they were added, as far as can be.
-fn order(nodes: &[Step], random: &mut Option<&mut Random>) -> Vec<Launch> {
-    let mut blockers: Vec<usize> = nodes.iter().map(|node| node.after.len()).collect();
-    let mut followers: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (index, node) in nodes.iter().enumerate() {
-        for &before in &node.after {
-            followers.entry(before).or_default().push(index);
-        }
-    }
-    let mut ready: Vec<usize> = (0..nodes.len()).filter(|&i| blockers[i] == 0).collect();
-    let mut launches = Vec::with_capacity(nodes.len());
-    while !ready.is_empty() {
-        let at = match random {
-            Some(random) => random.below(ready.len() as u64) as usize,
-            None => ready.len() - 1,
-        };
-        let node = ready.swap_remove(at);
-        launches.push(nodes[node].launch.clone());
-        for &next in followers.get(&node).into_iter().flatten() {
-            blockers[next] -= 1;
-            if blockers[next] == 0 {
-                ready.push(next);
-            }
-        }
-    }
-    launches
 }

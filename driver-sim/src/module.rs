@@ -118,7 +118,7 @@ impl State {
 
     pub(crate) fn launch(&mut self, launch: Launch, stream: StreamRef) -> Result<()> {
         let kind = OpKind::Launch(Arc::clone(&launch.function.name));
-        self.enqueue(stream, Work::Launch(launch), kind, None, None).map(drop)
+        self.enqueue(stream, Work::Launch(launch), kind, &[], None).map(drop)
     }
 }
 

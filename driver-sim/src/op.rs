@@ -15,8 +15,6 @@ pub(crate) enum Work {
     /// Orders others and does nothing: records, waits, and copies that the call itself makes.
     Marker,
     Launch(Launch),
-    /// The nodes in the order in which they run.
-    Graph(Vec<Launch>),
     Copy {
         dst: u64,
         src: u64,
@@ -50,7 +48,7 @@ pub(crate) enum Work {
 pub enum OpKind {
     /// A launch of this function.
     Launch(Arc<str>),
-    /// A launch of a graph.
+    /// The beginning or the end of a launch of a graph; its nodes are launches.
     GraphLaunch,
     /// A copy from host to device.
     CopyHtod,
@@ -88,15 +86,10 @@ impl State {
     /// Does an operation's work.
     pub(crate) fn execute(&mut self, work: &Work) -> Result<(), Failure> {
         let shuffled = matches!(self.schedule, Schedule::Random | Schedule::Adversarial);
-        let mut random = shuffled.then_some(&mut self.random);
+        let random = shuffled.then_some(&mut self.random);
         match work {
             Work::Marker => {}
             Work::Launch(launch) => launch.run(&mut self.memory, random)?,
-            Work::Graph(launches) => {
-                for launch in launches {
-                    launch.run(&mut self.memory, random.as_deref_mut())?;
-                }
-            }
             Work::Copy { dst, src, bytes } => self.memory.copy(*dst, *src, *bytes)?,
             Work::Upload { dst, data } => self.memory.write(*dst, data)?,
             Work::Fill { dst, pattern, width, bytes } => {
@@ -125,10 +118,6 @@ impl Work {
         match self {
             Self::Marker => "marker".to_owned(),
             Self::Launch(launch) => format!("launch of {}", launch.name()),
-            Self::Graph(launches) => {
-                let names: Vec<&str> = launches.iter().map(Launch::name).collect();
-                format!("graph launch of {}", names.join(", "))
-            }
             Self::Copy { dst, src, bytes } => {
                 format!("copy of {bytes} bytes from {src:#x} to {dst:#x}")
             }
@@ -149,7 +138,6 @@ impl Work {
         match self {
             Self::Marker | Self::Allocate { .. } | Self::Free { .. } => 100,
             Self::Launch(launch) => launch.cost(),
-            Self::Graph(launches) => launches.iter().map(Launch::cost).sum(),
             Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => {
                 2000 + *bytes as u64 / BYTES_PER_NS
             }

@@ -49,9 +49,6 @@ impl Work {
         match self {
             Self::Marker => {}
             Self::Launch(launch) => launch.add_reach(memory, &mut reach),
-            Self::Graph(launches) => {
-                launches.iter().for_each(|launch| launch.add_reach(memory, &mut reach));
-            }
             Self::Copy { dst, src, bytes } => {
                 reach.add(*src, *bytes as u64, false);
                 reach.add(*dst, *bytes as u64, true);

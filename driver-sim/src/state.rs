@@ -24,6 +24,14 @@ const FUEL: u64 = 1 << 36;
 /// So many reports are kept.
 const REPORTS: usize = 1000;
 
+/// An operation that is to be added.
+pub(crate) struct Operation {
+    pub(crate) work: Work,
+    pub(crate) kind: OpKind,
+    /// The event that it is about.
+    pub(crate) event: Option<u64>,
+}
+
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) ordinal: u16,
@@ -51,6 +59,8 @@ pub(crate) struct State {
     pub(crate) graphs: Slab<Graph>,
     pub(crate) nodes: Slab<Node>,
     pub(crate) execs: Slab<Exec>,
+    /// How many nodes all executables ever had.
+    pub(crate) node_lanes: u64,
     /// The most iterations and inner rounds of a launch.
     pub(crate) fuel: u64,
     /// Whether the device says that it has memory pools.
@@ -97,6 +107,7 @@ impl State {
             graphs: Slab::default(),
             nodes: Slab::default(),
             execs: Slab::default(),
+            node_lanes: 0,
             fuel: FUEL,
             pools: true,
             calls: Vec::new(),
@@ -212,25 +223,35 @@ impl State {
         stream: StreamRef,
         work: Work,
         kind: OpKind,
-        extra: Option<OpId>,
+        extra: &[OpId],
         event: Option<u64>,
     ) -> Result<OpId> {
         let mut after = self.order(stream)?;
-        if let Some(extra) = extra
-            && !after.contains(&extra)
-        {
-            after.push(extra);
+        for &op in extra {
+            if !after.contains(&op) {
+                after.push(op);
+            }
         }
-        let handle = self.stream_handle(stream);
         let cost = work.cost();
         let turn = self.turn(stream)?;
-        let id = self.queue.push(work, handle, turn, &after);
-        let lane = self.stream(stream)?.lane;
-        self.clock_operation(id, lane, &after);
-        self.trace.push(id, kind, handle, event, &after, self.call_count);
+        let place = (self.stream_handle(stream), turn, self.stream(stream)?.lane);
+        let id = self.push(Operation { work, kind, event }, place, &after);
         self.advance(stream, id, cost)?;
         self.enqueued(id);
         Ok(id)
+    }
+
+    /// Adds an operation behind `after`, at its stream's handle, turn and lane.
+    pub(crate) fn push(
+        &mut self,
+        Operation { work, kind, event }: Operation,
+        (stream, turn, lane): (u64, u64, u64),
+        after: &[OpId],
+    ) -> OpId {
+        let id = self.queue.push(work, stream, turn, after);
+        self.clock_operation(id, lane, after);
+        self.trace.push(id, kind, stream, event, after, self.call_count);
+        id
     }
 
     /// Runs an operation that is ready.

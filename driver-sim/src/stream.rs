@@ -205,7 +205,7 @@ impl State {
     /// A copy from pageable memory: the bytes are taken now.
     pub(crate) fn upload(&mut self, stream: StreamRef, dst: u64, source: &[u8]) -> Result<()> {
         let work = Work::Upload { dst, data: source.into() };
-        self.enqueue(stream, work, OpKind::CopyHtod, None, None).map(drop)
+        self.enqueue(stream, work, OpKind::CopyHtod, &[], None).map(drop)
     }
 
     /// A copy to pageable memory: it is complete when the call returns.
@@ -217,7 +217,7 @@ impl State {
     ) -> Result<()> {
         // Only this call may touch the caller's memory, so the copy's place in the stream is taken by
         // a marker, and the bytes are read right behind it.
-        let id = self.enqueue(stream, Work::Marker, OpKind::CopyDtoh, None, None)?;
+        let id = self.enqueue(stream, Work::Marker, OpKind::CopyDtoh, &[], None)?;
         self.wait_for(&[id])?;
         self.note_host_wait(Some(id));
         let outcome = self.memory.read(src, target).map_err(Failure::from);

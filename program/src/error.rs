@@ -5,7 +5,7 @@ use std::fmt;
 use quadrants_ir::{Offloaded, Site, SiteKind, abi::ErrorRecord};
 use quadrants_rhi::Severity;
 
-use crate::{HAZARDS_VARIABLE, Hazard, body::resolve_site};
+use crate::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, Hazard, body::resolve_site};
 
 /// An error of any kind that the frontend gives.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -94,6 +94,12 @@ pub enum Error {
         "`{name}` in {HAZARDS_VARIABLE} is not one of `explicit`, `report`, `check` and `auto`"
     )]
     UnknownHazards {
+        /// What it says.
+        name: String,
+    },
+    /// The environment asks for something else about graphs than `on` or `off`.
+    #[error("`{name}` in {GRAPHS_VARIABLE} is not one of `on` and `off`")]
+    UnknownGraphs {
         /// What it says.
         name: String,
     },

@@ -69,6 +69,7 @@ pub(crate) struct KernelContext {
     /// How many words the longest argument block has.
     words: usize,
     passing: Passing,
+    // Before the forms: its graphs use their functions.
     plan: Plan,
     native: Option<NativeBody>,
     /// Of each parameter, whether its tensor is written; none where it is not used.

@@ -4,7 +4,7 @@
 //! One pooled event is recorded on the launch stream. The first block stays there; every other takes
 //! a worker stream, which waits for that event. Each worker records a pooled event at its end, and
 //! the launch stream waits for it. The host never waits, and two blocks of a region are ordered with
-//! each other by nothing.
+//! each other by nothing. A region that is launched again and again becomes a graph instead: see `graphs`.
 
 use std::sync::Arc;
 
@@ -13,11 +13,12 @@ use quadrants_ir::{
     host::{Extents, HostPlan},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, StreamHandle};
-use quadrants_runtime::{self as rt, StreamLease};
+use quadrants_runtime::{self as rt, NodeLaunch, StreamLease};
 use smallvec::SmallVec;
 
 use crate::{
     Error, Result,
+    graphs::{RegionGraphs, Way},
     image::LoadedForm,
     launcher::{block_config, is_loop, launch_config},
     program::Shared,
@@ -41,8 +42,15 @@ enum Step {
     Native,
     /// A task on the launch stream.
     Task(TaskId),
-    /// The tasks of each block of a region.
-    Region(Vec<Vec<TaskId>>),
+    Region(Region),
+}
+
+/// A region.
+#[derive(Debug, Default)]
+struct Region {
+    /// The tasks of each block.
+    blocks: Vec<Vec<TaskId>>,
+    graphs: RegionGraphs,
 }
 
 /// The launch shape of each task; none where the task has no iteration.
@@ -66,13 +74,16 @@ impl Plan {
         for (id, task) in kernel.tasks() {
             match (task.group, steps.last_mut()) {
                 (group, _) if group == GroupId::NONE => steps.push(Step::Task(id)),
-                (group, Some(Step::Region(blocks))) if group == last => {
-                    if let Some(block) = blocks.last_mut() {
+                (group, Some(Step::Region(region))) if group == last => {
+                    if let Some(block) = region.blocks.last_mut() {
                         block.push(id);
                     }
                 }
-                (_, Some(Step::Region(blocks))) => blocks.push(vec![id]),
-                _ => steps.push(Step::Region(vec![vec![id]])),
+                (_, Some(Step::Region(region))) => region.blocks.push(vec![id]),
+                _ => {
+                    let blocks = vec![vec![id]];
+                    steps.push(Step::Region(Region { blocks, ..Region::default() }));
+                }
             }
             last = task.group;
         }
@@ -140,7 +151,7 @@ impl Plan {
         let result = self.steps.iter().try_for_each(|step| match step {
             Step::Native => enqueue.task(0, stream.stream.handle()),
             Step::Task(task) => enqueue.task(task.index(), stream.stream.handle()),
-            Step::Region(blocks) => enqueue.region(blocks, stream),
+            Step::Region(region) => enqueue.region(region, stream),
         });
         result.map_err(|source| Failed { started: enqueue.started, source })
     }
@@ -196,16 +207,20 @@ impl Enqueue<'_> {
         Ok(())
     }
 
-    fn region(&mut self, blocks: &[Vec<TaskId>], stream: &Arc<StreamState>) -> rt::Result<()> {
+    fn region(&mut self, region: &Region, stream: &Arc<StreamState>) -> rt::Result<()> {
         let shapes = self.shapes;
-        let mut live =
-            blocks.iter().filter(|block| block.iter().any(|task| shapes[task.index()].is_some()));
+        let has_work = |task: &TaskId| shapes[task.index()].is_some();
+        let mut live = region.blocks.iter().filter(|block| block.iter().any(has_work));
         let Some(first) = live.next() else { return Ok(()) };
         let launch_stream = stream.stream.handle();
         let others = live.clone().count();
         if others == 0 {
             return first.iter().try_for_each(|t| self.task(t.index(), launch_stream));
         }
+        if self.as_graph(region, stream)? {
+            return Ok(());
+        }
+        self.shared.graphs.count_by_events();
         let mut workers = Workers::take(self.shared, stream, others.min(WORKERS_AT_MOST))?;
         let device = self.shared.context.device();
         let fork = self.shared.context.lease_event()?;
@@ -226,6 +241,37 @@ impl Enqueue<'_> {
             block.iter().try_for_each(|t| self.task(t.index(), handle))?;
         }
         workers.join()
+    }
+
+    /// Launches a region as a graph; false where events have to do it.
+    fn as_graph(&mut self, region: &Region, stream: &StreamState) -> rt::Result<bool> {
+        let graphs = &self.shared.graphs;
+        // A graph's tasks are told by the bits of a number.
+        if !graphs.on || self.shapes.len() > u64::BITS as usize {
+            return Ok(false);
+        }
+        let (mut live, mut first) = (0, None);
+        for task in region.blocks.iter().flatten().map(|task| task.index()) {
+            if self.shapes[task].is_some() {
+                live |= 1 << task;
+                first.get_or_insert(task);
+            }
+        }
+        let Some(first) = first.map(|task| self.loaded.function(task)) else { return Ok(false) };
+        let way = Way { stream: stream.stream.id(), first, live };
+        let (loaded, shapes, args) = (self.loaded, self.shapes, self.args);
+        let chains = region.blocks.iter().map(|block| {
+            block.iter().filter_map(|task| {
+                let config = shapes[task.index()]?;
+                Some(NodeLaunch { function: loaded.function(task.index()), config, args })
+            })
+        });
+        let handle = stream.stream.handle();
+        // SAFETY: as in `task`. The kernel's context drops its plan before its modules.
+        let launched =
+            unsafe { region.graphs.launch(&self.shared.context, graphs, way, chains, handle)? };
+        self.started |= launched;
+        Ok(launched)
     }
 }
 

@@ -11,7 +11,8 @@ use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, Severity, St
 use quadrants_runtime::{Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
-    Error, Event, Layout, Result, Stream, StreamManager, Tensor,
+    Error, Event, Layout, RegionStatistics, Result, Stream, StreamManager, Tensor,
+    graphs::Graphs,
     hazards::{Clock, Hazard, Hazards, Tracker, waiting},
     launcher::KernelLauncher,
     open,
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     pub(crate) compiler: Option<Arc<dyn Compiler>>,
     pub(crate) argument_limit: usize,
     pub(crate) launches: AtomicU64,
+    pub(crate) graphs: Graphs,
     /// None where hazards are not looked for.
     pub(crate) hazards: Option<Tracker>,
     deferred: Mutex<Vec<Error>>,
@@ -130,6 +132,7 @@ impl Shared {
 pub struct ProgramBuilder {
     argument_limit: Option<usize>,
     hazards: Option<Hazards>,
+    graphs: Option<bool>,
 }
 
 impl ProgramBuilder {
@@ -138,6 +141,15 @@ impl ProgramBuilder {
     #[must_use]
     pub fn hazards(mut self, hazards: Hazards) -> Self {
         self.hazards = Some(hazards);
+        self
+    }
+
+    /// Whether a region that is launched again and again becomes a graph, which changes what a launch costs and
+    /// nothing else. Default: what the environment variable [`GRAPHS_VARIABLE`](crate::GRAPHS_VARIABLE) says, else
+    /// yes. A device without graphs uses events.
+    #[must_use]
+    pub fn graphs(mut self, on: bool) -> Self {
+        self.graphs = Some(on);
         self
     }
 
@@ -157,6 +169,7 @@ impl ProgramBuilder {
         let hazards = self.hazards.map_or_else(Hazards::from_env, Ok)?;
         let Opened { device, compiler } = backend.open()?;
         tracing::info!(device = device.info().name, backend = device.info().backend, "open");
+        let graphs = Graphs::new(self.graphs, device.capabilities().graphs)?;
         let device_limit = device.capabilities().max_argument_bytes;
         let context = Context::new(device)?;
         let shared = Arc::new(Shared {
@@ -167,6 +180,7 @@ impl ProgramBuilder {
             argument_limit: self.argument_limit.map_or(device_limit, |l| l.min(device_limit)),
             compiler,
             launches: AtomicU64::new(1),
+            graphs,
             hazards: Tracker::new(hazards),
             deferred: Mutex::new(Vec::new()),
             context: context.clone(),
@@ -369,6 +383,12 @@ impl Program {
     #[must_use]
     pub fn pool_statistics(&self) -> PoolStatistics {
         self.shared().context.pool_statistics()
+    }
+
+    /// How the regions of all kernels were launched so far.
+    #[must_use]
+    pub fn region_statistics(&self) -> RegionStatistics {
+        self.shared().graphs.statistics()
     }
 
     /// The program's streams.

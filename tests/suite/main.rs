@@ -5,6 +5,7 @@ mod dump;
 mod errors;
 mod events;
 mod faults;
+mod graphs;
 mod hazards;
 mod interiors;
 mod invariants;

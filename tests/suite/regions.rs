@@ -98,7 +98,8 @@ fn a_failed_region_leaves_nothing_behind_and_the_next_works(
         Cuda => ("cuLaunchKernel", quadrants_driver_sim::Code::OUT_OF_MEMORY),
         _ => ("hipModuleLaunchKernel", quadrants_driver_sim::Code::OUT_OF_MEMORY),
     };
-    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let builder = quadrants::Program::builder().graphs(false);
+    let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
     let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());

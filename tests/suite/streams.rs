@@ -129,7 +129,9 @@ fn from_the_second_launch_on_nothing_is_created(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> quadrants::Result<()> {
     use crate::common::three_blocks;
-    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    // Regions by events: what graphs create is told in `graphs`.
+    let builder = quadrants::Program::builder().graphs(false);
+    let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
     on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;

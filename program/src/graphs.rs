@@ -1,0 +1,212 @@
+//! Regions that are launched again and again in the same way, as graphs: one call of the driver sets the
+//! arguments of each task, one launches all, and no event is recorded or waited for.
+//!
+//! A graph never changes results or order, only the price. It is made when a region is launched in one way for
+//! the third time; where that is refused, or the graph is out with another thread, events do.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use parking_lot::Mutex;
+use quadrants_rhi::{FunctionHandle, Severity, StreamHandle};
+use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
+
+use crate::{Error, Result};
+
+/// The environment variable that says whether repeated regions become graphs: `on`, which they do where nothing
+/// is said and the device has graphs, or `off`.
+pub const GRAPHS_VARIABLE: &str = "QUADRANTS_GRAPHS";
+
+/// So often a region is launched by events before it becomes a graph.
+const EAGER: u8 = 2;
+/// So many ways of launching one region are known; further ones use events.
+const WAYS: usize = 32;
+
+/// How the regions of a program were launched.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub struct RegionStatistics {
+    /// Launches of regions as graphs.
+    pub as_graph: u64,
+    /// Launches of regions by events: fork and join.
+    pub by_events: u64,
+    /// Graphs made.
+    pub graphs_made: u64,
+    /// Graphs that the device refused to make, to set or to launch; events were used instead, from then on.
+    pub graphs_refused: u64,
+}
+
+/// Whether a program makes graphs, and how often it did.
+#[derive(Debug)]
+pub(crate) struct Graphs {
+    pub(crate) on: bool,
+    as_graph: AtomicU64,
+    by_events: AtomicU64,
+    made: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// The graphs of one region.
+#[derive(Debug, Default)]
+pub(crate) struct RegionGraphs(Mutex<Vec<Known>>);
+
+/// In which way a region is launched: what a graph of it is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Way {
+    /// The launch stream's number: one executable never overlaps itself, and so is not shared by streams.
+    pub(crate) stream: u32,
+    /// The first task's function, which tells the form.
+    pub(crate) first: FunctionHandle,
+    /// The tasks that have iterations, a bit each.
+    pub(crate) live: u64,
+}
+
+#[derive(Debug)]
+struct Known {
+    way: Way,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Launched by events so often.
+    Seen(u8),
+    Idle(Box<Graph>),
+    /// With a launch that is under way.
+    Out,
+    Refused,
+}
+
+/// What there is for a launch.
+enum Taken {
+    Graph(Box<Graph>),
+    /// Nothing yet, but it is time.
+    Due,
+    Nothing,
+}
+
+impl Graphs {
+    /// As the environment says where `asked` does not; off where the device has none.
+    pub(crate) fn new(asked: Option<bool>, capable: bool) -> Result<Self> {
+        let wanted = asked.map_or_else(from_env, Ok)?;
+        let count = || AtomicU64::new(0);
+        Ok(Self {
+            on: wanted && capable,
+            as_graph: count(),
+            by_events: count(),
+            made: count(),
+            refused: count(),
+        })
+    }
+
+    pub(crate) fn statistics(&self) -> RegionStatistics {
+        RegionStatistics {
+            as_graph: self.as_graph.load(Relaxed),
+            by_events: self.by_events.load(Relaxed),
+            graphs_made: self.made.load(Relaxed),
+            graphs_refused: self.refused.load(Relaxed),
+        }
+    }
+
+    pub(crate) fn count_by_events(&self) {
+        self.by_events.fetch_add(1, Relaxed);
+    }
+}
+
+fn from_env() -> Result<bool> {
+    match std::env::var(GRAPHS_VARIABLE).as_deref() {
+        Err(_) | Ok("" | "on") => Ok(true),
+        Ok("off") => Ok(false),
+        Ok(other) => Err(Error::UnknownGraphs { name: other.to_owned() }),
+    }
+}
+
+impl RegionGraphs {
+    /// Launches the region on the stream as a graph; false where events have to do it, and nothing is enqueued.
+    ///
+    /// # Errors
+    /// That the context is lost.
+    ///
+    /// # Safety
+    /// The chains hold the launches of the region's blocks, of functions that stay loaded as long as this, with argument
+    /// blocks whose memory lives until the launches are over. `stream` is the live stream of `way`.
+    pub(crate) unsafe fn launch<'a, Chain>(
+        &self,
+        context: &Arc<Context>,
+        graphs: &Graphs,
+        way: Way,
+        chains: impl Iterator<Item = Chain>,
+        stream: StreamHandle,
+    ) -> rt::Result<bool>
+    where
+        Chain: Iterator<Item = NodeLaunch<'a>>,
+    {
+        let ready = match self.take(way) {
+            Taken::Nothing => return Ok(false),
+            Taken::Graph(graph) => {
+                let mut launches = chains.flatten().enumerate();
+                // SAFETY: the caller's promise; chains of the same way are the same launches in order.
+                let set = launches.try_for_each(|(at, launch)| unsafe { graph.set(at, launch) });
+                set.map(|()| graph)
+            }
+            // SAFETY: the caller's promise.
+            Taken::Due => unsafe { Graph::of_chains(context, chains) }.map(|graph| {
+                graphs.made.fetch_add(1, Relaxed);
+                tracing::debug!(launches = graph.len(), stream = way.stream, "graph");
+                Box::new(graph)
+            }),
+        };
+        // SAFETY: the caller's promise.
+        let launched = ready.and_then(|graph| unsafe { graph.launch(stream) }.map(|()| graph));
+        match launched {
+            Ok(graph) => {
+                self.give_back(way, State::Idle(graph));
+                graphs.as_graph.fetch_add(1, Relaxed);
+                Ok(true)
+            }
+            Err(error) => {
+                self.give_back(way, State::Refused);
+                if error.severity() == Severity::ContextLost {
+                    return Err(error);
+                }
+                graphs.refused.fetch_add(1, Relaxed);
+                tracing::debug!(%error, "a region stays without a graph");
+                Ok(false)
+            }
+        }
+    }
+
+    fn take(&self, way: Way) -> Taken {
+        let mut known = self.0.lock();
+        let Some(at) = known.iter().position(|known| known.way == way) else {
+            if known.len() == WAYS {
+                // One of a stream that was used once or twice makes room.
+                let seen = known.iter().position(|known| matches!(known.state, State::Seen(_)));
+                let Some(seen) = seen else { return Taken::Nothing };
+                known.remove(seen);
+            }
+            known.push(Known { way, state: State::Seen(1) });
+            return Taken::Nothing;
+        };
+        let state = &mut known[at].state;
+        match state {
+            State::Seen(times) if *times < EAGER => {
+                *times += 1;
+                Taken::Nothing
+            }
+            State::Out | State::Refused => Taken::Nothing,
+            State::Seen(_) | State::Idle(_) => match std::mem::replace(state, State::Out) {
+                State::Idle(graph) => Taken::Graph(graph),
+                _ => Taken::Due,
+            },
+        }
+    }
+
+    fn give_back(&self, way: Way, state: State) {
+        if let Some(known) = self.0.lock().iter_mut().find(|known| known.way == way) {
+            known.state = state;
+        }
+    }
+}
