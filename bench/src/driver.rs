@@ -56,6 +56,24 @@ functions! {
         Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle,
         *mut *mut c_void, *mut *mut c_void
     );
+    graph_create = b"cuGraphCreate\0" (*mut Handle, c_uint);
+    graph_add = b"cuGraphAddKernelNode_v2\0" (*mut Handle, Handle, *const Handle, usize, *const Node);
+    graph_instantiate = b"cuGraphInstantiateWithFlags\0" (*mut Handle, Handle, u64);
+    graph_set = b"cuGraphExecKernelNodeSetParams_v2\0" (Handle, Handle, *const Node);
+    graph_launch = b"cuGraphLaunch\0" (Handle, Handle);
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
+#[repr(C)]
+struct Node {
+    function: Handle,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    parameters: *mut *mut c_void,
+    extra: *mut *mut c_void,
+    kernel: Handle,
+    context: Handle,
 }
 
 fn check(code: c_int) {
@@ -109,6 +127,27 @@ impl Raw {
         event
     }
 
+    /// A graph of the kernel's tasks without edges, made once.
+    pub(crate) fn graph<'a>(&'a self, kernel: &'a ByHand<'a>, args: &[u64]) -> Graph<'a> {
+        let (mut graph, mut exec) = (null_mut(), null_mut());
+        // SAFETY: the context is current; functions and handles live as long as the process, and each node's
+        // parameters until the call is over.
+        unsafe {
+            check((self.graph_create)(&mut graph, 0));
+            let nodes = (0..kernel.functions.len())
+                .map(|task| {
+                    let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
+                    let mut node = null_mut();
+                    let wanted = kernel.node(task, &mut parameters);
+                    check((self.graph_add)(&mut node, graph, null(), 0, &wanted));
+                    node
+                })
+                .collect();
+            check((self.graph_instantiate)(&mut exec, graph, 0));
+            Graph { raw: self, kernel, stream: self.stream() as Handle, exec, nodes }
+        }
+    }
+
     /// Streams and events for a fork into `blocks` and a join, made once.
     pub(crate) fn fork_join(&self, blocks: usize) -> ForkJoin<'_> {
         ForkJoin {
@@ -159,6 +198,19 @@ impl<'a> ByHand<'a> {
         words
     }
 
+    fn node(&self, task: usize, parameters: &mut [*mut c_void; 1]) -> Node {
+        Node {
+            function: self.functions[task],
+            grid: [1; 3],
+            block: [256, 1, 1],
+            shared_bytes: 0,
+            parameters: parameters.as_mut_ptr(),
+            extra: null_mut(),
+            kernel: null_mut(),
+            context: null_mut(),
+        }
+    }
+
     pub(crate) fn launch(&self, task: usize, args: &[u64], stream: usize) {
         let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
         // SAFETY: the block is the one that the function was compiled for.
@@ -206,5 +258,28 @@ impl ForkJoin<'_> {
                 check((raw.wait)(self.stream, *joined, 0));
             }
         }
+    }
+}
+
+/// A graph by hand, every node of which is set anew for each launch.
+pub(crate) struct Graph<'a> {
+    raw: &'a Raw,
+    kernel: &'a ByHand<'a>,
+    stream: Handle,
+    exec: Handle,
+    nodes: Vec<Handle>,
+}
+
+impl Graph<'_> {
+    pub(crate) fn run(&self, args: &[u64]) {
+        let raw = self.raw;
+        for (task, node) in self.nodes.iter().enumerate() {
+            let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
+            let wanted = self.kernel.node(task, &mut parameters);
+            // SAFETY: the executable and its node live as long as the process; the driver copies the block.
+            check(unsafe { (raw.graph_set)(self.exec, *node, &wanted) });
+        }
+        // SAFETY: as above.
+        check(unsafe { (raw.graph_launch)(self.exec, self.stream) });
     }
 }

@@ -1,4 +1,5 @@
-//! What a launch and a region cost the host, against the same driver calls made by hand.
+//! What a launch and a region cost the host, against the same driver calls made by hand: a region by events against
+//! a fork and a join, and a repeated one, which becomes a graph, against a graph whose every node is set anew.
 //!
 //! Both sides launch the same machine code in one process. Each sample enqueues 200 calls and then
 //! waits outside the clock; sides alternate, and a line gives the medians over all samples and their
@@ -53,7 +54,12 @@ fn main() -> Result<()> {
         || by_hand.launch(0, &args, raw_stream),
     );
 
-    for blocks in [2usize, 4, 8, 16] {
+    let by_events = Program::builder().graphs(false).open(Arch::Cuda)?;
+    for (program, graphs, blocks) in [(&by_events, false), (&program, true)]
+        .into_iter()
+        .flat_map(|(program, graphs)| [2usize, 4, 8, 16].map(|blocks| (program, graphs, blocks)))
+    {
+        let stream = program.create_stream()?;
         let region = region(blocks);
         let by_hand = ByHand::load(&raw, &region);
         let kernel = Kernel::new(region)?;
@@ -63,8 +69,10 @@ fn main() -> Result<()> {
         let tensors_by_hand: Vec<_> = memory.iter().map(|m| (*m, N)).collect();
         let args = by_hand.args(&tensors_by_hand, None);
         let fork = raw.fork_join(blocks);
+        let graph = raw.graph(&by_hand, &args);
+        let how = if graphs { "graph" } else { "events" };
         compare(
-            &format!("region of {blocks} blocks"),
+            &format!("region of {blocks} blocks, {how}"),
             samples,
             || stream.synchronize(),
             || {
@@ -75,7 +83,7 @@ fn main() -> Result<()> {
                 call.launch_on(&stream)
             },
             || raw.synchronize(),
-            || fork.run(&by_hand, &args),
+            || if graphs { graph.run(&args) } else { fork.run(&by_hand, &args) },
         );
     }
     Ok(())
