@@ -16,7 +16,7 @@ pub(super) fn sum_of_ends(x: &Tensor<f32, 1>) -> f32 {
 pub(super) type Scenario = fn(&mut Stage) -> Result<()>;
 
 /// By name.
-pub(super) const SCENARIOS: [(&str, Scenario); 21] = [
+pub(super) const SCENARIOS: [(&str, Scenario); 22] = [
     ("a launch", |stage| {
         let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         set(2.0, x).launch_on(stream)
@@ -44,6 +44,11 @@ pub(super) const SCENARIOS: [(&str, Scenario); 21] = [
     ("a region on the default stream", |stage| {
         let Some(Things { x, y, z, .. }) = &mut stage.things else { return Ok(()) };
         three_blocks(x, y, z).launch()
+    }),
+    ("a region that becomes a graph", |stage| {
+        let Some(Things { stream, x, y, z }) = &mut stage.things else { return Ok(()) };
+        // After the first one of the stage: by events, as a new graph, and as one that is set anew.
+        (0..3).try_for_each(|_| three_blocks(x, y, z).launch_on(stream))
     }),
     ("a copy to the device", |stage| {
         let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
