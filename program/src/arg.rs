@@ -8,8 +8,9 @@ use smallvec::SmallVec;
 
 use crate::{
     Device, Tensor,
-    layout::ComponentAt,
-    tensor::{TensorCore, count},
+    host::HostElements,
+    layout::{ComponentAt, Stored},
+    tensor::{Elements, TensorCore, count},
 };
 
 /// An argument of a launch: a value of kernels, `&Tensor` or `&mut Tensor`.
@@ -22,15 +23,17 @@ pub trait Arg<'a> {
 #[derive(Debug, Default)]
 pub struct ArgList<'a>(pub(crate) SmallVec<[ArgKind<'a>; 8]>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum ArgKind<'a> {
     Scalar(Const),
     Tensor(TensorArg<'a>),
+    /// To be put into device memory first; no launcher sees it.
+    Host(TensorArg<'a, &'a dyn HostElements>),
 }
 
-#[derive(Debug)]
-pub(crate) struct TensorArg<'a> {
-    pub(crate) core: &'a TensorCore,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TensorArg<'a, C = &'a TensorCore> {
+    pub(crate) core: C,
     pub(crate) shape: &'a [usize],
     pub(crate) kind: ParamKind,
     /// Of a component, where it lies.
@@ -65,19 +68,42 @@ fn push_tensor<'a, T: Device, const N: usize>(
     writable: bool,
     args: &mut ArgList<'a>,
 ) {
-    let (core, shape) = tensor.core();
     // No kernel has so many dimensions that they are cut off here.
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
+    let (elements, shape) = tensor.elements();
+    match elements {
+        Elements::Device(core) => {
+            each_component::<T, _>(core, &core.stored, rank, writable, |arg| {
+                args.0.push(ArgKind::Tensor(TensorArg { shape, ..arg }));
+            })
+        }
+        Elements::Host(array) => {
+            let array: &dyn HostElements = array;
+            each_component::<T, _>(array, array.stored(), rank, writable, |arg| {
+                args.0.push(ArgKind::Host(TensorArg { shape, ..arg }));
+            });
+        }
+    }
+}
+
+/// The arguments that a tensor is: one of scalars is one.
+#[inline]
+fn each_component<'a, T: Device, C: Copy>(
+    core: C,
+    stored: &'a Stored,
+    rank: u8,
+    writable: bool,
+    mut give: impl FnMut(TensorArg<'a, C>),
+) {
     if let Some(elem) = const { T::LAYOUT.scalar() } {
         let kind = ParamKind::Tensor { elem, rank, writable };
-        args.0.push(ArgKind::Tensor(TensorArg { core, shape, kind, component: None }));
+        give(TensorArg { core, shape: &[], kind, component: None });
         return;
     }
-    for component in &core.stored.components {
+    for component in &stored.components {
         let scalars = u32::try_from(component.scalars).unwrap_or(u32::MAX);
         let kind = ParamKind::Component { elem: component.ty, rank, writable, scalars };
-        let component = Some(component);
-        args.0.push(ArgKind::Tensor(TensorArg { core, shape, kind, component }));
+        give(TensorArg { core, shape: &[], kind, component: Some(component) });
     }
 }
 
@@ -94,7 +120,7 @@ impl ArgKind<'_> {
     pub(crate) fn fits(&self, param: ParamKind) -> bool {
         match (self, param) {
             (Self::Scalar(value), ParamKind::Scalar(ty)) => value.ty() == ty,
-            (Self::Scalar(_), _) | (_, ParamKind::Scalar(_)) => false,
+            (Self::Scalar(_) | Self::Host(_), _) | (_, ParamKind::Scalar(_)) => false,
             (Self::Tensor(tensor), _) => {
                 let given = tensor.kind;
                 let scalars = |kind| match kind {
@@ -112,7 +138,9 @@ impl ArgKind<'_> {
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Scalar(value) => value.ty().to_string(),
-            Self::Tensor(tensor) => describe(tensor.kind),
+            Self::Tensor(TensorArg { kind, .. }) | Self::Host(TensorArg { kind, .. }) => {
+                describe(*kind)
+            }
         }
     }
 }

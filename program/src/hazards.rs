@@ -38,6 +38,9 @@ const KEPT: usize = 1000;
 /// nothing that orders them.
 ///
 /// Events order streams, and so do waits of the host for a stream, an event, the device or a tensor's elements.
+///
+/// A kernel is taken to use all bytes of a tensor from its first element to its last. One field of an array of structs
+/// counts from its first to its last, so that two fields of one such tensor conflict.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hazards {
     /// Nothing: streams are the user's to order. The default where debug assertions are off.
@@ -136,17 +139,11 @@ impl fmt::Display for Hazard {
 /// Follows the order of a program's work, where hazards are of interest.
 #[derive(Debug)]
 pub(crate) struct Tracker {
-    policy: Policy,
+    /// Never [`Hazards::Explicit`].
+    policy: Hazards,
     order: Mutex<Order>,
     told: Mutex<Told>,
     inserted: AtomicU64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Policy {
-    Report,
-    Check,
-    Auto,
 }
 
 #[derive(Debug, Default)]
@@ -221,14 +218,8 @@ impl Order {
 impl Tracker {
     /// None where hazards are not looked for.
     pub(crate) fn new(hazards: Hazards) -> Option<Self> {
-        let policy = match hazards {
-            Hazards::Explicit => return None,
-            Hazards::Report => Policy::Report,
-            Hazards::Check => Policy::Check,
-            Hazards::Auto => Policy::Auto,
-        };
-        Some(Self {
-            policy,
+        (hazards != Hazards::Explicit).then(|| Self {
+            policy: hazards,
             order: Mutex::default(),
             told: Mutex::default(),
             inserted: AtomicU64::new(0),
@@ -236,11 +227,7 @@ impl Tracker {
     }
 
     pub(crate) fn hazards(&self) -> Hazards {
-        match self.policy {
-            Policy::Report => Hazards::Report,
-            Policy::Check => Hazards::Check,
-            Policy::Auto => Hazards::Auto,
-        }
+        self.policy
     }
 
     pub(crate) fn take_hazards(&self) -> Vec<Hazard> {
@@ -337,25 +324,26 @@ impl Tracker {
 
     #[cold]
     fn found(&self, shared: &Shared, found: &[(Use, Use)], stream: &StreamState) -> Result<()> {
-        if self.policy == Policy::Auto {
+        if self.policy == Hazards::Auto {
             return self.order_behind(shared, found, stream);
         }
         for (earlier, later) in found {
             if self.order.lock().may_be_ordered(earlier.stamp.stream, later.stamp.stream) {
                 continue;
             }
-            let hazard =
-                || Hazard { earlier: describe(shared, earlier), later: describe(shared, later) };
-            if self.policy == Policy::Check {
-                return Err(Error::Hazard(Box::new(hazard())));
+            let pair = [earlier.by, later.by];
+            if self.policy == Hazards::Report && !self.told.lock().pairs.insert(pair) {
+                continue;
             }
-            if self.told.lock().pairs.insert([earlier.by, later.by]) {
-                let hazard = hazard();
-                tracing::warn!("{hazard}");
-                let mut told = self.told.lock();
-                if told.hazards.len() < KEPT {
-                    told.hazards.push(hazard);
-                }
+            let hazard =
+                Hazard { earlier: describe(shared, earlier), later: describe(shared, later) };
+            if self.policy == Hazards::Check {
+                return Err(Error::Hazard(Box::new(hazard)));
+            }
+            tracing::warn!("{hazard}");
+            let mut told = self.told.lock();
+            if told.hazards.len() < KEPT {
+                told.hazards.push(hazard);
             }
         }
         Ok(())

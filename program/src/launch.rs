@@ -9,6 +9,7 @@ use crate::{
     arg::{Arg, ArgKind, ArgList},
     current::with_current,
     def::KernelDef,
+    host::staged,
     launcher::{Checks, Submission},
     program::ProgramInner,
 };
@@ -68,7 +69,8 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     }
 
     /// Submits the launch to this thread's current stream: that of the innermost
-    /// [`Stream::scope`], else the program's default stream. A kernel with a value waits for it.
+    /// [`Stream::scope`], else the program's default stream. A kernel with a value waits for it, and so does one
+    /// that is given [`host_mut`](crate::host_mut).
     ///
     /// # Errors
     /// [`Error::Kernel`] where an earlier kernel on the stream reported an error that was not yet
@@ -117,7 +119,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         let at = Location::caller();
         let program = self.args.0.iter().find_map(|arg| match arg {
             ArgKind::Tensor(tensor) => Some(&tensor.core.program),
-            ArgKind::Scalar(_) => None,
+            ArgKind::Scalar(_) | ArgKind::Host(_) => None,
         });
         with_current(program, |current| match (current, program) {
             (Some((program, stream)), _) => self.submit(program, Submission { stream, checks, at }),
@@ -135,17 +137,24 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     }
 
     fn submit(&self, program: &Arc<ProgramInner>, submission: Submission<'_>) -> Result<R> {
+        let mut of_host = false;
         for arg in &self.args.0 {
-            if let ArgKind::Tensor(tensor) = arg {
-                if !Arc::ptr_eq(&tensor.core.program, program) {
-                    return Err(Error::OtherProgram { what: "a tensor argument" });
+            match arg {
+                ArgKind::Scalar(_) => {}
+                ArgKind::Tensor(tensor) => {
+                    if !Arc::ptr_eq(&tensor.core.program, program) {
+                        return Err(Error::OtherProgram { what: "a tensor argument" });
+                    }
+                    tensor.core.home.check()?;
                 }
-                tensor.core.check_place()?;
+                ArgKind::Host(_) => of_host = true,
             }
         }
-        let shared = &program.shared;
-        let word =
-            shared.launcher.launch(shared, self.kernel, &self.args.0, R::TYPE, submission)?;
+        let go = |args: &[ArgKind<'_>]| {
+            let shared = &program.shared;
+            shared.launcher.launch(shared, self.kernel, args, R::TYPE, submission)
+        };
+        let word = if of_host { staged(program, &self.args.0, go)? } else { go(&self.args.0)? };
         Ok(R::from_word(word))
     }
 }

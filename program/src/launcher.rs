@@ -120,7 +120,7 @@ impl Drop for StampedAtEnd<'_> {
                     tensor.core.buffer.stamp_write(stamp);
                 }
                 (ArgKind::Tensor(tensor), _) => tensor.core.buffer.stamp_read(stamp),
-                (ArgKind::Scalar(_), _) => {}
+                (ArgKind::Scalar(_) | ArgKind::Host(_), _) => {}
             }
         }
     }
@@ -450,6 +450,7 @@ fn fill(words: &mut [u64], head: [u64; FIRST_PARAM_WORD], args: &[ArgKind<'_>]) 
     for arg in args {
         match arg {
             ArgKind::Scalar(value) => put(value.bits()),
+            ArgKind::Host(_) => {}
             ArgKind::Tensor(tensor) => {
                 let Some(component) = tensor.component else {
                     put(tensor.core.address().raw());

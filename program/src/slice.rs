@@ -1,8 +1,8 @@
-//! Parts of tensors: ranges and rows of the first axis, in the tensor's own memory.
+//! Tensors that borrow their elements: parts of other tensors, in their memory, and arrays of the host.
 //!
-//! A part is a [`Tensor`] that shares its owner's buffer and stamps, and that borrows the owner: what is
+//! A part, a range or row of the first axis, is a [`Tensor`] that shares its owner's buffer and stamps, and that borrows the owner: what is
 //! read and written where is for the borrow checker to say. A kernel takes `&mut Tensor`, from which
-//! [`std::mem::swap`] could take a writable part away and let it outlive its borrow. So such a part works
+//! [`std::mem::swap`] could take a writable one away and let it outlive its borrow. So such a tensor works
 //! at one address alone, that of a box which nobody but its borrower reaches, and the box is not given
 //! back unless the part is in it.
 
@@ -14,14 +14,14 @@ use std::{
 
 use crate::{Device, Error, Result, Tensor, tensor::count};
 
-/// A part of a tensor, to be read: `&*slice` is a `&Tensor`, also as a kernel's argument.
+/// A part of a tensor, or an array of the host, to be read: `&*slice` is a `&Tensor`, also as a kernel's argument.
 #[derive(Debug)]
 pub struct Slice<'a, T, const N: usize> {
     part: Tensor<T, N>,
     owner: PhantomData<&'a T>,
 }
 
-/// A part of a tensor, to be read and written: `&mut *slice` is a `&mut Tensor`, also as a kernel's
+/// A part of a tensor, or an array of the host, to be read and written: `&mut *slice` is a `&mut Tensor`, also as a kernel's
 /// argument.
 #[derive(Debug)]
 pub struct SliceMut<'a, T, const N: usize> {
@@ -73,7 +73,7 @@ impl<T: Device, const N: usize> Tensor<T, N> {
     }
 
     fn within(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
-        self.core().0.check_place()?;
+        self.check_place()?;
         let shape = self.shape();
         let extent = shape.first().copied().unwrap_or(0);
         let begin = match range.start_bound() {
@@ -139,7 +139,21 @@ rows! {
     6 to 5;
 }
 
+impl<T, const N: usize> Slice<'_, T, N> {
+    /// # Safety
+    /// What the tensor stands for is borrowed as long as the result lives.
+    pub(crate) unsafe fn borrowing(part: Tensor<T, N>) -> Self {
+        Self { part, owner: PhantomData }
+    }
+}
+
 impl<T, const N: usize> SliceMut<'_, T, N> {
+    /// # Safety
+    /// What the tensor stands for is borrowed, and by nobody else, as long as the result lives.
+    pub(crate) unsafe fn borrowing(part: Tensor<T, N>) -> Self {
+        Self::new(part)
+    }
+
     fn new(part: Tensor<T, N>) -> Self {
         let mut part = Box::new(part);
         part.settle();
@@ -151,7 +165,7 @@ impl<T, const N: usize> Drop for SliceMut<'_, T, N> {
     fn drop(&mut self) {
         // Were the box given back without the part, another could be made at its address, and the part
         // moved into it.
-        if self.part.core().0.is_home() {
+        if self.part.is_home() {
             // SAFETY: dropped once, here, and not used after.
             unsafe { ManuallyDrop::drop(&mut self.part) }
         }

@@ -279,9 +279,9 @@ impl Event {
     /// [`Error::OtherProgram`], or what the device returns.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
-        let mark = self.mark();
+        let mark = self.tracked_mark();
         self.event.wait(&stream.state.stream)?;
-        if let Some(tracker) = &self.program.shared.hazards {
+        if let Some((tracker, mark)) = mark {
             tracker.waits(stream.id(), &mark.clock);
         }
         Ok(())
@@ -292,9 +292,9 @@ impl Event {
     /// # Errors
     /// What the device returns.
     pub fn query(&self) -> Result<bool> {
-        let mark = self.mark();
+        let mark = self.tracked_mark();
         let reached = self.event.query()?;
-        if reached && let Some(tracker) = &self.program.shared.hazards {
+        if reached && let Some((tracker, mark)) = mark {
             tracker.over(&mark.clock);
         }
         Ok(reached)
@@ -328,6 +328,11 @@ impl Event {
 
     fn mark(&self) -> Mark {
         self.marked.lock().clone()
+    }
+
+    /// The mark for whoever follows the order of work, where somebody does.
+    fn tracked_mark(&self) -> Option<(&Tracker, Mark)> {
+        self.program.shared.hazards.as_ref().map(|tracker| (tracker, self.mark()))
     }
 
     fn same_program(&self, stream: &Stream) -> Result<()> {

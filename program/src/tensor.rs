@@ -8,6 +8,7 @@ use quadrants_runtime::Buffer;
 use crate::{
     Device, Error, Result,
     hazards::{Tracker, waiting},
+    host::HostArray,
     layout::{ComponentAt, Layout, Stored},
     program::ProgramInner,
 };
@@ -33,12 +34,18 @@ use crate::{
 /// # }
 /// ```
 pub struct Tensor<T, const N: usize> {
-    core: TensorCore,
+    elements: Elements<T>,
     shape: [usize; N],
     element: PhantomData<fn() -> T>,
 }
 
-/// What a tensor of any type and shape is.
+/// Where a tensor's elements are.
+pub(crate) enum Elements<T> {
+    Device(TensorCore),
+    Host(HostArray<T>),
+}
+
+/// What a tensor of any type and shape is, in a device's memory.
 #[derive(Debug)]
 pub(crate) struct TensorCore {
     // Before the program, so that the memory goes while the context lives.
@@ -50,16 +57,19 @@ pub(crate) struct TensorCore {
     pub(crate) first: usize,
     /// Where its first component's first scalar is in the buffer, in bytes.
     offset: usize,
-    /// Of a writable part of another tensor, the address at which alone this stands for it; else 0.
-    home: usize,
+    pub(crate) home: Home,
 }
+
+/// Of a tensor that borrows what it may write, the address at which alone it may be used; of others 0.
+#[derive(Debug, Default)]
+pub(crate) struct Home(usize);
 
 impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tensor")
             .field("element", &std::any::type_name::<T>())
             .field("shape", &self.shape)
-            .field("address", &self.core.address())
+            .field("address", &self.address())
             .finish_non_exhaustive()
     }
 }
@@ -72,7 +82,7 @@ impl<T: Device, const N: usize> Tensor<T, N> {
     ) -> Result<Self> {
         let stored = stored::<T>(&shape, layout)?;
         let buffer = Buffer::zeroed(&program.shared.context, stored.bytes)?;
-        Ok(Self::new(buffer, stored, program, shape))
+        Ok(Self::new(TensorCore::new(buffer, stored, program), shape))
     }
 
     pub(crate) fn from_slice(
@@ -83,16 +93,20 @@ impl<T: Device, const N: usize> Tensor<T, N> {
     ) -> Result<Self> {
         let stored = stored::<T>(&shape, layout)?;
         check_count(&shape, count(&shape), elements.len())?;
-        let context = &program.shared.context;
-        let buffer = match T::bytes(elements) {
-            Some(bytes) => Buffer::from_bytes(context, bytes)?,
-            None => {
-                let mut memory = words(&stored);
-                stored.write(&mut memory, elements.iter().copied());
-                Buffer::from_bytes(context, &as_bytes(&memory)[..stored.bytes])?
-            }
-        };
-        Ok(Self::new(buffer, stored, program, shape))
+        Ok(Self::new(TensorCore::holding(program, elements, stored)?, shape))
+    }
+
+    /// A tensor that borrows an array of the host.
+    ///
+    /// # Safety
+    /// The array stays valid as long as the tensor is used: for reads, and where it is used by `&mut` for writes that
+    /// nobody else can see.
+    pub(crate) unsafe fn of_host(first: *mut T, len: usize, shape: [usize; N]) -> Result<Self> {
+        let stored = stored::<T>(&shape, Layout::default())?;
+        check_count(&shape, count(&shape), len)?;
+        // SAFETY: the caller's promise.
+        let array = unsafe { HostArray::new(first, len, stored) };
+        Ok(Self { elements: Elements::Host(array), shape, element: PhantomData })
     }
 
     /// The extents, outermost first.
@@ -120,24 +134,11 @@ impl<T: Device, const N: usize> Tensor<T, N> {
     /// [`Error::Kernel`] where one of those launches reported an error that was not yet returned, or
     /// what the device returns.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.core.check_place()?;
-        let part = self.core.stored.resized(self.len());
-        let mut memory = words(&part);
-        let (core, buffer) = (&self.core, &self.core.buffer);
-        let up_to = |tracker: &Tracker| tracker.behind(&core.program.shared, buffer.writers());
-        waiting(&core.program.shared, up_to, || {
-            for span in core.stored.spans(core.first, &part) {
-                let host = &mut as_bytes_mut(&mut memory)[span.host..][..span.bytes];
-                buffer.read(span.device, host)?;
-            }
-            Ok(())
-        })?;
-        for stamp in self.core.buffer.writers() {
-            if let Some(stream) = self.core.program.shared.manager.find(stamp) {
-                stream.check()?;
-            }
+        self.check_place()?;
+        match &self.elements {
+            Elements::Device(core) => core.read(self.len()),
+            Elements::Host(array) => Ok(array.elements().to_vec()),
         }
-        Ok(part.read(&memory))
     }
 
     /// Overwrites all elements, in row-major order, behind every launch that uses the tensor. Waits
@@ -146,15 +147,15 @@ impl<T: Device, const N: usize> Tensor<T, N> {
     /// # Errors
     /// [`Error::Shape`] where their number is not the tensor's, or what the device returns.
     pub fn copy_from(&mut self, elements: &[T]) -> Result<()> {
-        self.core.check_place()?;
+        self.check_place()?;
         check_count(&self.shape, self.len(), elements.len())?;
-        let part = self.core.stored.resized(self.len());
-        if let Some(bytes) = T::bytes(elements) {
-            return self.put(&part, bytes);
+        match &mut self.elements {
+            Elements::Device(core) => core.write(elements),
+            Elements::Host(array) => {
+                array.elements_mut().copy_from_slice(elements);
+                Ok(())
+            }
         }
-        let mut memory = words(&part);
-        part.write(&mut memory, elements.iter().copied());
-        self.put(&part, as_bytes(&memory))
     }
 
     /// Sets all elements to `value`, behind every launch that uses the tensor. Waits for those alone.
@@ -164,53 +165,158 @@ impl<T: Device, const N: usize> Tensor<T, N> {
     pub fn fill(&mut self, value: T) -> Result<()> {
         self.copy_from(&vec![value; self.len()])
     }
-
-    fn put(&self, part: &Stored, bytes: &[u8]) -> Result<()> {
-        let (core, buffer) = (&self.core, &self.core.buffer);
-        let up_to = |tracker: &Tracker| tracker.behind(&core.program.shared, buffer.users());
-        waiting(&core.program.shared, up_to, || {
-            for span in core.stored.spans(core.first, part) {
-                buffer.write(span.device, &bytes[span.host..][..span.bytes])?;
-            }
-            Ok(())
-        })
-    }
 }
 
 impl<T, const N: usize> Tensor<T, N> {
-    fn new(buffer: Buffer, stored: Stored, program: &Arc<ProgramInner>, shape: [usize; N]) -> Self {
-        let (buffer, program, stored) = (Arc::new(buffer), program.clone(), Arc::new(stored));
-        let core = TensorCore { buffer, program, stored, first: 0, offset: 0, home: 0 };
-        Self { core, shape, element: PhantomData }
+    fn new(core: TensorCore, shape: [usize; N]) -> Self {
+        Self { elements: Elements::Device(core), shape, element: PhantomData }
     }
 
     /// The part of this shape whose first element is number `first` of this tensor's; both lie in it.
     pub(crate) fn part<const M: usize>(&self, first: usize, shape: [usize; M]) -> Tensor<T, M> {
-        let TensorCore { buffer, program, stored, .. } = &self.core;
-        let first = self.core.first + first;
-        let core = TensorCore {
+        let elements = match &self.elements {
+            Elements::Device(core) => Elements::Device(core.part(first)),
+            Elements::Host(array) => Elements::Host(array.part(first, count(&shape))),
+        };
+        Tensor { elements, shape, element: PhantomData }
+    }
+
+    /// Makes the place that it has now the only one in which it can be used.
+    pub(crate) fn settle(&mut self) {
+        let home = match &mut self.elements {
+            Elements::Device(core) => &mut core.home,
+            Elements::Host(array) => &mut array.home,
+        };
+        home.settle();
+    }
+
+    /// Whether it is settled, and in its place.
+    pub(crate) fn is_home(&self) -> bool {
+        self.home().is_here()
+    }
+
+    /// # Errors
+    /// [`Error::MovedSlice`] where it cannot be used where it is.
+    pub(crate) fn check_place(&self) -> Result<()> {
+        self.home().check()
+    }
+
+    fn home(&self) -> &Home {
+        match &self.elements {
+            Elements::Device(core) => &core.home,
+            Elements::Host(array) => &array.home,
+        }
+    }
+
+    fn address(&self) -> usize {
+        match &self.elements {
+            Elements::Device(core) => core.address().raw() as usize,
+            Elements::Host(array) => array.address(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn elements(&self) -> (&Elements<T>, &[usize]) {
+        (&self.elements, &self.shape)
+    }
+}
+
+impl Home {
+    fn settle(&mut self) {
+        self.0 = ptr::from_ref(self).addr();
+    }
+
+    fn is_here(&self) -> bool {
+        self.0 == ptr::from_ref(self).addr()
+    }
+
+    /// # Errors
+    /// [`Error::MovedSlice`] where it is elsewhere.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.0 == 0 || self.is_here() { Ok(()) } else { Err(Error::MovedSlice) }
+    }
+}
+
+impl TensorCore {
+    fn new(buffer: Buffer, stored: impl Into<Arc<Stored>>, program: &Arc<ProgramInner>) -> Self {
+        let (buffer, program, stored) = (Arc::new(buffer), program.clone(), stored.into());
+        Self { buffer, program, stored, first: 0, offset: 0, home: Home::default() }
+    }
+
+    /// New memory with these elements, as many as are stored so.
+    pub(crate) fn holding<T: Device>(
+        program: &Arc<ProgramInner>,
+        elements: &[T],
+        stored: impl Into<Arc<Stored>>,
+    ) -> Result<Self> {
+        let (context, stored) = (&program.shared.context, stored.into());
+        let buffer = match T::bytes(elements) {
+            Some(bytes) => Buffer::from_bytes(context, bytes)?,
+            None => {
+                let mut memory = words(&stored);
+                stored.write(&mut memory, elements.iter().copied());
+                Buffer::from_bytes(context, &as_bytes(&memory)[..stored.bytes])?
+            }
+        };
+        Ok(Self::new(buffer, stored, program))
+    }
+
+    fn part(&self, first: usize) -> Self {
+        let Self { buffer, program, stored, .. } = self;
+        let first = self.first + first;
+        Self {
             buffer: buffer.clone(),
             program: program.clone(),
             stored: stored.clone(),
             first,
             offset: stored.components.first().map_or(0, |component| component.at(first)),
-            home: 0,
-        };
-        Tensor { core, shape, element: PhantomData }
+            home: Home::default(),
+        }
     }
 
-    /// Makes the place that it has now the only one in which it can be used.
-    pub(crate) fn settle(&mut self) {
-        self.core.home = ptr::from_ref(&self.core).addr();
+    /// The first `count` elements, behind what wrote them; and what became of that.
+    pub(crate) fn read<T: Device>(&self, count: usize) -> Result<Vec<T>> {
+        let (shared, buffer) = (&self.program.shared, &self.buffer);
+        let part = self.stored.resized(count);
+        let mut memory = words(&part);
+        let up_to = |tracker: &Tracker| tracker.behind(shared, buffer.writers());
+        waiting(shared, up_to, || {
+            for span in self.stored.spans(self.first, &part) {
+                let host = &mut as_bytes_mut(&mut memory)[span.host..][..span.bytes];
+                buffer.read(span.device, host)?;
+            }
+            Ok(())
+        })?;
+        for stamp in buffer.writers() {
+            if let Some(stream) = shared.manager.find(stamp) {
+                stream.check()?;
+            }
+        }
+        Ok(part.read(&memory))
     }
 
-    #[inline]
-    pub(crate) fn core(&self) -> (&TensorCore, &[usize]) {
-        (&self.core, &self.shape)
+    fn write<T: Device>(&self, elements: &[T]) -> Result<()> {
+        let part = self.stored.resized(elements.len());
+        if let Some(bytes) = T::bytes(elements) {
+            return self.put(&part, bytes);
+        }
+        let mut memory = words(&part);
+        part.write(&mut memory, elements.iter().copied());
+        self.put(&part, as_bytes(&memory))
     }
-}
 
-impl TensorCore {
+    fn put(&self, part: &Stored, bytes: &[u8]) -> Result<()> {
+        let (shared, buffer) = (&self.program.shared, &self.buffer);
+        let up_to = |tracker: &Tracker| tracker.behind(shared, buffer.users());
+        waiting(shared, up_to, || {
+            for span in self.stored.spans(self.first, part) {
+                buffer.write(span.device, &bytes[span.host..][..span.bytes])?;
+            }
+            Ok(())
+        })
+    }
+
     #[inline]
     pub(crate) fn address(&self) -> DevicePtr {
         self.buffer.address().offset(self.offset)
@@ -226,18 +332,6 @@ impl TensorCore {
     /// Where a component other than the first begins.
     pub(crate) fn address_of(&self, component: &ComponentAt) -> DevicePtr {
         self.buffer.address().offset(component.at(self.first))
-    }
-
-    /// Whether it is settled, and in its place.
-    pub(crate) fn is_home(&self) -> bool {
-        self.home == ptr::from_ref(self).addr()
-    }
-
-    /// # Errors
-    /// [`Error::MovedSlice`] where it cannot be used where it is.
-    #[inline]
-    pub(crate) fn check_place(&self) -> Result<()> {
-        if self.home == 0 || self.is_home() { Ok(()) } else { Err(Error::MovedSlice) }
     }
 }
 

@@ -16,7 +16,7 @@ pub use quadrants_program::{
         AtomicAdd, AtomicMinMax, Block, Combine, PerThread, Shared, atomic_add, atomic_max,
         atomic_min, block_for, ndrange, stream_parallel,
     },
-    f16,
+    f16, host, host_mut,
 };
 pub use random::{Rng, random_normal, random_u32, random_uniform, rng};
 

@@ -7,6 +7,7 @@ mod events;
 mod faults;
 mod graphs;
 mod hazards;
+mod host_arrays;
 mod interiors;
 mod invariants;
 mod kernels;
