@@ -337,8 +337,10 @@ impl Drop for Workers<'_> {
             let mut kept = self.stream.workers.lock();
             // In front of those of another thread, so that the next region finds them in the same order.
             leases.append(&mut kept);
-            let beyond = leases.split_off(leases.len().min(WORKERS_AT_MOST));
+            let mut beyond = leases.split_off(leases.len().min(WORKERS_AT_MOST));
             *kept = leases;
+            // Joined, but under way: a stranger would wait for this launch.
+            beyond.iter_mut().for_each(|lease| lease.set_busy(true));
             beyond
         };
         drop(beyond);

@@ -191,7 +191,15 @@ impl Stream {
         self.state.synchronize()
     }
 
-    /// Waits for the work in flight, reports its error, and destroys the stream.
+    /// Waits for the work in flight, reports its error, and destroys the stream. It cannot be used, or destroyed
+    /// again, afterwards:
+    ///
+    /// ```compile_fail,E0382
+    /// # fn twice(stream: quadrants_program::Stream) -> quadrants_program::Result<()> {
+    /// stream.destroy()?;
+    /// stream.destroy()
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As for [`synchronize`](Self::synchronize).

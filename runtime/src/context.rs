@@ -37,15 +37,20 @@ impl Context {
     /// A context over an open device.
     ///
     /// # Errors
-    /// What creating the two internal streams returns.
+    /// What creating the two internal streams returns; [`Error::ContextLost`] where the device's context was lost
+    /// before.
     pub fn new(device: Arc<dyn Device>) -> Result<Arc<Self>> {
-        let allocate_on = device.create_stream(StreamOptions::default())?;
+        let failed = |error: rhi::Error| match error.severity() {
+            Severity::ContextLost => Error::ContextLost { cause: Box::new(error) },
+            _ => Error::Device(error),
+        };
+        let allocate_on = device.create_stream(StreamOptions::default()).map_err(failed)?;
         let free_on = match device.create_stream(StreamOptions::default()) {
             Ok(stream) => stream,
             Err(error) => {
                 // SAFETY: made above and never used.
                 let _ = unsafe { destroy_stream(&*device, allocate_on) };
-                return Err(error.into());
+                return Err(failed(error));
             }
         };
         Ok(Arc::new(Self {

@@ -88,12 +88,14 @@ impl<H> HandlePool<H> {
         state.went_out();
     }
 
-    /// Takes a handle back, or gives it back for destruction where the pool is full.
-    fn put(&self, handle: H) -> Option<H> {
+    /// Takes a handle back, or gives it back for destruction where the pool is full. A busy one is handed out
+    /// after all others.
+    fn put(&self, handle: H, busy: bool) -> Option<H> {
         let mut state = self.state.lock();
         state.out -= 1;
         if state.idle.len() < self.at_most {
-            state.idle.push(handle);
+            let at = if busy { 0 } else { state.idle.len() };
+            state.idle.insert(at, handle);
             return None;
         }
         state.destroyed += 1;
@@ -139,7 +141,7 @@ impl EventLease {
 
 impl Drop for EventLease {
     fn drop(&mut self) {
-        if let Some(handle) = self.context.events.put(self.handle) {
+        if let Some(handle) = self.context.events.put(self.handle, false) {
             // SAFETY: leased to us alone until now; waits enqueued on it keep their record.
             self.context.destroyed(unsafe { self.context.device().destroy_event(handle) });
         }
@@ -153,6 +155,7 @@ pub struct StreamLease {
     context: Arc<Context>,
     handle: StreamHandle,
     unjoined: bool,
+    busy: bool,
 }
 
 impl StreamLease {
@@ -172,13 +175,19 @@ impl StreamLease {
     pub fn set_unjoined(&mut self, unjoined: bool) {
         self.unjoined = unjoined;
     }
+
+    /// Says that the stream may have unfinished work, though something is ordered behind it. Such a stream would
+    /// delay whoever gets it next, and is handed out only where there is no other.
+    pub fn set_busy(&mut self, busy: bool) {
+        self.busy = busy;
+    }
 }
 
 impl Drop for StreamLease {
     fn drop(&mut self) {
         let device = self.context.device();
         if !self.unjoined {
-            if let Some(handle) = self.context.streams.put(self.handle) {
+            if let Some(handle) = self.context.streams.put(self.handle, self.busy) {
                 // SAFETY: leased to us alone until now; what is enqueued on it still runs.
                 self.context.destroyed(unsafe { destroy_stream(&**device, handle) });
             }
@@ -223,7 +232,7 @@ impl Context {
                 handle
             }
         };
-        Ok(StreamLease { context: self.clone(), handle, unjoined: false })
+        Ok(StreamLease { context: self.clone(), handle, unjoined: false, busy: false })
     }
 
     /// What the pools made, hold, and gave up.
@@ -270,5 +279,37 @@ impl Context {
         if let Err(error) = self.observe(result) {
             self.defer(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pool that these handles went out of.
+    fn emptied(handles: u32) -> HandlePool<u32> {
+        let pool = HandlePool::new(4);
+        (0..handles).for_each(|_| pool.made());
+        pool
+    }
+
+    #[test]
+    fn the_last_to_come_is_the_first_to_go_and_a_busy_one_the_last() {
+        let pool = emptied(4);
+        for (handle, busy) in [(1, false), (2, true), (3, false), (4, true)] {
+            assert_eq!(pool.put(handle, busy), None);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+        assert_eq!(order, [3, 1, 2, 4]);
+    }
+
+    #[test]
+    fn so_many_stay_and_the_statistics_say_so() {
+        let pool = emptied(6);
+        let refused: Vec<_> = (0..6).filter_map(|handle| pool.put(handle, handle == 5)).collect();
+        assert_eq!(refused, [4, 5]);
+        assert_eq!(pool.take(), Some(3));
+        let state = pool.state.lock();
+        assert_eq!((state.out, state.peak, state.created, state.destroyed), (1, 6, 6, 2));
     }
 }

@@ -12,7 +12,7 @@ use rstest::rstest;
 
 use crate::common::{copy, saxpy, set, three_blocks};
 
-const N: usize = 300;
+const N: usize = 40;
 
 #[qd::kernel]
 fn below_one(value: f32, out: &mut Tensor<f32, 1>) {
@@ -51,7 +51,7 @@ fn launches_read_and_write_arrays_in_the_order_of_their_stream(
     let stream = explicit.then(|| program.create_stream()).transpose()?;
     let stream = stream.as_ref().unwrap_or(program.default_stream());
     let mut t = program.zeros::<f32, 1>([N])?;
-    on_seeds(&on, 300, |seed| {
+    on_seeds(&on, 1000, |seed| {
         let value = seed as f32 + 1.0;
         let mut x = vec![2.0f32; N];
         let mut y = vec![-1.0f32; N];
@@ -80,12 +80,14 @@ fn one_array_stands_in_launches_on_two_streams_and_in_regions(
     let x = vec![4.0f32; N];
     let array = host(&x, [N])?;
     let [mut p, mut q, mut r] = [(); 3].map(|()| vec![0.0f32; N]);
-    on_seeds(&on, 100, |seed| {
+    on_seeds(&on, 1000, |seed| {
         a.fill(0.0)?;
         b.fill(1.0)?;
         saxpy(1.0, &array, &mut a).launch_on(&s1)?;
         saxpy(2.0, &array, &mut b).launch_on(&s2)?;
-        [&mut p, &mut q, &mut r].map(|v| v.fill(seed as f32));
+        for v in [&mut p, &mut q, &mut r] {
+            v.fill(seed as f32);
+        }
         three_blocks(
             &mut *host_mut(&mut p, [N])?,
             &mut *host_mut(&mut q, [N])?,

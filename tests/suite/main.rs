@@ -1,9 +1,12 @@
 //! The whole-system suite: one binary, one module per subject.
 
 mod bounds;
+mod child;
+mod current;
 mod dump;
 mod errors;
 mod events;
+mod exit;
 mod faults;
 mod graphs;
 mod hazards;
@@ -14,11 +17,13 @@ mod kernels;
 mod language;
 mod lifetimes;
 mod memory;
+mod order;
 mod races;
 mod referee;
 mod regions;
 mod regressions;
 mod slices;
+mod soak;
 mod streams;
 mod threads;
 mod ui;

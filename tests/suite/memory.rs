@@ -10,7 +10,7 @@ use rstest::rstest;
 
 use crate::common::{copy, set, three_blocks};
 
-const N: usize = 300;
+const N: usize = 40;
 
 #[qd::kernel]
 fn smooth(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
@@ -44,7 +44,7 @@ fn a_dropped_tensor_lives_until_its_last_reader_on_any_stream(
     let program = &on.program;
     let all: [Stream; 6] = streams(&on);
     let mut outs = [(); 6].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
-    on_seeds(&on, 200, |seed| {
+    on_seeds(&on, 1000, |seed| {
         let value = seed as f32 + 1.0;
         // More readers than a tensor keeps stamps of inline; the writer is one of them.
         let mut x = program.zeros::<f32, 1>([N])?;
@@ -74,7 +74,7 @@ fn freed_memory_carries_no_old_work_into_its_next_life(
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [s1, s2] = streams(&on);
-    on_seeds(&on, 200, |seed| {
+    on_seeds(&on, 1000, |seed| {
         for round in 0..4 {
             let value = (seed * 4 + round) as f32;
             let mut old = program.zeros::<f32, 1>([N])?;
@@ -98,7 +98,7 @@ fn writes_of_the_host_wait_for_readers_and_writers(
     let [s1, s2] = streams(&on);
     let mut x = program.zeros::<f32, 1>([N])?;
     let [mut a, mut b] = [(); 2].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
-    on_seeds(&on, 100, |seed| {
+    on_seeds(&on, 1000, |seed| {
         let value = seed as f32;
         x.fill(value)?;
         copy(&x, &mut a).launch_on(&s1)?;

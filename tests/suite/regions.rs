@@ -1,46 +1,94 @@
 //! `stream_parallel` regions: forked and joined by events, and ordered by nothing else.
 
+use quadrants::{
+    self as qd, Backend as _, Program, Stream, Tensor,
+    rhi::{StreamHandle, StreamOptions},
+};
 use quadrants_driver_sim::{OpKind, Schedule};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
 use crate::common::{copy, set, three_blocks};
 
-const N: usize = 500;
+const N: usize = 40;
+
+/// The stream that a test launches on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum On {
+    Default,
+    Explicit,
+    Foreign,
+}
+
+#[qd::kernel]
+fn one_block(a: &mut Tensor<f32, 1>) {
+    qd::stream_parallel(|| {
+        for i in 0..a.len() {
+            a[i] += 1.0;
+        }
+        for i in 0..a.len() {
+            a[i] *= 3.0;
+        }
+    });
+}
 
 #[rstest]
 fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-    #[values(false, true)] explicit: bool,
+    #[values(On::Default, On::Explicit, On::Foreign)] place: On,
 ) -> quadrants::Result<()> {
-    let Some(on) = backend.open() else { return Ok(()) };
-    let program = &on.program;
-    let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
-    let mut out = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
-    let stream = program.create_stream()?;
-    for seed in 0..50 {
-        if let Some(world) = &on.world {
-            world.set_schedule(Schedule::Random);
-            world.set_seed(seed);
-        }
-        let mut all = || -> quadrants::Result<()> {
-            set(1.0, &mut a).launch()?;
-            set(10.0, &mut b).launch()?;
-            set(20.0, &mut c).launch()?;
-            three_blocks(&mut a, &mut b, &mut c).launch()?;
-            three_blocks(&mut a, &mut b, &mut c).launch()?;
-            copy(&a, &mut out[0]).launch()?;
-            copy(&b, &mut out[1]).launch()?;
-            copy(&c, &mut out[2]).launch()
+    let (opened, world) = match backend {
+        Cpu if place == On::Foreign => return Ok(()),
+        Cpu if backend.open().is_none() => return Ok(()),
+        Cpu => (backend.arch().open()?, None),
+        _ => match backend.open_device() {
+            Some(device) => device,
+            None => return Ok(()),
+        },
+    };
+    let foreign = match place {
+        On::Foreign => Some(opened.device.create_stream(StreamOptions::default())?),
+        _ => None,
+    };
+    {
+        let program = Program::open(opened.clone())?;
+        let stream = match foreign {
+            // SAFETY: made above, and destroyed behind the program.
+            Some(handle) => unsafe { Stream::from_raw(&program, handle)? },
+            None => program.create_stream()?,
         };
-        if explicit {
-            stream.scope(&mut all)?;
-        } else {
-            all()?;
+        let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
+        let mut out = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
+        for seed in 0..if world.is_some() { 1000 } else { 10 } {
+            if let Some(world) = &world {
+                world.set_schedule(Schedule::Random);
+                world.set_seed(seed);
+            }
+            let mut all = || -> quadrants::Result<()> {
+                set(1.0, &mut a).launch()?;
+                set(10.0, &mut b).launch()?;
+                set(20.0, &mut c).launch()?;
+                // Region after region, one of them of a single block, with kernels around them.
+                three_blocks(&mut a, &mut b, &mut c).launch()?;
+                three_blocks(&mut a, &mut b, &mut c).launch()?;
+                one_block(&mut a).launch()?;
+                copy(&a, &mut out[0]).launch()?;
+                copy(&b, &mut out[1]).launch()?;
+                copy(&c, &mut out[2]).launch()
+            };
+            match place {
+                On::Default => all()?,
+                On::Explicit | On::Foreign => stream.scope(&mut all)?,
+            }
+            assert_eq!(out[0].to_vec()?, [33.0; N], "seed {seed}");
+            assert_eq!(out[1].to_vec()?, [16.0; N], "seed {seed}");
+            assert_eq!(out[2].to_vec()?, [30.0; N], "seed {seed}");
         }
-        assert_eq!(out[0].to_vec()?, [10.0; N], "seed {seed}");
-        assert_eq!(out[1].to_vec()?, [16.0; N], "seed {seed}");
-        assert_eq!(out[2].to_vec()?, [30.0; N], "seed {seed}");
+    }
+    if let Some(handle) = foreign {
+        assert_ne!(handle, StreamHandle::DEFAULT);
+        // SAFETY: nobody uses it any more.
+        unsafe { opened.device.destroy_stream(handle)? };
     }
     Ok(())
 }

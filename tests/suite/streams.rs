@@ -154,34 +154,6 @@ fn from_the_second_launch_on_nothing_is_created(
 }
 
 #[rstest]
-fn a_scope_makes_its_stream_current_and_restores_the_previous_one(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
-    let Some(on) = backend.open_simulated() else { return Ok(()) };
-    on.allow_races();
-    let world = on.world.as_ref().expect("simulated");
-    let program = &on.program;
-    let (s1, s2) = (program.create_stream()?, program.create_stream()?);
-    let mut a = program.zeros::<f32, 1>([N])?;
-    let mut go = || set(1.0, &mut a).launch();
-    go()?;
-    s1.scope(|| -> quadrants::Result<()> {
-        go()?;
-        s2.scope(&mut go)?;
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            s2.scope(|| std::panic::resume_unwind(Box::new(())))
-        }));
-        assert!(panicked.is_err());
-        go()
-    })?;
-    go()?;
-    let streams: Vec<u64> = world.trace().launches("set_0").map(|r| r.stream).collect();
-    let [s1, s2] = [&s1, &s2].map(|s| s.handle().raw());
-    assert_eq!(streams, [0, s1, s2, s1, 0]);
-    Ok(())
-}
-
-#[rstest]
 fn on_the_cpu_handles_are_zero_and_everything_is_a_valid_no_op() -> quadrants::Result<()> {
     let Some(on) = Cpu.open() else { return Ok(()) };
     let (stream, event) = (on.program.create_stream()?, on.program.create_event()?);

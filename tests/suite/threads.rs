@@ -15,6 +15,10 @@ use crate::common::{copy, set, three_blocks};
 
 const THREADS: usize = 8;
 const N: usize = 200;
+/// Elements where kernels are many.
+const FEW: usize = 8;
+/// So many are registered in one program.
+const KERNELS: usize = 10_000;
 
 #[qd::kernel]
 fn mix(a: f32, b: i32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) -> f32 {
@@ -99,9 +103,9 @@ fn kernels_register_from_many_threads_while_others_are_launched(
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     // Real compilers take a tenth of a second for each.
-    let each = if backend == Cpu || on.world.is_some() { 250 } else { 4 };
+    let each = if backend == Cpu || on.world.is_some() { KERNELS / THREADS } else { 4 };
     together(|thread| {
-        let mut x = program.zeros::<i32, 1>([N])?;
+        let mut x = program.zeros::<i32, 1>([FEW])?;
         let mut count = program.zeros::<u32, 1>([1])?;
         let mut kernels = Vec::new();
         let mut expected = 0;
@@ -112,16 +116,19 @@ fn kernels_register_from_many_threads_while_others_are_launched(
             let _ = b.param_tensor("unused", U32, 1);
             b.range_for(0u64, out.len(), |i| out.store(i, out.load(i) + value));
             kernels.push((value, Kernel::new(b.build().expect("a valid kernel"))?));
-            // An old one, the new one, and one of the macro's.
-            for (value, kernel) in [&kernels[k / 2], &kernels[k]] {
+            // The new one, and now and then an old one and one of the macro's.
+            let again = (k % 16 == 0).then(|| &kernels[k / 2]);
+            for (value, kernel) in again.into_iter().chain([&kernels[k]]) {
                 kernel.call::<()>().arg(&mut x).arg(&count).launch()?;
                 expected += value;
             }
-            add(1, &mut x, &mut count).launch()?;
-            expected += 1;
+            if again.is_some() {
+                add(1, &mut x, &mut count).launch()?;
+                expected += 1;
+            }
         }
-        assert_eq!(x.to_vec()?, [expected; N], "thread {thread}");
-        assert_eq!(count.to_vec()?, [(each * N) as u32]);
+        assert_eq!(x.to_vec()?, [expected; FEW], "thread {thread}");
+        assert_eq!(count.to_vec()?, [(each.div_ceil(16) * FEW) as u32]);
         Ok(())
     })?;
     program.device_sync()

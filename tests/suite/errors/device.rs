@@ -96,9 +96,9 @@ fn cause<T: std::fmt::Debug>(result: Result<T>) -> String {
 fn a_lost_context_is_named_with_its_first_cause_by_every_later_call(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
-    let Some(on) = backend.open_simulated() else { return Ok(()) };
-    let world = on.world.as_ref().expect("simulated");
-    let program = &on.program;
+    let Some(_on) = backend.open_simulated() else { return Ok(()) };
+    let (opened, world) = backend.simulated_device();
+    let program = Program::open(opened.clone())?;
     let (stream, event) = (program.create_stream()?, program.create_event()?);
     let mut out = program.zeros::<f32, 1>([4])?;
     let at = program.tensor_from(&[1usize << 45], [1])?;
@@ -129,6 +129,15 @@ fn a_lost_context_is_named_with_its_first_cause_by_every_later_call(
     }
     let reports = world.reports();
     assert!(matches!(reports[..], [ref r] if matches!(r.kind, ReportKind::Access(_))));
+
+    // A second program on that device says what is wrong too, over the same context or opened anew.
+    let over_the_same = cause(Program::open(opened).map(drop));
+    let anew = backend.arch().open_with(&*backend.simulator(), world.ordinal());
+    let anew = anew.and_then(Program::open).map(drop).expect_err("the context is lost");
+    assert_eq!(anew.severity(), Severity::ContextLost);
+    for error in [over_the_same, anew.to_string()] {
+        assert!(error.contains("ILLEGAL_ADDRESS") || error.contains("IllegalAddress"), "{error}");
+    }
 
     // Drops neither fail nor add errors; another device works on.
     drop((stream, event, out, at));
