@@ -246,6 +246,8 @@ pub struct LoopOptions {
     pub serial: bool,
     /// `#[block_size(n)]`: how many threads a GPU's block has.
     pub block_size: Option<u32>,
+    /// `#[unroll]`: 0, for all of it; `#[unroll(n)]`: so often.
+    pub unroll: Option<u32>,
 }
 
 /// One dimension of a loop. Of `ndrange(t.shape())` dimension `k` ends at `t.shape()[k]`.

@@ -170,6 +170,8 @@ pub enum Stmt {
         end: ExprId,
         /// The body.
         body: BlockId,
+        /// How often a compiler is asked to repeat the body in a row: 0 for as often as it runs.
+        unroll: Option<u32>,
     },
     /// Loops until a `Break`.
     Loop {

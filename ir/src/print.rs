@@ -202,9 +202,14 @@ impl Printer<'_> {
                     self.nested("else", *otherwise);
                 }
             }
-            Stmt::For { var, begin, end, body } => {
+            Stmt::For { var, begin, end, body, unroll } => {
                 let dim = LoopDim { var: *var, begin: *begin, end: *end };
-                self.nested(&format!("for {}", self.dims(&[dim])), *body);
+                let unroll = match unroll {
+                    Some(0) => " unroll".to_owned(),
+                    Some(times) => format!(" unroll {times}"),
+                    None => String::new(),
+                };
+                self.nested(&format!("for{unroll} {}", self.dims(&[dim])), *body);
             }
             Stmt::Loop { body } => self.nested("loop", *body),
             Stmt::Shared { array, dims } => {

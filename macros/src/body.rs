@@ -14,7 +14,7 @@ use quadrants_frontend::{
 };
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{
-    BinOp, Expr, Pat, Stmt,
+    Expr, Pat, Stmt,
     visit_mut::{VisitMut, visit_expr_mut},
 };
 
@@ -235,11 +235,12 @@ impl<'a> Body<'a> {
         call(each, cx, method, arguments)
     }
 
-    /// The values of a loop with a step or backwards; none of any other.
+    /// The values of a loop with a step, backwards or through its last bound; none of any other.
     fn walk(&self, mut iterated: Expr) -> Option<TokenStream> {
         let Chain { range, step, order } = tree::chain(&mut iterated)?;
         let (range, step) = (range.clone(), step.cloned());
-        if order == Order::Up && step.is_none() {
+        let plain = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
+        if order == Order::Up && step.is_none() && plain {
             return None;
         }
         let support = self.support;
@@ -501,10 +502,7 @@ impl VisitMut for Rewrite<'_> {
             _ => visit_expr_mut(self, expr),
         }
         let replacement = match expr {
-            Expr::Binary(binary) => {
-                self.check_divisor(binary);
-                None
-            }
+            Expr::Binary(binary) => self.divided(binary),
             Expr::Call(call) => {
                 self.passed(call);
                 None
@@ -536,17 +534,7 @@ impl VisitMut for Rewrite<'_> {
                     }});
                     return;
                 }
-                let steps = call.method == "step_by";
-                if (steps || is_dividing(&call.method))
-                    && let Some(right) = call.args.first_mut()
-                    && !is_number(right)
-                {
-                    let start =
-                        if steps { spans::first(right) } else { spans::first(&call.receiver) };
-                    let support = spans::at(self.support, start);
-                    *right = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#right)));
-                }
-                None
+                self.divided_by_method(call)
             }
             Expr::ForLoop(each) => {
                 each.attrs.clear();
@@ -602,18 +590,6 @@ impl Rewrite<'_> {
     fn hide(&mut self, pattern: &Pat) {
         let bound = names(pattern);
         self.tensors.retain(|tensor| !bound.contains(tensor));
-    }
-
-    pub(crate) fn check_divisor(&self, binary: &mut syn::ExprBinary) {
-        if !is_division(&binary.op) || is_number(&binary.right) {
-            return;
-        }
-        let start = spans::first(&binary.left);
-        // As an argument it needs no parentheses, and rustc would say so.
-        let right = unparenthesized(&binary.right);
-        let support = spans::at(self.support, start);
-        let divisor = quote_spanned!(start=> #support::divisor(#right));
-        *binary.right = Expr::Verbatim(divisor);
     }
 
     /// A call of a func: a tensor is passed as what stands for it, which is copied.
@@ -717,15 +693,6 @@ fn is_serial(each: &syn::ExprForLoop) -> bool {
     tree::loop_options(&each.attrs).is_some_and(|options| options.serial)
 }
 
-/// Whether a method divides by its argument.
-fn is_dividing(method: &Ident) -> bool {
-    method == "rem_euclid" || method == "div_ceil"
-}
-
-fn is_division(op: &BinOp) -> bool {
-    matches!(op, BinOp::Div(_) | BinOp::Rem(_) | BinOp::DivAssign(_) | BinOp::RemAssign(_))
-}
-
 /// Whether a method is one that no `impl` block of the author's has.
 pub(crate) fn is_of_numbers(method: &str) -> bool {
     is_builtin_method(method) || tree::conversion(method).is_some()
@@ -733,17 +700,6 @@ pub(crate) fn is_of_numbers(method: &str) -> bool {
 
 fn is_ndrange_path(path: &syn::ExprPath) -> bool {
     path.path.segments.last().is_some_and(|segment| segment.ident == "ndrange")
-}
-
-/// Whether an expression is a number that is not zero, so that nothing need be checked.
-fn is_number(expr: &Expr) -> bool {
-    match unparenthesized(expr) {
-        Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(int), .. }) => {
-            int.base10_digits().bytes().any(|digit| digit != b'0')
-        }
-        Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(_), .. }) => true,
-        _ => false,
-    }
 }
 
 pub(crate) fn unparenthesized(expr: &Expr) -> &Expr {

@@ -30,15 +30,14 @@ impl Rewrite<'_> {
                 if tree::is_compound(&binary.op) && self.is_element(&binary.left) =>
             {
                 self.visit_expr_mut(&mut binary.right);
-                self.check_divisor(binary);
-                let syn::ExprBinary { left, op, right, .. } = binary;
                 let [by, at, value] = ["by", "at", "value"].map(internal);
-                let place = self.place(left)?;
+                let changed = self.changed(binary, &value, &by);
+                let (place, right) = (self.place(&mut binary.left)?, &binary.right);
                 Some(quote!({
                     let #by = #right;
                     let #at = #place;
                     let mut #value = #at.read();
-                    #value #op #by;
+                    #changed
                     #at.write(#value);
                 }))
             }

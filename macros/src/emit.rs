@@ -531,15 +531,25 @@ impl Emission {
             .iter()
             .map(|path| quote_spanned!(path.span()=> || #private::constant(#path)));
         // No function can stand in a pattern: so the paths are those of this crate's struct.
-        let proofs = self
-            .tree
-            .regions
-            .iter()
-            .map(|path| quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};))
-            .chain(self.tree.grids.iter().map(|path| {
-                let grid = quote!(#private::dsl::block_for<fn(#private::dsl::Block)>);
-                quote!(let _ = |#path(..): #grid| {};)
-            }));
+        let proofs =
+            self.tree
+                .regions
+                .iter()
+                .map(|path| quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};))
+                .chain(self.tree.grids.iter().map(|path| {
+                    let grid = quote!(#private::dsl::block_for<fn(#private::dsl::Block)>);
+                    quote!(let _ = |#path(..): #grid| {};)
+                }))
+                .chain(self.tree.spaces.iter().map(
+                    |path| quote!(let _ = |#path(..): #private::dsl::ndrange<[usize; 1]>| {};),
+                ))
+                // These are functions; but two functions are of one type only where they are the same.
+                .chain(self.tree.atomics.iter().map(|(name, path)| {
+                    let (path, _) = without_arguments(path);
+                    quote_spanned! {name.span()=>
+                        let _ = || #support::same_function(#private::dsl::#name::<i32>, #path);
+                    }
+                }));
         let count = self.tree.types.len();
         let parameters = self.signature.params.len();
         let bytes = proc_macro2::Literal::byte_string(&self.bytes);

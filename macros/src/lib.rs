@@ -14,6 +14,7 @@
 mod attribute;
 mod body;
 mod device;
+mod division;
 mod elements;
 mod emit;
 mod generics;
@@ -55,7 +56,8 @@ pub fn kernel(
 /// Makes a function callable from kernels. It stays an ordinary function too.
 ///
 /// On an `impl` block of a type of kernels, it makes all functions of the block callable: methods with `self`,
-/// `&self` or `&mut self`, and functions by the type's name.
+/// `&self` or `&mut self`, and functions by the type's name. On a trait, it makes what implements the trait so
+/// usable in kernels and funcs that are generic over it.
 ///
 /// Argument: `crate = path` (where the facade crate is found, if not at `::quadrants`).
 #[proc_macro_attribute]
@@ -117,6 +119,14 @@ fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> Toke
     {
         return match attribute::parse(kind, arguments) {
             Ok(attribute) => methods::expand(&attribute, block),
+            Err(error) => error.into_compile_error(),
+        };
+    }
+    if kind == FunctionKind::Func
+        && let Ok(of) = syn::parse2::<syn::ItemTrait>(item.clone())
+    {
+        return match attribute::parse(kind, arguments) {
+            Ok(attribute) => methods::expand_trait(&attribute, of),
             Err(error) => error.into_compile_error(),
         };
     }

@@ -10,13 +10,15 @@ use quadrants_frontend::{
 };
 use quote::{ToTokens, quote};
 use syn::{
-    FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ReceiverKind, Signature, Type, parse_quote,
+    FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, ReceiverKind, Signature, TraitItem,
+    Type, parse_quote,
 };
 
 use crate::{
     attribute::Attribute,
     body::{Rewritable, Rewrite},
     emit::{Emission, Paths},
+    generics::Generics,
     signature::{self, Param},
     tree::conversion,
 };
@@ -35,20 +37,11 @@ pub(crate) fn number_of(name: &str) -> u64 {
 
 /// The block, and the sources of its functions.
 pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream {
-    let generic = (!block.generics.params.is_empty()).then(|| block.generics.to_token_stream());
-    let of_trait = block.trait_.as_ref().map(|(path, _)| path.to_token_stream());
-    let refused = of_trait
-        .map(|tokens| (tokens, "a func is no function of a trait"))
-        .or(generic.map(|tokens| (tokens, "the methods of a generic type cannot be funcs")));
-    if let Some((tokens, message)) = refused {
-        let error = syn::Error::new_spanned(tokens, message).into_compile_error();
-        return quote!(#error #block);
-    }
     let of = (*block.self_ty).clone();
     let mut sources = TokenStream::new();
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        match source(attribute, &of, method) {
+        match source(attribute, &of, &block.generics, method) {
             Ok(source) => sources.extend(source),
             Err(error) => sources.extend(error.into_compile_error()),
         }
@@ -61,10 +54,57 @@ pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream 
     quote!(#block #sources)
 }
 
+/// A trait whose functions kernels can call: who implements it, by a block with `#[func]`, gives their sources.
+pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStream {
+    let Paths { private, body: support, frontend } = Paths::new(&attribute.krate);
+    let mut errors = TokenStream::new();
+    of.supertraits.push(parse_quote!(#private::Device));
+    for item in &of.items {
+        let TraitItem::Fn(method) = item else { continue };
+        let refused = no_parameters(&method.sig).err().or_else(|| {
+            let body = method.default.as_ref()?;
+            let message = "a func of a trait has no body; write it in each `impl`";
+            Some(syn::Error::new_spanned(body, message))
+        });
+        errors.extend(refused.map(syn::Error::into_compile_error));
+        let number = number(&method.sig.ident);
+        of.supertraits.push(parse_quote!(#support::HasMethod<#number, Source = #frontend::Source>));
+    }
+    quote!(#errors #of)
+}
+
+fn no_parameters(sig: &Signature) -> syn::Result<()> {
+    match sig.generics.params.first() {
+        Some(param) => Err(syn::Error::new_spanned(
+            param,
+            "a method that is a func has no generic parameters but those of its `impl`; write a `#[func]` by itself",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A type as it can stand in expressions too: `Pair::<T>`.
+fn in_expressions(of: &Type) -> TokenStream {
+    let Type::Path(of) = of else { return of.to_token_stream() };
+    let mut of = of.clone();
+    for segment in &mut of.path.segments {
+        if let syn::PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
+            arguments.colon2_token = Some(Default::default());
+        }
+    }
+    of.to_token_stream()
+}
+
 /// What hangs on the type for one function.
-fn source(attribute: &Attribute, of: &Type, method: &ImplItemFn) -> syn::Result<TokenStream> {
+fn source(
+    attribute: &Attribute,
+    of: &Type,
+    generics: &syn::Generics,
+    method: &ImplItemFn,
+) -> syn::Result<TokenStream> {
     let name = &method.sig.ident;
     let text = name.to_string();
+    no_parameters(&method.sig)?;
     if is_builtin_method(&text) || is_builtin_function(&text) || conversion(&text).is_some() {
         let message = format!("kernels have a `{text}` of their own; give this one another name");
         return Err(syn::Error::new(name.span(), message));
@@ -80,7 +120,8 @@ fn source(attribute: &Attribute, of: &Type, method: &ImplItemFn) -> syn::Result<
     if receiver.is_some() {
         others.inputs = others.inputs.into_iter().skip(1).collect();
     }
-    let others: Signature = syn::parse2(renamed(others.to_token_stream()))?;
+    let mut others: Signature = syn::parse2(renamed(others.to_token_stream()))?;
+    others.generics = generics.clone();
     let mut params = signature::parse(FunctionKind::Func, &others)?;
     sig = others;
     if let Some(receiver) = receiver {
@@ -119,10 +160,12 @@ fn source(attribute: &Attribute, of: &Type, method: &ImplItemFn) -> syn::Result<
     let (support, frontend) = (&paths.body, &paths.frontend);
     let (source, found, number) = (emission.source(), emission.found(), number(name));
     let changes = emission.changes_receiver();
+    let generics = Generics::new(generics);
+    let (declared, bounds) = (generics.declared(), generics.bounds());
     Ok(quote! {
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
-        impl #support::HasMethod<#number> for #of {
+        impl<#declared> #support::HasMethod<#number> for #of #bounds {
             type Source = #frontend::Source;
             const CHANGES: bool = #changes;
             fn source() -> &'static #frontend::Source {
@@ -143,7 +186,7 @@ fn renamed(tokens: TokenStream, this: &Ident, of: &Type) -> TokenStream {
                 this.set_span(this.span().located_at(ident.span()));
                 this.to_token_stream()
             }
-            TokenTree::Ident(ident) if ident == "Self" => of.to_token_stream(),
+            TokenTree::Ident(ident) if ident == "Self" => in_expressions(of),
             TokenTree::Group(group) => {
                 let mut inner = Group::new(group.delimiter(), renamed(group.stream(), this, of));
                 inner.set_span(group.span());

@@ -37,6 +37,10 @@ pub(crate) struct Tree {
     pub(crate) regions: Vec<syn::ExprPath>,
     /// The paths by which `block_for` was called.
     pub(crate) grids: Vec<syn::ExprPath>,
+    /// The paths by which `ndrange` was called.
+    pub(crate) spaces: Vec<syn::ExprPath>,
+    /// The atomics by name, and the paths by which they were called.
+    pub(crate) atomics: Vec<(Ident, syn::ExprPath)>,
     scopes: Vec<Vec<String>>,
     /// The parameters by reference.
     pub(crate) references: Vec<String>,

@@ -361,6 +361,8 @@ impl KernelContext {
         checks: Checks,
         shapes: &mut LaunchShapes,
     ) -> Result<Form> {
+        // A loop without an end is refused for that, whatever its iterations would do to each other.
+        *shapes = self.plan.shapes(&self.kernel, &self.host, words, shared)?;
         if let Some(race) = self.host.race(words) {
             return Err(race_error(&self.kernel, race));
         }
@@ -370,7 +372,6 @@ impl KernelContext {
             Form::Checked => self.inside(words),
         };
         inside.iter_mut().zip(&found).for_each(|(to, from)| *to = *from);
-        *shapes = self.plan.shapes(&self.kernel, &self.host, words, shared)?;
         let numbers = self.host.inputs().iter().map(|word| words[*word]).collect();
         let verdict = Verdict { checks, numbers, form, inside: found, shapes: shapes.to_vec() };
         if let Some(mut known) = slot.try_lock() {

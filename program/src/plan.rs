@@ -164,7 +164,7 @@ fn counts(kernel: &Offloaded, task: &Task, extents: &Extents) -> Result<SmallVec
         && !extents.is_empty()
     {
         let what = format!(
-            "the loop at line {} has {wrapped} iterations: one of its bounds has wrapped",
+            "the loop at line {} has {wrapped} iterations: one of its bounds has wrapped, or its step is 0",
             task.line
         );
         return Err(Error::Grid { kernel: kernel.name.clone(), what });

@@ -67,4 +67,16 @@ fn serial_inside(x: &mut Tensor<f32, 1>) {
     }
 }
 
+#[qd::kernel]
+fn unrolled(x: &mut Tensor<f32, 1>) {
+    #[qd::unroll]
+    for i in 0..x.len() {
+        x[i] = 1.0;
+        #[unroll(0)]
+        for _ in 0..3 {
+            x[i] += 1.0;
+        }
+    }
+}
+
 fn main() {}

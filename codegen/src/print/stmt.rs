@@ -50,7 +50,9 @@ impl TaskPrinter<'_> {
                 self.line(&format!("if ({cond}) {{"));
                 self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
             }
-            Stmt::For { var, begin, end, body } => self.serial_for(*var, *begin, *end, *body),
+            Stmt::For { var, begin, end, body, unroll } => {
+                self.serial_for(*var, [*begin, *end], *body, *unroll);
+            }
             Stmt::Shared { array, dims } => self.shared_array(*array, dims),
             Stmt::Each { var, body, exchange: None } => self.each(*var, *body),
             Stmt::Each { var, body, exchange: Some(exchange) } => {
@@ -106,11 +108,22 @@ impl TaskPrinter<'_> {
         }
     }
 
-    fn serial_for(&mut self, var: LocalId, begin: ExprId, end: ExprId, body: BlockId) {
+    fn serial_for(
+        &mut self,
+        var: LocalId,
+        [begin, end]: [ExprId; 2],
+        body: BlockId,
+        unroll: Option<u32>,
+    ) {
         let begin = self.expr(begin);
         let ty = types::name(self.kernel.locals[var].ty);
         let name = self.local(var);
         let end = self.bound_value(end, &format!("{name}_end")).text;
+        match unroll {
+            Some(0) => self.line("#pragma unroll"),
+            Some(times) => self.line(&format!("#pragma unroll {times}")),
+            None => {}
+        }
         // The variable is below the end when it is stepped, so that the step cannot overflow.
         self.line(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
         self.loop_body(body);

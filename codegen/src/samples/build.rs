@@ -213,7 +213,7 @@ impl Build {
         let var = self.local(name, ty, false);
         let value = self.get(var);
         let body = self.block(|b| body(b, value));
-        self.push(Stmt::For { var, begin, end, body });
+        self.push(Stmt::For { var, begin, end, body, unroll: Some(4) });
     }
 
     pub(super) fn forever(&mut self, body: impl FnOnce(&mut Self)) {

@@ -344,6 +344,9 @@ impl<'a> Checker<'a> {
 
     fn each(&mut self, each: &'a For, span: Span, around: Around) {
         self.label(each.label);
+        if each.options.unroll.is_some() && around == Around::ParallelLoop {
+            self.reject(span, Rule::UnrollParallel);
+        }
         if each.options.block_size.is_some_and(|size| !(1..=MAX_BLOCK_SIZE).contains(&size)) {
             self.reject(span, Rule::BlockSize);
         }
@@ -359,7 +362,7 @@ impl<'a> Checker<'a> {
                     self.reject(step.span, Rule::StepOfZero);
                 }
             }
-            if dim.inclusive {
+            if dim.inclusive && each.dims.len() > 1 {
                 self.reject(dim.end.span, Rule::InclusiveRange);
             }
         }

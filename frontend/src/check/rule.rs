@@ -196,11 +196,16 @@ pub enum Rule {
     )]
     ReturnInKernel,
     /// `a..=b`
-    #[error("`a..=b` is not supported in kernels; write `a..b + 1`")]
+    #[error("`a..=b` is not supported in an `ndrange`; write `a..b + 1`")]
     InclusiveRange,
     /// `#[serial]` on a loop inside another.
     #[error("a loop inside another is serial already; leave out `#[serial]`")]
     SerialInside,
+    /// `#[unroll]` on a parallel loop.
+    #[error(
+        "the iterations of a parallel loop are those of threads; `#[unroll]` is for loops that one thread runs"
+    )]
+    UnrollParallel,
     /// `#[block_size(n)]` on a loop that one thread runs.
     #[error("only a parallel loop has blocks; leave out `#[block_size(…)]`")]
     BlockSizeOfSerial,
@@ -310,9 +315,10 @@ fn advice(construct: &Construct) -> String {
         Construct::Reference => {
             ("references and `*` are", "use values; a tensor is passed to a `#[func]` by its name")
         }
-        Construct::LoopAttribute => {
-            ("this attribute of a loop is", "use `#[serial]`, or `#[block_size(n)]` with a number")
-        }
+        Construct::LoopAttribute => (
+            "this attribute of a loop is",
+            "use `#[serial]`, `#[unroll]`, `#[unroll(n)]` or `#[block_size(n)]`",
+        ),
         Construct::Iterator => {
             ("a `for` over this is", "loop over `a..b`, its `rev` and `step_by`, or `ndrange(…)`")
         }

@@ -10,7 +10,7 @@ use quadrants_ir::{
 
 use super::{Lowerer, Result, exit::block_returns, scope::Binding};
 use crate::{
-    syntax::{Block, Dim, Expr, Order, Span},
+    syntax::{Dim, Expr, For, Order, Span},
     visit::assigns,
 };
 
@@ -58,8 +58,13 @@ impl Lowerer {
             self.agree(&dim.name, rustc, Type::Scalar(self.emit.ty(end)), dim.end.span)?;
             let end = self.widened(end);
             let end = if later { self.emit.hold(end) } else { end };
-            bounds.push(if dim.order == Order::Up && dim.step.is_none() {
+            bounds.push(if dim.order != Order::Up || dim.step.is_some() {
+                self.counted(dim, [begin, end], parallel)?
+            } else if !dim.inclusive {
                 Bounds { begin, end, follows: None }
+            } else if !parallel && let Some(bounds) = self.through([begin, end]) {
+                // A processor counts a parallel loop's values, and its interior in these numbers.
+                bounds
             } else {
                 self.counted(dim, [begin, end], parallel)?
             });
@@ -67,11 +72,31 @@ impl Lowerer {
         Ok(bounds)
     }
 
+    /// The bounds of a loop through its last value, where one more than that is a number too.
+    fn through(&mut self, [begin, last]: [ExprId; 2]) -> Option<Bounds> {
+        let ty = self.emit.ty(last);
+        if let Ir::Const(value) = self.emit.kind(last) {
+            let next = Const::from_bits(ty, value.bits().wrapping_add(1));
+            if next.as_int() > value.as_int() {
+                let end = self.emit.constant(next);
+                return Some(Bounds { begin, end, follows: None });
+            }
+        }
+        if ty.size() > 4 {
+            return None;
+        }
+        let [begin, last] = [begin, last].map(|bound| self.emit.as_type(bound, ScalarType::I64));
+        let one = self.emit.constant(1i64);
+        let end = self.emit.binary(BinaryOp::Add, last, one);
+        Some(Bounds { begin, end, follows: None })
+    }
+
     /// The bounds of a loop that counts its values.
     fn counted(&mut self, dim: &Dim, [begin, end]: [ExprId; 2], parallel: bool) -> Result<Bounds> {
         let ty = self.emit.ty(begin);
         let [begin, end] = [begin, end].map(|bound| self.emit.hold(bound));
-        let length = self.length(begin, end);
+        let length =
+            if dim.inclusive { self.length_through(begin, end) } else { self.length(begin, end) };
         let by = match &dim.step {
             Some(step) => {
                 let by = self.want(step, ScalarType::U64)?;
@@ -86,6 +111,7 @@ impl Lowerer {
         let one = self.emit.constant(Const::from_bits(ty, 1));
         let (first, down) = match dim.order {
             Order::Up => (begin, false),
+            Order::Down if dim.inclusive => (end, true),
             Order::Down => (self.emit.binary(BinaryOp::Sub, end, one), true),
             Order::Back => {
                 let one = self.emit.constant(1u64);
@@ -114,6 +140,23 @@ impl Lowerer {
         let zero = self.emit.constant(0i64);
         let length = self.emit.largest(difference, zero);
         self.emit.as_type(length, ScalarType::U64)
+    }
+
+    /// The number of values from `begin` through `last`, as `u64`; the largest of these also for one more.
+    fn length_through(&mut self, begin: ExprId, last: ExprId) -> ExprId {
+        let none = self.emit.binary(BinaryOp::Lt, last, begin);
+        let difference = if self.emit.ty(begin).size() > 4 {
+            let difference = self.emit.binary(BinaryOp::Sub, last, begin);
+            self.emit.as_type(difference, ScalarType::U64)
+        } else {
+            self.length(begin, last)
+        };
+        let (zero, one) = (self.emit.constant(0u64), self.emit.constant(1u64));
+        let most = self.emit.constant(u64::MAX - 1);
+        let less = self.emit.smallest(difference, most);
+        let length = self.emit.binary(BinaryOp::Add, less, one);
+        let kind = Ir::Select { cond: none, then: zero, otherwise: length };
+        self.emit.expr(ScalarType::U64, kind)
     }
 
     /// The number of steps of `by` in `length`, the last of which may be shorter.
@@ -151,6 +194,7 @@ impl Lowerer {
             let own = self.own_type(dim, ty);
             let local = if dim.mutable || own != ty {
                 let value = self.emit.read(var);
+                let value = self.emit.as_type(value, own.wide());
                 let value = self.cast_to(value, own);
                 self.emit.define(&dim.name, value, dim.mutable)
             } else {
@@ -191,7 +235,8 @@ impl Lowerer {
         own.and_then(Type::scalar).unwrap_or(ty)
     }
 
-    pub(super) fn nest(&mut self, dims: &[Dim], body: &Block, span: Span) -> Result<()> {
+    pub(super) fn nest(&mut self, each: &For, span: Span) -> Result<()> {
+        let For { dims, body, options, .. } = each;
         let mut bounds = self.bounds(dims, span, false)?;
         let scope = self.frame.enter();
         if dims.len() > 1 {
@@ -210,7 +255,8 @@ impl Lowerer {
         let exit = self.frame.exit.clone().filter(|_| block_returns(body));
         for (depth, (var, &Bounds { begin, end, .. })) in vars.into_iter().enumerate().rev() {
             let body = self.emit.close_block();
-            self.emit.stmt(IrStmt::For { var, begin, end, body });
+            let unroll = options.unroll;
+            self.emit.stmt(IrStmt::For { var, begin, end, body, unroll });
             if let Some(exit) = &exit
                 && depth > 0
             {

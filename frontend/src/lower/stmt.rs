@@ -69,7 +69,7 @@ impl Lowerer {
             StmtKind::LetExchange(made) => self.exchange(made, span)?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
             StmtKind::Expr(expr) => self.discard(expr)?,
-            StmtKind::For(each) => self.nest(&each.dims, &each.body, span)?,
+            StmtKind::For(each) => self.nest(each, span)?,
             StmtKind::While { cond, body, .. } => {
                 self.emit.open();
                 let cond = self.want(cond, ScalarType::Bool)?;

@@ -349,7 +349,9 @@ impl Walk<'_> {
             None => Value::number(0),
         };
         let end = self.eval(&dim.end);
-        (self.form(&begin), self.form(&end))
+        let end = self.form(&end);
+        let end = if dim.inclusive { end.and_then(|end| end.add(Form::constant(1))) } else { end };
+        (self.form(&begin), end)
     }
 
     /// A variable of the loop's own, among those of the task.

@@ -220,12 +220,15 @@ fn loops_of_other_shapes() {
     let mut closed = dim("i", U64, e!(0), at(1, e!(9)));
     closed.inclusive = true;
     let closed = For {
-        dims: vec![closed],
+        dims: vec![closed.clone(), closed],
         body: block(vec![]),
         label: None,
         options: LoopOptions::default(),
     };
-    kernel_rejected(vec![stmt(1, StmtKind::For(closed))], &[(1, Rule::InclusiveRange)]);
+    kernel_rejected(
+        vec![stmt(1, StmtKind::For(closed))],
+        &[(1, Rule::InclusiveRange), (1, Rule::InclusiveRange)],
+    );
     let none =
         For { dims: Vec::new(), body: block(vec![]), label: None, options: LoopOptions::default() };
     kernel_rejected(vec![stmt(1, StmtKind::For(none))], &[(1, Rule::Dimensions)]);

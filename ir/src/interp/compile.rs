@@ -179,7 +179,7 @@ impl Compiler<'_> {
                 self.store(tensor, index, value, site);
             }
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
-            Stmt::For { var, begin, end, body } => self.count(var, begin, end, body),
+            Stmt::For { var, begin, end, body, .. } => self.count(var, begin, end, body),
             Stmt::Loop { body } => self.repeat(body),
             Stmt::Break => {
                 let at = self.jump();

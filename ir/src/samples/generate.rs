@@ -355,7 +355,8 @@ impl Generator<'_> {
                 self.scope.push(var);
                 let body = self.scoped(Place { in_loop: true, ..place });
                 self.scope.pop();
-                stmts.push(Stmt::For { var, begin, end, body });
+                let unroll = self.rng.pick(&[None, None, Some(0), Some(2)]);
+                stmts.push(Stmt::For { var, begin, end, body, unroll });
             }
             _ => self.repeat(place, stmts),
         }

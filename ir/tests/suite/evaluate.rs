@@ -227,7 +227,7 @@ impl Evaluator<'_> {
                 let taken = if self.truth(*cond) { *then } else { *otherwise };
                 return self.block(taken);
             }
-            Stmt::For { var, begin, end, body } => {
+            Stmt::For { var, begin, end, body, .. } => {
                 for value in self.range(*begin, *end) {
                     self.locals.insert(*var, value);
                     match self.block(*body) {

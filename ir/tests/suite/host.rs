@@ -127,8 +127,10 @@ fn division_by_a_constant_and_inner_loops_are_understood() {
     let index = m.read(k);
     let (value, local) = (m.load(x, &[index]), m.local("v", F32));
     let inner = m.block(vec![Stmt::Let { local, value }]);
-    let stmts =
-        vec![Stmt::Let { local: h, value: half }, Stmt::For { var: k, begin, end, body: inner }];
+    let stmts = vec![
+        Stmt::Let { local: h, value: half },
+        Stmt::For { var: k, begin, end, body: inner, unroll: None },
+    ];
     let body = m.parallel(&[(i, zero, n)], stmts);
     m.0.body = vec![body];
     let plan = HostPlan::new(&offload(&m.0).unwrap());
@@ -322,7 +324,8 @@ fn proofs_are_sound() {
         let zero = m.constant(0.0f32);
         let store = m.store(x, &[index], zero);
         let body = m.block(vec![store]);
-        let inner_loop = Stmt::For { var: k, begin: inner_begin, end: inner_end, body };
+        let inner_loop =
+            Stmt::For { var: k, begin: inner_begin, end: inner_end, body, unroll: None };
         let body = m.parallel(&[(i, begin, end)], vec![inner_loop]);
         m.0.body = vec![body];
         let kernel = offload(&m.0).unwrap();

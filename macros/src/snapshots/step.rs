@@ -43,6 +43,11 @@ fn step<'launch>(
         let _ = |
             qd::stream_parallel(_): ::quadrants::__private::dsl::stream_parallel<fn()>|
         {};
+        let _ = |qd::ndrange(..): ::quadrants::__private::dsl::ndrange<[usize; 1]>| {};
+        let _ = || ::quadrants::__private::body::same_function(
+            ::quadrants::__private::dsl::atomic_add::<i32>,
+            qd::atomic_add,
+        );
         (
             [
                 ::quadrants::__private::body::type_of(&probe0),
@@ -132,11 +137,14 @@ fn step<'launch>(
                                         _,
                                     >(begin0..end0) {
                                         {
-                                            let by = ::quadrants::__private::body::gate::<
-                                                __OK,
-                                                _,
-                                            >(<wave>::__call)(half)
-                                                / ::quadrants::__private::body::divisor(dt);
+                                            let by = ::quadrants::__private::body::same({
+                                                let dividend = ::quadrants::__private::body::gate::<
+                                                    __OK,
+                                                    _,
+                                                >(<wave>::__call)(half);
+                                                dividend
+                                                    / ::quadrants::__private::body::divisor_of(&dividend, dt)
+                                            });
                                             let at = ::quadrants::__private::body::Places::place(&a, i);
                                             let mut value = at.read();
                                             value += by;

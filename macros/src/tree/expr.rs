@@ -196,6 +196,8 @@ impl Tree {
             return self.block_for(call);
         }
         if let Some(op) = atomic(&last) {
+            let name = Ident::new(&last, spans::last(&path));
+            self.atomics.push((name, path));
             return self.atomic(op, call);
         }
         if last == "ndrange" {

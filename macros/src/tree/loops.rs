@@ -151,6 +151,9 @@ impl Tree {
             syn::Expr::Paren(paren) => self.bounds(&mut paren.expr, pattern),
             syn::Expr::Group(group) => self.bounds(&mut group.expr, pattern),
             syn::Expr::Call(call) if is_ndrange(call) && call.args.len() == 1 => {
+                if let syn::Expr::Path(path) = &*call.func {
+                    self.spaces.push(path.clone());
+                }
                 let rank = match pattern {
                     Pat::Tuple(tuple) => tuple.elems.len(),
                     _ => 1,
@@ -226,6 +229,11 @@ pub(crate) fn loop_options(attributes: &[syn::Attribute]) -> Option<LoopOptions>
         let name = &attribute.path().segments.last()?.ident;
         match &attribute.meta {
             syn::Meta::Path(_) if name == "serial" => options.serial = true,
+            syn::Meta::Path(_) if name == "unroll" => options.unroll = Some(0),
+            syn::Meta::List(list) if name == "unroll" => {
+                let times: syn::LitInt = list.parse_args().ok()?;
+                options.unroll = Some(times.base10_parse().ok().filter(|times| *times > 0)?);
+            }
             syn::Meta::List(list) if name == "block_size" => {
                 let size: syn::LitInt = list.parse_args().ok()?;
                 options.block_size = Some(size.base10_parse().ok()?);

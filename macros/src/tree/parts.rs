@@ -128,9 +128,9 @@ impl Tree {
         self.add_type(TypeEntry::Probe { probe: probe.clone(), binding, linear: false });
         let of = &mut call.receiver;
         if is_place(of) {
-            // The method may change it where it is.
+            // The method may change it where it is. No block: a statement could not begin with one and go on.
             let of = of.clone();
-            *expr = syn::Expr::Verbatim(quote!({ #probe.see(&#of); #call }));
+            *expr = syn::Expr::Verbatim(quote!((#probe.see(&#of), #call).1));
         } else {
             **of = syn::Expr::Verbatim(quote!(#probe.pass(#of)));
         }

@@ -222,6 +222,31 @@ fn raise(kind: Kind, message: &str) -> ! {
     resume_unwind(Box::new(Raised { kind, place: Location::caller() }))
 }
 
+/// The divisor of `dividend / value` and `dividend % value`: as [`divisor`], and 1 where the quotient would not
+/// fit: so that it wraps, as elsewhere. The smallest number by 1 is what it is by -1, wrapped.
+///
+/// # Panics
+/// As [`divisor`].
+#[inline(always)]
+#[track_caller]
+pub fn divisor_of<A: Copy + 'static, T: Copy + 'static>(dividend: &A, value: T) -> T {
+    macro_rules! wrapping {
+        ($($int:ty)*) => {
+            $(if TypeId::of::<T>() == TypeId::of::<$int>() && TypeId::of::<A>() == TypeId::of::<$int>() {
+                // SAFETY: the types are the same.
+                let (a, b): ($int, $int) = unsafe {
+                    (std::mem::transmute_copy(dividend), std::mem::transmute_copy(&value))
+                };
+                let fitting: $int = if a == <$int>::MIN && b == -1 { 1 } else { b };
+                // SAFETY: as above.
+                return divisor(unsafe { std::mem::transmute_copy::<$int, T>(&fitting) });
+            })*
+        };
+    }
+    wrapping!(i8 i16 i32 i64);
+    divisor(value)
+}
+
 /// Whether `value` is zero and of an integer type. The type is known when this is compiled, so one
 /// comparison at most is left of it.
 #[inline(always)]
@@ -279,6 +304,16 @@ mod tests {
         assert_eq!(record.site, PLACE_SITE | Kind::Assert as u32);
         assert_eq!(record.launch, 7);
         assert_ne!(record.values[LINE], 0);
+    }
+
+    #[test]
+    fn a_quotient_that_does_not_fit_wraps() {
+        for (a, b) in [(i32::MIN, -1), (i32::MIN, 2), (7, -1), (-7, 2)] {
+            assert_eq!(a / divisor_of(&a, b), a.wrapping_div(b));
+            assert_eq!(a % divisor_of(&a, b), a.wrapping_rem(b));
+        }
+        assert_eq!(i8::MIN / divisor_of(&i8::MIN, -1), i8::MIN);
+        assert_eq!(divisor_of(&1.0_f32, -1.0_f32), -1.0);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use atomic::{atomic_add, atomic_max, atomic_min};
 pub use cx::{Args, Cx, TensorParam};
 pub use exchange::{Given, PerThread};
 pub(crate) use failure::within;
-pub use failure::{Bounded, PLACE_SITE, check, divisor, resolve_site};
+pub use failure::{Bounded, PLACE_SITE, check, divisor, divisor_of, resolve_site};
 pub use level::Level;
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Task};
@@ -37,7 +37,7 @@ pub use place::{At, Dense, HasElement, HasField, Memory, Place, Strided, Within}
 pub(crate) use place::{Component, number};
 pub use probe::{
     Form, Gate, HasMethod, Linear, Open, Probe, gate, group_field, linear_type_of, method_of,
-    number_type, put_back, tensor_type, type_of, value_type,
+    number_type, put_back, same, same_function, tensor_type, type_of, value_type,
 };
 pub use reduce::{
     Part, finish_add, finish_max, finish_min, part_add, part_max, part_min, reduce_add, reduce_max,
@@ -45,7 +45,7 @@ pub use reduce::{
 };
 pub use threads::{Shared, Threads, weight_of_block};
 pub use view::{Formed, Places, View};
-pub use walk::Walk;
+pub use walk::{Values, Walk};
 
 #[cfg(test)]
 mod tests;

@@ -134,6 +134,15 @@ pub const fn tensor_type<P: TensorParam>(writable: bool) -> ParamType {
     P::PARAM.passed(writable)
 }
 
+/// Gives a value back: emitted code puts into a call what would need parentheses.
+#[inline(always)]
+pub const fn same<T: Copy>(value: T) -> T {
+    value
+}
+
+/// Says that two functions are one: that a name means this crate's.
+pub const fn same_function<F: Copy>(_one: F, _other: F) {}
+
 /// The form of the body that calls a func with generic arguments of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Form<const CHECKED: bool>;

@@ -1,6 +1,6 @@
 //! The values of a parallel loop with a step or backwards.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::LoopInt;
 
@@ -13,14 +13,53 @@ pub struct Walk<I> {
     len: u64,
 }
 
+/// A range of values, with or without its end.
+pub trait Values {
+    /// The type of a value.
+    type Int: LoopInt;
+    /// The first value.
+    fn first(&self) -> Self::Int;
+    /// How many there are; `u64::MAX` also where there is one more.
+    fn count(&self) -> u64;
+}
+
+impl<I: LoopInt> Values for Range<I> {
+    type Int = I;
+    #[inline(always)]
+    fn first(&self) -> I {
+        self.start
+    }
+    #[inline(always)]
+    fn count(&self) -> u64 {
+        self.start.steps(self.end)
+    }
+}
+
+impl<I: LoopInt> Values for RangeInclusive<I> {
+    type Int = I;
+    #[inline(always)]
+    fn first(&self) -> I {
+        *self.start()
+    }
+    #[inline(always)]
+    fn count(&self) -> u64 {
+        if self.start() <= self.end() {
+            self.start().steps(*self.end()).saturating_add(1)
+        } else {
+            0
+        }
+    }
+}
+
 impl<I: LoopInt> Walk<I> {
     /// Every `step`-th value of `range`, from its first up or from its last down. A step of 0 has no
     /// end, which is refused as a bound that has wrapped.
     #[inline(always)]
     #[must_use]
-    pub fn new(range: Range<I>, step: usize, down: bool) -> Self {
-        let (length, step) = (range.start.steps(range.end), step as u64);
-        let first = if down { range.start.forward(length.wrapping_sub(1)) } else { range.start };
+    pub fn new(range: impl Values<Int = I>, step: usize, down: bool) -> Self {
+        let (length, step) = (range.count(), step as u64);
+        let start = range.first();
+        let first = if down { start.forward(length.wrapping_sub(1)) } else { start };
         let len = if step == 0 { u64::MAX } else { length.div_ceil(step) };
         Self { first, step, down, len }
     }
@@ -55,12 +94,16 @@ mod tests {
         for (a, b) in [(0, 0), (0, 1), (-7, 8), (3, 12), (5, 2), (i32::MIN, i32::MIN + 5)] {
             for step in 1..5 {
                 let up: Vec<i32> = (a..b).step_by(step).collect();
+                let through: Vec<i32> = (a..=b).step_by(step).collect();
+                assert_eq!(all(Walk::new(a..=b, step, false)), through, "{a}..={b} by {step}");
                 let down: Vec<i32> = (a..b).rev().step_by(step).collect();
                 assert_eq!(all(Walk::new(a..b, step, false)), up, "{a}..{b} by {step}");
                 assert_eq!(all(Walk::new(a..b, step, true)), down, "{a}..{b} by {step}");
             }
         }
         assert_eq!(all(Walk::new(0u64..u64::MAX, 1 << 63, false)), [0, 1 << 63]);
+        assert_eq!(all(Walk::new(i32::MAX - 1..=i32::MAX, 1, true)), [i32::MAX, i32::MAX - 1]);
+        assert_eq!(all(Walk::new(u64::MAX - 1..=u64::MAX, 1, false)), [u64::MAX - 1, u64::MAX]);
         assert_eq!(Walk::new(0u64..3, 0, false).len(), u64::MAX);
     }
 }

@@ -133,6 +133,93 @@ mod on_tensors {
     }
 }
 
+/// A trait of the user, whose functions kernels call where they know no more of a type.
+#[qd::func]
+trait Shape {
+    const CORNERS: u32;
+    fn area(self) -> f32;
+    fn grow(&mut self, by: f32);
+    fn unit(size: f32) -> Self;
+}
+
+#[derive(Clone, Copy, qd::Device)]
+struct Circle {
+    radius: f32,
+}
+
+#[derive(Clone, Copy, qd::Device)]
+struct Sides<T> {
+    a: T,
+    b: T,
+}
+
+#[qd::func]
+impl Shape for Circle {
+    const CORNERS: u32 = 0;
+    fn area(self) -> f32 {
+        3.0 * self.radius * self.radius
+    }
+    fn grow(&mut self, by: f32) {
+        self.radius += by;
+    }
+    fn unit(size: f32) -> Self {
+        Self { radius: size }
+    }
+}
+
+#[qd::func]
+impl<T: qd::Float> Shape for Sides<T> {
+    const CORNERS: u32 = 4;
+    fn area(self) -> f32 {
+        self.product().to_f32()
+    }
+    fn grow(&mut self, by: f32) {
+        self.a += T::from_f32(by);
+    }
+    fn unit(size: f32) -> Self {
+        Self::of(T::from_f32(size), T::ONE)
+    }
+}
+
+#[qd::func]
+impl<T: qd::Float> Sides<T> {
+    fn of(a: T, b: T) -> Self {
+        Self { a, b }
+    }
+    fn product(&self) -> T {
+        self.a * self.b
+    }
+}
+
+#[qd::func]
+fn grown<S: Shape>(shape: S, by: f32) -> f32 {
+    let mut shape = shape;
+    shape.grow(by);
+    shape.area() + S::unit(0.5).area() + S::CORNERS as f32
+}
+
+source! { of_shapes;
+    fn run<S: Shape>(shape: S, x: &mut Tensor<f32, 1>) {
+        for i in 0..x.len() {
+            x[i] = grown(shape, i as f32) + grown(Sides { a: 1.0_f64, b: 2.0 }, 0.5);
+            if i == 0 {
+                x[i] += shape.area();
+            }
+        }
+    }
+}
+
+#[rstest]
+fn traits_of_users_are_bounds(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = Array::zeros([4]);
+    referee!(&on.program, of_shapes [Circle { radius: 2.0 }] [] [x]);
+    referee!(&on.program, of_shapes [Sides { a: 1.5_f32, b: -2.0 }] [] [x]);
+    Ok(())
+}
+
 #[rstest]
 fn funcs_have_types_and_constants_as_parameters(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,

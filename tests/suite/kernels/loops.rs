@@ -78,6 +78,67 @@ source! { inner;
     }
 }
 
+source! { through;
+    fn run(from: i32, to: i32, m: u64, x: &Tensor<i64, 1>, out: &mut Tensor<i32, 2>, sums: &mut Tensor<i64, 2>) {
+        for i in from..=to {
+            out[[0, (i + 20) as usize]] = i + 1;
+        }
+        for i in (from..=to).rev() {
+            out[[1, (i + 20) as usize]] = i * 2;
+        }
+        for i in (from..=to).rev().step_by(3) {
+            out[[2, (i + 20) as usize]] = i * 3;
+        }
+        for i in 0..=out.shape()[1] - 1 {
+            out[[3, i]] = i as i32;
+        }
+        for i in 0..=5 {
+            out[[4, i]] = 7;
+        }
+        for i in 0..x.len() {
+            let mut folded = 1;
+            for k in i..=x.len() - 1 {
+                folded = folded * 3 % 1009 + x[k];
+            }
+            sums[[i, 0]] = folded;
+            for k in (0..=i).rev() {
+                folded = folded * 3 % 1009 + x[k];
+            }
+            sums[[i, 1]] = folded;
+            for k in i32::MAX - 2..=i32::MAX {
+                folded = folded * 3 % 1009 + k as i64;
+            }
+            for k in m..=u64::MAX {
+                folded = folded * 3 % 1009 + (k / 2) as i64 % 100;
+            }
+            for k in 250..=u8::MAX {
+                folded = folded * 3 % 1009 + k as i64;
+            }
+            sums[[i, 2]] = folded;
+            for k in (from..=to).step_by(2) {
+                folded = folded * 3 % 1009 + k as i64;
+            }
+            sums[[i, 3]] = folded;
+        }
+    }
+}
+
+#[qd::kernel]
+fn unrolled(n: u32, x: &Tensor<i64, 1>, out: &mut Tensor<i64, 1>) {
+    for i in 0..out.len() {
+        let mut folded = 1;
+        #[qd::unroll]
+        for k in 0..4 {
+            folded = folded * 3 % 1009 + x[k];
+        }
+        #[unroll(4)]
+        for k in 0..n {
+            folded = folded * 3 % 1009 + k as i64;
+        }
+        out[i] = folded;
+    }
+}
+
 #[qd::kernel]
 fn every(by: usize, out: &mut Tensor<i32, 1>) {
     for i in (0..out.len()).step_by(by) {
@@ -168,14 +229,38 @@ fn inner_loops_stride_and_run_backwards(
 }
 
 #[rstest]
+fn ranges_go_through_their_last_value(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = Array::of(&[3, -1, 4, 1, -5, 9, 2]);
+    for (from, to, m) in [(-20, 19, u64::MAX), (3, 3, u64::MAX - 2), (7, 6, u64::MAX - 1)] {
+        let (out, sums) = (Array::zeros([5, 40]), Array::zeros([x.len(), 4]));
+        referee!(&on.program, through[from, to, m][x][out, sums]);
+    }
+    Ok(())
+}
+
+#[rstest]
+fn unrolled_loops_are_loops(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.tensor_from(&[5_i64, 7, 11, 13], [4])?;
+    let mut out = on.program.zeros([1])?;
+    unrolled(6, &x, &mut out).launch()?;
+    let folded = [5, 7, 11, 13, 0, 1, 2, 3, 4, 5].iter().fold(1, |f, k| f * 3 % 1009 + k);
+    assert_eq!(out.to_vec()?, [folded]);
+    Ok(())
+}
+
+#[rstest]
 fn a_step_of_zero_is_an_error(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<i32, 1>([10])?;
     let refused = count_every(0, &mut out).launch();
     assert!(matches!(refused, Err(Error::Grid { .. })), "{refused:?}");
-    // All iterations would write one element.
+    // Also where all iterations would write one element.
     let refused = every(0, &mut out).launch();
-    assert!(matches!(refused, Err(Error::Race { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Grid { .. })), "{refused:?}");
     let failed = every_inside(0, &mut out).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
     assert_eq!((&error.cause, error.line), (&KernelErrorCause::DivideByZero, INNER_LINE));

@@ -198,3 +198,64 @@ fn logic(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> quadrants::Result
     }
     Ok(())
 }
+
+macro_rules! quotients {
+    ($($name:ident: $ty:ident;)*) => {$(
+        mod $name {
+            use quadrants::{self as qd, Tensor};
+
+            #[qd::func]
+            fn halved(mut x: $ty, by: $ty) -> $ty {
+                x /= by;
+                x
+            }
+
+            #[qd::kernel]
+            fn run(x: &Tensor<$ty, 1>, y: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>) {
+                for i in 0..x.len() {
+                    let mut q = x[i];
+                    out[[i, 0]] = x[i] / y[i];
+                    out[[i, 1]] = x[i] % y[i];
+                    out[[i, 2]] = x[i];
+                    out[[i, 2]] /= y[i];
+                    q %= y[i];
+                    out[[i, 3]] = q;
+                    out[[i, 4]] = halved(x[i], y[i]);
+                    out[[i, 5]] = x[i].rem_euclid(y[i]);
+                }
+            }
+
+            pub(super) fn check(program: &qd::Program) -> qd::Result<()> {
+                let pairs = [($ty::MIN, -1), ($ty::MIN, 1), ($ty::MAX, -1), (7, -2), (-7, 2)];
+                let x = program.tensor_from(&pairs.map(|pair| pair.0), [pairs.len()])?;
+                let y = program.tensor_from(&pairs.map(|pair| pair.1), [pairs.len()])?;
+                let mut out = program.zeros([pairs.len(), 6])?;
+                run(&x, &y, &mut out).launch()?;
+                let expected = pairs.map(|(x, y)| {
+                    let (div, rem) = (x.wrapping_div(y), x.wrapping_rem(y));
+                    [div, rem, div, rem, div, x.wrapping_rem_euclid(y)]
+                });
+                assert_eq!(out.to_vec()?, expected.concat());
+                Ok(())
+            }
+        }
+    )*};
+}
+
+quotients! {
+    quotients_of_i8: i8;
+    quotients_of_i16: i16;
+    quotients_of_i32: i32;
+    quotients_of_i64: i64;
+}
+
+#[rstest]
+fn a_quotient_that_does_not_fit_wraps(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    quotients_of_i8::check(&on.program)?;
+    quotients_of_i16::check(&on.program)?;
+    quotients_of_i32::check(&on.program)?;
+    quotients_of_i64::check(&on.program)
+}

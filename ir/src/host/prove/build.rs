@@ -114,7 +114,7 @@ impl<'k> Builder<'k> {
             Stmt::Eval { value } => self.effect(value),
             Stmt::Store { tensor, ref index, .. } => self.require(tensor, index),
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
-            Stmt::For { var, begin, end, body } => {
+            Stmt::For { var, begin, end, body, .. } => {
                 let (begin, end) = (self.value(begin), self.value(end));
                 let slot = self.slot();
                 self.forget(&[body]);

@@ -1,0 +1,110 @@
+//! Divisions in a CPU body: one by zero is an error of the launch, and a quotient that does not fit wraps, as it
+//! does on devices.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::{BinOp, Expr, Ident};
+
+use crate::{
+    body::{Rewrite, internal, unparenthesized},
+    spans,
+};
+
+impl Rewrite<'_> {
+    /// `a / b` and its like, where `b` may be zero, or -1 and the quotient not fit.
+    pub(crate) fn divided(&self, binary: &mut syn::ExprBinary) -> Option<Expr> {
+        if !is_division(&binary.op) || is_number(&binary.right) {
+            return None;
+        }
+        let start = spans::first(&binary.left);
+        let support = spans::at(self.support, start);
+        let syn::ExprBinary { left, op, right, .. } = binary;
+        // As an argument it needs no parentheses, and rustc would say so.
+        let (left, by) = (unparenthesized(left), unparenthesized(right));
+        let dividend = internal("dividend");
+        let compound = matches!(op, BinOp::DivAssign(_) | BinOp::RemAssign(_));
+        if matches!(left, Expr::Lit(_)) {
+            **right = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#by)));
+            return None;
+        }
+        if compound && is_path(left) {
+            let divisor = quote_spanned!(start=> #support::divisor_of(&#left, #by));
+            **right = Expr::Verbatim(divisor);
+            return None;
+        }
+        Some(Expr::Verbatim(if compound {
+            let value = internal("value");
+            // Rust evaluates the right side first.
+            quote_spanned! {start=> {
+                let #value = #by;
+                let #dividend = &mut #left;
+                *#dividend #op #support::divisor_of(&*#dividend, #value);
+            }}
+        } else {
+            quote_spanned! {start=> #support::same({
+                let #dividend = #left;
+                #dividend #op #support::divisor_of(&#dividend, #by)
+            })}
+        }))
+    }
+
+    /// As [`divided`](Self::divided), of a method's receiver by its argument.
+    pub(crate) fn divided_by_method(&self, call: &mut syn::ExprMethodCall) -> Option<Expr> {
+        let steps = call.method == "step_by";
+        let divides = steps || call.method == "rem_euclid" || call.method == "div_ceil";
+        let by = call.args.first_mut().filter(|by| divides && !is_number(by))?;
+        let start = if steps { spans::first(by) } else { spans::first(&call.receiver) };
+        let support = spans::at(self.support, start);
+        if steps {
+            *by = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#by)));
+            return None;
+        }
+        let dividend = internal("dividend");
+        *by = Expr::Verbatim(quote_spanned!(start=> #support::divisor_of(&#dividend, #by)));
+        let syn::ExprMethodCall { receiver, method, args, .. } = call;
+        Some(Expr::Verbatim(quote_spanned! {start=> #support::same({
+            let #dividend = #receiver;
+            #dividend.#method(#args)
+        })}))
+    }
+
+    /// What changes `value` as a compound operation does that has its right side in `by`.
+    pub(crate) fn changed(
+        &self,
+        binary: &syn::ExprBinary,
+        value: &Ident,
+        by: &Ident,
+    ) -> TokenStream {
+        let (start, op) = (spans::first(&binary.left), &binary.op);
+        if is_division(op) && !is_number(&binary.right) {
+            let support = spans::at(self.support, start);
+            quote_spanned!(start=> #value #op #support::divisor_of(&#value, #by);)
+        } else {
+            quote!(#value #op #by;)
+        }
+    }
+}
+
+fn is_division(op: &BinOp) -> bool {
+    matches!(op, BinOp::Div(_) | BinOp::Rem(_) | BinOp::DivAssign(_) | BinOp::RemAssign(_))
+}
+
+/// Whether a place is a name, or fields of one.
+fn is_path(place: &Expr) -> bool {
+    match place {
+        Expr::Path(_) => true,
+        Expr::Field(field) => is_path(&field.base),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a number that is not zero, so that nothing need be checked.
+fn is_number(expr: &Expr) -> bool {
+    match unparenthesized(expr) {
+        Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(int), .. }) => {
+            int.base10_digits().bytes().any(|digit| digit != b'0')
+        }
+        Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(_), .. }) => true,
+        _ => false,
+    }
+}
