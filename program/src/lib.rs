@@ -8,6 +8,7 @@
 mod arg;
 #[doc(hidden)]
 pub mod body;
+mod claim;
 mod current;
 mod def;
 mod device;
@@ -35,6 +36,7 @@ mod record;
 mod scratch;
 mod slice;
 mod stream;
+mod sync;
 mod table;
 mod tensor;
 mod vector;

@@ -7,17 +7,14 @@
 use std::{
     collections::HashMap,
     ptr,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 
 use parking_lot::Mutex;
 use quadrants_ir::abi::ErrorRecord;
 use quadrants_runtime::{Buffer, Context, Pinned};
 
-use crate::{KernelError, Result};
+use crate::{KernelError, Result, claim, sync::AtomicU32};
 
 /// How many records one pinned block holds: allocating pinned memory is slow and comes in pages.
 const RECORDS_PER_BLOCK: usize = 32;
@@ -152,16 +149,10 @@ impl RecordSlot {
             .then(|| unsafe { ptr::read_volatile(self.pointer()) })
     }
 
-    /// Takes the report out; where several threads ask, for one of them. The stream must be drained, so
-    /// that a record that is claimed is full.
+    /// As [`claim::take`].
     fn take(&self) -> Option<ErrorRecord> {
-        let (full, claimed) = (ErrorRecord::FULL, ErrorRecord::CLAIMED);
-        // Claimed again while it is read, so that no other thread takes it and no kernel writes it.
-        self.state().compare_exchange(full, claimed, Ordering::Acquire, Ordering::Relaxed).ok()?;
         // SAFETY: FULL was stored after all fields with release or a system-wide fence, and nobody
         // writes a record that is not EMPTY.
-        let record = unsafe { ptr::read_volatile(self.pointer()) };
-        self.state().store(ErrorRecord::EMPTY, Ordering::Release);
-        Some(record)
+        claim::take(self.state(), || unsafe { ptr::read_volatile(self.pointer()) })
     }
 }

@@ -7,8 +7,8 @@ use quadrants_rhi::{self as rhi, Device, EventOptions, Severity, StreamHandle, S
 
 use crate::{
     Error, Result, Stamp,
+    handles::HandlePool,
     live::{Found, LiveStreams},
-    pool::HandlePool,
     staging::StagingPool,
 };
 

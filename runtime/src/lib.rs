@@ -14,12 +14,14 @@ mod context;
 mod error;
 mod event;
 mod graph;
+mod handles;
 mod live;
 mod module;
 mod pool;
 mod staging;
 mod stamps;
 mod stream;
+mod sync;
 mod uses;
 
 pub use buffer::Buffer;

@@ -7,19 +7,16 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{
-            AtomicU64,
-            Ordering::{Acquire, Relaxed, Release},
-        },
+        atomic::Ordering::{Acquire, Relaxed, Release},
     },
 };
 
-use parking_lot::{Condvar, Mutex};
 use quadrants_rhi::{EventHandle, StreamHandle};
 
 use crate::{
     Error, Result, Stamp,
     stamps::{LAST_SEQUENCE, STREAMS},
+    sync::{AtomicU64, Condvar, Mutex, MutexGuard},
 };
 
 /// How far a stream is.
@@ -179,7 +176,7 @@ impl LiveStreams {
         (streams, marks)
     }
 
-    fn wait_for_leases(&self, list: &mut parking_lot::MutexGuard<'_, List>, id: u32) {
+    fn wait_for_leases(&self, list: &mut MutexGuard<'_, List>, id: u32) {
         while matches!(list.work.get(&id), Some(Work::On { leases: 1.., .. })) {
             self.released.wait(list);
         }

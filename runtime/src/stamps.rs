@@ -4,10 +4,11 @@
 //! the lower 40. A buffer keeps the newest stamp of every stream that used it, because many
 //! streams may read it at once and a free must wait for all of them.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-use parking_lot::Mutex;
 use smallvec::SmallVec;
+
+use crate::sync::{AtomicU64, Mutex};
 
 const SEQUENCE_BITS: u32 = 40;
 /// Stream numbers are below this.

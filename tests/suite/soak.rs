@@ -23,9 +23,10 @@ const ROUND: usize = 10;
 /// What the process may grow by in the later three quarters.
 const SLACK: usize = 24 << 20;
 
-fn launches() -> usize {
+fn launches(backend: TestBackend) -> usize {
+    let default = if backend == Cuda { 200_000 } else { 50_000 };
     let asked = std::env::var("QUADRANTS_TEST_SOAK").ok();
-    asked.map_or(20_000, |asked| asked.parse().expect("a number of launches"))
+    asked.map_or(default, |asked| asked.parse().expect("a number of launches"))
 }
 
 /// What children do.
@@ -51,7 +52,7 @@ fn soak(backend: TestBackend) -> Result<()> {
         world.set_schedule(Schedule::Random);
     }
     let program = &on.program;
-    let rounds = launches() / (THREADS * ROUND);
+    let rounds = launches(backend) / (THREADS * ROUND);
     let barrier = Barrier::new(THREADS);
     let measure = || -> Result<Measure> {
         program.device_sync()?;
@@ -154,7 +155,7 @@ impl<'a> Work<'a> {
 #[rstest]
 fn memory_stays_flat(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) {
     // A thousand launches a second are slow.
-    let limit = Duration::from_secs(120 + launches() as u64 / 500);
+    let limit = Duration::from_secs(120 + launches(backend) as u64 / 500);
     let output = child::output("soak", backend, limit);
     println!("{}", String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{backend:?}: {output:#?}");

@@ -14,7 +14,8 @@ pub(crate) struct Freed {
     pub(crate) stream: Option<u64>,
 }
 
-/// So many of the blocks freed last are looked at for reuse.
+/// So many of the blocks freed last are looked at for reuse, and as many of those freed first, so that a program on
+/// many streams does not take new ones for ever.
 const CANDIDATES: usize = 32;
 
 impl Memory {
@@ -27,9 +28,11 @@ impl Memory {
         origin: Origin,
         mut reusable: impl FnMut(&Freed) -> bool,
     ) -> Result<(u64, Option<OpId>)> {
-        let found = self.pool.iter().enumerate().rev().take(CANDIDATES).find(|(_, freed)| {
-            self.block(freed.base).is_some_and(|block| fits(block, bytes)) && reusable(freed)
-        });
+        let all = || self.pool.iter().enumerate();
+        let found =
+            all().rev().take(CANDIDATES).chain(all().take(CANDIDATES)).find(|(_, freed)| {
+                self.block(freed.base).is_some_and(|block| fits(block, bytes)) && reusable(freed)
+            });
         if let Some((at, _)) = found {
             let freed = self.pool.remove(at);
             self.live_blocks += 1;

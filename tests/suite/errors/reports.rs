@@ -275,6 +275,50 @@ fn of_several_errors_the_first_is_reported(
     stream.synchronize()
 }
 
+/// A report was cleared by whoever looked first, while launches behind it still ran and reported again.
+#[rstest]
+fn a_report_found_without_a_wait_is_the_first_launchs_and_the_only_one(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    let program = &on.program;
+    let (stream, other) = (program.create_stream()?, program.create_stream()?);
+    let [x, mut y, mut z, mut w] = tensors(program);
+    let mut launched = 0;
+    world.set_schedule(Schedule::Random);
+    for seed in 0..1000 {
+        world.set_seed(seed);
+        let first = launched + 1;
+        let mut submit = |outcome: quadrants::Result<()>| match outcome {
+            Ok(()) => {
+                launched += 1;
+                None
+            }
+            Err(Error::Kernel(error)) => Some(error),
+            Err(error) => panic!("seed {seed}: {error:?}"),
+        };
+        let mut found = None;
+        for by in 3..6 {
+            found = found.or_else(|| submit(shift(by, &x, &mut y, &mut z).launch_on(&stream)));
+        }
+        while found.is_none() {
+            // Who asks elsewhere learns nothing of it.
+            other.query()?;
+            program.sync()?;
+            found = match stream.query() {
+                Ok(_) => submit(set(1.0, &mut w).launch_on(&stream)),
+                Err(Error::Kernel(error)) => Some(error),
+                Err(error) => panic!("seed {seed}: {error:?}"),
+            };
+        }
+        assert_eq!(found.map(|error| error.launch), Some(first), "seed {seed}");
+        stream.synchronize()?;
+        program.device_sync()?;
+    }
+    Ok(())
+}
+
 #[rstest]
 fn the_next_launch_on_the_stream_reports(
     #[values(Cuda, AmdGpu)] backend: TestBackend,

@@ -1,0 +1,6 @@
+//! The atomics and locks of the parts that are checked by models (`tests/external/models`), where others with the same
+//! names stand in their place.
+
+pub(crate) use std::sync::atomic::AtomicU64;
+
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
