@@ -32,10 +32,35 @@ fn one_block(a: &mut Tensor<f32, 1>) {
     });
 }
 
+#[qd::kernel]
+fn bounded(
+    counts: &Tensor<usize, 1>,
+    a: &mut Tensor<f32, 1>,
+    b: &mut Tensor<f32, 1>,
+    c: &mut Tensor<f32, 1>,
+) {
+    qd::stream_parallel(|| {
+        for i in 0..a.len() {
+            a[i] += 1.0;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..counts[0] {
+            b[i] += 2.0;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..counts[1] {
+            c[i] += 3.0;
+        }
+    });
+}
+
 #[rstest]
 fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
     #[values(On::Default, On::Explicit, On::Foreign)] place: On,
+    #[values(false, true)] graphs: bool,
 ) -> quadrants::Result<()> {
     let (opened, world) = match backend {
         Cpu if place == On::Foreign => return Ok(()),
@@ -51,7 +76,7 @@ fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
         _ => None,
     };
     {
-        let program = Program::open(opened.clone())?;
+        let program = Program::builder().graphs(graphs).open(opened.clone())?;
         let stream = match foreign {
             // SAFETY: made above, and destroyed behind the program.
             Some(handle) => unsafe { Stream::from_raw(&program, handle)? },
@@ -119,6 +144,34 @@ fn blocks_of_a_region_are_ordered_by_nothing_but_fork_and_join(
         assert!(trace.device_path(*task, around[1]), "the join");
     }
     assert!(!trace.records().iter().any(|r| r.kind == OpKind::HostWait && r.op > around[0]));
+    Ok(())
+}
+
+/// The task that computes a loop's bound stood outside of its block: then the other blocks were ordered around it.
+#[rstest]
+fn a_helper_task_runs_in_the_block_of_the_loop_that_it_serves(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    let program = &on.program;
+    let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
+    let counts = program.tensor_from(&[N / 2, N], [2])?;
+    bounded(&counts, &mut a, &mut b, &mut c).launch()?;
+    let trace = world.trace();
+    // Tasks 1 and 3 compute the bounds of loops 2 and 4.
+    let task: Vec<_> = (0..5)
+        .map(|t| trace.launches(&format!("bounded_{t}")).next().expect("launched").op)
+        .collect();
+    for (x, y) in [(0, 1), (0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 3), (2, 4)] {
+        assert!(trace.unordered(task[x], task[y]), "tasks {x} and {y} are ordered");
+    }
+    for (helper, served) in [(1, 2), (3, 4)] {
+        assert!(trace.device_path(task[helper], task[served]), "the bound of task {served}");
+    }
+    assert_eq!(a.to_vec()?, [1.0; N]);
+    assert_eq!(b.to_vec()?, [[2.0; N / 2], [0.0; N / 2]].concat());
+    assert_eq!(c.to_vec()?, [3.0; N]);
     Ok(())
 }
 
