@@ -7,13 +7,13 @@ use quadrants_ir::{Const, ParamKind};
 use smallvec::SmallVec;
 
 use crate::{
-    Device, Tensor,
+    Device, Slice, SliceMut, Tensor,
     host::HostElements,
     layout::{ComponentAt, Stored},
     tensor::{Elements, TensorCore, count},
 };
 
-/// An argument of a launch: a value of kernels, `&Tensor` or `&mut Tensor`.
+/// An argument of a launch: a value of kernels, a tensor or a part of one by reference.
 pub trait Arg<'a> {
     /// Appends the argument: a value as the scalars that it is made of.
     fn push_to(self, args: &mut ArgList<'a>);
@@ -55,6 +55,20 @@ impl<'a, T: Device, const N: usize> Arg<'a> for &'a Tensor<T, N> {
 }
 
 impl<'a, T: Device, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
+    #[inline]
+    fn push_to(self, args: &mut ArgList<'a>) {
+        push_tensor(self, true, args);
+    }
+}
+
+impl<'a, T: Device, const N: usize> Arg<'a> for &'a Slice<'_, T, N> {
+    #[inline]
+    fn push_to(self, args: &mut ArgList<'a>) {
+        push_tensor(self, false, args);
+    }
+}
+
+impl<'a, T: Device, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> {
     #[inline]
     fn push_to(self, args: &mut ArgList<'a>) {
         push_tensor(self, true, args);

@@ -14,15 +14,16 @@ use std::{
 
 use crate::{Device, Error, Result, Tensor, tensor::count};
 
-/// A part of a tensor, or an array of the host, to be read: `&*slice` is a `&Tensor`, also as a kernel's argument.
+/// A part of a tensor, or an array of the host, to be read: as an argument, of kernels too, `&slice` is a
+/// `&Tensor`, and so is `&*t.slice(..)?`.
 #[derive(Debug)]
 pub struct Slice<'a, T, const N: usize> {
     part: Tensor<T, N>,
     owner: PhantomData<&'a T>,
 }
 
-/// A part of a tensor, or an array of the host, to be read and written: `&mut *slice` is a `&mut Tensor`, also as a kernel's
-/// argument.
+/// A part of a tensor, or an array of the host, to be read and written: as an argument, of kernels too,
+/// `&mut slice` is a `&mut Tensor`, and so is `&mut *t.slice_mut(..)?`.
 #[derive(Debug)]
 pub struct SliceMut<'a, T, const N: usize> {
     part: ManuallyDrop<Box<Tensor<T, N>>>,

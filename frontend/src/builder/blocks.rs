@@ -3,9 +3,11 @@
 use quadrants_ir::{ExchangeOp, ReduceOp, ScalarType};
 
 use super::{
-    KernelBuilder, Misuse, Operand, TensorParam, Value, here, state::type_ix, value::Atom,
+    KernelBuilder, Misuse, Operand, TensorParam, Value, here,
+    state::{pair_ix, type_ix},
+    value::Atom,
 };
-use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, LiteralKind, StmtKind};
+use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, LiteralKind, Shuffle, StmtKind};
 
 /// One of the blocks of threads that [`KernelBuilder::block_for`] runs.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +88,7 @@ impl<'b> Threads<'b> {
     #[must_use]
     #[track_caller]
     pub fn reduce(self, op: ReduceOp, body: impl FnOnce(Value<'b>) -> Value<'b>) -> Value<'b> {
-        let (number, ty) = self.exchange(ExchangeOp::Reduce(op), body);
+        let (number, ty) = self.exchange(ExchangeOp::Reduce(op), None, |t| (body(t), None));
         self.builder.handle(Atom::Name(number), ty)
     }
 
@@ -99,23 +101,49 @@ impl<'b> Threads<'b> {
         exclusive: bool,
         body: impl FnOnce(Value<'b>) -> Value<'b>,
     ) -> PerThread<'b> {
-        self.per_thread(ExchangeOp::Scan { op, exclusive }, body)
+        self.per_thread(ExchangeOp::Scan { op, exclusive }, None, |t| (body(t), None))
     }
 
     /// A phase whose threads each give a bool: for each thread, those of its warp of 32 as bits of a `u32`.
     #[must_use]
     #[track_caller]
     pub fn ballot(self, body: impl FnOnce(Value<'b>) -> Value<'b>) -> PerThread<'b> {
-        self.per_thread(ExchangeOp::Ballot, body)
+        self.per_thread(ExchangeOp::Ballot, None, |t| (body(t), None))
+    }
+
+    /// A phase whose threads each give a value and the number of a thread of their warp: for each thread, what that
+    /// one gives; itself where there is no such thread.
+    #[must_use]
+    #[track_caller]
+    pub fn shuffle(self, body: impl FnOnce(Value<'b>) -> (Value<'b>, Value<'b>)) -> PerThread<'b> {
+        self.per_thread(ExchangeOp::Shuffle, None, |t| {
+            let (value, from) = body(t);
+            (value, Some(from))
+        })
+    }
+
+    /// A phase whose threads each give a value: for each thread, what another of its warp gives, by a distance or
+    /// mask that is the same for all; itself where there is no such thread.
+    #[must_use]
+    #[track_caller]
+    pub fn shuffle_by(
+        self,
+        which: Shuffle,
+        by: impl Operand<'b>,
+        body: impl FnOnce(Value<'b>) -> Value<'b>,
+    ) -> PerThread<'b> {
+        let by = self.builder.operand(by, ScalarType::U64);
+        self.per_thread(ExchangeOp::Shuffle, Some((which, by)), |t| (body(t), None))
     }
 
     #[track_caller]
     fn per_thread(
         self,
         op: ExchangeOp,
-        body: impl FnOnce(Value<'b>) -> Value<'b>,
+        by: Option<(Shuffle, Expr)>,
+        body: impl FnOnce(Value<'b>) -> (Value<'b>, Option<Value<'b>>),
     ) -> PerThread<'b> {
-        let (number, ty) = self.exchange(op, body);
+        let (number, ty) = self.exchange(op, by, body);
         PerThread { builder: self.builder, number, ty }
     }
 
@@ -124,7 +152,8 @@ impl<'b> Threads<'b> {
     fn exchange(
         self,
         op: ExchangeOp,
-        body: impl FnOnce(Value<'b>) -> Value<'b>,
+        by: Option<(Shuffle, Expr)>,
+        body: impl FnOnce(Value<'b>) -> (Value<'b>, Option<Value<'b>>),
     ) -> (u32, ScalarType) {
         let builder = self.builder;
         let (thread, number) = {
@@ -132,13 +161,19 @@ impl<'b> Threads<'b> {
             (state.made_up("t"), state.made_up(op.name()))
         };
         let open = builder.enter();
-        let given = body(builder.handle(Atom::Name(thread), ScalarType::U64));
-        let expr = builder.use_of(given);
+        let (given, from) = body(builder.handle(Atom::Name(thread), ScalarType::U64));
+        let mut expr = builder.use_of(given);
+        if let Some(from) = from {
+            let parts = vec![expr, builder.operand(from, ScalarType::U64)];
+            let kind = ExprKind::Aggregate { ty: pair_ix(given.ty()), parts };
+            expr = Expr { kind, span: here() };
+        }
         let mut block = open.end();
         block.value = Some(Box::new(expr));
         let logic = matches!(op, ExchangeOp::Ballot)
             || matches!(op, ExchangeOp::Reduce(ReduceOp::And | ReduceOp::Or));
-        if logic != (given.ty() == ScalarType::Bool) || given.ty().is_narrow() {
+        let wrong = logic != (given.ty() == ScalarType::Bool) && op != ExchangeOp::Shuffle;
+        if wrong || given.ty().is_narrow() {
             builder.misuse(Misuse::Undefined { operation: op.name(), ty: given.ty() });
         }
         let ty = if op == ExchangeOp::Ballot { ScalarType::U32 } else { given.ty() };
@@ -147,7 +182,7 @@ impl<'b> Threads<'b> {
             ty: type_ix(ty),
             block: self.name(),
             op,
-            by: None,
+            by,
             thread: builder.name_of(thread),
             value: Expr { kind: ExprKind::Block(block), span: here() },
         })));

@@ -25,6 +25,7 @@
 
 mod blocks;
 mod flow;
+mod part;
 mod state;
 mod tensor;
 mod value;
@@ -37,11 +38,13 @@ use quadrants_ir::{
     types::{Constant, ParamType, Type},
 };
 
+pub use crate::syntax::Shuffle;
 pub use blocks::{PerThread, Threads};
+pub use part::{Elements, Part};
 pub use tensor::{Indices, TensorParam};
 pub use value::{Operand, Value, Var};
 
-use state::{State, type_ix};
+use state::{State, type_ix, types};
 use value::Atom;
 
 use crate::{
@@ -104,7 +107,21 @@ pub enum Misuse {
         /// The indices given.
         found: usize,
     },
-    /// A tensor of no or more than three dimensions.
+    /// A part that a type does not have.
+    #[error("{ty} has no part `{part}`")]
+    Part {
+        /// The type.
+        ty: Type,
+        /// The part's name.
+        part: String,
+    },
+    /// Several numbers where one was needed.
+    #[error("{ty} has parts; read or write one of them")]
+    Parts {
+        /// The type.
+        ty: Type,
+    },
+    /// A tensor of more than six dimensions.
     #[error("a tensor has up to six dimensions, not {rank}")]
     TensorRank {
         /// The dimensions asked for.
@@ -171,13 +188,27 @@ impl KernelBuilder {
     /// Declares a tensor that is only read.
     #[track_caller]
     pub fn param_tensor(&self, name: &str, elem: ScalarType, rank: u8) -> TensorParam<'_> {
-        self.tensor(name, elem, rank, false)
+        self.tensor(name, Type::Scalar(elem), rank, false)
     }
 
     /// Declares a tensor that may be written.
     #[track_caller]
     pub fn param_tensor_mut(&self, name: &str, elem: ScalarType, rank: u8) -> TensorParam<'_> {
-        self.tensor(name, elem, rank, true)
+        self.tensor(name, Type::Scalar(elem), rank, true)
+    }
+
+    /// A tensor parameter of structs or other aggregates, `T::LAYOUT` of a type `T` of kernels, that is read.
+    #[must_use]
+    #[track_caller]
+    pub fn param_elements(&self, name: &str, ty: Type, rank: u8) -> Elements<'_> {
+        Elements::new(self, self.tensor(name, ty, rank, false), ty)
+    }
+
+    /// A tensor parameter of aggregates that is read and written.
+    #[must_use]
+    #[track_caller]
+    pub fn param_elements_mut(&self, name: &str, ty: Type, rank: u8) -> Elements<'_> {
+        Elements::new(self, self.tensor(name, ty, rank, true), ty)
     }
 
     /// A constant.
@@ -239,7 +270,7 @@ impl KernelBuilder {
             function,
             file: self.file.to_owned(),
             params: kinds,
-            types: ScalarType::ALL.map(Type::Scalar).to_vec(),
+            types: types(),
             funcs: Vec::new(),
             consts: state.consts.into_iter().map(Constant::from).collect(),
         };
@@ -247,17 +278,13 @@ impl KernelBuilder {
     }
 
     #[track_caller]
-    fn tensor(&self, name: &str, elem: ScalarType, rank: u8, writable: bool) -> TensorParam<'_> {
+    fn tensor(&self, name: &str, elem: Type, rank: u8, writable: bool) -> TensorParam<'_> {
         let passing = if writable { ParamPassing::RefMut } else { ParamPassing::Ref };
         if usize::from(rank) > MAX_RANK {
             self.misuse(Misuse::TensorRank { rank });
         }
-        let number = self.declare(
-            name,
-            passing,
-            ParamType::Tensor { elem: Type::Scalar(elem), rank, writable },
-        );
-        TensorParam::new(self, number, elem, rank)
+        let number = self.declare(name, passing, ParamType::Tensor { elem, rank, writable });
+        TensorParam::new(self, number, elem.scalar().unwrap_or(ScalarType::I32), rank)
     }
 
     #[track_caller]

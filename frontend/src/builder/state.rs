@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use quadrants_ir::{Const, Options, ScalarType, types::ParamType};
+use quadrants_ir::{
+    Const, Options, ScalarType,
+    types::{ParamType, Type},
+};
 
 use super::{KernelBuilder, Misuse, Value, here, value::Atom};
 use crate::syntax::{Expr, ExprKind, LiteralKind, Param, Span, Stmt, StmtKind, TypeIx};
@@ -156,7 +159,28 @@ pub(super) fn unknown(span: Span) -> Expr {
     Expr { kind, span }
 }
 
-/// The place of `ty` in [`ScalarType::ALL`], a builder's table of types.
+/// The place of `ty` in [`types`].
 pub(super) fn type_ix(ty: ScalarType) -> TypeIx {
     ScalarType::ALL.iter().position(|t| *t == ty).unwrap_or_default() as TypeIx
 }
+
+/// The place in [`types`] of the pair of a `ty` and a number.
+pub(super) fn pair_ix(ty: ScalarType) -> TypeIx {
+    type_ix(ty) + ScalarType::ALL.len() as TypeIx
+}
+
+/// A builder's table of types.
+pub(super) fn types() -> Vec<Type> {
+    let pairs = PAIRS.iter().map(|pair| Type::Tuple(pair));
+    ScalarType::ALL.into_iter().map(Type::Scalar).chain(pairs).collect()
+}
+
+static PAIRS: [[Type; 2]; ScalarType::ALL.len()] = {
+    let mut pairs = [[Type::Scalar(ScalarType::U64); 2]; ScalarType::ALL.len()];
+    let mut at = 0;
+    while at < pairs.len() {
+        pairs[at][0] = Type::Scalar(ScalarType::ALL[at]);
+        at += 1;
+    }
+    pairs
+};

@@ -70,59 +70,50 @@ impl<'b> TensorParam<'b> {
     #[must_use]
     #[track_caller]
     pub fn load(self, index: impl Indices<'b>) -> Value<'b> {
-        let index = self.index(index);
-        let kind = ExprKind::Index { base: self.name(), index };
-        self.builder.compute("element", kind, self.elem)
+        let place = self.place(index);
+        self.builder.compute("element", place.kind, self.elem)
     }
 
     /// Writes an element.
     #[track_caller]
     pub fn store(self, index: impl Indices<'b>, value: impl Operand<'b>) {
         let value = self.builder.operand(value, self.elem);
-        let index = self.index(index);
-        let kind = ExprKind::Index { base: self.name(), index };
-        let target = Expr { kind, span: here() };
+        let target = self.place(index);
         self.builder.stmt(StmtKind::Assign { target, op: None, value });
     }
 
     /// Adds to an element atomically, and gives the old one.
     #[track_caller]
     pub fn atomic_add(self, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
-        if matches!(self.elem, ScalarType::Bool | ScalarType::I64 | ScalarType::F64) {
-            let operation = "atomic_add";
-            self.builder.misuse(Misuse::Undefined { operation, ty: self.elem });
-        }
         self.atomic(AtomicOp::Add, index, value)
     }
 
     /// Keeps the smaller of an element and `value` atomically, and gives the old one.
     #[track_caller]
     pub fn atomic_min(self, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
-        self.only_integers("atomic_min");
         self.atomic(AtomicOp::Min, index, value)
     }
 
     /// Keeps the larger of an element and `value` atomically, and gives the old one.
     #[track_caller]
     pub fn atomic_max(self, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
-        self.only_integers("atomic_max");
         self.atomic(AtomicOp::Max, index, value)
     }
 
     #[track_caller]
-    fn only_integers(self, operation: &'static str) {
-        if !self.elem.is_int() {
-            self.builder.misuse(Misuse::Undefined { operation, ty: self.elem });
-        }
+    fn atomic(self, op: AtomicOp, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
+        self.builder.check_atomic(op, self.elem);
+        let place = Box::new(self.place(index));
+        let value = Box::new(self.builder.operand(value, self.elem));
+        let kind = ExprKind::Atomic { op, place, value };
+        self.builder.compute("old", kind, self.elem)
     }
 
+    /// An element.
     #[track_caller]
-    fn atomic(self, op: AtomicOp, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
+    pub(super) fn place(self, index: impl Indices<'b>) -> Expr {
         let index = self.index(index);
-        let value = Box::new(self.builder.operand(value, self.elem));
-        let place = Expr { kind: ExprKind::Index { base: self.name(), index }, span: here() };
-        let kind = ExprKind::Atomic { op, place: Box::new(place), value };
-        self.builder.compute("old", kind, self.elem)
+        Expr { kind: ExprKind::Index { base: self.name(), index }, span: here() }
     }
 
     #[track_caller]
@@ -141,5 +132,23 @@ impl<'b> TensorParam<'b> {
 
     fn name(self) -> String {
         self.builder.name_of(self.number)
+    }
+}
+
+impl KernelBuilder {
+    /// Asks whether an atomic is defined for a type.
+    #[track_caller]
+    pub(super) fn check_atomic(&self, op: AtomicOp, ty: ScalarType) {
+        let (operation, defined) = match op {
+            AtomicOp::Add => {
+                let none = matches!(ty, ScalarType::Bool | ScalarType::I64 | ScalarType::F64);
+                ("atomic_add", !none)
+            }
+            AtomicOp::Min => ("atomic_min", ty.is_int()),
+            AtomicOp::Max => ("atomic_max", ty.is_int()),
+        };
+        if !defined {
+            self.misuse(Misuse::Undefined { operation, ty });
+        }
     }
 }

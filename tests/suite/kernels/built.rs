@@ -1,11 +1,11 @@
 //! Kernels made at run time: the same language by calls, on every backend.
 
 use quadrants::{
-    self as qd, Error, Kernel,
-    builder::{KernelBuilder, Misuse},
+    self as qd, Device, Error, Kernel, Vector,
+    builder::{KernelBuilder, Misuse, Shuffle},
     ir::{
         ReduceOp,
-        ScalarType::{Bool, F32, F64, I32, I64, U32, U64},
+        ScalarType::{Bool, F32, F64, I32, I64, U16, U32, U64},
     },
 };
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
@@ -223,12 +223,31 @@ fn a_built_kernel_has_blocks_of_threads(
             votes.store(at, large.load(t));
         });
     });
+    // Shuffles by pairs and by a distance, a vote, parts of structs.
+    let spread = b.param_elements_mut("spread", <(i32, Vector<f32, 2>, [u16; 4])>::LAYOUT, 1);
+    b.block_for(x.len() / 40u64, 40, |block| {
+        let start = block.index() * block.threads();
+        let turned = block.shuffle(|t| (x.load(start + t), b.constant(31u64) - (t & 31u64)));
+        let above = block.shuffle_by(Shuffle::Up, 3u64, |t| x.load(start + t));
+        let all = block.reduce(ReduceOp::And, |t| x.load(start + t).ge(0i32));
+        block.each(|t| {
+            let element = spread.at(start + t);
+            element.clone().field("0").store(turned.load(t));
+            let place = element.clone().field("1");
+            place.clone().item(1u64).store(above.load(t).cast(F32));
+            place.item(0u64).store(element.clone().field("1").item(1u64).load() * 0.5f32);
+            let hits = element.field("2").item(t % 4u64);
+            hits.store(all.select(7u32, 8u32).cast(U16));
+        });
+    });
     let kernel = Kernel::new(b.build().expect("a valid kernel"))?;
     let values: Vec<i32> = (0..120).map(|k| k * 37 % 101).collect();
     let x = on.program.tensor_from(&values, [120])?;
     let mut y = on.program.zeros::<i32, 2>([2, 120])?;
     let mut votes = on.program.zeros::<u32, 1>([120])?;
-    kernel.call::<()>().arg(&x).arg(&mut y).arg(&mut votes).launch()?;
+    let mut spread = on.program.zeros::<(i32, Vector<f32, 2>, [u16; 4]), 1>([120])?;
+    kernel.call::<()>().arg(&x).arg(&mut y).arg(&mut votes).arg(&mut spread).launch()?;
+    let spread = spread.to_vec()?;
     let (y, votes) = (y.to_vec()?, votes.to_vec()?);
     for (at, tile) in values.chunks(40).enumerate() {
         let most = *tile.iter().max().unwrap();
@@ -239,6 +258,16 @@ fn a_built_kernel_has_blocks_of_threads(
             let warp = tile.chunks(32).nth(t / 32).unwrap();
             let bits = warp.iter().enumerate().map(|(lane, v)| u32::from(2 * v > most) << lane);
             assert_eq!(votes[place], bits.sum::<u32>());
+            let (lane, of_warp) = (t % 32, t / 32 * 32);
+            let of = |lane: Option<usize>| {
+                let there = lane.filter(|lane| of_warp + lane < 40);
+                tile[there.map_or(t, |lane| of_warp + lane)]
+            };
+            let above = of(lane.checked_sub(3)) as f32;
+            let mut hits = [0u16; 4];
+            hits[t % 4] = 7;
+            let expected = (of(Some(31 - lane)), Vector([above * 0.5, above]), hits);
+            assert_eq!(spread[place], expected, "thread {t} of block {at}");
         }
     }
     Ok(())
