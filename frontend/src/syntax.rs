@@ -168,27 +168,27 @@ pub enum StmtKind {
         cond: Expr,
         /// The body.
         body: Block,
-        /// The label's place, where there is one.
-        label: Option<Span>,
+        /// Its label, without the `'`.
+        label: Option<String>,
     },
     /// `loop { … }`
     Loop {
         /// The body.
         body: Block,
-        /// The label's place, where there is one.
-        label: Option<Span>,
+        /// Its label, without the `'`.
+        label: Option<String>,
     },
     /// `break`
     Break {
-        /// The label's place, where there is one.
-        label: Option<Span>,
-        /// The value's place, where there is one.
-        value: Option<Span>,
+        /// The label of the loop that it leaves, where it names one.
+        label: Option<String>,
+        /// The value of the `loop`.
+        value: Option<Expr>,
     },
     /// `continue`
     Continue {
-        /// The label's place, where there is one.
-        label: Option<Span>,
+        /// The label of the loop that it goes on with, where it names one.
+        label: Option<String>,
     },
     /// `return`, `return value`
     Return {
@@ -233,8 +233,8 @@ pub struct For {
     pub dims: Vec<Dim>,
     /// The body.
     pub body: Block,
-    /// The label's place, where there is one.
-    pub label: Option<Span>,
+    /// Its label, without the `'`.
+    pub label: Option<String>,
     /// What its attributes ask for.
     pub options: LoopOptions,
 }
@@ -352,6 +352,15 @@ pub enum ExprKind {
     },
     /// `{ … }`
     Block(Block),
+    /// `loop { … break value; … }`
+    Loop {
+        /// The type of its value.
+        ty: TypeIx,
+        /// The body.
+        body: Block,
+        /// Its label, without the `'`.
+        label: Option<String>,
+    },
     /// `unsafe { … }`: the accesses in it race with nothing, by the author's word.
     Unsafe(Block),
     /// `(a, b)`, `[a, b]`, `Pair(a, b)`

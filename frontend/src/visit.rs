@@ -44,6 +44,7 @@ pub(crate) fn any_in_expr<'a>(expr: &'a Expr, found: &mut dyn FnMut(Node<'a>) ->
         ExprKind::Each(each) => any_in_block(&each.body, found),
         ExprKind::Block(body)
         | ExprKind::Unsafe(body)
+        | ExprKind::Loop { body, .. }
         | ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => {
             any_in_block(body, found)
         }
@@ -76,7 +77,6 @@ pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: &mut dyn FnMut(Node<'a>) ->
     match &stmt.kind {
         StmtKind::LetShape { .. }
         | StmtKind::LetExtents { .. }
-        | StmtKind::Break { .. }
         | StmtKind::Continue { .. }
         | StmtKind::Unsupported(_) => false,
         StmtKind::Let { value, .. }
@@ -100,7 +100,9 @@ pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: &mut dyn FnMut(Node<'a>) ->
         }
         StmtKind::While { cond, body, .. } => any_in_expr(cond, found) || any_in_block(body, found),
         StmtKind::Loop { body, .. } => any_in_block(body, found),
-        StmtKind::Return { value } => value.as_ref().is_some_and(|v| any_in_expr(v, found)),
+        StmtKind::Return { value } | StmtKind::Break { value, .. } => {
+            value.as_ref().is_some_and(|v| any_in_expr(v, found))
+        }
     }
 }
 

@@ -121,7 +121,7 @@ fn arithmetic() -> Kernel {
     let value = m.read(v);
     let stmts = vec![
         Stmt::Let { local: v, value: loaded },
-        Stmt::For { var: k, begin: zero, end: rounds, body: inner, unroll: None },
+        Stmt::For { var: k, begin: zero, end: rounds, body: inner, unroll: None, down: false },
         Stmt::Store { tensor: B, index: vec![at], value, site: B_SITE },
     ];
     m.parallel(vec![LoopDim { var: i, begin: zero, end }], stmts)

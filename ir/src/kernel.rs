@@ -172,6 +172,8 @@ pub enum Stmt {
         body: BlockId,
         /// How often a compiler is asked to repeat the body in a row: 0 for as often as it runs.
         unroll: Option<u32>,
+        /// Whether it runs from the last value down.
+        down: bool,
     },
     /// Loops until a `Break`.
     Loop {

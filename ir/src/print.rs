@@ -202,14 +202,15 @@ impl Printer<'_> {
                     self.nested("else", *otherwise);
                 }
             }
-            Stmt::For { var, begin, end, body, unroll } => {
+            Stmt::For { var, begin, end, body, unroll, down } => {
                 let dim = LoopDim { var: *var, begin: *begin, end: *end };
                 let unroll = match unroll {
                     Some(0) => " unroll".to_owned(),
                     Some(times) => format!(" unroll {times}"),
                     None => String::new(),
                 };
-                self.nested(&format!("for{unroll} {}", self.dims(&[dim])), *body);
+                let down = if *down { " down" } else { "" };
+                self.nested(&format!("for{unroll}{down} {}", self.dims(&[dim])), *body);
             }
             Stmt::Loop { body } => self.nested("loop", *body),
             Stmt::Shared { array, dims } => {

@@ -98,6 +98,17 @@ pub struct GroupField {
     pub writable: bool,
 }
 
+/// The number by which emitted code finds the method or field of a type that has this name: FNV-1a.
+#[must_use]
+pub const fn name_number(name: &str) -> u64 {
+    let (name, mut hash, mut at) = (name.as_bytes(), 0xcbf2_9ce4_8422_2325_u64, 0);
+    while at < name.len() {
+        hash = (hash ^ name[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
+
 impl ParamType {
     /// The same by `&mut`, or by `&`.
     #[must_use]

@@ -27,6 +27,7 @@ use crate::{
     tree::{self, Assert, Chain},
 };
 
+mod jumps;
 mod measure;
 
 use measure::{identifiers, names, weight};
@@ -189,8 +190,8 @@ impl<'a> Body<'a> {
         let proven = internal("proven");
         let rebound = self.rebound(each.body.to_token_stream(), Some(&proven));
         let iterated = self.rewritten((*each.expr).clone());
-        let reductions = reduce::find(&each.body, self.strict);
-        let body = self.rewritten_iteration(&each.pat, each.body.clone(), &reductions);
+        let reductions = reduce::find(each, self.strict);
+        let body = self.rewritten_iteration(each, &reductions);
         let inside = self.interior(match &*each.pat {
             Pat::Tuple(tuple) => tuple.elems.len(),
             _ => 1,
@@ -271,8 +272,8 @@ impl<'a> Body<'a> {
         let inside = self.interior(1);
         let proven = internal("proven");
         let rebound = self.rebound(each.body.to_token_stream(), Some(&proven));
-        let reductions = reduce::find(&each.body, self.strict);
-        let body = self.rewritten_iteration(&each.pat, each.body.clone(), &reductions);
+        let reductions = reduce::find(each, self.strict);
+        let body = self.rewritten_iteration(each, &reductions);
         let label = iteration();
         let (cx, pattern, support) = (&self.cx, &each.pat, self.support);
         let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
@@ -355,12 +356,15 @@ impl<'a> Body<'a> {
     /// The body of a parallel loop, whose innermost `for` has the label.
     fn rewritten_iteration(
         &self,
-        pattern: &Pat,
-        body: syn::Block,
+        each: &syn::ExprForLoop,
         reductions: &[Reduction],
     ) -> TokenStream {
         let mut rewrite = self.rewrite(reductions, true);
-        rewrite.hide(pattern);
+        rewrite.hide(&each.pat);
+        let mut body = each.body.clone();
+        if let Some(label) = &each.label {
+            jumps::redirect(&mut body, &label.name, &iteration());
+        }
         body.rewritten(&mut rewrite)
     }
 

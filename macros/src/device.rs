@@ -1,10 +1,9 @@
 //! `#[derive(Device)]`: a struct as a type of values in kernels.
 
 use proc_macro2::TokenStream;
+use quadrants_frontend::name_number;
 use quote::quote;
 use syn::{Data, DeriveInput, Member, Path, parse_quote};
-
-use crate::methods::number_of;
 
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -28,7 +27,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             Member::Unnamed(index) => index.index.to_string(),
         })
         .collect();
-    let numbers = names.iter().map(|name| number_of(name));
+    let numbers = names.iter().map(|name| name_number(name));
     let fields: Vec<_> = of.fields.iter().map(|field| &field.ty).collect();
     // Where each field of what is at `spot` is.
     let spots: Vec<_> = fields

@@ -2,6 +2,7 @@
 //! fields and indices to a place, and reads or writes that by value.
 
 use proc_macro2::{Span, TokenStream};
+use quadrants_frontend::name_number;
 use quote::{quote, quote_spanned};
 use syn::{Expr, visit_mut::VisitMut};
 
@@ -115,7 +116,7 @@ impl Rewrite<'_> {
             }
             Expr::Field(field) => {
                 let place = self.place(&mut field.base)?;
-                let number = methods::number_of(&match &field.member {
+                let number = name_number(&match &field.member {
                     syn::Member::Named(name) => name.to_string(),
                     syn::Member::Unnamed(at) => at.index.to_string(),
                 });

@@ -5,7 +5,7 @@
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quadrants_frontend::{
-    is_builtin_function, is_builtin_method,
+    is_builtin_function, is_builtin_method, name_number,
     syntax::{FunctionKind, ParamPassing},
 };
 use quote::{ToTokens, quote};
@@ -23,16 +23,9 @@ use crate::{
     tree::conversion,
 };
 
-/// The number of a method's name: FNV-1a.
+/// The number of a method's name.
 pub(crate) fn number(name: &Ident) -> u64 {
-    number_of(&name.to_string())
-}
-
-/// The number of a method's or field's name.
-pub(crate) fn number_of(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    name_number(&name.to_string())
 }
 
 /// The block, and the sources of its functions.

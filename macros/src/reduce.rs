@@ -1,12 +1,17 @@
 //! Plain reductions in a parallel loop: tensors that its body does nothing with but combine into one element,
 //! `atomic_add(&mut sum[0], x[i]);`. What is found here, the body keeps per piece of the loop.
 
+use std::collections::HashSet;
+
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quadrants_frontend::syntax::AtomicOp;
 use quote::{ToTokens, quote};
 use syn::{Expr, Stmt, visit::Visit};
 
-use crate::{body::internal, tree};
+use crate::{
+    body::{internal, unparenthesized},
+    tree,
+};
 
 /// More than these would take too many registers.
 const AT_MOST: usize = 4;
@@ -15,7 +20,7 @@ const AT_MOST: usize = 4;
 pub(crate) struct Reduction {
     pub(crate) tensor: Ident,
     op: AtomicOp,
-    /// The element, made of literals.
+    /// The element, made of literals and names that mean the same outside the loop.
     index: TokenStream,
     /// What holds a piece's part.
     part: Ident,
@@ -25,8 +30,12 @@ pub(crate) struct Reduction {
 }
 
 /// The reductions of a loop's body.
-pub(crate) fn find(body: &syn::Block, strict: bool) -> Vec<Reduction> {
-    let mut found = Found { reductions: Vec::new(), strict };
+pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
+    let body = &each.body;
+    let mut bound = Bound(HashSet::new());
+    bound.visit_pat(&each.pat);
+    bound.visit_block(body);
+    let mut found = Found { reductions: Vec::new(), bound: bound.0, strict };
     found.visit_block(body);
     let tokens = body.to_token_stream();
     let mut reductions: Vec<Reduction> = Vec::new();
@@ -78,13 +87,28 @@ impl Reduction {
 struct Found {
     /// What may be reductions, and how many atomics combine into each.
     reductions: Vec<(Reduction, usize)>,
+    /// The names that the loop gives a meaning of its own.
+    bound: HashSet<Ident>,
     strict: bool,
+}
+
+struct Bound(HashSet<Ident>);
+
+impl Visit<'_> for Bound {
+    fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
+        self.0.insert(pattern.ident.clone());
+        syn::visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_item_const(&mut self, item: &syn::ItemConst) {
+        self.0.insert(item.ident.clone());
+    }
 }
 
 impl Visit<'_> for Found {
     fn visit_stmt(&mut self, stmt: &Stmt) {
         if let Stmt::Expr(Expr::Call(call), Some(_)) = stmt
-            && let Some((tensor, op, index)) = atomic(call)
+            && let Some((tensor, op, index)) = self.atomic(call)
         {
             let known = self.reductions.iter_mut().find(|(known, _)| known.tensor == tensor);
             match known {
@@ -105,19 +129,33 @@ impl Visit<'_> for Found {
     }
 }
 
-/// Tensor, operation and index of an atomic on an element that literals name.
-fn atomic(call: &syn::ExprCall) -> Option<(Ident, AtomicOp, TokenStream)> {
-    let Expr::Path(path) = &*call.func else { return None };
-    let op = tree::atomic(&path.path.segments.last()?.ident.to_string())?;
-    let mut place = call.args.first()?.clone();
-    let Expr::Index(element) = tree::element(&mut place)? else { return None };
-    let Expr::Path(base) = &*element.expr else { return None };
-    let literal = match &*element.index {
-        Expr::Array(array) => array.elems.iter().all(|index| matches!(index, Expr::Lit(_))),
-        index => matches!(index, Expr::Lit(_)),
-    };
-    let known = literal && call.args.len() == 2;
-    known.then_some((base.path.get_ident()?.clone(), op, element.index.to_token_stream()))
+impl Found {
+    /// Tensor, operation and index of an atomic on an element that is the same for all iterations.
+    fn atomic(&self, call: &syn::ExprCall) -> Option<(Ident, AtomicOp, TokenStream)> {
+        let Expr::Path(path) = &*call.func else { return None };
+        let op = tree::atomic(&path.path.segments.last()?.ident.to_string())?;
+        let mut place = call.args.first()?.clone();
+        let Expr::Index(element) = tree::element(&mut place)? else { return None };
+        let Expr::Path(base) = &*element.expr else { return None };
+        let fixed = match &*element.index {
+            Expr::Array(array) => array.elems.iter().all(|index| self.is_fixed(index)),
+            index => self.is_fixed(index),
+        };
+        let known = fixed && call.args.len() == 2;
+        known.then_some((base.path.get_ident()?.clone(), op, element.index.to_token_stream()))
+    }
+
+    fn is_fixed(&self, index: &Expr) -> bool {
+        match unparenthesized(index) {
+            Expr::Lit(_) => true,
+            // What is bound outside, no iteration can assign.
+            Expr::Path(path) => {
+                !path.path.get_ident().is_some_and(|name| self.bound.contains(name))
+            }
+            Expr::Cast(cast) => self.is_fixed(&cast.expr),
+            _ => false,
+        }
+    }
 }
 
 /// How often a name occurs.
@@ -128,4 +166,39 @@ fn count(tokens: TokenStream, name: &Ident) -> usize {
         TokenTree::Punct(_) | TokenTree::Literal(_) => 0,
     };
     tokens.into_iter().map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(each: &syn::ExprForLoop) -> Vec<String> {
+        find(each, false).iter().map(|of| format!("{}[{}]", of.tensor, of.index)).collect()
+    }
+
+    #[test]
+    fn cells_that_are_the_same_for_all_iterations_are_reduced_into() {
+        let each = syn::parse_quote!(for i in 0..x.len() {
+            atomic_add(&mut a[K], x[i]);
+            atomic_add(&mut b[[0, (N)]], x[i]);
+            qd::atomic_min(&mut c[of::K as usize], x[i]);
+            atomic_max(&mut d[chosen], x[i]);
+        });
+        assert_eq!(found(&each), ["a[K]", "b[[0 , (N)]]", "c[of :: K as usize]", "d[chosen]"]);
+    }
+
+    #[test]
+    fn cells_that_an_iteration_chooses_are_not() {
+        let each = syn::parse_quote!(for i in 0..x.len() {
+            const INNER: usize = 1;
+            let chosen = x[i] as usize;
+            atomic_add(&mut a[i], 1);
+            atomic_add(&mut b[chosen], 1);
+            atomic_add(&mut c[INNER], 1);
+            atomic_add(&mut d[K + 1], 1);
+            atomic_add(&mut e[K], 1);
+            atomic_add(&mut e[L], 1);
+        });
+        assert_eq!(found(&each), [""; 0]);
+    }
 }

@@ -343,12 +343,12 @@ fn is_statement(expr: &Expr) -> bool {
     match expr {
         Expr::ForLoop(_)
         | Expr::While(_)
-        | Expr::Loop(_)
         | Expr::Assign(_)
         | Expr::Break(_)
         | Expr::Continue(_)
         | Expr::Return(_)
         | Expr::Macro(_) => true,
+        Expr::Loop(each) => !loops::gives_value(each),
         Expr::Binary(binary) => expr::compound(&binary.op).is_some(),
         _ => false,
     }

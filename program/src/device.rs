@@ -3,12 +3,12 @@
 use half::f16;
 use quadrants_ir::{
     Const,
-    types::{Constant, Type},
+    types::{Constant, Type, name_number},
 };
 
 use crate::{
     Element, Matrix, Vector,
-    body::{At, Dense, HasElement, HasField, Memory, Strided, Within, number},
+    body::{At, Dense, HasElement, HasField, Memory, Strided, Within},
 };
 
 /// A type whose values live in kernels: as locals, as parameters by value and results of funcs, as
@@ -197,7 +197,7 @@ macro_rules! tuples {
         $(tuples!(field $all $name $at);)+
     };
     (field ($($all:ident),+) $name:ident $at:tt) => {
-        impl<$($all: Device),+> HasField<{ number(stringify!($at)) }> for ($($all,)+) {
+        impl<$($all: Device),+> HasField<{ name_number(stringify!($at)) }> for ($($all,)+) {
             type Of = $name;
             #[inline(always)]
             fn field(spot: Self::Spot) -> $name::Spot {
@@ -286,7 +286,7 @@ macro_rules! wrappers {
             }
         }
 
-        impl<T: Element, $(const $size: usize),+> HasField<{ number("0") }>
+        impl<T: Element, $(const $size: usize),+> HasField<{ name_number("0") }>
             for $name<T, $($size),+>
         {
             type Of = $array;

@@ -337,3 +337,63 @@ fn blocks_of_a_region_have_interiors_of_their_own(
     assert_eq!(interiors(&said), [(199, 200), (197, 200)]);
     Ok(())
 }
+
+/// Loops within, downwards and in steps; every index is one of the tensor's.
+#[qd::kernel]
+fn triangles(by: usize, x: &Tensor<i64, 1>, out: &mut Tensor<i64, 2>) {
+    let n = x.len();
+    for i in 0..n {
+        let mut sum = [0i64; 5];
+        for k in (0..i).rev() {
+            sum[0] = sum[0] * 3 % 1009 + x[k];
+        }
+        for k in (i..n).rev() {
+            sum[1] = sum[1] * 3 % 1009 + x[k];
+        }
+        for k in (0..=i as u32).rev() {
+            sum[2] = sum[2] * 3 % 1009 + x[k as usize];
+        }
+        for k in (1..n).step_by(by) {
+            sum[3] = sum[3] * 3 % 1009 + x[k];
+        }
+        for k in (0..i).step_by(2) {
+            sum[4] = sum[4] * 3 % 1009 + x[k];
+        }
+        for k in 0..5 {
+            out[[i, k]] = sum[k];
+        }
+    }
+    for i in (1..n).step_by(by) {
+        for k in (0..5u32).rev() {
+            out[[i, k as usize]] += 1;
+        }
+    }
+}
+
+#[rstest]
+fn loops_downwards_and_in_steps_are_proven(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(1, 3)] by: usize,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let x: Vec<i64> = (0..50).map(|i| i * i % 31).collect();
+    let n = x.len();
+    let mut out = on.program.zeros::<i64, 2>([n, 5])?;
+    triangles(by, &on.program.tensor_from(&x, [n])?, &mut out).launch()?;
+    let fold = |at: &mut dyn Iterator<Item = usize>| at.fold(0, |sum, k| sum * 3 % 1009 + x[k]);
+    let mut expected = Vec::new();
+    for i in 0..n {
+        let one = i64::from(i >= 1 && (i - 1) % by == 0);
+        expected.extend([
+            one + fold(&mut (0..i).rev()),
+            one + fold(&mut (i..n).rev()),
+            one + fold(&mut (0..=i).rev()),
+            one + fold(&mut (1..n).step_by(by)),
+            one + fold(&mut (0..i).step_by(2)),
+        ]);
+    }
+    assert_eq!(out.to_vec()?, expected);
+    assert_eq!(interiors(&said), []);
+    Ok(())
+}

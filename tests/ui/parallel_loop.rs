@@ -42,7 +42,7 @@ fn labels(x: &mut Tensor<f32, 1>) {
     'rows: for i in 0..x.len() {
         for _ in 0..3 {
             if x[i] > 1.0 {
-                continue 'rows;
+                break 'rows;
             }
         }
     }

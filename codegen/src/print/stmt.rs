@@ -50,8 +50,8 @@ impl TaskPrinter<'_> {
                 self.line(&format!("if ({cond}) {{"));
                 self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
             }
-            Stmt::For { var, begin, end, body, unroll } => {
-                self.serial_for(*var, [*begin, *end], *body, *unroll);
+            Stmt::For { var, begin, end, body, unroll, down } => {
+                self.serial_for(*var, [*begin, *end], *body, (*unroll, *down));
             }
             Stmt::Shared { array, dims } => self.shared_array(*array, dims),
             Stmt::Each { var, body, exchange: None } => self.each(*var, *body),
@@ -113,19 +113,31 @@ impl TaskPrinter<'_> {
         var: LocalId,
         [begin, end]: [ExprId; 2],
         body: BlockId,
-        unroll: Option<u32>,
+        (unroll, down): (Option<u32>, bool),
     ) {
-        let begin = self.expr(begin);
         let ty = types::name(self.kernel.locals[var].ty);
         let name = self.local(var);
-        let end = self.bound_value(end, &format!("{name}_end")).text;
+        // Printed in the order in which they are evaluated.
+        let begin = match down {
+            true => self.bound_value(begin, &format!("{name}_begin")).text,
+            false => self.expr(begin),
+        };
+        let end = match down {
+            true => self.expr(end),
+            false => self.bound_value(end, &format!("{name}_end")).text,
+        };
         match unroll {
             Some(0) => self.line("#pragma unroll"),
             Some(times) => self.line(&format!("#pragma unroll {times}")),
             None => {}
         }
-        // The variable is below the end when it is stepped, so that the step cannot overflow.
-        self.line(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
+        // The variable is off its last value when it is stepped, so that the step cannot overflow.
+        if down {
+            self.line(&format!("for ({ty} {name} = {end}; {name} > {begin};) {{"));
+            self.indented(|this| this.line(&format!("{name}--;")));
+        } else {
+            self.line(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
+        }
         self.loop_body(body);
     }
 

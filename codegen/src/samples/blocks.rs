@@ -39,7 +39,7 @@ fn blocks() -> Offloaded {
             b.shared_store(tile, &[t], value);
         });
         let [zero, rounds] = [0u64, 3].map(|v| b.constant(v));
-        b.repeat("round", zero, rounds, |b, round| {
+        b.repeat("round", [zero, rounds], false, |b, round| {
             b.each(|b, t| {
                 let odd = b.binary(BinaryOp::And, t, round);
                 let none = b.constant(0u64);

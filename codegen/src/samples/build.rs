@@ -205,15 +205,15 @@ impl Build {
     pub(super) fn repeat(
         &mut self,
         name: &str,
-        begin: ExprId,
-        end: ExprId,
+        [begin, end]: [ExprId; 2],
+        down: bool,
         body: impl FnOnce(&mut Self, ExprId),
     ) {
         let ty = self.ty(begin);
         let var = self.local(name, ty, false);
         let value = self.get(var);
         let body = self.block(|b| body(b, value));
-        self.push(Stmt::For { var, begin, end, body, unroll: Some(4) });
+        self.push(Stmt::For { var, begin, end, body, unroll: Some(4), down });
     }
 
     pub(super) fn forever(&mut self, body: impl FnOnce(&mut Self)) {

@@ -10,7 +10,7 @@ use quadrants_ir::{
     },
     host::HostPlan,
     interp::{Fault, Interpreter, SliceMemory},
-    samples::make::Arg,
+    samples::make::{Arg, strides},
 };
 
 /// So many iterations and rounds no task of a case has.
@@ -116,7 +116,10 @@ impl<'a> Case<'a> {
                     let bytes = elements.iter().flat_map(|element| {
                         element.bits().to_le_bytes().into_iter().take(element.ty().size())
                     });
-                    case.tensor(param, shape, bytes.collect());
+                    match strides(kernel.params[at].kind, shape) {
+                        Some(strides) => case.component(param, shape, strides, bytes.collect()),
+                        None => case.tensor(param, shape, bytes.collect()),
+                    }
                 }
             }
         }

@@ -85,7 +85,7 @@ fn control() -> Offloaded {
         let sum = b.define("sum", nothing, true);
         let bound = b.define("bound", limit, true);
         let end = b.get(bound);
-        b.repeat("k", nothing, end, |b, k| {
+        b.repeat("k", [nothing, end], true, |b, k| {
             let current = b.get(sum);
             let next = b.binary(BinaryOp::Add, current, k);
             b.assign(sum, next);
@@ -121,7 +121,7 @@ fn asserts() -> Offloaded {
         let x = b.load("x", data, i);
         let positive = b.binary(BinaryOp::Gt, x, nothing);
         b.assert(positive, "x > 0");
-        b.repeat("k", zero, len, |b, k| {
+        b.repeat("k", [zero, len], false, |b, k| {
             let y = b.load("y", data, &[k]);
             let small = b.binary(BinaryOp::Lt, y, one);
             b.assert(small, "y < 1");
@@ -132,7 +132,7 @@ fn asserts() -> Offloaded {
         b.store(data, i, last);
     });
     b.serial(|b| {
-        b.repeat("k", zero, len, |b, k| {
+        b.repeat("k", [zero, len], false, |b, k| {
             let y = b.load("y", data, &[k]);
             let small = b.binary(BinaryOp::Lt, y, one);
             b.assert(small, "y < 1");

@@ -3,7 +3,7 @@
 //! What is checked here is what rustc cannot see, or would explain in terms of emitted code:
 //!
 //! * where `stream_parallel` stands, what it is given, and what stands beside it;
-//! * control flow that cannot leave a parallel loop or a function: `break`, `return`, labels, `?`;
+//! * control flow that cannot leave a parallel loop or a function: `break`, `return`, `?`;
 //! * where `block_for` and its phases stand, and what stands outside phases;
 //! * assignments to locals from outside a parallel loop or block, and writes to `&` parameters;
 //! * syntax that kernels do not have.
@@ -35,6 +35,7 @@ pub fn check(function: &Function) -> Vec<Rejection> {
         rejections: Vec::new(),
         names: Vec::new(),
         around: Vec::new(),
+        labels: Vec::new(),
         depth: 0,
         thread: None,
     };
@@ -63,6 +64,8 @@ struct Checker<'a> {
     names: Vec<(&'a str, Binding)>,
     /// What the walk is inside of, innermost last.
     around: Vec<Around>,
+    /// The labels of loops around it, and what these are.
+    labels: Vec<(&'a str, Around)>,
     /// How many expressions the walk is inside of.
     depth: u16,
     /// The place among the names of the number of the phase's thread.
@@ -292,31 +295,28 @@ impl<'a> Checker<'a> {
                 self.serial(each, stmt.span);
             }
             StmtKind::While { cond, body, label } => {
-                self.label(*label);
-                self.inside(Around::Loop, |this| {
+                self.looped(Around::Loop, label.as_deref(), |this| {
                     this.expr(cond);
                     this.block(body);
                 });
             }
             StmtKind::Loop { body, label } => {
-                self.label(*label);
-                self.inside(Around::Loop, |this| this.block(body));
+                self.looped(Around::Loop, label.as_deref(), |this| this.block(body));
             }
             StmtKind::Break { label, value } => {
-                self.label(*label);
-                if let Some(span) = value {
-                    self.reject(*span, Rule::BreakValue);
-                }
-                match self.innermost_loop() {
-                    Some(Around::Loop) => {}
+                self.optional(value.as_ref());
+                match self.loop_of(label.as_deref()) {
                     Some(Around::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
-                    Some(_) => self.reject(stmt.span, Rule::BreakParallel),
-                    None => self.reject(stmt.span, Rule::OutsideLoop { word: "break" }),
+                    Some(Around::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
+                    None if label.is_none() => {
+                        self.reject(stmt.span, Rule::OutsideLoop { word: "break" });
+                    }
+                    // A label that there is not is rustc's to report.
+                    Some(_) | None => {}
                 }
             }
             StmtKind::Continue { label } => {
-                self.label(*label);
-                if self.innermost_loop().is_none() {
+                if label.is_none() && self.innermost_loop().is_none() {
                     self.reject(stmt.span, Rule::OutsideLoop { word: "continue" });
                 }
             }
@@ -343,7 +343,6 @@ impl<'a> Checker<'a> {
     }
 
     fn each(&mut self, each: &'a For, span: Span, around: Around) {
-        self.label(each.label);
         if each.options.unroll.is_some() && around == Around::ParallelLoop {
             self.reject(span, Rule::UnrollParallel);
         }
@@ -366,7 +365,7 @@ impl<'a> Checker<'a> {
                 self.reject(dim.end.span, Rule::InclusiveRange);
             }
         }
-        self.inside(around, |this| {
+        self.looped(around, each.label.as_deref(), |this| {
             each.dims.iter().for_each(|dim| this.declare(&dim.name, dim.mutable));
             this.block(&each.body);
         });
@@ -518,6 +517,9 @@ impl<'a> Checker<'a> {
                     self.inside(Around::Branch, |this| this.block(block));
                 }
             }
+            ExprKind::Loop { body, label, .. } => {
+                self.looped(Around::Loop, label.as_deref(), |this| this.block(body));
+            }
             ExprKind::Block(body) | ExprKind::Unsafe(body) => {
                 self.inside(Around::Braces, |this| this.block(body));
             }
@@ -635,12 +637,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn label(&mut self, label: Option<Span>) {
-        if let Some(span) = label {
-            self.reject(span, Rule::Label);
-        }
-    }
-
     fn declare(&mut self, name: &'a str, mutable: bool) {
         self.names.push((name, Binding::Local { depth: self.around.len(), mutable }));
     }
@@ -661,6 +657,22 @@ impl<'a> Checker<'a> {
                 self.lookup(name).filter(|b| matches!(b, Binding::Tensor { .. }))
             }
             _ => None,
+        }
+    }
+
+    /// A loop, with what its label names.
+    fn looped(&mut self, around: Around, label: Option<&'a str>, body: impl FnOnce(&mut Self)) {
+        let outer = self.labels.len();
+        self.labels.extend(label.map(|label| (label, around)));
+        self.inside(around, body);
+        self.labels.truncate(outer);
+    }
+
+    /// The loop that a label names, or the innermost one.
+    fn loop_of(&self, label: Option<&str>) -> Option<Around> {
+        match label {
+            Some(label) => self.labels.iter().rev().find(|(of, _)| *of == label).map(|(_, a)| *a),
+            None => self.innermost_loop(),
         }
     }
 

@@ -174,22 +174,12 @@ pub enum Rule {
         "`break` cannot leave a loop over an `ndrange` inside another loop; write nested loops over `a..b`"
     )]
     BreakNdrange,
-    /// `break` with a value.
-    #[error(
-        "`break` with a value is not supported in kernels; assign the value to a `let mut` first"
-    )]
-    BreakValue,
     /// `break` or `continue` outside every loop.
     #[error("`{word}` stands outside a loop; remove it, or put it into one")]
     OutsideLoop {
         /// `break` or `continue`.
         word: &'static str,
     },
-    /// A label.
-    #[error(
-        "labels are not supported in kernels; leave the outer loop by a `let mut` of type bool and an `if`"
-    )]
-    Label,
     /// `return` in a kernel.
     #[error(
         "`return` is not supported in kernels; guard what follows with `if`, and give the kernel's value as its last expression"

@@ -93,6 +93,9 @@ impl Lowerer {
                 }
             }
             ExprKind::Block(block) => self.block_value(block, expected, span),
+            ExprKind::Loop { ty, body, label } => {
+                self.loop_value(*ty, body, label.as_deref(), span)
+            }
             ExprKind::Unsafe(block) => {
                 self.asserting(|this| this.block_value(block, expected, span))
             }

@@ -47,7 +47,7 @@ impl Lowerer {
             }
             if !returns(stmt) {
                 self.stmt(stmt)?;
-            } else if self.frame.loops > 0 {
+            } else if !self.frame.loops.is_empty() {
                 self.stmt(stmt)?;
                 if is_loop(stmt) {
                     self.break_if_returned(&exit);
@@ -79,9 +79,7 @@ impl Lowerer {
     /// What a func's loop does behind an inner one that may have returned.
     pub(super) fn break_if_returned(&mut self, exit: &Exit) {
         let cond = self.emit.read(exit.returned);
-        let then = self.emit.block(vec![Ir::Break]);
-        let otherwise = self.emit.block(Vec::new());
-        self.emit.stmt(Ir::If { cond, then, otherwise });
+        self.jump_if(cond, Ir::Break);
     }
 
     fn leave(&mut self, exit: &Exit, value: Option<&Expr>, span: Span) -> Result<()> {
@@ -96,7 +94,7 @@ impl Lowerer {
         }
         let value = self.emit.constant(true);
         self.emit.stmt(Ir::Assign { local: exit.returned, value });
-        if self.frame.loops > 0 {
+        if !self.frame.loops.is_empty() {
             self.emit.stmt(Ir::Break);
         }
         Ok(())
@@ -128,7 +126,7 @@ fn is_return(node: Node<'_>) -> bool {
     matches!(node, Node::Stmt(Stmt { kind: StmtKind::Return { .. }, .. }))
 }
 
-fn is_loop(stmt: &Stmt) -> bool {
+pub(super) fn is_loop(stmt: &Stmt) -> bool {
     matches!(stmt.kind, StmtKind::For(_) | StmtKind::While { .. } | StmtKind::Loop { .. })
 }
 

@@ -59,6 +59,7 @@ impl Lowerer {
             ExprKind::If { .. }
             | ExprKind::Block(_)
             | ExprKind::Unsafe(_)
+            | ExprKind::Loop { .. }
             | ExprKind::Call { .. }
             | ExprKind::Aggregate { .. }
             | ExprKind::Struct { .. }
@@ -116,7 +117,7 @@ impl Lowerer {
             block.stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
             match &block.value {
                 Some(value) => self.parts(value, expected),
-                None => Err(self.type_error(span, "this block has no value")),
+                None => self.none(block, expected, span),
             }
         };
         self.frame.leave(scope);

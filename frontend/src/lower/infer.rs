@@ -75,6 +75,7 @@ impl Lowerer {
             | ExprKind::Aggregate { ty, .. }
             | ExprKind::Struct { ty, .. }
             | ExprKind::Repeat { ty, .. }
+            | ExprKind::Loop { ty, .. }
             | ExprKind::Associated { ty, .. } => table(ty),
             ExprKind::If { then, otherwise, .. } => self
                 .infer_block(then, ahead)

@@ -1,14 +1,14 @@
 //! Loops: their bounds, and variables that do not simply count up.
 //!
-//! The IR's loops count up by one. One with a step or backwards counts its values instead, and computes
-//! each from its number: an integer combination, which proofs see through.
+//! The IR's loops go up by one, or down where one thread runs them. One with a step, or a parallel one backwards,
+//! counts its values instead, and computes each from its number: an integer combination, which proofs see through.
 
 use quadrants_ir::{
     BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, LocalId, ScalarType, SiteKind,
     Stmt as IrStmt, types::Type,
 };
 
-use super::{Lowerer, Result, exit::block_returns, scope::Binding};
+use super::{Lowerer, Result, exit::block_returns, jumps::Loop, scope::Binding};
 use crate::{
     syntax::{Dim, Expr, For, Order, Span},
     visit::assigns,
@@ -20,6 +20,8 @@ pub(super) struct Bounds {
     pub(super) end: ExprId,
     /// How the variable follows from what is counted, where it is not the same.
     follows: Option<Follows>,
+    /// Whether the loop runs from the last value down.
+    down: bool,
 }
 
 /// `first + by * n`, or downwards.
@@ -58,13 +60,14 @@ impl Lowerer {
             self.agree(&dim.name, rustc, Type::Scalar(self.emit.ty(end)), dim.end.span)?;
             let end = self.widened(end);
             let end = if later { self.emit.hold(end) } else { end };
-            bounds.push(if dim.order != Order::Up || dim.step.is_some() {
+            let down = dim.order != Order::Up;
+            bounds.push(if dim.step.is_some() || parallel && down {
                 self.counted(dim, [begin, end], parallel)?
             } else if !dim.inclusive {
-                Bounds { begin, end, follows: None }
+                Bounds { begin, end, follows: None, down }
             } else if !parallel && let Some(bounds) = self.through([begin, end]) {
                 // A processor counts a parallel loop's values, and its interior in these numbers.
-                bounds
+                Bounds { down, ..bounds }
             } else {
                 self.counted(dim, [begin, end], parallel)?
             });
@@ -79,7 +82,7 @@ impl Lowerer {
             let next = Const::from_bits(ty, value.bits().wrapping_add(1));
             if next.as_int() > value.as_int() {
                 let end = self.emit.constant(next);
-                return Some(Bounds { begin, end, follows: None });
+                return Some(Bounds { begin, end, follows: None, down: false });
             }
         }
         if ty.size() > 4 {
@@ -88,7 +91,7 @@ impl Lowerer {
         let [begin, last] = [begin, last].map(|bound| self.emit.as_type(bound, ScalarType::I64));
         let one = self.emit.constant(1i64);
         let end = self.emit.binary(BinaryOp::Add, last, one);
-        Some(Bounds { begin, end, follows: None })
+        Some(Bounds { begin, end, follows: None, down: false })
     }
 
     /// The bounds of a loop that counts its values.
@@ -125,7 +128,7 @@ impl Lowerer {
             }
         };
         let begin = self.emit.constant(0u64);
-        Ok(Bounds { begin, end: count, follows: Some(Follows { first, by, down }) })
+        Ok(Bounds { begin, end: count, follows: Some(Follows { first, by, down }), down: false })
     }
 
     /// The number of values from `begin` to `end`, as `u64`.
@@ -251,19 +254,19 @@ impl Lowerer {
             self.emit.open();
             vars.push((self.loop_variable(dim, bounds), bounds));
         }
-        self.loop_body(body)?;
+        let crossing = self.round(Loop::new(each.label.as_deref()), body, |_| Ok(()))?;
         let exit = self.frame.exit.clone().filter(|_| block_returns(body));
-        for (depth, (var, &Bounds { begin, end, .. })) in vars.into_iter().enumerate().rev() {
+        for (depth, (var, &Bounds { begin, end, down, .. })) in vars.into_iter().enumerate().rev() {
             let body = self.emit.close_block();
             let unroll = options.unroll;
-            self.emit.stmt(IrStmt::For { var, begin, end, body, unroll });
-            if let Some(exit) = &exit
-                && depth > 0
-            {
-                self.break_if_returned(exit);
+            self.emit.stmt(IrStmt::For { var, begin, end, body, unroll, down });
+            if depth > 0 {
+                exit.iter().for_each(|exit| self.break_if_returned(exit));
+                crossing.iter().for_each(|jump| self.jump_on(jump, true));
             }
         }
         self.frame.leave(scope);
+        crossing.iter().for_each(|jump| self.jump_on(jump, false));
         Ok(())
     }
 }

@@ -15,6 +15,7 @@ mod emit;
 mod exit;
 mod expr;
 mod infer;
+mod jumps;
 mod linear;
 mod literal;
 mod loops;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use quadrants_ir::{Const, LocalId, ParamId, ScalarType, types::Type};
 
-use super::{Unit, exit::Exit};
+use super::{Unit, exit::Exit, jumps::Loop};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -69,13 +69,13 @@ pub(super) struct Frame {
     names: Vec<(String, Binding)>,
     /// How it is left before its end, where it ever is.
     pub(super) exit: Option<Exit>,
-    /// How many of its loops are around what is being lowered.
-    pub(super) loops: u32,
+    /// Its loops around what is being lowered, innermost last.
+    pub(super) loops: Vec<Loop>,
 }
 
 impl Frame {
     pub(super) fn new(unit: Rc<Unit>) -> Self {
-        Self { unit, callees: Vec::new(), names: Vec::new(), exit: None, loops: 0 }
+        Self { unit, callees: Vec::new(), names: Vec::new(), exit: None, loops: Vec::new() }
     }
 
     pub(super) fn bind(&mut self, name: &str, binding: Binding) {

@@ -6,6 +6,7 @@ use super::{
     Lowerer, Result,
     aggregate::{Place, Value},
     element::Element,
+    jumps::Loop,
     linear,
     scope::Binding,
 };
@@ -70,28 +71,24 @@ impl Lowerer {
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
             StmtKind::Expr(expr) => self.discard(expr)?,
             StmtKind::For(each) => self.nest(each, span)?,
-            StmtKind::While { cond, body, .. } => {
-                self.emit.open();
-                let cond = self.want(cond, ScalarType::Bool)?;
-                let cond = self.emit.expr(
-                    ScalarType::Bool,
-                    quadrants_ir::ExprKind::Unary { op: UnaryOp::Not, value: cond },
-                );
-                let then = self.emit.block(vec![Ir::Break]);
-                let otherwise = self.emit.block(Vec::new());
-                self.emit.stmt(Ir::If { cond, then, otherwise });
-                self.loop_body(body)?;
-                let body = self.emit.close_block();
-                self.emit.stmt(Ir::Loop { body });
+            StmtKind::While { cond, body, label } => {
+                self.endless(Loop::new(label.as_deref()), body, |this| {
+                    let cond = this.want(cond, ScalarType::Bool)?;
+                    let cond = this.emit.expr(
+                        ScalarType::Bool,
+                        quadrants_ir::ExprKind::Unary { op: UnaryOp::Not, value: cond },
+                    );
+                    this.jump_if(cond, Ir::Break);
+                    Ok(())
+                })?;
             }
-            StmtKind::Loop { body, .. } => {
-                self.emit.open();
-                self.loop_body(body)?;
-                let body = self.emit.close_block();
-                self.emit.stmt(Ir::Loop { body });
+            StmtKind::Loop { body, label } => {
+                self.endless(Loop::new(label.as_deref()), body, |_| Ok(()))?;
             }
-            StmtKind::Break { .. } => self.emit.stmt(Ir::Break),
-            StmtKind::Continue { .. } => self.emit.stmt(Ir::Continue),
+            StmtKind::Break { label, value } => {
+                self.break_loop(label.as_deref(), value.as_ref(), span)?;
+            }
+            StmtKind::Continue { label } => self.jump(label.as_deref(), Ir::Continue, span)?,
             StmtKind::Assert { cond, message } => {
                 let cond = self.want(cond, ScalarType::Bool)?;
                 let kind = SiteKind::Assert { message: message.clone() };
@@ -131,13 +128,6 @@ impl Lowerer {
             None => Ok(()),
         })?;
         self.frame.leave(scope);
-        Ok(())
-    }
-
-    pub(super) fn loop_body(&mut self, body: &Block) -> Result<()> {
-        self.frame.loops += 1;
-        self.block(body)?;
-        self.frame.loops -= 1;
         Ok(())
     }
 

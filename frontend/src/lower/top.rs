@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use quadrants_ir::{GroupId, LoopDim, ParallelFor, ScalarType, TopStmt};
 
-use super::{Lowerer, Result, Unit};
+use super::{Lowerer, Result, Unit, jumps::Loop};
 use crate::{
     syntax::{Block, Expr, ExprKind, For, Function, RegionArgument, Span, Stmt, StmtKind},
     visit::{names_in_block, names_in_stmt},
@@ -102,7 +102,7 @@ impl Lowerer {
             let var = self.loop_variable(dim, bounds);
             dims.push(LoopDim { var, begin: bounds.begin, end: bounds.end });
         }
-        self.block(&each.body)?;
+        self.round(Loop::new(each.label.as_deref()), &each.body, |_| Ok(()))?;
         let body = self.emit.close_block();
         self.frame.leave(scope);
         top.push(TopStmt::ParallelFor(ParallelFor {

@@ -128,6 +128,10 @@ impl Walk<'_> {
                 }
             }
             ExprKind::Block(block) => self.block(block),
+            ExprKind::Loop { body, .. } => {
+                self.endless(body);
+                Value::Data
+            }
             ExprKind::Unsafe(block) => self.asserted(block),
             ExprKind::Index { base, index } => {
                 if let Some(Binding::Shape(tensor)) = self.lookup(base) {
@@ -319,6 +323,12 @@ impl Walk<'_> {
                 return Value::of(match name {
                     "min" => self.task.space.min(a, b),
                     "max" => self.task.space.max(a, b),
+                    "div_ceil" => match (a.value(), b.value()) {
+                        (Some(a), Some(by)) if by > 0 => {
+                            Some(Form::constant((a + by - 1).div_euclid(by)))
+                        }
+                        _ => None,
+                    },
                     _ => None,
                 });
             }

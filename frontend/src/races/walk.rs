@@ -467,19 +467,24 @@ impl Walk<'_> {
                 self.block(body);
                 self.loops -= 1;
             }
-            StmtKind::Loop { body, .. } => {
-                self.loops += 1;
-                self.block(body);
-                self.loops -= 1;
-            }
+            StmtKind::Loop { body, .. } => self.endless(body),
             StmtKind::Assert { cond, .. } => {
                 self.eval(cond);
             }
+            StmtKind::Break { value: Some(value), .. } => {
+                self.eval(value);
+            }
             StmtKind::Return { .. }
-            | StmtKind::Break { .. }
+            | StmtKind::Break { value: None, .. }
             | StmtKind::Continue { .. }
             | StmtKind::Unsupported(_) => {}
         }
+    }
+
+    pub(super) fn endless(&mut self, body: &Block) {
+        self.loops += 1;
+        self.block(body);
+        self.loops -= 1;
     }
 
     /// What a binding to a value stands for.

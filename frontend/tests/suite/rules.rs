@@ -199,11 +199,18 @@ fn control_flow_that_leaves_too_much() {
         vec![each(1, "i", e!(9), vec![stmt(2, StmtKind::For(nest))])],
         &[(2, Rule::BreakNdrange)],
     );
-    let valued = StmtKind::Break { label: None, value: Some(Span::new(3, 3, 1)) };
-    let endless = StmtKind::Loop { body: block(vec![stmt(2, valued)]), label: None };
-    kernel_rejected(vec![stmt(1, endless)], &[(3, Rule::BreakValue)]);
-    let labelled = StmtKind::Continue { label: Some(Span::new(3, 3, 1)) };
-    kernel_rejected(vec![each(1, "i", e!(9), vec![stmt(2, labelled)])], &[(3, Rule::Label)]);
+
+    let outer = || Some("outer".to_owned());
+    let labelled = |body: Stmt| {
+        let inner = repeat(2, e!(true), vec![body]);
+        let dims = vec![dim("i", U64, e!(0), e!(9))];
+        let options = LoopOptions::default();
+        let each = For { dims, body: block(vec![inner]), label: outer(), options };
+        vec![stmt(1, StmtKind::For(each))]
+    };
+    kernel_rejected(labelled(stmt(3, StmtKind::Continue { label: outer() })), &[]);
+    let leave = StmtKind::Break { label: outer(), value: None };
+    kernel_rejected(labelled(stmt(3, leave)), &[(3, Rule::BreakParallel)]);
 }
 
 #[test]

@@ -179,7 +179,9 @@ impl Compiler<'_> {
                 self.store(tensor, index, value, site);
             }
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
-            Stmt::For { var, begin, end, body, .. } => self.count(var, begin, end, body),
+            Stmt::For { var, begin, end, body, down, .. } => {
+                self.count(var, [begin, end], body, down);
+            }
             Stmt::Loop { body } => self.repeat(body),
             Stmt::Break => {
                 let at = self.jump();
@@ -257,15 +259,26 @@ impl Compiler<'_> {
         self.land(&[out]);
     }
 
-    fn count(&mut self, var: LocalId, begin: ExprId, end: ExprId, body: BlockId) {
+    fn count(&mut self, var: LocalId, [begin, end]: [ExprId; 2], body: BlockId, down: bool) {
         let ty = self.nodes.locals[var].ty;
         let end = self.kept(end);
-        let var = self.local(var);
+        let value = self.local(var);
+        // Downwards the values are counted too: each is as far from the end as that number from the begin.
+        let var = if down { self.temporary() } else { value };
         self.into(begin, var);
+        let sum = self.temporary();
+        if down {
+            self.code.push(select::binary(BinaryOp::Add, ty)(sum, var, end));
+            let one = self.constant(Const::from_bits(ty, 1).bits());
+            self.code.push(select::binary(BinaryOp::Sub, ty)(sum, sum, one));
+        }
         let less = select::compare(BinaryOp::Lt, ty);
         let over = self.code.len();
         self.code.push((less.jump_unless)(var, end, END));
         let start = self.here();
+        if down {
+            self.code.push(select::binary(BinaryOp::Sub, ty)(value, sum, var));
+        }
         self.loops.push(Jumps::default());
         self.block(body);
         let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();

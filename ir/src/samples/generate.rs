@@ -136,7 +136,11 @@ impl Generator<'_> {
                 _ => 1 + self.rng.below(3) as u8,
             };
             let writable = i == 0 || self.rng.chance(75);
-            let kind = ParamKind::Tensor { elem, rank, writable };
+            let scalars = 1 + self.rng.below(3) as u32;
+            let kind = match self.rng.chance(30) {
+                true => ParamKind::Component { elem, rank, writable, scalars },
+                false => ParamKind::Tensor { elem, rank, writable },
+            };
             let tensor = (self.make.param(&format!("t{i}"), kind), rank);
             self.tensors.push(tensor);
             self.may.load.push(tensor);
@@ -146,7 +150,8 @@ impl Generator<'_> {
             }
             let most = if rank > 3 { 2 } else { 4 };
             let shape: Vec<u64> = (0..rank).map(|_| 1 + self.rng.below(most)).collect();
-            let count: u64 = shape.iter().product();
+            let of_each = kind.choices().map_or(1, u64::from);
+            let count = of_each * shape.iter().product::<u64>();
             let elements = (0..count).map(|_| self.rng.value(elem)).collect();
             args.push(Arg::Tensor { shape, elements });
         }
@@ -356,7 +361,8 @@ impl Generator<'_> {
                 let body = self.scoped(Place { in_loop: true, ..place });
                 self.scope.pop();
                 let unroll = self.rng.pick(&[None, None, Some(0), Some(2)]);
-                stmts.push(Stmt::For { var, begin, end, body, unroll });
+                let down = self.rng.pick(&[false, true]);
+                stmts.push(Stmt::For { var, begin, end, body, unroll, down });
             }
             _ => self.repeat(place, stmts),
         }
@@ -393,7 +399,7 @@ impl Generator<'_> {
     fn store(&mut self, stmts: &mut Vec<Stmt>) {
         let own = self.may.own.clone();
         let (tensor, index) = match own {
-            Some((tensor, vars)) => (tensor, self.at(&vars)),
+            Some((tensor, vars)) => (tensor, self.at(tensor, &vars)),
             None if self.may.store.is_empty() => return,
             None => {
                 let (tensor, rank) = self.rng.pick(&self.may.store.clone());
@@ -422,7 +428,7 @@ impl Generator<'_> {
                 if let Some((tensor, vars)) = own
                     && (self.may.load.is_empty() || self.rng.chance(50))
                 {
-                    let index = self.at(&vars);
+                    let index = self.at(tensor, &vars);
                     return (self.make.elem(tensor), self.make.load(tensor, &index));
                 }
                 if self.may.load.is_empty() {
@@ -459,16 +465,29 @@ impl Generator<'_> {
     }
 
     /// The element of the iteration.
-    fn at(&mut self, vars: &[LocalId]) -> Vec<ExprId> {
+    fn at(&mut self, tensor: ParamId, vars: &[LocalId]) -> Vec<ExprId> {
         let at = |var: &LocalId| {
             let var = self.make.read(*var);
             if self.make.0.exprs[var].ty == U64 { var } else { self.make.cast(U64, var) }
         };
-        vars.iter().map(at).collect()
+        let mut index: Vec<ExprId> = vars.iter().map(at).collect();
+        index.extend(self.choice(tensor));
+        index
+    }
+
+    /// Which scalar of an element, where it has several of a component.
+    fn choice(&mut self, tensor: ParamId) -> Option<ExprId> {
+        let choices = self.make.0.params[tensor.index()].kind.choices()?;
+        let choice = self.expr(U64, 1);
+        if self.rng.chance(5) {
+            return Some(choice);
+        }
+        let last = self.make.constant(u64::from(choices) - 1);
+        Some(self.make.math(MathFn::Min, &[choice, last]))
     }
 
     fn index(&mut self, tensor: ParamId, rank: u8) -> Vec<ExprId> {
-        (0..rank)
+        let mut index: Vec<ExprId> = (0..rank)
             .map(|axis| {
                 let index = self.expr(U64, 2);
                 if self.rng.chance(10) {
@@ -478,7 +497,9 @@ impl Generator<'_> {
                 let last = self.make.binary(BinaryOp::Sub, dim, one);
                 self.make.math(MathFn::Min, &[index, last])
             })
-            .collect()
+            .collect();
+        index.extend(self.choice(tensor));
+        index
     }
 
     fn leaf(&mut self, ty: ScalarType) -> ExprId {

@@ -168,6 +168,15 @@ impl Maker {
     }
 }
 
+/// Step and plane of a component's argument; none of another's. Those of an odd rank lie element by element.
+pub fn strides(kind: ParamKind, shape: &[u64]) -> Option<[u64; 2]> {
+    match kind {
+        ParamKind::Component { scalars, .. } if shape.len() % 2 == 1 => Some([scalars.into(), 1]),
+        ParamKind::Component { .. } => Some([1, shape.iter().product()]),
+        _ => None,
+    }
+}
+
 /// The argument block for these arguments, whose tensors it puts into memory; with the interiors that the
 /// checked form takes.
 pub fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
@@ -185,6 +194,9 @@ pub fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> V
                 memory.insert(address, bytes.collect());
                 words.push(address);
                 words.extend(shape);
+                let kind = kernel.params[i].kind;
+                words.extend(kind.choices().map(u64::from));
+                words.extend(strides(kind, shape).into_iter().flatten());
             }
         }
     }

@@ -125,7 +125,7 @@ impl Simplifier<'_> {
                     }
                 }
             }
-            Stmt::For { var, begin, end, body, unroll } => {
+            Stmt::For { var, begin, end, body, unroll, down } => {
                 let (begin, end) = (exprs.of(begin), exprs.of(end));
                 let int = |id| exprs.constant(id).and_then(Const::as_int);
                 if let (Some(begin), Some(end)) = (int(begin), int(end))
@@ -134,7 +134,7 @@ impl Simplifier<'_> {
                     return;
                 }
                 self.block(body);
-                Stmt::For { var, begin, end, body, unroll }
+                Stmt::For { var, begin, end, body, unroll, down }
             }
             Stmt::Loop { body } | Stmt::Each { body, .. } => {
                 self.block(body);

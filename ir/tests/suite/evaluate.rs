@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use half::f16;
 use quadrants_ir::*;
 
-use crate::make::{Arg, Outcome};
+use crate::make::{Arg, Outcome, strides};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Value {
@@ -227,8 +227,12 @@ impl Evaluator<'_> {
                 let taken = if self.truth(*cond) { *then } else { *otherwise };
                 return self.block(taken);
             }
-            Stmt::For { var, begin, end, body, .. } => {
-                for value in self.range(*begin, *end) {
+            Stmt::For { var, begin, end, body, down, .. } => {
+                let mut values = self.range(*begin, *end);
+                if *down {
+                    values.reverse();
+                }
+                for value in values {
                     self.locals.insert(*var, value);
                     match self.block(*body) {
                         End::Break => break,
@@ -274,13 +278,18 @@ impl Evaluator<'_> {
         let index: Vec<u64> =
             index.iter().map(|index| Const::from(self.expr(*index)).bits()).collect();
         let Arg::Tensor { shape, .. } = &self.args[tensor.index()] else { unreachable!() };
-        if index.iter().zip(shape).any(|(index, extent)| index >= extent) {
-            let values = [&index[..], shape].concat();
+        let kind = self.kernel.params[tensor.index()].kind;
+        let extents: Vec<u64> =
+            shape.iter().copied().chain(kind.choices().map(u64::from)).collect();
+        if index.iter().zip(&extents).any(|(index, extent)| index >= extent) {
+            let values = [&index[..], &extents].concat();
             self.raise(site, values);
             return None;
         }
         let at = index.iter().zip(shape).fold(0, |at, (index, extent)| at * extent + index);
-        Some(at as usize)
+        let [step, plane] = strides(kind, shape).unwrap_or([1, 0]);
+        let choice = index.get(shape.len()).copied().unwrap_or_default();
+        Some((at * step + choice * plane) as usize)
     }
 
     fn slot(&mut self, tensor: ParamId, at: usize) -> &mut Const {

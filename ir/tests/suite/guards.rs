@@ -417,7 +417,7 @@ impl Drawn {
                 let stmts = self.stmts(g, rng, depth - 1, true);
                 self.scope.pop();
                 let body = g.m.block(stmts);
-                Stmt::For { var, begin, end, body, unroll: None }
+                Stmt::For { var, begin, end, body, unroll: None, down: false }
             }
             10 => {
                 let k = g.m.variable("w", I64);

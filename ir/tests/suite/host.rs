@@ -129,7 +129,7 @@ fn division_by_a_constant_and_inner_loops_are_understood() {
     let inner = m.block(vec![Stmt::Let { local, value }]);
     let stmts = vec![
         Stmt::Let { local: h, value: half },
-        Stmt::For { var: k, begin, end, body: inner, unroll: None },
+        Stmt::For { var: k, begin, end, body: inner, unroll: None, down: false },
     ];
     let body = m.parallel(&[(i, zero, n)], stmts);
     m.0.body = vec![body];
@@ -324,8 +324,14 @@ fn proofs_are_sound() {
         let zero = m.constant(0.0f32);
         let store = m.store(x, &[index], zero);
         let body = m.block(vec![store]);
-        let inner_loop =
-            Stmt::For { var: k, begin: inner_begin, end: inner_end, body, unroll: None };
+        let inner_loop = Stmt::For {
+            var: k,
+            begin: inner_begin,
+            end: inner_end,
+            body,
+            unroll: None,
+            down: false,
+        };
         let body = m.parallel(&[(i, begin, end)], vec![inner_loop]);
         m.0.body = vec![body];
         let kernel = offload(&m.0).unwrap();

@@ -187,14 +187,14 @@ fn parts_of_indices_that_stay_are_computed_before_the_loop() {
     let cond = m.binary(BinaryOp::Lt, row, at);
     let body = m.block(vec![
         Stmt::Let { local: element, value: loaded },
-        Stmt::For { var: k, begin: zero, end: w, body: innermost, unroll: None },
+        Stmt::For { var: k, begin: zero, end: w, body: innermost, unroll: None, down: false },
         store,
         Stmt::Assign { local: moving, value: row },
         Stmt::If { cond, then, otherwise },
     ]);
     let stmts = vec![
         Stmt::Let { local: moving, value: zero },
-        Stmt::For { var: j, begin: zero, end: w, body, unroll: None },
+        Stmt::For { var: j, begin: zero, end: w, body, unroll: None, down: false },
     ];
     let len = m.dim(x, 0);
     m.0.body = vec![m.parallel(&[(i, zero, len)], stmts)];

@@ -193,7 +193,8 @@ fn groups_keep_their_number_on_every_task() {
     let assert = m.assert(cond, "no more than half");
     let value = m.atomic(AtomicOp::Max, c, &[one], old_value);
     let most = m.block(vec![Stmt::Eval { value }, Stmt::Continue]);
-    let each = Stmt::For { var: k, begin: zero, end: old_value, body: most, unroll: Some(4) };
+    let each =
+        Stmt::For { var: k, begin: zero, end: old_value, body: most, unroll: Some(4), down: true };
     let stop = m.block(vec![Stmt::Break]);
     let serial = m.serial(vec![count, assert, each, Stmt::Loop { body: stop }]);
     let select = ExprKind::Select { cond, then: zero, otherwise: one };
@@ -220,7 +221,7 @@ kernel region(n: u64, a: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
         serial {
             let %2.old: u64 = atomic_add(c[0u64], 1u64)
             assert %2.old <= %0.half, \"no more than half\"
-            for unroll 4 %3.k in 0u64..%2.old {
+            for unroll 4 down %3.k in 0u64..%2.old {
                 atomic_max(c[1u64], %2.old)
                 continue
             }
@@ -251,7 +252,7 @@ offloaded region(n: u64, a: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
         serial {
             let %2.old: u64 = atomic_add(c[0u64], 1u64)
             assert %2.old <= %0.half, \"no more than half\"
-            for unroll 4 %3.k in 0u64..%2.old {
+            for unroll 4 down %3.k in 0u64..%2.old {
                 atomic_max(c[1u64], %2.old)
                 continue
             }

@@ -368,7 +368,7 @@ fn loops() {
     let variable = |local: fn(&mut Maker) -> LocalId, zero: Const| {
         broken_serial(|m| {
             let (var, zero, body) = (local(m), m.constant(zero), m.block(vec![]));
-            vec![Stmt::For { var, begin: zero, end: zero, body, unroll: None }]
+            vec![Stmt::For { var, begin: zero, end: zero, body, unroll: None, down: false }]
         })
     };
     let rule = Rule::LoopVariable { name: "i".into() };

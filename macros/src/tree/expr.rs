@@ -76,6 +76,7 @@ impl Tree {
             E::Block(block) if block.label.is_none() => {
                 return ExprKind::Block(self.block(&mut block.block));
             }
+            E::Loop(each) if super::loops::gives_value(each) => return self.loop_value(expr),
             E::Unsafe(block) => return ExprKind::Unsafe(self.block(&mut block.block)),
             E::Index(index) => return self.index(index),
             E::MethodCall(_) => return self.method(expr),
@@ -89,7 +90,9 @@ impl Tree {
             E::Reference(_) | E::RawAddr(_) => Construct::Reference,
             E::Range(_) => Construct::Range,
             E::Try(_) => Construct::Try,
-            E::Async(_) | E::Await(_) | E::Const(_) | E::TryBlock(_) => Construct::BlockKind,
+            E::Async(_) | E::Await(_) | E::Const(_) | E::TryBlock(_) | E::Block(_) => {
+                Construct::BlockKind
+            }
             E::Macro(call) => Construct::Macro(text_of(&call.mac.path)),
             other => Construct::Other(shortened(other)),
         };

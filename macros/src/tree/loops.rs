@@ -2,10 +2,9 @@
 
 use proc_macro2::{Ident, Span};
 use quadrants_frontend::syntax::{
-    Construct, Dim, Expr, ExprKind, For, LiteralKind, LoopOptions, Order, Span as TreeSpan,
-    StmtKind,
+    Construct, Dim, Expr, ExprKind, For, LiteralKind, LoopOptions, Order, StmtKind,
 };
-use syn::{Pat, PatIdent};
+use syn::{Pat, PatIdent, visit::Visit};
 
 use super::{Tree, expr};
 
@@ -47,20 +46,21 @@ impl Tree {
             },
             E::ForLoop(each) => self.for_loop(each),
             E::While(each) => {
-                let label = self.label(each.label.as_ref());
+                let label = label_of(each.label.as_ref());
                 let cond = self.expr(&mut each.cond);
                 StmtKind::While { cond, body: self.block(&mut each.body), label }
             }
+            E::Loop(each) if gives_value(each) => StmtKind::Expr(self.expr(expr)),
             E::Loop(each) => {
-                let label = self.label(each.label.as_ref());
+                let label = label_of(each.label.as_ref());
                 StmtKind::Loop { body: self.block(&mut each.body), label }
             }
             E::Break(leave) => StmtKind::Break {
-                label: leave.label.as_ref().map(|label| self.spans.of(label)),
-                value: leave.expr.as_ref().map(|value| self.spans.of(value)),
+                label: leave.label.as_ref().map(name_of_label),
+                value: leave.expr.as_mut().map(|value| self.expr(value)),
             },
             E::Continue(next) => {
-                StmtKind::Continue { label: next.label.as_ref().map(|label| self.spans.of(label)) }
+                StmtKind::Continue { label: next.label.as_ref().map(name_of_label) }
             }
             E::Return(leave) => {
                 StmtKind::Return { value: leave.expr.as_mut().map(|value| self.expr(value)) }
@@ -86,12 +86,17 @@ impl Tree {
         }
     }
 
-    fn label(&mut self, label: Option<&syn::Label>) -> Option<TreeSpan> {
-        label.map(|label| self.spans.of(label))
+    /// `loop { … break value; … }`
+    pub(super) fn loop_value(&mut self, expr: &mut syn::Expr) -> ExprKind {
+        let syn::Expr::Loop(each) = expr else {
+            return ExprKind::Unsupported(Construct::BlockKind);
+        };
+        let (label, body) = (label_of(each.label.as_ref()), self.block(&mut each.body));
+        ExprKind::Loop { ty: self.passed(expr), body, label }
     }
 
     fn for_loop(&mut self, each: &mut syn::ExprForLoop) -> StmtKind {
-        let label = self.label(each.label.as_ref());
+        let label = label_of(each.label.as_ref());
         let Some(options) = loop_options(&each.attrs) else {
             return StmtKind::Unsupported(Construct::LoopAttribute);
         };
@@ -219,6 +224,42 @@ impl Tree {
             })
             .collect()
     }
+}
+
+/// Whether a `loop` has a value: one of its `break`s gives it.
+pub(super) fn gives_value(of: &syn::ExprLoop) -> bool {
+    struct Breaks {
+        label: Option<String>,
+        /// How many loops are around the walk, without the one in question.
+        inner: u32,
+        found: bool,
+    }
+    impl Visit<'_> for Breaks {
+        fn visit_expr(&mut self, expr: &syn::Expr) {
+            if let syn::Expr::Break(syn::ExprBreak { label, expr: Some(_), .. }) = expr {
+                self.found |= match label {
+                    Some(label) => Some(name_of_label(label)) == self.label,
+                    None => self.inner == 0,
+                };
+            }
+            let is_loop =
+                matches!(expr, syn::Expr::ForLoop(_) | syn::Expr::While(_) | syn::Expr::Loop(_));
+            self.inner += u32::from(is_loop);
+            syn::visit::visit_expr(self, expr);
+            self.inner -= u32::from(is_loop);
+        }
+    }
+    let mut breaks = Breaks { label: label_of(of.label.as_ref()), inner: 0, found: false };
+    breaks.visit_block(&of.body);
+    breaks.found
+}
+
+fn label_of(label: Option<&syn::Label>) -> Option<String> {
+    label.map(|label| name_of_label(&label.name))
+}
+
+fn name_of_label(label: &syn::Lifetime) -> String {
+    label.ident.to_string()
 }
 
 /// What a loop's attributes ask for; none where one of them is unknown. They are written with this

@@ -156,7 +156,7 @@ macro_rules! combinations {
 }
 
 combinations! {
-    reduce_add, scan_add, exclusive_scan_add, sum, ZERO, "sum";
+    reduce_add, scan_add, exclusive_scan_add, plus, ZERO, "sum";
     reduce_min, scan_min, exclusive_scan_min, smaller, LARGEST, "smallest";
     reduce_max, scan_max, exclusive_scan_max, larger, SMALLEST, "largest";
 }

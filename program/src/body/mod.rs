@@ -33,8 +33,8 @@ pub use failure::{Bounded, PLACE_SITE, check, divisor, divisor_of, resolve_site}
 pub use level::Level;
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Task};
+pub(crate) use place::Component;
 pub use place::{At, Dense, HasElement, HasField, Memory, Place, Strided, Within};
-pub(crate) use place::{Component, number};
 pub use probe::{
     Form, Gate, HasMethod, Linear, Open, Probe, gate, group_field, linear_type_of, method_of,
     number_type, put_back, same, same_function, tensor_type, type_of, value_type,

@@ -71,17 +71,6 @@ pub trait HasElement<I>: Device {
     fn element_of(spot: Self::Spot, at: I) -> <Self::Of as Device>::Spot;
 }
 
-/// The number of a name: FNV-1a.
-#[must_use]
-pub(crate) const fn number(name: &str) -> u64 {
-    let (name, mut hash, mut at) = (name.as_bytes(), 0xcbf2_9ce4_8422_2325_u64, 0);
-    while at < name.len() {
-        hash = (hash ^ name[at] as u64).wrapping_mul(0x0100_0000_01b3);
-        at += 1;
-    }
-    hash
-}
-
 impl<T: Device> Place<T> {
     pub(super) fn of(spot: T::Spot) -> Self {
         Self(spot)

@@ -137,12 +137,12 @@ indexing! {
 
 #[cfg(test)]
 mod tests {
-    use quadrants_ir::abi::ErrorRecord;
+    use quadrants_ir::{abi::ErrorRecord, types::name_number};
 
     use super::*;
     use crate::body::{
         failure::PLACE_SITE,
-        place::{Component, Memory, number},
+        place::{Component, Memory},
     };
 
     fn view<const CHECKED: bool>(
@@ -204,9 +204,9 @@ mod tests {
             View::new(root, [3], Errors::new(std::ptr::null_mut(), 1))
         };
         view.place(1).write((2.5, [3, 4]));
-        view.place(2).field::<{ number("1") }>().element(1).write(9);
+        view.place(2).field::<{ name_number("1") }>().element(1).write(9);
         assert_eq!(view.place(1).read(), (2.5, [3, 4]));
-        assert_eq!(view.place(1).field::<{ number("0") }>().read(), 2.5);
+        assert_eq!(view.place(1).field::<{ name_number("0") }>().read(), 2.5);
         assert_eq!((floats, numbers), ([0.0, 2.5, 0.0], [0, 3, 0, 0, 4, 9]));
     }
 }

@@ -4,6 +4,7 @@ use std::ops::{Index, IndexMut};
 
 pub use crate::body::PerThread;
 
+use super::AtomicAdd;
 use crate::{Element, body::Given};
 
 /// Blocks of threads that share arrays: `block_for(blocks, threads, |b| { … })`, as a statement at the
@@ -211,7 +212,7 @@ impl Block {
     message = "the threads of a block cannot combine values of `{Self}`",
     note = "they combine numbers of 32 and 64 bits"
 )]
-pub trait Combine: Element {
+pub trait Combine: AtomicAdd {
     #[doc(hidden)]
     const ZERO: Self;
     #[doc(hidden)]
@@ -219,24 +220,17 @@ pub trait Combine: Element {
     #[doc(hidden)]
     const LARGEST: Self;
     #[doc(hidden)]
-    fn sum(self, other: Self) -> Self;
-    #[doc(hidden)]
     fn smaller(self, other: Self) -> Self;
     #[doc(hidden)]
     fn larger(self, other: Self) -> Self;
 }
 
 macro_rules! combine {
-    ($($ty:ty, $zero:literal, $smallest:expr, $largest:expr, |$a:ident, $b:ident| $sum:expr;)*) => {$(
+    ($($ty:ty, $zero:literal, $smallest:expr, $largest:expr;)*) => {$(
         impl Combine for $ty {
             const ZERO: Self = $zero;
             const SMALLEST: Self = $smallest;
             const LARGEST: Self = $largest;
-            #[inline(always)]
-            fn sum(self, other: Self) -> Self {
-                let ($a, $b) = (self, other);
-                $sum
-            }
             #[inline(always)]
             fn smaller(self, other: Self) -> Self {
                 self.min(other)
@@ -250,13 +244,13 @@ macro_rules! combine {
 }
 
 combine! {
-    i32, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
-    i64, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
-    u32, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
-    u64, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
-    usize, 0, Self::MIN, Self::MAX, |a, b| a.wrapping_add(b);
-    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY, |a, b| a + b;
-    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY, |a, b| a + b;
+    i32, 0, Self::MIN, Self::MAX;
+    i64, 0, Self::MIN, Self::MAX;
+    u32, 0, Self::MIN, Self::MAX;
+    u64, 0, Self::MIN, Self::MAX;
+    usize, 0, Self::MIN, Self::MAX;
+    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY;
+    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY;
 }
 
 impl<T, const N: usize> Shared<T, N> {

@@ -120,6 +120,26 @@ source! { planes;
     }
 }
 
+source! { high;
+    fn run(
+        x: &Tensor<Pair<[u16; 3]>, 4>,
+        y: &mut Tensor<(i64, bool), 5>,
+        z: &mut Tensor<[i32; 4], 6>,
+    ) {
+        let [a, b, c, d] = x.shape();
+        for (i, j, k) in qd::ndrange([a, b, c]) {
+            for l in 0..d {
+                let Pair(parts, number) = x[[i, j, k, l]];
+                y[[i, j, k, l, 1]].0 -= number as i64 * 1_000_000_007;
+                y[[i, j, k, l, 0]] = (parts[l % 3] as i64, number % 2 == 0);
+                y[[i, j, k, l, l % 2]].1 = x[[a - 1 - i, j, k, l]].1 > 100;
+                z[[i, 1, j, k, 0, l]] = [number, parts[0] as i32, z.shape()[5] as i32, 7];
+                z[[i, 0, j, k, 0, l]][l % 4] += number;
+            }
+        }
+    }
+}
+
 source! { counted;
     fn run(x: &Tensor<i32, 1>, total: &mut Tensor<(i64, bool), 0>, most: &mut Tensor<[i32; 4], 1>) -> i64 {
         total[[]].0 = 5;
@@ -195,6 +215,11 @@ fn of_any_rank(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> qd::Result<
         let flow = Array::new(&[Vector([1.0f32, 2.0, -0.5]); 15], [3, 5]).laid(layout);
         let bend = Array::new(&[Matrix([[1.0; 3]; 2]); 60], [3, 5, 4]).laid(layout);
         referee!(&on.program, planes [] [scale] [flow, bend]);
+        let all: Vec<_> = (0..120).map(|at| Pair([at as u16, 2, 60_000], at * 3)).collect();
+        let x = Array::new(&all, [2, 3, 4, 5]).laid(layout);
+        let y = Array::new(&[(3i64, false); 240], [2, 3, 4, 5, 2]).laid(layout);
+        let z = Array::new(&[[1, -2, 3, -4]; 480], [2, 2, 3, 4, 2, 5]).laid(layout);
+        referee!(&on.program, high [] [x] [y, z]);
         let x = Array::of(&[1, -2, 30, 4, 5]);
         let total = Array::new(&[(0i64, false)], []).laid(layout);
         let most = Array::of(&[[0; 4]; 2]).laid(layout);

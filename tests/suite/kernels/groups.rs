@@ -32,7 +32,7 @@ fn step(by: f32, p: &mut Particles<'_>) {
     }
     push(p, 2, by);
     let last = p.flow.shape()[0] - 1;
-    doubled(&mut *p.flow, last);
+    doubled(p.flow, last);
 }
 
 /// Blocks that write different tensors of one struct.

@@ -20,6 +20,7 @@ mod flow;
 mod generics;
 mod groups;
 mod halves;
+mod jumps;
 mod loops;
 mod methods;
 mod narrow;

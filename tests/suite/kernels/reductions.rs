@@ -53,6 +53,27 @@ source! { in_steps;
     }
 }
 
+const LAST: usize = 1;
+
+source! { of_named_cells;
+    fn run<const N: usize>(
+        at: u8,
+        by: [i32; N],
+        x: &Tensor<i32, 1>,
+        sum: &mut Tensor<i32, 2>,
+        most: &mut Tensor<i32, 1>,
+    ) {
+        const FIRST: usize = LAST - 1;
+        for i in 0..x.len() {
+            qd::atomic_add(&mut sum[[FIRST, N]], x[i]);
+            qd::atomic_max(&mut most[at as usize], x[i]);
+        }
+        for i in 0..x.len() {
+            qd::atomic_add(&mut sum[[LAST, N]], x[i] * by[0]);
+        }
+    }
+}
+
 // More is done with `sum` than combining, so that its atomics stay.
 source! { not_plain;
     fn run(x: &Tensor<i32, 1>, sum: &mut Tensor<i32, 1>, two: &mut Tensor<i32, 1>) {
@@ -101,6 +122,8 @@ fn what_reductions_leave(
     let (sum, least) = (Array::of(&[5, i32::MAX]), Array::of(&[i64::MAX]));
     let (most, halves) = (Array::of(&[3]), Array::of(&[0.25]));
     referee!(&on.program, of_one_dimension [] [x] [sum, least, most, halves]);
+    let (sum, most) = (Array::zeros([2, 3]), Array::of(&[1, -7]));
+    referee!(&on.program, of_named_cells [1, [3, 0]] [x] [sum, most]);
     let (sum, two) = (Array::of(&[7]), Array::of(&[i32::MIN, i32::MAX]));
     referee!(&on.program, not_plain [] [x] [sum, two]);
     let wide: Vec<i64> = (0..n as i64).map(|i| (i * i) << 20).collect();

@@ -1,0 +1,34 @@
+//! Jumps to the label of a parallel loop, whose `for` is not the author's own in the body.
+
+use syn::{Block, Expr, Lifetime, visit_mut::VisitMut};
+
+/// Sends what `continue`s the loop of one label to that of another.
+pub(super) fn redirect(body: &mut Block, from: &Lifetime, to: &Lifetime) {
+    Redirect { from, to }.visit_block_mut(body);
+}
+
+struct Redirect<'a> {
+    from: &'a Lifetime,
+    to: &'a Lifetime,
+}
+
+impl VisitMut for Redirect<'_> {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let own = match expr {
+            Expr::ForLoop(each) => each.label.as_ref(),
+            Expr::While(each) => each.label.as_ref(),
+            Expr::Loop(each) => each.label.as_ref(),
+            _ => None,
+        };
+        // Inside, the label means that loop.
+        if own.is_some_and(|own| own.name.ident == self.from.ident) {
+            return;
+        }
+        if let Expr::Continue(syn::ExprContinue { label: Some(label), .. }) = expr
+            && label.ident == self.from.ident
+        {
+            *label = self.to.clone();
+        }
+        syn::visit_mut::visit_expr_mut(self, expr);
+    }
+}
