@@ -14,8 +14,9 @@
 //!
 //! Of accesses in two iterations of one loop it is enough that the difference can be zero only where the
 //! iterations are the same. A loop variable with the coefficient `a` has the same value in both where
-//! `|a|` exceeds all that the rest of the difference can amount to; what is then known is used for the
-//! other variables and dimensions.
+//! `|a|` exceeds all that the rest of the difference can amount to. The same is said of variables that together
+//! amount to less than a number of which all the rest is a multiple: they add up to nothing. What is then known is
+//! used for the other variables and dimensions.
 //!
 //! Devices compute indices modulo 2⁶⁴. Two agree there only where the difference is a multiple of 2⁶⁴,
 //! and so it must be shorter than that. All arithmetic is in 128 bits and checked.
@@ -118,7 +119,6 @@ fn compare(space: &Space, a: &Form, b: &Form, open: &mut u32) -> Option<Finding>
                     let size = p.checked_abs()?;
                     moving[count] = (size, size.checked_mul(var.last - var.first)?, at);
                     count += 1;
-                    difference.divisor = gcd(difference.divisor, size);
                 }
             }
             VarKind::Parallel | VarKind::Inner => {
@@ -129,6 +129,11 @@ fn compare(space: &Space, a: &Form, b: &Form, open: &mut u32) -> Option<Finding>
     }
     let moving = &mut moving[..count];
     moving.sort_unstable();
+    // What the rest of the difference is a multiple of.
+    let mut unit = difference.divisor;
+    for (size, _, _) in &*moving {
+        difference.divisor = gcd(difference.divisor, *size);
+    }
     let mut reach = moving.iter().try_fold(0i128, |sum, (_, most, _)| sum.checked_add(*most))?;
     if difference.is_never_zero(reach)? {
         return Some(Finding::Apart);
@@ -145,6 +150,23 @@ fn compare(space: &Space, a: &Form, b: &Form, open: &mut u32) -> Option<Finding>
         }
         *open &= !(1 << at);
         found = Finding::Narrower;
+    }
+    // The smallest ones together, where all else is a multiple of more than they can amount to.
+    let mut reach = moving.iter().map(|(_, most, _)| most).sum::<i128>();
+    for part in (1..=moving.len()).rev() {
+        if unit != 0 && difference.constant % unit == 0 && reach < unit {
+            for &(size, most, at) in moving[..part].iter().rev() {
+                reach -= most;
+                if size <= reach {
+                    break;
+                }
+                *open &= !(1 << at);
+                found = Finding::Narrower;
+            }
+            break;
+        }
+        let (size, most, _) = moving[part - 1];
+        (unit, reach) = (gcd(unit, size), reach - most);
     }
     Some(found)
 }

@@ -184,3 +184,21 @@ fn what_is_unknown_is_the_same_everywhere_in_a_loop_and_nowhere_else() {
     assert!(!apart_in_loop(&space, &[shifted], &[Some(i)]));
     assert!(!apart(&space, &[shifted], &space, &[i.add(Form::constant(100))]));
 }
+
+#[test]
+fn what_amounts_to_less_than_all_else_is_a_multiple_of_is_nothing() {
+    // `y[[left + h, top + l]]`, where `left` is any multiple of 16 in any iteration.
+    let turned = |rows: i128| {
+        let mut space = Space::new();
+        let mut var =
+            |kind, last| Form::var(space.push(Var::new(kind, 0, last)).expect("there is room"));
+        let (block, high) = (var(VarKind::Parallel, 9), var(VarKind::Parallel, rows - 1));
+        let (low, left) = (var(VarKind::Parallel, 15), var(VarKind::Inner, 7));
+        let times = |form: Form| form.mul(Form::constant(16)).expect("small");
+        let index =
+            [times(left).add(high), times(block).add(low)].map(|form| Some(form.expect("small")));
+        apart_in_loop(&space, &index, &index)
+    };
+    assert!(turned(16));
+    assert!(!turned(17));
+}

@@ -138,8 +138,7 @@ fn transpose(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
             b.each(|t| {
                 let (i, j) = (t / TILE, t % TILE);
                 if left + i < w && top + j < h {
-                    // SAFETY: a column of a block's and a row of a tile's, each thread's own.
-                    unsafe { y[[left + i, top + j]] = tile[[j, i]] };
+                    y[[left + i, top + j]] = tile[[j, i]];
                 }
             });
         }
