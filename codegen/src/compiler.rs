@@ -1,13 +1,13 @@
 //! The compiler trait: from an offloaded kernel to the image that a device loads.
 
-use std::fmt;
+use std::{fmt, fs, time::SystemTime};
 
 use quadrants_ir::{
     Offloaded,
     abi::{Form, Passing},
 };
 
-use crate::Result;
+use crate::{Result, search::Places};
 
 /// Makes module images for one device.
 pub trait Compiler: Send + Sync + fmt::Debug {
@@ -18,6 +18,12 @@ pub trait Compiler: Send + Sync + fmt::Debug {
     /// [`Error::CompilerNotFound`](crate::Error::CompilerNotFound) and
     /// [`Error::MissingSymbol`](crate::Error::MissingSymbol) where there is no compiler.
     fn identity(&self) -> Result<String>;
+
+    /// What the images of this compiler may be kept on disk as, told without loading it; none where they are not worth
+    /// keeping.
+    fn kept_as(&self) -> Option<KeptAs> {
+        None
+    }
 
     /// Compiles all tasks of a kernel into one image, which has a function for each, named
     /// [`Offloaded::function_name`].
@@ -31,6 +37,30 @@ pub trait Compiler: Send + Sync + fmt::Debug {
     fn text(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Option<SourceText> {
         let _ = (kernel, request);
         None
+    }
+}
+
+/// What compiled images are kept on disk as.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct KeptAs {
+    /// The compiler's name and all of its options that are always the same.
+    pub compiler: String,
+    /// Which library the compiler is: its path, its length, the time of its last change. None where that is not known
+    /// before it is loaded, or there is none; images of any are then good.
+    pub library: Option<String>,
+}
+
+impl KeptAs {
+    /// Of a compiler whose library would be the first of `places` that is a file.
+    #[must_use]
+    pub fn of_library(compiler: String, places: &Places) -> Self {
+        let library = places.candidates.first().and_then(|path| {
+            let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+            let changed = about.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            Some(format!("{} {} {}", path.display(), about.len(), changed.as_nanos()))
+        });
+        Self { compiler, library }
     }
 }
 

@@ -12,9 +12,9 @@
 //! * The kernel's value is set in a serial task, the last one where that stands directly before.
 
 use crate::{
-    Block, BlockFor, BlockId, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, LoopDim, Offloaded,
-    ParallelFor, Site, SiteId, SiteKind, Stmt, Task, TaskKind, TempId, TopStmt, VerifyError,
-    verify,
+    Block, BlockFor, BlockId, Const, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, LoopDim,
+    Offloaded, ParallelFor, Site, SiteId, SiteKind, Stmt, Task, TaskKind, TempId, TopStmt,
+    VerifyError, verify,
     visit::{Nodes, Reach},
 };
 
@@ -211,10 +211,12 @@ impl<'k> Offloader<'k> {
     fn emit(&mut self, at: usize) {
         let prelude = self.prelude(at);
         let sets = self.sets(at);
+        let zeros = self.zeros(at, &sets);
         let item = &mut self.items[at];
         let mut line = item.reach.line;
         let (kind, body) = match &mut item.kind {
             ItemKind::Serial { block, stmts } => {
+                stmts.splice(0..0, zeros);
                 stmts.extend(sets);
                 self.out.blocks[*block].stmts = std::mem::take(stmts);
                 (TaskKind::Serial, *block)
@@ -269,5 +271,40 @@ impl<'k> Offloader<'k> {
             }
         }
         stmts
+    }
+
+    /// Sets what a serial item defines to zero first, where an assertion may end it before it comes so far: later
+    /// items read it all the same, as bounds above all.
+    fn zeros(&mut self, at: usize, sets: &[Stmt]) -> Vec<Stmt> {
+        let ItemKind::Serial { stmts, .. } = &self.items[at].kind else { return Vec::new() };
+        if !stmts.iter().any(|stmt| self.may_end(stmt)) {
+            return Vec::new();
+        }
+        let defined = |temp: TempId| {
+            let of = |local: &&LocalId| self.temps[local.index()] == Some(temp);
+            self.items[at].defines.iter().find(of).is_some()
+        };
+        let mut zeros = Vec::new();
+        for set in sets {
+            if let Stmt::SetTemp { temp, .. } = *set
+                && defined(temp)
+            {
+                zeros.push((temp, self.out.temps[temp.index()]));
+            }
+        }
+        let mut zero = |(temp, ty)| {
+            let kind = ExprKind::Const(Const::from_bits(ty, 0));
+            Stmt::SetTemp { temp, value: self.out.exprs.push(Expr { ty, kind }) }
+        };
+        zeros.into_iter().map(&mut zero).collect()
+    }
+
+    /// Whether a statement holds an assertion.
+    fn may_end(&self, stmt: &Stmt) -> bool {
+        let within = |block: BlockId| {
+            let block = &self.nodes.blocks[block];
+            block.stmts.iter().any(|stmt| self.may_end(stmt))
+        };
+        matches!(stmt, Stmt::Assert { .. }) || stmt.blocks().any(within)
     }
 }

@@ -8,10 +8,15 @@ use quadrants_ir::{
     abi::{self, Form, Passing},
     interp::Interpreter,
 };
-use quadrants_rhi::{FunctionHandle, Image, ImageKind, NativeEntry, NativeFunction, NativeImage};
+use quadrants_rhi::{
+    FunctionHandle, Image, ImageKind, NativeEntry, NativeFunction, NativeImage, Severity,
+};
 use quadrants_runtime::Module;
 
-use crate::{Error, Result, body::NativeBody, dump, host_memory::HostMemory, program::Shared};
+use crate::{
+    Error, Result, body::NativeBody, dump, host_memory::HostMemory, kept::KeptKernel,
+    program::Shared,
+};
 
 /// A module with the functions of a plan, in the order of the tasks.
 #[derive(Debug)]
@@ -52,17 +57,35 @@ impl LoadedForm {
         let device = shared.context.device();
         let request = CompileRequest::new(&device.info().arch, form, passing);
         dump::source(kernel, form, || compiler.text(kernel, &request));
+        let kept = shared.kept.as_ref().and_then(|kept| kept.of(&**compiler, kernel, &request));
+        if let Some(image) = kept.as_ref().and_then(KeptKernel::get) {
+            // One that the driver refuses is as good as none.
+            match Self::load_compiled(shared, kernel, &image) {
+                Err(error) if error.severity() != Severity::ContextLost => {
+                    tracing::debug!(kernel = kernel.name, %error, "a kept image");
+                }
+                loaded => return loaded,
+            }
+        }
         let compiled = compiler
             .compile(kernel, &request)
             .map_err(|source| Error::Compile { kernel: kernel.name.clone(), source })?;
         tracing::debug!(kernel = kernel.name, ?form, bytes = compiled.image.len(), "compile");
+        let loaded = Self::load_compiled(shared, kernel, &compiled.image)?;
+        if let Some(kept) = kept {
+            kept.put(&compiled.image);
+        }
+        Ok(loaded)
+    }
+
+    fn load_compiled(shared: &Shared, kernel: &Offloaded, image: &[u8]) -> Result<Self> {
         let names: Vec<String> = kernel.tasks().map(|(id, _)| kernel.function_name(id)).collect();
-        let image = match device.capabilities().image {
-            ImageKind::Text => match std::str::from_utf8(&compiled.image) {
+        let image = match shared.context.device().capabilities().image {
+            ImageKind::Text => match std::str::from_utf8(image) {
                 Ok(text) => Image::Text(text),
-                Err(_) => Image::Binary(&compiled.image),
+                Err(_) => Image::Binary(image),
             },
-            _ => Image::Binary(&compiled.image),
+            _ => Image::Binary(image),
         };
         Self::load(shared, &kernel.name, image, &names)
     }

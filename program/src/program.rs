@@ -2,18 +2,20 @@
 
 use std::{
     fmt,
+    path::PathBuf,
     sync::{Arc, atomic::AtomicU64},
 };
 
 use parking_lot::Mutex;
 use quadrants_codegen::Compiler;
 use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, Severity, StreamOptions};
-use quadrants_runtime::{Context, PoolStatistics, Stream as RtStream};
+use quadrants_runtime::{CacheStatistics, Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
     Error, Event, Layout, RegionStatistics, Result, Stream, StreamManager, Tensor,
     graphs::Graphs,
     hazards::{Clock, Hazard, Hazards, Tracker, waiting},
+    kept::{Kept, folder_from_env},
     launcher::KernelLauncher,
     open,
     record::RecordPool,
@@ -63,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) manager: StreamManager,
     pub(crate) context: Arc<Context>,
     pub(crate) compiler: Option<Arc<dyn Compiler>>,
+    /// None where compiled kernels are not kept.
+    pub(crate) kept: Option<Kept>,
     pub(crate) argument_limit: usize,
     pub(crate) launches: AtomicU64,
     pub(crate) graphs: Graphs,
@@ -133,6 +137,7 @@ pub struct ProgramBuilder {
     argument_limit: Option<usize>,
     hazards: Option<Hazards>,
     graphs: Option<bool>,
+    cache: Option<Option<PathBuf>>,
 }
 
 impl ProgramBuilder {
@@ -150,6 +155,16 @@ impl ProgramBuilder {
     #[must_use]
     pub fn graphs(mut self, on: bool) -> Self {
         self.graphs = Some(on);
+        self
+    }
+
+    /// The folder in which compiled kernels are kept for later processes; none where they are not. Default: what the
+    /// environment variable [`CACHE_VARIABLE`](crate::CACHE_VARIABLE) says, else `quadrants` in the user's folder for
+    /// caches. Any number of processes may share one. It must not be writable by somebody who is not trusted: what lies
+    /// there is run.
+    #[must_use]
+    pub fn cache(mut self, folder: Option<PathBuf>) -> Self {
+        self.cache = Some(folder);
         self
     }
 
@@ -177,6 +192,7 @@ impl ProgramBuilder {
             left_behind: Mutex::new(Vec::new()),
             records: RecordPool::default(),
             manager: StreamManager::default(),
+            kept: self.cache.unwrap_or_else(folder_from_env).map(Kept::new),
             argument_limit: self.argument_limit.map_or(device_limit, |l| l.min(device_limit)),
             compiler,
             launches: AtomicU64::new(1),
@@ -383,6 +399,12 @@ impl Program {
     #[must_use]
     pub fn pool_statistics(&self) -> PoolStatistics {
         self.shared().context.pool_statistics()
+    }
+
+    /// What the folder of compiled kernels gave and took so far.
+    #[must_use]
+    pub fn cache_statistics(&self) -> CacheStatistics {
+        self.shared().kept.as_ref().map(Kept::statistics).unwrap_or_default()
     }
 
     /// How the regions of all kernels were launched so far.

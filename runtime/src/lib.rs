@@ -10,6 +10,7 @@
 //! made at that moment. Ordinary use costs a few atomic operations.
 
 mod buffer;
+mod cache;
 mod context;
 mod error;
 mod event;
@@ -25,6 +26,7 @@ mod sync;
 mod uses;
 
 pub use buffer::Buffer;
+pub use cache::{CacheStatistics, ImageCache, ImageKey};
 pub use context::Context;
 pub use error::{Error, Result};
 pub use event::Event;

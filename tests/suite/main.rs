@@ -1,6 +1,7 @@
 //! The whole-system suite: one binary, one module per subject.
 
 mod bounds;
+mod cache;
 mod child;
 mod current;
 mod dump;
@@ -18,6 +19,7 @@ mod language;
 mod lifetimes;
 mod memory;
 mod order;
+mod proofs;
 mod races;
 mod referee;
 mod regions;

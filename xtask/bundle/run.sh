@@ -2,6 +2,7 @@
 # Tests quadrants on this machine's @BACKEND@ device: the backend's own suite, the whole-system suite
 # and the simulations' tests (also with an argument limit of 0), then the galaxies example on the processor and
 # on the device, and the simulations on the device.
+# Kernels are compiled anew, whatever is kept on this machine.
 # Needs a driver and, for kernels that are compiled here, its run-time compiler; no Rust.
 # The last line says how many tests passed, failed and were skipped; the exit status is 0 when none failed.
 set -u
@@ -12,6 +13,7 @@ mkdir -p "$out" || exit 2
 
 export QUADRANTS_TEST_BACKENDS=$backend
 export QUADRANTS_TEST_DEVICE=hardware
+export QUADRANTS_CACHE=off
 unset QUADRANTS_CUDA_LIBRARY QUADRANTS_HIP_LIBRARY
 
 passed=0

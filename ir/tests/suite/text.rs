@@ -250,6 +250,7 @@ offloaded region(n: u64, a: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
     task 1 group 2 [c atomic] {
         let %0.half: u64 = n / 2u64
         serial {
+            t0 = 0u64
             let %2.old: u64 = atomic_add(c[0u64], 1u64)
             assert %2.old <= %0.half, \"no more than half\"
             for unroll 4 down %3.k in 0u64..%2.old {

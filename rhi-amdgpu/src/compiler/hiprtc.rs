@@ -9,7 +9,7 @@ use std::{
 
 use quadrants_codegen::{
     Error, Result,
-    search::{Environment, LibrarySearch},
+    search::{Environment, LibrarySearch, Places},
 };
 use quadrants_rhi::{
     DriverError, DriverErrorKind, Error as RhiError,
@@ -96,6 +96,11 @@ impl Hiprtc {
             Box::leak(Box::new(Self::find(&|name| std::env::var_os(name))?));
         *loaded = Some(hiprtc);
         Ok(hiprtc)
+    }
+
+    /// Where the library may be, by the process's environment.
+    pub(super) fn places() -> Places {
+        SEARCH.places(&|name| std::env::var_os(name))
     }
 
     /// Loads the first library that is there and has hipRTC's functions, of those that `env` leads

@@ -12,7 +12,7 @@ mod tests;
 use std::sync::Arc;
 
 use quadrants_codegen::{
-    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, SourceText, print_kernel,
+    CompileRequest, Compiled, Compiler, KeptAs, Result, SimulatorCompiler, SourceText, print_kernel,
 };
 use quadrants_ir::{Offloaded, Options, verify_offloaded};
 use quadrants_rhi::DeviceInfo;
@@ -42,6 +42,10 @@ struct HipCompiler;
 impl Compiler for HipCompiler {
     fn identity(&self) -> Result<String> {
         Ok(format!("{} revision {REVISION}", Hiprtc::get()?.identity()))
+    }
+
+    fn kept_as(&self) -> Option<KeptAs> {
+        Some(KeptAs::of_library(format!("hipRTC revision {REVISION}"), &Hiprtc::places()))
     }
 
     fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled> {

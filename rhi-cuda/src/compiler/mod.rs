@@ -11,7 +11,7 @@ mod tests;
 use std::sync::Arc;
 
 use quadrants_codegen::{
-    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, SourceText, print_kernel,
+    CompileRequest, Compiled, Compiler, KeptAs, Result, SimulatorCompiler, SourceText, print_kernel,
 };
 use quadrants_ir::{Offloaded, Options, verify_offloaded};
 use quadrants_rhi::DeviceInfo;
@@ -45,6 +45,10 @@ struct CudaCompiler;
 impl Compiler for CudaCompiler {
     fn identity(&self) -> Result<String> {
         Ok(format!("{} revision {REVISION}", Nvrtc::get()?.identity()))
+    }
+
+    fn kept_as(&self) -> Option<KeptAs> {
+        Some(KeptAs::of_library(format!("NVRTC revision {REVISION}"), &Nvrtc::places()))
     }
 
     fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled> {

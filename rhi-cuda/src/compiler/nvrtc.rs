@@ -10,7 +10,7 @@ use std::{
 
 use quadrants_codegen::{
     Error, Result,
-    search::{Environment, LibrarySearch},
+    search::{Environment, LibrarySearch, Places},
 };
 use quadrants_rhi::{
     DriverError, DriverErrorKind, Error as RhiError,
@@ -105,6 +105,11 @@ impl Nvrtc {
         let nvrtc: &'static Self = Box::leak(Box::new(Self::find(&|name| std::env::var_os(name))?));
         *loaded = Some(nvrtc);
         Ok(nvrtc)
+    }
+
+    /// Where the library may be, by the process's environment.
+    pub(super) fn places() -> Places {
+        SEARCH.places(&|name| std::env::var_os(name))
     }
 
     /// Loads the first library that is there, of those that `env` leads to.

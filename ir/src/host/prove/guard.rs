@@ -39,17 +39,28 @@ pub(super) enum Solve {
 }
 
 impl Solve {
-    /// The operand, where the result is `whole` so far and now known to be `within`. `ty` is the
-    /// result's type.
+    /// The operand, which is `known` so far, where the result is now known to be `within`. `ty` is the result's
+    /// type.
     pub(super) fn evaluate(
         self,
         ty: ScalarType,
-        whole: Interval,
+        known: Interval,
         within: Interval,
         other: Interval,
     ) -> Interval {
-        // What may have wrapped says nothing of the numbers that it comes from.
-        if whole.is_wrapped() || within.is_wrapped() || other.is_wrapped() {
+        if known.is_wrapped() || within.is_wrapped() || other.is_wrapped() {
+            return Interval::ALL;
+        }
+        // What may have wrapped says nothing of the numbers that it comes from. The result itself does not tell: an
+        // earlier comparison has narrowed it, and a sum that has wrapped compares like any other number.
+        let result = match self {
+            Self::Addend => Interval::binary(BinaryOp::Add, ty, known, other),
+            Self::Minuend => Interval::binary(BinaryOp::Sub, ty, known, other),
+            Self::Subtrahend => Interval::binary(BinaryOp::Sub, ty, other, known),
+            Self::Factor => Interval::binary(BinaryOp::Mul, ty, known, other),
+            Self::Converted => within,
+        };
+        if result.is_wrapped() {
             return Interval::ALL;
         }
         match self {
@@ -127,7 +138,6 @@ impl Builder<'_> {
         let nodes = self.nodes;
         let expr = &nodes.exprs[value];
         let ty = expr.ty;
-        let whole = self.value(value);
         match expr.kind {
             ExprKind::Local(local) => {
                 if let Some(from) = self.locals[local.index()] {
@@ -137,19 +147,19 @@ impl Builder<'_> {
                 return;
             }
             ExprKind::Binary { op: BinaryOp::Add, lhs, rhs } => {
-                self.solve(depth, Solve::Addend, [whole, within], lhs, rhs, ty);
-                self.solve(depth, Solve::Addend, [whole, within], rhs, lhs, ty);
+                self.solve(depth, Solve::Addend, within, lhs, rhs, ty);
+                self.solve(depth, Solve::Addend, within, rhs, lhs, ty);
             }
             ExprKind::Binary { op: BinaryOp::Sub, lhs, rhs } => {
-                self.solve(depth, Solve::Minuend, [whole, within], lhs, rhs, ty);
-                self.solve(depth, Solve::Subtrahend, [whole, within], rhs, lhs, ty);
+                self.solve(depth, Solve::Minuend, within, lhs, rhs, ty);
+                self.solve(depth, Solve::Subtrahend, within, rhs, lhs, ty);
             }
             ExprKind::Binary { op: BinaryOp::Mul, lhs, rhs } => {
-                self.solve(depth, Solve::Factor, [whole, within], lhs, rhs, ty);
-                self.solve(depth, Solve::Factor, [whole, within], rhs, lhs, ty);
+                self.solve(depth, Solve::Factor, within, lhs, rhs, ty);
+                self.solve(depth, Solve::Factor, within, rhs, lhs, ty);
             }
             ExprKind::Cast { value: inner } if nodes.exprs[inner].ty.is_int() => {
-                self.solve(depth, Solve::Converted, [whole, within], inner, inner, ty);
+                self.solve(depth, Solve::Converted, within, inner, inner, ty);
             }
             _ => return,
         }
@@ -164,7 +174,7 @@ impl Builder<'_> {
         &mut self,
         depth: u32,
         solve: Solve,
-        [whole, within]: [Slot; 2],
+        within: Slot,
         operand: ExprId,
         other: ExprId,
         ty: ScalarType,
@@ -172,8 +182,8 @@ impl Builder<'_> {
         if depth == 0 || matches!(self.nodes.exprs[operand].kind, ExprKind::Const(_)) {
             return;
         }
-        let other = self.value(other);
-        let within = self.compute(Node::Solve(solve, ty, [whole, within, other]));
+        let (known, other) = (self.value(operand), self.value(other));
+        let within = self.compute(Node::Solve(solve, ty, [known, within, other]));
         self.constrain(operand, within, depth - 1);
     }
 

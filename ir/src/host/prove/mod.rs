@@ -264,8 +264,8 @@ impl Step {
 impl Node {
     fn evaluate(self, slots: &[Interval]) -> Interval {
         let get = |slot: Slot| slots[slot as usize];
-        if let Self::Solve(solve, ty, [whole, within, other]) = self {
-            return solve.evaluate(ty, get(whole), get(within), get(other));
+        if let Self::Solve(solve, ty, [known, within, other]) = self {
+            return solve.evaluate(ty, get(known), get(within), get(other));
         }
         let (a, b, c) = match self {
             Self::Neg(_, a) | Self::Not(_, a) | Self::Abs(_, a) | Self::Cast(_, a) => (a, a, a),

@@ -286,7 +286,9 @@ impl<'k, 'c> Builder<'k, 'c> {
         let index: Vec<Slot> = index.iter().map(|index| self.value(*index)).collect();
         let index: Vec<Node> = index.iter().map(|slot| self.node(*slot)).collect();
         let fixed = |node: &Node| matches!(node, Node::Const(_) | Node::Argument { .. });
-        if !self.countable[tensor.index()] || !index.iter().all(fixed) {
+        // One that is changed afterwards is any number.
+        let changes = self.nodes.locals[local].mutable;
+        if changes || !self.countable[tensor.index()] || !index.iter().all(fixed) {
             return;
         }
         let counter = (tensor, index);

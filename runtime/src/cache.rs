@@ -1,0 +1,267 @@
+//! Compiled images kept on disk, for the next process.
+//!
+//! One file per image, named by its key. A file is written beside its place and then renamed, so that processes
+//! may share a folder and a crash leaves no half of one. Whatever cannot be read, is damaged or is of somebody else
+//! is a miss; no failure here is one of the program.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::{Duration, SystemTime},
+};
+
+/// How files of this form begin.
+const MAGIC: &[u8; 8] = b"qdkern\x00\x01";
+const HASH_BYTES: usize = 32;
+const EXTENSION: &str = "image";
+/// A hit makes a file young again if it is older than this: the order of use need not be finer.
+const FRESH: Duration = Duration::from_secs(600);
+
+/// A folder of compiled images, bounded in size: those that were used least recently go first.
+#[derive(Debug)]
+pub struct ImageCache {
+    folder: PathBuf,
+    limit: u64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    stored: AtomicU64,
+}
+
+/// What an image is found by: a hash of all that it depends on.
+pub type ImageKey = [u8; HASH_BYTES];
+
+/// What a cache of compiled kernels did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub struct CacheStatistics {
+    /// Kernels that were found.
+    pub hits: u64,
+    /// Kernels that were not, and had to be compiled.
+    pub misses: u64,
+    /// Kernels that were stored.
+    pub stored: u64,
+}
+
+impl ImageCache {
+    /// A cache in `folder`, which need not exist, of at most `limit` bytes.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>, limit: u64) -> Self {
+        let count = || AtomicU64::new(0);
+        Self { folder: folder.into(), limit, hits: count(), misses: count(), stored: count() }
+    }
+
+    /// The key of what depends on these bytes alone.
+    #[must_use]
+    pub fn key(depends_on: &[u8]) -> ImageKey {
+        *blake3::hash(depends_on).as_bytes()
+    }
+
+    /// The image of a key. `made_by` says by which compiler's library it has to be made; where it is not known,
+    /// by any.
+    #[must_use]
+    pub fn get(&self, key: &ImageKey, made_by: Option<&str>) -> Option<Vec<u8>> {
+        let found = read(&self.path(key), key)
+            .filter(|(by, _)| made_by.is_none_or(|wanted| by == wanted.as_bytes()))
+            .map(|(_, image)| image);
+        let count = if found.is_some() { &self.hits } else { &self.misses };
+        count.fetch_add(1, Relaxed);
+        found
+    }
+
+    /// Stores an image. What goes wrong is logged.
+    pub fn put(&self, key: &ImageKey, made_by: Option<&str>, image: &[u8]) {
+        let stored = self.write(key, made_by.unwrap_or_default(), image);
+        match stored.and_then(|()| self.bound()) {
+            Ok(()) => {
+                self.stored.fetch_add(1, Relaxed);
+            }
+            Err(error) => {
+                let folder = self.folder.display();
+                tracing::warn!(%error, %folder, "a compiled kernel is not kept");
+            }
+        }
+    }
+
+    /// What it did so far.
+    #[must_use]
+    pub fn statistics(&self) -> CacheStatistics {
+        CacheStatistics {
+            hits: self.hits.load(Relaxed),
+            misses: self.misses.load(Relaxed),
+            stored: self.stored.load(Relaxed),
+        }
+    }
+
+    fn path(&self, key: &ImageKey) -> PathBuf {
+        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(name).with_extension(EXTENSION)
+    }
+
+    fn write(&self, key: &ImageKey, made_by: &str, image: &[u8]) -> io::Result<()> {
+        create_private(&self.folder)?;
+        let mut body = Vec::with_capacity(HASH_BYTES + 4 + made_by.len() + image.len());
+        body.extend_from_slice(key);
+        body.extend_from_slice(&(made_by.len() as u32).to_le_bytes());
+        body.extend_from_slice(made_by.as_bytes());
+        body.extend_from_slice(image);
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(MAGIC)?;
+        file.write_all(blake3::hash(&body).as_bytes())?;
+        file.write_all(&body)?;
+        file.persist(self.path(key)).map_err(|failed| failed.error)?;
+        Ok(())
+    }
+
+    /// Removes what was used least recently until the rest is within the limit.
+    fn bound(&self) -> io::Result<()> {
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            // Another process may have removed it meanwhile.
+            let Ok(about) = entry.metadata() else { continue };
+            if path.extension().is_some_and(|extension| extension == EXTENSION) {
+                files.push((about.modified()?, about.len(), path));
+            }
+        }
+        let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        files.sort();
+        for (_, its, path) in files {
+            if bytes <= self.limit {
+                break;
+            }
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => bytes -= its,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Who made the image in a file, and the image; none where the file is not a whole one of this key.
+fn read(path: &Path, key: &ImageKey) -> Option<(Vec<u8>, Vec<u8>)> {
+    let mut file = File::open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    let body = bytes.strip_prefix(MAGIC.as_slice())?;
+    let (hash, body) = body.split_at_checked(HASH_BYTES)?;
+    if blake3::hash(body).as_bytes() != hash {
+        return None;
+    }
+    let body = body.strip_prefix(key.as_slice())?;
+    let (len, body) = body.split_first_chunk()?;
+    let (made_by, image) = body.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+    let age = file.metadata().and_then(|about| about.modified()).ok()?.elapsed();
+    if age.is_ok_and(|age| age > FRESH) {
+        // Without it the file goes a little early.
+        let _ = file.set_modified(SystemTime::now());
+    }
+    Some((made_by.to_vec(), image.to_vec()))
+}
+
+/// Creates a folder that others can neither read nor write: what lies there is run.
+fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: ImageKey = [7; HASH_BYTES];
+
+    fn cache(limit: u64) -> (tempfile::TempDir, ImageCache) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ImageCache::new(folder.path().join("kernels"), limit);
+        (folder, cache)
+    }
+
+    #[test]
+    fn what_is_stored_is_found_by_its_key_and_its_compiler() {
+        let (_folder, cache) = cache(1 << 20);
+        assert_eq!(cache.get(&KEY, None), None, "no folder yet");
+        cache.put(&KEY, Some("one"), b"image");
+        assert_eq!(cache.get(&KEY, Some("one")).as_deref(), Some(&b"image"[..]));
+        assert_eq!(cache.get(&KEY, None).as_deref(), Some(&b"image"[..]));
+        assert_eq!(cache.get(&KEY, Some("two")), None, "another compiler");
+        assert_eq!(cache.get(&[8; HASH_BYTES], None), None);
+        cache.put(&KEY, Some("two"), b"newer");
+        assert_eq!(cache.get(&KEY, Some("two")).as_deref(), Some(&b"newer"[..]));
+        let statistics = cache.statistics();
+        assert_eq!((statistics.hits, statistics.misses, statistics.stored), (3, 3, 2));
+    }
+
+    #[test]
+    fn what_is_damaged_cut_off_or_of_somebody_else_is_a_miss() {
+        let (_folder, cache) = cache(1 << 20);
+        cache.put(&KEY, None, &[1; 100]);
+        let path = cache.path(&KEY);
+        let whole = fs::read(&path).unwrap();
+        for len in 0..whole.len() {
+            fs::write(&path, &whole[..len]).unwrap();
+            assert_eq!(cache.get(&KEY, None), None, "cut off at {len}");
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x40;
+            fs::write(&path, damaged).unwrap();
+            assert_eq!(cache.get(&KEY, None), None, "damaged at {at}");
+        }
+        fs::write(cache.path(&[8; HASH_BYTES]), &whole).unwrap();
+        assert_eq!(cache.get(&[8; HASH_BYTES], None), None, "a file of another key");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(cache.get(&KEY, None), None, "a folder");
+        cache.put(&[9; HASH_BYTES], None, &whole);
+        assert_eq!(cache.get(&[9; HASH_BYTES], None), Some(whole));
+    }
+
+    #[test]
+    fn what_was_used_least_recently_goes_first() {
+        let (_folder, cache) = cache(3500);
+        let day = Duration::from_secs(24 * 3600);
+        for k in 0..3u8 {
+            cache.put(&[k; HASH_BYTES], None, &[k; 1000]);
+            let file = File::open(cache.path(&[k; HASH_BYTES])).unwrap();
+            file.set_modified(SystemTime::now() - day * (10 - u32::from(k))).unwrap();
+        }
+        assert!(cache.get(&[0; HASH_BYTES], None).is_some());
+        cache.put(&[3; HASH_BYTES], None, &[3; 1000]);
+        let left: Vec<bool> = (0..4).map(|k| cache.get(&[k; HASH_BYTES], None).is_some()).collect();
+        assert_eq!(left, [true, false, true, true]);
+    }
+
+    #[test]
+    fn threads_that_write_the_same_file_never_show_half_of_it() {
+        let (_folder, cache) = cache(1 << 24);
+        let images: Vec<Vec<u8>> = (0..4).map(|k| vec![k; 100_000]).collect();
+        cache.put(&KEY, None, &images[0]);
+        std::thread::scope(|scope| {
+            for image in &images {
+                scope.spawn(|| (0..20).for_each(|_| cache.put(&KEY, None, image)));
+            }
+            for _ in 0..200 {
+                let found = cache.get(&KEY, None).expect("always a whole one");
+                assert!(images.contains(&found));
+            }
+        });
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_no_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let cache = ImageCache::new(file.join("kernels"), 1000);
+        cache.put(&KEY, None, b"image");
+        assert_eq!(cache.get(&KEY, None), None);
+        assert_eq!(cache.statistics().stored, 0);
+    }
+}

@@ -1,0 +1,131 @@
+//! Proofs that once held where they must not: what each test does went out of bounds, raced, or ran with garbage.
+
+use quadrants::{self as qd, Error, KernelErrorCause, Result, Tensor};
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+
+/// The first comparison narrows the sum, so that it no longer looks as if it had wrapped.
+#[qd::kernel]
+fn behind_two_guards(at: &Tensor<u64, 1>, x: &mut Tensor<u32, 1>) {
+    for i in 0..1 {
+        let a = at[i];
+        if a.wrapping_add(5) < 10 && a.wrapping_add(5) != 7 {
+            x[(a >> 60) as usize] = 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn behind_two_guards_of_a_product(at: &Tensor<u64, 1>, x: &mut Tensor<u32, 1>) {
+    for i in 0..1 {
+        let a = at[i];
+        if a.wrapping_mul(4) < 10 && a.wrapping_mul(4) != 7 {
+            x[(a >> 60) as usize] = 1;
+        }
+    }
+}
+
+#[rstest]
+fn a_sum_that_wraps_says_nothing_of_its_operands(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    for (which, number) in [u64::MAX - 1, 1 << 63].into_iter().enumerate() {
+        let at = program.tensor_from(&[number], [1])?;
+        let mut whole = program.tensor_from(&[5u32; 64], [64])?;
+        let failed = {
+            let (mut x, _beyond) = whole.split_at_mut(8)?;
+            let launched = match which {
+                0 => behind_two_guards(&at, &mut x).launch(),
+                _ => behind_two_guards_of_a_product(&at, &mut x).launch(),
+            };
+            launched.and_then(|()| program.sync())
+        };
+        assert!(matches!(failed, Err(Error::Kernel(_))), "{number}: {failed:?}");
+        assert_eq!(whole.to_vec()?, [5; 64], "{number}");
+    }
+    Ok(())
+}
+
+/// Nothing that the compiler of kernels sees through.
+#[qd::func]
+fn none_of(i: usize) -> usize {
+    i.saturating_sub(i)
+}
+
+#[qd::kernel]
+fn a_changed_ticket(count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 2>) {
+    for i in 0..1000 {
+        let mut k = qd::atomic_add(&mut count[0], 1);
+        k %= 2;
+        out[[none_of(i), k as usize]] = i as u32;
+    }
+}
+
+#[qd::kernel]
+fn a_ticket_handed_on(count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 2>) {
+    for i in 0..1000 {
+        let got = qd::atomic_add(&mut count[0], 1);
+        let mut k = got;
+        if k > 3 {
+            k = 3;
+        }
+        out[[none_of(i), k as usize]] = i as u32;
+    }
+}
+
+#[rstest]
+fn a_number_that_a_counter_gave_and_that_is_changed_is_no_iterations_own(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut count = on.program.zeros::<u32, 1>([1])?;
+    let mut out = on.program.zeros::<u32, 2>([1, 1000])?;
+    let launches = [
+        a_changed_ticket(&mut count, &mut out).launch(),
+        a_ticket_handed_on(&mut count, &mut out).launch(),
+    ];
+    for launched in launches {
+        assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
+    }
+    Ok(())
+}
+
+#[qd::kernel]
+fn bounded_behind_an_assertion(n: &Tensor<usize, 1>, x: &mut Tensor<u32, 1>) {
+    assert!(n[0] < 10, "too many");
+    let m = n[0];
+    for i in 0..m {
+        x[i] = 1;
+    }
+}
+
+#[qd::kernel]
+fn leaves_a_number(n: &Tensor<usize, 1>, x: &mut Tensor<usize, 1>) {
+    let m = n[1];
+    for i in 0..x.len() {
+        x[i] = m;
+    }
+}
+
+#[rstest]
+fn behind_a_failed_assertion_nothing_runs_with_an_older_launchs_numbers(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let n = program.tensor_from(&[10usize, 5], [2])?;
+    let mut numbers = program.zeros::<usize, 1>([4])?;
+    let mut x = program.zeros::<u32, 1>([8])?;
+    leaves_a_number(&n, &mut numbers).launch()?;
+    let failed = bounded_behind_an_assertion(&n, &mut x).launch().and_then(|()| program.sync());
+    match failed {
+        Err(Error::Kernel(error)) => {
+            assert!(matches!(error.cause, KernelErrorCause::Assert { .. }), "{error:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(x.to_vec()?, [0; 8]);
+    Ok(())
+}
