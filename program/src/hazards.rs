@@ -269,6 +269,12 @@ impl Tracker {
         let mut all = Clock::default();
         for stamp in stamps {
             let live = shared.manager.find(stamp);
+            if live.as_ref().is_some_and(|live| live.stream.is_complete(stamp.sequence)) {
+                // The runtime has seen it over, by a wait that it made for itself, and makes no other: nothing is
+                // said of later work.
+                all.raise(stamp);
+                continue;
+            }
             let newest = live.map_or(stamp, |live| live.stream.newest());
             let order = self.order.lock();
             // What is known to be over is not waited for again.

@@ -258,3 +258,39 @@ fn an_unknown_policy_is_refused() {
     assert_eq!(refused.to_string(), expected);
     assert_eq!("auto".parse::<Hazards>().unwrap(), Hazards::Auto);
 }
+
+/// The launcher waits by itself for arguments that it stages: what it knows from that to be over is no word about what
+/// came later.
+#[rstest]
+fn what_the_launcher_saw_over_says_nothing_of_later_work(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+    #[values(Hazards::Auto, Hazards::Check)] hazards: Hazards,
+    #[values(false, true)] by_a_read: bool,
+) -> Result<()> {
+    let builder = Program::builder().hazards(hazards).argument_limit(0);
+    let Some(system) = backend.open_simulated_with(builder) else { return Ok(()) };
+    let Scene { s1, s2, mut a, mut b, system, .. } = Scene::of(system, hazards)?;
+    let world = system.world.as_ref().expect("simulated");
+    let mut others = [(); 3].map(|()| system.program.zeros::<f32, 1>([N]).expect("memory"));
+    let [c, d, e] = &mut others;
+    world.set_schedule(Schedule::Eager);
+    set(1.0, &mut a).launch_on(&s1)?;
+    for _ in 0..20 {
+        set(1.0, c).launch_on(&s1)?;
+    }
+    world.set_schedule(Schedule::Lazy);
+    set(2.0, &mut b).launch_on(&s1)?;
+    if by_a_read {
+        assert_eq!(a.to_vec()?, [1.0; N]);
+    } else if hazards == Hazards::Auto {
+        copy(&a, d).launch_on(&s2)?;
+    }
+    let second = copy(&b, e).launch_on(&s2);
+    if hazards == Hazards::Check {
+        assert!(is_hazard(second), "nothing orders it");
+    } else {
+        second?;
+        assert_eq!(e.to_vec()?, [2.0; N]);
+    }
+    Ok(())
+}
