@@ -430,7 +430,7 @@ impl VisitMut for Rewrite<'_> {
             return;
         }
         let is_shared = matches!(stmt, Stmt::Local(syn::Local { init: Some(init), .. })
-            if matches!(&*init.expr, Expr::MethodCall(call) if call.method == "shared"));
+            if matches!(&*init.expr, Expr::MethodCall(call) if tree::is_shared(&call.method)));
         syn::visit_mut::visit_stmt_mut(self, stmt);
         if let Stmt::Local(local) = stmt {
             if let Some(init) = &mut local.init {
@@ -494,14 +494,13 @@ impl VisitMut for Rewrite<'_> {
             return;
         }
         let mut before = TokenStream::new();
+        let start = matches!(expr, Expr::Index(_)).then(|| spans::first(expr));
         match expr {
             Expr::Assign(syn::ExprAssign { left, right, .. }) => {
-                before = self.target(left);
-                self.visit_expr_mut(right);
+                before = self.assigned(left, right);
             }
             Expr::Binary(binary) if is_assignment(&binary.op) => {
-                before = self.target(&mut binary.left);
-                self.visit_expr_mut(&mut binary.right);
+                before = self.assigned(&mut binary.left, &mut binary.right);
             }
             _ => visit_expr_mut(self, expr),
         }
@@ -511,12 +510,13 @@ impl VisitMut for Rewrite<'_> {
                 self.passed(call);
                 None
             }
-            Expr::Index(index) => {
-                if let Some(bound) = self.bound(index) {
+            Expr::Index(index) => match self.bound(index) {
+                Some(bound) => {
                     *index.index = Expr::Verbatim(bound);
+                    None
                 }
-                None
-            }
+                None => start.and_then(|start| self.bound_of_value(index, start)),
+            },
             Expr::MethodCall(call) => {
                 if let Some(closure) = tree::exchange_of(call) {
                     let (support, block, method) = (self.support, &call.receiver, &call.method);

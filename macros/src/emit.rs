@@ -12,7 +12,7 @@ use crate::{
     attribute::Attribute,
     body::{Body, Rewritable, Rewrite, internal, tensors},
     generics::Generics,
-    methods,
+    methods, reading,
     signature::{self, Param, Signature},
     tree::{FuncEntry, Tree, TypeEntry},
 };
@@ -188,6 +188,7 @@ impl Emission {
         let syntax = syntax(kind, attribute, &signature, &item, &mut tree, &mut probed);
         let rejections = check(&syntax).into_iter();
         let errors = rejections.map(|r| tree.spans.error(r.span, r.rule.to_string()));
+        let errors = errors.chain(reading::refused(&item.sig, &item.block));
         let error = errors.reduce(|mut all, error| {
             all.combine(error);
             all

@@ -1,6 +1,6 @@
 //! Indices of local arrays: out of range they are device errors, where rustc's own check would panic.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{BinOp, Expr, visit_mut::VisitMut};
 
@@ -10,9 +10,10 @@ use crate::{
 };
 
 impl Rewrite<'_> {
-    /// The index of a local array: rustc's own check would panic. None of what is no local's.
+    /// The index of a local array or a constant: rustc's own check would panic. None of what is neither's.
     pub(crate) fn bound(&self, index: &syn::ExprIndex) -> Option<TokenStream> {
-        let is_local = root(&index.expr).is_some_and(|name| !self.tensors.contains(name));
+        let is_local = root(&index.expr)
+            .is_some_and(|path| !path.get_ident().is_some_and(|name| self.tensors.contains(name)));
         (is_local && !is_literal(&index.index)).then(|| {
             let start = spans::first(&index.expr);
             let support = spans::at(self.support, start);
@@ -21,8 +22,35 @@ impl Rewrite<'_> {
         })
     }
 
+    /// An element of an array that has no name, such as a call's value; none of what has one.
+    pub(crate) fn bound_of_value(&self, index: &syn::ExprIndex, start: Span) -> Option<Expr> {
+        if root(&index.expr).is_some() || is_literal(&index.index) {
+            return None;
+        }
+        let support = spans::at(self.support, start);
+        let (array, value, at) = (internal("array"), &index.expr, &index.index);
+        Some(Expr::Verbatim(quote_spanned! {start=> #support::same({
+            let #array = &#value;
+            #array[#support::Bounded::bounded(#array, #at)]
+        })}))
+    }
+
+    /// The two sides of an assignment; what is to be computed before it, where its place has indices. Rust
+    /// evaluates the right side first.
+    pub(crate) fn assigned(&mut self, left: &mut Expr, right: &mut Expr) -> TokenStream {
+        let indices = self.target(left);
+        self.visit_expr_mut(right);
+        if indices.is_empty() || matches!(right, Expr::Lit(_)) {
+            return indices;
+        }
+        let value = internal("assigned");
+        let before = quote!(let #value = #right; #indices);
+        *right = Expr::Verbatim(value.to_token_stream());
+        before
+    }
+
     /// What is assigned. Its indices are computed before, as what they index is borrowed then.
-    pub(crate) fn target(&mut self, place: &mut Expr) -> TokenStream {
+    fn target(&mut self, place: &mut Expr) -> TokenStream {
         match place {
             Expr::Index(index) => {
                 let mut before = self.target(&mut index.expr);
@@ -75,10 +103,10 @@ fn depth(place: &Expr) -> usize {
     }
 }
 
-/// The name of the local that a place is in; none of what is no place.
-fn root(place: &Expr) -> Option<&Ident> {
+/// The name of the local or constant that a place is in; none of what is no place.
+fn root(place: &Expr) -> Option<&syn::Path> {
     match place {
-        Expr::Path(path) => path.path.get_ident(),
+        Expr::Path(path) => Some(&path.path),
         Expr::Field(field) => root(&field.base),
         Expr::Index(index) => root(&index.expr),
         Expr::Paren(paren) => root(&paren.expr),

@@ -20,6 +20,7 @@ mod emit;
 mod generics;
 mod index;
 mod methods;
+mod reading;
 mod reduce;
 mod signature;
 mod spans;
@@ -114,6 +115,7 @@ pub fn tensors(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 }
 
 fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let item = reading::of_one_hygiene(item);
     if kind == FunctionKind::Func
         && let Ok(block) = syn::parse2::<syn::ItemImpl>(item.clone())
     {
@@ -134,7 +136,8 @@ fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> Toke
 }
 
 fn expand_function(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let parsed = syn::parse2(item).and_then(|function| {
+    let parsed = syn::parse2(item).and_then(|mut function: syn::ItemFn| {
+        reading::unambiguous(&mut function.block);
         let attribute = attribute::parse(kind, arguments)?;
         Ok((attribute, function))
     });

@@ -19,6 +19,7 @@ use crate::{
     body::{Rewritable, Rewrite},
     emit::{Emission, Paths},
     generics::Generics,
+    reading,
     signature::{self, Param},
     tree::conversion,
 };
@@ -34,6 +35,7 @@ pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream 
     let mut sources = TokenStream::new();
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
+        reading::unambiguous(&mut method.block);
         match source(attribute, &of, &block.generics, method) {
             Ok(source) => sources.extend(source),
             Err(error) => sources.extend(error.into_compile_error()),

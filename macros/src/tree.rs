@@ -9,11 +9,12 @@ mod loops;
 mod matches;
 mod parts;
 
-pub(crate) use blocks::{exchange_of, is_grid, phase_of};
+pub(crate) use blocks::{exchange_of, is_grid, is_shared, phase_of};
 pub(crate) use expr::{
     SCALARS, atomic, conversion, element, is_block, is_compound, is_of_type, is_scalar_method,
     name_of,
 };
+pub(crate) use matches::is_constant;
 pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
@@ -21,7 +22,10 @@ use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, Typ
 use quote::{ToTokens, quote};
 use syn::{Expr, Local, Pat, PatIdent, visit::Visit};
 
-use crate::spans::{self, Position, Spans};
+use crate::{
+    reading,
+    spans::{self, Position, Spans},
+};
 
 /// The walk's state, and what it found.
 #[derive(Default)]
@@ -42,6 +46,8 @@ pub(crate) struct Tree {
     /// The atomics by name, and the paths by which they were called.
     pub(crate) atomics: Vec<(Ident, syn::ExprPath)>,
     scopes: Vec<Vec<String>>,
+    /// The names in scope that are constants of the body, and how many scopes are around each.
+    constants: Vec<(String, usize)>,
     /// The parameters by reference.
     pub(crate) references: Vec<String>,
     /// The names of blocks of threads.
@@ -90,7 +96,7 @@ impl Tree {
     /// A block in a scope of its own.
     pub(crate) fn block(&mut self, block: &mut syn::Block) -> Block {
         self.scopes.push(Vec::new());
-        let mut out = Block::default();
+        let mut out = Block { stmts: self.constants(block), value: None };
         let count = block.stmts.len();
         for (at, mut stmt) in std::mem::take(&mut block.stmts).into_iter().enumerate() {
             let mut probes = Vec::new();
@@ -110,6 +116,7 @@ impl Tree {
                         out.value = Some(Box::new(tree));
                     }
                 }
+                syn::Stmt::Item(syn::Item::Const(_)) => {}
                 other => {
                     let stmt = self.stmt(other, &mut probes);
                     out.stmts.push(stmt);
@@ -119,7 +126,34 @@ impl Tree {
             block.stmts.extend(probes);
         }
         self.scopes.pop();
+        self.constants.retain(|(_, depth)| *depth <= self.scopes.len());
         out
+    }
+
+    /// The constants of a block, which are known in all of it: `let`s to the tree; rustc sees the items, which
+    /// no probe may stand in.
+    fn constants(&mut self, block: &syn::Block) -> Vec<Stmt> {
+        let items = block.stmts.iter().filter_map(|stmt| match stmt {
+            syn::Stmt::Item(syn::Item::Const(item)) => Some(item),
+            _ => None,
+        });
+        let items: Vec<_> = items.collect();
+        let mut stmts = Vec::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            let span = self.spans.of(*item);
+            let later: Vec<_> = items[at..].iter().map(|item| item.ident.clone()).collect();
+            let kind = if reading::found(item.expr.to_token_stream(), &later).is_some() {
+                let text = "a constant made of one that is declared after it";
+                StmtKind::Unsupported(Construct::Other(text.to_owned()))
+            } else {
+                let (ty, value) = (self.written(&item.ty), self.expr(&mut item.expr.clone()));
+                StmtKind::Let { name: item.ident.to_string(), mutable: false, ty, value }
+            };
+            self.bind(&item.ident);
+            self.constants.push((item.ident.to_string(), self.scopes.len()));
+            stmts.push(Stmt { kind, span });
+        }
+        stmts
     }
 
     fn stmt(&mut self, stmt: &mut syn::Stmt, probes: &mut Vec<syn::Stmt>) -> Stmt {
@@ -135,12 +169,6 @@ impl Tree {
         };
         let kind = match stmt {
             syn::Stmt::Local(local) => self.local(local, probes),
-            syn::Stmt::Item(syn::Item::Const(item)) => {
-                // A `let` to the tree; rustc sees the item, which no probe may stand in.
-                let (ty, value) = (self.written(&item.ty), self.expr(&mut item.expr.clone()));
-                self.bind(&item.ident);
-                StmtKind::Let { name: item.ident.to_string(), mutable: false, ty, value }
-            }
             syn::Stmt::Item(_) => StmtKind::Unsupported(Construct::Item),
             syn::Stmt::Macro(call) => self.macro_stmt(&mut call.mac),
             syn::Stmt::Expr(expr, _) => self.expr_stmt(expr),
@@ -262,6 +290,15 @@ impl Tree {
     fn is_by_reference(&self, name: &Ident) -> bool {
         self.references.iter().any(|of| name == of)
             && self.scopes.iter().flatten().filter(|bound| name == bound).count() == 1
+    }
+
+    /// Whether a name is a parameter's or a `let`'s.
+    fn is_local(&self, name: &Ident) -> bool {
+        let depth = self.scopes.iter().rposition(|names| names.iter().any(|bound| name == bound));
+        // A `let` of a constant's name is no Rust.
+        depth.is_some_and(|depth| {
+            !self.constants.iter().any(|(of, at)| name == of && *at == depth + 1)
+        })
     }
 
     fn is_bound(&self, name: &Ident) -> bool {

@@ -46,7 +46,11 @@ impl Lowerer {
                 let what = format!("a loop variable cannot be of type {rustc}");
                 return Err(self.type_error(span, what));
             };
-            let later = dims[at + 1..].iter().any(|d| assigns(&d.end));
+            let later = dims[at + 1..].iter().any(|later| {
+                let given = later.begin.iter().chain(&later.step);
+                given.chain([&later.end]).any(assigns)
+            });
+            let later = later || dim.step.as_ref().is_some_and(assigns);
             let begin = match &dim.begin {
                 Some(begin) => {
                     let value = self.value(begin, Some(ty))?;

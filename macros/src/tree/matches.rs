@@ -136,6 +136,10 @@ impl Tree {
                 let value = self.expr(&mut syn::Expr::Path(path.clone()));
                 plain(Some(matched.compared(BinaryOp::Eq, value)))
             }
+            // Where a local has the name, rustc reads a new one.
+            Pat::Ident(PatIdent { ident, .. }) if is_constant(ident) && self.is_local(ident) => {
+                None
+            }
             // A constant, by its name; rustc sees the pattern as it stands, and would say so if not.
             Pat::Ident(PatIdent {
                 by_ref: None, mutability: None, subpat: None, ident, ..
@@ -215,7 +219,7 @@ fn logic(op: LogicOp, lhs: Expr, rhs: Expr) -> Expr {
 }
 
 /// Whether a name is written as constants are.
-fn is_constant(name: &Ident) -> bool {
+pub(crate) fn is_constant(name: &Ident) -> bool {
     let text = name.to_token_stream().to_string();
     text.chars().any(char::is_alphabetic) && !text.chars().any(char::is_lowercase)
 }

@@ -108,6 +108,7 @@ impl<T, const N: usize, const CHECKED: bool> Shared<T, N, CHECKED> {
             self.out_of_range(index, caller);
             return None;
         }
+        debug_assert!(self.has(index), "a proven index is within the extents");
         // SAFETY: the index is within the extents, by the check above, or in the proven form because the
         // launch has proven that every index is; and there are as many elements as their product.
         Some(unsafe { self.elements.get_unchecked(self.place_of(index)) })

@@ -83,6 +83,10 @@ impl<T: Device, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
             self.out_of_range(index, caller);
             return Place::of(T::element(self.root, None));
         }
+        debug_assert!(
+            index.iter().zip(&self.shape).all(|(at, extent)| at < extent),
+            "a proven index is within the extents"
+        );
         let (mut flat, mut axis) = (0usize, 0);
         while axis < N {
             flat = flat.wrapping_mul(self.shape[axis]).wrapping_add(index[axis]);

@@ -26,6 +26,7 @@ mod methods;
 mod narrow;
 mod random;
 mod ranks;
+mod readings;
 mod reductions;
 mod scalars;
 mod tensors;

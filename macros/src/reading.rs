@@ -1,0 +1,168 @@
+//! One reading of the author's tokens. The tree and rustc read them separately: here what they would read
+//! differently is refused, or written so that there is but one way to read it.
+
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{
+    Attribute, Pat, PatIdent,
+    visit::{self, Visit},
+    visit_mut::{self, VisitMut},
+};
+
+use crate::tree::{Assert, is_constant};
+
+/// Gives all names the hygiene of the item's keyword, so that names of the same text are the same name: the
+/// tree knows texts alone. Without macros around the item, they have it already.
+pub(crate) fn of_one_hygiene(item: TokenStream) -> TokenStream {
+    let keyword = item.clone().into_iter().find_map(|token| match token {
+        TokenTree::Ident(ident) if ident == "fn" || ident == "impl" || ident == "trait" => {
+            Some(ident.span())
+        }
+        _ => None,
+    });
+    match keyword {
+        Some(keyword) => resolved_at(item, keyword),
+        None => item,
+    }
+}
+
+/// What is refused in a function: attributes that the tree knows nothing of, and types made of constants
+/// that only the body knows.
+pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<syn::Error> {
+    let mut constants = Constants(Vec::new());
+    constants.visit_block(body);
+    let mut refused = Refused { constants: constants.0, error: None };
+    refused.visit_signature(signature);
+    refused.visit_block(body);
+    refused.error
+}
+
+/// Writes names in the patterns of `match` so that they cannot be read as constants.
+pub(crate) fn unambiguous(body: &mut syn::Block) {
+    Names.visit_block_mut(body);
+}
+
+fn resolved_at(tokens: TokenStream, at: Span) -> TokenStream {
+    let tokens = tokens.into_iter().map(|token| match token {
+        // Which crate that is, its hygiene says.
+        TokenTree::Ident(ident) if ident == "$crate" => ident.into(),
+        TokenTree::Ident(mut ident) => {
+            ident.set_span(ident.span().resolved_at(at));
+            ident.into()
+        }
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), resolved_at(group.stream(), at));
+            inner.set_span(group.span());
+            inner.into()
+        }
+        other => other,
+    });
+    tokens.collect()
+}
+
+/// The constants that a body declares.
+struct Constants(Vec<Ident>);
+
+impl Visit<'_> for Constants {
+    fn visit_item_const(&mut self, item: &syn::ItemConst) {
+        self.0.push(item.ident.clone());
+    }
+}
+
+struct Refused {
+    constants: Vec<Ident>,
+    error: Option<syn::Error>,
+}
+
+impl Refused {
+    fn add(&mut self, tokens: impl ToTokens, message: &str) {
+        let error = syn::Error::new_spanned(tokens, message);
+        match &mut self.error {
+            Some(all) => all.combine(error),
+            None => self.error = Some(error),
+        }
+    }
+
+    /// What stands in a type is looked up outside the body.
+    fn outside(&mut self, tokens: &impl ToTokens) {
+        if let Some(name) = found(tokens.to_token_stream(), &self.constants) {
+            self.add(
+                name,
+                "a type in a kernel cannot name a constant of the body; declare it outside",
+            );
+        }
+    }
+}
+
+impl Visit<'_> for Refused {
+    fn visit_attribute(&mut self, attribute: &Attribute) {
+        const LEVELS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
+        if !LEVELS.iter().any(|level| attribute.path().is_ident(level)) {
+            self.add(
+                attribute,
+                "attributes in kernels are lint levels, and `serial`, `block_size` and `unroll` of loops",
+            );
+        }
+    }
+
+    fn visit_expr_for_loop(&mut self, each: &syn::ExprForLoop) {
+        // Its attributes the tree knows.
+        let mut each = each.clone();
+        each.attrs.clear();
+        visit::visit_expr_for_loop(self, &each);
+    }
+
+    fn visit_macro(&mut self, call: &syn::Macro) {
+        if let Ok(Assert { cond, .. }) = call.parse_body() {
+            self.visit_expr(&cond);
+        }
+    }
+
+    fn visit_expr_cast(&mut self, cast: &syn::ExprCast) {
+        self.outside(&cast.ty);
+        visit::visit_expr_cast(self, cast);
+    }
+
+    fn visit_item_const(&mut self, item: &syn::ItemConst) {
+        self.outside(&item.ty);
+        visit::visit_item_const(self, item);
+    }
+
+    fn visit_angle_bracketed_generic_arguments(
+        &mut self,
+        arguments: &syn::AngleBracketedGenericArguments,
+    ) {
+        self.outside(arguments);
+        visit::visit_angle_bracketed_generic_arguments(self, arguments);
+    }
+}
+
+struct Names;
+
+impl VisitMut for Names {
+    fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
+        bound(&mut arm.pat);
+        visit_mut::visit_arm_mut(self, arm);
+    }
+}
+
+/// `name @ _`, which binds whatever else has that name.
+fn bound(pattern: &mut Pat) {
+    match pattern {
+        Pat::Ident(PatIdent { subpat: subpat @ None, ident, .. }) if !is_constant(ident) => {
+            *subpat = Some((<syn::Token![@]>::default(), Box::new(syn::parse_quote!(_))));
+        }
+        Pat::Paren(paren) => bound(&mut paren.pat),
+        Pat::Guard(guarded) => bound(&mut guarded.pat),
+        _ => {}
+    }
+}
+
+/// The first of some names in tokens.
+pub(crate) fn found(tokens: TokenStream, names: &[Ident]) -> Option<Ident> {
+    tokens.into_iter().find_map(|token| match token {
+        TokenTree::Ident(ident) => names.contains(&ident).then_some(ident),
+        TokenTree::Group(group) => found(group.stream(), names),
+        _ => None,
+    })
+}

@@ -1,0 +1,135 @@
+//! What could be read in two ways: the order of evaluation, constants declared later, names of macros, and
+//! indices of values without a name.
+
+// What is tried is the way it is written.
+#![allow(clippy::all, clippy::pedantic)]
+
+use quadrants::{self as qd, Tensor, Vector};
+use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use rstest::rstest;
+
+mod tables {
+    pub(super) const TABLE: [u32; 3] = [5, 6, 7];
+}
+
+#[qd::kernel]
+fn ordered(out: &mut Tensor<u32, 1>) {
+    for i in 0..1 {
+        let mut a = [0u32; 4];
+        let mut j = 0;
+        a[j] = {
+            j = 1;
+            8
+        };
+        a[j + 1] += {
+            j = 2;
+            3
+        };
+        out[i] = a[0] + 10 * a[1] + 100 * a[2] + 1000 * a[3];
+        let mut v = Vector([1u32, 2]);
+        let mut k = 0;
+        v[k] *= {
+            k = 1;
+            7
+        };
+        out[i + 1] = v[0] + 10 * v[1];
+        let mut n = 5;
+        let mut counted = 0;
+        for (_, _) in qd::ndrange((
+            0..n,
+            {
+                n = 2;
+                0
+            }..1,
+        )) {
+            counted += n;
+        }
+        out[i + 2] = counted;
+    }
+}
+
+const AWAY: u32 = 100;
+
+#[qd::kernel]
+fn declared_later(out: &mut Tensor<u32, 1>) {
+    for i in 0..out.len() {
+        let k = 1 + AWAY;
+        const AWAY: u32 = 8;
+        out[i] = k + {
+            let inner = AWAY;
+            const AWAY: u32 = 1000;
+            inner
+        };
+    }
+}
+
+macro_rules! kernel_of {
+    ($i:ident, $given:ident, $at:expr) => {
+        #[qd::kernel]
+        fn named_by_macros(out: &mut Tensor<u32, 1>) {
+            for $i in 0..out.len() {
+                let $given = $i + 8;
+                let k = $i;
+                out[$at] = 1 + $given as u32;
+            }
+        }
+    };
+}
+kernel_of!(i, k, k);
+
+#[qd::func]
+fn made(from: u32) -> [u32; 2] {
+    [from, from + 1]
+}
+
+#[qd::kernel]
+fn unnamed(of: u32, k: usize, out: &mut Tensor<u32, 1>) {
+    for i in 0..1 {
+        if of == 0 {
+            out[i] = made(5)[k];
+        } else if of == 1 {
+            out[i] = [10, 20, 30][k];
+        } else {
+            out[i] = tables::TABLE[k];
+        }
+    }
+}
+
+#[rstest]
+fn what_is_evaluated_first_is_so_everywhere(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut out = on.program.zeros::<u32, 1>([3]).unwrap();
+    ordered(&mut out).launch().unwrap();
+    // `a[0] = 8`, where the index is evaluated after the value: `a[1] = 8`, and then `a[3] += 3`.
+    assert_eq!(out.to_vec().unwrap(), [3080, 141, 10]);
+}
+
+#[rstest]
+fn constants_are_known_in_all_of_their_block(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut out = on.program.zeros::<u32, 1>([1]).unwrap();
+    declared_later(&mut out).launch().unwrap();
+    assert_eq!((out.to_vec().unwrap(), AWAY), (vec![1009], 100));
+}
+
+#[rstest]
+fn names_of_the_same_text_are_the_same(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut out = on.program.zeros::<u32, 1>([3]).unwrap();
+    named_by_macros(&mut out).launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [1, 2, 3]);
+}
+
+#[rstest]
+fn indices_of_values_without_a_name_are_checked(
+    #[values(Cpu, Cuda, AmdGpu)] on: TestBackend,
+    #[values(0, 1, 2)] of: u32,
+) {
+    let Some(on) = on.open() else { return };
+    let mut out = on.program.zeros::<u32, 1>([1]).unwrap();
+    unnamed(of, 1, &mut out).launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [[6, 20, 6][of as usize]]);
+    let failed = unnamed(of, 3, &mut out).launch().and_then(|()| on.program.sync());
+    let error = failed.unwrap_err().to_string();
+    assert!(error.contains("an index is beyond the"), "{error}");
+}
