@@ -2,14 +2,14 @@
 //! differently is refused, or written so that there is but one way to read it.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use syn::{
     Attribute, Pat, PatIdent,
     visit::{self, Visit},
     visit_mut::{self, VisitMut},
 };
 
-use crate::tree::{Assert, is_constant};
+use crate::tree::{Assert, is_constant, text_of};
 
 /// Gives all names the hygiene of the item's keyword, so that names of the same text are the same name: the
 /// tree knows texts alone. Without macros around the item, they have it already.
@@ -95,6 +95,24 @@ impl Refused {
 }
 
 impl Visit<'_> for Refused {
+    fn visit_block(&mut self, block: &syn::Block) {
+        let items = block.stmts.iter().filter_map(|stmt| match stmt {
+            syn::Stmt::Item(syn::Item::Const(item)) => Some(item),
+            _ => None,
+        });
+        let items: Vec<_> = items.collect();
+        for (at, item) in items.iter().enumerate() {
+            let later: Vec<_> = items[at..].iter().map(|item| item.ident.clone()).collect();
+            if let Some(name) = found(item.expr.to_token_stream(), &later) {
+                self.add(
+                    name,
+                    "a constant in a kernel is made of ones that are declared before it",
+                );
+            }
+        }
+        visit::visit_block(self, block);
+    }
+
     fn visit_attribute(&mut self, attribute: &Attribute) {
         const LEVELS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
         if !LEVELS.iter().any(|level| attribute.path().is_ident(level)) {
@@ -140,6 +158,17 @@ impl Visit<'_> for Refused {
 struct Names;
 
 impl VisitMut for Names {
+    fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
+        let Ok(Assert { mut cond, message }) = call.parse_body() else { return };
+        let own = text_of(&cond);
+        let before = cond.to_token_stream().to_string();
+        self.visit_expr_mut(&mut cond);
+        if cond.to_token_stream().to_string() != before {
+            let message = message.unwrap_or_else(|| syn::LitStr::new(&own, Span::call_site()));
+            call.tokens = quote!(#cond, #message);
+        }
+    }
+
     fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
         bound(&mut arm.pat);
         visit_mut::visit_arm_mut(self, arm);
@@ -159,7 +188,7 @@ fn bound(pattern: &mut Pat) {
 }
 
 /// The first of some names in tokens.
-pub(crate) fn found(tokens: TokenStream, names: &[Ident]) -> Option<Ident> {
+fn found(tokens: TokenStream, names: &[Ident]) -> Option<Ident> {
     tokens.into_iter().find_map(|token| match token {
         TokenTree::Ident(ident) => names.contains(&ident).then_some(ident),
         TokenTree::Group(group) => found(group.stream(), names),

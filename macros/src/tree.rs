@@ -14,18 +14,15 @@ pub(crate) use expr::{
     SCALARS, atomic, conversion, element, is_block, is_compound, is_of_type, is_scalar_method,
     name_of,
 };
-pub(crate) use matches::is_constant;
 pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
+pub(crate) use matches::is_constant;
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, TypeIx};
 use quote::{ToTokens, quote};
 use syn::{Expr, Local, Pat, PatIdent, visit::Visit};
 
-use crate::{
-    reading,
-    spans::{self, Position, Spans},
-};
+use crate::spans::{self, Position, Spans};
 
 /// The walk's state, and what it found.
 #[derive(Default)]
@@ -139,19 +136,13 @@ impl Tree {
         });
         let items: Vec<_> = items.collect();
         let mut stmts = Vec::with_capacity(items.len());
-        for (at, item) in items.iter().enumerate() {
-            let span = self.spans.of(*item);
-            let later: Vec<_> = items[at..].iter().map(|item| item.ident.clone()).collect();
-            let kind = if reading::found(item.expr.to_token_stream(), &later).is_some() {
-                let text = "a constant made of one that is declared after it";
-                StmtKind::Unsupported(Construct::Other(text.to_owned()))
-            } else {
-                let (ty, value) = (self.written(&item.ty), self.expr(&mut item.expr.clone()));
-                StmtKind::Let { name: item.ident.to_string(), mutable: false, ty, value }
-            };
+        for item in items {
+            let span = self.spans.of(item);
+            let (ty, value) = (self.written(&item.ty), self.expr(&mut item.expr.clone()));
+            let name = item.ident.to_string();
             self.bind(&item.ident);
-            self.constants.push((item.ident.to_string(), self.scopes.len()));
-            stmts.push(Stmt { kind, span });
+            self.constants.push((name.clone(), self.scopes.len()));
+            stmts.push(Stmt { kind: StmtKind::Let { name, mutable: false, ty, value }, span });
         }
         stmts
     }
