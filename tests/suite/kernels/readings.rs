@@ -2,7 +2,7 @@
 //! indices of values without a name.
 
 // What is tried is the way it is written.
-#![allow(clippy::all, clippy::pedantic)]
+#![allow(clippy::all, clippy::pedantic, unused_variables)]
 
 use quadrants::{self as qd, Tensor, Vector};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
