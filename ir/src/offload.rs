@@ -211,7 +211,7 @@ impl<'k> Offloader<'k> {
     fn emit(&mut self, at: usize) {
         let prelude = self.prelude(at);
         let sets = self.sets(at);
-        let zeros = self.zeros(at, &sets);
+        let zeros = self.zeros(at);
         let item = &mut self.items[at];
         let mut line = item.reach.line;
         let (kind, body) = match &mut item.kind {
@@ -275,28 +275,19 @@ impl<'k> Offloader<'k> {
 
     /// Sets what a serial item defines to zero first, where an assertion may end it before it comes so far: later
     /// items read it all the same, as bounds above all.
-    fn zeros(&mut self, at: usize, sets: &[Stmt]) -> Vec<Stmt> {
+    fn zeros(&mut self, at: usize) -> Vec<Stmt> {
         let ItemKind::Serial { stmts, .. } = &self.items[at].kind else { return Vec::new() };
         if !stmts.iter().any(|stmt| self.may_end(stmt)) {
             return Vec::new();
         }
-        let defined = |temp: TempId| {
-            let of = |local: &&LocalId| self.temps[local.index()] == Some(temp);
-            self.items[at].defines.iter().find(of).is_some()
-        };
+        let temps = self.items[at].defines.iter().filter_map(|local| self.temps[local.index()]);
         let mut zeros = Vec::new();
-        for set in sets {
-            if let Stmt::SetTemp { temp, .. } = *set
-                && defined(temp)
-            {
-                zeros.push((temp, self.out.temps[temp.index()]));
-            }
-        }
-        let mut zero = |(temp, ty)| {
+        for temp in temps {
+            let ty = self.out.temps[temp.index()];
             let kind = ExprKind::Const(Const::from_bits(ty, 0));
-            Stmt::SetTemp { temp, value: self.out.exprs.push(Expr { ty, kind }) }
-        };
-        zeros.into_iter().map(&mut zero).collect()
+            zeros.push(Stmt::SetTemp { temp, value: self.out.exprs.push(Expr { ty, kind }) });
+        }
+        zeros
     }
 
     /// Whether a statement holds an assertion.
