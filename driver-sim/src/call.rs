@@ -49,6 +49,9 @@ pub(crate) enum Stop {
     Ignored,
 }
 
+/// So many calls of a world are remembered in their order.
+const LOGGED: usize = 1 << 16;
+
 /// A locked world.
 pub(crate) type Guard = MutexGuard<'static, State>;
 
@@ -116,6 +119,9 @@ impl Call {
         }
         state.calls[index] += 1;
         state.call_count += 1;
+        if state.call_log.len() < LOGGED {
+            state.call_log.push(index as u32);
+        }
         match state.faults.strike(self.site.name) {
             None => Ok(state),
             Some(Action::Fail(code)) => Err(Stop::Code(code)),

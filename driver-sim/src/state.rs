@@ -68,6 +68,8 @@ pub(crate) struct State {
     /// Calls of each function, by the call site's index.
     pub(crate) calls: Vec<u64>,
     pub(crate) call_count: u64,
+    /// The first calls, by the call site's index.
+    pub(crate) call_log: Vec<u32>,
     pub(crate) creates: Creates,
     /// What was alive when the primary context was destroyed last.
     pub(crate) left: Live,
@@ -112,6 +114,7 @@ impl State {
             pools: true,
             calls: Vec::new(),
             call_count: 0,
+            call_log: Vec::new(),
             creates: Creates::default(),
             left: Live::default(),
             faults: Faults::new(seed),

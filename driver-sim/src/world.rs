@@ -142,6 +142,15 @@ impl World {
         call::names().into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 
+    /// The functions that were called for this device, in order: the first 65536.
+    #[must_use]
+    pub fn call_log(self) -> Vec<&'static str> {
+        let names = call::names();
+        self.with(|state| {
+            state.call_log.iter().filter_map(|at| names.get(*at as usize).copied()).collect()
+        })
+    }
+
     /// How many objects of each kind were created.
     #[must_use]
     pub fn creates(self) -> Creates {

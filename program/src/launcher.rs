@@ -213,8 +213,10 @@ impl KernelLauncher {
                 Some((tracker, uses))
             }
         };
-        let _stamped = StampedAtEnd { kernel, args, stream, tracked };
+        let stamped = StampedAtEnd { kernel, args, stream, tracked };
         self.enqueue(shared, context, loaded, &shapes, words, stream)?;
+        // In front of the wait for a value, which shows the launch complete.
+        drop(stamped);
 
         let word = match (kernel.result, &scratch) {
             (Some(_), Some(block)) => {
@@ -497,7 +499,7 @@ fn argument_error(kernel: &Offloaded, args: &[ArgKind<'_>]) -> Error {
 fn read_word(stream: &StreamState, at: quadrants_rhi::DevicePtr) -> Result<u64> {
     let mut word = [0u8; 8];
     // SAFETY: the launch's scratch memory holds the word until its block is dropped.
-    unsafe { stream.stream.context().read_on(at, &mut word, stream.stream.handle())? };
+    unsafe { stream.stream.read(at, &mut word)? };
     Ok(u64::from_le_bytes(word))
 }
 

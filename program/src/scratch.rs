@@ -107,6 +107,8 @@ impl Drop for LaunchBlock<'_> {
                 // its region, if any, is joined to it.
                 let freed =
                     unsafe { context.device().free_async(*memory, self.stream.stream.handle()) };
+                // The free is work too: who drops the stream waits for it.
+                let _ = self.stream.stream.next_stamp();
                 if let Err(error) = context.observe(freed) {
                     context.defer(error);
                 }

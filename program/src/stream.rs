@@ -1,6 +1,9 @@
 //! Streams and events, as the user holds them.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use parking_lot::Mutex;
 use quadrants_rhi::{EventHandle, EventOptions, StreamHandle, StreamOptions};
@@ -30,6 +33,8 @@ pub(crate) struct StreamState {
     shared: Arc<Shared>,
     pub(crate) stream: Arc<rt::Stream>,
     record: Option<RecordSlot>,
+    /// Whether others have the handle, who may enqueue what has no stamp.
+    shared_handle: AtomicBool,
     /// The worker streams of the regions launched here, in the order of their blocks.
     pub(crate) workers: Mutex<Vec<rt::StreamLease>>,
     pub(crate) scratch: StreamScratch,
@@ -46,10 +51,12 @@ pub(crate) struct LeftBehind {
 impl StreamState {
     pub(crate) fn new(shared: &Arc<Shared>, stream: Arc<rt::Stream>) -> Result<Arc<Self>> {
         let record = shared.records.take(&shared.context)?;
+        let foreign = stream.origin() == rt::StreamOrigin::Foreign;
         let state = Arc::new(Self {
             shared: shared.clone(),
             stream,
             record: Some(record),
+            shared_handle: AtomicBool::new(foreign),
             workers: Mutex::new(Vec::new()),
             scratch: StreamScratch::default(),
         });
@@ -75,7 +82,10 @@ impl StreamState {
 
     #[cold]
     fn report(&self, record: &RecordSlot) -> Result<()> {
-        self.drain()?;
+        // What another thread enqueues just now may still write it; then it is not full, and the next look finds it.
+        if !self.stream.is_idle() {
+            self.drain()?;
+        }
         match self.shared.records.take_report(record, |found| self.shared.launcher.decode(found)) {
             Some(error) => Err(Box::new(error).into()),
             None => Ok(()),
@@ -91,6 +101,19 @@ impl StreamState {
     fn drain(&self) -> Result<()> {
         let up_to = |tracker: &Tracker| tracker.up_to(&self.stream);
         waiting(&self.shared, up_to, || Ok(self.stream.synchronize()?))
+    }
+
+    /// Waits for all work, unless a wait has shown it complete, and reports nothing.
+    fn drain_at_end(&self) -> Result<()> {
+        let newest = self.stream.newest();
+        if self.shared_handle.load(Relaxed) || !self.stream.is_idle() {
+            return self.drain();
+        }
+        // A wait that was made for something else says nothing of what the stream was told to wait for since.
+        if let Some(tracker) = &self.shared.hazards {
+            tracker.over(&Clock::of(newest));
+        }
+        Ok(())
     }
 
     /// Asks whether all work is complete, and where it is, reports.
@@ -114,7 +137,7 @@ impl StreamState {
             return;
         }
         if !std::thread::panicking()
-            && let Err(error) = self.synchronize()
+            && let Err(error) = self.drain_at_end().and_then(|()| self.check())
         {
             self.shared.defer(error);
         }
@@ -141,8 +164,8 @@ impl Drop for StreamState {
             self.shared.left_behind.lock().push(left);
             return;
         }
-        // After this wait nothing writes the record any more, so that it can go to another stream.
-        let drained = self.drain();
+        // After a wait nothing writes the record any more, so that it can go to another stream.
+        let drained = self.drain_at_end();
         if let Some(tracker) = &self.shared.hazards {
             tracker.end(self.stream.id());
         }
@@ -164,6 +187,7 @@ impl Stream {
     /// The driver's handle. 0 is the default stream, and on the CPU every stream.
     #[must_use]
     pub fn handle(&self) -> StreamHandle {
+        self.state.shared_handle.store(true, Relaxed);
         self.state.stream.handle()
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
+use smallvec::SmallVec;
 
 use crate::{
     Context, Error, Result, Stamp, StreamLease, Uses,
@@ -43,7 +44,7 @@ impl Buffer {
     /// # Errors
     /// Out of memory, or what the device returns.
     pub unsafe fn uninit(context: &Arc<Context>, bytes: usize) -> Result<Self> {
-        Self::filled(context, bytes, |_, _| Ok(()))
+        Self::filled(context, bytes, |_, stream| context.wait_for(stream))
     }
 
     /// Memory of zeros.
@@ -53,7 +54,8 @@ impl Buffer {
     pub fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         Self::filled(context, bytes, |memory, stream| {
             // SAFETY: the memory was just allocated with these bytes on this stream.
-            context.observe(unsafe { context.device().fill_u8_async(memory, 0, bytes, stream) })
+            context.observe(unsafe { context.device().fill_u8_async(memory, 0, bytes, stream) })?;
+            context.wait_for(stream)
         })
     }
 
@@ -68,6 +70,7 @@ impl Buffer {
         })
     }
 
+    /// Memory that `fill` fills; it waits for that.
     fn filled(
         context: &Arc<Context>,
         bytes: usize,
@@ -92,9 +95,7 @@ impl Buffer {
         // failure is on that stream, and the free behind it.
         unsafe {
             let memory = context.allocate(bytes, stream)?;
-            let filled = fill(memory, stream)
-                .and_then(|()| context.observe(context.device().stream_synchronize(stream)));
-            if let Err(error) = filled {
+            if let Err(error) = fill(memory, stream) {
                 let freed = context.observe(context.device().free_async(memory, stream));
                 if let Err(error) = freed {
                     context.defer(error);
@@ -147,7 +148,14 @@ impl Buffer {
     /// The newest use of each stream that read or wrote the buffer.
     #[must_use]
     pub fn users(&self) -> impl IntoIterator<Item = Stamp> + use<> {
-        self.readers.all().into_iter().chain(self.writers.all())
+        let mut users = self.readers.all();
+        for stamp in self.writers.all() {
+            match users.iter_mut().find(|user| user.stream == stamp.stream) {
+                Some(user) => user.sequence = user.sequence.max(stamp.sequence),
+                None => users.push(stamp),
+            }
+        }
+        users
     }
 
     /// The newest use of each stream that wrote the buffer.
@@ -169,11 +177,13 @@ impl Buffer {
         self.context.check()?;
         // SAFETY: calls of this device alone.
         let _current = unsafe { self.context.make_current()? };
-        let mut stream = self.transfer(self.writers.all())?;
+        let behind = self.writers.all();
+        let mut stream = self.transfer(behind.iter().copied())?;
         let source = self.memory.offset(offset);
         // SAFETY: the range lies in the buffer, and the stream is leased to us.
         unsafe { download(&self.context, source, out, stream.handle())? };
         stream.set_unjoined(false);
+        self.context.live.complete(behind);
         Ok(())
     }
 
@@ -189,11 +199,13 @@ impl Buffer {
         self.context.check()?;
         // SAFETY: calls of this device alone.
         let _current = unsafe { self.context.make_current()? };
-        let mut stream = self.transfer(self.users())?;
+        let behind: SmallVec<[Stamp; 8]> = self.users().into_iter().collect();
+        let mut stream = self.transfer(behind.iter().copied())?;
         // SAFETY: the range lies in the buffer, the stream is leased to us, and the copy is complete when
         // this returns.
         unsafe { upload(&self.context, self.memory.offset(offset), contents, stream.handle())? };
         stream.set_unjoined(false);
+        self.context.live.complete(behind);
         Ok(())
     }
 
@@ -250,6 +262,12 @@ impl Drop for Buffer {
 }
 
 impl Context {
+    /// Waits for an internal stream.
+    fn wait_for(&self, stream: StreamHandle) -> Result<()> {
+        // SAFETY: the context's streams live as long as it does.
+        self.observe(unsafe { self.device().stream_synchronize(stream) })
+    }
+
     /// Allocates in the order of `stream`. Where no memory is left, waits for what was freed behind work that
     /// is still under way, and tries again.
     ///
@@ -285,7 +303,7 @@ impl Context {
     ///
     /// # Safety
     /// `src` has as many bytes as `out`, and is live on `stream`, a live stream of this context.
-    pub unsafe fn read_on(
+    pub(crate) unsafe fn read_on(
         self: &Arc<Self>,
         src: DevicePtr,
         out: &mut [u8],

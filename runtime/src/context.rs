@@ -78,7 +78,7 @@ impl Context {
     /// The failure of earlier work.
     pub fn synchronize(&self) -> Result<()> {
         self.check()?;
-        self.observe(self.device.synchronize())
+        self.live.waiting(|| self.observe(self.device.synchronize()))
     }
 
     /// Refuses when the context is lost.
@@ -214,14 +214,17 @@ impl Drop for Context {
             }
         };
         let (kept, marks) = self.live.drain();
-        let ours = self.streams.drain().into_iter().chain([self.allocate_on, self.free_on]);
-        for handle in ours.chain(kept) {
+        let ours = self.streams.drain().into_iter().chain([self.allocate_on]);
+        let ours: Vec<_> = ours.chain(kept).chain([self.free_on]).collect();
+        // What HIP's driver does with the commands of a stream that is destroyed, it does not promise.
+        for handle in &ours {
             // SAFETY: pooled and internal streams, and those that could not be waited for when they were
-            // dropped, are ours alone, and nothing else is left that could use them.
-            unsafe {
-                ignore(device.stream_synchronize(handle));
-                ignore(destroy_stream(device, handle));
-            }
+            // dropped, are ours alone.
+            ignore(unsafe { device.stream_synchronize(*handle) });
+        }
+        for handle in ours {
+            // SAFETY: as above, and nothing else is left that could use them.
+            ignore(unsafe { destroy_stream(device, handle) });
         }
         for handle in self.events.drain().into_iter().chain(marks) {
             // SAFETY: pooled events and the marks of gone streams are ours alone.

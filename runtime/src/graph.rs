@@ -121,14 +121,15 @@ impl Drop for Graph {
         let device = self.context.device();
         // An executable goes when no launch of it is under way, and on which stream the last one was it does
         // not know.
-        let waited = match self.exec {
-            Some(_) => device.synchronize(),
-            None => Ok(()),
-        };
-        // SAFETY: ours, and after the wait nothing uses them.
+        if self.exec.is_some()
+            && !self.context.live.is_idle()
+            && let Err(error) = self.context.synchronize()
+        {
+            self.context.defer(error);
+        }
+        // SAFETY: ours, and nothing uses them: launches are stamped, and all that is, is complete.
         let results = unsafe {
             [
-                waited,
                 self.exec.map_or(Ok(()), |exec| device.destroy_graph_exec(exec)),
                 device.destroy_graph(self.graph),
             ]

@@ -49,8 +49,8 @@ struct List {
 enum Work {
     /// Behind the stream, which is alive while it stands here.
     On { handle: StreamHandle, position: Arc<Position>, leases: usize },
-    /// Behind the last record of an event: the stream is gone, and its work was not waited for.
-    Behind(EventHandle),
+    /// Behind the last record of an event: the stream is gone, and its work was not waited for then.
+    Behind { mark: EventHandle, over: bool },
 }
 
 /// Where the work behind a stamp is.
@@ -93,6 +93,11 @@ impl Position {
     /// can hold look alike there, so that one is never taken for complete.
     pub(crate) fn is_complete(&self, sequence: u64) -> bool {
         sequence < LAST_SEQUENCE && self.completed.load(Acquire) >= sequence
+    }
+
+    /// Whether a wait has shown all work complete.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_complete(self.enqueued())
     }
 
     /// Whether `sequence` is one of this stream, and not of one that had its number before.
@@ -149,13 +154,14 @@ impl LiveStreams {
     pub(crate) fn retire_unfinished(&self, id: u32, mark: EventHandle) {
         let mut list = self.list.lock();
         self.wait_for_leases(&mut list, id);
-        list.work.insert(id, Work::Behind(mark));
+        list.work.insert(id, Work::Behind { mark, over: false });
     }
 
     /// Where the work behind a stamp is. None once it is known to be complete.
     pub(crate) fn find(&self, stamp: Stamp) -> Option<Found<'_>> {
         match self.list.lock().work.get_mut(&stamp.stream)? {
-            Work::Behind(mark) => Some(Found::Mark(*mark)),
+            Work::Behind { over: true, .. } => None,
+            Work::Behind { mark, .. } => Some(Found::Mark(*mark)),
             Work::On { position, .. } if position.is_complete(stamp.sequence) => None,
             Work::On { handle, leases, .. } => {
                 *leases += 1;
@@ -164,13 +170,56 @@ impl LiveStreams {
         }
     }
 
+    /// Notes that a wait showed the work behind these stamps complete.
+    pub(crate) fn complete(&self, stamps: impl IntoIterator<Item = Stamp>) {
+        let list = self.list.lock();
+        for stamp in stamps {
+            // One of the number's earlier streams is below all that this one has.
+            if let Some(Work::On { position, .. }) = list.work.get(&stamp.stream) {
+                position.complete(stamp.sequence);
+            }
+        }
+    }
+
+    /// Whether a wait has shown all work complete.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.list.lock().work.values().all(|work| match work {
+            Work::On { position, .. } => position.is_idle(),
+            Work::Behind { over, .. } => *over,
+        })
+    }
+
+    /// Runs a wait for the whole device, and notes that what was enqueued before it is complete.
+    pub(crate) fn waiting(&self, wait: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut gone = Vec::new();
+        let mut positions = Vec::new();
+        for (id, work) in &self.list.lock().work {
+            match work {
+                Work::On { position, .. } => {
+                    positions.push((position.clone(), position.enqueued()));
+                }
+                Work::Behind { .. } => gone.push(*id),
+            }
+        }
+        wait()?;
+        positions.iter().for_each(|(position, enqueued)| position.complete(*enqueued));
+        let mut list = self.list.lock();
+        for id in gone {
+            // Its number is used up: it is still the same one.
+            if let Some(Work::Behind { over, .. }) = list.work.get_mut(&id) {
+                *over = true;
+            }
+        }
+        Ok(())
+    }
+
     /// All that is left when the context goes: streams that could not be waited for, and marks.
     pub(crate) fn drain(&mut self) -> (Vec<StreamHandle>, Vec<EventHandle>) {
         let (mut streams, mut marks) = (Vec::new(), Vec::new());
         for (_, work) in self.list.get_mut().work.drain() {
             match work {
                 Work::On { handle, .. } => streams.push(handle),
-                Work::Behind(mark) => marks.push(mark),
+                Work::Behind { mark, .. } => marks.push(mark),
             }
         }
         (streams, marks)

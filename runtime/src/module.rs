@@ -6,7 +6,7 @@ use quadrants_rhi::{FunctionHandle, Image, ModuleHandle};
 
 use crate::{Context, Result};
 
-/// A loaded module; unloaded with its last owner, after the context's work is complete.
+/// A loaded module; unloaded with its last owner, after the context's stamped work is complete.
 #[derive(Debug)]
 pub struct Module {
     context: Arc<Context>,
@@ -36,13 +36,15 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        let device = self.context.device();
         // Launches may be in flight on any stream, and unloading must not overtake them.
-        // SAFETY: after the wait nothing uses the module any more.
-        let results = [self.context.observe(device.synchronize()), unsafe {
-            self.context.observe(device.unload_module(self.handle))
-        }];
-        for error in results.into_iter().filter_map(Result::err) {
+        if !self.context.live.is_idle()
+            && let Err(error) = self.context.synchronize()
+        {
+            self.context.defer(error);
+        }
+        // SAFETY: nothing uses the module any more: its launches are stamped, and all that is, is complete.
+        let unloaded = unsafe { self.context.device().unload_module(self.handle) };
+        if let Err(error) = self.context.observe(unloaded) {
             self.context.defer(error);
         }
     }

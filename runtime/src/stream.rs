@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, thread};
 
-use quadrants_rhi::{EventHandle, Severity, StreamHandle, StreamOptions};
+use quadrants_rhi::{DevicePtr, EventHandle, Severity, StreamHandle, StreamOptions};
 
 use crate::{
     Context, Result, Stamp, context::destroy_stream, live::Position, stamps::LAST_SEQUENCE,
@@ -21,9 +21,9 @@ pub enum StreamOrigin {
 
 /// A stream with its count of enqueued work.
 ///
-/// Dropping it waits for its work: what the work used may go only then. While panicking, and where waiting
-/// fails, it leaves an event behind the work instead, which frees and host reads are ordered behind. Either
-/// way nothing here uses the handle once the last owner is gone.
+/// Dropping it waits for its stamped work, where no wait has shown it complete: what the work used may go only then.
+/// While panicking, and where waiting fails, it leaves an event behind the work instead, which frees and host reads
+/// are ordered behind. Either way nothing here uses the handle once the last owner is gone.
 #[derive(Debug)]
 pub struct Stream {
     context: Arc<Context>,
@@ -123,6 +123,27 @@ impl Stream {
         self.position.is_complete(sequence)
     }
 
+    /// Whether a wait has already shown all stamped work complete.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.position.is_idle()
+    }
+
+    /// Copies device memory to the host behind everything enqueued so far, and waits for it.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    ///
+    /// # Safety
+    /// `src` has as many bytes as `out`, and is live on this stream.
+    pub unsafe fn read(&self, src: DevicePtr, out: &mut [u8]) -> Result<()> {
+        let upto = self.position.enqueued();
+        // SAFETY: the caller's promise; the handle is live as long as self.
+        unsafe { self.context.read_on(src, out, self.handle)? };
+        self.position.complete(upto);
+        Ok(())
+    }
+
     /// Whether all work enqueued so far is complete.
     ///
     /// # Errors
@@ -173,8 +194,9 @@ impl Drop for Stream {
     fn drop(&mut self) {
         let (device, live) = (self.context.device(), &self.context.live);
         let mut wait_failed = false;
-        let mut mark = if thread::panicking() { self.mark().ok() } else { None };
-        if mark.is_none() {
+        let idle = self.is_idle();
+        let mut mark = if thread::panicking() && !idle { self.mark().ok() } else { None };
+        if mark.is_none() && !idle {
             // SAFETY: the handle is live until the destruction below.
             let waited = unsafe { device.stream_synchronize(self.handle) };
             if let Err(error) = self.context.observe(waited) {

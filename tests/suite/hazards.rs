@@ -1,7 +1,7 @@
 //! Hazards: what is reported, refused and ordered of launches on two streams, and what is left alone.
 
 use quadrants::{Error, Event, Hazards, Program, Result, Stream, Tensor};
-use quadrants_driver_sim::Schedule;
+use quadrants_driver_sim::{Code, Schedule};
 use quadrants_tests::{
     On,
     TestBackend::{self, AmdGpu, Cpu, Cuda},
@@ -292,5 +292,33 @@ fn what_the_launcher_saw_over_says_nothing_of_later_work(
         second?;
         assert_eq!(e.to_vec()?, [2.0; N]);
     }
+    Ok(())
+}
+
+/// Where a copy fails, the runtime waits for the device by itself. The drop of a stream then waits for nothing, but says
+/// what is over.
+#[rstest]
+fn what_a_stream_did_that_is_gone_is_over_whoever_waited_for_it(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let hazards = Hazards::Check;
+    let builder = Program::builder().hazards(hazards);
+    let Some(system) = backend.open_simulated_with(builder) else { return Ok(()) };
+    let Scene { s1, s2, mut a, system, .. } = Scene::of(system, hazards)?;
+    let world = system.world.as_ref().expect("simulated");
+    world.set_schedule(Schedule::Lazy);
+    let b = system.program.zeros::<f32, 1>([N])?;
+    set(1.0, &mut a).launch_on(&s1)?;
+    let (copy, wait) = match backend {
+        Cuda => ("cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"),
+        _ => ("hipMemcpyDtoHAsync", "hipStreamSynchronize"),
+    };
+    world.fail(copy, 1, Code::INVALID_VALUE);
+    assert!(b.to_vec().is_err());
+    let waits = world.calls(wait);
+    drop(s1);
+    assert_eq!(world.calls(wait), waits, "all was over");
+    assert!(!is_hazard(set(2.0, &mut a).launch_on(&s2)));
+    assert_eq!(a.to_vec()?, [2.0; N]);
     Ok(())
 }

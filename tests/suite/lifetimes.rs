@@ -296,3 +296,36 @@ fn a_launch_is_judged_by_its_own_numbers(
     }
     Ok(())
 }
+
+/// A stream of which nothing is stamped was taken to have no work, whatever others had enqueued by its handle.
+#[rstest]
+fn what_others_enqueue_by_the_handle_is_waited_for(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+    #[values(false, true)] foreign: bool,
+) -> Result<()> {
+    let (opened, world) = backend.simulated_device();
+    world.set_schedule(Schedule::Lazy);
+    let device = opened.device.clone();
+    let program = Program::builder().open(opened)?;
+    let theirs = foreign.then(|| device.create_stream(StreamOptions::default())).transpose()?;
+    let stream = match theirs {
+        // SAFETY: made above, and destroyed after its wrapper.
+        Some(theirs) => unsafe { Stream::from_raw(&program, theirs)? },
+        None => program.create_stream()?,
+    };
+    let by_hand = theirs.unwrap_or_else(|| stream.handle());
+    // SAFETY: the stream is live, and the memory is freed behind what uses it.
+    unsafe {
+        let memory = device.alloc_async(16, by_hand)?;
+        device.fill_u8_async(memory, 7, 16, by_hand)?;
+        device.free_async(memory, by_hand)?;
+    }
+    assert!(world.live().pending > 0);
+    drop(stream);
+    assert_eq!(world.live().pending, 0, "work by others is in flight");
+    if let Some(theirs) = theirs {
+        // SAFETY: made above; the wrapper is gone.
+        unsafe { device.destroy_stream(theirs)? };
+    }
+    Ok(())
+}

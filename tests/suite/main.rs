@@ -18,6 +18,7 @@ mod kernels;
 mod language;
 mod lifetimes;
 mod memory;
+mod mutations;
 mod order;
 mod proofs;
 mod races;

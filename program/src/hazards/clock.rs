@@ -8,6 +8,11 @@ use smallvec::SmallVec;
 pub(crate) struct Clock(SmallVec<[Stamp; 4]>);
 
 impl Clock {
+    /// That work, and all before it in its stream.
+    pub(crate) fn of(stamp: Stamp) -> Self {
+        Self(SmallVec::from_iter([stamp]))
+    }
+
     /// Whether the work comes before.
     pub(crate) fn covers(&self, stamp: Stamp) -> bool {
         self.0.iter().any(|own| own.stream == stamp.stream && own.sequence >= stamp.sequence)
