@@ -493,6 +493,17 @@ impl VisitMut for Rewrite<'_> {
             self.phase(expr);
             return;
         }
+        if let Expr::MethodCall(call) = expr
+            && call.method == "len"
+            && call.args.is_empty()
+            && self.is_tensor(&call.receiver)
+        {
+            let (start, support) = (spans::first(call), self.support);
+            self.visit_expr_mut(&mut call.receiver);
+            let receiver = &call.receiver;
+            *expr = Expr::Verbatim(quote_spanned!(start=> #support::Counted::count(&#receiver)));
+            return;
+        }
         let mut before = TokenStream::new();
         let start = matches!(expr, Expr::Index(_)).then(|| spans::first(expr));
         match expr {
@@ -507,8 +518,11 @@ impl VisitMut for Rewrite<'_> {
         let replacement = match expr {
             Expr::Binary(binary) => self.divided(binary),
             Expr::Call(call) => {
-                self.passed(call);
-                None
+                let replaced = self.divided_by_path(call).or_else(|| self.clamped(call));
+                if replaced.is_none() {
+                    self.passed(call);
+                }
+                replaced
             }
             Expr::Index(index) => match self.bound(index) {
                 Some(bound) => {
@@ -536,6 +550,13 @@ impl VisitMut for Rewrite<'_> {
                         }
                         #support::Given::#method(#all, #by_name)
                     }});
+                    return;
+                }
+                if call.method == "clamp" && call.args.len() == 2 {
+                    // As an argument it needs no parentheses, and rustc would say so.
+                    let receiver = unparenthesized(&call.receiver);
+                    let (support, bounds) = (self.support, &call.args);
+                    *expr = Expr::Verbatim(quote!(#support::clamped(#receiver, #bounds)));
                     return;
                 }
                 self.divided_by_method(call)

@@ -7,7 +7,7 @@ use syn::{BinOp, Expr, Ident};
 
 use crate::{
     body::{Rewrite, internal, unparenthesized},
-    spans,
+    spans, tree,
 };
 
 impl Rewrite<'_> {
@@ -68,6 +68,32 @@ impl Rewrite<'_> {
         })}))
     }
 
+    /// As [`divided_by_method`](Self::divided_by_method), of `u32::div_ceil(a, b)` and its like.
+    pub(crate) fn divided_by_path(&self, call: &syn::ExprCall) -> Option<Expr> {
+        let (path, name) = of_number(&call.func)?;
+        let mut args = call.args.iter();
+        let (Some(left), Some(by), None) = (args.next(), args.next(), args.next()) else {
+            return None;
+        };
+        if name != "rem_euclid" && name != "div_ceil" || is_number(by) {
+            return None;
+        }
+        let start = spans::first(path);
+        let (support, dividend) = (spans::at(self.support, start), internal("dividend"));
+        Some(Expr::Verbatim(quote_spanned! {start=> #support::same({
+            let #dividend = #left;
+            #path(#dividend, #support::divisor_of(&#dividend, #by))
+        })}))
+    }
+
+    /// `f32::clamp(x, low, high)`, which panics where the bounds are no range.
+    pub(crate) fn clamped(&self, call: &syn::ExprCall) -> Option<Expr> {
+        let (_, name) = of_number(&call.func)?;
+        let (support, args) = (self.support, &call.args);
+        (name == "clamp" && args.len() == 3)
+            .then(|| Expr::Verbatim(quote!(#support::clamped(#args))))
+    }
+
     /// What changes `value` as a compound operation does that has its right side in `by`.
     pub(crate) fn changed(
         &self,
@@ -83,6 +109,13 @@ impl Rewrite<'_> {
             quote!(#value #op #by;)
         }
     }
+}
+
+/// The path of a number's function, and the function's name.
+fn of_number(callee: &Expr) -> Option<(&syn::ExprPath, &Ident)> {
+    let Expr::Path(path) = callee else { return None };
+    let ours = tree::is_scalar_method(path) || tree::is_of_type(path);
+    Some((path, &path.path.segments.last()?.ident)).filter(|_| ours)
 }
 
 fn is_division(op: &BinOp) -> bool {

@@ -294,7 +294,7 @@ impl Emission {
             },
             None => body,
         };
-        let quiet = quiet();
+        let (quiet, in_scope) = (quiet(), in_scope(support));
         let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
         let (of, declared) = if self.generics.is_empty() {
             (quote!(__Body), None)
@@ -314,6 +314,7 @@ impl Emission {
                 fn run<__Level: #support::Level, const __CHECKED: bool>(
                     #cx: &#support::Cx<'_, __Level, __CHECKED>,
                 ) {
+                    #in_scope
                     let mut #args = #cx.args();
                     #params
                     #size
@@ -348,7 +349,8 @@ impl Emission {
         } else {
             let mut rewrite = Rewrite::new(&self.paths.body, false);
             let body = (**block).clone().rewritten(&mut rewrite);
-            quote!(#[inline(always)] #vis #sig #body)
+            let in_scope = in_scope(support);
+            quote!(#[inline(always)] #vis #sig { #in_scope #body })
         };
         quote! {
             #(#attrs)*
@@ -444,7 +446,7 @@ impl Emission {
         let mut rewrite = Rewrite::new(support, true);
         rewrite.tensors = tensors(&self.signature.params);
         let body = (*self.item.block).clone().rewritten(&mut rewrite);
-        let quiet = quiet();
+        let (quiet, in_scope) = (quiet(), in_scope(support));
         quote! {
             #with
             #quiet
@@ -453,6 +455,7 @@ impl Emission {
             #[inline(always)]
             pub fn __call<#declared const __CHECKED: bool>(#(#params),*) #output #bounds {
                 #source
+                #in_scope
                 #body
             }
         }
@@ -550,7 +553,13 @@ impl Emission {
                     quote_spanned! {name.span()=>
                         let _ = || #support::same_function(#private::dsl::#name::<i32>, #path);
                     }
-                }));
+                }))
+                .chain(
+                    self.tree
+                        .halves
+                        .iter()
+                        .map(|half| quote!(let _ = |half: #half| -> #private::f16 { half };)),
+                );
         let count = self.tree.types.len();
         let parameters = self.signature.params.len();
         let bytes = proc_macro2::Literal::byte_string(&self.bytes);
@@ -560,15 +569,16 @@ impl Emission {
             (syn::ReturnType::Default, _) => quote!(-> ()),
             (output, _) => quote!(#output),
         };
-        let probed = &self.probed;
+        let (probed, in_scope) = (&self.probed, in_scope(support));
         let (types_found, params_found) = (at(quote!(__TYPES)), at(quote!(__PARAMS)));
         let constants = quote! {
             const __PROBED: (
                 [#private::ir::types::Type; #count],
                 [fn() -> &'static #frontend::Source; #method_count],
             ) = {
+                #in_scope
                 #(let #probes = #support::Probe::new();)*
-                #[allow(unused_unsafe, unused_variables, unused_assignments, clippy::no_effect, clippy::unnecessary_operation)]
+                #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unnecessary_operation)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*
                 ([#(#types),*], [#(#methods),*])
@@ -627,6 +637,14 @@ pub(crate) fn without_arguments(path: &syn::ExprPath) -> (syn::ExprPath, Option<
         _ => None,
     };
     (bare, arguments)
+}
+
+/// What the author's tokens have in scope beside what they stand in.
+pub(crate) fn in_scope(support: &TokenStream) -> TokenStream {
+    quote! {
+        #[allow(unused_imports)]
+        use #support::in_scope::*;
+    }
 }
 
 /// Silences what rustc already says of the probed copy, where the author's lint levels hold. Unused

@@ -17,7 +17,7 @@ use syn::{
 use crate::{
     attribute::Attribute,
     body::{Rewritable, Rewrite},
-    emit::{Emission, Paths},
+    emit::{Emission, Paths, in_scope},
     generics::Generics,
     reading,
     signature::{self, Param},
@@ -43,7 +43,8 @@ pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream 
         let support = Paths::new(&attribute.krate).body;
         let body = method.block.clone();
         let body = body.rewritten(&mut Rewrite::new(&support, false));
-        method.block = parse_quote!(#body);
+        let in_scope = in_scope(&support);
+        method.block = parse_quote!({ #in_scope #body });
         method.attrs.push(parse_quote!(#[inline(always)]));
     }
     quote!(#block #sources)

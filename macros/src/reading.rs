@@ -9,7 +9,7 @@ use syn::{
     visit_mut::{self, VisitMut},
 };
 
-use crate::tree::{Assert, is_constant, text_of};
+use crate::tree::{Assert, SCALARS, is_constant, text_of};
 
 /// Gives all names the hygiene of the item's keyword, so that names of the same text are the same name: the
 /// tree knows texts alone. Without macros around the item, they have it already.
@@ -37,7 +37,8 @@ pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<s
     refused.error
 }
 
-/// Writes names in the patterns of `match` so that they cannot be read as constants.
+/// Writes names in the patterns of `match` so that they cannot be read as constants, and the functions of
+/// numbers so that they can be nothing else.
 pub(crate) fn unambiguous(body: &mut syn::Block) {
     Names.visit_block_mut(body);
 }
@@ -169,9 +170,27 @@ impl VisitMut for Names {
         }
     }
 
+    fn visit_expr_call_mut(&mut self, call: &mut syn::ExprCall) {
+        if let syn::Expr::Path(syn::ExprPath { qself: None, path, .. }) = &mut *call.func {
+            absolute(path);
+        }
+        visit_mut::visit_expr_call_mut(self, call);
+    }
+
     fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
         bound(&mut arm.pat);
         visit_mut::visit_arm_mut(self, arm);
+    }
+}
+
+/// `u32::max` from `::core` on: the author may have a module of a number's name.
+fn absolute(path: &mut syn::Path) {
+    let is_own = |of: &Ident| of != "f16" && SCALARS.iter().any(|known| of == known);
+    if path.leading_colon.is_none() && path.segments.len() == 2 && is_own(&path.segments[0].ident) {
+        // What is wrong in the call, the processor's body reports from its first token.
+        let at = path.segments[0].ident.span();
+        let segments = &path.segments;
+        *path = syn::parse_quote_spanned!(at=> ::core::primitive::#segments);
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) struct Tree {
     pub(crate) spaces: Vec<syn::ExprPath>,
     /// The atomics by name, and the paths by which they were called.
     pub(crate) atomics: Vec<(Ident, syn::ExprPath)>,
+    /// The paths by which `f16` was named for a function of its own.
+    pub(crate) halves: Vec<syn::Path>,
     scopes: Vec<Vec<String>>,
     /// The names in scope that are constants of the body, and how many scopes are around each.
     constants: Vec<(String, usize)>,

@@ -81,6 +81,7 @@ pub mod emit {
         device::{Device, constant},
         dsl,
         element::Element,
+        f16,
         instances::Instances,
     };
     pub use quadrants_ir as ir;

@@ -7,7 +7,7 @@ use quadrants_ir::{GroupId, LoopDim, ParallelFor, ScalarType, TopStmt};
 use super::{Lowerer, Result, Unit, jumps::Loop};
 use crate::{
     syntax::{Block, Expr, ExprKind, For, Function, RegionArgument, Span, Stmt, StmtKind},
-    visit::{names_in_block, names_in_stmt},
+    visit::{each_bound, names_in_block, names_in_stmt},
 };
 
 impl Lowerer {
@@ -158,6 +158,11 @@ fn needed<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
             }
             StmtKind::LetExtents { names: extents, .. } => {
                 extents.iter().flatten().any(|name| names.contains(name.as_str()))
+            }
+            StmtKind::LetPattern { pattern, .. } => {
+                let mut used = false;
+                each_bound(pattern, &mut |name, _| used |= names.contains(name));
+                used
             }
             _ => false,
         };

@@ -8,11 +8,14 @@ pub fn saxpy<'launch>(
         [::quadrants::__private::ir::types::Type; 1usize],
         [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
     ) = {
+        #[allow(unused_imports)]
+        use ::quadrants::__private::body::in_scope::*;
         let probe0 = ::quadrants::__private::body::Probe::new();
         #[allow(
             unused_unsafe,
             unused_variables,
             unused_assignments,
+            unused_qualifications,
             clippy::no_effect,
             clippy::unnecessary_operation
         )]
@@ -66,6 +69,8 @@ pub fn saxpy<'launch>(
         fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
             cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
         ) {
+            #[allow(unused_imports)]
+            use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();
             let a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<f32>());
             let mut x = ::quadrants::__private::body::gate::<
@@ -78,7 +83,7 @@ pub fn saxpy<'launch>(
             >(args.tensor::<Tensor<f32, 1>>());
             cx.par_for(
                 ::core::option::Option::Some(0usize),
-                0..x.len(),
+                0..::quadrants::__private::body::Counted::count(&x),
                 10u32,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {

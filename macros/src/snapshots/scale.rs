@@ -9,12 +9,15 @@ fn scale<'launch, T: Float>(
             [::quadrants::__private::ir::types::Type; 1usize],
             [fn() -> &'static ::quadrants::__private::frontend::Source; 1usize],
         ) = {
+            #[allow(unused_imports)]
+            use ::quadrants::__private::body::in_scope::*;
             let probe0 = ::quadrants::__private::body::Probe::new();
             let __func0 = ::quadrants::__private::body::Probe::new();
             #[allow(
                 unused_unsafe,
                 unused_variables,
                 unused_assignments,
+                unused_qualifications,
                 clippy::no_effect,
                 clippy::unnecessary_operation
             )]
@@ -69,6 +72,8 @@ fn scale<'launch, T: Float>(
         fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
             cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
         ) {
+            #[allow(unused_imports)]
+            use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();
             let a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<T>());
             let mut x = ::quadrants::__private::body::gate::<
@@ -81,7 +86,7 @@ fn scale<'launch, T: Float>(
             >(args.tensor::<Tensor<T, 1>>());
             cx.par_for(
                 ::core::option::Option::Some(0usize),
-                0..x.len(),
+                0..::quadrants::__private::body::Counted::count(&x),
                 12u32,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {

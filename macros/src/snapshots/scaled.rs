@@ -45,6 +45,8 @@ impl scaled {
         at: usize,
     ) -> T {
         const __OK: bool = true;
+        #[allow(unused_imports)]
+        use ::quadrants::__private::body::in_scope::*;
         {
             ::quadrants::__private::body::gate::<
                 __OK,
@@ -66,11 +68,14 @@ impl scaled {
                 [::quadrants::__private::ir::types::Type; 3usize],
                 [fn() -> &'static ::quadrants::__private::frontend::Source; 1usize],
             ) = {
+                #[allow(unused_imports)]
+                use ::quadrants::__private::body::in_scope::*;
                 let __func0 = ::quadrants::__private::body::Probe::new();
                 #[allow(
                     unused_unsafe,
                     unused_variables,
                     unused_assignments,
+                    unused_qualifications,
                     clippy::no_effect,
                     clippy::unnecessary_operation
                 )]
@@ -81,7 +86,7 @@ impl scaled {
                     [
                         <T as ::quadrants::__private::Device>::LAYOUT,
                         ::quadrants::__private::body::number_type::<T>(),
-                        <usize as ::quadrants::__private::Device>::LAYOUT,
+                        <::core::primitive::usize as ::quadrants::__private::Device>::LAYOUT,
                     ],
                     [<half>::__source_of::<T, _>(&__func0)],
                 )

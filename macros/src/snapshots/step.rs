@@ -7,6 +7,8 @@ fn step<'launch>(
         [::quadrants::__private::ir::types::Type; 4usize],
         [fn() -> &'static ::quadrants::__private::frontend::Source; 1usize],
     ) = {
+        #[allow(unused_imports)]
+        use ::quadrants::__private::body::in_scope::*;
         let probe0 = ::quadrants::__private::body::Probe::new();
         let probe1 = ::quadrants::__private::body::Probe::new();
         let probe2 = ::quadrants::__private::body::Probe::new();
@@ -16,6 +18,7 @@ fn step<'launch>(
             unused_unsafe,
             unused_variables,
             unused_assignments,
+            unused_qualifications,
             clippy::no_effect,
             clippy::unnecessary_operation
         )]
@@ -100,6 +103,8 @@ fn step<'launch>(
         fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
             cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
         ) {
+            #[allow(unused_imports)]
+            use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();
             let dt = ::quadrants::__private::body::gate::<__OK, _>(args.value::<f32>());
             let mut a = ::quadrants::__private::body::gate::<
@@ -121,7 +126,7 @@ fn step<'launch>(
                         let mut dt = dt;
                         cx.par_for(
                             ::core::option::Option::Some(0usize),
-                            0..a.len(),
+                            0..::quadrants::__private::body::Counted::count(&a),
                             10u32,
                             #[inline(always)]
                             move |((begin0, end0), proven)| {

@@ -1,6 +1,8 @@
 #[inline(always)]
 fn wave(x: f32) -> f32 {
-    (x * 0.01).sin()
+    #[allow(unused_imports)]
+    use ::quadrants::__private::body::in_scope::*;
+    { (x * 0.01).sin() }
 }
 #[allow(non_camel_case_types)]
 #[doc(hidden)]
@@ -19,10 +21,13 @@ impl wave {
             [::quadrants::__private::ir::types::Type; 1usize],
             [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
         ) = {
+            #[allow(unused_imports)]
+            use ::quadrants::__private::body::in_scope::*;
             #[allow(
                 unused_unsafe,
                 unused_variables,
                 unused_assignments,
+                unused_qualifications,
                 clippy::no_effect,
                 clippy::unnecessary_operation
             )]

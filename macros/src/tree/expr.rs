@@ -166,7 +166,7 @@ impl Tree {
             && args.is_empty()
         {
             let scalar = Ident::new(scalar, call.method.span());
-            let ty = self.written(&syn::parse_quote!(#scalar));
+            let ty = self.written(&syn::parse_quote!(::core::primitive::#scalar));
             return ExprKind::Cast { value: Box::new(receiver_tree), ty };
         }
         if of_block || is_builtin_method(&name) {
@@ -212,6 +212,9 @@ impl Tree {
                 let mut own = path.path.clone();
                 own.segments.pop();
                 own.segments.pop_punct();
+                if own.segments.last().is_some_and(|last| last.ident == "f16") {
+                    self.halves.push(own.clone());
+                }
                 let ty = self.written(&syn::parse_quote!(#own));
                 let value = self.expr(args.next().expect("counted"));
                 return match conversion(&last) {
@@ -239,7 +242,7 @@ impl Tree {
     /// `value as scalar as ty`, of which the first says what a literal is.
     pub(super) fn converted(&mut self, scalar: &str, value: Expr, ty: TypeIx) -> ExprKind {
         let scalar = Ident::new(scalar, Span::call_site());
-        let from = self.written(&syn::parse_quote!(#scalar));
+        let from = self.written(&syn::parse_quote!(::core::primitive::#scalar));
         let span = value.span;
         let kind = ExprKind::Cast { value: Box::new(value), ty: from };
         ExprKind::Cast { value: Box::new(Expr { kind, span }), ty }
@@ -491,11 +494,17 @@ pub(crate) fn conversion(name: &str) -> Option<Conversion> {
     name.strip_prefix("to_").and_then(known).map(Conversion::To)
 }
 
-/// Whether a path is `f32::sqrt` or the like.
+/// Whether a path is `f32::sqrt` or the like, as [`reading`](crate::reading) leaves it: from `::core` on, but for
+/// `f16`, which is no type of Rust's own.
 pub(crate) fn is_scalar_method(path: &syn::ExprPath) -> bool {
     let segments = &path.path.segments;
-    let scalar = segments.iter().rev().nth(1);
-    path.qself.is_none() && scalar.is_some_and(|of| SCALARS.iter().any(|s| of.ident == s))
+    let Some(scalar) = segments.iter().rev().nth(1) else { return false };
+    let ours = path.path.leading_colon.is_some()
+        && segments.len() == 4
+        && segments[0].ident == "core"
+        && segments[1].ident == "primitive";
+    let known = SCALARS.iter().any(|known| scalar.ident == known);
+    path.qself.is_none() && known && (ours || scalar.ident == "f16")
 }
 
 /// The position of a path in a table, where it is put if it is new.

@@ -1,6 +1,6 @@
 //! `match`, as the branches that it is: on a number or a bool that is evaluated once, arm after arm.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::syntax::{
     BinaryOp, Block, Construct, Expr, ExprKind, LogicOp, Span as TreeSpan, Stmt, StmtKind, TypeIx,
     UnaryOp,
@@ -66,9 +66,18 @@ impl Tree {
         self.passed_as(value, false)
     }
 
-    /// Lets a vector or matrix pass through a probe of its type.
-    pub(super) fn passed_linear(&mut self, value: &mut syn::Expr) -> TypeIx {
-        self.passed_as(value, true)
+    /// Lets a value pass through a probe of its type, whose pattern is given.
+    pub(super) fn passed_by_pattern(
+        &mut self,
+        value: &mut syn::Expr,
+        pattern: &TokenStream,
+        linear: bool,
+    ) -> TypeIx {
+        let made = value.clone();
+        let ty = self.passed_as(value, linear);
+        let probe = Ident::new(&format!("probe{ty}"), Span::mixed_site());
+        *value = syn::Expr::Verbatim(quote!(#probe.made(#made, |#pattern| ())));
+        ty
     }
 
     fn passed_as(&mut self, value: &mut syn::Expr, linear: bool) -> TypeIx {

@@ -5,13 +5,14 @@ use quadrants_frontend::{
     is_builtin_function, is_builtin_method,
     syntax::{Construct, Expr, ExprKind, Pattern},
 };
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::{Pat, PatIdent};
 
 use super::{
     FuncEntry, Tree, TypeEntry,
     expr::{Conversion, conversion, is_type_name},
 };
+use crate::spans;
 
 /// A function's type and name, of its path.
 fn of_type(path: &syn::Path) -> Option<(syn::Path, Ident)> {
@@ -77,17 +78,23 @@ impl Tree {
         let syn::Expr::Call(call) = expr else {
             return ExprKind::Unsupported(Construct::StructUpdate);
         };
-        let name = match &*call.func {
-            syn::Expr::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
-            _ => None,
+        let syn::Expr::Path(path) = &*call.func else {
+            return ExprKind::Unsupported(Construct::StructUpdate);
         };
+        let path = path.clone();
+        let name = path.path.segments.last().map(|last| last.ident.to_string());
         let name = name.unwrap_or_default();
         let parts = self.all(call.args.iter_mut());
         if is_type_name(&name) {
-            return ExprKind::Aggregate { ty: self.passed(expr), parts };
+            let ty = self.passed_by_pattern(expr, &quote!(#path(..)), false);
+            return ExprKind::Aggregate { ty, parts };
         }
-        if is_builtin_function(&name) {
-            return ExprKind::Associated { ty: self.passed_linear(expr), name, args: parts };
+        if is_builtin_function(&name)
+            && let Some((ty, _)) = of_type(&path.path)
+        {
+            let pattern = quote_spanned!(spans::first(&ty)=> #ty { .. });
+            let ty = self.passed_by_pattern(expr, &pattern, true);
+            return ExprKind::Associated { ty, name, args: parts };
         }
         let func = self.funcs.len() as u32;
         if let syn::Expr::Call(call) = expr

@@ -103,6 +103,14 @@ pub fn divisor<T: Copy + 'static>(value: T) -> T {
     value
 }
 
+/// `value.clamp(low, high)` as kernels have it: std's panics where the bounds are no range.
+#[inline(always)]
+#[must_use]
+pub fn clamped<T: PartialOrd + Copy>(value: T, low: T, high: T) -> T {
+    let raised = if value < low { low } else { value };
+    if raised > high { high } else { raised }
+}
+
 /// What can be indexed in a kernel. The index of a local array that is out of range is a device error,
 /// as on other devices; tensors, and what threads share, look at an index when they are indexed.
 pub trait Bounded<I> {

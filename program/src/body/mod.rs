@@ -20,6 +20,7 @@ mod parallel;
 mod place;
 mod pool;
 mod probe;
+mod readings;
 mod reduce;
 mod threads;
 mod view;
@@ -29,7 +30,7 @@ pub use atomic::{atomic_add, atomic_max, atomic_min};
 pub use cx::{Args, Cx, TensorParam};
 pub use exchange::{Given, PerThread};
 pub(crate) use failure::within;
-pub use failure::{Bounded, PLACE_SITE, check, divisor, divisor_of, resolve_site};
+pub use failure::{Bounded, PLACE_SITE, check, clamped, divisor, divisor_of, resolve_site};
 pub use level::Level;
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Task};
@@ -39,6 +40,7 @@ pub use probe::{
     Form, Gate, HasMethod, Linear, Open, Probe, gate, group_field, linear_type_of, method_of,
     number_type, put_back, same, same_function, tensor_type, type_of, value_type,
 };
+pub use readings::{Counted, Known, OfArrays, OfMatrices, in_scope};
 pub use reduce::{
     Part, finish_add, finish_max, finish_min, part_add, part_max, part_min, reduce_add, reduce_max,
     reduce_min, strips,

@@ -49,6 +49,14 @@ impl<T> Probe<T> {
     pub const fn pass(&self, value: T) -> T {
         value
     }
+
+    /// As [`pass`](Self::pass). A pattern of the type is given too: what stands in it is no function's name.
+    pub const fn made(&self, value: T, _pattern: fn(T)) -> T
+    where
+        T: Copy,
+    {
+        value
+    }
 }
 
 /// The type that a probe found.

@@ -11,6 +11,7 @@ use super::{
     failure::{Bounded, Errors, Kind},
     level::Level,
     place::Place,
+    readings::Counted,
     view::Places,
 };
 use crate::Element;
@@ -52,14 +53,14 @@ impl<const CHECKED: bool> Threads<CHECKED> {
     /// The block's number.
     #[inline(always)]
     #[must_use]
-    pub fn index(&self) -> usize {
+    pub fn index(self) -> usize {
         self.index
     }
 
     /// How many threads the block has.
     #[inline(always)]
     #[must_use]
-    pub fn threads(&self) -> usize {
+    pub fn threads(self) -> usize {
         self.threads
     }
 
@@ -73,19 +74,19 @@ impl<const CHECKED: bool> Threads<CHECKED> {
     /// An array of zeros.
     #[inline(always)]
     #[must_use]
-    pub fn shared<T: Element>(&self, len: usize) -> Shared<T, 1, CHECKED> {
+    pub fn shared<T: Element>(self, len: usize) -> Shared<T, 1, CHECKED> {
         self.array([len])
     }
 
     /// Rows of zeros.
     #[inline(always)]
     #[must_use]
-    pub fn shared_2d<T: Element>(&self, shape: [usize; 2]) -> Shared<T, 2, CHECKED> {
+    pub fn shared_2d<T: Element>(self, shape: [usize; 2]) -> Shared<T, 2, CHECKED> {
         self.array(shape)
     }
 
     #[inline(always)]
-    fn array<T: Element, const N: usize>(&self, shape: [usize; N]) -> Shared<T, N, CHECKED> {
+    fn array<T: Element, const N: usize>(self, shape: [usize; N]) -> Shared<T, N, CHECKED> {
         let len: usize = shape.iter().product();
         let elements = (0..len).map(|_| UnsafeCell::new(T::default())).collect();
         Shared { elements, shape, nothing: T::default(), errors: self.errors }
@@ -135,6 +136,13 @@ impl<T, const N: usize, const CHECKED: bool> Shared<T, N, CHECKED> {
             *value = *from as u64;
         }
         self.errors.report(Kind::Index, caller, &values[..2 * N]);
+    }
+}
+
+impl<T, const N: usize, const CHECKED: bool> Counted for Shared<T, N, CHECKED> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.len()
     }
 }
 

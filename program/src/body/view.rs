@@ -7,6 +7,7 @@ use quadrants_ir::abi::MAX_RANK;
 use super::{
     failure::{Errors, Kind},
     place::Place,
+    readings::Counted,
 };
 use crate::{Device, tensor::count};
 
@@ -64,14 +65,14 @@ impl<T: Device, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     #[inline(always)]
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
-    pub fn len(&self) -> usize {
+    pub fn len(self) -> usize {
         count(&self.shape)
     }
 
     /// The extents.
     #[inline(always)]
     #[must_use]
-    pub fn shape(&self) -> [usize; N] {
+    pub fn shape(self) -> [usize; N] {
         self.shape
     }
 
@@ -103,6 +104,13 @@ impl<T: Device, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
             *value = *from as u64;
         }
         self.errors.report(Kind::Index, caller, &values[..2 * N]);
+    }
+}
+
+impl<T: Device, const N: usize, const CHECKED: bool> Counted for View<T, N, CHECKED> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.len()
     }
 }
 

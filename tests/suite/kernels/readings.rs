@@ -133,3 +133,72 @@ fn indices_of_values_without_a_name_are_checked(
     let error = failed.unwrap_err().to_string();
     assert!(error.contains("an index is beyond the"), "{error}");
 }
+
+#[qd::kernel]
+fn clamped(low: f32, high: f32, to: i32, x: &Tensor<f32, 1>, out: &mut Tensor<f32, 2>) {
+    for i in 0..x.len() {
+        out[[i, 0]] = x[i].clamp(low, high);
+        out[[i, 1]] = f32::clamp(x[i], low, high);
+        out[[i, 2]] = 5i32.clamp(7, to) as f32;
+    }
+}
+
+#[qd::kernel]
+fn rounded_up(by: u32, out: &mut Tensor<u32, 1>) {
+    for i in 0..out.len() {
+        assert!(u32::max(by, 1) < 100);
+        out[i] = u32::div_ceil(7, by);
+    }
+}
+
+#[qd::kernel]
+fn apart_before_blocks(x: &mut Tensor<u32, 1>, y: &mut Tensor<u32, 1>) {
+    let (a, b) = (2, 3);
+    qd::stream_parallel(|| {
+        for i in 0..x.len() {
+            x[i] = a;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..y.len() {
+            y[i] = b;
+        }
+    });
+}
+
+#[rstest]
+fn bounds_that_are_no_range_clamp_too(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let x = on.program.tensor_from(&[5.0f32], [1]).unwrap();
+    let mut out = on.program.zeros::<f32, 2>([1, 3]).unwrap();
+    clamped(7.0, 3.0, 3, &x, &mut out).launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [3.0; 3]);
+    clamped(f32::NAN, 3.0, 9, &x, &mut out).launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [3.0, 3.0, 7.0]);
+}
+
+#[rstest]
+fn functions_of_numbers_divide_as_methods_do(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut out = on.program.zeros::<u32, 1>([1]).unwrap();
+    rounded_up(2, &mut out).launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [4]);
+    let failed = |by, out: &mut Tensor<u32, 1>| {
+        let launched = rounded_up(by, out).launch().and_then(|()| on.program.sync());
+        launched.unwrap_err().to_string()
+    };
+    let zero = failed(0, &mut out);
+    assert!(zero.contains("by zero"), "{zero}");
+    let large = failed(100, &mut out);
+    assert!(large.contains("u32::max(by, 1) < 100"), "{large}");
+}
+
+#[rstest]
+fn what_is_taken_apart_before_blocks_is_known_in_them(
+    #[values(Cpu, Cuda, AmdGpu)] on: TestBackend,
+) {
+    let Some(on) = on.open() else { return };
+    let [mut x, mut y] = [(); 2].map(|()| on.program.zeros::<u32, 1>([1]).unwrap());
+    apart_before_blocks(&mut x, &mut y).launch().unwrap();
+    assert_eq!((x.to_vec().unwrap(), y.to_vec().unwrap()), (vec![2], vec![3]));
+}
