@@ -21,6 +21,7 @@ use syn::{
 use crate::{
     emit::without_arguments,
     index::is_assignment,
+    methods,
     reduce::{self, Reduction},
     signature::Param,
     spans,
@@ -51,9 +52,6 @@ pub(crate) struct Body<'a> {
 /// Replaces what differs inside loops and in funcs.
 pub(crate) struct Rewrite<'a> {
     pub(crate) support: &'a TokenStream,
-    /// Whether values pass a gate, which keeps rustc from repeating itself. A func needs none: its
-    /// copies have the same types, so that rustc's messages are the same and shown once.
-    pub(crate) gated: bool,
     /// What the loop around keeps for each of its pieces.
     pub(crate) reductions: &'a [Reduction],
     /// The names of tensors and of what threads share, whose own indexing is checked.
@@ -376,7 +374,7 @@ impl<'a> Body<'a> {
             tensors: tensors.map(|(_, (name, _))| name.clone()).collect(),
             iteration: in_iteration.then(|| self.cx.clone()),
             reductions,
-            ..Rewrite::new(self.support, true)
+            ..Rewrite::new(self.support)
         }
     }
 }
@@ -559,7 +557,11 @@ impl VisitMut for Rewrite<'_> {
                     *expr = Expr::Verbatim(quote!(#support::clamped(#receiver, #bounds)));
                     return;
                 }
-                self.divided_by_method(call)
+                let replaced = self.divided_by_method(call);
+                if replaced.is_none() && is_of_func(call) {
+                    call.method = methods::twin(&call.method);
+                }
+                replaced
             }
             Expr::ForLoop(each) => {
                 each.attrs.clear();
@@ -578,8 +580,8 @@ impl VisitMut for Rewrite<'_> {
 }
 
 impl<'a> Rewrite<'a> {
-    pub(crate) fn new(support: &'a TokenStream, gated: bool) -> Self {
-        Self { support, gated, tensors: Vec::new(), iteration: None, reductions: &[] }
+    pub(crate) fn new(support: &'a TokenStream) -> Self {
+        Self { support, tensors: Vec::new(), iteration: None, reductions: &[] }
     }
 }
 
@@ -599,10 +601,8 @@ impl Rewrite<'_> {
     }
 
     fn gate(&self, expr: &mut Expr) {
-        if self.gated {
-            let support = self.support;
-            *expr = Expr::Verbatim(quote!(#support::gate::<__OK, _>(#expr)));
-        }
+        let support = self.support;
+        *expr = Expr::Verbatim(quote!(#support::gate::<__OK, _>(#expr)));
     }
 
     fn scoped(&mut self, inner: impl FnOnce(&mut Self)) {
@@ -638,11 +638,13 @@ impl Rewrite<'_> {
     /// A call with generic arguments says its form by a first argument.
     fn callee(&self, callee: &mut Expr) -> Option<Expr> {
         let Expr::Path(path) = callee else { return None };
-        if !self.gated
-            || tree::is_scalar_method(path)
-            || tree::is_of_type(path)
-            || is_ndrange_path(path)
-        {
+        if tree::is_of_func(path) {
+            if let Some(last) = path.path.segments.last_mut() {
+                last.ident = methods::twin(&last.ident);
+            }
+            return None;
+        }
+        if tree::is_scalar_method(path) || tree::is_of_type(path) || is_ndrange_path(path) {
             return None;
         }
         let support = self.support;
@@ -721,6 +723,24 @@ fn is_serial(each: &syn::ExprForLoop) -> bool {
 /// Whether a method is one that no `impl` block of the author's has.
 pub(crate) fn is_of_numbers(method: &str) -> bool {
     is_builtin_method(method) || tree::conversion(method).is_some()
+}
+
+/// Whether a method call can be of a func: of none that kernels have.
+fn is_of_func(call: &syn::ExprMethodCall) -> bool {
+    let is_shape = call.method == "shape" && call.args.is_empty();
+    let ours = is_shape || tree::is_shared(&call.method);
+    !ours && !is_of_numbers(&call.method.to_string()) && !is_range(&call.receiver)
+}
+
+/// Whether an expression is a range, in reverse or with a step or not.
+fn is_range(expr: &Expr) -> bool {
+    match unparenthesized(expr) {
+        Expr::Range(_) => true,
+        Expr::MethodCall(call) if call.method == "rev" || call.method == "step_by" => {
+            is_range(&call.receiver)
+        }
+        _ => false,
+    }
 }
 
 fn is_ndrange_path(path: &syn::ExprPath) -> bool {

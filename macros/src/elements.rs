@@ -50,6 +50,7 @@ impl Rewrite<'_> {
                 let (place, number) =
                     (self.place(&mut call.receiver)?, methods::number(&call.method));
                 call.receiver = syn::parse_quote!(#value);
+                call.method = methods::twin(&call.method);
                 let support = self.support;
                 Some(quote!({
                     let #at = #place;

@@ -325,32 +325,32 @@ impl Emission {
     }
 
     fn func(&self) -> TokenStream {
-        let ItemFn { attrs, vis, sig, block, .. } = &self.item;
+        let ItemFn { attrs, vis, sig, .. } = &self.item;
         let name = &sig.ident;
-        let source = self.source();
         let Paths { frontend, body: support, .. } = &self.paths;
         let called = self.called();
         let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
-        let (arguments, found) = (self.generics.arguments(), self.found());
+        let arguments = self.generics.arguments();
+        let (kept, found) = self.kept();
         let inputs = self.item.sig.inputs.iter().filter_map(|input| match input {
             syn::FnArg::Typed(input) => Some(&input.ty),
             syn::FnArg::Receiver(_) => None,
         });
         let output = &sig.output;
-        // By these bounds, rustc finds the generic arguments in a function's type.
-        let of = if self.generics.is_empty() {
-            quote!(__F)
-        } else {
-            quote!(#declared __F: ::core::ops::Fn(#(#inputs),*) #output)
-        };
+        // By these bounds, rustc finds the generic arguments in a function's type; and what hides the function
+        // by its name has its type at least.
+        let of = quote!(#declared __F: ::core::ops::Fn(#(#inputs),*) #output);
         let body = if self.takes_tensors() {
             let text = format!("`{name}` takes tensors: it can be called in kernels alone");
             quote!(#[allow(unused_variables)] #vis #sig { ::core::panic!(#text) })
         } else {
-            let mut rewrite = Rewrite::new(&self.paths.body, false);
-            let body = (**block).clone().rewritten(&mut rewrite);
-            let in_scope = in_scope(support);
-            quote!(#[inline(always)] #vis #sig { #in_scope #body })
+            let (sig, arguments) = (methods::immutable(sig), self.generics.arguments());
+            let names = self.signature.params.iter().map(|param| &param.name);
+            quote! {
+                #[allow(clippy::used_underscore_binding)]
+                #[inline(always)]
+                #vis #sig { <#name>::__call::<#arguments>(#(#names),*) }
+            }
         };
         quote! {
             #(#attrs)*
@@ -361,11 +361,11 @@ impl Emission {
             #vis struct #name {}
             impl #name {
                 #called
+                #kept
 
                 #[allow(unused)]
                 #[doc(hidden)]
                 pub fn __source<#declared>() -> &'static #frontend::Source #bounds {
-                    #source
                     #found
                 }
 
@@ -378,6 +378,21 @@ impl Emission {
                 }
             }
         }
+    }
+
+    /// The constant of a func in which its source is kept, and the source. That of a generic one is found anew
+    /// by each instantiation.
+    fn kept(&self) -> (Option<TokenStream>, TokenStream) {
+        let (source, found, frontend) = (self.source(), self.found(), &self.paths.frontend);
+        if !self.generics.is_empty() {
+            return (None, quote!(#source #found));
+        }
+        let kept = quote! {
+            #[allow(unused)]
+            #[doc(hidden)]
+            const __FOUND: &'static #frontend::Source = { #source #found };
+        };
+        (Some(kept), quote!(Self::__FOUND))
     }
 
     /// Whether it is a method that takes `&mut self`.
@@ -418,17 +433,6 @@ impl Emission {
                 }
             }
         });
-        if !self.takes_tensors() {
-            return quote! {
-                #[allow(unused)]
-                #[doc(hidden)]
-                #[inline(always)]
-                pub fn __call<#declared>(#(#names: #types),*) #output #bounds {
-                    #name::<#arguments>(#(#names),*)
-                }
-                #with
-            };
-        }
         // The author's function knows tensors; what runs, what stands for them in a body.
         let params =
             self.signature.params.iter().map(|Param { name, passing, ty, mutable, .. }| {
@@ -442,19 +446,33 @@ impl Emission {
                     }
                 }
             });
-        let source = if self.generics.is_empty() { self.source() } else { ungated() };
-        let mut rewrite = Rewrite::new(support, true);
+        let mut rewrite = Rewrite::new(support);
         rewrite.tensors = tensors(&self.signature.params);
         let body = (*self.item.block).clone().rewritten(&mut rewrite);
         let (quiet, in_scope) = (quiet(), in_scope(support));
+        let (checked, form) = match self.takes_tensors() {
+            true => (Some(quote!(const __CHECKED: bool)), None),
+            false => (
+                None,
+                Some(quote!(
+                    const __CHECKED: bool = true;
+                )),
+            ),
+        };
+        let gate = if self.generics.is_empty() {
+            quote!(const __OK: bool = { let _ = <#name>::__FOUND; true };)
+        } else {
+            ungated()
+        };
         quote! {
             #with
             #quiet
-            #[allow(unused)]
+            #[allow(dead_code)]
             #[doc(hidden)]
             #[inline(always)]
-            pub fn __call<#declared const __CHECKED: bool>(#(#params),*) #output #bounds {
-                #source
+            pub fn __call<#declared #checked>(#(#params),*) #output #bounds {
+                #gate
+                #form
                 #in_scope
                 #body
             }
@@ -619,7 +637,7 @@ impl Emission {
 
 /// What stands for the gate in a generic function: no gate can hang on what a parameter decides. So what is
 /// wrong with its body may be said twice.
-fn ungated() -> TokenStream {
+pub(crate) fn ungated() -> TokenStream {
     quote!(
         const __OK: bool = true;
     )
@@ -649,7 +667,7 @@ pub(crate) fn in_scope(support: &TokenStream) -> TokenStream {
 
 /// Silences what rustc already says of the probed copy, where the author's lint levels hold. Unused
 /// names stay: in that copy, the probes use them all.
-fn quiet() -> TokenStream {
+pub(crate) fn quiet() -> TokenStream {
     quote! {
         #[allow(
             deprecated, nonstandard_style, path_statements, trivial_casts, trivial_numeric_casts,

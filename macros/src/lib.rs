@@ -29,6 +29,7 @@ mod tree;
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::syntax::FunctionKind;
+use quote::quote;
 
 /// Makes a function a kernel: calling it gives a launch.
 ///
@@ -139,10 +140,14 @@ fn expand_function(kind: FunctionKind, arguments: TokenStream, item: TokenStream
     let parsed = syn::parse2(item).and_then(|mut function: syn::ItemFn| {
         reading::unambiguous(&mut function.block);
         let attribute = attribute::parse(kind, arguments)?;
-        Ok((attribute, function))
+        let refused = reading::inert(&mut function.attrs);
+        Ok((refused, attribute, function))
     });
     match parsed {
-        Ok((attribute, function)) => emit::function(kind, &attribute, function),
+        Ok((refused, attribute, function)) => {
+            let function = emit::function(kind, &attribute, function);
+            quote!(#refused #function)
+        }
         Err(error) => error.into_compile_error(),
     }
 }

@@ -10,14 +10,14 @@ use quadrants_frontend::{
 };
 use quote::{ToTokens, quote};
 use syn::{
-    FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, ReceiverKind, Signature, TraitItem,
-    Type, parse_quote,
+    FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Pat, ReceiverKind, Signature,
+    TraitItem, Type, ext::IdentExt, parse_quote,
 };
 
 use crate::{
     attribute::Attribute,
-    body::{Rewritable, Rewrite},
-    emit::{Emission, Paths, in_scope},
+    body::{Rewritable, Rewrite, internal},
+    emit::{Emission, Paths, in_scope, quiet, ungated},
     generics::Generics,
     reading,
     signature::{self, Param},
@@ -32,28 +32,93 @@ pub(crate) fn number(name: &Ident) -> u64 {
 /// The block, and the sources of its functions.
 pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream {
     let of = (*block.self_ty).clone();
-    let mut sources = TokenStream::new();
+    let (mut sources, mut twins) = (reading::inert(&mut block.attrs), TokenStream::new());
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
+        sources.extend(reading::inert(&mut method.attrs));
         reading::unambiguous(&mut method.block);
         match source(attribute, &of, &block.generics, method) {
-            Ok(source) => sources.extend(source),
+            Ok(source) => {
+                sources.extend(source);
+                twins.extend(twin_of(attribute, &of, &block.generics, method));
+            }
             Err(error) => sources.extend(error.into_compile_error()),
         }
-        let support = Paths::new(&attribute.krate).body;
-        let body = method.block.clone();
-        let body = body.rewritten(&mut Rewrite::new(&support, false));
-        let in_scope = in_scope(&support);
-        method.block = parse_quote!({ #in_scope #body });
-        method.attrs.push(parse_quote!(#[inline(always)]));
     }
-    quote!(#block #sources)
+    let (generics, bounds) = (Generics::new(&block.generics), &block.generics.where_clause);
+    let declared = generics.declared();
+    quote!(#block #sources impl<#declared> #of #bounds { #twins })
+}
+
+/// What kernels call in a func's place: of another name, so that no method of a trait, and none of the type
+/// beside a trait's func, is called instead.
+pub(crate) fn twin(name: &Ident) -> Ident {
+    Ident::new(&format!("__func_{}", name.unraw()), name.span())
+}
+
+/// The twin of a func, which has its body; the func calls it.
+fn twin_of(
+    attribute: &Attribute,
+    of: &Type,
+    generics: &syn::Generics,
+    method: &mut ImplItemFn,
+) -> TokenStream {
+    let support = Paths::new(&attribute.krate).body;
+    let (name, number) = (twin(&method.sig.ident), number(&method.sig.ident));
+    let body = method.block.clone().rewritten(&mut Rewrite::new(&support));
+    let (quiet, in_scope) = (quiet(), in_scope(&support));
+    let gate = if generics.params.is_empty() {
+        quote!(const __OK: bool = <#of as #support::HasMethod<#number>>::OK;)
+    } else {
+        ungated()
+    };
+    let mut sig = method.sig.clone();
+    sig.ident = name.clone();
+    let names = method.sig.inputs.iter().map(|input| match input {
+        FnArg::Receiver(receiver) => receiver.self_token.to_token_stream(),
+        FnArg::Typed(input) => match &*input.pat {
+            Pat::Ident(of) => of.ident.to_token_stream(),
+            other => other.to_token_stream(),
+        },
+    });
+    method.block = parse_quote!({ Self::#name(#(#names),*) });
+    method.sig = immutable(&method.sig);
+    method.attrs.push(parse_quote!(#[allow(clippy::used_underscore_binding)]));
+    method.attrs.push(parse_quote!(#[inline(always)]));
+    quote! {
+        #quiet
+        #[allow(dead_code, private_interfaces)]
+        #[doc(hidden)]
+        #[inline(always)]
+        pub #sig {
+            #gate
+            const __CHECKED: bool = true;
+            #in_scope
+            #body
+        }
+    }
+}
+
+/// A signature whose parameters are not `mut`.
+pub(crate) fn immutable(sig: &Signature) -> Signature {
+    let mut sig = sig.clone();
+    for input in &mut sig.inputs {
+        match input {
+            FnArg::Receiver(receiver) => receiver.mutability = None,
+            FnArg::Typed(input) => {
+                if let Pat::Ident(of) = &mut *input.pat {
+                    of.mutability = None;
+                }
+            }
+        }
+    }
+    sig
 }
 
 /// A trait whose functions kernels can call: who implements it, by a block with `#[func]`, gives their sources.
 pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStream {
     let Paths { private, body: support, frontend } = Paths::new(&attribute.krate);
-    let mut errors = TokenStream::new();
+    let (mut errors, mut twins) = (TokenStream::new(), Vec::new());
     of.supertraits.push(parse_quote!(#private::Device));
     for item in &of.items {
         let TraitItem::Fn(method) = item else { continue };
@@ -64,9 +129,35 @@ pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStr
         });
         errors.extend(refused.map(syn::Error::into_compile_error));
         let number = number(&method.sig.ident);
+        twins.push(twin_of_trait(method));
         of.supertraits.push(parse_quote!(#support::HasMethod<#number, Source = #frontend::Source>));
     }
+    of.items.extend(twins);
     quote!(#errors #of)
+}
+
+/// The twin of a trait's func, which calls what implements it.
+fn twin_of_trait(method: &syn::TraitItemFn) -> TraitItem {
+    let name = &method.sig.ident;
+    let mut sig = method.sig.clone();
+    sig.ident = twin(name);
+    let mut names = Vec::with_capacity(sig.inputs.len());
+    for (at, input) in sig.inputs.iter_mut().enumerate() {
+        names.push(match input {
+            FnArg::Receiver(receiver) => receiver.self_token.to_token_stream(),
+            FnArg::Typed(input) => {
+                let name = internal(&format!("argument{at}"));
+                *input.pat = parse_quote!(#name);
+                name.to_token_stream()
+            }
+        });
+    }
+    parse_quote! {
+        #[allow(dead_code)]
+        #[doc(hidden)]
+        #[inline(always)]
+        #sig { Self::#name(#(#names),*) }
+    }
 }
 
 fn no_parameters(sig: &Signature) -> syn::Result<()> {
@@ -105,7 +196,7 @@ fn source(
         let message = format!("kernels have a `{text}` of their own; give this one another name");
         return Err(syn::Error::new(name.span(), message));
     }
-    let this = Ident::new("this", Span::mixed_site());
+    let this = unused("this", &method.to_token_stream());
     let renamed = |tokens: TokenStream| renamed(tokens, &this, of);
     let mut sig: Signature = method.sig.clone();
     let receiver = match sig.inputs.first() {
@@ -164,11 +255,25 @@ fn source(
         impl<#declared> #support::HasMethod<#number> for #of #bounds {
             type Source = #frontend::Source;
             const CHANGES: bool = #changes;
-            fn source() -> &'static #frontend::Source {
-                #source
-                #found
-            }
+            const SOURCE: &'static #frontend::Source = { #source #found };
         }
+    })
+}
+
+/// A name that tokens do not have: the tree knows names by their text alone.
+fn unused(name: &str, tokens: &TokenStream) -> Ident {
+    let name = Ident::new(name, Span::mixed_site());
+    match has(tokens, &name) {
+        true => unused(&format!("{name}_"), tokens),
+        false => name,
+    }
+}
+
+fn has(tokens: &TokenStream, name: &Ident) -> bool {
+    tokens.clone().into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => has(&group.stream(), name),
+        _ => false,
     })
 }
 

@@ -5,6 +5,7 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{
     Attribute, Pat, PatIdent,
+    punctuated::Punctuated,
     visit::{self, Visit},
     visit_mut::{self, VisitMut},
 };
@@ -35,6 +36,52 @@ pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<s
     refused.visit_signature(signature);
     refused.visit_block(body);
     refused.error
+}
+
+/// Takes away what is not known to leave a function as it stands, and says so of what could rewrite it: rustc
+/// would compile what the tree has not seen. Tools read their attributes in the author's file.
+#[must_use]
+pub(crate) fn inert(attributes: &mut Vec<Attribute>) -> TokenStream {
+    const TOOLS: [&str; 2] = ["rustfmt", "clippy"];
+    let mut errors = TokenStream::new();
+    attributes.retain(|attribute| {
+        let path = attribute.path();
+        if path.segments.len() > 1 && TOOLS.iter().any(|tool| path.segments[0].ident == tool) {
+            return false;
+        }
+        let inert = is_inert(&attribute.meta);
+        if !inert {
+            let message = "this could rewrite what is read already; write it before the attribute of the kernel or func";
+            errors.extend(syn::Error::new_spanned(attribute, message).into_compile_error());
+        }
+        inert
+    });
+    errors
+}
+
+/// Whether an attribute is one of rustc's that change no tokens. Nobody else's can have its name.
+fn is_inert(attribute: &syn::Meta) -> bool {
+    const KNOWN: [&str; 12] = [
+        "doc",
+        "allow",
+        "expect",
+        "warn",
+        "deny",
+        "forbid",
+        "inline",
+        "cold",
+        "must_use",
+        "deprecated",
+        "track_caller",
+        "cfg",
+    ];
+    if let syn::Meta::List(list) = attribute
+        && list.path.is_ident("cfg_attr")
+    {
+        let all = Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated;
+        return list.parse_args_with(all).is_ok_and(|metas| metas.iter().skip(1).all(is_inert));
+    }
+    KNOWN.iter().any(|known| attribute.path().is_ident(known))
 }
 
 /// Writes names in the patterns of `match` so that they cannot be read as constants, and the functions of

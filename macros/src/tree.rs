@@ -16,6 +16,7 @@ pub(crate) use expr::{
 };
 pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
 pub(crate) use matches::is_constant;
+pub(crate) use parts::is_of_func;
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, TypeIx};

@@ -15,6 +15,16 @@ impl Own for u64 {
     }
 }
 
+trait Flag {
+    fn to_usize(self) -> usize;
+}
+
+impl Flag for bool {
+    fn to_usize(self) -> usize {
+        8
+    }
+}
+
 trait Length {
     fn len(self) -> usize;
 }
@@ -50,6 +60,13 @@ fn conversions(x: &mut Tensor<u32, 1>) {
 }
 
 #[qd::kernel]
+fn flags(x: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        x[i] = (i == 1).to_usize() as u32;
+    }
+}
+
+#[qd::kernel]
 fn lengths(x: &mut Tensor<u32, 1>) {
     for i in 0..x.len() {
         let a = [1.0f32];
@@ -62,6 +79,27 @@ fn functions_of_a_type(x: &mut Tensor<u32, 1>) {
     for i in 0..x.len() {
         let v = Maker::splat(i as u32);
         x[v[0] as usize] = 1;
+    }
+}
+
+mod far {
+    use quadrants as qd;
+
+    #[qd::func]
+    pub(super) fn shifted(i: usize) -> usize {
+        i
+    }
+}
+use far::*;
+
+fn shifted(i: u32) -> u32 {
+    i + 8
+}
+
+#[qd::kernel]
+fn funcs_that_are_hidden(x: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        x[i] = shifted(i as u32);
     }
 }
 

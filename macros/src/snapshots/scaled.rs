@@ -34,7 +34,7 @@ impl scaled {
         clippy::all,
         clippy::pedantic
     )]
-    #[allow(unused)]
+    #[allow(dead_code)]
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call<T: Float, const N: usize, const __CHECKED: bool>(

@@ -1,22 +1,46 @@
+#[allow(clippy::used_underscore_binding)]
 #[inline(always)]
 fn wave(x: f32) -> f32 {
-    #[allow(unused_imports)]
-    use ::quadrants::__private::body::in_scope::*;
-    { (x * 0.01).sin() }
+    <wave>::__call(x)
 }
 #[allow(non_camel_case_types)]
 #[doc(hidden)]
 struct wave {}
 impl wave {
-    #[allow(unused)]
+    #[allow(
+        deprecated,
+        nonstandard_style,
+        path_statements,
+        trivial_casts,
+        trivial_numeric_casts,
+        unreachable_code,
+        unused_braces,
+        unused_comparisons,
+        unused_labels,
+        unused_must_use,
+        unused_mut,
+        unused_parens,
+        unused_qualifications,
+        unused_unsafe,
+        clippy::all,
+        clippy::pedantic
+    )]
+    #[allow(dead_code)]
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call(x: f32) -> f32 {
-        wave(x)
+        const __OK: bool = {
+            let _ = <wave>::__FOUND;
+            true
+        };
+        const __CHECKED: bool = true;
+        #[allow(unused_imports)]
+        use ::quadrants::__private::body::in_scope::*;
+        { (x * 0.01).sin() }
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub fn __source() -> &'static ::quadrants::__private::frontend::Source {
+    const __FOUND: &'static ::quadrants::__private::frontend::Source = {
         const __PROBED: (
             [::quadrants::__private::ir::types::Type; 1usize],
             [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
@@ -51,10 +75,15 @@ impl wave {
             consts: &[],
         };
         &__SOURCE
+    };
+    #[allow(unused)]
+    #[doc(hidden)]
+    pub fn __source() -> &'static ::quadrants::__private::frontend::Source {
+        Self::__FOUND
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __source_of<__F>(
+    pub const fn __source_of<__F: ::core::ops::Fn(f32) -> f32>(
         _: &::quadrants::__private::body::Probe<__F>,
     ) -> fn() -> &'static ::quadrants::__private::frontend::Source {
         Self::__source

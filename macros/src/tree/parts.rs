@@ -10,7 +10,7 @@ use syn::{Pat, PatIdent};
 
 use super::{
     FuncEntry, Tree, TypeEntry,
-    expr::{Conversion, conversion, is_type_name},
+    expr::{Conversion, conversion, is_of_type, is_type_name},
 };
 use crate::spans;
 
@@ -20,6 +20,15 @@ fn of_type(path: &syn::Path) -> Option<(syn::Path, Ident)> {
     let name = ty.segments.pop()?.ident;
     ty.segments.pop_punct();
     Some((ty, name))
+}
+
+/// Whether a call by this path is of a type's func: as [`Tree::made`] has it.
+pub(crate) fn is_of_func(path: &syn::ExprPath) -> bool {
+    let Some(last) = path.path.segments.last() else { return false };
+    let name = last.ident.to_string();
+    let ours =
+        is_builtin_function(&name) || is_builtin_method(&name) || conversion(&name).is_some();
+    is_of_type(path) && !is_type_name(&name) && !ours
 }
 
 /// Whether an expression is something that can be changed: looking at it twice does nothing twice.

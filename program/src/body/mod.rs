@@ -40,7 +40,7 @@ pub use probe::{
     Form, Gate, HasMethod, Linear, Open, Probe, gate, group_field, linear_type_of, method_of,
     number_type, put_back, same, same_function, tensor_type, type_of, value_type,
 };
-pub use readings::{Counted, Known, OfArrays, OfMatrices, in_scope};
+pub use readings::{Counted, Known, OfArrays, OfMatrices, OfScalars, in_scope};
 pub use reduce::{
     Part, finish_add, finish_max, finish_min, part_add, part_max, part_min, reduce_add, reduce_max,
     reduce_min, strips,

@@ -96,7 +96,19 @@ pub trait HasMethod<const NAME: u64> {
     const CHANGES: bool;
 
     /// Its source.
-    fn source() -> &'static Self::Source;
+    const SOURCE: &'static Self::Source;
+
+    /// Depends on the source, so that what is wrong with the method is said of it alone: see [`gate`].
+    const OK: bool = {
+        let _ = Self::SOURCE;
+        true
+    };
+
+    /// Its source.
+    #[must_use]
+    fn source() -> &'static Self::Source {
+        Self::SOURCE
+    }
 }
 
 /// The source of a method of the type that a probe found.

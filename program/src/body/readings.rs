@@ -3,13 +3,13 @@
 //!
 //! A type's own methods that take it by value win over those of all traits; nothing is needed for them.
 
-use crate::{Matrix, Vector};
+use crate::{Matrix, Vector, f16};
 
 /// The traits, without their names.
 pub mod in_scope {
     pub use std::{cmp::Ord as _, convert::From as _};
 
-    pub use super::{OfArrays as _, OfMatrices as _};
+    pub use super::{OfArrays as _, OfMatrices as _, OfScalars as _};
     pub use crate::Number as _;
 }
 
@@ -36,9 +36,9 @@ impl<T, const N: usize> OfArrays for [T; N] {
 pub trait Known {}
 
 macro_rules! names {
-    ($($name:ident)*) => {
-        /// The names of the functions of vectors and matrices, which some of them do not have.
-        pub trait OfMatrices: Sized {
+    ($(#[$doc:meta])* $of:ident: $($name:ident)*) => {
+        $(#[$doc])*
+        pub trait $of: Sized {
             $(
                 #[doc(hidden)]
                 fn $name(self)
@@ -52,10 +52,18 @@ macro_rules! names {
 }
 
 names! {
-    splat zero identity diagonal
+    /// The names of the functions of vectors and matrices, which some of them do not have.
+    OfMatrices: splat zero identity diagonal
     dot cross norm norm_squared normalized sum component_mul transpose trace determinant inverse
 }
 
+names! {
+    /// The names of conversions of numbers. The IR converts what is no `Number` too.
+    OfScalars: to_f32 to_f64 to_i32 to_i64 to_u32 to_u64 to_usize
+}
+
+impl OfScalars for bool {}
+impl OfScalars for f16 {}
 impl<T, const N: usize> OfMatrices for Vector<T, N> {}
 impl<T, const R: usize, const C: usize> OfMatrices for Matrix<T, R, C> {}
 

@@ -71,6 +71,22 @@ impl<const CHECKED: bool> Threads<CHECKED> {
         0..self.threads
     }
 
+    /// [`index`](Self::index), by the name that emitted code has for methods that are not of numbers.
+    #[doc(hidden)]
+    #[inline(always)]
+    #[must_use]
+    pub fn __func_index(self) -> usize {
+        self.index
+    }
+
+    /// [`threads`](Self::threads), likewise.
+    #[doc(hidden)]
+    #[inline(always)]
+    #[must_use]
+    pub fn __func_threads(self) -> usize {
+        self.threads
+    }
+
     /// An array of zeros.
     #[inline(always)]
     #[must_use]

@@ -202,3 +202,107 @@ fn what_is_taken_apart_before_blocks_is_known_in_them(
     apart_before_blocks(&mut x, &mut y).launch().unwrap();
     assert_eq!((x.to_vec().unwrap(), y.to_vec().unwrap()), (vec![2], vec![3]));
 }
+
+trait Elsewhere: Sized {
+    fn place(self) -> usize {
+        8
+    }
+    fn made() -> usize {
+        8
+    }
+}
+
+#[derive(Clone, Copy, qd::Device)]
+struct Spot(usize);
+
+impl Elsewhere for Spot {}
+
+#[qd::func]
+impl Spot {
+    fn place(&self) -> usize {
+        self.0
+    }
+
+    fn next(&self) -> usize {
+        let this = 7;
+        let this_ = this - 6;
+        self.place() + this_
+    }
+}
+
+#[qd::func]
+trait Making {
+    fn made() -> u32;
+    fn twice(&self, by: u32) -> u32;
+}
+
+#[derive(Clone, Copy, qd::Device)]
+struct Maker(u32);
+
+impl Maker {
+    fn made() -> u32 {
+        100
+    }
+    fn twice(self, _by: u32) -> u32 {
+        100
+    }
+}
+
+#[qd::func]
+impl Making for Maker {
+    fn made() -> u32 {
+        3
+    }
+
+    fn twice(&self, by: u32) -> u32 {
+        2 * self.0 * by
+    }
+}
+
+#[qd::func]
+fn through<T: Making>(maker: T) -> u32 {
+    T::made() + maker.twice(1)
+}
+
+mod far {
+    use quadrants as qd;
+
+    #[qd::func]
+    pub(super) fn shifted(i: usize) -> usize {
+        i
+    }
+}
+use far::*;
+
+fn shifted(i: usize) -> usize {
+    i + 8
+}
+
+#[qd::func]
+fn by_way_of_a_func(i: usize) -> usize {
+    shifted(i)
+}
+
+#[qd::kernel]
+fn of_two_names(out: &mut Tensor<u32, 1>) {
+    for i in 0..1 {
+        let spot = Spot(i);
+        let maker = Maker(5);
+        out[spot.place()] = Maker::made();
+        out[spot.next()] = maker.twice(2);
+        out[shifted(i) + 2] = through(maker);
+        out[by_way_of_a_func(i) + 3] = 4;
+    }
+}
+
+#[rstest]
+fn funcs_are_called_and_nothing_of_their_names(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut out = on.program.zeros::<u32, 1>([4]).unwrap();
+    of_two_names(&mut out).launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [3, 20, 13, 4]);
+    // Outside of kernels, methods are Rust's; a func is the same everywhere.
+    assert_eq!((Spot(1).place(), Spot(1).next(), Maker::made()), (8, 2, 100));
+    assert_eq!((Maker(1).twice(1), shifted(1), by_way_of_a_func(1)), (100, 9, 1));
+    assert_eq!(<Spot as Elsewhere>::made(), 8);
+}
