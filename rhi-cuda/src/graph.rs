@@ -1,6 +1,8 @@
 //! Graphs of launches.
 
-use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphExec, CUgraphNode};
+use cudarc::driver::sys::{
+    CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphExec, CUgraphNode,
+};
 use quadrants_rhi::{
     FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
     StreamHandle,
@@ -13,10 +15,10 @@ pub(crate) fn available(table: &Table) -> bool {
     let functions = &table.functions;
     functions.create_graph.is_some()
         && functions.destroy_graph.is_some()
-        && functions.add_kernel_node.is_some()
+        && (functions.add_kernel_node.is_some() || functions.add_kernel_node_v1.is_some())
         && functions.instantiate_graph.is_some()
         && functions.destroy_graph_exec.is_some()
-        && functions.update_kernel_node.is_some()
+        && (functions.update_kernel_node.is_some() || functions.update_kernel_node_v1.is_some())
         && functions.launch_graph.is_some()
 }
 
@@ -50,13 +52,13 @@ pub(crate) unsafe fn add_kernel_node(
     // SAFETY: graph, nodes and function are of this device and the block is the function's, by the caller's
     // promise. The driver copies shape and block before the call returns.
     unsafe {
-        context.table.add_kernel_node(
-            &mut node,
-            graph.as_ptr(),
-            dependencies.as_ptr(),
-            dependencies.len(),
-            &node_parameters,
-        )?;
+        let (graph, nodes, count) = (graph.as_ptr(), dependencies.as_ptr(), dependencies.len());
+        if context.table.functions.add_kernel_node.is_some() {
+            context.table.add_kernel_node(&mut node, graph, nodes, count, &node_parameters)?;
+        } else {
+            let v1 = v1(&node_parameters);
+            context.table.add_kernel_node_v1(&mut node, graph, nodes, count, &v1)?;
+        }
     }
     Ok(GraphNodeHandle::from_ptr(node))
 }
@@ -91,7 +93,14 @@ pub(crate) unsafe fn update_kernel_node(
     let context = device.enter()?;
     // SAFETY: the node is of the graph that the executable was made of, and the block is the function's, by
     // the caller's promise. The driver copies shape and block before the call returns.
-    unsafe { context.table.update_kernel_node(exec.as_ptr(), node.as_ptr(), &node_parameters) }
+    unsafe {
+        let (exec, node) = (exec.as_ptr(), node.as_ptr());
+        if context.table.functions.update_kernel_node.is_some() {
+            context.table.update_kernel_node(exec, node, &node_parameters)
+        } else {
+            context.table.update_kernel_node_v1(exec, node, &v1(&node_parameters))
+        }
+    }
 }
 
 pub(crate) unsafe fn launch(
@@ -102,6 +111,22 @@ pub(crate) unsafe fn launch(
     let context = device.enter()?;
     // SAFETY: an executable and a stream of this device, by the caller's promise.
     unsafe { context.table.launch_graph(exec.as_ptr(), stream.as_ptr()) }
+}
+
+/// The parameters as CUDA 11 takes them, which knows no alternatives to functions.
+fn v1(parameters: &CUDA_KERNEL_NODE_PARAMS_v2) -> CUDA_KERNEL_NODE_PARAMS_st {
+    CUDA_KERNEL_NODE_PARAMS_st {
+        func: parameters.func,
+        gridDimX: parameters.gridDimX,
+        gridDimY: parameters.gridDimY,
+        gridDimZ: parameters.gridDimZ,
+        blockDimX: parameters.blockDimX,
+        blockDimY: parameters.blockDimY,
+        blockDimZ: parameters.blockDimZ,
+        sharedMemBytes: parameters.sharedMemBytes,
+        kernelParams: parameters.kernelParams,
+        extra: parameters.extra,
+    }
 }
 
 fn node_parameters(

@@ -7,9 +7,9 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use cudarc::driver::sys::{
-    CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent,
-    CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUjit_option, CUmemPool_attribute, CUmemoryPool,
-    CUmodule, CUstream,
+    CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice,
+    CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode,
+    CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUstream,
 };
 use quadrants_rhi::table::Status;
 
@@ -127,12 +127,19 @@ macro_rules! cuda_functions {
             node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize,
             parameters: *const CUDA_KERNEL_NODE_PARAMS_v2,
         ), optional("12.0");
+        /// Adds a launch to a graph, with the parameters of CUDA 11.
+        add_kernel_node_v1 = "cuGraphAddKernelNode"(
+            node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize,
+            parameters: *const CUDA_KERNEL_NODE_PARAMS_st,
+        ), optional("10.0");
         /// Makes an executable of a graph.
         instantiate_graph = "cuGraphInstantiateWithFlags"(exec: *mut CUgraphExec, graph: CUgraph, flags: u64), optional("11.4");
         /// Destroys an executable.
         destroy_graph_exec = "cuGraphExecDestroy"(exec: CUgraphExec), optional("10.0");
         /// Replaces a launch in an executable.
         update_kernel_node = "cuGraphExecKernelNodeSetParams_v2"(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS_v2), optional("12.0");
+        /// Replaces a launch in an executable, with the parameters of CUDA 11.
+        update_kernel_node_v1 = "cuGraphExecKernelNodeSetParams"(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS_st), optional("10.1");
         /// Launches an executable.
         launch_graph = "cuGraphLaunch"(exec: CUgraphExec, stream: CUstream), optional("10.0");
 

@@ -16,6 +16,15 @@ pub enum TestBackend {
     AmdGpu,
 }
 
+/// A release of a driver that the simulator passes for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Release {
+    /// One of CUDA's.
+    Cuda(sim::CudaRelease),
+    /// One of ROCm.
+    Rocm(sim::RocmRelease),
+}
+
 /// Where the tests of a GPU backend run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DevicePolicy {
@@ -55,6 +64,48 @@ impl DevicePolicy {
             Ok("simulated") | Err(_) => Self::Simulated,
             Ok(other) => panic!("QUADRANTS_TEST_DEVICE is `{other}`: auto, hardware or simulated"),
         }
+    }
+}
+
+impl Release {
+    /// The backend that it is a driver of.
+    #[must_use]
+    pub fn backend(self) -> TestBackend {
+        match self {
+            Self::Cuda(_) => TestBackend::Cuda,
+            Self::Rocm(_) => TestBackend::AmdGpu,
+        }
+    }
+
+    /// A device of this release, with or without memory pools, as
+    /// [`simulated_device`](TestBackend::simulated_device); none where its backend is not under test.
+    #[must_use]
+    pub fn open_device(self, pools: bool) -> Option<(Opened, sim::Claim)> {
+        if !self.backend().is_selected() {
+            println!("skipped: {self:?} is not in QUADRANTS_TEST_BACKENDS");
+            return None;
+        }
+        // SAFETY: as in `TestBackend::simulator`.
+        let driver = unsafe {
+            match self {
+                Self::Cuda(release) => {
+                    quadrants_rhi_cuda::driver_from_symbols("simulator", |name| {
+                        release.symbol(name)
+                    })
+                }
+                Self::Rocm(release) => {
+                    quadrants_rhi_amdgpu::driver_from_symbols("simulator", |name| {
+                        release.symbol(name)
+                    })
+                }
+            }
+        };
+        let world = sim::claim();
+        world.forbid_races();
+        world.set_pools(pools);
+        let driver = driver.expect("every release has what is required");
+        let opened = self.backend().arch().open_with(&*driver, world.ordinal());
+        Some((opened.expect("the simulator opens"), world))
     }
 }
 

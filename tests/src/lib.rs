@@ -6,4 +6,4 @@
 
 mod harness;
 
-pub use harness::{DevicePolicy, On, TestBackend};
+pub use harness::{DevicePolicy, On, Release, TestBackend};

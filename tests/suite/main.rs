@@ -25,6 +25,7 @@ mod races;
 mod referee;
 mod regions;
 mod regressions;
+mod releases;
 mod slices;
 mod soak;
 mod streams;

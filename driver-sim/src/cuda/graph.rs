@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    call::{Call, facade},
+    call::{Call, Stop, facade},
     code::{Code, Result},
     handle::{Key, Kind},
     module::{Launch, Shape},
@@ -18,25 +18,34 @@ use crate::{
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct NodeParams {
+    launch: NodeParamsV1,
+    kernel: usize,
+    context: usize,
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v1`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct NodeParamsV1 {
     function: usize,
     grid: [c_uint; 3],
     block: [c_uint; 3],
     shared_bytes: c_uint,
     parameters: Parameters,
     extra: *mut *mut c_void,
-    kernel: usize,
-    context: usize,
 }
 
 // The layout of the C header.
 const _: () = {
     assert!(size_of::<NodeParams>() == 72);
-    assert!(offset_of!(NodeParams, function) == 0);
-    assert!(offset_of!(NodeParams, grid) == 8);
-    assert!(offset_of!(NodeParams, block) == 20);
-    assert!(offset_of!(NodeParams, shared_bytes) == 32);
-    assert!(offset_of!(NodeParams, parameters) == 40);
-    assert!(offset_of!(NodeParams, extra) == 48);
+    assert!(size_of::<NodeParamsV1>() == 56);
+    assert!(offset_of!(NodeParams, launch) == 0);
+    assert!(offset_of!(NodeParamsV1, function) == 0);
+    assert!(offset_of!(NodeParamsV1, grid) == 8);
+    assert!(offset_of!(NodeParamsV1, block) == 20);
+    assert!(offset_of!(NodeParamsV1, shared_bytes) == 32);
+    assert!(offset_of!(NodeParamsV1, parameters) == 40);
+    assert!(offset_of!(NodeParamsV1, extra) == 48);
     assert!(offset_of!(NodeParams, kernel) == 56);
     assert!(offset_of!(NodeParams, context) == 64);
 };
@@ -65,14 +74,18 @@ facade! { Cuda;
         count: usize,
         parameters: Array<NodeParams>,
     ) |call| {
-        let (mut state, graph) = call.at(Kind::Graph, graph)?;
-        let dependencies = dependencies.read(count)?;
-        let keys: Result<Vec<Key>> = dependencies
-            .into_iter()
-            .map(|node| call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE))
-            .collect();
-        let launch = launch(call, &state, &parameters.first()?)?;
-        node.set(state.add_node(graph, &keys?, launch)?)?;
+        add_node(call, node, graph, dependencies.read(count)?, &parameters.first()?.launch)?;
+    }
+
+    /// The same with the parameters of CUDA 11.
+    fn cuGraphAddKernelNode(
+        node: Out<usize>,
+        graph: usize,
+        dependencies: Array<usize>,
+        count: usize,
+        parameters: Array<NodeParamsV1>,
+    ) |call| {
+        add_node(call, node, graph, dependencies.read(count)?, &parameters.first()?)?;
     }
 
     /// Makes an executable of a graph.
@@ -93,10 +106,16 @@ facade! { Cuda;
         node: usize,
         parameters: Array<NodeParams>,
     ) |call| {
-        let (mut state, exec) = call.at(Kind::Exec, exec)?;
-        let node = call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE)?;
-        let launch = launch(call, &state, &parameters.first()?)?;
-        state.set_node(exec, node, launch)?;
+        set_node(call, exec, node, &parameters.first()?.launch)?;
+    }
+
+    /// The same with the parameters of CUDA 11.
+    fn cuGraphExecKernelNodeSetParams(
+        exec: usize,
+        node: usize,
+        parameters: Array<NodeParamsV1>,
+    ) |call| {
+        set_node(call, exec, node, &parameters.first()?)?;
     }
 
     /// Launches an executable.
@@ -107,7 +126,35 @@ facade! { Cuda;
     }
 }
 
-fn launch(call: &Call, state: &State, params: &NodeParams) -> Result<Launch> {
+fn add_node(
+    call: &Call,
+    node: Out<usize>,
+    graph: usize,
+    dependencies: Vec<usize>,
+    params: &NodeParamsV1,
+) -> std::result::Result<(), Stop> {
+    let (mut state, graph) = call.at(Kind::Graph, graph)?;
+    let keys: Result<Vec<Key>> = dependencies
+        .into_iter()
+        .map(|node| call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE))
+        .collect();
+    let launch = launch(call, &state, params)?;
+    Ok(node.set(state.add_node(graph, &keys?, launch)?)?)
+}
+
+fn set_node(
+    call: &Call,
+    exec: usize,
+    node: usize,
+    params: &NodeParamsV1,
+) -> std::result::Result<(), Stop> {
+    let (mut state, exec) = call.at(Kind::Exec, exec)?;
+    let node = call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE)?;
+    let launch = launch(call, &state, params)?;
+    Ok(state.set_node(exec, node, launch)?)
+}
+
+fn launch(call: &Call, state: &State, params: &NodeParamsV1) -> Result<Launch> {
     let function = state.functions.get(call.sibling(state, Kind::Function, params.function)?)?;
     if !params.extra.is_null() {
         return Err(Code::NOT_SUPPORTED);

@@ -16,8 +16,10 @@ use crate::{
 const VERSION: c_int = 60_400_000;
 const ARCH: &str = "gfx90a";
 const NAME: &str = "Simulated HIP device";
-/// Where `gcnArchName` stands in `hipDeviceProp_tR0600`.
-const ARCH_OFFSET: usize = 1160;
+/// Where `gcnArchName` stands in `hipDeviceProp_tR0600`, and how long that is.
+const R0600: (usize, usize) = (1160, 1472);
+/// The same of ROCm 5's `hipDeviceProp_t`.
+const R0000: (usize, usize) = (396, 792);
 const NAME_BYTES: usize = 256;
 
 facade! { Hip;
@@ -85,8 +87,13 @@ facade! { Hip;
     /// A device's properties in the struct of ROCm 6. Names are all that is set.
     fn hipGetDevicePropertiesR0600(properties: Out<c_char>, ordinal: c_int) |call| {
         drop(call.enter_lost(ordinal_of(ordinal)?)?);
-        properties.offset(ARCH_OFFSET).set_text(ARCH, NAME_BYTES)?;
-        properties.set_text(NAME, NAME_BYTES)?;
+        describe(properties, R0600)?;
+    }
+
+    /// A device's properties in the struct of ROCm 5, likewise.
+    fn hipGetDeviceProperties(properties: Out<c_char>, ordinal: c_int) |call| {
+        drop(call.enter_lost(ordinal_of(ordinal)?)?);
+        describe(properties, R0000)?;
     }
 
     /// The default memory pool. Its handle is good for setting attributes alone.
@@ -109,6 +116,13 @@ facade! { Hip;
         least.set(PRIORITIES.0)?;
         greatest.set(PRIORITIES.1)?;
     }
+}
+
+/// Writes a whole struct of properties, as the runtime does: a caller's that is too short must not go unnoticed.
+fn describe(properties: Out<c_char>, (arch, bytes): (usize, usize)) -> Result<()> {
+    properties.offset(0).set_all(&vec![0; bytes])?;
+    properties.offset(arch).set_text(ARCH, NAME_BYTES)?;
+    properties.set_text(NAME, NAME_BYTES)
 }
 
 fn any_device() -> Result<()> {

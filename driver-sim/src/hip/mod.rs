@@ -1,9 +1,9 @@
 //! libamdhip64: its functions over the engine.
 
-mod device;
+pub(crate) mod device;
 mod graph;
 mod memory;
-mod module;
+pub(crate) mod module;
 mod stream;
 
 use std::ffi::c_void;

@@ -1,7 +1,9 @@
 //! libamdhip64's side: the same engine by other names, and what differs.
 
 use std::{
+    env,
     ffi::{c_char, c_int, c_uint, c_void},
+    process::Command,
     ptr, thread,
 };
 
@@ -174,4 +176,69 @@ fn graphs_take_hips_layout() {
     ok(hipMemcpyDtoHAsync(host.as_mut_ptr(), x, 4, 0));
     assert_eq!(host, [7]);
     assert_eq!(world.calls("hipGraphLaunch"), 1);
+}
+
+#[test]
+fn releases_have_their_own_codes_for_shapes() {
+    use sim::RocmRelease::{V5_1, V5_7, V6_4, V7_0};
+    type Launch = unsafe extern "C" fn(
+        usize,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        usize,
+        *const *const u64,
+        *mut *mut c_void,
+    ) -> c_int;
+    let _world = open(Schedule::Lazy, 0);
+    let image = kernels::image(&kernels::add(), Passing::Value);
+    let module = get(|out| hipModuleLoadData(out, image.as_ptr()));
+    let function = get(|out| hipModuleGetFunction(out, module, c"add_0".as_ptr()));
+    let x = get(|out| hipMalloc(out, 16));
+    ok(hipMemsetD32Async(x, 0, 4, 0));
+    let args = add_args(x as u64, x as u64, 4, 10);
+    let parameters = [args.as_ptr()];
+    for (release, too_many) in [(V5_1, 1), (V5_7, 1), (V6_4, 1), (V7_0, 9)] {
+        let launch = release.symbol("hipModuleLaunchKernel").expect("every release launches");
+        // SAFETY: the function has this signature.
+        let launch: Launch = unsafe { std::mem::transmute(launch) };
+        let launch = |grid, block| {
+            let extra = ptr::null_mut();
+            // SAFETY: the words are the function's, and live until it has returned.
+            unsafe { launch(function, grid, 1, 1, block, 1, 1, 0, 0, parameters.as_ptr(), extra) }
+        };
+        assert_eq!(
+            [launch(1, 64), launch(1, 2048), launch(0, 64)],
+            [0, too_many, 1],
+            "{release:?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_device_rocm_5_has_its_own_code() {
+    use sim::RocmRelease::{V5_1, V5_7, V6_4, V7_0};
+    const DEVICES: &str = "QUADRANTS_SIM_DEVICES";
+    if env::var(DEVICES).as_deref() != Ok("0") {
+        // How many there are is the process's.
+        let test = "suite::hip::without_a_device_rocm_5_has_its_own_code";
+        let mut again = Command::new(env::current_exe().unwrap());
+        let output = again.args([test, "--exact"]).env(DEVICES, "0").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        return;
+    }
+    for (release, code) in [(V5_1, 101), (V5_7, 101), (V6_4, 100), (V7_0, 100)] {
+        let init = release.symbol("hipInit").expect("every release has that");
+        // SAFETY: the function has this signature, and takes any number.
+        let answer = unsafe {
+            let init: unsafe extern "C" fn(c_uint) -> c_int = std::mem::transmute(init);
+            init(0)
+        };
+        assert_eq!(answer, code, "{release:?}");
+    }
 }

@@ -59,8 +59,7 @@ extern "C" fn ignored_copy(_: u64, _: u64, _bytes: usize, _stream: *mut c_void) 
 fn the_simulator_has_every_function() {
     let missing: Vec<_> =
         symbols().iter().map(|s| s.name).filter(|name| hip_symbol(name).is_none()).collect();
-    // The simulator is like ROCm 7, which has the newer struct alone.
-    assert_eq!(missing, ["hipGetDeviceProperties"]);
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

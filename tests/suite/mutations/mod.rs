@@ -5,7 +5,7 @@
 //! `QUADRANTS_MUTATION_SEEDS` says how many seeds of the random schedule a call gets that the adversary does not
 //! miss: 4, or 1000 for the whole proof.
 
-mod scenarios;
+pub(crate) mod scenarios;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -18,8 +18,8 @@ fn total(x: &Tensor<f32, 1>) -> f32 {
     x[0] + x[x.len() - 1]
 }
 
-pub(super) type Outcome = std::result::Result<(), Box<dyn Error>>;
-pub(super) type Scenario = fn(&Program) -> Outcome;
+pub(crate) type Outcome = std::result::Result<(), Box<dyn Error>>;
+pub(crate) type Scenario = fn(&Program) -> Outcome;
 
 fn check<T: PartialEq<U>, U>(found: T, expected: U) -> Outcome {
     if found == expected { Ok(()) } else { Err("a wrong answer".into()) }
@@ -59,11 +59,11 @@ fn unwind(work: impl FnOnce() -> Result<()>) -> Outcome {
 }
 
 /// The only one that uses what opening a program makes, and nothing else before.
-pub(super) const A_REPORT: &str = "a report";
-pub(super) const LONG_COPIES: &str = "long copies";
+pub(crate) const A_REPORT: &str = "a report";
+pub(crate) const LONG_COPIES: &str = "long copies";
 
 /// By name, with what is done about hazards.
-pub(super) const SCENARIOS: [(&str, Hazards, Scenario); 11] = [
+pub(crate) const SCENARIOS: [(&str, Hazards, Scenario); 11] = [
     (A_REPORT, Hazards::Report, |program| {
         let s = program.create_stream()?;
         positive(0).launch_on(&s)?;
