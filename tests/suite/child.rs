@@ -3,6 +3,7 @@
 //! The child is this test binary with the one test [`child::run`](run), and the work by its name in the environment.
 
 use std::{
+    ffi::OsStr,
     process::{Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -18,7 +19,18 @@ const VARIABLE: &str = "QUADRANTS_TEST_CHILD";
 
 /// Runs a work in a child process, which must end by itself in time.
 pub(crate) fn output(work: &str, backend: TestBackend, limit: Duration) -> Output {
+    output_in(work, backend, limit, &[])
+}
+
+/// As [`output`], with more in its environment.
+pub(crate) fn output_in(
+    work: &str,
+    backend: TestBackend,
+    limit: Duration,
+    environment: &[(&str, &OsStr)],
+) -> Output {
     let mut command = Command::new(std::env::current_exe().expect("a program"));
+    command.envs(environment.iter().copied());
     command.args(["child::run", "--exact", "--nocapture", "--test-threads=1"]);
     command.env(VARIABLE, format!("{work} {}", backend.arch().name()));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -42,7 +54,8 @@ fn run() {
     let (work, name) = asked.rsplit_once(' ').expect("a work and a backend");
     let backend = [Cpu, Cuda, AmdGpu].into_iter().find(|backend| backend.arch().name() == name);
     let backend = backend.expect("a backend");
-    let all = crate::exit::WORKS.iter().chain(crate::soak::WORKS);
-    let (_, work) = all.into_iter().find(|(name, _)| *name == work).expect("a known work");
+    let mut all =
+        [crate::exit::WORKS, crate::soak::WORKS, crate::detector::WORKS].into_iter().flatten();
+    let (_, work) = all.find(|(name, _)| *name == work).expect("a known work");
     work(backend).expect("no error");
 }

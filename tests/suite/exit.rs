@@ -39,7 +39,6 @@ enum Thing {
 /// A program with work in flight, in parts.
 fn things(backend: TestBackend) -> Option<(Vec<Thing>, On)> {
     let on = backend.open()?;
-    on.allow_races();
     if let Some(world) = &on.world {
         // What nobody waits for does not run.
         world.set_schedule(Schedule::Lazy);
@@ -54,10 +53,12 @@ fn things(backend: TestBackend) -> Option<(Vec<Thing>, On)> {
         let kernel = Kernel::new(built.build().expect("a valid kernel"))?;
         set(1.0, &mut a).launch()?;
         set(2.0, &mut b).launch_on(&stream)?;
-        event.record(&stream)?;
-        event.wait(program.default_stream())?;
+        event.record(program.default_stream())?;
+        event.wait(&stream)?;
         three_blocks(&mut a, &mut b, &mut c).launch_on(&stream)?;
         kernel.call::<()>().arg(&mut c).launch_on(&stream)?;
+        event.record(&stream)?;
+        event.wait(program.default_stream())?;
         copy(&b, &mut a).launch()?;
         let things = [a, b, c].map(Thing::Tensor).into_iter();
         let others = [

@@ -21,7 +21,7 @@ use quadrants_runtime as rt;
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
-use crate::common::set;
+use crate::common::{order, set};
 
 const N: usize = 64;
 
@@ -178,7 +178,6 @@ fn a_thread_may_launch_and_drop_in_its_last_breath(
     #[values(false, true)] kept_first: bool,
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    on.allow_races();
     let (done, outcome) = mpsc::channel();
     let program = on.program.clone();
     // Not joined in a scope: its thread-locals go after its function.
@@ -197,6 +196,7 @@ fn a_thread_may_launch_and_drop_in_its_last_breath(
         let mut x = program.zeros::<f32, 1>([N])?;
         let stream = program.create_stream()?;
         set(1.0, &mut x).launch()?;
+        order(&program, program.default_stream(), &stream)?;
         stream.scope(|| set(1.0, &mut x).launch())?;
         if !kept_first {
             keep()?;
@@ -241,7 +241,6 @@ fn a_launch_waits_for_frees_where_memory_is_short(
 #[rstest]
 fn a_kernel_takes_its_modules_with_it(#[values(Cuda, AmdGpu)] backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
-    on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     world.set_schedule(Schedule::Lazy);
     let program = &on.program;
@@ -261,6 +260,7 @@ fn a_kernel_takes_its_modules_with_it(#[values(Cuda, AmdGpu)] backend: TestBacke
     // What it reported is known by its name, also when it is gone and another has its place.
     let (gone, next) = (built("gone"), built("also_gone"));
     gone.call::<()>().arg(9u64).arg(&mut out).launch_on(&s1)?;
+    order(program, &s1, &s2)?;
     next.call::<()>().arg(9u64).arg(&mut out).launch_on(&s2)?;
     drop((gone, next));
     let third = built("third");

@@ -4,6 +4,7 @@ mod bounds;
 mod cache;
 mod child;
 mod current;
+mod detector;
 mod dump;
 mod errors;
 mod events;
@@ -32,10 +33,17 @@ mod streams;
 mod threads;
 mod ui;
 
-/// Kernels that several subjects use.
+/// Kernels that several subjects use, and an edge between two streams.
 mod common {
     use quadrants as qd;
-    use quadrants::Tensor;
+    use quadrants::{Program, Result, Stream, Tensor};
+
+    /// Makes what comes later on a stream wait for what another has been given so far.
+    pub(crate) fn order(program: &Program, before: &Stream, behind: &Stream) -> Result<()> {
+        let mark = program.create_event()?;
+        mark.record(before)?;
+        mark.wait(behind)
+    }
 
     #[qd::kernel]
     pub fn set(value: f32, out: &mut Tensor<f32, 1>) {

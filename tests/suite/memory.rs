@@ -8,7 +8,7 @@ use quadrants_tests::{
 };
 use rstest::rstest;
 
-use crate::common::{copy, set, three_blocks};
+use crate::common::{copy, order, set, three_blocks};
 
 const N: usize = 40;
 
@@ -154,13 +154,13 @@ fn a_read_waits_for_the_writers_alone(#[values(Cuda, AmdGpu)] backend: TestBacke
 #[rstest]
 fn a_drop_delays_no_stream_of_the_user(#[values(Cuda, AmdGpu)] backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
-    on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
     let [s1, s2] = streams(&on);
     let mut x = program.tensor_from(&[1.0f32; N], [N])?;
     let [mut y, mut z] = [(); 2].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
     set(2.0, &mut x).launch_on(&s1)?;
+    order(program, &s1, &s2)?;
     copy(&x, &mut y).launch_on(&s2)?;
     drop(x);
     set(3.0, &mut y).launch_on(&s2)?;
@@ -238,15 +238,17 @@ fn pools_are_bounded_and_can_be_trimmed(
 ) -> Result<()> {
     const STREAMS: usize = 50;
     let Some(on) = backend.open_simulated() else { return Ok(()) };
-    on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     world.set_schedule(Schedule::Random);
     let program = &on.program;
     let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
     let before = world.live().streams;
     let all: [Stream; STREAMS] = streams(&on);
+    let mut previous = program.default_stream();
     for stream in &all {
+        order(program, previous, stream)?;
         three_blocks(&mut a, &mut b, &mut c).launch_on(stream)?;
+        previous = stream;
     }
     let busy = program.pool_statistics();
     // Each region's two workers stay with its stream.
@@ -279,7 +281,6 @@ fn a_program_leaves_nothing_behind(
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let (opened, world) = backend.simulated_device();
-    world.allow_races();
     world.set_schedule(schedule);
     let mut builder = qd::Program::builder();
     if let Some(limit) = argument_limit {
@@ -295,6 +296,8 @@ fn a_program_leaves_nothing_behind(
         event.wait(&stream)?;
         three_blocks(&mut a, &mut b, &mut c).launch_on(&stream)?;
         smooth(&a, &mut b).launch_on(&stream)?;
+        event.record(&stream)?;
+        event.wait(program.default_stream())?;
         smooth(&a, &mut c).launch()?;
         let dropped = program.tensor_from(&vec![1.0f32; 3 << 20], [3 << 20])?;
         copy(&dropped, &mut b).launch_on(&stream)?;

@@ -132,14 +132,15 @@ fn from_the_second_launch_on_nothing_is_created(
     // Regions by events: what graphs create is told in `graphs`.
     let builder = quadrants::Program::builder().graphs(false);
     let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
-    on.allow_races();
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
-    let stream = program.create_stream()?;
+    let (stream, done) = (program.create_stream()?, program.create_event()?);
     let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
     let mut round = || -> quadrants::Result<()> {
         saxpy(2.0, &a, &mut b).launch()?;
         three_blocks(&mut a, &mut b, &mut c).launch()?;
+        done.record(program.default_stream())?;
+        done.wait(&stream)?;
         saxpy(2.0, &a, &mut b).launch_on(&stream)?;
         three_blocks(&mut a, &mut b, &mut c).launch_on(&stream)?;
         program.device_sync()

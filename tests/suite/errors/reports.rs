@@ -226,10 +226,9 @@ fn an_error_is_reported_once_and_on_its_stream_alone(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    on.allow_races();
     let program = &on.program;
     let (s1, s2) = (program.create_stream()?, program.create_stream()?);
-    let [x, mut y, mut z, mut other] = tensors(program);
+    let [x, mut y, mut z, mut other, mut w] = tensors(program);
 
     shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
     set(1.0, &mut other).launch_on(&s2)?;
@@ -250,7 +249,7 @@ fn an_error_is_reported_once_and_on_its_stream_alone(
 
     // Each stream keeps its own.
     shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
-    shift(5, &x, &mut other, &mut z).launch_on(&s2)?;
+    shift(5, &x, &mut other, &mut w).launch_on(&s2)?;
     let mut launches = [(); 2].map(|()| kernel_error(Ok(()), || program.device_sync()).launch);
     launches.sort_unstable();
     assert_eq!(launches, [5, 6]);
@@ -324,14 +323,13 @@ fn the_next_launch_on_the_stream_reports(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
-    on.allow_races();
     on.world.as_ref().expect("simulated").set_schedule(Schedule::Eager);
     let program = &on.program;
     let (s1, s2) = (program.create_stream()?, program.create_stream()?);
-    let [x, mut y, mut z, mut other] = tensors(program);
+    let [x, mut y, mut z, mut other, mut another] = tensors(program);
     shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
     copy(&x, &mut other).launch_on(&s2)?;
-    copy(&x, &mut other).launch()?;
+    copy(&x, &mut another).launch()?;
     let error = kernel_error(copy(&y, &mut other).launch_on(&s1), || Ok(()));
     assert_eq!(error.kernel, "shift");
     // That launch did not happen; the next one does.
