@@ -478,17 +478,27 @@ impl Lowerer {
         at
     }
 
-    fn constant_below(&self, at: ExprId, extent: usize) -> Option<usize> {
-        match self.emit.kind(at) {
-            Ir::Const(value) => usize::try_from(value.as_int()?).ok().filter(|at| *at < extent),
+    /// A constant that is no negative number.
+    pub(super) fn constant(&self, value: ExprId) -> Option<u64> {
+        match self.emit.kind(value) {
+            Ir::Const(value) => u64::try_from(value.as_int()?).ok(),
             _ => None,
         }
     }
 
-    /// Whether a loop's constant bounds keep an index below an extent.
+    fn constant_below(&self, at: ExprId, extent: usize) -> Option<usize> {
+        self.constant(at).map(|at| at as usize).filter(|at| *at < extent)
+    }
+
+    /// Whether a loop's constant bounds, or a constant divisor, keep an index below an extent.
     fn is_below(&self, at: ExprId, extent: usize) -> bool {
         match self.emit.kind(at) {
-            Ir::Cast { value } => self.is_below(*value, extent),
+            // A narrow type may not hold what is below.
+            Ir::Cast { value } => {
+                let held = self.emit.ty(at).int_range();
+                held.is_some_and(|(_, most)| extent as i128 <= most + 1)
+                    && self.is_below(*value, extent)
+            }
             Ir::Local(local) => {
                 self.ranges.get(local).is_some_and(|(_, end)| *end <= extent as u64)
             }

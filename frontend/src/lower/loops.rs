@@ -227,11 +227,8 @@ impl Lowerer {
 
     /// Keeps the range of a variable whose bounds are constants.
     fn note_range(&mut self, var: LocalId, bounds: &Bounds) {
-        let constant = |bound: ExprId| match self.emit.kind(bound) {
-            Ir::Const(value) => value.as_int().and_then(|value| u64::try_from(value).ok()),
-            _ => None,
-        };
-        if let (Some(begin), Some(end)) = (constant(bounds.begin), constant(bounds.end)) {
+        let bounds = (self.constant(bounds.begin), self.constant(bounds.end));
+        if let (Some(begin), Some(end)) = bounds {
             self.ranges.insert(var, (begin, end));
         }
     }

@@ -43,7 +43,12 @@ impl Lowerer {
                 _ => (DivRemOp::Rem, "remainder"),
             };
             let site = self.site(SiteKind::DivideByZero, span);
-            return Ok(self.emit.effect(name, ty, Ir::DivRem { op, lhs, rhs, site }));
+            let below = self.constant(rhs).filter(|_| op == DivRemOp::Rem && !ty.is_signed_int());
+            let value = self.emit.effect(name, ty, Ir::DivRem { op, lhs, rhs, site });
+            if let (Some(end @ 1..), Ir::Local(rest)) = (below, self.emit.kind(value)) {
+                self.ranges.insert(*rest, (0, end));
+            }
+            return Ok(value);
         }
         let result = if op.is_comparison() { ScalarType::Bool } else { ty };
         Ok(self.emit.expr(result, Ir::Binary { op, lhs, rhs }))

@@ -410,3 +410,43 @@ fn shared_rows_and_columns_have_bounds(
     );
     Ok(())
 }
+
+const WEIGHTS: [u32; 3] = [5, 6, 7];
+
+/// What a block computes between phases may index where the index is known to be within.
+#[qd::kernel]
+fn weighted(weights: &Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    qd::block_for(4, 8, |b| {
+        let own = [10, 20, 30];
+        let constant = WEIGHTS[b.index() % 3];
+        let local = own[b.index() % 3];
+        b.each(|t| {
+            if t < 3 {
+                out[b.index() * 8 + t] = constant + local;
+            }
+        });
+        let read = weights[b.index() % 3];
+        b.each(|t| {
+            if t >= 3 {
+                out[b.index() * 8 + t] = read;
+            }
+        });
+    });
+}
+
+#[rstest]
+fn blocks_index_between_phases(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let weights = on.program.tensor_from(&[1u32, 2, 3], [3]).unwrap();
+    let mut out = on.program.zeros::<u32, 1>([32]).unwrap();
+    weighted(&weights, &mut out).launch().unwrap();
+    let out = out.to_vec().unwrap();
+    for (at, value) in out.into_iter().enumerate() {
+        let (block, thread) = (at / 8, at % 8);
+        let expected = match thread < 3 {
+            true => [15, 26, 37][block % 3],
+            false => [1, 2, 3][block % 3],
+        };
+        assert_eq!(value, expected, "{block} {thread}");
+    }
+}

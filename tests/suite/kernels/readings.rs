@@ -306,3 +306,28 @@ fn funcs_are_called_and_nothing_of_their_names(#[values(Cpu, Cuda, AmdGpu)] on: 
     assert_eq!((Maker(1).twice(1), shifted(1), by_way_of_a_func(1)), (100, 9, 1));
     assert_eq!(<Spot as Elsewhere>::made(), 8);
 }
+
+#[qd::kernel]
+fn narrowed(to: usize, out: &mut Tensor<u32, 1>) {
+    for i in 0..1 {
+        let a = [1u32; 130];
+        let mut sum = 0;
+        for k in 0..130 {
+            if k < to {
+                sum += a[k as i8 as usize];
+            }
+        }
+        out[i] = sum;
+    }
+}
+
+#[rstest]
+fn indices_that_a_narrow_type_changes_are_checked(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut out = on.program.zeros::<u32, 1>([1]).unwrap();
+    narrowed(128, &mut out).launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [128]);
+    let failed = narrowed(129, &mut out).launch().and_then(|()| on.program.sync());
+    let error = failed.unwrap_err().to_string();
+    assert!(error.contains("an index is beyond the"), "{error}");
+}
