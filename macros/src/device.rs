@@ -1,4 +1,7 @@
 //! `#[derive(Device)]`: a struct as a type of values in kernels.
+//!
+//! The traits are unsafe to implement by hand, so that what is emitted says `unsafe`; lints for the author's own
+//! code do not see that.
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::name_number;
@@ -44,7 +47,8 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     }
     let (with, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
-        impl #with #private::Device for #name #arguments #bounds {
+        // SAFETY: the fields in their order, each as its own type says.
+        unsafe impl #with #private::Device for #name #arguments #bounds {
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {
                 name: #text,
                 fields: &[#(#types::Field {
@@ -94,7 +98,8 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         }
 
         #(
-            impl #with #support::HasField<#numbers> for #name #arguments #bounds {
+            // SAFETY: the field of this name, where the struct has it.
+            unsafe impl #with #support::HasField<#numbers> for #name #arguments #bounds {
                 type Of = #fields;
                 #[inline(always)]
                 fn field(

@@ -65,7 +65,8 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
 
-            impl #with #support::TensorParam for #of #arguments #bounds {
+            // SAFETY: both are of the fields in their order.
+            unsafe impl #with #support::TensorParam for #of #arguments #bounds {
                 type View<const CHECKED: bool> = Views<CHECKED>;
 
                 const PARAM: #private::ir::types::ParamType = #private::ir::types::ParamType::Group {

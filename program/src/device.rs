@@ -18,6 +18,10 @@ use crate::{
 /// fields derives it, `#[derive(Clone, Copy, quadrants::Device)]`; what else it takes is no part of the
 /// stable interface.
 ///
+/// # Safety
+/// Derive it. Bodies of kernels find a value's scalars in memory by what stands here, unchecked: an implementation
+/// is as the derived one is for a struct of these fields, in this order.
+///
 /// # Examples
 /// ```
 /// use quadrants_ir::types::Type;
@@ -30,7 +34,7 @@ use crate::{
     label = "not a value of kernels",
     note = "they are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, and structs that derive `Device`"
 )]
-pub trait Device: Copy + Send + Sync + 'static {
+pub unsafe trait Device: Copy + Send + Sync + 'static {
     /// What it is to a kernel.
     const LAYOUT: Type;
 
@@ -95,7 +99,8 @@ pub fn constant<T: Device>(value: T) -> Constant {
 
 macro_rules! scalars {
     ($($ty:ty)*) => {$(
-        impl Device for $ty {
+        // SAFETY: a scalar is one component, of its own type.
+        unsafe impl Device for $ty {
             const LAYOUT: Type = Type::Scalar(<$ty as Element>::TYPE);
             type Parts = Strided<$ty>;
             type Root = Dense<$ty>;
@@ -166,7 +171,8 @@ macro_rules! of_parts {
 
 macro_rules! tuples {
     ($(($($name:ident $at:tt),+);)*) => {$(
-        impl<$($name: Device),+> Device for ($($name,)+) {
+        // SAFETY: as derived, of the fields in their order.
+        unsafe impl<$($name: Device),+> Device for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
             type Parts = ($($name::Parts,)+);
             of_parts!();
@@ -197,7 +203,8 @@ macro_rules! tuples {
         $(tuples!(field $all $name $at);)+
     };
     (field ($($all:ident),+) $name:ident $at:tt) => {
-        impl<$($all: Device),+> HasField<{ name_number(stringify!($at)) }> for ($($all,)+) {
+        // SAFETY: the field of this number, where it lies.
+        unsafe impl<$($all: Device),+> HasField<{ name_number(stringify!($at)) }> for ($($all,)+) {
             type Of = $name;
             #[inline(always)]
             fn field(spot: Self::Spot) -> $name::Spot {
@@ -218,7 +225,8 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 }
 
-impl<T: Device, const N: usize> Device for [T; N] {
+// SAFETY: the components of an element, each `N` times as often.
+unsafe impl<T: Device, const N: usize> Device for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
     type Parts = T::Parts;
     of_parts!();
@@ -248,7 +256,8 @@ impl<T: Device, const N: usize> Device for [T; N] {
     }
 }
 
-impl<T: Device, const N: usize> HasElement<usize> for [T; N] {
+// SAFETY: the index is within the array, and counts values of its element's type.
+unsafe impl<T: Device, const N: usize> HasElement<usize> for [T; N] {
     type Of = T;
     #[inline(always)]
     #[track_caller]
@@ -260,7 +269,8 @@ impl<T: Device, const N: usize> HasElement<usize> for [T; N] {
 /// A struct of one array, which is all there is to it.
 macro_rules! wrappers {
     ($($name:ident [$($size:ident),+] $array:ty, $layout:expr;)*) => {$(
-        impl<T: Element, $(const $size: usize),+> Device for $name<T, $($size),+> {
+        // SAFETY: all there is to it is the array, whose memory is its own.
+        unsafe impl<T: Element, $(const $size: usize),+> Device for $name<T, $($size),+> {
             const LAYOUT: Type = $layout;
             type Parts = <$array as Device>::Parts;
             of_parts!();
@@ -286,7 +296,8 @@ macro_rules! wrappers {
             }
         }
 
-        impl<T: Element, $(const $size: usize),+> HasField<{ name_number("0") }>
+        // SAFETY: as above.
+        unsafe impl<T: Element, $(const $size: usize),+> HasField<{ name_number("0") }>
             for $name<T, $($size),+>
         {
             type Of = $array;
@@ -303,7 +314,8 @@ wrappers! {
     Matrix [R, C] [[T; C]; R], Type::Matrix(T::TYPE, R, C);
 }
 
-impl<T: Element, const N: usize> HasElement<usize> for Vector<T, N> {
+// SAFETY: as its array.
+unsafe impl<T: Element, const N: usize> HasElement<usize> for Vector<T, N> {
     type Of = T;
     #[inline(always)]
     #[track_caller]
@@ -312,7 +324,8 @@ impl<T: Element, const N: usize> HasElement<usize> for Vector<T, N> {
     }
 }
 
-impl<T: Element, const R: usize, const C: usize> HasElement<[usize; 2]> for Matrix<T, R, C> {
+// SAFETY: the row is within the matrix, and an array of columns.
+unsafe impl<T: Element, const R: usize, const C: usize> HasElement<[usize; 2]> for Matrix<T, R, C> {
     type Of = T;
     #[inline(always)]
     #[track_caller]

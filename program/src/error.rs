@@ -29,6 +29,16 @@ pub enum Error {
         #[source]
         source: BoxError,
     },
+    /// A kernel made at run time asserts that an access does not race, which is `unsafe` to believe.
+    #[error(
+        "kernel `{kernel}` asserts in line {line} that it does not race; `unsafe {{ Kernel::asserting(..) }}` takes it"
+    )]
+    Asserted {
+        /// The kernel.
+        kernel: String,
+        /// The line of the first such access.
+        line: u32,
+    },
     /// A kernel could not be compiled for the device.
     #[error("kernel `{kernel}` cannot be compiled")]
     Compile {

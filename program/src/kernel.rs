@@ -2,7 +2,7 @@
 
 use quadrants_ir::Kernel as IrKernel;
 
-use crate::{Launch, Result, def::KernelDef, launch::KernelResult};
+use crate::{Error, Launch, Result, def::KernelDef, launch::KernelResult};
 
 /// A kernel made at run time, by the builder or from any IR.
 ///
@@ -14,15 +14,34 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel of verified IR.
+    /// A kernel of verified IR. Each launch proves that it does not race.
     ///
     /// # Errors
-    /// [`Error::Build`](crate::Error::Build) with what the verifier finds.
+    /// [`Error::Build`] with what the verifier finds; [`Error::Asserted`] where the IR asserts of an access
+    /// that it does not race, and so asks for [`asserting`](Self::asserting).
     pub fn new(ir: IrKernel) -> Result<Self> {
-        quadrants_ir::verify(&ir).map_err(|error| crate::Error::Build {
-            kernel: ir.name.clone(),
-            source: error.into(),
-        })?;
+        match ir.sites.iter().find(|site| site.asserted) {
+            Some(site) => Err(Error::Asserted { kernel: ir.name.clone(), line: site.line }),
+            None => Self::verified(ir),
+        }
+    }
+
+    /// A kernel of verified IR that may assert of accesses that they do not race: no launch asks about those.
+    ///
+    /// # Errors
+    /// [`Error::Build`] with what the verifier finds.
+    ///
+    /// # Safety
+    /// In no launch may two iterations of a loop, two threads of a block between barriers, or two blocks of a
+    /// region touch one element at a time, one of them writing, where the site of one of the accesses is
+    /// [asserted](quadrants_ir::Site::asserted).
+    pub unsafe fn asserting(ir: IrKernel) -> Result<Self> {
+        Self::verified(ir)
+    }
+
+    fn verified(ir: IrKernel) -> Result<Self> {
+        quadrants_ir::verify(&ir)
+            .map_err(|error| Error::Build { kernel: ir.name.clone(), source: error.into() })?;
         Ok(Self { def: KernelDef::built(ir) })
     }
 

@@ -129,3 +129,53 @@ fn behind_a_failed_assertion_nothing_runs_with_an_older_launchs_numbers(
     assert_eq!(x.to_vec()?, [0; 8]);
     Ok(())
 }
+
+#[qd::kernel]
+fn appends(at: usize, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in 0..out.len() {
+        let k = qd::atomic_add(&mut count[at], 1);
+        out[k as usize] = i as u32;
+    }
+}
+
+#[qd::kernel]
+fn appends_in_two_blocks(at: usize, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    qd::stream_parallel(|| {
+        for i in 0..1 {
+            let k = qd::atomic_add(&mut count[at], 1);
+            out[k as usize] = i + 7;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..1 {
+            let k = qd::atomic_add(&mut count[at], 1);
+            out[k as usize] = i + 9;
+        }
+    });
+}
+
+#[rstest]
+fn a_counter_that_is_not_there_gives_no_number_of_ones_own(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut count = on.program.zeros::<u32, 1>([2])?;
+    let mut out = on.program.zeros::<u32, 1>([100])?;
+    for at in [2, usize::MAX] {
+        for launched in [
+            appends(at, &mut count, &mut out).launch(),
+            appends_in_two_blocks(at, &mut count, &mut out).launch(),
+        ] {
+            let Err(Error::Race { tensor, .. }) = launched else { panic!("{launched:?}") };
+            assert_eq!(tensor, "out");
+        }
+    }
+    assert_eq!((count.to_vec()?, out.to_vec()?), (vec![0; 2], vec![0; 100]));
+    appends(1, &mut count, &mut out).launch()?;
+    let mut given = out.to_vec()?;
+    given.sort_unstable();
+    assert_eq!(given, (0..100).collect::<Vec<u32>>());
+    appends_in_two_blocks(0, &mut count, &mut out).launch()?;
+    assert_eq!(count.to_vec()?, [2, 100]);
+    Ok(())
+}

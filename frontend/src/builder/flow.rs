@@ -102,7 +102,9 @@ impl KernelBuilder {
     }
 
     /// Asserts that what `body` reads and writes races with nothing: what `unsafe { … }` is to a kernel in
-    /// the source. Neither the rules nor launches ask about accesses in it.
+    /// the source. Neither the rules nor launches ask about accesses in it. A kernel is data as long as it is
+    /// not launched; so `unsafe` is asked for there: `Kernel::asserting` of the crate `quadrants` takes such a
+    /// kernel, and `Kernel::new` refuses it.
     #[track_caller]
     pub fn race_free<R>(&self, body: impl FnOnce() -> R) -> R {
         let (body, result) = self.block(body);

@@ -137,16 +137,29 @@ impl Lowerer {
 
     /// The number of values from `begin` to `end`, as `u64`.
     fn length(&mut self, begin: ExprId, end: ExprId) -> ExprId {
-        if self.emit.ty(begin) == ScalarType::U64 {
-            let most = self.emit.largest(end, begin);
-            return self.emit.binary(BinaryOp::Sub, most, begin);
+        match self.emit.ty(begin) {
+            ScalarType::U64 => {
+                let most = self.emit.largest(end, begin);
+                self.emit.binary(BinaryOp::Sub, most, begin)
+            }
+            // Without its sign a difference has room for all lengths.
+            ScalarType::I64 => {
+                let none = self.emit.binary(BinaryOp::Le, end, begin);
+                let difference = self.emit.binary(BinaryOp::Sub, end, begin);
+                let then = self.emit.constant(0u64);
+                let otherwise = self.emit.as_type(difference, ScalarType::U64);
+                self.emit.expr(ScalarType::U64, Ir::Select { cond: none, then, otherwise })
+            }
+            // In 64 bits no difference of shorter numbers wraps.
+            _ => {
+                let [begin, end] =
+                    [begin, end].map(|bound| self.emit.as_type(bound, ScalarType::I64));
+                let difference = self.emit.binary(BinaryOp::Sub, end, begin);
+                let zero = self.emit.constant(0i64);
+                let length = self.emit.largest(difference, zero);
+                self.emit.as_type(length, ScalarType::U64)
+            }
         }
-        // In 64 bits no difference of shorter numbers wraps.
-        let [begin, end] = [begin, end].map(|bound| self.emit.as_type(bound, ScalarType::I64));
-        let difference = self.emit.binary(BinaryOp::Sub, end, begin);
-        let zero = self.emit.constant(0i64);
-        let length = self.emit.largest(difference, zero);
-        self.emit.as_type(length, ScalarType::U64)
     }
 
     /// The number of values from `begin` through `last`, as `u64`; the largest of these also for one more.

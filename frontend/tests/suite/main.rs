@@ -3,6 +3,7 @@
 mod agreement;
 mod builder;
 mod lowering;
+mod proofs;
 mod races;
 mod rules;
 mod run;

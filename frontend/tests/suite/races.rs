@@ -23,34 +23,34 @@ use quadrants_ir::{
 
 /// How many are drawn; `QUADRANTS_KERNELS` says another number.
 const KERNELS: u64 = 10_000;
-const RECORD: u64 = 0x1000;
-const SCRATCH: u64 = 0x2000;
-const FIRST: u64 = 0x10_0000;
-const BETWEEN: u64 = 0x1_0000;
+pub(crate) const RECORD: u64 = 0x1000;
+pub(crate) const SCRATCH: u64 = 0x2000;
+pub(crate) const FIRST: u64 = 0x10_0000;
+pub(crate) const BETWEEN: u64 = 0x1_0000;
 
 /// What atomics of the drawn kernels add; what their stores write.
-const ADDED: u32 = 0x1_0001;
-const STORED: u32 = 0x777;
+pub(crate) const ADDED: u32 = 0x1_0001;
+pub(crate) const STORED: u32 = 0x777;
 
 /// xorshift64*
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Touch {
+pub(crate) enum Touch {
     Read,
     Write,
     Atomic,
 }
 
 /// Who touched an address, and how.
-type Footprint = HashMap<u64, Vec<(u64, Touch)>>;
+pub(crate) type Footprint = HashMap<u64, Vec<(u64, Touch)>>;
 
 /// Memory that notes what is touched.
-struct Recorder {
-    memory: SliceMemory,
+pub(crate) struct Recorder {
+    pub(crate) memory: SliceMemory,
     /// The last load.
     loaded: Option<(u64, u64)>,
-    touched: Vec<(u64, Touch)>,
+    pub(crate) touched: Vec<(u64, Touch)>,
 }
 
 /// The parameters of every drawn kernel.
@@ -72,9 +72,15 @@ struct Args {
     line: u64,
     plane: [u64; 2],
     at: Vec<u64>,
+    /// How many counters there are.
+    count: u64,
 }
 
 impl Random {
+    pub(crate) fn of(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -82,12 +88,18 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new(memory: SliceMemory) -> Self {
+        Self { memory, loaded: None, touched: Vec::new() }
     }
 }
 
@@ -126,6 +138,7 @@ impl Args {
             line,
             plane: [1 + random.below(9), 1 + random.below(9)],
             at,
+            count: random.pick(&[2, 2, 2, 1, 0]),
         }
     }
 
@@ -136,7 +149,7 @@ impl Args {
         memory.insert(SCRATCH, vec![0; 64]);
         let mut words = vec![RECORD, SCRATCH, 1, self.n, self.k];
         let [rows, columns] = self.plane;
-        let sizes = [self.line * 4, rows * columns * 4, 8 * self.at.len() as u64, 16];
+        let sizes = [self.line * 4, rows * columns * 4, 8 * self.at.len() as u64, 4 * self.count];
         for (at, size) in sizes.into_iter().enumerate() {
             let address = FIRST + BETWEEN * at as u64;
             let mut bytes = vec![0; size as usize];
@@ -149,10 +162,10 @@ impl Args {
                 0 => words.push(self.line),
                 1 => words.extend(self.plane),
                 2 => words.push(self.at.len() as u64),
-                _ => words.push(4),
+                _ => words.push(self.count),
             }
         }
-        (words, Recorder { memory, loaded: None, touched: Vec::new() })
+        (words, Recorder::new(memory))
     }
 }
 
@@ -249,7 +262,7 @@ impl<'b> Params<'b> {
 
 /// The kernel of a seed, with all accesses asserted or with none.
 fn build(seed: u64, asserted: bool) -> Result<Kernel, Error> {
-    let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let random = &mut Random::of(seed);
     let b = KernelBuilder::new("drawn");
     let params = Params {
         n: b.param_scalar("n", U64),
@@ -277,14 +290,14 @@ fn build(seed: u64, asserted: bool) -> Result<Kernel, Error> {
 }
 
 /// Whether two of those who touched an address conflict.
-fn conflicts(footprint: &Footprint) -> bool {
+pub(crate) fn conflicts(footprint: &Footprint) -> bool {
     let meet = |(one, a): &(u64, Touch), (other, b): &(u64, Touch)| {
         one != other && (a != b || *a == Touch::Write)
     };
     footprint.values().any(|all| all.iter().any(|a| all.iter().any(|b| meet(a, b))))
 }
 
-fn note(footprint: &mut Footprint, touched: &[(u64, Touch)], by: u64) {
+pub(crate) fn note(footprint: &mut Footprint, touched: &[(u64, Touch)], by: u64) {
     // The counter is only ever counted up.
     let count = FIRST + 3 * BETWEEN;
     for &(address, touch) in touched.iter().filter(|t| (FIRST..count).contains(&t.0)) {

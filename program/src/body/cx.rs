@@ -33,12 +33,15 @@ pub struct Args<'a, const CHECKED: bool> {
 }
 
 /// A type that a kernel takes by reference: the tensor as host code knows it, or a struct of such.
+///
+/// # Safety
+/// `take` takes what `PARAM` says, so that a body sees the tensors that its proofs are of.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel's parameter by reference",
     label = "not a tensor",
     note = "a kernel takes tensors, and structs of them that derive `Tensors`, by `&` or `&mut`, and numbers by value"
 )]
-pub trait TensorParam {
+pub unsafe trait TensorParam {
     /// What stands for it in a body.
     type View<const CHECKED: bool>: Formed;
 

@@ -8,7 +8,8 @@ use quadrants_ir::{abi::MAX_RANK, types::ParamType};
 use super::{Args, TensorParam, View};
 use crate::{Device, Tensor};
 
-impl<T: Device, const N: usize> TensorParam for Tensor<T, N> {
+// SAFETY: a view of this element type and rank.
+unsafe impl<T: Device, const N: usize> TensorParam for Tensor<T, N> {
     type View<const CHECKED: bool> = View<T, N, CHECKED>;
 
     const PARAM: ParamType = {

@@ -50,7 +50,10 @@ pub(crate) struct Component {
 }
 
 /// A type with a field, or a numbered part, whose name has this number.
-pub trait HasField<const NAME: u64>: Device {
+///
+/// # Safety
+/// `field` gives where that field of what is at `spot` lies.
+pub unsafe trait HasField<const NAME: u64>: Device {
     /// The field's type.
     type Of: Device;
 
@@ -59,7 +62,10 @@ pub trait HasField<const NAME: u64>: Device {
 }
 
 /// A type with elements, by indices of type `I`.
-pub trait HasElement<I>: Device {
+///
+/// # Safety
+/// `element_of` gives where that element of what is at `spot` lies, and panics where there is none.
+pub unsafe trait HasElement<I>: Device {
     /// The elements' type.
     type Of: Device;
 

@@ -272,3 +272,48 @@ fn a_built_kernel_has_blocks_of_threads(
     }
     Ok(())
 }
+
+/// All iterations write one element, which their author says is fine.
+fn asserts_too_much() -> qd::ir::Kernel {
+    let b = KernelBuilder::new("asserts_too_much");
+    let x = b.param_tensor_mut("x", U32, 1);
+    b.range_for(0u64, 1000u64, |i| b.race_free(|| x.store(0u64, i.cast(U32))));
+    b.build().expect("a valid kernel")
+}
+
+#[rstest]
+fn what_a_built_kernel_asserts_is_unsafe_to_believe(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let refused = Kernel::new(asserts_too_much());
+    let Err(Error::Asserted { kernel, line }) = refused else { panic!("{refused:?}") };
+    assert_eq!(kernel, "asserts_too_much");
+    assert!(line > 0);
+
+    let b = KernelBuilder::new("asserts_what_is_so");
+    let (x, to) = (b.param_tensor_mut("x", U32, 1), b.param_tensor("to", U64, 1));
+    b.range_for(0u64, to.len(), |i| b.race_free(|| x.store(to.load(i), i.cast(U32))));
+    // SAFETY: `to` has no number twice.
+    let scatter = unsafe { Kernel::asserting(b.build().expect("a valid kernel"))? };
+    let to = on.program.tensor_from(&[2u64, 0, 3, 1], [4])?;
+    let mut x = on.program.zeros::<u32, 1>([4])?;
+    scatter.call::<()>().arg(&mut x).arg(&to).launch()?;
+    assert_eq!(x.to_vec()?, [1, 3, 0, 2]);
+    Ok(())
+}
+
+/// IR that no builder checked: its launches are judged all the same.
+#[rstest]
+fn a_kernel_of_any_ir_proves_at_each_launch(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut ir = asserts_too_much();
+    ir.sites.iter_mut().for_each(|site| site.asserted = false);
+    let kernel = Kernel::new(ir)?;
+    let mut x = on.program.zeros::<u32, 1>([4])?;
+    let launched = kernel.call::<()>().arg(&mut x).launch();
+    assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
+    Ok(())
+}

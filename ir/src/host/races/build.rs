@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use super::{Access, AccessKind, Across, Index, Node, Races, Slot, TaskRaces, Touched};
+use super::{
+    Access, AccessKind, Across, Counter, Index, Node, Pair, Races, Slot, TaskRaces, Touched,
+};
 use crate::{
     AtomicOp, BinaryOp, BlockId, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded, ParamId,
     SiteId, Stmt, Task, TaskId,
@@ -13,10 +15,6 @@ use crate::{
     races::{MAX_VARS, VarKind},
     visit::{Nodes, Reach},
 };
-
-/// The old values of these atomics are told apart: a counter is an element whose index consists of
-/// arguments and constants.
-type Counters = Vec<(ParamId, Vec<Node>)>;
 
 /// What defines a local.
 #[derive(Clone, Copy)]
@@ -35,7 +33,7 @@ enum Definition {
 struct Builder<'k, 'c> {
     nodes: Nodes<'k>,
     layout: &'k ArgLayout,
-    counters: &'c mut Counters,
+    counters: &'c mut Vec<Counter>,
     /// The tensors that are only counted up in.
     countable: &'c [bool],
     definitions: HashMap<LocalId, Definition>,
@@ -52,7 +50,7 @@ struct Builder<'k, 'c> {
 }
 
 pub(super) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
-    let mut counters = Counters::new();
+    let mut counters = Vec::new();
     let mut tasks: Vec<TaskRaces> = kernel
         .tasks
         .iter()
@@ -77,7 +75,7 @@ pub(super) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
             *task = TaskRaces::default();
         }
     }
-    Races { tasks, across }
+    Races { tasks, across, counters }
 }
 
 /// Which tensors are touched by nothing but atomic additions of one, in a task and in what runs beside
@@ -120,7 +118,7 @@ impl<'k, 'c> Builder<'k, 'c> {
         layout: &'k ArgLayout,
         task: &Task,
         countable: &'c [bool],
-        counters: &'c mut Counters,
+        counters: &'c mut Vec<Counter>,
     ) -> TaskRaces {
         let mut builder = Builder {
             nodes: kernel.into(),
@@ -291,7 +289,9 @@ impl<'k, 'c> Builder<'k, 'c> {
         if changes || !self.countable[tensor.index()] || !index.iter().all(fixed) {
             return;
         }
-        let counter = (tensor, index);
+        let extents = self.layout.word(tensor) + 1;
+        let wraps = self.nodes.locals[local].ty.size() < 8;
+        let counter = Counter { extents, index, wraps };
         let at = self.counters.iter().position(|known| *known == counter).unwrap_or_else(|| {
             self.counters.push(counter);
             self.counters.len() - 1
@@ -307,7 +307,8 @@ impl<'k, 'c> Builder<'k, 'c> {
             for (after, b) in accesses.iter().enumerate().skip(at) {
                 let meet = a.object == b.object && a.phase == b.phase && !a.kind.may_meet(b.kind);
                 if meet && !self.always_apart(a, b) {
-                    pairs.push((at, after));
+                    let counter = same_counter(&self.task, a, &self.task, b);
+                    pairs.push(Pair { accesses: [at, after], counter });
                 }
             }
         }
@@ -326,7 +327,7 @@ impl<'k, 'c> Builder<'k, 'c> {
             Touched::Tensor(_) => 0,
             Touched::Shared(_) => self.task.dims - 1,
         };
-        same_counter(&self.task, a, &self.task, b) || (first..self.task.dims).all(pinned)
+        (first..self.task.dims).all(pinned)
     }
 
     fn node(&self, slot: Slot) -> Node {
@@ -491,29 +492,27 @@ impl TaskRaces {
 }
 
 /// The pairs of accesses of two tasks that nothing orders.
-fn pairs_across(first: &TaskRaces, second: &TaskRaces) -> Vec<(usize, usize)> {
+fn pairs_across(first: &TaskRaces, second: &TaskRaces) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (i, a) in first.accesses.iter().enumerate() {
         for (j, b) in second.accesses.iter().enumerate() {
             let tensors = matches!(a.object, Touched::Tensor(_));
             let meet = tensors && a.object == b.object && !a.kind.may_meet(b.kind);
-            if meet && !same_counter(first, a, second, b) {
-                pairs.push((i, j));
+            if meet {
+                let counter = same_counter(first, a, second, b);
+                pairs.push(Pair { accesses: [i, j], counter });
             }
         }
     }
     pairs
 }
 
-/// Whether one index of both accesses is a number that a counter gave, and each number once.
-fn same_counter(first: &TaskRaces, a: &Access, second: &TaskRaces, b: &Access) -> bool {
+/// The counter that gave one index of both accesses: each number once.
+fn same_counter(first: &TaskRaces, a: &Access, second: &TaskRaces, b: &Access) -> Option<usize> {
     let counter = |task: &TaskRaces, slot: Slot| match task.steps[slot as usize] {
         Node::Ticket { counter, .. } => Some(counter),
         _ => None,
     };
     let mut both = a.index.iter().zip(&b.index);
-    both.any(|(a, b)| {
-        let of_a = counter(first, *a);
-        of_a.is_some() && of_a == counter(second, *b)
-    })
+    both.find_map(|(a, b)| counter(first, *a).filter(|of_a| counter(second, *b) == Some(*of_a)))
 }

@@ -45,6 +45,26 @@ pub enum Touched {
 pub(super) struct Races {
     tasks: Vec<TaskRaces>,
     across: Vec<Across>,
+    counters: Vec<Counter>,
+}
+
+/// An element that is counted up in, whose old values are told apart: its index consists of arguments and
+/// constants.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Counter {
+    /// The word of the tensor's first extent.
+    extents: usize,
+    index: Vec<Node>,
+    /// Whether a launch could count so far that numbers come again.
+    wraps: bool,
+}
+
+/// Accesses to compare.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    accesses: [usize; 2],
+    /// The counter that keeps them apart, where it counts.
+    counter: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -60,13 +80,13 @@ struct TaskRaces {
     vars: Vec<VarKind>,
     accesses: Vec<Access>,
     /// The accesses to compare between iterations.
-    pairs: Vec<(usize, usize)>,
+    pairs: Vec<Pair>,
 }
 
 #[derive(Debug)]
 struct Across {
     tasks: [TaskId; 2],
-    pairs: Vec<(usize, usize)>,
+    pairs: Vec<Pair>,
 }
 
 #[derive(Debug)]
@@ -140,7 +160,8 @@ impl Races {
     /// The words of the argument block that are looked at, but for those that the loops' extents need.
     pub(super) fn inputs(&self) -> impl Iterator<Item = usize> {
         let steps = self.tasks.iter().flat_map(|task| &task.steps);
-        steps.filter_map(|step| match step {
+        let counters = self.counters.iter().flat_map(|counter| &counter.index);
+        steps.chain(counters).filter_map(|step| match step {
             Node::Argument { word, .. } => Some(*word),
             _ => None,
         })
@@ -157,9 +178,13 @@ impl Races {
             if extents.is_empty() || extents.iterations() < 2 && task.threads.is_none() {
                 continue;
             }
+            let mut pairs = self.open(&task.pairs, args, task.times(&extents)).peekable();
+            if pairs.peek().is_none() {
+                continue;
+            }
             let (space, values) = task.evaluate(args, &extents);
             let in_block = space.fixing(&task.of_block);
-            for &(a, b) in &task.pairs {
+            for [a, b] in pairs {
                 let (a, b) = (&task.accesses[a], &task.accesses[b]);
                 let space = match a.object {
                     Touched::Tensor(_) => &space,
@@ -174,15 +199,31 @@ impl Races {
         self.across.iter().find_map(|across| self.between(across, plan, args))
     }
 
+    /// The pairs that no counter keeps apart.
+    fn open<'a>(
+        &'a self,
+        pairs: &'a [Pair],
+        args: &'a [u64],
+        times: u64,
+    ) -> impl Iterator<Item = [usize; 2]> + 'a {
+        let is_open = move |pair: &&Pair| {
+            !pair.counter.is_some_and(|counter| self.counters[counter].counts(args, times))
+        };
+        pairs.iter().filter(is_open).map(|pair| pair.accesses)
+    }
+
     fn between(&self, across: &Across, plan: &HostPlan, args: &[u64]) -> Option<Race> {
         let [extents_a, extents_b] = across.tasks.map(|task| plan.extents(task, args));
         if extents_a.is_empty() || extents_b.is_empty() {
             return None;
         }
         let [task_a, task_b] = across.tasks.map(|task| &self.tasks[task.index()]);
+        let times = task_a.times(&extents_a).saturating_add(task_b.times(&extents_b));
+        let mut pairs = self.open(&across.pairs, args, times).peekable();
+        pairs.peek()?;
         let (space_a, values_a) = task_a.evaluate(args, &extents_a);
         let (space_b, values_b) = task_b.evaluate(args, &extents_b);
-        for &(a, b) in &across.pairs {
+        for [a, b] in pairs {
             let (a, b) = (&task_a.accesses[a], &task_b.accesses[b]);
             if !apart(&space_a, &a.forms(&values_a), &space_b, &b.forms(&values_b)) {
                 let task = across.tasks[0];
@@ -190,6 +231,22 @@ impl Races {
             }
         }
         None
+    }
+}
+
+impl Counter {
+    /// Whether it gives no number twice to so many who count, each once: where it is out of range, all get a
+    /// zero.
+    fn counts(&self, args: &[u64], times: u64) -> bool {
+        let inside = self.index.iter().zip(&args[self.extents..]).all(|(node, extent)| {
+            let index = match *node {
+                Node::Const(value) => Some(value),
+                Node::Argument { word, ty } => argument(args[word], ty).value(),
+                _ => None,
+            };
+            index.is_some_and(|index| (0..i128::from(*extent)).contains(&index))
+        });
+        inside && !(self.wraps && times > 1 << 32)
     }
 }
 
@@ -215,6 +272,11 @@ impl Access {
 }
 
 impl TaskRaces {
+    /// How often its body runs.
+    fn times(&self, extents: &Extents) -> u64 {
+        extents.iterations().saturating_mul(u64::from(self.threads.unwrap_or(1)))
+    }
+
     fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, Values) {
         let mut space = Space::new();
         for &(begin, end) in extents.dims() {

@@ -2,7 +2,27 @@
 #![forbid(unsafe_code)]
 
 use quadrants as qd;
-use qd::Tensor;
+use qd::{Device, Tensor, Tensors};
+
+/// The derived implementations are unsafe to write by hand, and none of this crate's code.
+#[derive(Clone, Copy, Device)]
+struct Body {
+    place: f32,
+    mass: f32,
+}
+
+#[derive(Tensors)]
+struct Bodies<'a> {
+    all: &'a mut Tensor<Body, 1>,
+    pull: &'a Tensor<f32, 1>,
+}
+
+#[qd::kernel]
+fn fall(bodies: &mut Bodies) {
+    for i in 0..bodies.all.len() {
+        bodies.all[i].place += bodies.all[i].mass * bodies.pull[0];
+    }
+}
 
 #[qd::func]
 fn wave(x: f32) -> f32 {
@@ -38,5 +58,10 @@ fn main() -> qd::Result<()> {
     step(0.1, &mut a, &mut b).launch_on(&stream)?;
     let host = a.to_vec()?; // ordered after every launch that wrote `a`
     assert_eq!(host.len(), 1 << 16);
+
+    let mut all = prog.tensor_from(&[Body { place: 1.0, mass: 2.0 }; 3], [3])?;
+    let pull = prog.tensor_from(&[-0.5], [1])?;
+    fall(&mut Bodies { all: &mut all, pull: &pull }).launch()?;
+    assert!(all.to_vec()?.iter().all(|body| body.place == 0.0));
     Ok(())
 }

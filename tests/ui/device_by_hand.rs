@@ -1,0 +1,10 @@
+use quadrants::Device;
+
+#[derive(Clone, Copy)]
+struct Liar(f32);
+
+impl Device for Liar {
+    const LAYOUT: quadrants::ir::types::Type = quadrants::ir::types::Type::Vector(quadrants::ir::ScalarType::F32, 3);
+}
+
+fn main() {}
