@@ -10,7 +10,10 @@ use syn::{
     visit_mut::{self, VisitMut},
 };
 
-use crate::tree::{Assert, SCALARS, is_constant, text_of};
+use crate::{
+    body::unparenthesized,
+    tree::{Assert, SCALARS, is_constant, text_of},
+};
 
 /// Gives all names the hygiene of the item's keyword, so that names of the same text are the same name: the
 /// tree knows texts alone. Without macros around the item, they have it already.
@@ -84,8 +87,9 @@ fn is_inert(attribute: &syn::Meta) -> bool {
     KNOWN.iter().any(|known| attribute.path().is_ident(known))
 }
 
-/// Writes names in the patterns of `match` so that they cannot be read as constants, and the functions of
-/// numbers so that they can be nothing else.
+/// Writes names in the patterns of `match` so that they cannot be read as constants, the functions of numbers so that
+/// they can be nothing else, and statements and bodies of closures without parentheses around them: a loop in
+/// parentheses is a loop.
 pub(crate) fn unambiguous(body: &mut syn::Block) {
     Names.visit_block_mut(body);
 }
@@ -224,6 +228,20 @@ impl VisitMut for Names {
         visit_mut::visit_expr_call_mut(self, call);
     }
 
+    fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        for stmt in &mut block.stmts {
+            if let syn::Stmt::Expr(expr, _) = stmt {
+                bare(expr);
+            }
+        }
+        visit_mut::visit_block_mut(self, block);
+    }
+
+    fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
+        bare(&mut closure.body);
+        visit_mut::visit_expr_closure_mut(self, closure);
+    }
+
     fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
         bound(&mut arm.pat);
         visit_mut::visit_arm_mut(self, arm);
@@ -238,6 +256,20 @@ fn absolute(path: &mut syn::Path) {
         let at = path.segments[0].ident.span();
         let segments = &path.segments;
         *path = syn::parse_quote_spanned!(at=> ::core::primitive::#segments);
+    }
+}
+
+/// Takes parentheses around loops and calls away, and the marks that a macro leaves around what it was given.
+fn bare(expr: &mut syn::Expr) {
+    use syn::Expr::{Block, Call, ForLoop, Loop, MethodCall, While};
+    let inner = unparenthesized(expr);
+    if !matches!(inner, Block(_) | Call(_) | ForLoop(_) | Loop(_) | MethodCall(_) | While(_)) {
+        return;
+    }
+    while let syn::Expr::Paren(syn::ExprParen { expr: inner, .. })
+    | syn::Expr::Group(syn::ExprGroup { expr: inner, .. }) = expr
+    {
+        *expr = std::mem::replace(&mut **inner, syn::Expr::PLACEHOLDER);
     }
 }
 

@@ -179,3 +179,83 @@ fn a_counter_that_is_not_there_gives_no_number_of_ones_own(
     assert_eq!(count.to_vec()?, [2, 100]);
     Ok(())
 }
+
+/// A loop in parentheses is a parallel loop as any other: what is proven of it was taken for what is proven of the
+/// next.
+#[allow(unused_parens)]
+#[qd::kernel]
+fn a_loop_in_parentheses(x: &mut Tensor<u32, 1>, y: &mut Tensor<u32, 1>) {
+    (for i in 0..x.len() {
+        x[i] = 1;
+    });
+    for i in 0..x.len() {
+        y[i] = 2;
+    }
+}
+
+macro_rules! with_a_loop {
+    ($name:ident, $loop:expr) => {
+        #[qd::kernel]
+        fn $name(x: &mut Tensor<u32, 1>, y: &mut Tensor<u32, 1>) {
+            $loop;
+            for i in 0..x.len() {
+                y[i] = 2;
+            }
+        }
+    };
+}
+
+with_a_loop!(
+    a_loop_that_a_macro_was_given,
+    for i in 0..x.len() {
+        x[i] = 1;
+    }
+);
+
+#[rstest]
+fn every_loop_has_the_iterations_that_are_proven_of_it(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    for kernel in [a_loop_in_parentheses, a_loop_that_a_macro_was_given] {
+        let mut x = program.zeros::<u32, 1>([300])?;
+        let mut whole = program.zeros::<u32, 1>([400])?;
+        let failed = {
+            let (mut y, _beyond) = whole.split_at_mut(10)?;
+            kernel(&mut x, &mut y).launch().and_then(|()| program.sync())
+        };
+        let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
+        assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{error:?}");
+        assert_eq!(x.to_vec()?, [1; 300]);
+        assert_eq!(whole.to_vec()?[10..], [0; 390]);
+    }
+    Ok(())
+}
+
+#[qd::kernel]
+fn in_wide_steps(from: i64, to: i64, by: usize, x: &mut Tensor<u32, 1>) {
+    for i in (from..to).step_by(by) {
+        x[i as usize] = 1;
+    }
+}
+
+/// The length was computed with a sign, and so of a loop longer than half of all numbers nothing was proven, as it
+/// seemed to run nothing.
+#[rstest]
+fn a_loop_over_more_than_half_of_all_numbers_runs(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    for from in [i64::MIN, -5] {
+        let mut x = program.zeros::<u32, 1>([10])?;
+        let failed = in_wide_steps(from, i64::MAX, 1 << 62, &mut x).launch();
+        let failed = failed.and_then(|()| program.sync());
+        let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
+        assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{error:?}");
+        // The third of four, where `from` is the smallest number.
+        assert_eq!(x.to_vec()?[0], u32::from(from == i64::MIN));
+    }
+    Ok(())
+}
