@@ -1,8 +1,7 @@
 //! What can stand as a kernel's argument.
 
-use std::ops::Range;
-
 use quadrants_ir::{Const, ParamKind};
+use quadrants_runtime::Pieces;
 
 use smallvec::SmallVec;
 
@@ -123,8 +122,8 @@ fn each_component<'a, T: Device, C: Copy>(
 
 impl TensorArg<'_> {
     /// Which bytes of the buffer it is.
-    pub(crate) fn bytes(&self) -> Range<usize> {
-        self.core.range(self.component, count(self.shape))
+    pub(crate) fn bytes(&self) -> Pieces {
+        self.core.pieces(self.component, count(self.shape))
     }
 }
 

@@ -18,7 +18,7 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_rhi::StreamHandle;
-use quadrants_runtime::{self as rt, Origin, Stamp, Use};
+use quadrants_runtime::{self as rt, Origin, Pieces, Stamp, Use};
 use smallvec::SmallVec;
 
 pub(crate) use clock::Clock;
@@ -39,8 +39,8 @@ const KEPT: usize = 1000;
 ///
 /// Events order streams, and so do waits of the host for a stream, an event, the device or a tensor's elements.
 ///
-/// A kernel is taken to use all bytes of a tensor from its first element to its last. One field of an array of structs
-/// counts from its first to its last, so that two fields of one such tensor conflict.
+/// A kernel is taken to use all elements of a tensor, or of the part of one that it is given: of structs those fields alone
+/// that it names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hazards {
     /// Nothing: streams are the user's to order. The default where debug assertions are off.
@@ -75,7 +75,7 @@ pub struct HazardUse {
     pub parameter: String,
     /// Whether it writes what the parameter stands for.
     pub writes: bool,
-    /// The bytes of the tensor's memory.
+    /// The bytes of the tensor's memory, from the first to the last.
     pub bytes: Range<usize>,
     /// The number of the stream, as [`Stream::id`](crate::Stream::id) gives it.
     pub stream: u32,
@@ -173,7 +173,7 @@ pub(crate) struct LaunchUses<'a> {
 }
 
 impl<'a> LaunchUses<'a> {
-    fn each(&self, mut see: impl FnMut(&'a TensorCore, Range<usize>, bool, Origin)) {
+    fn each(&self, mut see: impl FnMut(&'a TensorCore, Pieces, bool, Origin)) {
         for (parameter, (arg, touch)) in self.args.iter().zip(self.touches).enumerate() {
             if let (ArgKind::Tensor(tensor), Some(writes)) = (arg, *touch) {
                 let by = Origin { kernel: self.kernel, parameter, at: self.at };
@@ -319,7 +319,6 @@ impl Tracker {
                     if earlier.conflicts_with(&bytes, writes)
                         && !order.is_before(earlier.stamp, newest.stream, own)
                     {
-                        let bytes = bytes.clone();
                         found.push((earlier.clone(), Use { stamp: newest, bytes, writes, by }));
                     }
                 });
@@ -391,7 +390,7 @@ fn describe(shared: &Shared, one: &Use) -> HazardUse {
         kernel,
         parameter,
         writes: one.writes,
-        bytes: one.bytes.clone(),
+        bytes: one.bytes.hull(),
         stream: one.stamp.stream,
         at: one.by.at,
     }

@@ -5,9 +5,8 @@
 //! of its scalars, and the element's size is a multiple of the largest of those: for a struct of scalars,
 //! vectors and arrays of these that is `repr(C)`. In a struct of arrays each scalar has a plane of its own.
 
-use std::ops::Range;
-
 use quadrants_ir::{ScalarType, types::Type};
+use quadrants_runtime::Pieces;
 use smallvec::SmallVec;
 
 use crate::{
@@ -179,12 +178,15 @@ impl ComponentAt {
         self.offset + element * self.step * self.ty.size()
     }
 
-    /// From its first scalar in one element to its last in that many further on, in bytes.
-    pub(crate) fn range(&self, first: usize, elements: usize) -> Range<usize> {
-        let begin = self.at(first);
-        let last =
-            elements.saturating_sub(1) * self.step + self.scalars.saturating_sub(1) * self.plane;
-        begin..begin + (last + 1) * self.ty.size() * usize::from(elements > 0)
+    /// What so many elements from number `first` on have of it, in bytes.
+    pub(crate) fn pieces(&self, first: usize, elements: usize) -> Pieces {
+        let size = self.ty.size();
+        let (begin, scalars) = (self.at(first), self.scalars);
+        match self.step {
+            // Planes: the elements lie together in each.
+            1 => Pieces::new(begin, elements * size, self.plane * size, scalars),
+            step => Pieces::new(begin, scalars * size, step * size, elements),
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Tensors: dense row-major arrays in device memory, of numbers or of what is made of numbers.
 
-use std::{fmt, marker::PhantomData, ops::Range, ptr, sync::Arc};
+use std::{fmt, marker::PhantomData, ptr, sync::Arc};
 
 use quadrants_rhi::DevicePtr;
-use quadrants_runtime::Buffer;
+use quadrants_runtime::{Buffer, Pieces};
 
 use crate::{
     Device, Error, Result,
@@ -322,11 +322,12 @@ impl TensorCore {
         self.buffer.address().offset(self.offset)
     }
 
-    /// Where it is in the buffer, from its first element to its last, in bytes; of a component, as far as
-    /// that reaches.
-    pub(crate) fn range(&self, component: Option<&ComponentAt>, elements: usize) -> Range<usize> {
+    /// Where its first so many elements are in the buffer; or what they have of a component.
+    pub(crate) fn pieces(&self, component: Option<&ComponentAt>, elements: usize) -> Pieces {
         let whole = self.stored.components.first().filter(|_| elements > 0);
-        component.or(whole).map_or(0..0, |component| component.range(self.first, elements))
+        component
+            .or(whole)
+            .map_or(Pieces::from(0..0), |component| component.pieces(self.first, elements))
     }
 
     /// Where a component other than the first begins.

@@ -1,10 +1,10 @@
 //! The uses of a buffer that later ones may have to be ordered behind: by whom, of which bytes, and how.
 
-use std::{ops::Range, panic::Location};
+use std::panic::Location;
 
 use parking_lot::Mutex;
 
-use crate::Stamp;
+use crate::{Pieces, Stamp};
 
 /// A use of some bytes of a buffer by a launch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ pub struct Use {
     /// Where the launch stands in its stream.
     pub stamp: Stamp,
     /// The bytes.
-    pub bytes: Range<usize>,
+    pub bytes: Pieces,
     /// Whether it writes them.
     pub writes: bool,
     /// Who it is.
@@ -37,8 +37,8 @@ pub struct Uses(Mutex<Vec<Use>>);
 impl Use {
     /// Whether the two may not run at the same time.
     #[must_use]
-    pub fn conflicts_with(&self, bytes: &Range<usize>, writes: bool) -> bool {
-        (self.writes || writes) && self.bytes.start < bytes.end && bytes.start < self.bytes.end
+    pub fn conflicts_with(&self, bytes: &Pieces, writes: bool) -> bool {
+        (self.writes || writes) && self.bytes.overlap(bytes)
     }
 }
 
@@ -53,7 +53,7 @@ impl Uses {
     pub fn put(&self, new: Use, complete: impl Fn(Stamp) -> bool, ordered: impl Fn(Stamp) -> bool) {
         let mut uses = self.0.lock();
         uses.retain(|old| {
-            let covered = new.bytes.start <= old.bytes.start && old.bytes.end <= new.bytes.end;
+            let covered = new.bytes.cover(&old.bytes);
             // What reads on another stream stays: a later write comes behind both, or is told of it.
             let stands = match (old.writes, new.writes) {
                 (_, true) => ordered(old.stamp),
@@ -68,11 +68,13 @@ impl Uses {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     fn a_use(stream: u32, sequence: u64, bytes: Range<usize>, writes: bool) -> Use {
         let by = Origin { kernel: 0, parameter: 0, at: Location::caller() };
-        Use { stamp: Stamp { stream, sequence }, bytes, writes, by }
+        Use { stamp: Stamp { stream, sequence }, bytes: bytes.into(), writes, by }
     }
 
     fn stamps(uses: &Uses) -> Vec<(u32, u64)> {
@@ -105,9 +107,9 @@ mod tests {
     #[test]
     fn two_reads_and_two_ranges_are_no_conflict() {
         let read = a_use(1, 1, 0..8, false);
-        assert!(!read.conflicts_with(&(0..8), false));
-        assert!(read.conflicts_with(&(7..8), true));
-        assert!(!read.conflicts_with(&(8..16), true));
-        assert!(!read.conflicts_with(&(0..0), true));
+        assert!(!read.conflicts_with(&(0..8).into(), false));
+        assert!(read.conflicts_with(&(7..8).into(), true));
+        assert!(!read.conflicts_with(&(8..16).into(), true));
+        assert!(!read.conflicts_with(&(0..0).into(), true));
     }
 }

@@ -1,6 +1,8 @@
 //! Hazards: what is reported, refused and ordered of launches on two streams, and what is left alone.
 
-use quadrants::{Error, Event, Hazards, Program, Result, Stream, Tensor};
+use quadrants::{
+    self as qd, Device, Error, Event, Hazards, Layout, Program, Result, Stream, Tensor, Vector,
+};
 use quadrants_driver_sim::{Code, Schedule};
 use quadrants_tests::{
     On,
@@ -11,6 +13,33 @@ use rstest::rstest;
 use crate::common::{copy, set};
 
 const N: usize = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq, Device)]
+struct Cell {
+    heat: f64,
+    flow: [f32; 3],
+}
+
+#[qd::kernel]
+fn heat(cells: &mut Tensor<Cell, 1>) {
+    for i in 0..cells.len() {
+        cells[i].heat = 1.5;
+    }
+}
+
+#[qd::kernel]
+fn flow(cells: &mut Tensor<Cell, 1>) {
+    for i in 0..cells.len() {
+        cells[i].flow[2] = 2.5;
+    }
+}
+
+#[qd::kernel]
+fn point(vectors: &mut Tensor<Vector<f32, 3>, 1>) {
+    for i in 0..vectors.len() {
+        vectors[i] = Vector([1.0, 2.0, 3.0]);
+    }
+}
 
 /// A program under a policy with two streams, an event and two tensors.
 struct Scene {
@@ -175,6 +204,32 @@ fn readers_and_other_bytes_are_no_conflict(
     assert!(is_hazard(set(3.0, &mut *on.a.slice_mut(N / 2 - 1..)?).launch_on(&on.s2)));
     on.system.program.device_sync()?;
     assert_eq!(on.a.to_vec()?[N / 2 - 1..=N / 2], [3.0, 2.0]);
+    Ok(())
+}
+
+/// Fields of one array of structs, and halves of vectors in planes, were taken to use all that lies between.
+#[rstest]
+fn fields_and_parts_of_planes_are_no_conflict(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(Layout::ArrayOfStructs, Layout::StructOfArrays)] layout: Layout,
+) -> Result<()> {
+    let Some(on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
+    let program = &on.system.program;
+    let mut cells = program.zeros_with::<Cell, 1>([9], layout)?;
+    heat(&mut cells).launch_on(&on.s1)?;
+    flow(&mut cells).launch_on(&on.s2)?;
+    assert!(is_hazard(heat(&mut cells).launch_on(&on.s2)));
+    assert!(is_hazard(flow(&mut cells).launch_on(&on.s1)));
+    assert_eq!(cells.to_vec()?, [Cell { heat: 1.5, flow: [0.0, 0.0, 2.5] }; 9]);
+
+    let mut vectors = program.zeros_with::<Vector<f32, 3>, 1>([9], layout)?;
+    {
+        let (mut low, mut high) = vectors.split_at_mut(4)?;
+        point(&mut low).launch_on(&on.s1)?;
+        point(&mut high).launch_on(&on.s2)?;
+    }
+    assert!(is_hazard(point(&mut *vectors.slice_mut(3..5)?).launch_on(&on.s2)));
+    assert_eq!(vectors.to_vec()?, [Vector([1.0, 2.0, 3.0]); 9]);
     Ok(())
 }
 

@@ -1,0 +1,136 @@
+//! Bytes of a buffer in pieces at equal distances, as one field of an array of structs has them.
+
+use std::ops::Range;
+
+/// As many pieces as `count`, `width` bytes each, from one `step` bytes to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pieces {
+    first: usize,
+    width: usize,
+    step: usize,
+    count: usize,
+}
+
+impl Pieces {
+    /// Pieces from byte `first` on; those that touch each other are one.
+    #[must_use]
+    pub fn new(first: usize, width: usize, step: usize, count: usize) -> Self {
+        if count <= 1 || step <= width {
+            let bytes = (width + step * count.saturating_sub(1)) * usize::from(count > 0);
+            return Self { first, width: bytes, step: 0, count: 1 };
+        }
+        Self { first, width, step, count }
+    }
+
+    /// From the first byte to behind the last.
+    #[must_use]
+    pub fn hull(&self) -> Range<usize> {
+        self.first..self.first + self.step * (self.count - 1) + self.width
+    }
+
+    /// Whether they share a byte with others. Where the distances differ, whether they may.
+    #[must_use]
+    pub fn overlap(&self, other: &Self) -> bool {
+        let (own, others) = (self.hull(), other.hull());
+        if own.start >= others.end || others.start >= own.end || self.width.min(other.width) == 0 {
+            return false;
+        }
+        let Some(step) = self.common_step(other) else { return true };
+        if step == 0 {
+            return true;
+        }
+        // Piece i of these and j of the others share a byte where (i - j) * step lies between the two.
+        let [step, width, others] = [step, self.width, other.width].map(|bytes| bytes as i128);
+        let apart = other.first as i128 - self.first as i128;
+        let smallest = (apart - width).div_euclid(step) + 1;
+        let k = smallest.max(1 - other.count as i128);
+        k < self.count as i128 && k * step < apart + others
+    }
+
+    /// Whether they have all bytes of others. Where the distances differ, it is not looked for.
+    #[must_use]
+    pub fn cover(&self, other: &Self) -> bool {
+        let (own, others) = (self.hull(), other.hull());
+        if own.start > others.start || others.end > own.end {
+            return false;
+        }
+        if self.count == 1 {
+            return true;
+        }
+        // The others lie within the hull: where each lies in a piece, there are enough of these.
+        let into = (other.first - self.first) % self.step;
+        (other.count == 1 || other.step == self.step) && into + other.width <= self.width
+    }
+
+    /// The distance of both, 0 where both are of one piece.
+    fn common_step(&self, other: &Self) -> Option<usize> {
+        match (self.count, other.count) {
+            (_, 1) => Some(self.step),
+            (1, _) => Some(other.step),
+            _ => (self.step == other.step).then_some(self.step),
+        }
+    }
+}
+
+impl From<Range<usize>> for Pieces {
+    fn from(bytes: Range<usize>) -> Self {
+        Self::new(bytes.start, bytes.len(), 0, 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn bytes(of: &Pieces) -> BTreeSet<usize> {
+        (0..of.count)
+            .flat_map(|at| (0..of.width).map(move |byte| of.first + at * of.step + byte))
+            .collect()
+    }
+
+    #[test]
+    fn pieces_are_compared_byte_by_byte() {
+        let all = |steps: &'static [usize]| {
+            (0..9).flat_map(move |first| {
+                (0..4).flat_map(move |width| {
+                    steps.iter().flat_map(move |step| {
+                        (0..4).map(move |count| Pieces::new(first, width, *step, count))
+                    })
+                })
+            })
+        };
+        let mut exact = 0;
+        for one in all(&[5]) {
+            let own = bytes(&one);
+            for other in all(&[0, 1, 3, 5]) {
+                let others = bytes(&other);
+                let shared = !own.is_disjoint(&others);
+                let told = one.overlap(&other);
+                assert!(told || !shared, "{one:?} {other:?}");
+                assert_eq!(told, other.overlap(&one), "{one:?} {other:?}");
+                if one.count == 1 || other.count == 1 || one.step == other.step {
+                    exact += 1;
+                    assert_eq!(told, shared, "{one:?} {other:?}");
+                }
+                assert!(!one.cover(&other) || others.is_subset(&own), "{one:?} {other:?}");
+                if one.step == other.step
+                    && one.count > 1
+                    && other.count > 1
+                    && one.width * other.width > 0
+                {
+                    assert_eq!(one.cover(&other), others.is_subset(&own), "{one:?} {other:?}");
+                }
+            }
+        }
+        assert!(exact > 10_000, "{exact}");
+    }
+
+    #[test]
+    fn pieces_that_touch_are_one() {
+        assert_eq!(Pieces::new(4, 8, 8, 3), Pieces::from(4..28));
+        assert_eq!(Pieces::new(4, 8, 12, 0).hull(), 4..4);
+        assert_eq!(Pieces::new(4, 8, 12, 3).hull(), 4..36);
+    }
+}
