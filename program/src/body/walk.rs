@@ -19,6 +19,8 @@ pub trait Values {
     type Int: LoopInt;
     /// The first value.
     fn first(&self) -> Self::Int;
+    /// The last value, where there is one.
+    fn last(&self) -> Self::Int;
     /// How many there are; `u64::MAX` also where there is one more.
     fn count(&self) -> u64;
 }
@@ -28,6 +30,10 @@ impl<I: LoopInt> Values for Range<I> {
     #[inline(always)]
     fn first(&self) -> I {
         self.start
+    }
+    #[inline(always)]
+    fn last(&self) -> I {
+        self.start.forward(self.count().wrapping_sub(1))
     }
     #[inline(always)]
     fn count(&self) -> u64 {
@@ -40,6 +46,10 @@ impl<I: LoopInt> Values for RangeInclusive<I> {
     #[inline(always)]
     fn first(&self) -> I {
         *self.start()
+    }
+    #[inline(always)]
+    fn last(&self) -> I {
+        *self.end()
     }
     #[inline(always)]
     fn count(&self) -> u64 {
@@ -58,8 +68,7 @@ impl<I: LoopInt> Walk<I> {
     #[must_use]
     pub fn new(range: impl Values<Int = I>, step: usize, down: bool) -> Self {
         let (length, step) = (range.count(), step as u64);
-        let start = range.first();
-        let first = if down { start.forward(length.wrapping_sub(1)) } else { start };
+        let first = if down { range.last() } else { range.first() };
         let len = if step == 0 { u64::MAX } else { length.div_ceil(step) };
         Self { first, step, down, len }
     }
@@ -104,6 +113,9 @@ mod tests {
         assert_eq!(all(Walk::new(0u64..u64::MAX, 1 << 63, false)), [0, 1 << 63]);
         assert_eq!(all(Walk::new(i32::MAX - 1..=i32::MAX, 1, true)), [i32::MAX, i32::MAX - 1]);
         assert_eq!(all(Walk::new(u64::MAX - 1..=u64::MAX, 1, false)), [u64::MAX - 1, u64::MAX]);
+        // One more than there are numbers to count with.
+        assert_eq!(all(Walk::new(i64::MIN..=i64::MAX, usize::MAX, true)), [i64::MAX]);
+        assert_eq!(all(Walk::new(i64::MIN..=i64::MAX, usize::MAX, false)), [i64::MIN]);
         assert_eq!(Walk::new(0u64..3, 0, false).len(), u64::MAX);
     }
 }
