@@ -261,7 +261,7 @@ impl ForkJoin<'_> {
     }
 }
 
-/// A graph by hand, every node of which is set anew for each launch.
+/// A graph by hand.
 pub(crate) struct Graph<'a> {
     raw: &'a Raw,
     kernel: &'a ByHand<'a>,
@@ -271,15 +271,18 @@ pub(crate) struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    pub(crate) fn run(&self, args: &[u64]) {
-        let raw = self.raw;
+    /// Sets every node.
+    pub(crate) fn set(&self, args: &[u64]) {
         for (task, node) in self.nodes.iter().enumerate() {
             let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
             let wanted = self.kernel.node(task, &mut parameters);
             // SAFETY: the executable and its node live as long as the process; the driver copies the block.
-            check(unsafe { (raw.graph_set)(self.exec, *node, &wanted) });
+            check(unsafe { (self.raw.graph_set)(self.exec, *node, &wanted) });
         }
-        // SAFETY: as above.
-        check(unsafe { (raw.graph_launch)(self.exec, self.stream) });
+    }
+
+    pub(crate) fn launch(&self) {
+        // SAFETY: the executable and the stream live as long as the process.
+        check(unsafe { (self.raw.graph_launch)(self.exec, self.stream) });
     }
 }

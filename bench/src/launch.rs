@@ -1,5 +1,6 @@
 //! What a launch and a region cost the host, against the same driver calls made by hand: a region by events against
-//! a fork and a join, and a repeated one, which becomes a graph, against a graph whose every node is set anew.
+//! a fork and a join, and a repeated one, which becomes a graph, against a graph by hand. Where the arguments
+//! change from launch to launch, that sets every node anew each time; where they stay, it is launched alone.
 //!
 //! Both sides launch the same machine code in one process. Each sample enqueues 200 calls and then
 //! waits outside the clock; sides alternate, and a line gives the medians over all samples and their
@@ -55,37 +56,73 @@ fn main() -> Result<()> {
     );
 
     let by_events = Program::builder().graphs(false).open(Arch::Cuda)?;
-    for (program, graphs, blocks) in [(&by_events, false), (&program, true)]
-        .into_iter()
-        .flat_map(|(program, graphs)| [2usize, 4, 8, 16].map(|blocks| (program, graphs, blocks)))
-    {
-        let stream = program.create_stream()?;
-        let region = region(blocks);
-        let by_hand = ByHand::load(&raw, &region);
-        let kernel = Kernel::new(region)?;
-        let mut tensors: Vec<_> =
-            (0..blocks).map(|_| program.zeros::<f32, 1>([N])).collect::<Result<_>>()?;
-        let memory = raw.buffers(blocks, 4 * N);
-        let tensors_by_hand: Vec<_> = memory.iter().map(|m| (*m, N)).collect();
-        let args = by_hand.args(&tensors_by_hand, None);
-        let fork = raw.fork_join(blocks);
-        let graph = raw.graph(&by_hand, &args);
-        let how = if graphs { "graph" } else { "events" };
-        compare(
-            &format!("region of {blocks} blocks, {how}"),
-            samples,
-            || stream.synchronize(),
-            || {
-                let mut call = kernel.call::<()>();
-                for tensor in &mut tensors {
-                    call = call.arg(tensor);
-                }
-                call.launch_on(&stream)
-            },
-            || raw.synchronize(),
-            || if graphs { graph.run(&args) } else { fork.run(&by_hand, &args) },
-        );
+    for how in [How::Events, How::ChangingGraph, How::Graph] {
+        for blocks in [2, 4, 8, 16] {
+            let program = if how == How::Events { &by_events } else { &program };
+            regions(program, &raw, blocks, how, samples)?;
+        }
     }
+    Ok(())
+}
+
+/// How a region is launched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Events,
+    /// By a graph, each launch with other arguments than the last.
+    ChangingGraph,
+    Graph,
+}
+
+fn regions(program: &Program, raw: &Raw, blocks: usize, how: How, samples: usize) -> Result<()> {
+    let stream = program.create_stream()?;
+    let region = region(blocks);
+    let by_hand = ByHand::load(raw, &region);
+    let kernel = Kernel::new(region)?;
+    let mut sets: Vec<Vec<_>> = (0..2)
+        .map(|_| (0..blocks).map(|_| program.zeros::<f32, 1>([N])).collect::<Result<_>>())
+        .collect::<Result<_>>()?;
+    let args: Vec<_> = (0..2)
+        .map(|_| {
+            let memory = raw.buffers(blocks, 4 * N);
+            let tensors: Vec<_> = memory.iter().map(|m| (*m, N)).collect();
+            by_hand.args(&tensors, None)
+        })
+        .collect();
+    let fork = raw.fork_join(blocks);
+    let graph = raw.graph(&by_hand, &args[0]);
+    let name = match how {
+        How::Events => "events",
+        How::ChangingGraph => "graph, other arguments each time",
+        How::Graph => "graph, the same arguments",
+    };
+    let (mut ours, mut rival) = (0, 0);
+    compare(
+        &format!("region of {blocks} blocks, {name}"),
+        samples,
+        || stream.synchronize(),
+        || {
+            ours += 1;
+            let which = if how == How::Graph { 0 } else { ours % 2 };
+            let mut call = kernel.call::<()>();
+            for tensor in &mut sets[which] {
+                call = call.arg(tensor);
+            }
+            call.launch_on(&stream)
+        },
+        || raw.synchronize(),
+        || {
+            rival += 1;
+            match how {
+                How::Events => fork.run(&by_hand, &args[rival % 2]),
+                How::ChangingGraph => {
+                    graph.set(&args[rival % 2]);
+                    graph.launch();
+                }
+                How::Graph => graph.launch(),
+            }
+        },
+    );
     Ok(())
 }
 

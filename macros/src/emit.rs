@@ -215,7 +215,8 @@ impl Emission {
         let header = header(&self.paths, &self.signature, &self.item);
         let name = self.item.sig.ident.to_string();
         let arguments = self.signature.params.iter().map(|Param { name, .. }| {
-            quote_spanned!(name.span()=> .arg(#support::gate::<__OK, _>(#name)))
+            let push = quote_spanned!(name.span()=> .push(#support::gate::<__OK, _>(#name)););
+            quote!(__launch #push)
         });
         let source = self.source();
         let native = self.native();
@@ -244,7 +245,10 @@ impl Emission {
                 #source
                 #native
                 #def
-                #private::Launch::new(__def) #(#arguments)*
+                #[allow(unused_mut)]
+                let mut __launch = #private::Launch::new(__def);
+                #(#arguments)*
+                __launch
             }
         }
     }

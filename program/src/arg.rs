@@ -121,6 +121,19 @@ fn each_component<'a, T: Device, C: Copy>(
 }
 
 impl TensorArg<'_> {
+    /// Whether it can stand for a parameter of another kind.
+    fn serves(&self, param: ParamKind) -> bool {
+        let given = self.kind;
+        let scalars = |kind| match kind {
+            ParamKind::Component { scalars, .. } => Some(scalars),
+            _ => None,
+        };
+        given.elem() == param.elem()
+            && given.rank() == param.rank()
+            && scalars(given) == scalars(param)
+            && (given.is_writable() || !param.is_writable())
+    }
+
     /// Which bytes of the buffer it is.
     pub(crate) fn bytes(&self) -> Pieces {
         self.core.pieces(self.component, count(self.shape))
@@ -134,17 +147,7 @@ impl ArgKind<'_> {
         match (self, param) {
             (Self::Scalar(value), ParamKind::Scalar(ty)) => value.ty() == ty,
             (Self::Scalar(_) | Self::Host(_), _) | (_, ParamKind::Scalar(_)) => false,
-            (Self::Tensor(tensor), _) => {
-                let given = tensor.kind;
-                let scalars = |kind| match kind {
-                    ParamKind::Component { scalars, .. } => Some(scalars),
-                    _ => None,
-                };
-                given.elem() == param.elem()
-                    && given.rank() == param.rank()
-                    && scalars(given) == scalars(param)
-                    && (given.is_writable() || !param.is_writable())
-            }
+            (Self::Tensor(tensor), _) => tensor.kind == param || tensor.serves(param),
         }
     }
 

@@ -2,7 +2,8 @@
 //! arguments of each task, one launches all, and no event is recorded or waited for.
 //!
 //! A graph never changes results or order, only the price. It is made when a region is launched in one way for
-//! the third time; where that is refused, or the graph is out with another thread, events do.
+//! the third time; where that is refused, or the graph is out with another thread, events do. Where a launch is the
+//! one before it over again, arguments and all, nothing is set.
 
 use std::sync::{
     Arc,
@@ -10,10 +11,11 @@ use std::sync::{
 };
 
 use parking_lot::Mutex;
-use quadrants_rhi::{FunctionHandle, Severity, StreamHandle};
+use quadrants_ir::TaskId;
+use quadrants_rhi::{FunctionHandle, LaunchConfig, Severity, StreamHandle};
 use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
 
-use crate::{Error, Result};
+use crate::{Error, Result, image::LoadedForm, plan::LaunchShapes};
 
 /// The environment variable that says whether repeated regions become graphs: `on`, which they do where nothing
 /// is said and the device has graphs, or `off`.
@@ -63,6 +65,16 @@ pub(crate) struct Way {
     pub(crate) live: u64,
 }
 
+/// The tasks of a launch, by their numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Tasks<'a> {
+    pub(crate) loaded: &'a LoadedForm,
+    /// None where a task has no iteration.
+    pub(crate) shapes: &'a [Option<LaunchConfig>],
+    /// The argument block of all.
+    pub(crate) args: &'a [u64],
+}
+
 #[derive(Debug)]
 struct Known {
     way: Way,
@@ -73,15 +85,23 @@ struct Known {
 enum State {
     /// Launched by events so often.
     Seen(u8),
-    Idle(Box<Graph>),
+    Idle(Box<Ready>),
     /// With a launch that is under way.
     Out,
     Refused,
 }
 
+/// A graph, and what its nodes are set to.
+#[derive(Debug)]
+struct Ready {
+    graph: Graph,
+    shapes: LaunchShapes,
+    args: Vec<u64>,
+}
+
 /// What there is for a launch.
 enum Taken {
-    Graph(Box<Graph>),
+    Graph(Box<Ready>),
     /// Nothing yet, but it is time.
     Due,
     Nothing,
@@ -123,6 +143,26 @@ fn from_env() -> Result<bool> {
     }
 }
 
+impl<'a> Tasks<'a> {
+    fn get(self, task: TaskId) -> Option<NodeLaunch<'a>> {
+        let config = self.shapes[task.index()]?;
+        Some(NodeLaunch { function: self.loaded.function(task.index()), config, args: self.args })
+    }
+}
+
+impl Ready {
+    fn is_set_to(&self, tasks: &Tasks<'_>) -> bool {
+        self.args == tasks.args && self.shapes[..] == *tasks.shapes
+    }
+
+    fn note(&mut self, tasks: &Tasks<'_>) {
+        self.args.clear();
+        self.args.extend_from_slice(tasks.args);
+        self.shapes.clear();
+        self.shapes.extend_from_slice(tasks.shapes);
+    }
+}
+
 impl RegionGraphs {
     /// Launches the region on the stream as a graph; false where events have to do it, and nothing is enqueued.
     ///
@@ -130,39 +170,47 @@ impl RegionGraphs {
     /// That the context is lost.
     ///
     /// # Safety
-    /// The chains hold the launches of the region's blocks, of functions that stay loaded as long as this, with argument
-    /// blocks whose memory lives until the launches are over. `stream` is the live stream of `way`.
-    pub(crate) unsafe fn launch<'a, Chain>(
+    /// The functions stay loaded as long as this, and the argument block is one of theirs, whose memory lives until
+    /// the launches are over. `stream` is the live stream of `way`.
+    pub(crate) unsafe fn launch(
         &self,
         context: &Arc<Context>,
         graphs: &Graphs,
         way: Way,
-        chains: impl Iterator<Item = Chain>,
+        blocks: &[Vec<TaskId>],
+        tasks: Tasks<'_>,
         stream: StreamHandle,
-    ) -> rt::Result<bool>
-    where
-        Chain: Iterator<Item = NodeLaunch<'a>>,
-    {
+    ) -> rt::Result<bool> {
+        let chains = blocks.iter().map(|block| block.iter().filter_map(|task| tasks.get(*task)));
         let ready = match self.take(way) {
             Taken::Nothing => return Ok(false),
-            Taken::Graph(graph) => {
+            Taken::Graph(ready) if ready.is_set_to(&tasks) => Ok(ready),
+            Taken::Graph(mut ready) => {
                 let mut launches = chains.flatten().enumerate();
-                // SAFETY: the caller's promise; chains of the same way are the same launches in order.
-                let set = launches.try_for_each(|(at, launch)| unsafe { graph.set(at, launch) });
-                set.map(|()| graph)
+                // SAFETY: the caller's promise; blocks of the same way are the same launches in order.
+                let set =
+                    launches.try_for_each(|(at, launch)| unsafe { ready.graph.set(at, launch) });
+                set.map(|()| {
+                    ready.note(&tasks);
+                    ready
+                })
             }
             // SAFETY: the caller's promise.
             Taken::Due => unsafe { Graph::of_chains(context, chains) }.map(|graph| {
                 graphs.made.fetch_add(1, Relaxed);
                 tracing::debug!(launches = graph.len(), stream = way.stream, "graph");
-                Box::new(graph)
+                let (shapes, args) = (LaunchShapes::new(), Vec::new());
+                let mut ready = Box::new(Ready { graph, shapes, args });
+                ready.note(&tasks);
+                ready
             }),
         };
         // SAFETY: the caller's promise.
-        let launched = ready.and_then(|graph| unsafe { graph.launch(stream) }.map(|()| graph));
+        let launched =
+            ready.and_then(|ready| unsafe { ready.graph.launch(stream) }.map(|()| ready));
         match launched {
-            Ok(graph) => {
-                self.give_back(way, State::Idle(graph));
+            Ok(ready) => {
+                self.give_back(way, State::Idle(ready));
                 graphs.as_graph.fetch_add(1, Relaxed);
                 Ok(true)
             }
@@ -198,7 +246,7 @@ impl RegionGraphs {
             }
             State::Out | State::Refused => Taken::Nothing,
             State::Seen(_) | State::Idle(_) => match std::mem::replace(state, State::Out) {
-                State::Idle(graph) => Taken::Graph(graph),
+                State::Idle(ready) => Taken::Graph(ready),
                 _ => Taken::Due,
             },
         }

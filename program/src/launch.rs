@@ -64,8 +64,15 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// Appends an argument.
     #[inline]
     pub fn arg(mut self, arg: impl Arg<'a>) -> Self {
-        arg.push_to(&mut self.args);
+        self.push(arg);
         self
+    }
+
+    /// As [`arg`](Self::arg), where it stands: a launch is long, and moving it is a copy.
+    #[doc(hidden)]
+    #[inline]
+    pub fn push(&mut self, arg: impl Arg<'a>) {
+        arg.push_to(&mut self.args);
     }
 
     /// Submits the launch to this thread's current stream: that of the innermost

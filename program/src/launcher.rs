@@ -11,8 +11,8 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_ir::{
-    Offloaded, ScalarType, TaskKind,
-    abi::{self, ArgLayout, ErrorRecord, FIRST_PARAM_WORD, Form, Passing},
+    Offloaded, ScalarType, SiteKind, TaskKind,
+    abi::{self, ArgLayout, ErrorRecord, FIRST_PARAM_WORD, Form, LAUNCH_WORD, Passing},
     host::{HostPlan, Race, Touched},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, Severity};
@@ -76,6 +76,8 @@ pub(crate) struct KernelContext {
     touches: Vec<Option<bool>>,
     forms: [FormSlot; 2],
     may_fail: bool,
+    /// Whether the proven form has anything to report: all but indices of tensors.
+    reports_when_proven: bool,
     /// By the stream's number, so that threads with streams of their own find their own.
     verdicts: [Mutex<Option<Verdict>>; VERDICTS],
 }
@@ -199,6 +201,11 @@ impl KernelLauncher {
         fill(words, [stream.record_address(), scratch_address, launch_word(id, number)], args);
         let mut shapes = LaunchShapes::new();
         let form = context.judge(shared, words, stream, checks, &mut shapes)?;
+        if form == Form::Proven && !context.reports_when_proven {
+            // Nothing names the launch: one with the same arguments has the same block, which a graph need not be
+            // told again.
+            words[LAUNCH_WORD] = launch_word(id, 0);
+        }
         let words = match form {
             Form::Proven => &words[..context.layout.len()],
             Form::Checked => &*words,
@@ -320,6 +327,9 @@ impl KernelContext {
             verdicts: Default::default(),
             touches: touches(&kernel),
             may_fail: !kernel.sites.is_empty(),
+            // Native bodies also report what rustc checks by itself.
+            reports_when_proven: image == ImageKind::Native
+                || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_))),
             layout,
             words,
             kernel,

@@ -13,12 +13,12 @@ use quadrants_ir::{
     host::{Extents, HostPlan},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, StreamHandle};
-use quadrants_runtime::{self as rt, NodeLaunch, StreamLease};
+use quadrants_runtime::{self as rt, StreamLease};
 use smallvec::SmallVec;
 
 use crate::{
     Error, Result,
-    graphs::{RegionGraphs, Way},
+    graphs::{RegionGraphs, Tasks, Way},
     image::LoadedForm,
     launcher::{block_config, is_loop, launch_config},
     program::Shared,
@@ -194,6 +194,7 @@ struct Enqueue<'a> {
 }
 
 impl Enqueue<'_> {
+    #[inline]
     fn task(&mut self, task: usize, stream: StreamHandle) -> rt::Result<()> {
         let Some(config) = self.shapes[task] else { return Ok(()) };
         let context = &self.shared.context;
@@ -207,6 +208,7 @@ impl Enqueue<'_> {
         Ok(())
     }
 
+    #[inline(never)]
     fn region(&mut self, region: &Region, stream: &Arc<StreamState>) -> rt::Result<()> {
         let shapes = self.shapes;
         let has_work = |task: &TaskId| shapes[task.index()].is_some();
@@ -259,17 +261,11 @@ impl Enqueue<'_> {
         }
         let Some(first) = first.map(|task| self.loaded.function(task)) else { return Ok(false) };
         let way = Way { stream: stream.stream.id(), first, live };
-        let (loaded, shapes, args) = (self.loaded, self.shapes, self.args);
-        let chains = region.blocks.iter().map(|block| {
-            block.iter().filter_map(|task| {
-                let config = shapes[task.index()]?;
-                Some(NodeLaunch { function: loaded.function(task.index()), config, args })
-            })
-        });
-        let handle = stream.stream.handle();
+        let tasks = Tasks { loaded: self.loaded, shapes: self.shapes, args: self.args };
+        let (context, handle) = (&self.shared.context, stream.stream.handle());
         // SAFETY: as in `task`. The kernel's context drops its plan before its modules.
         let launched =
-            unsafe { region.graphs.launch(&self.shared.context, graphs, way, chains, handle)? };
+            unsafe { region.graphs.launch(context, graphs, way, &region.blocks, tasks, handle)? };
         self.started |= launched;
         Ok(launched)
     }

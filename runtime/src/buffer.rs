@@ -129,12 +129,14 @@ impl Buffer {
 
     /// Notes that work at `stamp` reads the buffer. Call it behind enqueueing the work, before anyone else
     /// can free, read or write the buffer.
+    #[inline]
     pub fn stamp_read(&self, stamp: Stamp) {
         self.readers.put(stamp);
     }
 
     /// Notes that work at `stamp` writes the buffer. Call it behind enqueueing the work, before anyone else
     /// can free, read or write the buffer.
+    #[inline]
     pub fn stamp_write(&self, stamp: Stamp) {
         self.writers.put(stamp);
     }

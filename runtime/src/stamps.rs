@@ -54,8 +54,20 @@ pub(crate) struct Stamps {
 
 impl Stamps {
     /// Puts a stamp, unless a newer one of its stream is there.
+    #[inline]
     pub(crate) fn put(&self, stamp: Stamp) {
         let word = stamp.pack();
+        let first = &self.inline[0];
+        let seen = first.load(Relaxed);
+        // Most buffers are used on one stream, by one thread at a time.
+        if seen >> SEQUENCE_BITS != u64::from(stamp.stream)
+            || (seen < word && first.compare_exchange(seen, word, Relaxed, Relaxed).is_err())
+        {
+            self.put_anywhere(stamp, word);
+        }
+    }
+
+    fn put_anywhere(&self, stamp: Stamp, word: u64) {
         for slot in &self.inline {
             let mut seen = slot.load(Relaxed);
             if seen == 0 {

@@ -77,30 +77,35 @@ impl Stream {
 
     /// The context.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
     /// The driver's handle.
     #[must_use]
+    #[inline]
     pub fn handle(&self) -> StreamHandle {
         self.handle
     }
 
     /// The stream's number within its context. One that is gone gives it to a later stream.
     #[must_use]
+    #[inline]
     pub fn id(&self) -> u32 {
         self.id
     }
 
     /// Who made it.
     #[must_use]
+    #[inline]
     pub fn origin(&self) -> StreamOrigin {
         self.origin
     }
 
     /// Takes the next position. Call it behind enqueueing the work that it stands for: taken before, a
     /// wait of another thread in between would show it complete while the work is not enqueued yet.
+    #[inline]
     pub fn next_stamp(&self) -> Stamp {
         Stamp { stream: self.id, sequence: self.position.advance() }
     }

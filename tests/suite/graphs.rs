@@ -158,18 +158,22 @@ fn what_the_driver_refuses_is_done_by_events_and_counted(
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
-    let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
+    let mut sets = [(); 2].map(|()| [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap()));
     world.fail(calls[call], 2.min(1 + call % 2) as u64, Code::NOT_SUPPORTED);
     for _ in 0..6 {
-        three_blocks(&mut a, &mut b, &mut c).launch()?;
+        for [a, b, c] in &mut sets {
+            three_blocks(a, b, c).launch()?;
+        }
     }
     assert_eq!(world.armed_faults(), 0, "the call was made");
-    assert_eq!(a.to_vec()?, [126.0; N]);
-    assert_eq!(b.to_vec()?, [18.0; N]);
-    assert_eq!(c.to_vec()?, [30.0; N]);
+    for [a, b, c] in &sets {
+        assert_eq!(a.to_vec()?, [126.0; N]);
+        assert_eq!(b.to_vec()?, [18.0; N]);
+        assert_eq!(c.to_vec()?, [30.0; N]);
+    }
     let statistics = program.region_statistics();
     assert_eq!(statistics.graphs_refused, 1);
-    assert_eq!(statistics.as_graph + statistics.by_events, 6);
+    assert_eq!(statistics.as_graph + statistics.by_events, 12);
     let live = world.live();
     assert_eq!((live.graphs, live.graph_execs), (0, 0), "given back at once");
     assert!(program.take_deferred_errors().is_empty());
@@ -200,6 +204,36 @@ fn from_the_fourth_launch_on_nothing_is_created_and_all_goes_with_the_program(
     }
     assert_eq!(world.creates(), made);
     assert_eq!((made.graphs, made.graph_execs), (2, 2), "one per stream");
+    Ok(())
+}
+
+/// With arguments by value: a block in memory may lie elsewhere each time.
+#[rstest]
+fn what_a_graph_is_set_to_already_is_not_set_again(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> qd::Result<()> {
+    let builder = Program::builder().argument_limit(4096);
+    let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    let set = match backend {
+        Cuda => "cuGraphExecKernelNodeSetParams_v2",
+        _ => "hipGraphExecKernelNodeSetParams",
+    };
+    let program = &on.program;
+    let [mut a, mut b, mut c, mut d] = [(); 4].map(|()| program.zeros::<f32, 1>([N]).unwrap());
+    // The last of the first three makes the graph; then one way, the other way, and back.
+    let swapped = [false, false, false, false, false, true, true, false];
+    let mut calls = Vec::new();
+    for swap in swapped {
+        let last = if swap { &mut d } else { &mut c };
+        three_blocks(&mut a, &mut b, last).launch()?;
+        calls.push(world.calls(set));
+    }
+    assert_eq!(calls, [0, 0, 0, 0, 0, 4, 4, 8], "four loops, set where one argument is another");
+    assert_eq!(b.to_vec()?, [24.0; N]);
+    assert_eq!((c.to_vec()?, d.to_vec()?), (vec![30.0; N], vec![10.0; N]));
+    let statistics = program.region_statistics();
+    assert_eq!((statistics.graphs_made, statistics.as_graph), (1, 6));
     Ok(())
 }
 

@@ -119,8 +119,10 @@ pub fn saxpy<'launch>(
         ),
     );
     let __def = &__DEF;
-    ::quadrants::__private::Launch::new(__def)
-        .arg(::quadrants::__private::body::gate::<__OK, _>(a))
-        .arg(::quadrants::__private::body::gate::<__OK, _>(x))
-        .arg(::quadrants::__private::body::gate::<__OK, _>(y))
+    #[allow(unused_mut)]
+    let mut __launch = ::quadrants::__private::Launch::new(__def);
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(a));
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(x));
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(y));
+    __launch
 }

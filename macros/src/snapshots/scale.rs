@@ -128,8 +128,10 @@ fn scale<'launch, T: Float>(
                 ::quadrants::__private::body::NativeBody::of::<__Of<T>>(),
             ),
         ));
-    ::quadrants::__private::Launch::new(__def)
-        .arg(::quadrants::__private::body::gate::<__OK, _>(a))
-        .arg(::quadrants::__private::body::gate::<__OK, _>(x))
-        .arg(::quadrants::__private::body::gate::<__OK, _>(y))
+    #[allow(unused_mut)]
+    let mut __launch = ::quadrants::__private::Launch::new(__def);
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(a));
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(x));
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(y));
+    __launch
 }

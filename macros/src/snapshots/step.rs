@@ -212,8 +212,10 @@ fn step<'launch>(
         ),
     );
     let __def = &__DEF;
-    ::quadrants::__private::Launch::new(__def)
-        .arg(::quadrants::__private::body::gate::<__OK, _>(dt))
-        .arg(::quadrants::__private::body::gate::<__OK, _>(a))
-        .arg(::quadrants::__private::body::gate::<__OK, _>(b))
+    #[allow(unused_mut)]
+    let mut __launch = ::quadrants::__private::Launch::new(__def);
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(dt));
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(a));
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(b));
+    __launch
 }

@@ -48,7 +48,9 @@ pub(super) const SCENARIOS: [(&str, Scenario); 22] = [
     ("a region that becomes a graph", |stage| {
         let Some(Things { stream, x, y, z }) = &mut stage.things else { return Ok(()) };
         // After the first one of the stage: by events, as a new graph, and as one that is set anew.
-        (0..3).try_for_each(|_| three_blocks(x, y, z).launch_on(stream))
+        three_blocks(x, y, z).launch_on(stream)?;
+        three_blocks(x, y, z).launch_on(stream)?;
+        three_blocks(y, x, z).launch_on(stream)
     }),
     ("a copy to the device", |stage| {
         let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
