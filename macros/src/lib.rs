@@ -8,7 +8,7 @@
 //! * the **syntax tree** ([`tree`]), from which the IR is made, and whose rules `frontend` checks;
 //! * the **CPU body** ([`body`]): the author's tokens again, with other loop headers.
 //!
-//! [`emit`] puts them together. No `unsafe` is emitted that the author did not write.
+//! [`emit`] puts them together. No `unsafe` is emitted in a body that its author did not write.
 #![forbid(unsafe_code)]
 
 mod attribute;

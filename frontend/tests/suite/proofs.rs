@@ -23,7 +23,7 @@ use crate::races::{
 };
 
 /// How many are drawn; `QUADRANTS_PROOFS` says another number.
-const KERNELS: u64 = 1_500;
+const KERNELS: u64 = 1_000;
 
 /// The types of the scalar parameters.
 const SCALARS: [ScalarType; 4] = [U64, U32, I32, I64];
