@@ -580,7 +580,7 @@ impl Emission {
                     self.tree
                         .halves
                         .iter()
-                        .map(|half| quote!(let _ = |half: #half| -> #private::f16 { half };)),
+                        .map(|half| quote_spanned!(half.span()=> let _ = |half: #half| -> #private::f16 { half };)),
                 );
         let count = self.tree.types.len();
         let parameters = self.signature.params.len();

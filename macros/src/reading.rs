@@ -88,8 +88,8 @@ fn is_inert(attribute: &syn::Meta) -> bool {
 }
 
 /// Writes names in the patterns of `match` so that they cannot be read as constants, the functions of numbers so that
-/// they can be nothing else, and statements and bodies of closures without parentheses around them: a loop in
-/// parentheses is a loop.
+/// they can be nothing else, operands so that they stay together, and statements and bodies of closures without
+/// parentheses around them: a loop in parentheses is a loop.
 pub(crate) fn unambiguous(body: &mut syn::Block) {
     Names.visit_block_mut(body);
 }
@@ -221,6 +221,27 @@ impl VisitMut for Names {
         }
     }
 
+    fn visit_expr_mut(&mut self, expr: &mut syn::Expr) {
+        use syn::Expr as E;
+        match expr {
+            E::Binary(binary) => {
+                operand(&mut binary.left);
+                operand(&mut binary.right);
+            }
+            E::Unary(unary) => operand(&mut unary.expr),
+            E::Cast(cast) => operand(&mut cast.expr),
+            E::MethodCall(call) => operand(&mut call.receiver),
+            E::Field(field) => operand(&mut field.base),
+            E::Index(index) => operand(&mut index.expr),
+            E::Reference(reference) => operand(&mut reference.expr),
+            _ => {}
+        }
+        while let E::Group(group) = expr {
+            *expr = (*group.expr).clone();
+        }
+        visit_mut::visit_expr_mut(self, expr);
+    }
+
     fn visit_expr_call_mut(&mut self, call: &mut syn::ExprCall) {
         if let syn::Expr::Path(syn::ExprPath { qself: None, path, .. }) = &mut *call.func {
             absolute(path);
@@ -245,6 +266,34 @@ impl VisitMut for Names {
     fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
         bound(&mut arm.pat);
         visit_mut::visit_arm_mut(self, arm);
+    }
+}
+
+/// An operand that a `macro_rules!` macro was given as one: rustc forgets that it is, unless it is in parentheses.
+fn operand(expr: &mut syn::Expr) {
+    use syn::Expr as E;
+    while let E::Group(group) = expr {
+        let inner = (*group.expr).clone();
+        *expr = match inner {
+            E::Binary(_)
+            | E::Unary(_)
+            | E::Cast(_)
+            | E::Range(_)
+            | E::Assign(_)
+            | E::Closure(_)
+            | E::Reference(_)
+            | E::If(_)
+            | E::Match(_)
+            | E::Block(_)
+            | E::Unsafe(_)
+            | E::Loop(_)
+            | E::Struct(_) => E::Paren(syn::ExprParen {
+                attrs: Vec::new(),
+                paren_token: syn::token::Paren(group.group_token.span),
+                expr: Box::new(inner),
+            }),
+            other => other,
+        };
     }
 }
 

@@ -103,6 +103,19 @@ fn funcs_that_are_hidden(x: &mut Tensor<u32, 1>) {
     }
 }
 
+mod f16 {
+    pub(super) fn max(a: usize, b: usize) -> usize {
+        a.max(b) + 8
+    }
+}
+
+#[qd::kernel]
+fn functions_of_a_module(x: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        x[i] = f16::max(i, 0) as u32;
+    }
+}
+
 #[qd::kernel]
 fn functions_like_types(x: &mut Tensor<u32, 1>) {
     for i in 0..x.len() {

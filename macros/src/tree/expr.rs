@@ -207,14 +207,14 @@ impl Tree {
             return ExprKind::Unsupported(Construct::Ndrange);
         }
         if is_scalar_method(&path) {
+            let mut own = path.path.clone();
+            own.segments.pop();
+            own.segments.pop_punct();
+            if own.segments.last().is_some_and(|last| last.ident == "f16") {
+                self.halves.push(own.clone());
+            }
             let mut args = call.args.iter_mut();
             if args.len() == 1 && (last == "from" || conversion(&last).is_some()) {
-                let mut own = path.path.clone();
-                own.segments.pop();
-                own.segments.pop_punct();
-                if own.segments.last().is_some_and(|last| last.ident == "f16") {
-                    self.halves.push(own.clone());
-                }
                 let ty = self.written(&syn::parse_quote!(#own));
                 let value = self.expr(args.next().expect("counted"));
                 return match conversion(&last) {

@@ -7,7 +7,7 @@ use crate::{Matrix, Vector, f16};
 
 /// The traits, without their names.
 pub mod in_scope {
-    pub use std::{cmp::Ord as _, convert::From as _};
+    pub use std::{cmp::Ord as _, convert::From as _, iter::Iterator as _};
 
     pub use super::{OfArrays as _, OfMatrices as _, OfScalars as _};
     pub use crate::Number as _;

@@ -331,3 +331,23 @@ fn indices_that_a_narrow_type_changes_are_checked(#[values(Cpu, Cuda, AmdGpu)] o
     let error = failed.unwrap_err().to_string();
     assert!(error.contains("an index is beyond the"), "{error}");
 }
+
+macro_rules! products {
+    ($sum:expr, $number:literal, $of:ty) => {
+        #[qd::kernel]
+        fn products(out: &mut Tensor<i32, 1>) {
+            for i in 0..out.len() {
+                out[i] = 2 * $sum - ($sum) % 3 + $sum / $number + (-$sum as $of).pow(2);
+            }
+        }
+    };
+}
+products!(1 + 3, -2, i32);
+
+#[rstest]
+fn what_a_macro_was_given_is_one_operand(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut out = on.program.zeros::<i32, 1>([1]).unwrap();
+    products(&mut out).launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [8 - 1 - 2 + 16]);
+}
