@@ -163,6 +163,9 @@ struct Told {
     hazards: Vec<Hazard>,
 }
 
+/// What the newest work of some streams comes behind.
+pub(crate) struct Before(SmallVec<[(Stamp, Clock); 1]>);
+
 /// How a launch uses its arguments.
 pub(crate) struct LaunchUses<'a> {
     pub(crate) kernel: u32,
@@ -215,6 +218,23 @@ impl Order {
     }
 }
 
+impl Before {
+    /// All that comes before, where a wait was for the work up to `over`: of a stream that had been given more by then,
+    /// because others had waited for so much meanwhile, no more than that.
+    fn with(&self, over: impl IntoIterator<Item = Stamp>) -> Clock {
+        let mut all = Clock::default();
+        for stamp in over {
+            all.raise(stamp);
+            for (newest, clock) in &self.0 {
+                if newest.stream == stamp.stream && newest.sequence <= stamp.sequence {
+                    all.join(clock);
+                }
+            }
+        }
+        all
+    }
+}
+
 impl Tracker {
     /// None where hazards are not looked for.
     pub(crate) fn new(hazards: Hazards) -> Option<Self> {
@@ -264,25 +284,16 @@ impl Tracker {
         self.order.lock().up_to(stream.newest())
     }
 
-    /// All that work is behind which the host waits for `stamps`: the newest work of their streams.
-    pub(crate) fn behind(&self, shared: &Shared, stamps: impl IntoIterator<Item = Stamp>) -> Clock {
-        let mut all = Clock::default();
-        for stamp in stamps {
-            let live = shared.manager.find(stamp);
-            if live.as_ref().is_some_and(|live| live.stream.is_complete(stamp.sequence)) {
-                // The runtime has seen it over, by a wait that it made for itself, and makes no other: nothing is
-                // said of later work.
-                all.raise(stamp);
-                continue;
-            }
-            let newest = live.map_or(stamp, |live| live.stream.newest());
-            let order = self.order.lock();
-            // What is known to be over is not waited for again.
-            if !order.complete.covers(stamp) {
-                all.join(&order.up_to(newest));
-            }
-        }
-        all
+    /// What the work up to now of the streams of `stamps` comes behind, before somebody waits for it.
+    pub(crate) fn before_a_wait(
+        &self,
+        shared: &Shared,
+        stamps: impl IntoIterator<Item = Stamp>,
+    ) -> Before {
+        let newest = |stamp| shared.manager.find(stamp).map_or(stamp, |live| live.stream.newest());
+        let newest: SmallVec<[Stamp; 4]> = stamps.into_iter().map(newest).collect();
+        let order = self.order.lock();
+        Before(newest.into_iter().map(|newest| (newest, order.up_to(newest))).collect())
     }
 
     /// The next work of `stream` comes behind.
@@ -362,11 +373,11 @@ impl Tracker {
     ) -> Result<()> {
         let mut stamps = Clock::default();
         found.iter().for_each(|(earlier, _)| stamps.raise(earlier.stamp));
-        let clock = self.behind(shared, stamps.stamps());
+        let before = self.before_a_wait(shared, stamps.stamps());
         // SAFETY: the stream is live as long as its state.
-        unsafe { shared.context.order_behind(stream.stream.handle(), stamps.stamps())? };
+        let over = unsafe { shared.context.order_behind(stream.stream.handle(), stamps.stamps())? };
         self.inserted.fetch_add(stamps.stamps().count() as u64, Relaxed);
-        self.waits(stream.stream.id(), &clock);
+        self.waits(stream.stream.id(), &before.with(over));
         Ok(())
     }
 
@@ -407,4 +418,17 @@ pub(crate) fn waiting<R>(
     let waited = wait()?;
     tracker.over(&clock);
     Ok(waited)
+}
+
+/// Runs what waits for the work behind `stamps`, as far as it says, and notes that this is over.
+pub(crate) fn waiting_behind(
+    shared: &Shared,
+    stamps: impl IntoIterator<Item = Stamp>,
+    wait: impl FnOnce() -> Result<rt::Over>,
+) -> Result<()> {
+    let Some(tracker) = &shared.hazards else { return wait().map(drop) };
+    let before = tracker.before_a_wait(shared, stamps);
+    let over = wait()?;
+    tracker.over(&before.with(over));
+    Ok(())
 }

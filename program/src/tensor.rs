@@ -3,11 +3,11 @@
 use std::{fmt, marker::PhantomData, ptr, sync::Arc};
 
 use quadrants_rhi::DevicePtr;
-use quadrants_runtime::{Buffer, Pieces};
+use quadrants_runtime::{Buffer, Over, Pieces};
 
 use crate::{
     Device, Error, Result,
-    hazards::{Tracker, waiting},
+    hazards::waiting_behind,
     host::HostArray,
     layout::{ComponentAt, Layout, Stored},
     program::ProgramInner,
@@ -280,13 +280,13 @@ impl TensorCore {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         let part = self.stored.resized(count);
         let mut memory = words(&part);
-        let up_to = |tracker: &Tracker| tracker.behind(shared, buffer.writers());
-        waiting(shared, up_to, || {
+        waiting_behind(shared, buffer.writers(), || {
+            let mut over = Over::new();
             for span in self.stored.spans(self.first, &part) {
                 let host = &mut as_bytes_mut(&mut memory)[span.host..][..span.bytes];
-                buffer.read(span.device, host)?;
+                over.extend(buffer.read_over(span.device, host)?);
             }
-            Ok(())
+            Ok(over)
         })?;
         for stamp in buffer.writers() {
             if let Some(stream) = shared.manager.find(stamp) {
@@ -308,12 +308,12 @@ impl TensorCore {
 
     fn put(&self, part: &Stored, bytes: &[u8]) -> Result<()> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
-        let up_to = |tracker: &Tracker| tracker.behind(shared, buffer.users());
-        waiting(shared, up_to, || {
+        waiting_behind(shared, buffer.users(), || {
+            let mut over = Over::new();
             for span in self.stored.spans(self.first, part) {
-                buffer.write(span.device, &bytes[span.host..][..span.bytes])?;
+                over.extend(buffer.write_over(span.device, &bytes[span.host..][..span.bytes])?);
             }
-            Ok(())
+            Ok(over)
         })
     }
 

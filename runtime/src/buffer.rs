@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
-use smallvec::SmallVec;
 
 use crate::{
-    Context, Error, Result, Stamp, StreamLease, Uses,
+    Context, Error, Over, Result, Stamp, StreamLease, Uses,
     staging::{Pinned, STAGING_CHUNK},
     stamps::Stamps,
 };
@@ -172,21 +171,28 @@ impl Buffer {
     /// # Errors
     /// [`Error::OutOfBuffer`], or the failure of earlier work.
     pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
+        self.read_over(offset, out).map(drop)
+    }
+
+    /// As [`read`](Self::read), and gives what it waited for: nothing where nothing is read.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_over(&self, offset: usize, out: &mut [u8]) -> Result<Over> {
         self.check_range(offset, out.len())?;
         if out.is_empty() {
-            return Ok(());
+            return Ok(Over::new());
         }
         self.context.check()?;
         // SAFETY: calls of this device alone.
         let _current = unsafe { self.context.make_current()? };
-        let behind = self.writers.all();
-        let mut stream = self.transfer(behind.iter().copied())?;
+        let (mut stream, over) = self.transfer(self.writers.all())?;
         let source = self.memory.offset(offset);
         // SAFETY: the range lies in the buffer, and the stream is leased to us.
         unsafe { download(&self.context, source, out, stream.handle())? };
         stream.set_unjoined(false);
-        self.context.live.complete(behind);
-        Ok(())
+        self.context.live.complete(over.iter().copied());
+        Ok(over)
     }
 
     /// Overwrites the bytes at `offset`, behind all work that uses the buffer. Waits for it.
@@ -194,31 +200,38 @@ impl Buffer {
     /// # Errors
     /// [`Error::OutOfBuffer`], or the failure of earlier work.
     pub fn write(&self, offset: usize, contents: &[u8]) -> Result<()> {
+        self.write_over(offset, contents).map(drop)
+    }
+
+    /// As [`write`](Self::write), and gives what it waited for: nothing where nothing is written.
+    ///
+    /// # Errors
+    /// As for [`write`](Self::write).
+    pub fn write_over(&self, offset: usize, contents: &[u8]) -> Result<Over> {
         self.check_range(offset, contents.len())?;
         if contents.is_empty() {
-            return Ok(());
+            return Ok(Over::new());
         }
         self.context.check()?;
         // SAFETY: calls of this device alone.
         let _current = unsafe { self.context.make_current()? };
-        let behind: SmallVec<[Stamp; 8]> = self.users().into_iter().collect();
-        let mut stream = self.transfer(behind.iter().copied())?;
+        let (mut stream, over) = self.transfer(self.users())?;
         // SAFETY: the range lies in the buffer, the stream is leased to us, and the copy is complete when
         // this returns.
         unsafe { upload(&self.context, self.memory.offset(offset), contents, stream.handle())? };
         stream.set_unjoined(false);
-        self.context.live.complete(behind);
-        Ok(())
+        self.context.live.complete(over.iter().copied());
+        Ok(over)
     }
 
     /// A pooled stream that waits for `users`; marked, so that it goes back to the pool only where the
     /// transfer was waited for.
-    fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<StreamLease> {
+    fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<(StreamLease, Over)> {
         let mut stream = self.context.lease_stream()?;
         stream.set_unjoined(true);
         // SAFETY: the stream is leased to us.
-        unsafe { self.context.order_behind(stream.handle(), users)? };
-        Ok(stream)
+        let over = unsafe { self.context.order_behind(stream.handle(), users)? };
+        Ok((stream, over))
     }
 
     fn check_range(&self, offset: usize, len: usize) -> Result<()> {

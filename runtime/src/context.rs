@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use quadrants_rhi::{self as rhi, Device, EventOptions, Severity, StreamHandle, StreamOptions};
+use smallvec::SmallVec;
 
 use crate::{
     Error, Result, Stamp,
@@ -11,6 +12,9 @@ use crate::{
     live::{Found, LiveStreams},
     staging::StagingPool,
 };
+
+/// Of streams, up to where their work is over, or comes before something.
+pub type Over = SmallVec<[Stamp; 4]>;
 
 /// A device, its pools, its internal streams and the list of its live streams.
 ///
@@ -159,7 +163,9 @@ impl Context {
         self.free_on
     }
 
-    /// Makes `waiter` wait for the work behind `stamps`. The host waits for nothing.
+    /// Makes `waiter` wait for the work behind `stamps`. The host waits for nothing. Gives what comes before the waiter's
+    /// next work: of each stream as far as it was given work, or no further than the stamp where that is known to be
+    /// complete.
     ///
     /// # Errors
     /// What recording or waiting for an event returns.
@@ -170,21 +176,25 @@ impl Context {
         self: &Arc<Self>,
         waiter: StreamHandle,
         stamps: impl IntoIterator<Item = Stamp>,
-    ) -> Result<()> {
-        if !self.device.capabilities().asynchronous {
-            return Ok(());
-        }
+    ) -> Result<Over> {
+        let asynchronous = self.device.capabilities().asynchronous;
+        let mut over = Over::new();
         for stamp in stamps {
             let stream = match self.live.find(stamp) {
-                None => continue,
+                None => {
+                    over.push(stamp);
+                    continue;
+                }
                 Some(Found::Stream(stream)) => stream,
                 Some(Found::Mark(mark)) => {
+                    over.push(stamp);
                     // SAFETY: the context keeps the event; the waiter is live by this function's contract.
                     self.observe(unsafe { self.device.stream_wait_event(waiter, mark) })?;
                     continue;
                 }
             };
-            if stream.handle() == waiter {
+            over.push(stream.newest());
+            if !asynchronous || stream.handle() == waiter {
                 continue;
             }
             let event = self.lease_event()?;
@@ -195,7 +205,7 @@ impl Context {
                 self.observe(self.device.stream_wait_event(waiter, event.handle()))?;
             }
         }
-        Ok(())
+        Ok(over)
     }
 
     pub(crate) fn new_event(&self) -> Result<rhi::EventHandle> {

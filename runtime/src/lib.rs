@@ -28,7 +28,7 @@ mod uses;
 
 pub use buffer::Buffer;
 pub use cache::{CacheStatistics, ImageCache, ImageKey};
-pub use context::Context;
+pub use context::{Context, Over};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use graph::{Graph, NodeLaunch};

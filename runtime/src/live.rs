@@ -62,7 +62,7 @@ pub(crate) enum Found<'a> {
 /// A stream that somebody is about to use: it is not destroyed before this is dropped.
 pub(crate) struct LiveLease<'a> {
     live: &'a LiveStreams,
-    id: u32,
+    newest: Stamp,
     handle: StreamHandle,
 }
 
@@ -163,9 +163,11 @@ impl LiveStreams {
             Work::Behind { over: true, .. } => None,
             Work::Behind { mark, .. } => Some(Found::Mark(*mark)),
             Work::On { position, .. } if position.is_complete(stamp.sequence) => None,
-            Work::On { handle, leases, .. } => {
+            Work::On { handle, leases, position } => {
                 *leases += 1;
-                Some(Found::Stream(LiveLease { live: self, id: stamp.stream, handle: *handle }))
+                let sequence = position.enqueued().min(LAST_SEQUENCE);
+                let newest = Stamp { stream: stamp.stream, sequence };
+                Some(Found::Stream(LiveLease { live: self, newest, handle: *handle }))
             }
         }
     }
@@ -236,11 +238,18 @@ impl LiveLease<'_> {
     pub(crate) fn handle(&self) -> StreamHandle {
         self.handle
     }
+
+    /// The newest work when the stream was found.
+    pub(crate) fn newest(&self) -> Stamp {
+        self.newest
+    }
 }
 
 impl Drop for LiveLease<'_> {
     fn drop(&mut self) {
-        if let Some(Work::On { leases, .. }) = self.live.list.lock().work.get_mut(&self.id) {
+        if let Some(Work::On { leases, .. }) =
+            self.live.list.lock().work.get_mut(&self.newest.stream)
+        {
             *leases -= 1;
         }
         self.live.released.notify_all();

@@ -251,6 +251,17 @@ fn a_pair_is_reported_once(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) ->
 }
 
 #[rstest]
+fn a_read_of_nothing_waits_for_nothing(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(mut on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
+    set(7.0, &mut on.a).launch_on(&on.s1)?;
+    assert!(on.a.slice(3..3)?.to_vec()?.is_empty());
+    assert!(is_hazard(copy(&on.a, &mut on.b).launch_on(&on.s2)));
+    Ok(())
+}
+
+#[rstest]
 fn explicit_looks_for_nothing(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Explicit)? else { return Ok(()) };
     on.system.allow_races();
