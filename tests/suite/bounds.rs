@@ -243,7 +243,7 @@ fn a_bound_beyond_the_tensor_is_an_error_of_the_access(
     let mut out = on.program.zeros::<u32, 1>([60])?;
     let launched = mark(1, &count, &mut out).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
-    assert_eq!((error.kernel.as_str(), error.line), ("mark", 14));
+    assert_eq!((error.kernel.as_str(), error.line), ("mark", 22));
     let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
         panic!("{error:?}")
     };
@@ -262,7 +262,7 @@ fn a_bound_that_has_wrapped_is_an_error_and_runs_nothing(
     let n = on.program.tensor_from(&[0usize], [1])?;
     let launched = wrapped(&n, &mut out).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
-    assert_eq!((error.kernel.as_str(), error.line), ("wrapped", 87));
+    assert_eq!((error.kernel.as_str(), error.line), ("wrapped", 95));
     let KernelErrorCause::Bounds { iterations } = &error.cause else { panic!("{error:?}") };
     assert_eq!(iterations, &[u64::MAX]);
     assert_eq!(out.to_vec()?, [3, 4, 0, 0, 0, 0]);
