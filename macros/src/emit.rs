@@ -471,7 +471,7 @@ impl Emission {
         quote! {
             #with
             #quiet
-            #[allow(dead_code)]
+            #[allow(dead_code, private_interfaces)]
             #[doc(hidden)]
             #[inline(always)]
             pub fn __call<#declared #checked>(#(#params),*) #output #bounds {

@@ -153,7 +153,7 @@ fn twin_of_trait(method: &syn::TraitItemFn) -> TraitItem {
         });
     }
     parse_quote! {
-        #[allow(dead_code)]
+        #[allow(dead_code, private_interfaces)]
         #[doc(hidden)]
         #[inline(always)]
         #sig { Self::#name(#(#names),*) }

@@ -34,7 +34,7 @@ impl scaled {
         clippy::all,
         clippy::pedantic
     )]
-    #[allow(dead_code)]
+    #[allow(dead_code, private_interfaces)]
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call<T: Float, const N: usize, const __CHECKED: bool>(

@@ -25,7 +25,7 @@ impl wave {
         clippy::all,
         clippy::pedantic
     )]
-    #[allow(dead_code)]
+    #[allow(dead_code, private_interfaces)]
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call(x: f32) -> f32 {
