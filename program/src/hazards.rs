@@ -18,13 +18,16 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_rhi::StreamHandle;
-use quadrants_runtime::{self as rt, Origin, Pieces, Stamp, Use};
+use quadrants_runtime::{self as rt, Origin, Stamp, Use};
 use smallvec::SmallVec;
 
 pub(crate) use clock::Clock;
 
 use crate::{
-    Error, Result, arg::ArgKind, program::Shared, stream::StreamState, tensor::TensorCore,
+    Error, Result,
+    arg::{ArgKind, TensorArg},
+    program::Shared,
+    stream::StreamState,
 };
 
 /// The environment variable that says what a program does about hazards, where its builder does not:
@@ -141,6 +144,7 @@ impl fmt::Display for Hazard {
 pub(crate) struct Tracker {
     /// Never [`Hazards::Explicit`].
     policy: Hazards,
+    /// Also guards the uses of all buffers of the program.
     order: Mutex<Order>,
     told: Mutex<Told>,
     inserted: AtomicU64,
@@ -176,11 +180,11 @@ pub(crate) struct LaunchUses<'a> {
 }
 
 impl<'a> LaunchUses<'a> {
-    fn each(&self, mut see: impl FnMut(&'a TensorCore, Pieces, bool, Origin)) {
+    #[inline]
+    fn each(&self, mut see: impl FnMut(&TensorArg<'a>, bool, Origin)) {
         for (parameter, (arg, touch)) in self.args.iter().zip(self.touches).enumerate() {
             if let (ArgKind::Tensor(tensor), Some(writes)) = (arg, *touch) {
-                let by = Origin { kernel: self.kernel, parameter, at: self.at };
-                see(tensor.core, tensor.bytes(), writes, by);
+                see(tensor, writes, Origin { kernel: self.kernel, parameter, at: self.at });
             }
         }
     }
@@ -325,14 +329,20 @@ impl Tracker {
         {
             let order = self.order.lock();
             let own = order.of(newest.stream);
-            launch.each(|core, bytes, writes, by| {
-                core.buffer.uses().each(|earlier| {
-                    if earlier.conflicts_with(&bytes, writes)
+            launch.each(|tensor, writes, by| {
+                let see = |earlier: &Use| {
+                    // The order first: it is what most launches have.
+                    if (earlier.writes || writes)
                         && !order.is_before(earlier.stamp, newest.stream, own)
                     {
-                        found.push((earlier.clone(), Use { stamp: newest, bytes, writes, by }));
+                        let later = Use { stamp: newest, bytes: tensor.bytes(), writes, by };
+                        if earlier.conflicts_with(&later) {
+                            found.push((earlier.clone(), later));
+                        }
                     }
-                });
+                };
+                // SAFETY: `order` is locked here and in `after`, and a buffer is of one program.
+                unsafe { tensor.core.buffer.uses().each(see) };
             });
         }
         if found.is_empty() { Ok(()) } else { self.found(shared, &found, stream) }
@@ -385,12 +395,15 @@ impl Tracker {
     pub(crate) fn after(&self, launch: &LaunchUses<'_>, stamp: Stamp) {
         let order = self.order.lock();
         let own = order.of(stamp.stream);
-        launch.each(|core, bytes, writes, by| {
-            core.buffer.uses().put(
-                Use { stamp, bytes, writes, by },
-                |old| order.complete.covers(old),
-                |old| order.is_before(old, stamp.stream, own),
-            );
+        launch.each(|tensor, writes, by| {
+            // SAFETY: `order` is locked here and in `before`, and a buffer is of one program.
+            unsafe {
+                tensor.core.buffer.uses().put(
+                    Use { stamp, bytes: tensor.bytes(), writes, by },
+                    |old| order.complete.covers(old),
+                    |old| order.is_before(old, stamp.stream, own),
+                );
+            }
         });
     }
 }
