@@ -199,10 +199,7 @@ impl RegionGraphs {
             Taken::Due => unsafe { Graph::of_chains(context, chains) }.map(|graph| {
                 graphs.made.fetch_add(1, Relaxed);
                 tracing::debug!(launches = graph.len(), stream = way.stream, "graph");
-                let (shapes, args) = (LaunchShapes::new(), Vec::new());
-                let mut ready = Box::new(Ready { graph, shapes, args });
-                ready.note(&tasks);
-                ready
+                Box::new(Ready { graph, shapes: tasks.shapes.into(), args: tasks.args.to_vec() })
             }),
         };
         // SAFETY: the caller's promise.

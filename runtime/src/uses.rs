@@ -49,7 +49,7 @@ impl Use {
     #[inline]
     fn repeats(&self, old: &Self) -> bool {
         self.stamp.stream == old.stamp.stream
-            && !old.writes
+            && !(self.writes || old.writes)
             && self.by.parameter == old.by.parameter
             && self.by.kernel == old.by.kernel
             && std::ptr::eq(self.by.at, old.by.at)
@@ -92,11 +92,9 @@ impl Uses {
             (false, false) => same_stream(old),
             (true, false) => false,
         };
-        // Most launches are those of the last round: nothing is different but when. A write also clears away what it
-        // comes behind.
-        if !new.writes
-            && let Some(old) = uses.iter_mut().find(|old| new.repeats(old))
-        {
+        // Most launches are those of the last round: nothing is different but when. (A write clears away what it comes
+        // behind.)
+        if let Some(old) = uses.iter_mut().find(|old| new.repeats(old)) {
             old.stamp.sequence = old.stamp.sequence.max(new.stamp.sequence);
             return;
         }
