@@ -20,7 +20,7 @@ type Handle = *mut c_void;
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($arg:ty),*);)*) => {
         /// The driver's functions, in the primary context of device 0.
-        pub(crate) struct Raw {
+        pub struct Raw {
             $($name: unsafe extern "C" fn($($arg),*) -> c_int,)*
             _library: Library,
         }
@@ -82,7 +82,7 @@ fn check(code: c_int) {
 
 impl Raw {
     /// Loads the driver and makes the device's primary context current on this thread.
-    pub(crate) fn load() -> Self {
+    pub fn load() -> Self {
         let raw = Self::resolve();
         let mut context = null_mut();
         // SAFETY: the program that is measured has initialized the driver and device 0.
@@ -93,13 +93,14 @@ impl Raw {
         raw
     }
 
-    pub(crate) fn synchronize(&self) {
+    /// Waits for everything in the context.
+    pub fn synchronize(&self) {
         // SAFETY: the context is current.
         check(unsafe { (self.sync)() });
     }
 
     /// Zeroed blocks of device memory; they live as long as the process.
-    pub(crate) fn buffers(&self, count: usize, bytes: usize) -> Vec<u64> {
+    pub fn buffers(&self, count: usize, bytes: usize) -> Vec<u64> {
         let one = |_| {
             let mut address = 0;
             // SAFETY: the context is current, and the block has the bytes.
@@ -113,7 +114,7 @@ impl Raw {
     }
 
     /// A non-blocking stream.
-    pub(crate) fn stream(&self) -> usize {
+    pub fn stream(&self) -> usize {
         let mut stream = null_mut();
         // SAFETY: the context is current.
         check(unsafe { (self.stream_create)(&mut stream, 1) });
@@ -128,7 +129,7 @@ impl Raw {
     }
 
     /// A graph of the kernel's tasks without edges, made once.
-    pub(crate) fn graph<'a>(&'a self, kernel: &'a ByHand<'a>, args: &[u64]) -> Graph<'a> {
+    pub fn graph<'a>(&'a self, kernel: &'a ByHand<'a>, args: &[u64]) -> Graph<'a> {
         let (mut graph, mut exec) = (null_mut(), null_mut());
         // SAFETY: the context is current; functions and handles live as long as the process, and each node's
         // parameters until the call is over.
@@ -149,7 +150,7 @@ impl Raw {
     }
 
     /// Streams and events for a fork into `blocks` and a join, made once.
-    pub(crate) fn fork_join(&self, blocks: usize) -> ForkJoin<'_> {
+    pub fn fork_join(&self, blocks: usize) -> ForkJoin<'_> {
         ForkJoin {
             raw: self,
             stream: self.stream() as Handle,
@@ -160,14 +161,15 @@ impl Raw {
 }
 
 /// A kernel compiled as ours is, launched by hand.
-pub(crate) struct ByHand<'a> {
+pub struct ByHand<'a> {
     raw: &'a Raw,
     functions: Vec<Handle>,
     layout: ArgLayout,
 }
 
 impl<'a> ByHand<'a> {
-    pub(crate) fn load(raw: &'a Raw, kernel: &ir::Kernel) -> Self {
+    /// Compiles the kernel's tasks with the product's own compiler and options, and loads them.
+    pub fn load(raw: &'a Raw, kernel: &ir::Kernel) -> Self {
         let kernel = ir::offload(kernel).expect("offloads");
         let device = driver().and_then(|d| d.open(0)).expect("the device opens");
         let info = device.info();
@@ -190,7 +192,7 @@ impl<'a> ByHand<'a> {
     }
 
     /// The argument block: a scalar first, where there is one, then one-dimensional tensors.
-    pub(crate) fn args(&self, tensors: &[(u64, usize)], scalar: Option<f32>) -> Vec<u64> {
+    pub fn args(&self, tensors: &[(u64, usize)], scalar: Option<f32>) -> Vec<u64> {
         let mut words = vec![0; FIRST_PARAM_WORD];
         words.extend(scalar.map(|s| u64::from(s.to_bits())));
         words.extend(tensors.iter().flat_map(|(address, len)| [*address, *len as u64]));
@@ -211,7 +213,8 @@ impl<'a> ByHand<'a> {
         }
     }
 
-    pub(crate) fn launch(&self, task: usize, args: &[u64], stream: usize) {
+    /// Launches one task as one block of threads.
+    pub fn launch(&self, task: usize, args: &[u64], stream: usize) {
         let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
         // SAFETY: the block is the one that the function was compiled for.
         check(unsafe {
@@ -233,7 +236,7 @@ impl<'a> ByHand<'a> {
 }
 
 /// A fork and a join by hand.
-pub(crate) struct ForkJoin<'a> {
+pub struct ForkJoin<'a> {
     raw: &'a Raw,
     stream: Handle,
     fork: Handle,
@@ -241,7 +244,8 @@ pub(crate) struct ForkJoin<'a> {
 }
 
 impl ForkJoin<'_> {
-    pub(crate) fn run(&self, kernel: &ByHand<'_>, args: &[u64]) {
+    /// Forks, launches each task on a stream of its own, and joins.
+    pub fn run(&self, kernel: &ByHand<'_>, args: &[u64]) {
         let raw = self.raw;
         // SAFETY: streams and events live as long as the process.
         unsafe {
@@ -262,7 +266,7 @@ impl ForkJoin<'_> {
 }
 
 /// A graph by hand.
-pub(crate) struct Graph<'a> {
+pub struct Graph<'a> {
     raw: &'a Raw,
     kernel: &'a ByHand<'a>,
     stream: Handle,
@@ -272,7 +276,7 @@ pub(crate) struct Graph<'a> {
 
 impl Graph<'_> {
     /// Sets every node.
-    pub(crate) fn set(&self, args: &[u64]) {
+    pub fn set(&self, args: &[u64]) {
         for (task, node) in self.nodes.iter().enumerate() {
             let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
             let wanted = self.kernel.node(task, &mut parameters);
@@ -281,7 +285,8 @@ impl Graph<'_> {
         }
     }
 
-    pub(crate) fn launch(&self) {
+    /// Launches the graph on its stream.
+    pub fn launch(&self) {
         // SAFETY: the executable and the stream live as long as the process.
         check(unsafe { (self.raw.graph_launch)(self.exec, self.stream) });
     }

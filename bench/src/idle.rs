@@ -121,7 +121,7 @@ impl Compiler for NoCompiler {
 }
 
 /// The device of this driver.
-pub(crate) fn open() -> Opened {
+pub fn open() -> Opened {
     // SAFETY: the functions have the driver's signatures, and behave like a driver whose memory nobody uses.
     let driver = unsafe { driver_from_symbols("a driver that does nothing", resolve) };
     let device = driver.and_then(|driver| driver.open(0)).expect("it opens");

@@ -134,13 +134,14 @@ fn build(workspace: &Workspace, backend: &str) -> Result<Vec<Program>, Failure> 
 }
 
 /// A program that cargo built.
-struct Built {
-    package: String,
-    target: String,
-    path: PathBuf,
+pub(crate) struct Built {
+    pub(crate) package: String,
+    pub(crate) target: String,
+    pub(crate) path: PathBuf,
 }
 
-fn executables(messages: &str) -> Result<Vec<Built>, Failure> {
+/// What cargo's messages say that it built.
+pub(crate) fn executables(messages: &str) -> Result<Vec<Built>, Failure> {
     let mut built = Vec::new();
     for line in messages.lines().filter(|line| line.starts_with('{')) {
         let message: serde_json::Value =
@@ -161,7 +162,7 @@ fn executables(messages: &str) -> Result<Vec<Built>, Failure> {
 }
 
 /// Takes the symbol names out. Without the tool the bundle is larger, and the limit decides.
-fn strip(path: &Path) {
+pub(crate) fn strip(path: &Path) {
     let mut strip = std::process::Command::new("strip");
     strip.arg("--strip-unneeded").arg(path);
     if let Err(failure) = shell::run(&mut strip) {
@@ -169,7 +170,8 @@ fn strip(path: &Path) {
     }
 }
 
-fn write_script(path: &Path, text: &str) -> Result<(), Failure> {
+/// A script that can be run as a program.
+pub(crate) fn write_script(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(at(path))?;
     #[cfg(unix)]
     {

@@ -1,6 +1,7 @@
 //! Every chore of the workspace behind one command, so that what a person types, what CI runs and what
 //! the README says are the same thing.
 
+mod bench;
 #[cfg(feature = "bindgen")]
 mod bindgen;
 mod bundle;
@@ -57,6 +58,11 @@ enum Command {
         #[arg(long)]
         out: PathBuf,
     },
+    /// Measure against rivals written by hand, and print ours, theirs and the ratio.
+    ///
+    /// Each bench runs ours and its rivals in turns in one process. Prints a table, and writes `bench.json` and
+    /// `bench.svg`. A machine that does nothing else gives the best figures.
+    Bench(bench::BenchArgs),
     /// Run what CI runs: tidiness, tests, the example on every backend, external users.
     Ci,
     /// Check formatting, lints and house rules.
@@ -92,6 +98,7 @@ fn run(command: &Command) -> Result<(), Failure> {
             totals.success()
         }
         Command::Bundle { backend, out } => bundle::make(&workspace, *backend, out),
+        Command::Bench(args) => bench::run(&workspace, args),
         Command::Ci => ci::run(&workspace),
         Command::Tidy => tidy::run(&workspace),
         Command::Bindgen { headers } => make_bindings(&workspace, headers),

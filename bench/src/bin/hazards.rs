@@ -1,19 +1,20 @@
 //! What looking for hazards costs a launch: four tensors, one stream or two that events order, on a driver that does
 //! nothing.
 //!
-//! All policies alternate in one process; a line gives the median nanoseconds of a launch and what it is above
-//! `Explicit`, the rival. `hazards [--samples N]`, JSON lines on standard output.
-
-mod idle;
+//! Each policy is ours once, with `Explicit` as its rival.
 
 use std::time::Instant;
 
 use quadrants::{self as qd, Event, Hazards, Program, Result, Stream, Tensor};
+use quadrants_bench::{Asked, Case, Options, idle};
 
 const N: usize = 256;
 const LAUNCHES: usize = 1000;
 
-const POLICIES: [Hazards; 4] = [Hazards::Explicit, Hazards::Report, Hazards::Check, Hazards::Auto];
+/// Above `Explicit`, with four tensors.
+const ASKED_NS: f64 = 200.0;
+
+const POLICIES: [Hazards; 3] = [Hazards::Report, Hazards::Check, Hazards::Auto];
 
 #[qd::kernel]
 fn combine(a: &Tensor<f32, 1>, b: &Tensor<f32, 1>, c: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
@@ -59,25 +60,18 @@ impl Side {
 }
 
 fn main() -> Result<()> {
-    let samples = std::env::args().skip_while(|a| a != "--samples").nth(1);
-    let samples: usize = samples.and_then(|n| n.parse().ok()).unwrap_or(201);
-    for (case, taking_turns) in [("one stream", false), ("two streams, ordered by events", true)] {
-        let mut sides = POLICIES.map(|policy| Side::new(policy).expect("a program"));
-        let mut times = POLICIES.map(|_| Vec::new());
-        for _ in 0..samples {
-            for (side, times) in sides.iter_mut().zip(&mut times) {
-                times.push(side.sample(taking_turns)?);
-            }
-        }
-        let medians = times.map(|mut times| {
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
-        });
-        for (policy, median) in POLICIES.iter().zip(medians) {
-            println!(
-                "{{\"case\": \"{case}\", \"hazards\": \"{policy:?}\", \"launch_ns\": {median:.0}, \
-                 \"above_explicit_ns\": {:.0}}}",
-                median - medians[0]
+    let options = Options::from_args();
+    for (name, taking_turns) in [("one stream", false), ("two streams, ordered by events", true)] {
+        for policy in POLICIES {
+            let case = Case::new("hazards", format!("{policy:?}, {name}"), "ns")
+                .asked(Asked::Above(ASKED_NS));
+            let mut ours = Side::new(policy)?;
+            let mut rival = Side::new(Hazards::Explicit)?;
+            options.run(
+                &case,
+                201,
+                &mut || ours.sample(taking_turns).expect("launches"),
+                &mut [("Explicit", &mut || rival.sample(taking_turns).expect("launches"))],
             );
         }
     }

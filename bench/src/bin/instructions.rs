@@ -3,11 +3,10 @@
 //! Counted by valgrind, which repeats exactly: this program runs itself in it once per case. JSON lines on
 //! standard output. `instructions CASE COUNT` makes the launches of one case.
 
-mod idle;
-
 use std::process::Command;
 
 use quadrants::{self as qd, Kernel, Program, Result, Stream, Tensor, builder::KernelBuilder, ir};
+use quadrants_bench::{Asked, Case, Options, idle};
 
 const COUNT: usize = 10_000;
 const N: usize = 256;
@@ -96,13 +95,14 @@ mod counted {
 
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
-    if let (Some(case), Some(count)) = (args.next(), args.next()) {
-        return launches(&case, count.parse().expect("a count"));
+    if let (Some(case), Some(Ok(count))) = (args.next(), args.next().map(|n| n.parse())) {
+        return launches(&case, count);
     }
-    for (case, _) in counted::CASES {
-        let counted = count(case, COUNT) - count(case, 0);
-        let each = counted as f64 / COUNT as f64;
-        println!("{{\"case\": \"{case}\", \"instructions\": {each:.1}}}");
+    let options = Options::from_args();
+    for (name, _) in counted::CASES {
+        let case = Case::new("instructions", name, "instructions");
+        let case = if name.starts_with("launch") { case.asked(Asked::Most(400.0)) } else { case };
+        options.count(&case, || (count(name, COUNT) - count(name, 0)) as f64 / COUNT as f64);
     }
     Ok(())
 }

@@ -1,15 +1,15 @@
 //! What a plain reduction costs on the processor: `atomic_add(&mut sum[0], x[i])` in a parallel loop.
 //!
 //! The strict kernel adds floats as it is written, one atomic per iteration: what every reduction would cost without
-//! being recognized. Plain Rust on one thread stands beside them. `sums [--samples N]`, JSON lines on standard output
-//! with the medians.
+//! being recognized. Plain Rust on one thread stands beside them.
 
 // Kernels index, as devices do.
 #![allow(clippy::needless_range_loop)]
 
-use std::{hint::black_box, time::Instant};
+use std::hint::black_box;
 
 use quadrants::{self as qd, Arch, Program, Result, Tensor};
+use quadrants_bench::{Case, Options, until_done};
 
 #[qd::kernel]
 fn sum(x: &Tensor<f32, 1>, total: &mut Tensor<f32, 1>) {
@@ -41,8 +41,10 @@ fn range(x: &Tensor<u32, 1>, least: &mut Tensor<u32, 1>, most: &mut Tensor<u32, 
 }
 
 fn main() -> Result<()> {
-    let samples = std::env::args().skip_while(|a| a != "--samples").nth(1);
-    let samples: usize = samples.and_then(|n| n.parse().ok()).unwrap_or(21);
+    let options = Options::from_args();
+    if !options.wants("cpu") {
+        return Ok(());
+    }
     let program = Program::open(Arch::Cpu)?;
     for n in [1usize, 1 << 10, 1 << 24] {
         let floats: Vec<f32> = (0..n).map(|k| (k % 7) as f32).collect();
@@ -52,35 +54,39 @@ fn main() -> Result<()> {
         let mut total = program.zeros::<f32, 1>([1])?;
         let mut count = program.zeros::<u32, 1>([1])?;
         let mut most = program.zeros::<u32, 1>([1])?;
-        time("floats", n, samples, || sum(&x, &mut total).launch())?;
-        time("floats, one atomic each", n, samples.min(5), || {
-            sum_in_atomics(&x, &mut total).launch()
-        })?;
-        time("floats, plain Rust", n, samples, || {
+        let plain = || {
             black_box(black_box(&floats).iter().sum::<f32>());
-            Ok(())
-        })?;
-        time("integers", n, samples, || sum_of_integers(&k, &mut count).launch())?;
-        time("integers, plain Rust", n, samples, || {
+        };
+        compare(&options, "floats", n, 21, || sum(&x, &mut total).launch(), plain);
+        let each = || sum_in_atomics(&x, &mut total).launch();
+        compare(&options, "floats, one atomic each", n, 5, each, plain);
+        let plain = || {
             black_box(black_box(&integers).iter().fold(0u32, |sum, k| sum.wrapping_add(*k)));
-            Ok(())
-        })?;
-        time("least and most", n, samples, || range(&k, &mut count, &mut most).launch())?;
+        };
+        compare(&options, "integers", n, 21, || sum_of_integers(&k, &mut count).launch(), plain);
+        let plain = || {
+            black_box(black_box(&integers).iter().min());
+            black_box(black_box(&integers).iter().max());
+        };
+        let both = || range(&k, &mut count, &mut most).launch();
+        compare(&options, "least and most", n, 21, both, plain);
     }
     Ok(())
 }
 
-/// Prints the median time of a call.
-fn time(case: &str, n: usize, samples: usize, mut call: impl FnMut() -> Result<()>) -> Result<()> {
+fn compare(
+    options: &Options,
+    case: &str,
+    n: usize,
+    samples: usize,
+    mut ours: impl FnMut() -> Result<()>,
+    rival: impl Fn(),
+) {
     let calls = ((1 << 16) / n).max(1);
-    let mut times = Vec::new();
-    for _ in 0..samples + 2 {
-        let start = Instant::now();
-        (0..calls).try_for_each(|_| call())?;
-        times.push(start.elapsed().as_secs_f64() * 1e6 / calls as f64);
-    }
-    times.drain(..2);
-    times.sort_by(f64::total_cmp);
-    println!("{{\"case\": \"{case}\", \"n\": {n}, \"us\": {:.4}}}", times[times.len() / 2]);
-    Ok(())
+    options.run(
+        &Case::new("sums", format!("{case}, {n}"), "ms"),
+        samples,
+        &mut until_done(calls, || ours().expect("launches"), || ()),
+        &mut [("plain Rust, one thread", &mut until_done(calls, rival, || ()))],
+    );
 }

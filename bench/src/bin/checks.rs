@@ -1,16 +1,16 @@
 //! What proving a launch costs against not asking.
 //!
 //! Each case runs one kernel by `launch`, which proves its accesses and then runs without checks, and by
-//! `launch_unchecked`, on the same data in one process. Sides alternate; a line gives the medians and
-//! their ratio. A sample ends when the device has: of small tensors it shows what the host does, of large
-//! ones the device. `checks [--backend cpu|cuda] [--samples N]`, JSON lines on standard output.
+//! `launch_unchecked`, on the same data in one process. A sample ends when the device has: of small tensors it shows
+//! what the host does, of large ones the device.
 
 // Kernels index, as devices do.
 #![allow(clippy::needless_range_loop)]
 
-use std::time::Instant;
+use std::{cell::RefCell, time::Instant};
 
 use quadrants::{self as qd, Arch, Program, Result, Tensor};
+use quadrants_bench::{Case, Options, until_done};
 
 /// A sample repeats its call for about this long.
 const SAMPLE_SECONDS: f64 = 2e-3;
@@ -53,15 +53,19 @@ fn masked(open: &Tensor<u8, 1>, a: &Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
 }
 
 fn main() -> Result<()> {
-    let option = |name: &str| std::env::args().skip_while(|a| a != name).nth(1);
-    let samples: usize = option("--samples").and_then(|n| n.parse().ok()).unwrap_or(101);
-    let arch = match option("--backend").as_deref() {
-        Some("cuda") => Arch::Cuda,
-        _ => Arch::Cpu,
-    };
-    let program = Program::open(arch)?;
+    let options = Options::from_args();
+    for (arch, name) in [(Arch::Cpu, "cpu"), (Arch::Cuda, "cuda")] {
+        if options.wants(name) {
+            cases(&options, &Program::open(arch)?, name)?;
+        }
+    }
+    Ok(())
+}
+
+fn cases(options: &Options, program: &Program, backend: &str) -> Result<()> {
     let compare = |case: &str, launch: &mut dyn FnMut(bool) -> Result<()>| {
-        compare(&program, case, samples, launch)
+        let case = Case::new("checks", format!("{backend}, {case}"), "ms");
+        if options.selects(&case) { compare(options, program, &case, launch) } else { Ok(()) }
     };
     for n in [1usize, 1 << 10, 1 << 16, 1 << 22] {
         let x = program.tensor_from(&vec![1.0f32; n], [n])?;
@@ -96,11 +100,10 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Prints the medians of both ways in microseconds per call.
 fn compare(
+    options: &Options,
     program: &Program,
-    case: &str,
-    samples: usize,
+    case: &Case,
     launch: &mut dyn FnMut(bool) -> Result<()>,
 ) -> Result<()> {
     (0..20).try_for_each(|k| launch(k % 2 == 0))?;
@@ -109,23 +112,15 @@ fn compare(
     (0..4).try_for_each(|_| launch(true))?;
     program.sync()?;
     let calls = (SAMPLE_SECONDS / (start.elapsed().as_secs_f64() / 4.0)).clamp(1.0, 1e5) as usize;
-    let mut times = [const { Vec::new() }; 2];
-    for _ in 0..samples {
-        for (times, proven) in times.iter_mut().zip([true, false]) {
-            let start = Instant::now();
-            (0..calls).try_for_each(|_| launch(proven))?;
-            program.sync()?;
-            times.push(start.elapsed().as_secs_f64() * 1e6 / calls as f64);
-        }
-    }
-    let [proven, unchecked] = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    });
-    println!(
-        "{{\"case\": \"{case}\", \"launch_us\": {proven:.4}, \"unchecked_us\": {unchecked:.4}, \
-         \"ratio\": {:.3}}}",
-        proven / unchecked
-    );
+    let launch = RefCell::new(launch);
+    let sample = |proven: bool| {
+        let launch = &launch;
+        until_done(
+            calls,
+            move || (launch.borrow_mut())(proven).expect("launches"),
+            || program.sync().expect("completes"),
+        )
+    };
+    options.run(case, 101, &mut sample(true), &mut [("unchecked", &mut sample(false))]);
     Ok(())
 }

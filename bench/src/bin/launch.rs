@@ -1,0 +1,172 @@
+//! What a launch and a region cost the host, against the same driver calls made by hand: a region by events against
+//! a fork and a join, and a repeated one, which becomes a graph, against a graph by hand. Where the arguments
+//! change from launch to launch, that sets every node anew each time; where they stay, it is launched alone.
+//!
+//! Both sides launch the same machine code in one process. Each sample enqueues 200 calls and then waits outside
+//! the clock.
+
+use quadrants::{
+    Arch, Kernel, Program, Result,
+    builder::KernelBuilder,
+    ir::{self, ScalarType},
+};
+use quadrants_bench::{
+    Asked, Case, Options,
+    driver::{ByHand, Raw},
+    enqueue,
+};
+
+/// Calls in flight in one sample.
+const IN_FLIGHT: usize = 200;
+/// Elements of each tensor: too few for the device to fall behind.
+const N: usize = 256;
+const SAMPLES: usize = 101;
+
+fn main() -> Result<()> {
+    let options = Options::from_args();
+    if !options.wants("cuda") {
+        return Ok(());
+    }
+    let program = Program::open(Arch::Cuda)?;
+    let raw = Raw::load();
+
+    let saxpy = saxpy();
+    let by_hand = ByHand::load(&raw, &saxpy);
+    let kernel = Kernel::new(saxpy)?;
+    let x = program.tensor_from(&[1.0f32; N], [N])?;
+    let mut y = program.zeros::<f32, 1>([N])?;
+    let stream = program.create_stream()?;
+    let memory = raw.buffers(2, 4 * N);
+    let args = by_hand.args(&[(memory[0], N), (memory[1], N)], Some(2.0));
+    let raw_stream = raw.stream();
+
+    let case = |name| Case::new("launch", name, "us").asked(Asked::Ratio(1.05));
+    options.run(
+        &case("launch, default stream"),
+        SAMPLES,
+        &mut enqueue(
+            IN_FLIGHT,
+            || kernel.call::<()>().arg(2.0f32).arg(&x).arg(&mut y).launch().expect("launches"),
+            || program.sync().expect("completes"),
+        ),
+        &mut [(
+            "driver by hand",
+            &mut enqueue(IN_FLIGHT, || by_hand.launch(0, &args, 0), || raw.synchronize()),
+        )],
+    );
+    options.run(
+        &case("launch, explicit stream"),
+        SAMPLES,
+        &mut enqueue(
+            IN_FLIGHT,
+            || {
+                let call = kernel.call::<()>().arg(2.0f32).arg(&x).arg(&mut y);
+                call.launch_on(&stream).expect("launches");
+            },
+            || stream.synchronize().expect("completes"),
+        ),
+        &mut [(
+            "driver by hand",
+            &mut enqueue(IN_FLIGHT, || by_hand.launch(0, &args, raw_stream), || raw.synchronize()),
+        )],
+    );
+
+    let by_events = Program::builder().graphs(false).open(Arch::Cuda)?;
+    for how in [How::Events, How::ChangingGraph, How::Graph] {
+        for blocks in [2, 4, 8, 16] {
+            let program = if how == How::Events { &by_events } else { &program };
+            regions(&options, program, &raw, blocks, how)?;
+        }
+    }
+    Ok(())
+}
+
+/// How a region is launched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Events,
+    /// By a graph, each launch with other arguments than the last.
+    ChangingGraph,
+    Graph,
+}
+
+fn regions(options: &Options, program: &Program, raw: &Raw, blocks: usize, how: How) -> Result<()> {
+    let (name, asked) = match how {
+        How::Events => ("events", 1.02),
+        How::ChangingGraph => ("graph, other arguments each time", 1.1),
+        How::Graph => ("graph, the same arguments", 1.1),
+    };
+    let case = Case::new("launch", format!("region of {blocks} blocks, {name}"), "us")
+        .asked(Asked::Ratio(asked));
+    if !options.selects(&case) {
+        return Ok(());
+    }
+    let stream = program.create_stream()?;
+    let region = region(blocks);
+    let by_hand = ByHand::load(raw, &region);
+    let kernel = Kernel::new(region)?;
+    let mut sets: Vec<Vec<_>> = (0..2)
+        .map(|_| (0..blocks).map(|_| program.zeros::<f32, 1>([N])).collect::<Result<_>>())
+        .collect::<Result<_>>()?;
+    let args: Vec<_> = (0..2)
+        .map(|_| {
+            let memory = raw.buffers(blocks, 4 * N);
+            let tensors: Vec<_> = memory.iter().map(|m| (*m, N)).collect();
+            by_hand.args(&tensors, None)
+        })
+        .collect();
+    let fork = raw.fork_join(blocks);
+    let graph = raw.graph(&by_hand, &args[0]);
+    let (mut ours, mut rival) = (0, 0);
+    let launch = || {
+        ours += 1;
+        let which = if how == How::Graph { 0 } else { ours % 2 };
+        let mut call = kernel.call::<()>();
+        for tensor in &mut sets[which] {
+            call = call.arg(tensor);
+        }
+        call.launch_on(&stream).expect("launches");
+    };
+    let launch_by_hand = || {
+        rival += 1;
+        match how {
+            How::Events => fork.run(&by_hand, &args[rival % 2]),
+            How::ChangingGraph => {
+                graph.set(&args[rival % 2]);
+                graph.launch();
+            }
+            How::Graph => graph.launch(),
+        }
+    };
+    options.run(
+        &case,
+        SAMPLES,
+        &mut enqueue(IN_FLIGHT, launch, || stream.synchronize().expect("completes")),
+        &mut [("driver by hand", &mut enqueue(IN_FLIGHT, launch_by_hand, || raw.synchronize()))],
+    );
+    Ok(())
+}
+
+fn saxpy() -> ir::Kernel {
+    let b = KernelBuilder::new("saxpy");
+    let a = b.param_scalar("a", ScalarType::F32);
+    let x = b.param_tensor("x", ScalarType::F32, 1);
+    let y = b.param_tensor_mut("y", ScalarType::F32, 1);
+    b.range_for(0usize, x.len(), |i| y.store([i], y.load([i]) + a * x.load([i])));
+    b.build().expect("a valid kernel")
+}
+
+/// A region of that many blocks, each one small loop over a tensor of its own.
+fn region(blocks: usize) -> ir::Kernel {
+    let b = KernelBuilder::new(&format!("region{blocks}"));
+    let tensors: Vec<_> =
+        (0..blocks).map(|k| b.param_tensor_mut(&format!("t{k}"), ScalarType::F32, 1)).collect();
+    for tensor in tensors {
+        b.stream_parallel(|| {
+            b.range_for(0usize, tensor.len(), |i| {
+                tensor.store([i], tensor.load([i]) + b.constant(1.0f32));
+            });
+        });
+    }
+    b.build().expect("a valid kernel")
+}

@@ -1,0 +1,166 @@
+//! How sides are compared: in turns, so that what drifts drifts for all, and by medians.
+
+use std::time::Instant;
+
+use crate::line::{Asked, Line, Rate, Side};
+
+/// Turns that nobody counts, for caches, clocks and lazily made things.
+const WARM_UP: usize = 3;
+
+/// What a bench was told on its command line: `--backend NAME`, `--filter TEXT`, `--samples N`.
+pub struct Options {
+    backend: Option<String>,
+    filter: Option<String>,
+    samples: Option<usize>,
+}
+
+/// One case to measure.
+pub struct Case {
+    bench: &'static str,
+    name: String,
+    unit: &'static str,
+    asked: Option<Asked>,
+    rate: Option<(f64, &'static str)>,
+}
+
+/// Who is measured beside ours: a name, and what makes one sample in the case's unit.
+pub type Rival<'a> = (&'a str, &'a mut dyn FnMut() -> f64);
+
+impl Options {
+    /// Reads the command line.
+    ///
+    /// # Panics
+    ///
+    /// If `--samples` has no number: a bench has no caller that could go on.
+    pub fn from_args() -> Self {
+        let option = |name: &str| std::env::args().skip_while(|a| a != name).nth(1);
+        Self {
+            backend: option("--backend"),
+            filter: option("--filter"),
+            samples: option("--samples").map(|n| n.parse().expect("--samples takes a number")),
+        }
+    }
+
+    /// Whether the cases of this backend are to run: all do where none is named.
+    pub fn wants(&self, backend: &str) -> bool {
+        self.backend.as_deref().is_none_or(|wanted| wanted == backend || wanted == "all")
+    }
+
+    /// Whether the case is to run: making its data is often the longest part of it.
+    pub fn selects(&self, case: &Case) -> bool {
+        let name = format!("{}: {}", case.bench, case.name);
+        self.filter.as_ref().is_none_or(|filter| name.contains(filter))
+    }
+
+    /// How many samples each side gives, where the command line does not say.
+    pub fn samples(&self, otherwise: usize) -> usize {
+        self.samples.unwrap_or(otherwise)
+    }
+
+    /// Measures ours and the rivals in turns, and prints the line.
+    pub fn run(
+        &self,
+        case: &Case,
+        samples: usize,
+        ours: &mut dyn FnMut() -> f64,
+        rivals: &mut [Rival<'_>],
+    ) {
+        if !self.selects(case) {
+            return;
+        }
+        let samples = self.samples(samples).max(1);
+        let mut times = vec![Vec::with_capacity(samples); rivals.len() + 1];
+        for turn in 0..samples + WARM_UP.min(samples) {
+            let turns = std::iter::once(ours()).chain(rivals.iter_mut().map(|(_, run)| run()));
+            for (times, time) in times.iter_mut().zip(turns) {
+                if turn >= WARM_UP.min(samples) {
+                    times.push(time);
+                }
+            }
+        }
+        let mut times = times.into_iter();
+        let ours = Side::new("ours", times.next().expect("ours is the first side"));
+        let mut sides: Vec<_> =
+            rivals.iter().zip(times).map(|((name, _), times)| Side::new(name, times)).collect();
+        sides.sort_by(|a, b| a.median.total_cmp(&b.median));
+        println!("{}", serde_json::to_string(&case.line(ours, sides)).expect("a line is JSON"));
+    }
+
+    /// Prints the line of a case that is counted instead of timed, where it is selected.
+    pub fn count(&self, case: &Case, counter: impl FnOnce() -> f64) {
+        if self.selects(case) {
+            let line = case.line(Side::new("ours", vec![counter()]), Vec::new());
+            println!("{}", serde_json::to_string(&line).expect("a line is JSON"));
+        }
+    }
+}
+
+impl Case {
+    /// A case whose times are in `unit`: `"ns"`, `"us"` or `"ms"`; or one that is counted in another unit.
+    pub fn new(bench: &'static str, name: impl Into<String>, unit: &'static str) -> Self {
+        Self { bench, name: name.into(), unit, asked: None, rate: None }
+    }
+
+    /// What is to be reached.
+    pub fn asked(mut self, asked: Asked) -> Self {
+        self.asked = Some(asked);
+        self
+    }
+
+    /// The work of one call, in 10^9 of `unit` (`"GB/s"`, `"Gpair/s"`), for its rate.
+    pub fn work(mut self, giga: f64, unit: &'static str) -> Self {
+        self.rate = Some((giga, unit));
+        self
+    }
+
+    fn line(&self, ours: Side, rivals: Vec<Side>) -> Line {
+        let seconds = match self.unit {
+            "ns" => 1e-9,
+            "us" => 1e-6,
+            _ => 1e-3,
+        };
+        let rate = |(work, unit): (f64, &str)| Rate {
+            value: work / (ours.median * seconds),
+            unit: unit.to_owned(),
+        };
+        Line {
+            bench: self.bench.to_owned(),
+            case: self.name.clone(),
+            unit: self.unit.to_owned(),
+            ratio: rivals.first().map(|rival| ours.median / rival.median),
+            rate: self.rate.map(rate),
+            asked: self.asked,
+            rivals,
+            ours,
+        }
+    }
+}
+
+/// A sample of what the host pays: microseconds of one of `count` calls, which are waited for outside the clock.
+pub fn enqueue(
+    count: usize,
+    mut call: impl FnMut(),
+    mut wait: impl FnMut(),
+) -> impl FnMut() -> f64 {
+    move || {
+        let start = Instant::now();
+        (0..count).for_each(|_| call());
+        let time = start.elapsed().as_secs_f64() * 1e6 / count as f64;
+        wait();
+        time
+    }
+}
+
+/// A sample of what the work takes: milliseconds of one of `count` calls, until the last is done.
+pub fn until_done(
+    count: usize,
+    mut call: impl FnMut(),
+    mut wait: impl FnMut(),
+) -> impl FnMut() -> f64 {
+    move || {
+        let start = Instant::now();
+        (0..count).for_each(|_| call());
+        wait();
+        start.elapsed().as_secs_f64() * 1e3 / count as f64
+    }
+}
