@@ -193,6 +193,32 @@ pub enum Error {
         /// The names that there are.
         known: Vec<&'static str>,
     },
+    /// Something that a graph cannot do stands in a capture. Nothing was done, and the capture can go on.
+    #[error("{what} cannot be captured")]
+    Capture {
+        /// What.
+        what: &'static str,
+    },
+    /// No launch of a graph has an argument of that name.
+    #[error("no launch of the graph has an argument `{name}`: there is {}", .known.join(", "))]
+    UnknownArgument {
+        /// The name.
+        name: String,
+        /// The full names that there are.
+        known: Vec<String>,
+    },
+    /// With the tensor that was given, two arguments of a graph's launch share memory that it writes. Nothing was
+    /// launched.
+    #[error(
+        "the arguments `{}` and `{}` of kernel `{kernel}` share memory, and one of them is written", .parameters[0],
+        .parameters[1]
+    )]
+    Overlap {
+        /// The kernel.
+        kernel: String,
+        /// The parameters.
+        parameters: [String; 2],
+    },
     /// A loop's bounds or a launch's grid do not fit the device.
     #[error("kernel `{kernel}`: {what}")]
     Grid {

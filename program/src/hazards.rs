@@ -354,23 +354,39 @@ impl Tracker {
             return self.order_behind(shared, found, stream);
         }
         for (earlier, later) in found {
-            if self.order.lock().may_be_ordered(earlier.stamp.stream, later.stamp.stream) {
-                continue;
+            if !self.order.lock().may_be_ordered(earlier.stamp.stream, later.stamp.stream) {
+                self.tell(shared, earlier, later)?;
             }
-            let pair = [earlier.by, later.by];
-            if self.policy == Hazards::Report && !self.told.lock().pairs.insert(pair) {
-                continue;
-            }
-            let hazard =
-                Hazard { earlier: describe(shared, earlier), later: describe(shared, later) };
-            if self.policy == Hazards::Check {
-                return Err(Error::Hazard(Box::new(hazard)));
-            }
-            tracing::warn!("{hazard}");
-            let mut told = self.told.lock();
-            if told.hazards.len() < KEPT {
-                told.hazards.push(hazard);
-            }
+        }
+        Ok(())
+    }
+
+    /// Two launches of a graph conflict, and nothing orders them: whether an edge has to.
+    ///
+    /// # Errors
+    /// [`Error::Hazard`] where hazards are refused.
+    pub(crate) fn unordered(&self, shared: &Shared, earlier: &Use, later: &Use) -> Result<bool> {
+        if self.policy == Hazards::Auto {
+            self.inserted.fetch_add(1, Relaxed);
+            return Ok(true);
+        }
+        self.tell(shared, earlier, later)?;
+        Ok(false)
+    }
+
+    fn tell(&self, shared: &Shared, earlier: &Use, later: &Use) -> Result<()> {
+        let pair = [earlier.by, later.by];
+        if self.policy == Hazards::Report && !self.told.lock().pairs.insert(pair) {
+            return Ok(());
+        }
+        let hazard = Hazard { earlier: describe(shared, earlier), later: describe(shared, later) };
+        if self.policy == Hazards::Check {
+            return Err(Error::Hazard(Box::new(hazard)));
+        }
+        tracing::warn!("{hazard}");
+        let mut told = self.told.lock();
+        if told.hazards.len() < KEPT {
+            told.hazards.push(hazard);
         }
         Ok(())
     }

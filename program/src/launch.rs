@@ -7,6 +7,7 @@ use quadrants_ir::ScalarType;
 use crate::{
     Element, Error, Result, Stream,
     arg::{Arg, ArgKind, ArgList},
+    capture,
     current::with_current,
     def::KernelDef,
     host::staged,
@@ -155,6 +156,13 @@ impl<'a, R: KernelResult> Launch<'a, R> {
                     tensor.core.home.check()?;
                 }
                 ArgKind::Host(_) => of_host = true,
+            }
+        }
+        if capture::is_on() {
+            let captured =
+                capture::launch(program, self.kernel, &self.args.0, R::TYPE.is_some(), submission);
+            if let Some(captured) = captured {
+                return captured.map(|()| R::from_word(None));
             }
         }
         let go = |args: &[ArgKind<'_>]| {

@@ -4,6 +4,8 @@
 //! lay out the argument block; prove that nothing races, and the accesses, which chooses the form; stamp
 //! the tensors; then enqueue the steps of the plan. No lock is held across a driver call.
 
+mod prepared;
+
 use std::{
     panic::Location,
     sync::{Arc, OnceLock, atomic::Ordering::Relaxed},
@@ -17,6 +19,8 @@ use quadrants_ir::{
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, Severity};
 use quadrants_runtime as rt;
+
+pub(crate) use prepared::{Keep, Prepared};
 
 use crate::{
     Error, KernelError, KernelErrorCause, Result,
@@ -78,6 +82,7 @@ pub(crate) struct KernelContext {
     may_fail: bool,
     /// Whether the proven form has anything to report: all but indices of tensors.
     reports_when_proven: bool,
+    keep: Mutex<Keep>,
     /// By the stream's number, so that threads with streams of their own find their own.
     verdicts: [Mutex<Option<Verdict>>; VERDICTS],
 }
@@ -143,6 +148,9 @@ impl KernelLauncher {
     /// # Safety
     /// The kernel is launched no more.
     pub(crate) unsafe fn forget(&self, shared: &Shared, id: u32) -> bool {
+        if self.contexts.get(id).is_some_and(|context| !context.keep.lock().may_go()) {
+            return false;
+        }
         if let Err(error) = shared.synchronize() {
             let lost = error.severity() == Severity::ContextLost;
             shared.defer(error);
@@ -221,7 +229,9 @@ impl KernelLauncher {
             }
         };
         let stamped = StampedAtEnd { kernel, args, stream, tracked };
+        let turn = shared.turns.of_launch(args);
         self.enqueue(shared, context, loaded, &shapes, words, stream)?;
+        drop(turn);
         // In front of the wait for a value, which shows the launch complete.
         drop(stamped);
 
@@ -324,6 +334,7 @@ impl KernelContext {
             passing: if by_value { Passing::Value } else { Passing::Buffer },
             native: def.native().copied(),
             forms: Default::default(),
+            keep: Mutex::default(),
             verdicts: Default::default(),
             touches: touches(&kernel),
             may_fail: !kernel.sites.is_empty(),

@@ -8,6 +8,7 @@
 mod arg;
 #[doc(hidden)]
 pub mod body;
+mod capture;
 mod claim;
 mod current;
 mod def;
@@ -42,6 +43,7 @@ mod table;
 mod tensor;
 mod vector;
 
+pub use capture::{Graph, GraphLaunch};
 pub use device::Device;
 pub use element::Element;
 pub use error::{BoxError, Error, KernelError, KernelErrorCause, Result};

@@ -6,7 +6,7 @@
 //! the launch stream waits for it. The host never waits, and two blocks of a region are ordered with
 //! each other by nothing. A region that is launched again and again becomes a graph instead: see `graphs`.
 
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 use quadrants_ir::{
     GroupId, Offloaded, Task, TaskId, TaskKind,
@@ -136,6 +136,15 @@ impl Plan {
             shapes.push(Some(config));
         }
         Ok(shapes)
+    }
+
+    /// The steps, as chains of tasks that run side by side. The tasks come in the order of their numbers.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<&[TaskId]>> {
+        self.steps.iter().map(|step| match step {
+            Step::Native => Vec::new(),
+            Step::Task(task) => vec![slice::from_ref(task)],
+            Step::Region(region) => region.blocks.iter().map(Vec::as_slice).collect(),
+        })
     }
 
     /// Enqueues all steps on `stream` with the argument block `args`.

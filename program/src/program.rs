@@ -13,6 +13,7 @@ use quadrants_runtime::{CacheStatistics, Context, PoolStatistics, Stream as RtSt
 
 use crate::{
     Error, Event, Layout, RegionStatistics, Result, Stream, StreamManager, Tensor,
+    capture::{Turns, refuse},
     graphs::Graphs,
     hazards::{Clock, Hazard, Hazards, Tracker, waiting},
     kept::{Kept, folder_from_env},
@@ -70,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) argument_limit: usize,
     pub(crate) launches: AtomicU64,
     pub(crate) graphs: Graphs,
+    pub(crate) turns: Turns,
     /// None where hazards are not looked for.
     pub(crate) hazards: Option<Tracker>,
     deferred: Mutex<Vec<Error>>,
@@ -185,6 +187,7 @@ impl ProgramBuilder {
         let Opened { device, compiler } = backend.open()?;
         tracing::info!(device = device.info().name, backend = device.info().backend, "open");
         let graphs = Graphs::new(self.graphs, device.capabilities().graphs)?;
+        let turns = Turns::new(device.capabilities().asynchronous);
         let device_limit = device.capabilities().max_argument_bytes;
         let context = Context::new(device)?;
         let shared = Arc::new(Shared {
@@ -197,6 +200,7 @@ impl ProgramBuilder {
             compiler,
             launches: AtomicU64::new(1),
             graphs,
+            turns,
             hazards: Tracker::new(hazards),
             deferred: Mutex::new(Vec::new()),
             context: context.clone(),
@@ -359,6 +363,7 @@ impl Program {
     /// # Errors
     /// As for [`Stream::synchronize`].
     pub fn device_sync(&self) -> Result<()> {
+        refuse(self.shared(), "a wait of the host")?;
         self.shared().synchronize()?;
         self.shared().manager.all().iter().try_for_each(|stream| stream.check())
     }

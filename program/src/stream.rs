@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
 use parking_lot::Mutex;
@@ -10,12 +10,19 @@ use quadrants_rhi::{EventHandle, EventOptions, StreamHandle, StreamOptions};
 use quadrants_runtime as rt;
 
 use crate::{
-    Error, Result, current,
+    Error, Result, capture, current,
     hazards::{Clock, Tracker, waiting},
     program::{ProgramInner, Shared},
     record::RecordSlot,
     scratch::StreamScratch,
 };
+
+/// What captures refuse.
+const WAITED: &str = "a wait of the host";
+const ASKED: &str = "asking whether work is complete";
+
+/// How many events this process has made.
+static EVENTS: AtomicU64 = AtomicU64::new(0);
 
 /// A stream of a program. Work on it runs in order, beside that of other streams.
 ///
@@ -203,6 +210,7 @@ impl Stream {
     /// # Errors
     /// Where it is complete, as for [`synchronize`](Self::synchronize); else what the device returns.
     pub fn query(&self) -> Result<bool> {
+        capture::refuse(&self.program.shared, ASKED)?;
         self.state.query()
     }
 
@@ -212,6 +220,7 @@ impl Stream {
     /// [`Error::Kernel`] where a kernel on this stream reported an error that was not yet returned,
     /// or what the device returns.
     pub fn synchronize(&self) -> Result<()> {
+        capture::refuse(&self.program.shared, WAITED)?;
         self.state.synchronize()
     }
 
@@ -264,6 +273,8 @@ pub struct Event {
     // Before the program, so that the event goes while its context lives.
     event: rt::Event,
     marked: Mutex<Mark>,
+    /// By which captures know it.
+    number: u64,
     program: Arc<ProgramInner>,
 }
 
@@ -280,6 +291,7 @@ impl Event {
         Ok(Self {
             event: rt::Event::new(&program.shared.context, options)?,
             marked: Mutex::default(),
+            number: EVENTS.fetch_add(1, Relaxed),
             program: program.clone(),
         })
     }
@@ -297,6 +309,12 @@ impl Event {
     /// [`Error::OtherProgram`], or what the device returns.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
+        if capture::is_on()
+            && let Some(captured) =
+                capture::record(&self.program.shared, self.number, &stream.state)
+        {
+            return captured;
+        }
         let (tracker, stream) = (&self.program.shared.hazards, &stream.state.stream);
         let clock = tracker.as_ref().map(|tracker| tracker.up_to(stream)).unwrap_or_default();
         self.event.record(stream)?;
@@ -311,6 +329,11 @@ impl Event {
     /// [`Error::OtherProgram`], or what the device returns.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
+        if capture::is_on()
+            && let Some(captured) = capture::wait(&self.program.shared, self.number, &stream.state)
+        {
+            return captured;
+        }
         let mark = self.tracked_mark();
         self.event.wait(&stream.state.stream)?;
         if let Some((tracker, mark)) = mark {
@@ -324,6 +347,7 @@ impl Event {
     /// # Errors
     /// What the device returns.
     pub fn query(&self) -> Result<bool> {
+        capture::refuse(&self.program.shared, ASKED)?;
         let mark = self.tracked_mark();
         let reached = self.event.query()?;
         if reached && let Some((tracker, mark)) = mark {
@@ -338,6 +362,7 @@ impl Event {
     /// [`Error::Kernel`] where a kernel on the marked stream reported an error that was not yet returned;
     /// then it waits for the stream. Or what the device returns.
     pub fn synchronize(&self) -> Result<()> {
+        capture::refuse(&self.program.shared, WAITED)?;
         let mark = self.mark();
         let wait = || Ok(self.event.synchronize()?);
         waiting(&self.program.shared, |_| mark.clock.clone(), wait)?;
@@ -355,6 +380,7 @@ impl Event {
         if !Arc::ptr_eq(&self.program, &start.program) {
             return Err(Error::OtherProgram { what: "the start event" });
         }
+        capture::refuse(&self.program.shared, ASKED)?;
         Ok(self.event.elapsed_ms_since(&start.event)?)
     }
 

@@ -6,7 +6,7 @@ use quadrants_rhi::DevicePtr;
 use quadrants_runtime::{Buffer, Over, Pieces};
 
 use crate::{
-    Device, Error, Result,
+    Device, Error, Result, capture,
     hazards::waiting_behind,
     host::HostArray,
     layout::{ComponentAt, Layout, Stored},
@@ -262,7 +262,8 @@ impl TensorCore {
         Ok(Self::new(buffer, stored, program))
     }
 
-    fn part(&self, first: usize) -> Self {
+    /// The elements from number `first` on, in the same memory.
+    pub(crate) fn part(&self, first: usize) -> Self {
         let Self { buffer, program, stored, .. } = self;
         let first = self.first + first;
         Self {
@@ -278,6 +279,8 @@ impl TensorCore {
     /// The first `count` elements, behind what wrote them; and what became of that.
     pub(crate) fn read<T: Device>(&self, count: usize) -> Result<Vec<T>> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
+        capture::refuse(shared, "reading a tensor")?;
+        let turn = shared.turns.of_copy(buffer);
         let part = self.stored.resized(count);
         let mut memory = words(&part);
         waiting_behind(shared, buffer.writers(), || {
@@ -288,6 +291,7 @@ impl TensorCore {
             }
             Ok(over)
         })?;
+        drop(turn);
         for stamp in buffer.writers() {
             if let Some(stream) = shared.manager.find(stamp) {
                 stream.check()?;
@@ -308,6 +312,8 @@ impl TensorCore {
 
     fn put(&self, part: &Stored, bytes: &[u8]) -> Result<()> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
+        capture::refuse(shared, "writing a tensor")?;
+        let _turn = shared.turns.of_copy(buffer);
         waiting_behind(shared, buffer.users(), || {
             let mut over = Over::new();
             for span in self.stored.spans(self.first, part) {

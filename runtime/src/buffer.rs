@@ -1,6 +1,9 @@
 //! Device memory that knows who uses it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 
@@ -23,6 +26,7 @@ pub struct Buffer {
     readers: Stamps,
     writers: Stamps,
     uses: Uses,
+    shared: AtomicBool,
 }
 
 impl Buffer {
@@ -85,6 +89,7 @@ impl Buffer {
             readers: Stamps::default(),
             writers: Stamps::default(),
             uses: Uses::default(),
+            shared: AtomicBool::new(false),
         };
         if bytes == 0 {
             return Ok(buffer);
@@ -144,6 +149,18 @@ impl Buffer {
     #[must_use]
     pub fn uses(&self) -> &Uses {
         &self.uses
+    }
+
+    /// Notes, for good, that work will use the buffer which no borrow of its user's shows.
+    pub fn share(&self) {
+        self.shared.store(true, Relaxed);
+    }
+
+    /// Whether [`share`](Self::share) was called, as far as the caller comes behind that.
+    #[must_use]
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.shared.load(Relaxed)
     }
 
     /// The newest use of each stream that read or wrote the buffer.

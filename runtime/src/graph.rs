@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use quadrants_rhi::{
-    FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, StreamHandle,
+    self as rhi, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig,
+    StreamHandle,
 };
+use smallvec::SmallVec;
 
 use crate::{Context, Result};
 
@@ -32,6 +34,64 @@ pub struct NodeLaunch<'a> {
     pub args: &'a [u64],
 }
 
+/// A [`Graph`] under construction.
+#[derive(Debug)]
+pub struct GraphBuilder {
+    made: Graph,
+}
+
+impl GraphBuilder {
+    /// An empty graph.
+    ///
+    /// # Errors
+    /// What the device returns, where it has no graphs above all.
+    pub fn new(context: &Arc<Context>) -> Result<Self> {
+        context.check()?;
+        let graph = context.observe(context.device().create_graph())?;
+        let made = Graph { context: context.clone(), graph, exec: None, nodes: Vec::new() };
+        Ok(Self { made })
+    }
+
+    /// Adds a launch behind others, and gives its number. They are numbered as they come.
+    ///
+    /// # Safety
+    /// The function is of this context's device and stays loaded as long as the graph; the argument block is one of
+    /// its.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub unsafe fn launch(&mut self, after: &[usize], launch: NodeLaunch<'_>) -> Result<usize> {
+        let NodeLaunch { function, config, args } = launch;
+        let (graph, after) = (self.made.graph, self.handles(after));
+        let device = self.made.context.device();
+        // SAFETY: the graph and its nodes are ours; the rest is the caller's promise.
+        let node = unsafe { device.add_kernel_node(graph, &after, function, &config, args) };
+        self.added(node)
+    }
+
+    /// Makes the graph ready.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub fn finish(self) -> Result<Graph> {
+        let Self { mut made } = self;
+        // SAFETY: made by `new`.
+        let exec = unsafe { made.context.device().instantiate_graph(made.graph) };
+        made.exec = Some(made.context.observe(exec)?);
+        Ok(made)
+    }
+
+    fn handles(&self, nodes: &[usize]) -> SmallVec<[GraphNodeHandle; 4]> {
+        nodes.iter().filter_map(|&node| self.made.nodes.get(node).copied()).collect()
+    }
+
+    fn added(&mut self, node: rhi::Result<GraphNodeHandle>) -> Result<usize> {
+        let node = self.made.context.observe(node)?;
+        self.made.nodes.push(node);
+        Ok(self.made.nodes.len() - 1)
+    }
+}
+
 impl Graph {
     /// A graph of chains: the launches of one run one behind the other, and chains are ordered by nothing.
     /// The launches are numbered as they come, over all chains.
@@ -49,25 +109,15 @@ impl Graph {
     where
         Chain: IntoIterator<Item = NodeLaunch<'a>>,
     {
-        context.check()?;
-        let device = context.device();
-        let graph = context.observe(device.create_graph())?;
-        let mut made = Self { context: context.clone(), graph, exec: None, nodes: Vec::new() };
+        let mut graph = GraphBuilder::new(context)?;
         for chain in chains {
-            let mut before: Option<GraphNodeHandle> = None;
-            for NodeLaunch { function, config, args } in chain {
-                // SAFETY: the graph and its node are ours; the rest is the caller's promise.
-                let node = unsafe {
-                    device.add_kernel_node(graph, before.as_slice(), function, &config, args)
-                };
-                let node = context.observe(node)?;
-                made.nodes.push(node);
-                before = Some(node);
+            let mut before: Option<usize> = None;
+            for launch in chain {
+                // SAFETY: the caller's promise.
+                before = Some(unsafe { graph.launch(before.as_slice(), launch)? });
             }
         }
-        // SAFETY: made above.
-        made.exec = Some(context.observe(unsafe { device.instantiate_graph(graph) })?);
-        Ok(made)
+        graph.finish()
     }
 
     /// How many launches it has.

@@ -31,7 +31,7 @@ pub use cache::{CacheStatistics, ImageCache, ImageKey};
 pub use context::{Context, Over};
 pub use error::{Error, Result};
 pub use event::Event;
-pub use graph::{Graph, NodeLaunch};
+pub use graph::{Graph, GraphBuilder, NodeLaunch};
 pub use module::Module;
 pub use pieces::Pieces;
 pub use pool::{EventLease, PoolStatistics, StreamLease};

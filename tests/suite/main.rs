@@ -2,6 +2,7 @@
 
 mod bounds;
 mod cache;
+mod capture;
 mod child;
 mod current;
 mod detector;

@@ -16,7 +16,7 @@ pub(super) fn sum_of_ends(x: &Tensor<f32, 1>) -> f32 {
 pub(super) type Scenario = fn(&mut Stage) -> Result<()>;
 
 /// By name.
-pub(super) const SCENARIOS: [(&str, Scenario); 22] = [
+pub(super) const SCENARIOS: [(&str, Scenario); 24] = [
     ("a launch", |stage| {
         let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         set(2.0, x).launch_on(stream)
@@ -51,6 +51,31 @@ pub(super) const SCENARIOS: [(&str, Scenario); 22] = [
         three_blocks(x, y, z).launch_on(stream)?;
         three_blocks(x, y, z).launch_on(stream)?;
         three_blocks(y, x, z).launch_on(stream)
+    }),
+    ("a captured graph", |stage| {
+        let (Some(Things { stream, x, y, z }), Some(program)) = (&mut stage.things, &stage.program)
+        else {
+            return Ok(());
+        };
+        let event = program.create_event()?;
+        let mut graph = program.capture(|| {
+            set(2.0, x).launch()?;
+            event.record(program.default_stream())?;
+            event.wait(stream)?;
+            three_blocks(x, y, z).launch_on(stream)
+        })?;
+        graph.launch_on(stream)
+    }),
+    ("a captured graph with other arguments", |stage| {
+        let (Some(Things { stream, x, y, z }), Some(program)) = (&mut stage.things, &stage.program)
+        else {
+            return Ok(());
+        };
+        let mut graph = program.capture(|| three_blocks(x, y, z).launch())?;
+        graph.launch_on(stream)?;
+        let mut other = program.zeros::<f32, 1>([3 * N])?;
+        graph.with("c", &mut other).launch_on(stream)?;
+        graph.launch_on(stream)
     }),
     ("a copy to the device", |stage| {
         let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };

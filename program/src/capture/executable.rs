@@ -1,0 +1,305 @@
+//! Executables: what a driver launches as one. An executable never overlaps itself, and reports to its stream; so each
+//! stream has its own, with memory for temporaries that nobody else has.
+
+use quadrants_ir::{
+    TaskId,
+    abi::{ERROR_WORD, LAUNCH_WORD, SCRATCH_WORD},
+};
+use quadrants_runtime::{self as rt, Buffer, GraphBuilder, NodeLaunch, Stamp};
+use smallvec::SmallVec;
+
+use super::record::{Behind, Op, Recorded};
+use crate::{
+    Result, launcher::Prepared, program::Shared, scratch::StreamScratch, stream::StreamState,
+};
+
+/// A graph has at most so many; the oldest makes room.
+const EXECUTABLES: usize = 32;
+
+/// The executables of a graph.
+#[derive(Debug, Default)]
+pub(super) struct Executables(Vec<Executable>);
+
+/// A launch whose arguments are not those that were captured.
+pub(super) struct Change {
+    pub(super) op: usize,
+    pub(super) prepared: Prepared,
+}
+
+#[derive(Debug)]
+struct Executable {
+    // First: its end waits for what uses the memory.
+    graph: rt::Graph,
+    stream: u32,
+    /// Where its launches report.
+    record: u64,
+    /// Whether it can do what was captured.
+    as_captured: bool,
+    ops: Vec<Nodes>,
+    has_memory: bool,
+    /// Which operations are set to something else than what was captured.
+    changed: Vec<usize>,
+}
+
+/// The nodes of an operation.
+#[derive(Debug)]
+struct Nodes {
+    /// The first of its tasks with work; the others follow.
+    first: usize,
+    set: Prepared,
+    /// Written by the launch before it is read.
+    scratch: Option<Buffer>,
+    /// The argument block, where it is not passed by value.
+    block: Option<Buffer>,
+}
+
+impl Executables {
+    /// Launches what was captured, with these changes.
+    ///
+    /// # Errors
+    /// What the device returns: then nothing is enqueued that could be seen.
+    pub(super) fn launch(
+        &mut self,
+        recorded: &Recorded,
+        after: &[Behind],
+        changes: &[Change],
+        stream: &StreamState,
+    ) -> Result<()> {
+        let at = match self.find(recorded, changes, stream) {
+            Some(at) => at,
+            None => self.make(recorded, after, changes, stream)?,
+        };
+        let executable = &mut self.0[at];
+        let launched = executable.set_all(recorded, changes, stream).and_then(|()| {
+            // SAFETY: the stream is live as long as its state; the graph's launch stamps what is used.
+            let launched = unsafe { executable.graph.launch(stream.stream.handle()) };
+            launched.map_err(Into::into)
+        });
+        if launched.is_err() {
+            // What it is set to is not known.
+            drop(self.0.remove(at));
+        } else if self.0[at].has_memory {
+            self.0[at].stamp(stream.stream.next_stamp());
+        }
+        launched
+    }
+
+    /// They have other edges than the graph.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn find(&self, recorded: &Recorded, changes: &[Change], stream: &StreamState) -> Option<usize> {
+        let ops = &recorded.ops;
+        let plain = changes.iter().all(|c| c.prepared.is_like(&ops[c.op].launch.prepared));
+        let (id, record) = (stream.stream.id(), stream.record_address());
+        self.0.iter().position(|executable| {
+            let serves = || {
+                let mut nodes = executable.ops.iter().enumerate();
+                nodes.all(|(op, nodes)| nodes.set.is_like(wanted(ops, changes, op)))
+            };
+            executable.stream == id
+                && executable.record == record
+                && if plain { executable.as_captured } else { serves() }
+        })
+    }
+
+    #[cold]
+    fn make(
+        &mut self,
+        recorded: &Recorded,
+        after: &[Behind],
+        changes: &[Change],
+        stream: &StreamState,
+    ) -> Result<usize> {
+        let (id, record) = (stream.stream.id(), stream.record_address());
+        // Those of a stream that is gone, whose number this one has.
+        self.0.retain(|old| old.stream != id || old.record == record);
+        if self.0.len() == EXECUTABLES {
+            self.0.remove(0);
+        }
+        let made = Executable::new(recorded, after, changes, stream)?;
+        tracing::debug!(nodes = made.graph.len(), stream = id, "captured graph");
+        self.0.push(made);
+        Ok(self.0.len() - 1)
+    }
+}
+
+impl Executable {
+    fn new(
+        recorded: &Recorded,
+        after: &[Behind],
+        changes: &[Change],
+        stream: &StreamState,
+    ) -> Result<Self> {
+        let shared = &recorded.program.shared;
+        let mut builder = GraphBuilder::new(&shared.context)?;
+        let mut ops = Vec::with_capacity(recorded.ops.len());
+        // Behind which nodes each operation is over.
+        let mut ends: Vec<Behind> = Vec::with_capacity(recorded.ops.len());
+        let mut count = 0;
+        for (at, op) in recorded.ops.iter().enumerate() {
+            let (nodes, args) =
+                Nodes::new(shared, recorded, op, wanted(&recorded.ops, changes, at), stream)?;
+            let context = recorded.context(op);
+            let mut before = Behind::new();
+            for &end in after[at].iter().flat_map(|&earlier| &ends[earlier]) {
+                if !before.contains(&end) {
+                    before.push(end);
+                }
+            }
+            let nodes = Nodes { first: count, ..nodes };
+            for step in context.steps() {
+                let mut over = Behind::new();
+                for chain in step {
+                    let mut last: Option<usize> = None;
+                    for &task in chain {
+                        let Some(config) = nodes.set.shapes[task.index()] else { continue };
+                        let function = context.function(shared, nodes.set.form, task)?;
+                        let behind = last.as_ref().map_or(&before[..], std::slice::from_ref);
+                        let launch = NodeLaunch { function, config, args: &args };
+                        // SAFETY: the graph keeps the kernel, and so its functions; the block is the kernel's.
+                        last = Some(unsafe { builder.launch(behind, launch)? });
+                        count += 1;
+                    }
+                    over.extend(last);
+                }
+                if !over.is_empty() {
+                    before = over;
+                }
+            }
+            ends.push(before);
+            ops.push(nodes);
+        }
+        let as_captured =
+            changes.iter().all(|c| c.prepared.is_like(&recorded.ops[c.op].launch.prepared));
+        let has_memory = ops.iter().any(|nodes: &Nodes| nodes.memory().next().is_some());
+        Ok(Self {
+            graph: builder.finish()?,
+            stream: stream.stream.id(),
+            record: stream.record_address(),
+            as_captured,
+            has_memory,
+            ops,
+            changed: changes.iter().map(|change| change.op).collect(),
+        })
+    }
+
+    /// Sets all operations to what they shall do.
+    fn set_all(
+        &mut self,
+        recorded: &Recorded,
+        changes: &[Change],
+        stream: &StreamState,
+    ) -> Result<()> {
+        let changed = std::mem::take(&mut self.changed);
+        let back = changed.iter().filter(|op| changes.iter().all(|change| change.op != **op));
+        for &op in back {
+            self.set(recorded, op, &recorded.ops[op].launch.prepared, stream)?;
+        }
+        for Change { op, prepared } in changes {
+            self.set(recorded, *op, prepared, stream)?;
+            self.changed.push(*op);
+        }
+        Ok(())
+    }
+
+    fn set(
+        &mut self,
+        recorded: &Recorded,
+        op: usize,
+        wanted: &Prepared,
+        stream: &StreamState,
+    ) -> Result<()> {
+        let shared = &recorded.program.shared;
+        let nodes = &mut self.ops[op];
+        let same_shapes = nodes.set.shapes == wanted.shapes;
+        if same_shapes && nodes.set.words[LAUNCH_WORD..] == wanted.words[LAUNCH_WORD..] {
+            return Ok(());
+        }
+        let context = recorded.context(&recorded.ops[op]);
+        nodes.set.words.truncate(LAUNCH_WORD);
+        nodes.set.words.extend_from_slice(&wanted.words[LAUNCH_WORD..]);
+        nodes.set.shapes.clone_from(&wanted.shapes);
+        let mut args: SmallVec<[u64; 1]> = SmallVec::new();
+        if let Some(block) = &nodes.block {
+            nodes.put(shared, block, stream)?;
+            if same_shapes {
+                return Ok(());
+            }
+            args.push(block.address().raw());
+        }
+        let args = if nodes.block.is_some() { &args[..] } else { &nodes.set.words[..] };
+        let live =
+            nodes.set.shapes.iter().enumerate().filter_map(|(task, shape)| Some((task, (*shape)?)));
+        for (at, (task, config)) in live.enumerate() {
+            let function = context.function(shared, nodes.set.form, TaskId::new(task as u32))?;
+            let launch = NodeLaunch { function, config, args };
+            // SAFETY: as where the node was made.
+            let set = unsafe { self.graph.set(nodes.first + at, launch) };
+            set.map_err(|source| context.failed(source))?;
+        }
+        Ok(())
+    }
+
+    fn stamp(&self, stamp: Stamp) {
+        self.ops.iter().flat_map(Nodes::memory).for_each(|memory| memory.stamp_write(stamp));
+    }
+}
+
+impl Nodes {
+    /// An operation's memory, and what its nodes are given.
+    fn new(
+        shared: &Shared,
+        recorded: &Recorded,
+        op: &Op,
+        wanted: &Prepared,
+        stream: &StreamState,
+    ) -> Result<(Self, SmallVec<[u64; 32]>)> {
+        let context = recorded.context(op);
+        let scratch = match context.scratch_bytes() {
+            0 => None,
+            // SAFETY: read by the kernel alone, which writes each temporary before it uses it.
+            bytes => Some(unsafe { Buffer::uninit(&shared.context, bytes)? }),
+        };
+        let mut set = wanted.clone();
+        set.words[ERROR_WORD] = stream.record_address();
+        set.words[SCRATCH_WORD] = scratch.as_ref().map_or(0, |memory| memory.address().raw());
+        let block = match context.by_buffer() {
+            true => Some(Buffer::from_bytes(&shared.context, &bytes_of(&set.words))?),
+            false => None,
+        };
+        let args = match &block {
+            Some(block) => SmallVec::from_slice(&[block.address().raw()]),
+            None => SmallVec::from_slice(&set.words),
+        };
+        Ok((Self { first: 0, set, scratch, block }, args))
+    }
+
+    fn memory(&self) -> impl Iterator<Item = &Buffer> {
+        self.scratch.iter().chain(&self.block)
+    }
+
+    /// Writes the argument block behind the launches that read it.
+    fn put(&self, shared: &Shared, block: &Buffer, stream: &StreamState) -> Result<()> {
+        let words = &self.set.words;
+        let staged = StreamScratch::stage(stream, words)?;
+        // SAFETY: the block has as many bytes as the longest form; the staged words stay until the copy is complete.
+        let copied = unsafe {
+            let device = shared.context.device();
+            let (from, bytes) = (staged.as_ptr(), size_of_val(&words[..]));
+            device.copy_htod_async(block.address(), from, bytes, stream.stream.handle())
+        };
+        Ok(shared.context.observe(copied)?)
+    }
+}
+
+/// What an operation shall do.
+fn wanted<'a>(ops: &'a [Op], changes: &'a [Change], op: usize) -> &'a Prepared {
+    let changed = changes.iter().find(|change| change.op == op);
+    changed.map_or(&ops[op].launch.prepared, |change| &change.prepared)
+}
+
+fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}

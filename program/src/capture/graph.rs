@@ -1,0 +1,258 @@
+//! The graph as its user has it.
+
+use std::{fmt, sync::Arc};
+
+use smallvec::SmallVec;
+
+use super::{
+    args::{Given, OwnedArg, Replaced},
+    executable::{Change, Executables},
+    order,
+    record::{Behind, Op, Recorded},
+    refuse,
+};
+use crate::{
+    Result, Stream,
+    arg::{Arg, ArgKind, ArgList},
+    current::with_current,
+    hazards::LaunchUses,
+    program::Shared,
+    stream::StreamState,
+};
+
+/// What [`Program::capture`](crate::Program::capture) recorded, to be launched again and again.
+///
+/// It keeps its tensors and kernels. Each stream that it is launched on has a copy of its own, so that launches on two
+/// streams may overlap, as other launches there may.
+///
+/// Launches of a graph have the numbers of the launches that were captured, by which errors of the device name them.
+pub struct Graph {
+    // Before what it uses.
+    executables: Executables,
+    recorded: Recorded,
+    /// What each operation comes behind.
+    after: Vec<Behind>,
+}
+
+/// A launch of a graph under construction: with other arguments.
+#[must_use = "a launch does nothing until `launch` or `launch_on` submits it"]
+#[derive(Debug)]
+pub struct GraphLaunch<'a> {
+    graph: &'a mut Graph,
+    given: SmallVec<[Given<'a>; 2]>,
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").field("launches", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Graph {
+    pub(super) fn new(recorded: Recorded, after: Vec<Behind>) -> Self {
+        Self { executables: Executables::default(), recorded, after }
+    }
+
+    /// How many launches were captured.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.recorded.ops.len()
+    }
+
+    /// Whether nothing was captured.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.recorded.ops.is_empty()
+    }
+
+    /// The full names of all arguments: `kernel[number].parameter`, where launches of one kernel are numbered as
+    /// they were captured. A value or tensor that is made of several numbers has several.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<String> {
+        self.recorded.arguments()
+    }
+
+    /// A launch with another argument than the captured one, for this once: of all launches that have a parameter of the
+    /// name, as in `"dt"`; of those of one kernel, `"step.dt"`; or of one launch, `"step[0].dt"`. Tensors may have other
+    /// extents; what was proven of the launch is proven anew.
+    pub fn with<'a>(&'a mut self, name: &'a str, arg: impl Arg<'a>) -> GraphLaunch<'a> {
+        GraphLaunch { graph: self, given: SmallVec::new() }.with(name, arg)
+    }
+
+    /// Submits the launch to this thread's current stream, as a kernel's
+    /// [`launch`](crate::Launch::launch) does.
+    ///
+    /// # Errors
+    /// As for [`launch_on`](Self::launch_on).
+    pub fn launch(&mut self) -> Result<()> {
+        self.submit_to_current(&[])
+    }
+
+    /// Submits the launch to `stream`.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`](crate::Error::Kernel) where an earlier kernel on the stream reported an error that was not
+    /// yet returned; [`Error::OtherProgram`](crate::Error::OtherProgram); or what the device returns.
+    pub fn launch_on(&mut self, stream: &Stream) -> Result<()> {
+        self.submit_to(&[], stream)
+    }
+
+    fn submit_to_current(&mut self, given: &[Given<'_>]) -> Result<()> {
+        let program = self.recorded.program.clone();
+        with_current(Some(&program), |current| {
+            self.submit(given, current.map_or(&program.default, |(_, stream)| stream))
+        })
+    }
+
+    fn submit_to(&mut self, given: &[Given<'_>], stream: &Stream) -> Result<()> {
+        if !Arc::ptr_eq(&stream.program, &self.recorded.program) {
+            return Err(crate::Error::OtherProgram { what: "the stream" });
+        }
+        self.submit(given, &stream.state)
+    }
+
+    fn submit(&mut self, given: &[Given<'_>], stream: &Arc<StreamState>) -> Result<()> {
+        let Self { executables, recorded, after } = self;
+        let shared = &*recorded.program.shared;
+        refuse(shared, "the launch of a graph")?;
+        shared.context.check()?;
+        given.iter().try_for_each(|given| given.check(&recorded.program))?;
+        // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
+        let _current = unsafe { shared.context.make_current()? };
+        stream.check()?;
+        let replaced = Replaced::all(recorded, given)?;
+        let changes = changes(recorded, &replaced, stream)?;
+        if replaced.iter().any(Replaced::has_tensors) && order::check(recorded, after, &replaced)? {
+            executables.clear();
+        }
+        let used = Used { recorded, replaced: &replaced, stream };
+        used.before(shared)?;
+        let _turn = shared.turns.of_graph();
+        // Before the turn is over, so that who comes next finds the stamps.
+        let _stamped = used;
+        if recorded.ops.is_empty() {
+            Ok(())
+        } else if shared.graphs.on {
+            executables.launch(recorded, after, &changes, stream)
+        } else {
+            replay(recorded, &changes, stream)
+        }
+    }
+}
+
+impl<'a> GraphLaunch<'a> {
+    /// As [`Graph::with`], and what was given before.
+    pub fn with(mut self, name: &'a str, arg: impl Arg<'a>) -> Self {
+        let mut args = ArgList::default();
+        arg.push_to(&mut args);
+        self.given.push(Given { name, args });
+        self
+    }
+
+    /// Submits the launch to this thread's current stream.
+    ///
+    /// # Errors
+    /// As for [`launch_on`](Self::launch_on).
+    pub fn launch(self) -> Result<()> {
+        self.graph.submit_to_current(&self.given)
+    }
+
+    /// Submits the launch to `stream`.
+    ///
+    /// # Errors
+    /// As for [`Graph::launch_on`]; [`Error::UnknownArgument`](crate::Error::UnknownArgument),
+    /// [`Error::Argument`](crate::Error::Argument) where one does not fit,
+    /// [`Error::Overlap`](crate::Error::Overlap) where a tensor shares memory with another argument of a launch, and why
+    /// a launch with these arguments is refused. Then nothing is launched.
+    pub fn launch_on(self, stream: &Stream) -> Result<()> {
+        self.graph.submit_to(&self.given, stream)
+    }
+}
+
+/// What has other arguments, judged anew.
+fn changes(
+    recorded: &Recorded,
+    replaced: &[Replaced<'_>],
+    stream: &StreamState,
+) -> Result<Vec<Change>> {
+    let shared = &recorded.program.shared;
+    let change = |replaced: &Replaced<'_>| {
+        let Op { launch, .. } = &recorded.ops[replaced.op];
+        let (id, number) = (launch.kernel.id, launch.number);
+        let context = recorded.context(&recorded.ops[replaced.op]);
+        let args = &replaced.args;
+        let prepared = context.prepare(shared, id, number, args, launch.checks, stream)?;
+        replaced.check_overlap(recorded)?;
+        Ok(Change { op: replaced.op, prepared })
+    };
+    replaced.iter().map(change).collect()
+}
+
+/// One launch after another, in the order of the capture.
+fn replay(recorded: &Recorded, changes: &[Change], stream: &Arc<StreamState>) -> Result<()> {
+    let shared = &recorded.program.shared;
+    for (at, op) in recorded.ops.iter().enumerate() {
+        let changed = changes.iter().find(|change| change.op == at);
+        let prepared = changed.map_or(&op.launch.prepared, |change| &change.prepared);
+        recorded.context(op).enqueue_prepared(shared, prepared, stream)?;
+    }
+    Ok(())
+}
+
+/// How a launch of a graph uses memory. Dropped, it notes that, behind all that was enqueued.
+struct Used<'a> {
+    recorded: &'a Recorded,
+    replaced: &'a [Replaced<'a>],
+    stream: &'a StreamState,
+}
+
+impl Used<'_> {
+    fn before(&self, shared: &Shared) -> Result<()> {
+        let Some(tracker) = &shared.hazards else { return Ok(()) };
+        self.each(|uses| tracker.before(shared, uses, self.stream))
+    }
+
+    fn each(&self, mut see: impl FnMut(&LaunchUses<'_>) -> Result<()>) -> Result<()> {
+        for (at, op) in self.recorded.ops.iter().enumerate() {
+            let given = self.replaced.iter().find(|replaced| replaced.op == at);
+            let own: SmallVec<[ArgKind<'_>; 8]>;
+            let args = match given {
+                Some(replaced) => &replaced.args[..],
+                None => {
+                    own = op.launch.args.iter().map(OwnedArg::as_arg).collect();
+                    &own
+                }
+            };
+            let (kernel, at) = (op.launch.kernel.id, op.launch.at);
+            let touches = self.recorded.context(op).touches();
+            see(&LaunchUses { kernel, touches, args, at })?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Used<'_> {
+    fn drop(&mut self) {
+        let stamp = self.stream.stream.next_stamp();
+        if let Some(tracker) = &self.recorded.program.shared.hazards {
+            let noted = self.each(|uses| {
+                tracker.after(uses, stamp);
+                Ok(())
+            });
+            debug_assert!(noted.is_ok());
+        }
+        for (buffer, written) in &self.recorded.buffers {
+            if *written { buffer.stamp_write(stamp) } else { buffer.stamp_read(stamp) }
+        }
+        for arg in self.replaced.iter().flat_map(|replaced| &replaced.args) {
+            if let ArgKind::Tensor(tensor) = arg {
+                let buffer = &tensor.core.buffer;
+                if tensor.kind.is_writable() {
+                    buffer.stamp_write(stamp)
+                } else {
+                    buffer.stamp_read(stamp)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What a capture records, and the list that comes of it.
+
+use std::{cell::RefCell, collections::HashMap, panic::Location, sync::Arc};
+
+use quadrants_ir::Param;
+use quadrants_runtime::{Buffer, Stamp};
+use smallvec::SmallVec;
+
+use super::{Graph, args::OwnedArg, order};
+use crate::{
+    Error, Result,
+    arg::ArgKind,
+    def::KernelDef,
+    launcher::{Checks, KernelContext, Prepared, Submission},
+    program::ProgramInner,
+    stream::StreamState,
+};
+
+/// Operations by their numbers; each is behind all before them on its way.
+pub(super) type Behind = SmallVec<[usize; 4]>;
+
+/// A capture under way.
+pub(super) struct Capture {
+    recording: RefCell<Recording>,
+    program: Arc<ProgramInner>,
+}
+
+#[derive(Default)]
+struct Recording {
+    ops: Vec<Op>,
+    /// What each operation comes behind.
+    after: Vec<Behind>,
+    /// How many launches there are of kernels of each name.
+    kernels: HashMap<String, usize>,
+    /// What the next operation of each stream comes behind, by the stream's number.
+    streams: HashMap<u32, Behind>,
+    /// What each event was last recorded behind.
+    events: HashMap<u64, Behind>,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    /// In the order of the capture: none comes behind a later one.
+    pub(super) ops: Vec<Op>,
+    /// All memory that they use, and whether it is written.
+    pub(super) buffers: Vec<(Arc<Buffer>, bool)>,
+    pub(super) program: Arc<ProgramInner>,
+}
+
+/// A captured launch and its place.
+#[derive(Debug)]
+pub(super) struct Op {
+    /// Of the stream that it was captured on.
+    pub(super) stamp: Stamp,
+    pub(super) launch: CapturedLaunch,
+}
+
+#[derive(Debug)]
+pub(super) struct CapturedLaunch {
+    pub(super) kernel: KeptKernel,
+    /// How many launches of kernels of this name were captured before.
+    pub(super) number_of_kernel: usize,
+    pub(super) args: Vec<OwnedArg>,
+    pub(super) checks: Checks,
+    pub(super) at: &'static Location<'static>,
+    /// By which reports name it.
+    pub(super) number: u64,
+    pub(super) prepared: Prepared,
+}
+
+/// A kernel that stays while this lives.
+#[derive(Debug)]
+pub(super) struct KeptKernel {
+    program: Arc<ProgramInner>,
+    pub(super) id: u32,
+}
+
+impl Drop for KeptKernel {
+    fn drop(&mut self) {
+        self.program.shared.launcher.release(&self.program.shared, self.id);
+    }
+}
+
+impl Capture {
+    pub(super) fn new(program: &Arc<ProgramInner>) -> Self {
+        Self { recording: RefCell::default(), program: program.clone() }
+    }
+
+    pub(super) fn program(&self) -> &Arc<ProgramInner> {
+        &self.program
+    }
+
+    pub(super) fn launch(
+        &self,
+        kernel: &KernelDef,
+        args: &[ArgKind<'_>],
+        has_value: bool,
+        Submission { stream, checks, at }: Submission<'_>,
+    ) -> Result<()> {
+        if has_value {
+            return Err(Error::Capture { what: "a kernel with a value" });
+        }
+        let owned = args.iter().map(OwnedArg::new).collect::<Result<Vec<_>>>()?;
+        let shared = &self.program.shared;
+        let (id, context) = shared.launcher.keep(shared, kernel)?;
+        let kernel = KeptKernel { program: self.program.clone(), id };
+        let number = shared.next_launch();
+        let prepared = context.prepare(shared, id, number, args, checks, stream)?;
+
+        let mut recording = self.recording.borrow_mut();
+        let before = recording.kernels.entry(context.offloaded().name.clone()).or_default();
+        let number_of_kernel = *before;
+        *before += 1;
+        let stamp = stream.stream.newest();
+        let this = recording.ops.len();
+        let after = recording.streams.insert(stamp.stream, Behind::from_slice(&[this]));
+        let launch =
+            CapturedLaunch { kernel, number_of_kernel, args: owned, checks, at, number, prepared };
+        recording.after.push(after.unwrap_or_default());
+        recording.ops.push(Op { stamp, launch });
+        // The borrow of the launch ends, and the graph's use of it does not.
+        for arg in args {
+            if let ArgKind::Tensor(tensor) = arg {
+                tensor.core.buffer.share();
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn record(&self, event: u64, stream: &StreamState) {
+        let mut recording = self.recording.borrow_mut();
+        let behind = recording.streams.get(&stream.stream.id()).cloned();
+        recording.events.insert(event, behind.unwrap_or_default());
+    }
+
+    pub(super) fn wait(&self, event: u64, stream: &StreamState) -> Result<()> {
+        let Recording { streams, events, .. } = &mut *self.recording.borrow_mut();
+        let Some(mark) = events.get(&event) else {
+            return Err(Error::Capture { what: "a wait for an event that was recorded outside" });
+        };
+        let behind = streams.entry(stream.stream.id()).or_default();
+        for op in mark {
+            if !behind.contains(op) {
+                behind.push(*op);
+            }
+        }
+        Ok(())
+    }
+
+    /// The graph of what was recorded.
+    pub(super) fn finish(self) -> Result<Graph> {
+        let Recording { ops, mut after, .. } = self.recording.into_inner();
+        let mut recorded = Recorded { ops, buffers: Vec::new(), program: self.program };
+        recorded.find_buffers();
+        order::check(&recorded, &mut after, &[])?;
+        Ok(Graph::new(recorded, after))
+    }
+}
+
+impl Recorded {
+    fn find_buffers(&mut self) {
+        let mut places: HashMap<*const Buffer, usize> = HashMap::new();
+        for arg in self.ops.iter().flat_map(|op| &op.launch.args) {
+            let OwnedArg::Tensor { core, kind, .. } = arg else { continue };
+            let place = *places.entry(Arc::as_ptr(&core.buffer)).or_insert_with(|| {
+                self.buffers.push((core.buffer.clone(), false));
+                self.buffers.len() - 1
+            });
+            self.buffers[place].1 |= kind.is_writable();
+        }
+    }
+
+    pub(super) fn context(&self, op: &Op) -> &KernelContext {
+        let kept = self.program.shared.launcher.kept(op.launch.kernel.id);
+        kept.expect("a graph keeps its kernels")
+    }
+
+    pub(super) fn name(&self, op: &Op) -> &str {
+        &self.context(op).offloaded().name
+    }
+
+    pub(super) fn params(&self, op: &Op) -> &[Param] {
+        &self.context(op).offloaded().params
+    }
+
+    /// The names that arguments can be given by, each with its launch.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for op in &self.ops {
+            let (kernel, number) = (self.name(op), op.launch.number_of_kernel);
+            let its = self.params(op).iter();
+            names.extend(its.map(|param| format!("{kernel}[{number}].{}", param.name)));
+        }
+        names
+    }
+}

@@ -1,0 +1,43 @@
+//! Turns at memory that graphs keep, where kernels run on the thread that launches them.
+//!
+//! A tensor that a graph writes was borrowed by `&mut` when it was captured, and is marked then. So whoever uses it
+//! later knows of the mark, and one who does not can only read what graphs only read.
+
+use parking_lot::{Mutex, MutexGuard};
+use quadrants_runtime::Buffer;
+
+use crate::arg::ArgKind;
+
+/// Who uses marked memory, one after another.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    /// Whether kernels run on the thread that launches them.
+    on: bool,
+    turn: Mutex<()>,
+}
+
+impl Turns {
+    pub(crate) fn new(asynchronous: bool) -> Self {
+        Self { on: !asynchronous, turn: Mutex::new(()) }
+    }
+
+    /// For a launch by itself.
+    #[inline]
+    pub(crate) fn of_launch(&self, args: &[ArgKind<'_>]) -> Option<MutexGuard<'_, ()>> {
+        let marked = |arg: &ArgKind<'_>| match arg {
+            ArgKind::Tensor(tensor) => tensor.core.buffer.is_shared(),
+            ArgKind::Scalar(_) | ArgKind::Host(_) => false,
+        };
+        (self.on && args.iter().any(marked)).then(|| self.turn.lock())
+    }
+
+    /// For a copy of the host's.
+    pub(crate) fn of_copy(&self, buffer: &Buffer) -> Option<MutexGuard<'_, ()>> {
+        (self.on && buffer.is_shared()).then(|| self.turn.lock())
+    }
+
+    /// For a graph's launch.
+    pub(super) fn of_graph(&self) -> Option<MutexGuard<'_, ()>> {
+        self.on.then(|| self.turn.lock())
+    }
+}

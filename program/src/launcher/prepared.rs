@@ -1,0 +1,174 @@
+//! Launches that are judged once and enqueued later, and again: what captured graphs are made of.
+
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+use quadrants_ir::{
+    Offloaded, TaskId,
+    abi::{self, Form, LAUNCH_WORD, Passing},
+};
+use quadrants_rhi::FunctionHandle;
+
+use super::{
+    Checks, KernelContext, KernelLauncher, check_arguments, fill, launch_word, result_error,
+};
+use crate::{
+    Error, Result, arg::ArgKind, def::KernelDef, plan::LaunchShapes, program::Shared,
+    scratch::LaunchBlock, stream::StreamState,
+};
+
+/// What a launch's numbers decide. Its argument block lacks the addresses that are the stream's.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) form: Form,
+    pub(crate) shapes: LaunchShapes,
+    pub(crate) words: Vec<u64>,
+}
+
+/// Whether a kernel may go: not while graphs keep it.
+#[derive(Debug, Default)]
+pub(crate) struct Keep {
+    graphs: usize,
+    /// Its owner is gone.
+    orphan: bool,
+}
+
+impl Prepared {
+    /// Whether a graph that was made for the other can be set to this.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let live = |of: &Self| of.shapes.iter().map(Option::is_some).collect::<Vec<_>>();
+        self.form == other.form && live(self) == live(other)
+    }
+}
+
+impl KernelLauncher {
+    /// The kernel of a launch that is captured, which stays until [`release`](Self::release). It has no value.
+    pub(crate) fn keep(&self, shared: &Shared, def: &KernelDef) -> Result<(u32, &KernelContext)> {
+        shared.context.check()?;
+        let id = def.id()?;
+        let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def))?;
+        if context.kernel.result.is_some() {
+            return Err(result_error(&context.kernel, None));
+        }
+        context.keep.lock().graphs += 1;
+        Ok((id, context))
+    }
+
+    /// Lets go of a kernel that was kept; where it was the last to need it, for good.
+    pub(crate) fn release(&self, shared: &Shared, id: u32) {
+        let Some(context) = self.contexts.get(id) else { return };
+        let last = {
+            let mut keep = context.keep.lock();
+            keep.graphs -= 1;
+            keep.graphs == 0 && keep.orphan
+        };
+        if last {
+            // SAFETY: its owner is gone, and so are the graphs that launched it.
+            unsafe { self.forget(shared, id) };
+        }
+    }
+
+    /// A kernel that is kept.
+    pub(crate) fn kept(&self, id: u32) -> Option<&KernelContext> {
+        self.contexts.get(id)
+    }
+}
+
+impl Keep {
+    /// Whether the kernel may go now that its owner does.
+    pub(super) fn may_go(&mut self) -> bool {
+        self.orphan = true;
+        self.graphs == 0
+    }
+}
+
+impl KernelContext {
+    /// Judges a launch as all are judged, and loads what it runs.
+    pub(crate) fn prepare(
+        &self,
+        shared: &Shared,
+        id: u32,
+        number: u64,
+        args: &[ArgKind<'_>],
+        checks: Checks,
+        stream: &StreamState,
+    ) -> Result<Prepared> {
+        check_arguments(&self.kernel, args)?;
+        let mut words = vec![0; self.words];
+        fill(&mut words, [0, 0, launch_word(id, number)], args);
+        let mut shapes = LaunchShapes::new();
+        let form = self.judge(shared, &mut words, stream, checks, &mut shapes)?;
+        if form == Form::Proven {
+            words.truncate(self.layout.len());
+            if !self.reports_when_proven {
+                words[LAUNCH_WORD] = launch_word(id, 0);
+            }
+        }
+        self.loaded(shared, form)?;
+        Ok(Prepared { form, shapes, words })
+    }
+
+    /// Enqueues a launch by itself, as if it had just been made.
+    pub(crate) fn enqueue_prepared(
+        &self,
+        shared: &Shared,
+        prepared: &Prepared,
+        stream: &Arc<StreamState>,
+    ) -> Result<()> {
+        let scratch = match self.scratch_bytes() {
+            0 => None,
+            bytes => Some(LaunchBlock::new(stream, bytes)?),
+        };
+        let mut words = prepared.words.clone();
+        words[abi::ERROR_WORD] = stream.record_address();
+        words[abi::SCRATCH_WORD] = scratch.as_ref().map_or(0, |block| block.address().raw());
+        let loaded = self.loaded(shared, prepared.form)?;
+        shared.launcher.enqueue(shared, self, loaded, &prepared.shapes, &words, stream)?;
+        let synchronous = !shared.context.device().capabilities().asynchronous;
+        if synchronous && self.may_fail { stream.check() } else { Ok(()) }
+    }
+
+    /// The functions of a form that was loaded.
+    pub(crate) fn function(
+        &self,
+        shared: &Shared,
+        form: Form,
+        task: TaskId,
+    ) -> Result<FunctionHandle> {
+        Ok(self.loaded(shared, form)?.function(task.index()))
+    }
+
+    /// The tasks, as steps of chains that run side by side.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<&[TaskId]>> {
+        self.plan.steps()
+    }
+
+    pub(crate) fn scratch_bytes(&self) -> usize {
+        abi::scratch_bytes(&self.kernel)
+    }
+
+    /// Whether the argument block goes through memory of the device.
+    pub(crate) fn by_buffer(&self) -> bool {
+        self.passing == Passing::Buffer
+    }
+
+    /// Of each parameter, whether its tensor is written; none where it is not used.
+    pub(crate) fn touches(&self) -> &[Option<bool>] {
+        &self.touches
+    }
+
+    /// What went wrong at the device with a launch of it.
+    pub(crate) fn failed(&self, source: quadrants_runtime::Error) -> Error {
+        super::launch_error(&self.kernel, false, source)
+    }
+
+    pub(crate) fn offloaded(&self) -> &Offloaded {
+        &self.kernel
+    }
+}
+
+impl Shared {
+    /// The next launch's number.
+    pub(crate) fn next_launch(&self) -> u64 {
+        self.launches.fetch_add(1, Relaxed)
+    }
+}
