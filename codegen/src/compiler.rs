@@ -25,6 +25,12 @@ pub trait Compiler: Send + Sync + fmt::Debug {
         None
     }
 
+    /// The other architectures whose images a device of `arch` runs too, the best first.
+    fn also_runs(&self, arch: &str) -> Vec<String> {
+        let _ = arch;
+        Vec::new()
+    }
+
     /// Compiles all tasks of a kernel into one image, which has a function for each, named
     /// [`Offloaded::function_name`].
     ///

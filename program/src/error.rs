@@ -49,6 +49,39 @@ pub enum Error {
         #[source]
         source: quadrants_codegen::Error,
     },
+    /// No file of exported kernels has a kernel for the device, and there is no compiler.
+    #[error(
+        "kernel `{kernel}` for `{arch}` is not among the exported kernels of {}, and cannot be compiled",
+        files.join(", ")
+    )]
+    NotExported {
+        /// The kernel.
+        kernel: String,
+        /// The device's architecture.
+        arch: String,
+        /// The files that were asked, with the architectures in each.
+        files: Vec<String>,
+        /// Why it cannot be compiled, with the places searched.
+        #[source]
+        source: Box<quadrants_codegen::Error>,
+    },
+    /// A file of exported kernels cannot be used, or not be written.
+    #[error(transparent)]
+    Kernels(#[from] quadrants_runtime::PackError),
+    /// Kernels cannot be exported for an architecture: images of its compiler would not be found again.
+    #[error("kernels for `{arch}` cannot be exported: its compiler's images are not kept")]
+    NotKept {
+        /// The architecture.
+        arch: String,
+    },
+    /// No backend compiles for an architecture of that name, or it was not built in.
+    #[error(
+        "no backend of this build compiles for `{name}`; names are like `sm_90`, `compute_90` and `gfx90a`"
+    )]
+    UnknownTarget {
+        /// The name.
+        name: String,
+    },
     /// The device takes compiled images, and the program was opened without a compiler.
     #[error("kernel `{kernel}` needs a compiler, and the program was opened without one")]
     NoCompiler {

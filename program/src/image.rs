@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quadrants_codegen::CompileRequest;
+use quadrants_codegen::{CompileRequest, Compiler};
 use quadrants_ir::{
     Offloaded,
     abi::{self, Form, Passing},
@@ -14,8 +14,8 @@ use quadrants_rhi::{
 use quadrants_runtime::Module;
 
 use crate::{
-    Error, Result, body::NativeBody, dump, host_memory::HostMemory, kept::KeptKernel,
-    program::Shared,
+    Error, ExportedKernels, Result, body::NativeBody, dump, host_memory::HostMemory,
+    kept::KeptKernel, program::Shared,
 };
 
 /// A module with the functions of a plan, in the order of the tasks.
@@ -57,25 +57,46 @@ impl LoadedForm {
         let device = shared.context.device();
         let request = CompileRequest::new(&device.info().arch, form, passing);
         dump::source(kernel, form, || compiler.text(kernel, &request));
-        let kept = shared.kept.as_ref().and_then(|kept| kept.of(&**compiler, kernel, &request));
-        if let Some(image) = kept.as_ref().and_then(KeptKernel::get) {
-            // One that the driver refuses is as good as none.
-            match Self::load_compiled(shared, kernel, &image) {
-                Err(error) if error.severity() != Severity::ContextLost => {
-                    tracing::debug!(kernel = kernel.name, %error, "a kept image");
-                }
-                loaded => return loaded,
-            }
+        let kept = shared.kept.of(&**compiler, kernel, &request);
+        if let Some(kept) = &kept
+            && let Some(loaded) = Self::load_kept(shared, kernel, &**compiler, kept)?
+        {
+            return Ok(loaded);
         }
-        let compiled = compiler
-            .compile(kernel, &request)
-            .map_err(|source| Error::Compile { kernel: kernel.name.clone(), source })?;
+        let failed = |source| compile_error(shared, kernel, source);
+        let compiled = compiler.compile(kernel, &request).map_err(failed)?;
         tracing::debug!(kernel = kernel.name, ?form, bytes = compiled.image.len(), "compile");
         let loaded = Self::load_compiled(shared, kernel, &compiled.image)?;
         if let Some(kept) = kept {
-            kept.put(&compiled.image);
+            kept.put(request.arch, &compiled.image);
         }
         Ok(loaded)
+    }
+
+    /// What need not be compiled. An image that the driver refuses is as good as none.
+    fn load_kept(
+        shared: &Shared,
+        kernel: &Offloaded,
+        compiler: &dyn Compiler,
+        kept: &KeptKernel<'_>,
+    ) -> Result<Option<Self>> {
+        let load = |image: Vec<u8>| match Self::load_compiled(shared, kernel, &image) {
+            Err(error) if error.severity() != Severity::ContextLost => {
+                tracing::debug!(kernel = kernel.name, %error, "a kept image");
+                Ok(None)
+            }
+            loaded => loaded.map(Some),
+        };
+        let arch = &shared.context.device().info().arch;
+        if !shared.kept.exported().is_empty() {
+            for image in kept.exported(arch, &compiler.also_runs(arch)) {
+                if let Some(loaded) = load(image)? {
+                    kept.found_exported();
+                    return Ok(Some(loaded));
+                }
+            }
+        }
+        kept.get(arch).map_or(Ok(None), load)
     }
 
     fn load_compiled(shared: &Shared, kernel: &Offloaded, image: &[u8]) -> Result<Self> {
@@ -88,6 +109,22 @@ impl LoadedForm {
             _ => Image::Binary(image),
         };
         Self::load(shared, &kernel.name, image, &names)
+    }
+}
+
+/// Why there is no image, where the exported kernels were asked before.
+#[cold]
+fn compile_error(shared: &Shared, kernel: &Offloaded, source: quadrants_codegen::Error) -> Error {
+    let kernel = kernel.name.clone();
+    let absent = matches!(source, quadrants_codegen::Error::CompilerNotFound { .. });
+    match shared.kept.exported() {
+        files if absent && !files.is_empty() => Error::NotExported {
+            kernel,
+            arch: shared.context.device().info().arch.clone(),
+            files: files.iter().map(ExportedKernels::describe).collect(),
+            source: Box::new(source),
+        },
+        _ => Error::Compile { kernel, source },
     }
 }
 

@@ -1,6 +1,16 @@
-//! Compiled kernels that are kept on disk: where, and under which key.
+//! Compiled kernels that need not be compiled: those of exported files and those kept on disk, and their keys.
+//!
+//! A key is all that an image depends on but the compiler's own library: that is noted beside the image, so that a
+//! machine without a compiler finds what another has made. Where a kernel is written is no part of it.
 
-use std::{env, path::PathBuf, sync::OnceLock};
+use std::{
+    env,
+    path::PathBuf,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
 
 use quadrants_codegen::{CompileRequest, Compiler, KeptAs};
 use quadrants_ir::{
@@ -10,6 +20,8 @@ use quadrants_ir::{
 };
 use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey};
 
+use crate::ExportedKernels;
+
 /// The environment variable that says in which folder compiled kernels are kept, or `off`. Where it is not set, that is
 /// `quadrants` in the user's folder for caches.
 pub const CACHE_VARIABLE: &str = "QUADRANTS_CACHE";
@@ -17,65 +29,146 @@ pub const CACHE_VARIABLE: &str = "QUADRANTS_CACHE";
 /// The folder holds so much at most.
 const LIMIT_BYTES: u64 = 256 << 20;
 
-/// A program's compiled kernels on disk.
+/// A program's compiled kernels.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    cache: ImageCache,
+    exported: Vec<ExportedKernels>,
+    found_exported: AtomicU64,
+    /// None where compiled kernels are not kept on disk.
+    cache: Option<ImageCache>,
     /// What those of the program's compiler are kept as; asked for once.
     kept_as: OnceLock<Option<KeptAs>>,
 }
 
-/// One kernel on disk, or its place.
+/// One kernel among them, or its place.
 pub(crate) struct KeptKernel<'a> {
-    cache: &'a ImageCache,
-    key: ImageKey,
+    kept: &'a Kept,
+    keyed: Keyed,
     library: Option<&'a str>,
 }
 
+/// All that the images of a kernel depend on but their architecture.
+pub(crate) struct Keyed(Vec<u8>);
+
 impl Kept {
-    /// In that folder.
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { cache: ImageCache::new(folder, LIMIT_BYTES), kept_as: OnceLock::new() }
+    /// In these files, and in that folder.
+    pub(crate) fn new(exported: Vec<ExportedKernels>, folder: Option<PathBuf>) -> Self {
+        let cache = folder.map(|folder| ImageCache::new(folder, LIMIT_BYTES));
+        Self { exported, found_exported: AtomicU64::new(0), cache, kept_as: OnceLock::new() }
+    }
+
+    pub(crate) fn exported(&self) -> &[ExportedKernels] {
+        &self.exported
     }
 
     pub(crate) fn statistics(&self) -> CacheStatistics {
-        self.cache.statistics()
+        let mut statistics = self.cache.as_ref().map(ImageCache::statistics).unwrap_or_default();
+        statistics.exported = self.found_exported.load(Relaxed);
+        statistics
     }
 
-    /// The place of a kernel; none where the compiler's images are not kept.
+    /// The place of a kernel; none where the images of the program's compiler are not kept.
     pub(crate) fn of(
         &self,
         compiler: &dyn Compiler,
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
     ) -> Option<KeptKernel<'_>> {
+        if self.exported.is_empty() && self.cache.is_none() {
+            return None;
+        }
         let kept_as = self.kept_as.get_or_init(|| compiler.kept_as()).as_ref()?;
+        Some(self.place(compiler, kept_as, kernel, request))
+    }
+
+    /// The place of a kernel of any compiler.
+    pub(crate) fn place<'a>(
+        &'a self,
+        compiler: &dyn Compiler,
+        kept_as: &'a KeptAs,
+        kernel: &Offloaded,
+        request: &CompileRequest<'_>,
+    ) -> KeptKernel<'a> {
+        let keyed = Keyed::new(compiler, &kept_as.compiler, kernel, request);
+        KeptKernel { kept: self, keyed, library: kept_as.library.as_deref() }
+    }
+}
+
+impl<'k> KeptKernel<'k> {
+    /// Its images in exported files for a device of `arch`, which runs those of `also` too, the best first.
+    pub(crate) fn exported<'a>(
+        &'a self,
+        arch: &'a str,
+        also: &'a [String],
+    ) -> impl Iterator<Item = Vec<u8>> + use<'a, 'k> {
+        let archs = [arch].into_iter().chain(also.iter().map(String::as_str));
+        let files = &self.kept.exported;
+        archs.flat_map(move |arch| {
+            let with = files.iter().filter(move |file| file.has_arch(arch));
+            with.filter_map(move |file| file.get(&self.keyed.key(arch)))
+        })
+    }
+
+    /// Notes that an exported image is used.
+    pub(crate) fn found_exported(&self) {
+        self.kept.found_exported.fetch_add(1, Relaxed);
+    }
+
+    /// Its image on disk.
+    pub(crate) fn get(&self, arch: &str) -> Option<Vec<u8>> {
+        self.kept.cache.as_ref()?.get(&self.keyed.key(arch), self.library)
+    }
+
+    pub(crate) fn put(&self, arch: &str, image: &[u8]) {
+        if let Some(cache) = &self.kept.cache {
+            cache.put(&self.keyed.key(arch), self.library, image);
+        }
+    }
+
+    pub(crate) fn keyed(&self) -> &Keyed {
+        &self.keyed
+    }
+}
+
+impl Keyed {
+    fn new(
+        compiler: &dyn Compiler,
+        compiled_by: &str,
+        kernel: &Offloaded,
+        request: &CompileRequest<'_>,
+    ) -> Self {
+        let kernel = &without_places(kernel);
         // The text is what is compiled; what the IR says besides, the blocks of a region above all, is in its hash.
         let text = compiler.text(kernel, request).map(|source| source.text).unwrap_or_default();
         let mut all = Vec::with_capacity(text.len() + 256);
-        for part in [env!("CARGO_PKG_VERSION"), &kept_as.compiler, request.arch, &text] {
+        for part in [env!("CARGO_PKG_VERSION"), compiled_by, &text] {
             all.extend_from_slice(&(part.len() as u64).to_le_bytes());
             all.extend_from_slice(part.as_bytes());
         }
         all.push(u8::from(request.form == Form::Checked));
         all.push(u8::from(request.passing == Passing::Buffer));
         all.extend_from_slice(&hash(kernel));
-        Some(KeptKernel {
-            cache: &self.cache,
-            key: ImageCache::key(&all),
-            library: kept_as.library.as_deref(),
-        })
+        Self(all)
+    }
+
+    /// The key of the image for an architecture.
+    pub(crate) fn key(&self, arch: &str) -> ImageKey {
+        ImageCache::key(&[&self.0, arch.as_bytes()].concat())
     }
 }
 
-impl KeptKernel<'_> {
-    pub(crate) fn get(&self) -> Option<Vec<u8>> {
-        self.cache.get(&self.key, self.library)
+/// The kernel as if it were written nowhere: its image is the same when lines above it change, and on a machine that
+/// has its source in another folder.
+fn without_places(kernel: &Offloaded) -> Offloaded {
+    let mut kernel = kernel.clone();
+    kernel.file.clear();
+    for site in &mut kernel.sites {
+        (site.file, site.line, site.column) = (None, 0, 0);
     }
-
-    pub(crate) fn put(&self, image: &[u8]) {
-        self.cache.put(&self.key, self.library, image);
+    for task in &mut kernel.tasks {
+        task.line = 0;
     }
+    kernel
 }
 
 /// Where kernels are kept by the environment; none where it says `off`, or knows no folder.
@@ -88,6 +181,48 @@ pub(crate) fn folder_from_env() -> Option<PathBuf> {
             let caches = variable("XDG_CACHE_HOME").map(PathBuf::from);
             let home = || Some(PathBuf::from(variable("HOME")?).join(".cache"));
             Some(caches.or_else(home)?.join("quadrants"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use quadrants_codegen::{SimulatorCompiler, samples};
+    use quadrants_ir::GroupId;
+
+    use super::*;
+
+    #[test]
+    fn keys_tell_all_apart_but_where_a_kernel_is_written() {
+        let compiler: Arc<dyn Compiler> = Arc::new(SimulatorCompiler::default());
+        let keyed = |by: &str, kernel: &Offloaded, form, passing| {
+            Keyed::new(&*compiler, by, kernel, &CompileRequest::new("", form, passing))
+        };
+        let kernel = samples::saxpy();
+        let first = keyed("a", &kernel, Form::Proven, Passing::Value);
+        let mut moved = kernel.clone();
+        moved.file = "elsewhere.rs".into();
+        moved.tasks.iter_mut().for_each(|task| task.line += 1);
+        moved.sites.iter_mut().for_each(|site| site.line += 1);
+        assert_eq!(keyed("a", &moved, Form::Proven, Passing::Value).key("x"), first.key("x"));
+
+        let mut grouped = kernel.clone();
+        grouped.tasks[0].group = GroupId::new(1);
+        let mut strict = kernel.clone();
+        strict.options.strict = true;
+        let others = [
+            keyed("b", &kernel, Form::Proven, Passing::Value).key("x"),
+            keyed("a", &kernel, Form::Checked, Passing::Value).key("x"),
+            keyed("a", &kernel, Form::Proven, Passing::Buffer).key("x"),
+            keyed("a", &grouped, Form::Proven, Passing::Value).key("x"),
+            keyed("a", &strict, Form::Proven, Passing::Value).key("x"),
+            first.key("y"),
+            first.key("x"),
+        ];
+        for (k, key) in others.iter().enumerate() {
+            assert!(others[..k].iter().all(|other| other != key), "{k}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{marker::PhantomData, panic::Location, sync::Arc};
 use quadrants_ir::ScalarType;
 
 use crate::{
-    Element, Error, Result, Stream,
+    Element, Error, Program, Result, Stream,
     arg::{Arg, ArgKind, ArgList},
     capture,
     current::with_current,
@@ -96,6 +96,20 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     #[track_caller]
     pub fn launch_on(self, stream: &Stream) -> Result<R> {
         self.submit_to(stream, Checks::On)
+    }
+
+    /// Builds the kernel for `program` and launches nothing: the arguments say which kernel it is, and are not used.
+    /// On a GPU both of its forms are compiled and loaded, so that no launch has to; and an
+    /// [export](Program::export_cache) of the program has it.
+    ///
+    /// # Errors
+    /// Why the kernel cannot be built, compiled or loaded.
+    ///
+    /// # Examples
+    /// See [`Program::export_cache`].
+    pub fn prepare(self, program: &Program) -> Result<()> {
+        let shared = program.shared();
+        shared.launcher.prepare(shared, self.kernel)
     }
 
     /// Submits the launch to the current stream without index checks.

@@ -170,6 +170,26 @@ impl KernelLauncher {
         true
     }
 
+    /// The kernels that were launched or prepared here, and are still there.
+    pub(crate) fn kernels(&self, shared: &Shared) -> Vec<Offloaded> {
+        // What goes meanwhile may go behind the copies alone.
+        shared
+            .records
+            .while_all_stay(|| self.contexts.iter().map(|context| context.kernel.clone()).collect())
+    }
+
+    /// Builds a kernel, and loads it in both forms where the device takes compiled images.
+    pub(crate) fn prepare(&self, shared: &Shared, def: &KernelDef) -> Result<()> {
+        shared.context.check()?;
+        let make = || KernelContext::new(shared, def);
+        let context = self.contexts.get_or_try_make(def.id()?, make)?;
+        if shared.context.device().capabilities().image != ImageKind::Native {
+            context.loaded(shared, Form::Proven)?;
+            context.loaded(shared, Form::Checked)?;
+        }
+        Ok(())
+    }
+
     /// Launches a kernel, and gives the word of its value where it has one.
     pub(crate) fn launch(
         &self,

@@ -12,7 +12,7 @@ use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, Severity, St
 use quadrants_runtime::{CacheStatistics, Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
-    Error, Event, Layout, RegionStatistics, Result, Stream, StreamManager, Tensor,
+    Error, Event, ExportedKernels, Layout, RegionStatistics, Result, Stream, StreamManager, Tensor,
     capture::{Turns, refuse},
     graphs::Graphs,
     hazards::{Clock, Hazard, Hazards, Tracker, waiting},
@@ -66,8 +66,7 @@ pub(crate) struct Shared {
     pub(crate) manager: StreamManager,
     pub(crate) context: Arc<Context>,
     pub(crate) compiler: Option<Arc<dyn Compiler>>,
-    /// None where compiled kernels are not kept.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Kept,
     pub(crate) argument_limit: usize,
     pub(crate) launches: AtomicU64,
     pub(crate) graphs: Graphs,
@@ -140,6 +139,7 @@ pub struct ProgramBuilder {
     hazards: Option<Hazards>,
     graphs: Option<bool>,
     cache: Option<Option<PathBuf>>,
+    kernels: Option<Vec<ExportedKernels>>,
 }
 
 impl ProgramBuilder {
@@ -170,6 +170,15 @@ impl ProgramBuilder {
         self
     }
 
+    /// Kernels that were compiled ahead: asked first, before the folder of kept ones and a compiler. Called again, it
+    /// adds to those. Default: the file that the environment variable [`KERNELS_VARIABLE`](crate::KERNELS_VARIABLE)
+    /// names, if it does.
+    #[must_use]
+    pub fn kernels(mut self, kernels: ExportedKernels) -> Self {
+        self.kernels.get_or_insert_default().push(kernels);
+        self
+    }
+
     /// The largest argument block in bytes that is passed by value; larger ones go through a buffer.
     /// The device's own limit holds too. Default: the device's limit. With 0 all go through a buffer.
     #[must_use]
@@ -181,9 +190,11 @@ impl ProgramBuilder {
     /// Opens a program.
     ///
     /// # Errors
-    /// Why there is no device, or what it returns.
+    /// Why there is no device, or what it returns; [`Error::Kernels`] where the environment names a file that is none of
+    /// exported kernels.
     pub fn open(self, backend: impl Backend) -> Result<Program> {
         let hazards = self.hazards.map_or_else(Hazards::from_env, Ok)?;
+        let exported = self.kernels.map_or_else(ExportedKernels::from_env, Ok)?;
         let Opened { device, compiler } = backend.open()?;
         tracing::info!(device = device.info().name, backend = device.info().backend, "open");
         let graphs = Graphs::new(self.graphs, device.capabilities().graphs)?;
@@ -195,7 +206,7 @@ impl ProgramBuilder {
             left_behind: Mutex::new(Vec::new()),
             records: RecordPool::default(),
             manager: StreamManager::default(),
-            kept: self.cache.unwrap_or_else(folder_from_env).map(Kept::new),
+            kept: Kept::new(exported, self.cache.unwrap_or_else(folder_from_env)),
             argument_limit: self.argument_limit.map_or(device_limit, |l| l.min(device_limit)),
             compiler,
             launches: AtomicU64::new(1),
@@ -231,7 +242,7 @@ impl Program {
         &self.default.program
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner().shared
     }
 
@@ -406,10 +417,10 @@ impl Program {
         self.shared().context.pool_statistics()
     }
 
-    /// What the folder of compiled kernels gave and took so far.
+    /// What files of exported kernels and the folder of kept ones gave and took so far.
     #[must_use]
     pub fn cache_statistics(&self) -> CacheStatistics {
-        self.shared().kept.as_ref().map(Kept::statistics).unwrap_or_default()
+        self.shared().kept.statistics()
     }
 
     /// How the regions of all kernels were launched so far.

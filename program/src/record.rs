@@ -97,6 +97,12 @@ impl RecordPool {
         remove()
     }
 
+    /// Runs `body` while no kernel goes.
+    pub(crate) fn while_all_stay<R>(&self, body: impl FnOnce() -> R) -> R {
+        let _told = self.told.lock();
+        body()
+    }
+
     /// Takes a record back; its stream is drained and its error taken.
     pub(crate) fn give_back(&self, slot: RecordSlot) {
         self.idle.lock().push(slot);

@@ -106,6 +106,12 @@ impl<T> StableTable<T> {
         Ok(unsafe { &*value })
     }
 
+    /// All entries that there are, by number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        let slots = self.buckets.iter().filter_map(OnceLock::get).flatten();
+        slots.filter_map(Slot::get)
+    }
+
     /// Takes an entry out.
     ///
     /// # Safety

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use quadrants_program::{Backend, Error, Opened, Result};
+use quadrants_program::{Backend, Error, Opened, Result, Target};
 use quadrants_rhi::Driver;
 
 /// The environment variable that [`Arch::from_env_or_best`] reads.
@@ -113,6 +113,55 @@ impl Arch {
         };
         Ok(Opened { device, compiler })
     }
+}
+
+/// An architecture to [export](crate::Program::export_cache) kernels for, which this machine need not have:
+/// `sm_90` runs on that NVIDIA architecture and later minor ones, `compute_90` on all later ones (their driver
+/// finishes it at the first launch), `gfx90a` on that AMD architecture with any features.
+///
+/// # Errors
+/// [`Error::UnknownTarget`] where no backend that is built in has such names. Whether the compiler knows the
+/// architecture shows when it compiles.
+///
+/// # Examples
+/// Kernels compiled at build time, by a program that runs where there is no GPU, and run from the file:
+/// ```no_run
+/// use quadrants::{self as qd, Tensor};
+///
+/// #[qd::kernel]
+/// fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+///     for i in 0..x.len() {
+///         y[i] += a * x[i];
+///     }
+/// }
+///
+/// fn precompile() -> qd::Result<()> {
+///     let prog = qd::Program::open(qd::Arch::Cpu)?;
+///     // What is launched is known. What is not is named by a call with any arguments of its types.
+///     saxpy(0.0, &*qd::host(&[], [0])?, &mut *qd::host_mut(&mut [], [0])?).prepare(&prog)?;
+///     prog.export_cache("kernels.qdk", &[qd::target("sm_80")?, qd::target("gfx90a")?])?;
+///     Ok(())
+/// }
+///
+/// fn main() -> qd::Result<()> {
+///     let kernels = qd::ExportedKernels::open("kernels.qdk")?; // or `from_bytes(include_bytes!("kernels.qdk"))`
+///     let prog = qd::Program::builder().kernels(kernels).open(qd::Arch::Cuda)?;
+///     let (x, mut y) = (prog.zeros::<f32, 1>([64])?, prog.zeros::<f32, 1>([64])?);
+///     saxpy(2.0, &x, &mut y).launch() // needs no compiler
+/// }
+/// # let _ = precompile;
+/// ```
+pub fn target(name: &str) -> Result<Target> {
+    let compiler = Arch::ALL.iter().find_map(|arch| match arch {
+        #[cfg(feature = "cuda")]
+        Arch::Cuda => quadrants_rhi_cuda::compiler::for_arch(name),
+        #[cfg(feature = "amdgpu")]
+        Arch::AmdGpu => quadrants_rhi_amdgpu::compiler::for_arch(name),
+        #[cfg(feature = "cpu")]
+        Arch::Cpu => None,
+    });
+    let unknown = || Error::UnknownTarget { name: name.to_owned() };
+    Ok(Target::new(name, compiler.ok_or_else(unknown)?))
 }
 
 impl fmt::Display for Arch {

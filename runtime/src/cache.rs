@@ -42,6 +42,8 @@ pub struct CacheStatistics {
     pub misses: u64,
     /// Kernels that were stored.
     pub stored: u64,
+    /// Kernels that were found in files of exported ones, and not looked for in the folder.
+    pub exported: u64,
 }
 
 impl ImageCache {
@@ -91,6 +93,7 @@ impl ImageCache {
             hits: self.hits.load(Relaxed),
             misses: self.misses.load(Relaxed),
             stored: self.stored.load(Relaxed),
+            exported: 0,
         }
     }
 
@@ -101,15 +104,8 @@ impl ImageCache {
 
     fn write(&self, key: &ImageKey, made_by: &str, image: &[u8]) -> io::Result<()> {
         create_private(&self.folder)?;
-        let mut body = Vec::with_capacity(HASH_BYTES + 4 + made_by.len() + image.len());
-        body.extend_from_slice(key);
-        body.extend_from_slice(&(made_by.len() as u32).to_le_bytes());
-        body.extend_from_slice(made_by.as_bytes());
-        body.extend_from_slice(image);
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(MAGIC)?;
-        file.write_all(blake3::hash(&body).as_bytes())?;
-        file.write_all(&body)?;
+        file.write_all(&encode(key, made_by, image))?;
         file.persist(self.path(key)).map_err(|failed| failed.error)?;
         Ok(())
     }
@@ -146,20 +142,35 @@ fn read(path: &Path, key: &ImageKey) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut file = File::open(path).ok()?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
-    let body = bytes.strip_prefix(MAGIC.as_slice())?;
-    let (hash, body) = body.split_at_checked(HASH_BYTES)?;
-    if blake3::hash(body).as_bytes() != hash {
-        return None;
-    }
-    let body = body.strip_prefix(key.as_slice())?;
-    let (len, body) = body.split_first_chunk()?;
-    let (made_by, image) = body.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+    let (made_by, image) = decode(&bytes, key)?;
     let age = file.metadata().and_then(|about| about.modified()).ok()?.elapsed();
     if age.is_ok_and(|age| age > FRESH) {
         // Without it the file goes a little early.
         let _ = file.set_modified(SystemTime::now());
     }
     Some((made_by.to_vec(), image.to_vec()))
+}
+
+/// An entry: how it begins, the hash of the rest, its key, who made it, the image.
+pub(crate) fn encode(key: &ImageKey, made_by: &str, image: &[u8]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(HASH_BYTES + 4 + made_by.len() + image.len());
+    body.extend_from_slice(key);
+    body.extend_from_slice(&(made_by.len() as u32).to_le_bytes());
+    body.extend_from_slice(made_by.as_bytes());
+    body.extend_from_slice(image);
+    [MAGIC.as_slice(), blake3::hash(&body).as_bytes(), &body].concat()
+}
+
+/// Who made the image of an entry, and the image; none where it is not a whole entry of this key.
+pub(crate) fn decode<'a>(entry: &'a [u8], key: &ImageKey) -> Option<(&'a [u8], &'a [u8])> {
+    let body = entry.strip_prefix(MAGIC.as_slice())?;
+    let (hash, body) = body.split_at_checked(HASH_BYTES)?;
+    if blake3::hash(body).as_bytes() != hash {
+        return None;
+    }
+    let body = body.strip_prefix(key.as_slice())?;
+    let (len, body) = body.split_first_chunk()?;
+    body.split_at_checked(u32::from_le_bytes(*len) as usize)
 }
 
 /// Creates a folder that others can neither read nor write: what lies there is run.

@@ -78,7 +78,7 @@ fn named(name: &str, library: Option<&Path>) -> Option<KeptAs> {
     Some(KeptAs::of_library(name.to_owned(), &places))
 }
 
-fn two_kernels(program: &Program) -> qd::Result<()> {
+pub(crate) fn two_kernels(program: &Program) -> qd::Result<()> {
     let mut x = program.zeros::<f32, 1>([N])?;
     let mut y = program.zeros::<f32, 1>([N])?;
     for _ in 0..2 {
@@ -130,43 +130,46 @@ fn an_image_that_the_driver_refuses_is_compiled_anew(
     Ok(())
 }
 
+/// Two loops in one block of a region.
+pub(crate) mod one_block {
+    use quadrants as qd;
+    use quadrants::Tensor;
+    #[qd::kernel]
+    pub(crate) fn grouped(a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
+        qd::stream_parallel(|| {
+            for i in 0..a.len() {
+                a[i] += 1.0;
+            }
+            for i in 0..b.len() {
+                b[i] += 2.0;
+            }
+        });
+    }
+}
+/// The same loops in a block each.
+pub(crate) mod two_blocks {
+    use quadrants as qd;
+    use quadrants::Tensor;
+    #[qd::kernel]
+    pub(crate) fn grouped(a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
+        qd::stream_parallel(|| {
+            for i in 0..a.len() {
+                a[i] += 1.0;
+            }
+        });
+        qd::stream_parallel(|| {
+            for i in 0..b.len() {
+                b[i] += 2.0;
+            }
+        });
+    }
+}
+
 /// The same loops make the same text, and are launched otherwise.
 #[rstest]
 fn the_same_loops_in_other_blocks_are_another_kernel(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> qd::Result<()> {
-    mod one_block {
-        use quadrants as qd;
-        use quadrants::Tensor;
-        #[qd::kernel]
-        pub(super) fn grouped(a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
-            qd::stream_parallel(|| {
-                for i in 0..a.len() {
-                    a[i] += 1.0;
-                }
-                for i in 0..b.len() {
-                    b[i] += 2.0;
-                }
-            });
-        }
-    }
-    mod two_blocks {
-        use quadrants as qd;
-        use quadrants::Tensor;
-        #[qd::kernel]
-        pub(super) fn grouped(a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
-            qd::stream_parallel(|| {
-                for i in 0..a.len() {
-                    a[i] += 1.0;
-                }
-            });
-            qd::stream_parallel(|| {
-                for i in 0..b.len() {
-                    b[i] += 2.0;
-                }
-            });
-        }
-    }
     let folder = tempfile::tempdir().expect("a folder");
     type Both<'a> = (&'a mut Tensor<f32, 1>, &'a mut Tensor<f32, 1>);
     let run = |launch: fn(Both<'_>) -> qd::Result<()>| {

@@ -10,6 +10,7 @@ mod dump;
 mod errors;
 mod events;
 mod exit;
+mod export;
 mod faults;
 mod graphs;
 mod hazards;

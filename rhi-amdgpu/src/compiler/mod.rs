@@ -35,6 +35,13 @@ pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
     }
 }
 
+/// The compiler for an architecture's name, which no device need have; none where it is no name of AMD's.
+/// Without features, as `gfx90a`, it is for devices with any.
+#[must_use]
+pub fn for_arch(arch: &str) -> Option<Arc<dyn Compiler>> {
+    arch.starts_with("gfx").then(|| Arc::new(HipCompiler) as _)
+}
+
 /// Compiles with hipRTC to a code object for the device.
 #[derive(Clone, Copy, Debug)]
 struct HipCompiler;
@@ -46,6 +53,12 @@ impl Compiler for HipCompiler {
 
     fn kept_as(&self) -> Option<KeptAs> {
         Some(KeptAs::of_library(format!("hipRTC revision {REVISION}"), &Hiprtc::places()))
+    }
+
+    fn also_runs(&self, arch: &str) -> Vec<String> {
+        let processor = arch::processor(arch);
+        let general = (processor != arch).then(|| processor.to_owned());
+        general.into_iter().collect()
     }
 
     fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled> {

@@ -35,6 +35,12 @@ fn compile(kernel: &Offloaded, arch: &str, form: Form, passing: Passing) -> Vec<
 }
 
 #[test]
+fn a_device_runs_what_is_made_for_any_features() {
+    assert_eq!(HipCompiler.also_runs("gfx90a:sramecc+:xnack-"), ["gfx90a"]);
+    assert!(HipCompiler.also_runs("gfx1030").is_empty());
+}
+
+#[test]
 fn every_sample_compiles_to_a_code_object_with_all_its_functions() {
     if !hiprtc_is_here() {
         return;

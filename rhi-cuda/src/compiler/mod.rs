@@ -24,6 +24,11 @@ use self::{
 /// The variable that names NVRTC's library.
 pub const LIBRARY_VARIABLE: &str = "QUADRANTS_NVRTC_LIBRARY";
 
+/// Architectures of embedded devices, whose machine code is not that of others of their major number.
+const EMBEDDED: [u32; 4] = [72, 87, 101, 110];
+/// The oldest architecture that the text is for.
+const OLDEST: u32 = 70;
+
 /// Counts changes of the options or the text below that change what is compiled.
 const REVISION: u32 = 1;
 
@@ -35,6 +40,15 @@ pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
     } else {
         Arc::new(CudaCompiler)
     }
+}
+
+/// The compiler for an architecture's name, which no device need have; none where it is no name of CUDA's:
+/// `sm_90` is machine code for that architecture and later minor ones, `compute_90` text that drivers of all
+/// later ones finish.
+#[must_use]
+pub fn for_arch(arch: &str) -> Option<Arc<dyn Compiler>> {
+    let number = arch.strip_prefix("sm_").or_else(|| arch.strip_prefix("compute_"))?;
+    number.starts_with(|c: char| c.is_ascii_digit()).then(|| Arc::new(CudaCompiler) as _)
 }
 
 /// Compiles with NVRTC, to machine code for the device where NVRTC knows it, and else to PTX for the
@@ -49,6 +63,21 @@ impl Compiler for CudaCompiler {
 
     fn kept_as(&self) -> Option<KeptAs> {
         Some(KeptAs::of_library(format!("NVRTC revision {REVISION}"), &Nvrtc::places()))
+    }
+
+    fn also_runs(&self, arch: &str) -> Vec<String> {
+        let Some(number) = arch.strip_prefix("sm_").and_then(|arch| arch.parse::<u32>().ok())
+        else {
+            return Vec::new();
+        };
+        let embedded = |number: &u32| EMBEDDED.contains(number);
+        let minors = (number / 10 * 10..number).rev();
+        let machine = minors.filter(|older| !embedded(older) && !embedded(&number));
+        let text = (OLDEST..=number).rev();
+        machine
+            .map(|older| format!("sm_{older}"))
+            .chain(text.map(|older| format!("compute_{older}")))
+            .collect()
     }
 
     fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled> {

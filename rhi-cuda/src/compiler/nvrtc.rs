@@ -170,8 +170,13 @@ impl Nvrtc {
             arch: arch.to_owned(),
             known: self.archs.iter().map(|arch| format!("sm_{arch}")).collect(),
         };
+        let number_of = |digits: &str| digits.trim_end_matches(['a', 'f']).parse::<c_int>();
+        if let Some(digits) = arch.strip_prefix("compute_") {
+            let known = number_of(digits).is_ok_and(|number| self.archs.contains(&number));
+            return known.then(|| Target::Ptx(arch.to_owned())).ok_or_else(unknown);
+        }
         let digits = arch.strip_prefix("sm_").ok_or_else(unknown)?;
-        let number: c_int = digits.trim_end_matches(['a', 'f']).parse().map_err(|_| unknown())?;
+        let number = number_of(digits).map_err(|_| unknown())?;
         if self.archs.contains(&number) {
             return Ok(Target::Machine(arch.to_owned()));
         }

@@ -100,6 +100,29 @@ fn contraction_is_on_unless_the_kernel_is_strict() {
 }
 
 #[test]
+fn a_device_runs_what_is_older_and_nothing_of_another_family() {
+    let also = CudaCompiler.also_runs("sm_89");
+    assert_eq!(also[..3], ["sm_88", "sm_86", "sm_85"]);
+    assert!(also.contains(&"compute_89".to_owned()) && also.contains(&"compute_75".to_owned()));
+    assert!(!also.contains(&"sm_75".to_owned()) && !also.contains(&"sm_87".to_owned()));
+    assert_eq!(CudaCompiler.also_runs("sm_87")[0], "compute_87");
+    assert_eq!(CudaCompiler.also_runs("sm_120")[0], "compute_120");
+    assert!(CudaCompiler.also_runs("gfx90a").is_empty());
+}
+
+#[test]
+fn text_for_an_architecture_is_that_of_its_name() {
+    if !nvrtc_is_here() {
+        return;
+    }
+    let text = compile(&samples::saxpy(), "compute_80", Form::Proven, Passing::Value);
+    assert!(String::from_utf8(text).unwrap().contains(".target sm_80"));
+    let request = CompileRequest::new("compute_999", Form::Proven, Passing::Value);
+    let refused = CudaCompiler.compile(&samples::saxpy(), &request);
+    assert!(matches!(refused, Err(Error::UnknownArch { .. })), "{refused:?}");
+}
+
+#[test]
 fn an_unknown_architecture_is_refused_by_name() {
     if !nvrtc_is_here() {
         return;
