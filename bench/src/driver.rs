@@ -130,18 +130,38 @@ impl Raw {
 
     /// A graph of the kernel's tasks without edges, made once.
     pub fn graph<'a>(&'a self, kernel: &'a ByHand<'a>, args: &[u64]) -> Graph<'a> {
+        self.graph_of(kernel, args, 0..kernel.functions.len(), false)
+    }
+
+    /// A graph of so many launches of the kernel's first task, one behind the other, made once.
+    pub fn chain<'a>(&'a self, kernel: &'a ByHand<'a>, args: &[u64], count: usize) -> Graph<'a> {
+        self.graph_of(kernel, args, std::iter::repeat_n(0, count), true)
+    }
+
+    fn graph_of<'a>(
+        &'a self,
+        kernel: &'a ByHand<'a>,
+        args: &[u64],
+        tasks: impl Iterator<Item = usize>,
+        in_order: bool,
+    ) -> Graph<'a> {
         let (mut graph, mut exec) = (null_mut(), null_mut());
         // SAFETY: the context is current; functions and handles live as long as the process, and each node's
         // parameters until the call is over.
         unsafe {
             check((self.graph_create)(&mut graph, 0));
-            let nodes = (0..kernel.functions.len())
+            let mut last: Option<Handle> = None;
+            let nodes = tasks
                 .map(|task| {
                     let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
                     let mut node = null_mut();
                     let wanted = kernel.node(task, &mut parameters);
-                    check((self.graph_add)(&mut node, graph, null(), 0, &wanted));
-                    node
+                    let before = last.as_ref().filter(|_| in_order);
+                    let (behind, count) =
+                        (before.map_or(null(), |b| b), usize::from(before.is_some()));
+                    check((self.graph_add)(&mut node, graph, behind, count, &wanted));
+                    last = Some(node);
+                    (task, node)
                 })
                 .collect();
             check((self.graph_instantiate)(&mut exec, graph, 0));
@@ -271,18 +291,23 @@ pub struct Graph<'a> {
     kernel: &'a ByHand<'a>,
     stream: Handle,
     exec: Handle,
-    nodes: Vec<Handle>,
+    /// The task of each, and the node.
+    nodes: Vec<(usize, Handle)>,
 }
 
 impl Graph<'_> {
     /// Sets every node.
     pub fn set(&self, args: &[u64]) {
-        for (task, node) in self.nodes.iter().enumerate() {
-            let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
-            let wanted = self.kernel.node(task, &mut parameters);
-            // SAFETY: the executable and its node live as long as the process; the driver copies the block.
-            check(unsafe { (self.raw.graph_set)(self.exec, *node, &wanted) });
-        }
+        (0..self.nodes.len()).for_each(|at| self.set_one(at, args));
+    }
+
+    /// Sets one node.
+    pub fn set_one(&self, at: usize, args: &[u64]) {
+        let (task, node) = self.nodes[at];
+        let mut parameters = [args.as_ptr().cast_mut().cast::<c_void>()];
+        let wanted = self.kernel.node(task, &mut parameters);
+        // SAFETY: the executable and its node live as long as the process; the driver copies the block.
+        check(unsafe { (self.raw.graph_set)(self.exec, node, &wanted) });
     }
 
     /// Launches the graph on its stream.
