@@ -29,6 +29,7 @@ use crate::{
 };
 
 mod jumps;
+mod lanes;
 mod measure;
 
 use measure::{identifiers, names, weight};
@@ -208,6 +209,8 @@ impl<'a> Body<'a> {
             .collect();
         let support = self.support;
         let innermost = variables.len().saturating_sub(1);
+        let strips = reductions.is_empty().then(|| lanes::strips(self, each, variables[innermost]));
+        let strips = strips.flatten();
         let nested = variables.iter().zip(&bounds).enumerate();
         let loops = nested.rev().fold(body, |body, (at, (pattern, (lo, hi)))| {
             let label = (at == innermost).then(|| {
@@ -218,17 +221,23 @@ impl<'a> Body<'a> {
                 return self.strips(&reductions, (lo, hi), &quote!(#pattern), body);
             }
             // The author's block is its own braces; an outer loop needs them around the inner.
-            quote!({ #label for #pattern in #support::gate::<__OK, _>(#lo..#hi) #body })
+            let plain =
+                quote!({ #label for #pattern in #support::gate::<__OK, _>(#lo..#hi) #body });
+            match &strips {
+                Some(strips) if at == innermost => strips.around(support, (lo, hi), &plain),
+                _ => plain,
+            }
         });
         let loops = self.reducing(&reductions, loops);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
-        let (method, parameter) = if space {
-            ("nd_for", quote!([#((#begins, #ends)),*]))
-        } else {
-            ("par_for", quote!((#(#begins, #ends),*)))
+        let (method, parameter) = match &strips {
+            _ if space => ("nd_for", quote!([#((#begins, #ends)),*])),
+            None => ("par_for", quote!((#(#begins, #ends),*))),
+            Some(_) => ("par_for_strips", quote!((#(#begins, #ends),*))),
         };
+        let width = strips.filter(|_| !space).map(|strips| strips.width).into_iter();
         let arguments = quote! {
-            #inside, #iterated, #weight,
+            #inside, #iterated, #weight, #(#width,)*
             #[inline(always)] move |(#parameter, #proven)| { #rebound #loops }
         };
         call(each, cx, method, arguments)
@@ -364,6 +373,10 @@ impl<'a> Body<'a> {
             jumps::redirect(&mut body, &label.name, &iteration());
         }
         body.rewritten(&mut rewrite)
+    }
+
+    fn is_tensor(&self, name: &Ident) -> bool {
+        self.rewrite(&[], false).tensors.contains(name)
     }
 
     fn rewrite<'r>(&'r self, reductions: &'r [Reduction], in_iteration: bool) -> Rewrite<'r> {

@@ -69,6 +69,7 @@ fn snapshot(name: &str, text: &str) {
 fn the_emitted_source_is_the_one_reviewed() {
     snapshot("saxpy", &emitted(FunctionKind::Kernel, saxpy()));
     snapshot("step", &emitted(FunctionKind::Kernel, step()));
+    snapshot("escape", &emitted(FunctionKind::Kernel, escape()));
     let func = quote!(
         fn wave(x: f32) -> f32 {
             (x * 0.01).sin()
@@ -91,6 +92,28 @@ fn the_emitted_source_is_the_one_reviewed() {
     snapshot("scale", &emitted(FunctionKind::Kernel, generic));
 }
 
+/// Iterations that go through two inner loops in strips.
+fn escape() -> TokenStream {
+    quote! {
+        fn escape(limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>) {
+            for i in 0..c.len() {
+                let mut z = 0.0f32;
+                let mut n = 0;
+                while n < limit && z * z < 4.0 {
+                    z = z * z + c[i];
+                    n += 1;
+                }
+                for k in 0..c.len() {
+                    if c[k] == z {
+                        n -= 1;
+                    }
+                }
+                steps[i] = n;
+            }
+        }
+    }
+}
+
 #[test]
 fn no_unsafe_is_emitted() {
     fn has_unsafe(tokens: TokenStream) -> bool {
@@ -100,7 +123,7 @@ fn no_unsafe_is_emitted() {
             _ => false,
         })
     }
-    for item in [saxpy(), step()] {
+    for item in [saxpy(), step(), escape()] {
         assert!(!has_unsafe(expand(FunctionKind::Kernel, TokenStream::new(), item)));
     }
 }

@@ -16,6 +16,9 @@ const PARALLEL_FROM: u64 = 1 << 17;
 /// Pieces per thread, so that threads that are slow or late do not keep the others waiting.
 const PIECES_PER_THREAD: usize = 8;
 
+/// So many times faster an iteration is at least that runs in a strip.
+const STRIPS_GAIN: u64 = 4;
+
 /// A row is not cut into pieces shorter than this: a vectorized loop needs some length.
 const SHORTEST_ROW: u64 = 1 << 10;
 
@@ -42,21 +45,39 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         I: LoopInt,
         F: Fn(((I, I), bool)) + Sync,
     {
+        self.par_for_strips(inside, range, weight, 1, body);
+    }
+
+    /// As [`par_for`](Self::par_for), where `body` takes `strip` iterations at once as long as there are so many.
+    #[inline(always)]
+    #[track_caller]
+    pub fn par_for_strips<I, F>(
+        &self,
+        inside: Option<usize>,
+        range: Range<I>,
+        weight: u32,
+        strip: usize,
+        body: F,
+    ) where
+        I: LoopInt,
+        F: Fn(((I, I), bool)) + Sync,
+    {
         let steps = range.start.steps(range.end);
         if steps == 0 || self.have_wrapped(&[(range.start, range.end)]) {
             return;
         }
         let inside = self.interior(inside);
         let body = |([bounds], proven): ([(I, I); 1], bool)| body((bounds, proven));
-        let pieces = pieces(steps, steps, weight);
+        let strip = if CHECKED { 1 } else { worth_while(steps, strip as u64) };
+        let pieces = pieces(steps, steps.div_ceil(strip), weight);
         if pieces <= 1 {
             self.tile([(range.start, range.end)], &inside, &body);
             return;
         }
         pool::run(pieces, &|piece| {
-            let (from, to) = part(steps, pieces, piece);
-            let bounds = (range.start.forward(from), range.start.forward(to));
-            self.errors.run(|| self.tile([bounds], &inside, &body));
+            let (from, to) = part(steps.div_ceil(strip), pieces, piece);
+            let at = |strips: u64| range.start.forward(strips.saturating_mul(strip).min(steps));
+            self.errors.run(|| self.tile([(at(from), at(to))], &inside, &body));
         });
     }
 
@@ -208,6 +229,12 @@ fn run_region(blocks: &[&dyn Task], elements: u64, weight: u32) {
     } else {
         blocks.iter().for_each(|block| block.run());
     }
+}
+
+/// The iterations that a piece has a multiple of: whole strips, unless too few threads would get any.
+fn worth_while(steps: u64, strip: u64) -> u64 {
+    let busy = (pool::threads() as u64).min(steps);
+    if steps.div_ceil(strip).saturating_mul(STRIPS_GAIN) < busy { 1 } else { strip }
 }
 
 /// How many pieces to cut a loop into; 1 where it is not worth handing over.

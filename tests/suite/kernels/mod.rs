@@ -21,6 +21,7 @@ mod generics;
 mod groups;
 mod halves;
 mod jumps;
+mod lanes;
 mod loops;
 mod methods;
 mod narrow;

@@ -1,0 +1,155 @@
+//! Which loops run in strips, and in how wide ones.
+
+use quadrants_frontend::syntax::FunctionKind;
+use syn::parse_quote;
+
+/// How wide the strips of the only loop of a body are.
+fn width(body: syn::Block) -> Option<usize> {
+    let kernel = quote::quote! {
+        fn kernel(n: usize, x: &Tensor<f32, 1>, b: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) #body
+    };
+    let text = crate::expand(FunctionKind::Kernel, proc_macro2::TokenStream::new(), kernel);
+    let text = text.to_string();
+    let (_, behind) = text.split_once("whole_strips :: < _ , ")?;
+    behind.split_once("usize")?.0.parse().ok()
+}
+
+#[test]
+fn rounds_that_all_share_run_in_strips() {
+    let chain = parse_quote!({
+        for i in 0..x.len() {
+            let mut v = x[i];
+            for _ in 0..256 {
+                v = v.mul_add(2.0, 1.0);
+            }
+            y[[0, i]] = v;
+        }
+    });
+    assert_eq!(width(chain), Some(64));
+    let sums = parse_quote!({
+        for (i, j) in qd::ndrange(y.shape()) {
+            let from = x[j];
+            let (low, high) = (0, 0);
+            y[[i, j]] = from;
+        }
+    });
+    assert_eq!(width(sums), None, "there is no inner loop");
+    let product = parse_quote!({
+        for (i, j) in qd::ndrange(y.shape()) {
+            let mut sum = 0.0;
+            let mut least = x[j];
+            let mut most = wave(x[j]);
+            for k in 0..b.shape()[1] {
+                let from = b[[i, k]] * b[[k, j + 1]];
+                sum += from;
+                least = least.min(from);
+                if most < from {
+                    most = from;
+                }
+            }
+            y[[i, j]] = sum + least + most;
+        }
+    });
+    assert_eq!(width(product), Some(32));
+}
+
+#[test]
+fn rounds_that_iterations_leave_run_in_strips() {
+    let escape = parse_quote!({
+        for i in 0..x.len() {
+            let (c, mut z) = (x[i], 0.0);
+            while z < 4.0 {
+                z = z * z + c;
+            }
+            y[[0, i]] = z;
+        }
+    });
+    assert_eq!(width(escape), None, "a pattern of several names");
+    let escape = parse_quote!({
+        for i in 0..x.len() {
+            let mut z = 0.0;
+            while z < 4.0 {
+                z = z * z + x[i];
+            }
+            loop {
+                if z > 9.0 {
+                    break;
+                }
+                z += 1.0;
+            }
+            y[[0, i]] = z;
+        }
+    });
+    assert_eq!(width(escape), Some(32));
+}
+
+#[test]
+fn elements_that_are_no_neighbours_keep_the_plain_body() {
+    let bodies: [syn::Expr; 9] = [
+        parse_quote!({
+            for k in 1..n {
+                y[[i, k]] = b[[i, k - 1]];
+            }
+        }),
+        parse_quote!({
+            for k in 0..n {
+                sum += x[2 * i + k];
+            }
+        }),
+        parse_quote!({
+            for k in 0..i {
+                sum += x[k];
+            }
+        }),
+        parse_quote!({
+            let at = (x[i] * 2.0) as usize;
+            for k in 0..n {
+                sum += x[at + k];
+            }
+        }),
+        parse_quote!({
+            for k in 0..n {
+                sum += x[k].sin();
+            }
+        }),
+        parse_quote!({
+            for k in 0..n {
+                sum += wave(x[k]);
+            }
+        }),
+        parse_quote!({
+            for k in 0..n {
+                assert!(k < 9);
+                sum += x[k];
+            }
+        }),
+        parse_quote!({
+            if n > 3 {
+                continue;
+            }
+            for k in 0..n {
+                sum += x[k];
+            }
+        }),
+        parse_quote!({
+            for k in 0..n {
+                let sum = x[k];
+                y[[k, i]] = sum;
+            }
+        }),
+    ];
+    for body in bodies {
+        let syn::Expr::Block(syn::ExprBlock { block: syn::Block { stmts, .. }, .. }) = body else {
+            unreachable!()
+        };
+        let text = quote::quote!(#(#stmts)*).to_string();
+        let body = parse_quote!({
+            for i in 0..x.len() {
+                let mut sum = 0.0;
+                #(#stmts)*
+                y[[0, i]] = sum;
+            }
+        });
+        assert_eq!(width(body), None, "{text}");
+    }
+}

@@ -1,0 +1,298 @@
+fn escape<'launch>(
+    limit: i32,
+    c: &'launch Tensor<f32, 1>,
+    steps: &'launch mut Tensor<i32, 1>,
+) -> ::quadrants::__private::Launch<'launch, ()> {
+    const __PROBED: (
+        [::quadrants::__private::ir::types::Type; 4usize],
+        [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+    ) = {
+        #[allow(unused_imports)]
+        use ::quadrants::__private::body::in_scope::*;
+        let probe0 = ::quadrants::__private::body::Probe::new();
+        let probe1 = ::quadrants::__private::body::Probe::new();
+        let probe2 = ::quadrants::__private::body::Probe::new();
+        let probe3 = ::quadrants::__private::body::Probe::new();
+        #[allow(
+            unused_unsafe,
+            unused_variables,
+            unused_assignments,
+            unused_qualifications,
+            clippy::no_effect,
+            clippy::unnecessary_operation
+        )]
+        let _ = |limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>| -> () {
+            for i in 0..c.len() {
+                probe0.see(&i);
+                let mut z = 0.0f32;
+                probe1.see(&z);
+                let mut n = 0;
+                probe2.see(&n);
+                while n < limit && z * z < 4.0 {
+                    z = z * z + c[i];
+                    n += 1;
+                }
+                for k in 0..c.len() {
+                    probe3.see(&k);
+                    if c[k] == z {
+                        n -= 1;
+                    }
+                }
+                steps[i] = n;
+            }
+        };
+        (
+            [
+                ::quadrants::__private::body::type_of(&probe0),
+                ::quadrants::__private::body::type_of(&probe1),
+                ::quadrants::__private::body::type_of(&probe2),
+                ::quadrants::__private::body::type_of(&probe3),
+            ],
+            [],
+        )
+    };
+    const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
+    const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
+        ::quadrants::__private::body::value_type::<i32>(),
+        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
+        ::quadrants::__private::body::tensor_type::<Tensor<i32, 1>>(true),
+    ];
+    const __OK: bool = {
+        let _ = (__TYPES, __PARAMS);
+        true
+    };
+    static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
+        file: ::core::file!(),
+        tree: b"...",
+        params: || __PARAMS.to_vec(),
+        types: || __TYPES.to_vec(),
+        funcs: &[],
+        consts: &[],
+    };
+    struct __Body;
+    #[allow(
+        deprecated,
+        nonstandard_style,
+        path_statements,
+        trivial_casts,
+        trivial_numeric_casts,
+        unreachable_code,
+        unused_braces,
+        unused_comparisons,
+        unused_labels,
+        unused_must_use,
+        unused_mut,
+        unused_parens,
+        unused_qualifications,
+        unused_unsafe,
+        clippy::all,
+        clippy::pedantic
+    )]
+    impl ::quadrants::__private::body::Body for __Body {
+        #[inline(always)]
+        fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
+            cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
+        ) {
+            #[allow(unused_imports)]
+            use ::quadrants::__private::body::in_scope::*;
+            let mut args = cx.args();
+            let limit = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.value::<i32>());
+            let mut c = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<f32, 1>>());
+            let mut steps = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<i32, 1>>());
+            cx.par_for_strips(
+                ::core::option::Option::Some(0usize),
+                0..::quadrants::__private::body::Counted::count(&c),
+                554u32,
+                32usize,
+                #[inline(always)]
+                move |((begin0, end0), proven)| {
+                    let mut steps = ::quadrants::__private::body::Formed::formed(
+                        steps,
+                        proven,
+                    );
+                    let mut c = ::quadrants::__private::body::Formed::formed(c, proven);
+                    let mut limit = limit;
+                    {
+                        let mut begin0 = begin0;
+                        if !__CHECKED {
+                            #[allow(unused_variables, unused_assignments)]
+                            for strip in ::quadrants::__private::body::whole_strips::<
+                                _,
+                                32usize,
+                            >(&mut begin0, end0) {
+                                let mut lanes0 = ::quadrants::__private::body::lanes::<
+                                    _,
+                                    32usize,
+                                >(
+                                    #[inline(always)]
+                                    |lane| {
+                                        let i = ::quadrants::__private::body::gate::<
+                                            __OK,
+                                            _,
+                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        {
+                                            let mut z = ::quadrants::__private::body::gate::<
+                                                __OK,
+                                                _,
+                                            >(0.0f32);
+                                            z
+                                        }
+                                    },
+                                );
+                                let mut lanes1 = ::quadrants::__private::body::lanes::<
+                                    _,
+                                    32usize,
+                                >(
+                                    #[inline(always)]
+                                    |lane| {
+                                        let i = ::quadrants::__private::body::gate::<
+                                            __OK,
+                                            _,
+                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        {
+                                            let mut n = ::quadrants::__private::body::gate::<
+                                                __OK,
+                                                _,
+                                            >(0);
+                                            n
+                                        }
+                                    },
+                                );
+                                {
+                                    let mut active = [1u32; 32usize];
+                                    loop {
+                                        ::quadrants::__private::body::rounds_apart();
+                                        let mut any = 0u32;
+                                        for lane in 0..32usize {
+                                            let i = ::quadrants::__private::body::gate::<
+                                                __OK,
+                                                _,
+                                            >(::quadrants::__private::body::lane_of(strip, lane));
+                                            let mut z = lanes0[lane];
+                                            let mut n = lanes1[lane];
+                                            let mut go = active[lane];
+                                            if go != 0 {
+                                                'round: {
+                                                    if n < limit && z * z < 4.0 {
+                                                        z = z * z
+                                                            + ::quadrants::__private::body::Places::place(&c, i).read();
+                                                        n += 1;
+                                                    } else {
+                                                        go = 0;
+                                                    }
+                                                }
+                                            }
+                                            any |= go;
+                                            active[lane] = go;
+                                            lanes0[lane] = z;
+                                            lanes1[lane] = n;
+                                        }
+                                        if any == 0 {
+                                            break;
+                                        }
+                                    }
+                                }
+                                for k in ::quadrants::__private::body::gate::<
+                                    __OK,
+                                    _,
+                                >(0..::quadrants::__private::body::Counted::count(&c)) {
+                                    ::quadrants::__private::body::rounds_apart();
+                                    for lane in 0..32usize {
+                                        let i = ::quadrants::__private::body::gate::<
+                                            __OK,
+                                            _,
+                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        let mut z = lanes0[lane];
+                                        let mut n = lanes1[lane];
+                                        {
+                                            if ::quadrants::__private::body::Places::place(&c, k).read()
+                                                == z
+                                            {
+                                                n -= 1;
+                                            }
+                                        }
+                                        lanes1[lane] = n;
+                                    }
+                                }
+                                for lane in 0..32usize {
+                                    let i = ::quadrants::__private::body::gate::<
+                                        __OK,
+                                        _,
+                                    >(::quadrants::__private::body::lane_of(strip, lane));
+                                    let mut n = lanes1[lane];
+                                    {
+                                        {
+                                            let value = n;
+                                            ::quadrants::__private::body::Places::place(&steps, i)
+                                                .write(value);
+                                        };
+                                    }
+                                }
+                            }
+                        }
+                        {
+                            'iteration: for i in ::quadrants::__private::body::gate::<
+                                __OK,
+                                _,
+                            >(begin0..end0) {
+                                let mut z = ::quadrants::__private::body::gate::<
+                                    __OK,
+                                    _,
+                                >(0.0f32);
+                                let mut n = ::quadrants::__private::body::gate::<
+                                    __OK,
+                                    _,
+                                >(0);
+                                while n < limit && z * z < 4.0 {
+                                    z = z * z
+                                        + ::quadrants::__private::body::Places::place(&c, i).read();
+                                    n += 1;
+                                }
+                                for k in ::quadrants::__private::body::gate::<
+                                    __OK,
+                                    _,
+                                >(0..::quadrants::__private::body::Counted::count(&c)) {
+                                    if ::quadrants::__private::body::Places::place(&c, k).read()
+                                        == z
+                                    {
+                                        n -= 1;
+                                    }
+                                }
+                                {
+                                    let value = n;
+                                    ::quadrants::__private::body::Places::place(&steps, i)
+                                        .write(value);
+                                };
+                            }
+                        }
+                    }
+                },
+            );
+        }
+    }
+    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::new(
+        "escape",
+        || ::core::result::Result::Ok(
+            ::quadrants::__private::frontend::lower(&__SOURCE)?,
+        ),
+        ::core::option::Option::Some(
+            ::quadrants::__private::body::NativeBody::of::<__Body>(),
+        ),
+    );
+    let __def = &__DEF;
+    #[allow(unused_mut)]
+    let mut __launch = ::quadrants::__private::Launch::new(__def);
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(limit));
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(c));
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(steps));
+    __launch
+}
