@@ -4,6 +4,7 @@
 //! per case ([`Line`]). `cargo xtask bench` builds them all, runs those of a backend and hands their lines to
 //! `report`, which makes the table, the JSON file and the plot.
 
+pub mod child;
 pub mod driver;
 pub mod idle;
 mod line;

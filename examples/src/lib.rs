@@ -10,6 +10,7 @@
 mod command;
 mod error;
 mod picture;
+mod precompile;
 mod run;
 mod unsafe_share;
 
@@ -22,6 +23,7 @@ pub mod sph;
 
 pub use command::{About, main};
 pub use error::{Error, Result};
+pub use precompile::launch_all;
 pub use run::Run;
 
 /// All simulations.

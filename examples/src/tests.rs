@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use quadrants as qd;
 use quadrants_tests::{
     On,
     TestBackend::{self, AmdGpu, Cpu, Cuda},
@@ -10,21 +11,8 @@ use rstest::rstest;
 use tempfile::TempDir;
 
 use crate::{
-    ALL, About, Result, Run, coupled, mpm, nbody, path_tracer, smoke, sph, testing,
-    unsafe_share::Share,
+    ALL, About, Result, launch_all, precompile::EXAMPLES, smoke, testing, unsafe_share::Share,
 };
-
-/// A simulation and all of its run.
-type Example = (About, fn(&mut Run) -> Result<()>);
-
-const EXAMPLES: &[Example] = &[
-    (coupled::ABOUT, coupled::work),
-    (mpm::ABOUT, mpm::work),
-    (nbody::ABOUT, nbody::work),
-    (path_tracer::ABOUT, path_tracer::work),
-    (smoke::ABOUT, smoke::work),
-    (sph::ABOUT, sph::work),
-];
 
 #[rstest]
 fn every_example_paints_on_every_backend(
@@ -141,4 +129,30 @@ fn the_share_counts_kernels_and_not_comments() {
 fn no_number_is_close_to_nan() {
     testing::assert_close("within", &[1.0, 100.0], &[1.5, 100.0], 0.01);
     testing::assert_close("what", &[0.0, f32::NAN], &[0.0, 1.0], 0.01);
+}
+
+/// What is exported is what the simulations launch: a file for an architecture has two forms of every kernel.
+#[test]
+fn after_all_simulations_every_kernel_can_be_exported() -> Result<()> {
+    let program = qd::Program::builder().cache(None).open(qd::Arch::Cpu)?;
+    let folder = TempDir::new().unwrap();
+    launch_all(&program, folder.path())?;
+    let file = folder.path().join("kernels.qdk");
+    match program.export_cache(&file, &[qd::target("sm_90")?]) {
+        Err(qd::Error::Compile { source, .. })
+            if matches!(source, qd::codegen::Error::CompilerNotFound { .. }) =>
+        {
+            println!("skipped: {source}");
+        }
+        written => {
+            written?;
+            let kernels = qd::ExportedKernels::open(&file)?;
+            let mut names: Vec<&str> = kernels.images().map(|image| &*image.name).collect();
+            names.sort_unstable();
+            for name in ["couple, checked", "trace, proven", "sort, checked"] {
+                assert!(names.contains(&name), "{names:?}");
+            }
+        }
+    }
+    Ok(())
 }

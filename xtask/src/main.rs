@@ -7,6 +7,7 @@ mod bindgen;
 mod bundle;
 mod ci;
 mod matrix;
+mod precompile;
 mod probe;
 mod shell;
 mod tidy;
@@ -63,6 +64,11 @@ enum Command {
     /// Each bench runs ours and its rivals in turns in one process. Prints a table, and writes `bench.json` and
     /// `bench.svg`. A machine that does nothing else gives the best figures.
     Bench(bench::BenchArgs),
+    /// Compile the examples' kernels ahead, for machines without a compiler.
+    ///
+    /// Needs NVRTC for NVIDIA's architectures and hipRTC for AMD's, and no GPU. The file is for
+    /// QUADRANTS_KERNELS, or `ProgramBuilder::kernels`.
+    Precompile(precompile::PrecompileArgs),
     /// Run what CI runs: tidiness, tests, the example on every backend, external users.
     Ci,
     /// Check formatting, lints and house rules.
@@ -99,6 +105,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         }
         Command::Bundle { backend, out } => bundle::make(&workspace, *backend, out),
         Command::Bench(args) => bench::run(&workspace, args),
+        Command::Precompile(args) => precompile::run(&workspace, args),
         Command::Ci => ci::run(&workspace),
         Command::Tidy => tidy::run(&workspace),
         Command::Bindgen { headers } => make_bindings(&workspace, headers),

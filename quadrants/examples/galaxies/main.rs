@@ -62,6 +62,12 @@ struct Options {
     /// Compare with a catalogue of an earlier run, and fail where more than rounding differs
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
+    /// Compile all kernels ahead for the architectures of `--arch`, into this file
+    #[arg(long, value_name = "FILE", requires = "arch")]
+    export: Option<PathBuf>,
+    /// An architecture for `--export`, as often as wanted: `sm_90`, `gfx90a`
+    #[arg(long, value_name = "NAME")]
+    arch: Vec<String>,
 }
 
 /// What `--backend` takes.
@@ -193,6 +199,10 @@ fn run(options: &Options) -> Result<String, Error> {
     let found = steps.step("look for sources", || work(&photo))?;
     steps.step("write the results", || write(&options.out, &photo, &found, options.threshold))?;
 
+    if let Some(file) = &options.export {
+        let export = || export(&program, &smallest, options, file);
+        export().map_err(|source| Error::Device { source: Box::new(source) })?;
+    }
     let mut summary = summary(&program, options, &found, &steps);
     if let Some(expected) = expected {
         catalogue::compare(&found.sources, &expected, options.threshold)?;
@@ -207,6 +217,21 @@ fn prepare_folder(folder: &Path) -> Result<(), Error> {
         .and_then(|()| tempfile::tempfile_in(folder))
         .map(drop)
         .map_err(|source| Error::Folder { path: folder.to_owned(), source })
+}
+
+/// Compiles the kernels of every way to run, for machines that cannot.
+fn export(
+    program: &qd::Program,
+    smallest: &image::RgbImage,
+    options: &Options,
+    file: &Path,
+) -> qd::Result<()> {
+    for streams in Streams::value_variants() {
+        pipeline::run(program, smallest, options.threshold, *streams)?;
+    }
+    let targets = options.arch.iter().map(|arch| qd::target(arch));
+    program.export_cache(file, &targets.collect::<qd::Result<Vec<_>>>()?)?;
+    Ok(())
 }
 
 fn open(backend: Backend) -> Result<qd::Program, Error> {

@@ -1,0 +1,96 @@
+//! What the first launch of a kernel costs: with nothing kept, where a compiler is loaded and asked; with the kernel on
+//! disk; and from a file of exported kernels. Each sample is a process of its own, which has opened the device and made its
+//! tensors when the clock starts, and has the launch's work behind it when it stops.
+
+use std::path::Path;
+
+use quadrants::{self as qd, Arch, ExportedKernels, Program, ProgramBuilder};
+use quadrants_bench::{
+    Asked, Case, Options,
+    child::{self, ByHand, milliseconds, stencil, tensors},
+};
+
+const SAMPLES: usize = 21;
+/// The folder for kept kernels, and the file of exported ones, in the bench's own.
+const KEPT: &str = "kept";
+const FILE: &str = "kernels.qdk";
+
+fn main() -> qd::Result<()> {
+    if let Some((work, folder)) = child::asked() {
+        println!("{}", run(&work, &folder)?);
+        return Ok(());
+    }
+    let options = Options::from_args();
+    let case = |name, more| Case::new("first", name, "ms").asked(Asked::Above(more));
+    let empty = case("first launch, nothing kept", 3.0);
+    let kept = case("first launch, kernel on disk", 0.5);
+    let exported = case("first launch, exported kernel", 0.5);
+    if !options.wants("cuda") || ![&empty, &kept, &exported].iter().any(|c| options.selects(c)) {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    child::prepare(at, "ours, on disk");
+    export(at)?;
+
+    let by_hand = "NVRTC and driver by hand";
+    options.run(
+        &empty,
+        SAMPLES,
+        &mut || child::number("ours, nothing kept", at),
+        &mut [(by_hand, &mut || child::number("by hand, compiled", at))],
+    );
+    for (case, work) in [(&kept, "ours, on disk"), (&exported, "ours, exported")] {
+        options.run(
+            case,
+            SAMPLES,
+            &mut || child::number(work, at),
+            &mut [("driver by hand", &mut || child::number("by hand, loaded", at))],
+        );
+    }
+    Ok(())
+}
+
+/// The exported kernel, for the device that is here.
+fn export(folder: &Path) -> qd::Result<()> {
+    let arch = Program::open(Arch::Cuda)?.device_info().arch.clone();
+    let program = Program::open(Arch::Cpu)?;
+    let [a, mut b] = tensors(&program)?;
+    stencil(&a, &mut b).prepare(&program)?;
+    program.export_cache(folder.join(FILE), &[qd::target(&arch)?]).map(drop)
+}
+
+/// What a child does: milliseconds of its first launch.
+fn run(work: &str, folder: &Path) -> qd::Result<f64> {
+    let builder = Program::builder();
+    match work {
+        "ours, nothing kept" => {
+            let nothing = tempfile::tempdir().expect("a folder");
+            ours(builder.cache(Some(nothing.path().to_owned())))
+        }
+        "ours, on disk" => ours(builder.cache(Some(folder.join(KEPT)))),
+        "ours, exported" => {
+            let kernels = ExportedKernels::open(folder.join(FILE))?;
+            ours(builder.cache(None).kernels(kernels))
+        }
+        "by hand, compiled" => {
+            let (hand, text) = (ByHand::open(), child::text(folder));
+            Ok(milliseconds(|| hand.compile_and_run(&text)))
+        }
+        "by hand, loaded" => {
+            let (hand, image) = (ByHand::open(), child::image(folder));
+            Ok(milliseconds(|| hand.run(&image)))
+        }
+        _ => panic!("no work of this name: {work}"),
+    }
+}
+
+fn ours(builder: ProgramBuilder) -> qd::Result<f64> {
+    let program = builder.open(Arch::Cuda)?;
+    let [a, mut b] = tensors(&program)?;
+    let launch = || {
+        stencil(&a, &mut b).launch().expect("launches");
+        program.sync().expect("completes");
+    };
+    Ok(milliseconds(launch))
+}
