@@ -2,7 +2,8 @@
 //!
 //! The calling thread works too, and does not wait for helpers that never began: a parked thread takes
 //! longer to wake than most loops take to run. So a helper that comes late must not touch the
-//! loop: it finds the job closed, in memory that it owns a share of.
+//! loop: it finds the job closed, in memory that it owns a share of. For the same reason neither a helper nor the
+//! calling thread parks at once where it finds nothing to do: the next loop, or the end of this one, is mostly near.
 
 use std::{
     any::Any,
@@ -11,9 +12,32 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
+    time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+/// So long a thread looks for what comes next before it parks: what parking and waking cost, roughly.
+const PATIENCE: Duration = Duration::from_micros(30);
+
+/// Rests between two looks.
+const RESTS: u32 = 16;
+
+/// The helpers that look for what comes next.
+static IDLE: Idle = Idle {
+    waiting: AtomicUsize::new(0),
+    offered: AtomicUsize::new(0),
+    jobs: Mutex::new(Vec::new()),
+};
+
+struct Idle {
+    /// How many there are. Changed under the lock of `jobs` alone, so that there are no more jobs than helpers that
+    /// will look once more.
+    waiting: AtomicUsize,
+    /// The length of `jobs`.
+    offered: AtomicUsize,
+    jobs: Mutex<Vec<Arc<Job>>>,
+}
 
 struct Job {
     /// The caller's function, dereferenced by registered helpers alone.
@@ -59,13 +83,65 @@ pub(super) fn run(pieces: usize, piece: &(dyn Fn(usize) + Sync)) {
         state: Mutex::default(),
         left: Condvar::new(),
     });
-    for _ in 0..helpers {
+    let offered = IDLE.offer(&job, helpers);
+    for _ in offered..helpers {
         let job = Arc::clone(&job);
-        rayon::spawn(move || job.help());
+        rayon::spawn(move || IDLE.help(job));
     }
     job.work(piece);
-    if let Some(panic) = job.finish() {
+    let panic = job.finish();
+    if offered > 0 {
+        IDLE.withdraw(&job);
+    }
+    if let Some(panic) = panic {
         resume_unwind(panic);
+    }
+}
+
+impl Idle {
+    /// Offers a job to waiting helpers, to `most` at most, and says to how many.
+    fn offer(&self, job: &Arc<Job>, most: usize) -> usize {
+        if self.waiting.load(SeqCst) == 0 {
+            return 0;
+        }
+        let mut jobs = self.jobs.lock();
+        let count = most.min(self.waiting.load(SeqCst).saturating_sub(jobs.len()));
+        jobs.extend((0..count).map(|_| Arc::clone(job)));
+        self.offered.store(jobs.len(), SeqCst);
+        count
+    }
+
+    /// Takes back what nobody took of a job that is over.
+    fn withdraw(&self, job: &Arc<Job>) {
+        let mut jobs = self.jobs.lock();
+        jobs.retain(|offered| !Arc::ptr_eq(offered, job));
+        self.offered.store(jobs.len(), SeqCst);
+    }
+
+    /// A helper's life: a job, and the next as long as they come soon.
+    fn help(&self, job: Arc<Job>) {
+        job.help();
+        drop(job);
+        while let Some(next) = self.next() {
+            next.help();
+        }
+    }
+
+    /// Waits for a job, but not long.
+    fn next(&self) -> Option<Arc<Job>> {
+        {
+            let _changing = self.jobs.lock();
+            self.waiting.fetch_add(1, SeqCst);
+        }
+        let until = Instant::now() + PATIENCE;
+        while self.offered.load(SeqCst) == 0 && Instant::now() < until {
+            (0..RESTS).for_each(|_| std::hint::spin_loop());
+        }
+        let mut jobs = self.jobs.lock();
+        self.waiting.fetch_sub(1, SeqCst);
+        let next = jobs.pop();
+        self.offered.store(jobs.len(), SeqCst);
+        next
     }
 }
 
@@ -110,6 +186,13 @@ impl Job {
     fn finish(&self) -> Option<Box<dyn Any + Send>> {
         let mut state = self.state.lock();
         state.closed = true;
+        if state.helpers > 0 {
+            let until = Instant::now() + PATIENCE;
+            while state.helpers > 0 && Instant::now() < until {
+                let rest = || (0..RESTS).for_each(|_| std::hint::spin_loop());
+                MutexGuard::unlocked(&mut state, rest);
+            }
+        }
         while state.helpers > 0 {
             self.left.wait(&mut state);
         }
@@ -130,6 +213,23 @@ mod tests {
             });
             assert!(counts.iter().all(|count| count.load(SeqCst) == 1));
         }
+    }
+
+    #[test]
+    fn jobs_that_follow_each_other_from_many_threads_run_whole() {
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for pieces in 2..400 {
+                        let count = AtomicUsize::new(0);
+                        run(pieces, &|_| {
+                            count.fetch_add(1, SeqCst);
+                        });
+                        assert_eq!(count.load(SeqCst), pieces);
+                    }
+                });
+            }
+        });
     }
 
     #[test]
