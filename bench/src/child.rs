@@ -130,8 +130,8 @@ functions! {
     set_current = "cuCtxSetCurrent" (Handle);
     sync = "cuCtxSynchronize" ();
     alloc = "cuMemAlloc_v2" (*mut u64, usize);
-    htod = "cuMemcpyHtoD_v2" (u64, *const c_void, usize);
-    dtoh = "cuMemcpyDtoH_v2" (*mut c_void, u64, usize);
+    htod = "cuMemcpyHtoDAsync_v2" (u64, *const c_void, usize, Handle);
+    dtoh = "cuMemcpyDtoHAsync_v2" (*mut c_void, u64, usize, Handle);
     load = "cuModuleLoadData" (*mut Handle, *const c_void);
     function = "cuModuleGetFunction" (*mut Handle, Handle, *const c_char);
     launch = "cuLaunchKernel" (
@@ -164,20 +164,24 @@ pub struct ByHand {
 impl ByHand {
     /// From nothing to two tensors on device 0.
     pub fn open() -> Self {
+        // The driver that ours takes.
+        let library = std::env::var_os(quadrants_rhi_cuda::LIBRARY_VARIABLE);
+        let library = library.unwrap_or_else(|| "libcuda.so.1".into());
         let mut context = null_mut();
         let mut memory = [0; 2];
         let (bytes, ones) = (4 * N * N, vec![1.0f32; N * N]);
         // SAFETY: the driver's library and its functions by their documented signatures; the copies are as long as
         // the memory.
         unsafe {
-            let driver = Driver::resolve(Library::new("libcuda.so.1").expect("libcuda"));
+            let driver = Driver::resolve(Library::new(library).expect("libcuda"));
             check((driver.init)(0));
             check((driver.retain)(&mut context, 0));
             check((driver.set_current)(context));
             for address in &mut memory {
                 check((driver.alloc)(address, bytes));
-                check((driver.htod)(*address, ones.as_ptr().cast(), bytes));
+                check((driver.htod)(*address, ones.as_ptr().cast(), bytes, null_mut()));
             }
+            check((driver.sync)());
             Self { driver, memory }
         }
     }
@@ -224,8 +228,12 @@ impl ByHand {
     /// What the launch has written.
     pub fn read(&self) -> Vec<f32> {
         let mut read = vec![0.0f32; N * N];
-        // SAFETY: both are as long.
-        check(unsafe { (self.driver.dtoh)(read.as_mut_ptr().cast(), self.memory[1], 4 * N * N) });
+        // SAFETY: both are as long, and the copy is waited for.
+        unsafe {
+            let to = read.as_mut_ptr().cast();
+            check((self.driver.dtoh)(to, self.memory[1], 4 * N * N, null_mut()));
+            check((self.driver.sync)());
+        }
         read
     }
 
