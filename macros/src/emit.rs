@@ -240,7 +240,11 @@ impl Emission {
                 let __def = __INSTANCES.of::<#body>(|| #made);
             }
         };
+        // A launch is long: it is made where it is used.
+        let inline = |attr: &syn::Attribute| attr.path().is_ident("inline");
+        let inlined = (!self.item.attrs.iter().any(inline)).then(|| quote!(#[inline(always)]));
         quote! {
+            #inlined
             #header {
                 #source
                 #native

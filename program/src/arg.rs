@@ -1,6 +1,11 @@
-//! What can stand as a kernel's argument.
+//! What can stand as a kernel's argument, and how a launch's arguments are gathered.
+//!
+//! The words of the argument block are written where an argument is given, since there its type says how many
+//! they are: a launch goes over its arguments once less, and compares a word of each.
 
-use quadrants_ir::{Const, ParamKind};
+use std::{fmt, sync::Arc};
+
+use quadrants_ir::{Const, ParamKind, ScalarType, abi::FIRST_PARAM_WORD};
 use quadrants_runtime::Pieces;
 
 use smallvec::SmallVec;
@@ -9,6 +14,7 @@ use crate::{
     Device, Slice, SliceMut, Tensor,
     host::HostElements,
     layout::{ComponentAt, Stored},
+    program::ProgramInner,
     tensor::{Elements, TensorCore, count},
 };
 
@@ -19,63 +25,88 @@ pub trait Arg<'a> {
 }
 
 /// Arguments without their Rust types.
-#[derive(Debug, Default)]
-pub struct ArgList<'a>(pub(crate) SmallVec<[ArgKind<'a>; 8]>);
+#[derive(Debug)]
+pub struct ArgList<'a> {
+    /// The argument block up to the last argument, with room for what all launches have in front.
+    pub(crate) words: Words,
+    /// What each argument is.
+    pub(crate) codes: SmallVec<[Code; 8]>,
+    /// The tensors among them, in order; one of aggregates is as many as it has components.
+    pub(crate) tensors: SmallVec<[TensorArg<'a>; 8]>,
+    /// That of the first tensor in a device's memory.
+    pub(crate) program: Option<&'a Arc<ProgramInner>>,
+    /// Whether all tensors are in that program's memory, and where they may be used.
+    pub(crate) plain: bool,
+}
 
+/// An argument block: up to so many words need no allocation.
+pub(crate) type Words = SmallVec<[u64; 32]>;
+
+/// What an argument or a parameter is, in one word: a launch compares each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Code(u64);
+
+/// One argument of a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ArgKind<'a> {
-    Scalar(Const),
-    Tensor(TensorArg<'a>),
-    /// To be put into device memory first; no launcher sees it.
-    Host(TensorArg<'a, &'a dyn HostElements>),
+    /// A value, of these bits.
+    Scalar(Code, u64),
+    Tensor(Code, TensorArg<'a>),
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TensorArg<'a, C = &'a TensorCore> {
-    pub(crate) core: C,
+pub(crate) struct TensorArg<'a> {
+    pub(crate) place: Place<'a>,
     pub(crate) shape: &'a [usize],
-    pub(crate) kind: ParamKind,
     /// Of a component, where it lies.
     pub(crate) component: Option<&'a ComponentAt>,
 }
 
+/// Where a tensor's elements are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'a> {
+    Device(&'a TensorCore),
+    /// To be put into device memory first; no launcher sees it.
+    Host(&'a dyn HostElements),
+}
+
 impl<'a, T: Device> Arg<'a> for T {
-    #[inline]
+    #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        self.give(&mut |scalar| args.0.push(ArgKind::Scalar(scalar)));
+        self.give(&mut |scalar| args.push_scalar(scalar));
     }
 }
 
 impl<'a, T: Device, const N: usize> Arg<'a> for &'a Tensor<T, N> {
-    #[inline]
+    #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         push_tensor(self, false, args);
     }
 }
 
 impl<'a, T: Device, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
-    #[inline]
+    #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         push_tensor(self, true, args);
     }
 }
 
 impl<'a, T: Device, const N: usize> Arg<'a> for &'a Slice<'_, T, N> {
-    #[inline]
+    #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         push_tensor(self, false, args);
     }
 }
 
 impl<'a, T: Device, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> {
-    #[inline]
+    #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         push_tensor(self, true, args);
     }
 }
 
 /// Appends a tensor: one of aggregates as the components that its elements have.
-#[inline]
+#[inline(always)]
 fn push_tensor<'a, T: Device, const N: usize>(
     tensor: &'a Tensor<T, N>,
     writable: bool,
@@ -84,80 +115,186 @@ fn push_tensor<'a, T: Device, const N: usize>(
     // No kernel has so many dimensions that they are cut off here.
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
     let (elements, shape) = tensor.elements();
-    match elements {
-        Elements::Device(core) => {
-            each_component::<T, _>(core, &core.stored, rank, writable, |arg| {
-                args.0.push(ArgKind::Tensor(TensorArg { shape, ..arg }));
-            })
-        }
-        Elements::Host(array) => {
-            let array: &dyn HostElements = array;
-            each_component::<T, _>(array, array.stored(), rank, writable, |arg| {
-                args.0.push(ArgKind::Host(TensorArg { shape, ..arg }));
-            });
-        }
-    }
-}
-
-/// The arguments that a tensor is: one of scalars is one.
-#[inline]
-fn each_component<'a, T: Device, C: Copy>(
-    core: C,
-    stored: &'a Stored,
-    rank: u8,
-    writable: bool,
-    mut give: impl FnMut(TensorArg<'a, C>),
-) {
+    let (place, stored): (Place<'a>, &'a Stored) = match elements {
+        Elements::Device(core) => (Place::Device(core), &core.stored),
+        Elements::Host(array) => (Place::Host(array), array.stored()),
+    };
     if let Some(elem) = const { T::LAYOUT.scalar() } {
-        let kind = ParamKind::Tensor { elem, rank, writable };
-        give(TensorArg { core, shape: &[], kind, component: None });
+        let code = Code::of(ParamKind::Tensor { elem, rank, writable });
+        args.push_tensor(code, TensorArg { place, shape, component: None });
         return;
     }
     for component in &stored.components {
         let scalars = u32::try_from(component.scalars).unwrap_or(u32::MAX);
         let kind = ParamKind::Component { elem: component.ty, rank, writable, scalars };
-        give(TensorArg { core, shape: &[], kind, component: Some(component) });
+        args.push_tensor(Code::of(kind), TensorArg { place, shape, component: Some(component) });
     }
 }
 
-impl TensorArg<'_> {
-    /// Whether it can stand for a parameter of another kind.
-    fn serves(&self, param: ParamKind) -> bool {
-        let given = self.kind;
-        let scalars = |kind| match kind {
-            ParamKind::Component { scalars, .. } => Some(scalars),
-            _ => None,
+impl<'a> ArgList<'a> {
+    /// None yet.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        let (words, codes, tensors) = (Words::new(), SmallVec::new(), SmallVec::new());
+        let mut args = Self { words, codes, tensors, program: None, plain: true };
+        for place_of_head in [0; FIRST_PARAM_WORD] {
+            args.words.push(place_of_head);
+        }
+        args
+    }
+
+    #[inline(always)]
+    fn push_scalar(&mut self, value: Const) {
+        self.push_word(Code::of(ParamKind::Scalar(value.ty())), value.bits());
+    }
+
+    /// One after another.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ArgKind<'a>> {
+        let (mut tensors, mut at) = (self.tensors.iter(), FIRST_PARAM_WORD);
+        self.codes.iter().filter_map(move |code| {
+            let word = at;
+            if code.is_scalar() {
+                at += 1;
+                return Some(ArgKind::Scalar(*code, *self.words.get(word)?));
+            }
+            let tensor = *tensors.next()?;
+            at += tensor.words();
+            Some(ArgKind::Tensor(*code, tensor))
+        })
+    }
+
+    /// Appends one of another list.
+    pub(crate) fn push(&mut self, arg: ArgKind<'a>) {
+        match arg {
+            ArgKind::Scalar(code, bits) => self.push_word(code, bits),
+            ArgKind::Tensor(code, tensor) => self.push_tensor(code, tensor),
+        }
+    }
+
+    /// Appends a scalar of these bits.
+    #[inline(always)]
+    fn push_word(&mut self, code: Code, bits: u64) {
+        self.codes.push(code);
+        self.words.push(bits);
+    }
+
+    /// Appends a tensor, or a component of one, of which the code tells how many words it has.
+    #[inline(always)]
+    fn push_tensor(&mut self, code: Code, tensor: TensorArg<'a>) {
+        let address = match tensor.place {
+            Place::Host(_) => {
+                self.plain = false;
+                0
+            }
+            Place::Device(core) => {
+                self.plain &= core.home.is_usable()
+                    && match self.program {
+                        Some(program) => Arc::ptr_eq(program, &core.program),
+                        None => true,
+                    };
+                self.program.get_or_insert(&core.program);
+                match tensor.component {
+                    None => core.address().raw(),
+                    Some(component) => core.address_of(component).raw(),
+                }
+            }
         };
-        given.elem() == param.elem()
-            && given.rank() == param.rank()
-            && scalars(given) == scalars(param)
-            && (given.is_writable() || !param.is_writable())
+        self.codes.push(code);
+        self.words.push(address);
+        for extent in tensor.shape {
+            self.words.push(*extent as u64);
+        }
+        if let Some(component) = tensor.component {
+            if component.scalars > 1 {
+                self.words.push(component.scalars as u64);
+            }
+            self.words.push(component.step as u64);
+            self.words.push(component.plane as u64);
+        }
+        self.tensors.push(tensor);
+    }
+}
+
+impl Code {
+    const TENSOR: u64 = 1;
+    const COMPONENT: u64 = 2;
+    const ELEM: u32 = 8;
+    const RANK: u32 = 16;
+    const WRITABLE: u64 = 1 << 24;
+    const SCALARS: u32 = 32;
+
+    #[inline]
+    pub(crate) const fn of(kind: ParamKind) -> Self {
+        let (tag, elem, rank, writable, scalars) = match kind {
+            ParamKind::Scalar(ty) => (0, ty, 0, false, 0),
+            ParamKind::Tensor { elem, rank, writable } => (Self::TENSOR, elem, rank, writable, 0),
+            ParamKind::Component { elem, rank, writable, scalars } => {
+                (Self::COMPONENT, elem, rank, writable, scalars)
+            }
+        };
+        Self(
+            tag | (elem as u64) << Self::ELEM
+                | (rank as u64) << Self::RANK
+                | if writable { Self::WRITABLE } else { 0 }
+                | (scalars as u64) << Self::SCALARS,
+        )
+    }
+
+    /// What it stands for.
+    pub(crate) fn kind(self) -> ParamKind {
+        let elem = ScalarType::ALL[(self.0 >> Self::ELEM) as u8 as usize];
+        let (rank, writable) = ((self.0 >> Self::RANK) as u8, self.is_writable());
+        match self.0 & 0xff {
+            0 => ParamKind::Scalar(elem),
+            Self::TENSOR => ParamKind::Tensor { elem, rank, writable },
+            _ => {
+                let scalars = (self.0 >> Self::SCALARS) as u32;
+                ParamKind::Component { elem, rank, writable, scalars }
+            }
+        }
+    }
+
+    fn is_scalar(self) -> bool {
+        matches!(self.kind(), ParamKind::Scalar(_))
+    }
+
+    pub(crate) fn is_writable(self) -> bool {
+        self.0 & Self::WRITABLE != 0
+    }
+
+    /// Whether the argument can stand for a parameter; a writable tensor can also be read only.
+    #[inline]
+    pub(crate) fn fits(self, param: Self) -> bool {
+        self == param || self.0 & !Self::WRITABLE == param.0
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind().fmt(f)
+    }
+}
+
+impl<'a> TensorArg<'a> {
+    /// What it is in a device's memory.
+    #[inline]
+    pub(crate) fn core(&self) -> Option<&'a TensorCore> {
+        match self.place {
+            Place::Device(core) => Some(core),
+            Place::Host(_) => None,
+        }
+    }
+
+    /// How many words it has in the argument block.
+    fn words(&self) -> usize {
+        let strides = self.component.map_or(0, |at| 2 + usize::from(at.scalars > 1));
+        1 + self.shape.len() + strides
     }
 
     /// Which bytes of the buffer it is.
     pub(crate) fn bytes(&self) -> Pieces {
-        self.core.pieces(self.component, count(self.shape))
-    }
-}
-
-impl ArgKind<'_> {
-    /// Whether the argument can stand for a parameter; a writable tensor can also be read only.
-    #[inline]
-    pub(crate) fn fits(&self, param: ParamKind) -> bool {
-        match (self, param) {
-            (Self::Scalar(value), ParamKind::Scalar(ty)) => value.ty() == ty,
-            (Self::Scalar(_) | Self::Host(_), _) | (_, ParamKind::Scalar(_)) => false,
-            (Self::Tensor(tensor), _) => tensor.kind == param || tensor.serves(param),
-        }
-    }
-
-    pub(crate) fn describe(&self) -> String {
-        match self {
-            Self::Scalar(value) => value.ty().to_string(),
-            Self::Tensor(TensorArg { kind, .. }) | Self::Host(TensorArg { kind, .. }) => {
-                describe(*kind)
-            }
-        }
+        self.core()
+            .map_or(Pieces::from(0..0), |core| core.pieces(self.component, count(self.shape)))
     }
 }
 
@@ -172,5 +309,40 @@ pub(crate) fn describe(kind: ParamKind) -> String {
             let sign = if writable { "mut " } else { "" };
             format!("a component of {scalars} {elem} of a &{sign}Tensor<_, {rank}>")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_says_all_that_a_kind_says() {
+        let mut kinds = Vec::new();
+        for elem in ScalarType::ALL {
+            kinds.push(ParamKind::Scalar(elem));
+            for (rank, writable) in [(0, false), (1, true), (6, false), (255, true)] {
+                kinds.push(ParamKind::Tensor { elem, rank, writable });
+                for scalars in [1, 9, u32::MAX] {
+                    kinds.push(ParamKind::Component { elem, rank, writable, scalars });
+                }
+            }
+        }
+        for (at, kind) in kinds.iter().enumerate() {
+            assert_eq!(Code::of(*kind).kind(), *kind);
+            assert!(kinds[..at].iter().all(|other| Code::of(*other) != Code::of(*kind)));
+        }
+    }
+
+    #[test]
+    fn what_may_be_written_may_be_read_and_nothing_else_differs() {
+        let tensor = |elem, rank, writable| Code::of(ParamKind::Tensor { elem, rank, writable });
+        let param = tensor(ScalarType::F32, 2, false);
+        assert!(tensor(ScalarType::F32, 2, true).fits(param) && param.fits(param));
+        assert!(!param.fits(tensor(ScalarType::F32, 2, true)));
+        for other in [tensor(ScalarType::F64, 2, true), tensor(ScalarType::F32, 1, true)] {
+            assert!(!other.fits(param));
+        }
+        assert!(!Code::of(ParamKind::Scalar(ScalarType::F32)).fits(param));
     }
 }

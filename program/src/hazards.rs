@@ -18,16 +18,13 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_rhi::StreamHandle;
-use quadrants_runtime::{self as rt, Origin, Stamp, Use};
+use quadrants_runtime::{self as rt, Buffer, Origin, Stamp, Use};
 use smallvec::SmallVec;
 
 pub(crate) use clock::Clock;
 
 use crate::{
-    Error, Result,
-    arg::{ArgKind, TensorArg},
-    program::Shared,
-    stream::StreamState,
+    Error, Result, arg::TensorArg, launcher::TensorParam, program::Shared, stream::StreamState,
 };
 
 /// The environment variable that says what a program does about hazards, where its builder does not:
@@ -171,20 +168,22 @@ struct Told {
 pub(crate) struct Before(SmallVec<[(Stamp, Clock); 1]>);
 
 /// How a launch uses its arguments.
+#[derive(Clone, Copy)]
 pub(crate) struct LaunchUses<'a> {
     pub(crate) kernel: u32,
-    /// Of each parameter, whether it is written; none where it is not used.
-    pub(crate) touches: &'a [Option<bool>],
-    pub(crate) args: &'a [ArgKind<'a>],
+    /// What the tensors are given for, in order.
+    pub(crate) params: &'a [TensorParam],
+    pub(crate) tensors: &'a [TensorArg<'a>],
     pub(crate) at: &'static Location<'static>,
 }
 
 impl<'a> LaunchUses<'a> {
     #[inline]
-    fn each(&self, mut see: impl FnMut(&TensorArg<'a>, bool, Origin)) {
-        for (parameter, (arg, touch)) in self.args.iter().zip(self.touches).enumerate() {
-            if let (ArgKind::Tensor(tensor), Some(writes)) = (arg, *touch) {
-                see(tensor, writes, Origin { kernel: self.kernel, parameter, at: self.at });
+    fn each(&self, mut see: impl FnMut(&TensorArg<'a>, &Buffer, bool, Origin)) {
+        for (tensor, param) in self.tensors.iter().zip(self.params) {
+            if let (Some(core), Some(writes)) = (tensor.core(), param.touch) {
+                let by = Origin { kernel: self.kernel, parameter: param.number, at: self.at };
+                see(tensor, &core.buffer, writes, by);
             }
         }
     }
@@ -329,7 +328,7 @@ impl Tracker {
         {
             let order = self.order.lock();
             let own = order.of(newest.stream);
-            launch.each(|tensor, writes, by| {
+            launch.each(|tensor, buffer, writes, by| {
                 let see = |earlier: &Use| {
                     // The order first: it is what most launches have.
                     if (earlier.writes || writes)
@@ -342,7 +341,7 @@ impl Tracker {
                     }
                 };
                 // SAFETY: `order` is locked here and in `after`, and a buffer is of one program.
-                unsafe { tensor.core.buffer.uses().each(see) };
+                unsafe { buffer.uses().each(see) };
             });
         }
         if found.is_empty() { Ok(()) } else { self.found(shared, &found, stream) }
@@ -411,10 +410,10 @@ impl Tracker {
     pub(crate) fn after(&self, launch: &LaunchUses<'_>, stamp: Stamp) {
         let order = self.order.lock();
         let own = order.of(stamp.stream);
-        launch.each(|tensor, writes, by| {
+        launch.each(|tensor, buffer, writes, by| {
             // SAFETY: `order` is locked here and in `before`, and a buffer is of one program.
             unsafe {
-                tensor.core.buffer.uses().put(
+                buffer.uses().put(
                     Use { stamp, bytes: tensor.bytes(), writes, by },
                     |old| order.complete.covers(old),
                     |old| order.is_before(old, stamp.stream, own),

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::{
     Device, Result, Slice, SliceMut, Tensor,
-    arg::{ArgKind, TensorArg},
+    arg::{ArgKind, ArgList, Place, TensorArg},
     layout::Stored,
     program::ProgramInner,
     tensor::{Home, TensorCore},
@@ -172,36 +172,32 @@ impl<T: Device> HostElements for HostArray<T> {
 }
 
 /// Launches with copies of the host's arrays among the arguments, and takes back what may be written.
-#[cold]
 pub(crate) fn staged<R>(
     program: &Arc<ProgramInner>,
-    args: &[ArgKind<'_>],
-    launch: impl FnOnce(&[ArgKind<'_>]) -> Result<R>,
+    args: &ArgList<'_>,
+    launch: impl FnOnce(&mut ArgList<'_>) -> Result<R>,
 ) -> Result<R> {
     // One copy per array: the components of a tensor of aggregates follow each other.
     let mut copies: SmallVec<[(&dyn HostElements, bool, TensorCore); 4]> = SmallVec::new();
     let mut which: SmallVec<[usize; 8]> = SmallVec::new();
-    for arg in args {
-        if let ArgKind::Host(TensorArg { core, kind, .. }) = arg {
-            if !copies.last().is_some_and(|(last, ..)| std::ptr::addr_eq(*last, *core)) {
-                core.check_place()?;
-                copies.push((*core, kind.is_writable(), core.to_device(program)?));
+    for arg in args.iter() {
+        if let ArgKind::Tensor(code, TensorArg { place: Place::Host(array), .. }) = arg {
+            if !copies.last().is_some_and(|(last, ..)| std::ptr::addr_eq(*last, array)) {
+                array.check_place()?;
+                copies.push((array, code.is_writable(), array.to_device(program)?));
             }
             which.push(copies.len() - 1);
         }
     }
     let mut which = which.into_iter();
-    let on_device: SmallVec<[ArgKind<'_>; 8]> = args
-        .iter()
-        .map(|arg| match *arg {
-            ArgKind::Host(TensorArg { shape, kind, component, .. }) => {
-                let core = &copies[which.next().unwrap_or_default()].2;
-                ArgKind::Tensor(TensorArg { core, shape, kind, component })
-            }
-            other => other,
-        })
-        .collect();
-    let result = launch(&on_device)?;
+    let mut on_device = ArgList::new();
+    for mut arg in args.iter() {
+        if let ArgKind::Tensor(_, TensorArg { place: place @ Place::Host(_), .. }) = &mut arg {
+            *place = Place::Device(&copies[which.next().unwrap_or_default()].2);
+        }
+        on_device.push(arg);
+    }
+    let result = launch(&mut on_device)?;
     for (array, writable, copy) in &copies {
         if *writable {
             // SAFETY: a writable argument is given by `&mut`.

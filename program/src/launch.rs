@@ -6,11 +6,10 @@ use quadrants_ir::ScalarType;
 
 use crate::{
     Element, Error, Program, Result, Stream,
-    arg::{Arg, ArgKind, ArgList},
+    arg::{Arg, ArgList},
     capture,
     current::with_current,
     def::KernelDef,
-    host::staged,
     launcher::{Checks, Submission},
     program::ProgramInner,
 };
@@ -57,13 +56,13 @@ impl<T: Element> KernelResult for T {
 
 impl<'a, R: KernelResult> Launch<'a, R> {
     /// A launch of `kernel` without arguments yet.
-    #[inline]
+    #[inline(always)]
     pub fn new(kernel: &'a KernelDef) -> Self {
-        Self { kernel, args: ArgList::default(), result: PhantomData }
+        Self { kernel, args: ArgList::new(), result: PhantomData }
     }
 
     /// Appends an argument.
-    #[inline]
+    #[inline(always)]
     pub fn arg(mut self, arg: impl Arg<'a>) -> Self {
         self.push(arg);
         self
@@ -71,7 +70,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
 
     /// As [`arg`](Self::arg), where it stands: a launch is long, and moving it is a copy.
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, arg: impl Arg<'a>) {
         arg.push_to(&mut self.args);
     }
@@ -84,7 +83,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// [`Error::Kernel`] where an earlier kernel on the stream reported an error that was not yet
     /// returned; why the kernel cannot be built or compiled; or what the device returns.
     #[track_caller]
-    pub fn launch(self) -> Result<R> {
+    pub fn launch(mut self) -> Result<R> {
         self.submit_to_current(Checks::On)
     }
 
@@ -94,7 +93,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// As for [`launch`](Self::launch), and [`Error::OtherProgram`] where stream and tensors are of
     /// different programs.
     #[track_caller]
-    pub fn launch_on(self, stream: &Stream) -> Result<R> {
+    pub fn launch_on(mut self, stream: &Stream) -> Result<R> {
         self.submit_to(stream, Checks::On)
     }
 
@@ -120,7 +119,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// # Errors
     /// As for [`launch`](Self::launch).
     #[track_caller]
-    pub unsafe fn launch_unchecked(self) -> Result<R> {
+    pub unsafe fn launch_unchecked(mut self) -> Result<R> {
         self.submit_to_current(Checks::Off)
     }
 
@@ -132,17 +131,14 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// # Errors
     /// As for [`launch_on`](Self::launch_on).
     #[track_caller]
-    pub unsafe fn launch_unchecked_on(self, stream: &Stream) -> Result<R> {
+    pub unsafe fn launch_unchecked_on(mut self, stream: &Stream) -> Result<R> {
         self.submit_to(stream, Checks::Off)
     }
 
     #[track_caller]
-    fn submit_to_current(&self, checks: Checks) -> Result<R> {
-        let at = Location::caller();
-        let program = self.args.0.iter().find_map(|arg| match arg {
-            ArgKind::Tensor(tensor) => Some(&tensor.core.program),
-            ArgKind::Scalar(_) | ArgKind::Host(_) => None,
-        });
+    #[inline]
+    fn submit_to_current(&mut self, checks: Checks) -> Result<R> {
+        let (at, program) = (Location::caller(), self.args.program);
         with_current(program, |current| match (current, program) {
             (Some((program, stream)), _) => self.submit(program, Submission { stream, checks, at }),
             (None, Some(program)) => {
@@ -153,37 +149,22 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     }
 
     #[track_caller]
-    fn submit_to(&self, stream: &Stream, checks: Checks) -> Result<R> {
+    #[inline]
+    fn submit_to(&mut self, stream: &Stream, checks: Checks) -> Result<R> {
         let at = Location::caller();
         self.submit(&stream.program, Submission { stream: &stream.state, checks, at })
     }
 
-    fn submit(&self, program: &Arc<ProgramInner>, submission: Submission<'_>) -> Result<R> {
-        let mut of_host = false;
-        for arg in &self.args.0 {
-            match arg {
-                ArgKind::Scalar(_) => {}
-                ArgKind::Tensor(tensor) => {
-                    if !Arc::ptr_eq(&tensor.core.program, program) {
-                        return Err(Error::OtherProgram { what: "a tensor argument" });
-                    }
-                    tensor.core.home.check()?;
-                }
-                ArgKind::Host(_) => of_host = true,
-            }
-        }
-        if capture::is_on() {
-            let captured =
-                capture::launch(program, self.kernel, &self.args.0, R::TYPE.is_some(), submission);
-            if let Some(captured) = captured {
-                return captured.map(|()| R::from_word(None));
-            }
-        }
-        let go = |args: &[ArgKind<'_>]| {
-            let shared = &program.shared;
-            shared.launcher.launch(shared, self.kernel, args, R::TYPE, submission)
+    #[inline]
+    fn submit(&mut self, program: &Arc<ProgramInner>, submission: Submission<'_>) -> Result<R> {
+        let Self { kernel, args, .. } = self;
+        let launcher = &program.shared.launcher;
+        let ours = args.program.is_none_or(|of_tensors| Arc::ptr_eq(of_tensors, program));
+        let word = if args.plain && ours && !capture::is_on() {
+            launcher.launch(program, kernel, args, R::TYPE, submission)?
+        } else {
+            launcher.launch_unusual(program, kernel, args, R::TYPE, submission)?
         };
-        let word = if of_host { staged(program, &self.args.0, go)? } else { go(&self.args.0)? };
         Ok(R::from_word(word))
     }
 }

@@ -7,14 +7,15 @@
 mod prepared;
 
 use std::{
+    mem,
     panic::Location,
     sync::{Arc, OnceLock, atomic::Ordering::Relaxed},
 };
 
 use parking_lot::Mutex;
 use quadrants_ir::{
-    Offloaded, ScalarType, SiteKind, TaskKind,
-    abi::{self, ArgLayout, ErrorRecord, FIRST_PARAM_WORD, Form, LAUNCH_WORD, Passing},
+    Offloaded, ParamKind, ScalarType, SiteKind, TaskKind,
+    abi::{self, ErrorRecord, FIRST_PARAM_WORD, Form, LAUNCH_WORD, Passing},
     host::{HostPlan, Race, Touched},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, Severity};
@@ -24,17 +25,20 @@ pub(crate) use prepared::{Keep, Prepared};
 
 use crate::{
     Error, KernelError, KernelErrorCause, Result,
-    arg::{ArgKind, describe},
+    arg::{ArgList, Code, TensorArg, describe},
     body::NativeBody,
+    capture,
     def::KernelDef,
     dump,
     hazards::{LaunchUses, Tracker, waiting},
+    host::staged,
     image::{LoadedForm, native_image},
     plan::{LaunchShapes, Plan},
-    program::Shared,
+    program::{ProgramInner, Shared},
     scratch::{LaunchBlock, StreamScratch},
     stream::StreamState,
     table::StableTable,
+    verdict::{Case, Verdicts},
 };
 
 /// Whether a launch proves its accesses or trusts the caller.
@@ -57,47 +61,44 @@ pub(crate) struct Submission<'a> {
 /// stands above them, and is never touched by the count.
 const LAUNCH_BITS: u32 = 40;
 
-/// Argument blocks of so many words need no allocation.
-const WORDS_INLINE: usize = 32;
-
 /// The kernels of a program and the way they are launched.
 pub struct KernelLauncher {
     contexts: StableTable<KernelContext>,
+}
+
+/// A parameter that is a tensor, or a component of one.
+pub(crate) struct TensorParam {
+    /// Its number among all.
+    pub(crate) number: usize,
+    pub(crate) writable: bool,
+    /// Whether the tasks write it; none where they do not use it.
+    pub(crate) touch: Option<bool>,
 }
 
 /// What the launcher keeps of one kernel.
 pub(crate) struct KernelContext {
     pub(crate) kernel: Offloaded,
     pub(crate) host: HostPlan,
-    layout: ArgLayout,
-    /// How many words the longest argument block has.
-    words: usize,
+    /// What the parameters are.
+    codes: Box<[Code]>,
     passing: Passing,
+    /// Bytes of each launch's own memory.
+    scratch: usize,
+    /// Whether a launch is one call of the driver, which makes the context current by itself, and needs no memory of
+    /// its own.
+    plain: bool,
     // Before the forms: its graphs use their functions.
     plan: Plan,
     native: Option<NativeBody>,
-    /// Of each parameter, whether its tensor is written; none where it is not used.
-    touches: Vec<Option<bool>>,
+    /// Its tensor parameters.
+    tensors: Box<[TensorParam]>,
     forms: [FormSlot; 2],
-    may_fail: bool,
+    /// Whether what it may report is there when the launch returns, and it may report something.
+    reports_at_once: bool,
     /// Whether the proven form has anything to report: all but indices of tensors.
     reports_when_proven: bool,
     keep: Mutex<Keep>,
-    /// By the stream's number, so that threads with streams of their own find their own.
-    verdicts: [Mutex<Option<Verdict>>; VERDICTS],
-}
-
-const VERDICTS: usize = 8;
-
-/// What was found of a launch, from these numbers alone.
-struct Verdict {
-    checks: Checks,
-    /// The words that the host's plan depends on.
-    numbers: Vec<u64>,
-    form: Form,
-    /// The words of the loops' interiors; none in the proven form.
-    inside: Vec<u64>,
-    shapes: Vec<Option<LaunchConfig>>,
+    verdicts: Verdicts,
 }
 
 #[derive(Default)]
@@ -106,30 +107,54 @@ struct FormSlot {
     loading: Mutex<()>,
 }
 
+/// A launch under way.
+#[derive(Clone, Copy)]
+struct Going<'a> {
+    shared: &'a Shared,
+    context: &'a KernelContext,
+    /// The kernel's number.
+    id: u32,
+    submission: Submission<'a>,
+}
+
 /// Stamps the tensors of a launch on every way out of it, behind all that it enqueued: a wait of
 /// another thread that comes in between must not take the stamp for complete.
 struct StampedAtEnd<'a> {
-    kernel: &'a Offloaded,
-    args: &'a [ArgKind<'a>],
+    params: &'a [TensorParam],
+    tensors: &'a [TensorArg<'a>],
     stream: &'a StreamState,
     tracked: Option<(&'a Tracker, LaunchUses<'a>)>,
 }
 
-impl Drop for StampedAtEnd<'_> {
-    fn drop(&mut self) {
+impl StampedAtEnd<'_> {
+    /// The usual way.
+    #[inline(always)]
+    fn end(self) {
+        self.stamp();
+        mem::forget(self);
+    }
+
+    #[inline(always)]
+    fn stamp(&self) {
         let stamp = self.stream.stream.next_stamp();
         if let Some((tracker, uses)) = &self.tracked {
             tracker.after(uses, stamp);
         }
-        for (arg, param) in self.args.iter().zip(&self.kernel.params) {
-            match (arg, param.kind) {
-                (ArgKind::Tensor(tensor), param) if param.is_writable() => {
-                    tensor.core.buffer.stamp_write(stamp);
-                }
-                (ArgKind::Tensor(tensor), _) => tensor.core.buffer.stamp_read(stamp),
-                (ArgKind::Scalar(_) | ArgKind::Host(_), _) => {}
+        for (tensor, param) in self.tensors.iter().zip(self.params) {
+            let Some(core) = tensor.core() else { continue };
+            if param.writable {
+                core.buffer.stamp_write(stamp);
+            } else {
+                core.buffer.stamp_read(stamp);
             }
         }
+    }
+}
+
+impl Drop for StampedAtEnd<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        self.stamp();
     }
 }
 
@@ -190,117 +215,60 @@ impl KernelLauncher {
         Ok(())
     }
 
-    /// Launches a kernel, and gives the word of its value where it has one.
+    /// Launches a kernel on arguments in the program's memory, and gives the word of its value where it has one.
     pub(crate) fn launch(
         &self,
-        shared: &Shared,
+        program: &ProgramInner,
         def: &KernelDef,
-        args: &[ArgKind<'_>],
+        args: &mut ArgList<'_>,
         asked: Option<ScalarType>,
-        Submission { stream, checks, at }: Submission<'_>,
+        submission: Submission<'_>,
     ) -> Result<Option<u64>> {
+        let shared = &*program.shared;
         shared.context.check()?;
         let id = def.id()?;
         let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def))?;
-        let kernel = &context.kernel;
-        if asked != kernel.result {
-            return Err(result_error(kernel, asked));
+        if asked != context.kernel.result {
+            return Err(result_error(&context.kernel, asked));
         }
-        check_arguments(kernel, args)?;
-        // SAFETY: the device's calls alone, and no code of the user: devices that run native functions
-        // have no contexts.
-        let _current = unsafe { shared.context.make_current()? };
-        stream.check()?;
-        let scratch = match abi::scratch_bytes(kernel) {
-            0 => None,
-            bytes => Some(LaunchBlock::new(stream, bytes)?),
-        };
-        let number = shared.launches.fetch_add(1, Relaxed);
-        let mut inline = [0; WORDS_INLINE];
-        let mut more = Vec::new();
-        let words = match inline.get_mut(..context.words) {
-            Some(words) => words,
-            None => {
-                more.resize(context.words, 0);
-                &mut more[..]
-            }
-        };
-        let scratch_address = scratch.as_ref().map_or(0, |block| block.address().raw());
-        fill(words, [stream.record_address(), scratch_address, launch_word(id, number)], args);
-        let mut shapes = LaunchShapes::new();
-        let form = context.judge(shared, words, stream, checks, &mut shapes)?;
-        if form == Form::Proven && !context.reports_when_proven {
-            // Nothing names the launch: one with the same arguments has the same block, which a graph need not be
-            // told again.
-            words[LAUNCH_WORD] = launch_word(id, 0);
+        if !context.takes(&args.codes) {
+            return Err(argument_error(&context.kernel, args));
         }
-        let words = match form {
-            Form::Proven => &words[..context.layout.len()],
-            Form::Checked => &*words,
-        };
-        let loaded = context.loaded(shared, form)?;
-
-        let tracked = match &shared.hazards {
-            None => None,
-            Some(tracker) => {
-                let uses = LaunchUses { kernel: id, touches: &context.touches, args, at };
-                tracker.before(shared, &uses, stream)?;
-                Some((tracker, uses))
-            }
-        };
-        let stamped = StampedAtEnd { kernel, args, stream, tracked };
-        let turn = shared.turns.of_launch(args);
-        self.enqueue(shared, context, loaded, &shapes, words, stream)?;
-        drop(turn);
-        // In front of the wait for a value, which shows the launch complete.
-        drop(stamped);
-
-        let word = match (kernel.result, &scratch) {
-            (Some(_), Some(block)) => {
-                let at = block.address().offset(8 * abi::result_word(kernel));
-                let read = || read_word(stream, at);
-                Some(waiting(shared, |tracker| tracker.up_to(&stream.stream), read)?)
-            }
-            _ => None,
-        };
-        // Where nothing runs beside the host, the launch itself can say what its kernel reported.
-        let synchronous = !shared.context.device().capabilities().asynchronous;
-        if (synchronous || word.is_some()) && context.may_fail {
-            stream.check()?;
+        let going = Going { shared, context, id, submission };
+        if !context.plain {
+            return going.with_memory(args);
         }
-        Ok(word)
+        submission.stream.check()?;
+        going.go(args, 0)?;
+        if context.reports_at_once {
+            submission.stream.check()?;
+        }
+        Ok(None)
     }
 
-    fn enqueue(
+    /// As [`launch`](Self::launch), where some tensors are arrays of the host, or may not be used here, or where the
+    /// thread captures.
+    #[cold]
+    pub(crate) fn launch_unusual(
         &self,
-        shared: &Shared,
-        context: &KernelContext,
-        loaded: &LoadedForm,
-        shapes: &LaunchShapes,
-        words: &[u64],
-        stream: &Arc<StreamState>,
-    ) -> Result<()> {
-        let fail = |started, source| launch_error(&context.kernel, started, source);
-        if context.passing == Passing::Value {
-            return context
-                .plan
-                .enqueue(shared, loaded, shapes, words, stream)
-                .map_err(|f| fail(f.started, f.source));
+        program: &Arc<ProgramInner>,
+        def: &KernelDef,
+        args: &ArgList<'_>,
+        asked: Option<ScalarType>,
+        submission: Submission<'_>,
+    ) -> Result<Option<u64>> {
+        for core in args.tensors.iter().filter_map(TensorArg::core) {
+            if !Arc::ptr_eq(&core.program, program) {
+                return Err(Error::OtherProgram { what: "a tensor argument" });
+            }
+            core.home.check()?;
         }
-        let bytes = size_of_val(words);
-        let block = LaunchBlock::new(stream, bytes)?;
-        let staged = StreamScratch::stage(stream, words)?;
-        // SAFETY: the block has the bytes; the staged words stay until the copy is complete.
-        let copied = unsafe {
-            let device = shared.context.device();
-            device.copy_htod_async(block.address(), staged.as_ptr(), bytes, stream.stream.handle())
-        };
-        shared.context.observe(copied).map_err(|source| fail(false, source))?;
-        let address = [block.address().raw()];
-        context
-            .plan
-            .enqueue(shared, loaded, shapes, &address, stream)
-            .map_err(|f| fail(f.started, f.source))
+        if capture::is_on()
+            && let Some(captured) = capture::launch(program, def, args, asked.is_some(), submission)
+        {
+            return captured.map(|()| None);
+        }
+        staged(program, args, |args| self.launch(program, def, args, asked, submission))
     }
 
     /// The names of a kernel and of its parameter.
@@ -335,6 +303,103 @@ impl KernelLauncher {
     }
 }
 
+impl Going<'_> {
+    /// Launches within the context, with memory of the launch's own, and waits for a value.
+    #[inline(never)]
+    fn with_memory(&self, args: &mut ArgList<'_>) -> Result<Option<u64>> {
+        let Self { shared, context, submission: Submission { stream, .. }, .. } = *self;
+        // SAFETY: the device's calls alone, and no code of the user: devices that run native functions
+        // have no contexts.
+        let _current = unsafe { shared.context.make_current()? };
+        stream.check()?;
+        let scratch = match context.scratch {
+            0 => None,
+            bytes => Some(LaunchBlock::new(stream, bytes)?),
+        };
+        self.go(args, scratch.as_ref().map_or(0, |block| block.address().raw()))?;
+        let word = match (context.kernel.result, &scratch) {
+            (Some(_), Some(block)) => {
+                let at = block.address().offset(8 * abi::result_word(&context.kernel));
+                let read = || read_word(stream, at);
+                Some(waiting(shared, |tracker| tracker.up_to(&stream.stream), read)?)
+            }
+            _ => None,
+        };
+        if context.reports_at_once {
+            stream.check()?;
+        }
+        Ok(word)
+    }
+
+    /// Fills the argument block, judges, and enqueues.
+    #[inline(always)]
+    fn go(&self, args: &mut ArgList<'_>, scratch: u64) -> Result<()> {
+        let Self { shared, context, id, submission: Submission { stream, checks, at } } = *self;
+        let number = shared.launches.fetch_add(1, Relaxed);
+        let head = [stream.record_address(), scratch, launch_word(id, number)];
+        args.words[..FIRST_PARAM_WORD].copy_from_slice(&head);
+        let KernelContext { kernel, host, plan, .. } = context;
+        let case = Case { shared, kernel, host, plan, checks };
+        let mut shapes = LaunchShapes::new();
+        let form =
+            context.verdicts.judge(stream.stream.id(), case, &mut args.words, &mut shapes)?;
+        if form == Form::Proven && !context.reports_when_proven {
+            // Nothing names the launch: one with the same arguments has the same block, which a graph need not be
+            // told again.
+            args.words[LAUNCH_WORD] = launch_word(id, 0);
+        }
+        let loaded = context.loaded(shared, form)?;
+        let (params, tensors) = (&*context.tensors, &*args.tensors);
+        let tracked = match &shared.hazards {
+            None => None,
+            Some(tracker) => {
+                let uses = LaunchUses { kernel: id, params, tensors, at };
+                tracker.before(shared, &uses, stream)?;
+                Some((tracker, uses))
+            }
+        };
+        let stamped = StampedAtEnd { params, tensors, stream, tracked };
+        let turn = shared.turns.of_launch(tensors);
+        let enqueued = self.enqueue(loaded, &shapes, &args.words);
+        drop(turn);
+        stamped.end();
+        enqueued
+    }
+
+    #[inline(always)]
+    fn enqueue(&self, loaded: &LoadedForm, shapes: &LaunchShapes, words: &[u64]) -> Result<()> {
+        let Self { shared, context, submission: Submission { stream, .. }, .. } = *self;
+        if context.passing == Passing::Buffer {
+            return self.enqueue_by_buffer(loaded, shapes, words);
+        }
+        let enqueued = context.plan.enqueue(shared, loaded, shapes, words, stream);
+        enqueued.map_err(|f| launch_error(&context.kernel, f.started, f.source))
+    }
+
+    #[inline(never)]
+    fn enqueue_by_buffer(
+        &self,
+        loaded: &LoadedForm,
+        shapes: &LaunchShapes,
+        words: &[u64],
+    ) -> Result<()> {
+        let Self { shared, context, submission: Submission { stream, .. }, .. } = *self;
+        let fail = |started, source| launch_error(&context.kernel, started, source);
+        let bytes = size_of_val(words);
+        let block = LaunchBlock::new(stream, bytes)?;
+        let staged = StreamScratch::stage(stream, words)?;
+        // SAFETY: the block has the bytes; the staged words stay until the copy is complete.
+        let copied = unsafe {
+            let device = shared.context.device();
+            device.copy_htod_async(block.address(), staged.as_ptr(), bytes, stream.stream.handle())
+        };
+        shared.context.observe(copied).map_err(|source| fail(false, source))?;
+        let address = [block.address().raw()];
+        let enqueued = context.plan.enqueue(shared, loaded, shapes, &address, stream);
+        enqueued.map_err(|f| fail(f.started, f.source))
+    }
+}
+
 impl KernelContext {
     fn new(shared: &Shared, def: &KernelDef) -> Result<Self> {
         let failed = |source| Error::Build { kernel: def.name().to_owned(), source };
@@ -343,121 +408,53 @@ impl KernelContext {
         let kernel = quadrants_ir::offload(&ir).map_err(|e| failed(e.into()))?;
         let kernel = quadrants_ir::simplify(&kernel);
         dump::ir(&ir, &kernel);
-        let layout = ArgLayout::new(&kernel.params);
-        let image = shared.context.device().capabilities().image;
+        let capabilities = shared.context.device().capabilities();
+        let image = capabilities.image;
         // A native body is called with the words themselves: there is nothing to pass by buffer.
         let words = abi::block_words(&kernel, Form::Checked);
         let by_value = image == ImageKind::Native || 8 * words <= shared.argument_limit;
+        let (host, plan) = (HostPlan::new(&kernel), Plan::new(&kernel, image));
+        let scratch = abi::scratch_bytes(&kernel);
         Ok(Self {
-            host: HostPlan::new(&kernel),
-            plan: Plan::new(&kernel, image),
+            verdicts: Verdicts::new(&kernel, &host, &plan),
+            host,
+            codes: kernel.params.iter().map(|param| Code::of(param.kind)).collect(),
+            scratch,
+            plain: by_value && scratch == 0 && plan.is_one_call(),
+            plan,
             passing: if by_value { Passing::Value } else { Passing::Buffer },
             native: def.native().copied(),
             forms: Default::default(),
             keep: Mutex::default(),
-            verdicts: Default::default(),
-            touches: touches(&kernel),
-            may_fail: !kernel.sites.is_empty(),
+            tensors: tensors(&kernel),
+            // Where nothing runs beside the host, or it waits for a value.
+            reports_at_once: !kernel.sites.is_empty()
+                && (!capabilities.asynchronous || kernel.result.is_some()),
             // Native bodies also report what rustc checks by itself.
             reports_when_proven: image == ImageKind::Native
                 || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_))),
-            layout,
-            words,
             kernel,
         })
     }
 
-    /// The form of a launch with these words, and its shapes into `shapes`, or why it is refused. The
-    /// interiors of its loops are set behind the arguments. What was found for the same numbers is not
-    /// looked for again.
-    fn judge(
-        &self,
-        shared: &Shared,
-        words: &mut [u64],
-        stream: &StreamState,
-        checks: Checks,
-        shapes: &mut LaunchShapes,
-    ) -> Result<Form> {
-        let slot = &self.verdicts[stream.stream.id() as usize % VERDICTS];
-        let (words, inside) = words.split_at_mut(self.layout.len());
-        let numbers = || self.host.inputs().iter().map(|word| words[*word]);
-        // Who finds it taken judges by itself, and waits for nobody.
-        if let Some(known) = slot.try_lock()
-            && let Some(verdict) = &*known
-            && verdict.checks == checks
-            && verdict.numbers.iter().copied().eq(numbers())
-        {
-            shapes.extend_from_slice(&verdict.shapes);
-            inside.iter_mut().zip(&verdict.inside).for_each(|(to, from)| *to = *from);
-            return Ok(verdict.form);
+    /// Whether these are its arguments.
+    #[inline(always)]
+    fn takes(&self, codes: &[Code]) -> bool {
+        codes.len() == self.codes.len()
+            && codes.iter().zip(&self.codes).all(|(given, param)| given.fits(*param))
+    }
+
+    #[inline(always)]
+    fn loaded(&self, shared: &Shared, form: Form) -> Result<&LoadedForm> {
+        let slot = &self.forms[form as usize];
+        match slot.loaded.get() {
+            Some(loaded) => Ok(loaded),
+            None => self.load(shared, form, slot),
         }
-        self.judge_anew(shared, words, inside, slot, checks, shapes)
     }
 
     #[cold]
-    fn judge_anew(
-        &self,
-        shared: &Shared,
-        words: &[u64],
-        inside: &mut [u64],
-        slot: &Mutex<Option<Verdict>>,
-        checks: Checks,
-        shapes: &mut LaunchShapes,
-    ) -> Result<Form> {
-        // A loop without an end is refused for that, whatever its iterations would do to each other.
-        *shapes = self.plan.shapes(&self.kernel, &self.host, words, shared)?;
-        if let Some(race) = self.host.race(words) {
-            return Err(race_error(&self.kernel, race));
-        }
-        let form = self.form(words, checks);
-        let found = match form {
-            Form::Proven => Vec::new(),
-            Form::Checked => self.inside(words),
-        };
-        inside.iter_mut().zip(&found).for_each(|(to, from)| *to = *from);
-        let numbers = self.host.inputs().iter().map(|word| words[*word]).collect();
-        let verdict = Verdict { checks, numbers, form, inside: found, shapes: shapes.to_vec() };
-        if let Some(mut known) = slot.try_lock() {
-            *known = Some(verdict);
-        }
-        Ok(form)
-    }
-
-    /// The form that a launch with these words runs: proven where every access is.
-    fn form(&self, words: &[u64], checks: Checks) -> Form {
-        let proven = checks == Checks::Off
-            || self.kernel.tasks().all(|(task, _)| self.host.prove(task, words));
-        if proven { Form::Proven } else { Form::Checked }
-    }
-
-    /// The interiors of all loops, as they stand in an argument block.
-    fn inside(&self, words: &[u64]) -> Vec<u64> {
-        let all = self.host.interiors(words);
-        let mut rest = &all[..];
-        for (id, task) in self.kernel.tasks() {
-            let inside = rest.split_off(..abi::inside_words(&task.kind)).unwrap_or_default();
-            if !inside.is_empty() {
-                let lengths = inside.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
-                tracing::debug!(
-                    kernel = self.kernel.name,
-                    line = task.line,
-                    inside = lengths.fold(1, u64::saturating_mul),
-                    of = self.host.extents(id, words).iterations(),
-                    "checked"
-                );
-            }
-        }
-        all
-    }
-
-    fn loaded(&self, shared: &Shared, form: Form) -> Result<&LoadedForm> {
-        let slot = &self.forms[match form {
-            Form::Proven => 0,
-            Form::Checked => 1,
-        }];
-        if let Some(loaded) = slot.loaded.get() {
-            return Ok(loaded);
-        }
+    fn load<'a>(&self, shared: &Shared, form: Form, slot: &'a FormSlot) -> Result<&'a LoadedForm> {
         let _loading = slot.loading.lock();
         if let Some(loaded) = slot.loaded.get() {
             return Ok(loaded);
@@ -472,58 +469,29 @@ impl KernelContext {
     }
 }
 
-/// How the tasks together use each parameter.
-fn touches(kernel: &Offloaded) -> Vec<Option<bool>> {
+/// The tensor parameters, and how the tasks together use them.
+fn tensors(kernel: &Offloaded) -> Box<[TensorParam]> {
     let mut touches = vec![None; kernel.params.len()];
     for access in kernel.tasks.iter().flat_map(|task| &task.accesses) {
         let touch = &mut touches[access.param.index()];
         *touch = Some(touch.unwrap_or(false) || access.write || access.atomic);
     }
-    touches
+    let tensors = kernel.params.iter().zip(touches).enumerate();
+    tensors
+        .filter(|(_, (param, _))| !matches!(param.kind, ParamKind::Scalar(_)))
+        .map(|(number, (param, touch))| TensorParam {
+            number,
+            writable: param.kind.is_writable(),
+            touch,
+        })
+        .collect()
 }
 
-/// Fills an argument block: what all launches have, then the arguments.
-fn fill(words: &mut [u64], head: [u64; FIRST_PARAM_WORD], args: &[ArgKind<'_>]) {
-    let mut left = words.iter_mut();
-    let mut put = |word: u64| {
-        if let Some(place) = left.next() {
-            *place = word;
-        }
-    };
-    head.into_iter().for_each(&mut put);
-    for arg in args {
-        match arg {
-            ArgKind::Scalar(value) => put(value.bits()),
-            ArgKind::Host(_) => {}
-            ArgKind::Tensor(tensor) => {
-                let Some(component) = tensor.component else {
-                    put(tensor.core.address().raw());
-                    tensor.shape.iter().for_each(|extent| put(*extent as u64));
-                    continue;
-                };
-                put(tensor.core.address_of(component).raw());
-                tensor.shape.iter().for_each(|extent| put(*extent as u64));
-                if component.scalars > 1 {
-                    put(component.scalars as u64);
-                }
-                put(component.step as u64);
-                put(component.plane as u64);
-            }
-        }
-    }
-}
-
-fn check_arguments(kernel: &Offloaded, args: &[ArgKind<'_>]) -> Result<()> {
-    let params = &kernel.params;
-    let fit = args.len() == params.len()
-        && args.iter().zip(params).all(|(arg, param)| arg.fits(param.kind));
-    if fit { Ok(()) } else { Err(argument_error(kernel, args)) }
-}
-
+/// Why a kernel does not take the arguments.
 #[cold]
-fn argument_error(kernel: &Offloaded, args: &[ArgKind<'_>]) -> Error {
-    let fits = |at: &usize| match (args.get(*at), kernel.params.get(*at)) {
-        (Some(arg), Some(param)) => arg.fits(param.kind),
+fn argument_error(kernel: &Offloaded, args: &ArgList<'_>) -> Error {
+    let fits = |at: &usize| match (args.codes.get(*at), kernel.params.get(*at)) {
+        (Some(code), Some(param)) => code.fits(Code::of(param.kind)),
         _ => false,
     };
     let at = (0..).find(|at| !fits(at)).unwrap_or(0);
@@ -531,7 +499,7 @@ fn argument_error(kernel: &Offloaded, args: &[ArgKind<'_>]) -> Error {
     Error::Argument {
         kernel: kernel.name.clone(),
         position: at + 1,
-        given: args.get(at).map_or_else(nothing, ArgKind::describe),
+        given: args.codes.get(at).map_or_else(nothing, |code| describe(code.kind())),
         expected: kernel.params.get(at).map_or_else(nothing, |param| describe(param.kind)),
     }
 }
@@ -569,7 +537,7 @@ fn result_error(kernel: &Offloaded, asked: Option<ScalarType>) -> Error {
 }
 
 #[cold]
-fn race_error(kernel: &Offloaded, race: Race) -> Error {
+pub(crate) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     Error::Race {
         kernel: kernel.name.clone(),
         file: kernel.file.clone(),

@@ -35,6 +35,7 @@ mod number;
 mod open;
 mod plan;
 mod program;
+mod recall;
 mod record;
 mod scratch;
 mod slice;
@@ -43,6 +44,7 @@ mod sync;
 mod table;
 mod tensor;
 mod vector;
+mod verdict;
 
 pub use capture::{Graph, GraphLaunch};
 pub use device::Device;

@@ -34,6 +34,8 @@ const WORKERS_AT_MOST: usize = 31;
 pub(crate) struct Plan {
     steps: Vec<Step>,
     tasks: usize,
+    /// Whether there is one task, or body, and nothing else.
+    only: bool,
 }
 
 #[derive(Debug)]
@@ -68,7 +70,7 @@ impl Plan {
         let mut steps: Vec<Step> = Vec::new();
         if image == ImageKind::Native {
             steps.push(Step::Native);
-            return Self { steps, tasks: 1 };
+            return Self { steps, tasks: 1, only: true };
         }
         let mut last = GroupId::NONE;
         for (id, task) in kernel.tasks() {
@@ -87,7 +89,13 @@ impl Plan {
             }
             last = task.group;
         }
-        Self { steps, tasks: kernel.tasks.len() }
+        let only = matches!(steps.as_slice(), [Step::Task(_)]);
+        Self { steps, tasks: kernel.tasks.len(), only }
+    }
+
+    /// Whether all that a launch calls of the driver is one launch, where it calls anything.
+    pub(crate) fn is_one_call(&self) -> bool {
+        self.only
     }
 
     /// The launch shape of every task for these arguments.
@@ -147,7 +155,13 @@ impl Plan {
         })
     }
 
+    /// How many launch shapes a launch has.
+    pub(crate) fn shapes_of_a_launch(&self) -> usize {
+        self.tasks
+    }
+
     /// Enqueues all steps on `stream` with the argument block `args`.
+    #[inline(always)]
     pub(crate) fn enqueue(
         &self,
         shared: &Shared,
@@ -157,6 +171,18 @@ impl Plan {
         stream: &Arc<StreamState>,
     ) -> Result<(), Failed> {
         let mut enqueue = Enqueue { shared, loaded, shapes, args, started: false };
+        if !self.only {
+            return self.enqueue_steps(enqueue, stream);
+        }
+        enqueue.task(0, stream.stream.handle()).map_err(|source| Failed { started: false, source })
+    }
+
+    #[inline(never)]
+    fn enqueue_steps(
+        &self,
+        mut enqueue: Enqueue<'_>,
+        stream: &Arc<StreamState>,
+    ) -> Result<(), Failed> {
         let result = self.steps.iter().try_for_each(|step| match step {
             Step::Native => enqueue.task(0, stream.stream.handle()),
             Step::Task(task) => enqueue.task(task.index(), stream.stream.handle()),

@@ -226,15 +226,21 @@ impl Home {
         self.0 = ptr::from_ref(self).addr();
     }
 
+    #[inline]
     fn is_here(&self) -> bool {
         self.0 == ptr::from_ref(self).addr()
     }
 
+    /// Whether it may be used where it is.
+    #[inline]
+    pub(crate) fn is_usable(&self) -> bool {
+        self.0 == 0 || self.is_here()
+    }
+
     /// # Errors
     /// [`Error::MovedSlice`] where it is elsewhere.
-    #[inline]
     pub(crate) fn check(&self) -> Result<()> {
-        if self.0 == 0 || self.is_here() { Ok(()) } else { Err(Error::MovedSlice) }
+        if self.is_usable() { Ok(()) } else { Err(Error::MovedSlice) }
     }
 }
 

@@ -72,6 +72,7 @@ impl Position {
     }
 
     /// Takes the next position.
+    #[inline]
     pub(crate) fn advance(&self) -> u64 {
         // Release, with the acquiring load below: who sees the position waits for the work too.
         self.enqueued.fetch_add(1, Release).saturating_add(1).min(LAST_SEQUENCE)

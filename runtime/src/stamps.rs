@@ -29,6 +29,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    #[inline]
     pub(crate) fn pack(self) -> u64 {
         (u64::from(self.stream) << SEQUENCE_BITS) | self.sequence
     }
@@ -57,16 +58,20 @@ impl Stamps {
     #[inline]
     pub(crate) fn put(&self, stamp: Stamp) {
         let word = stamp.pack();
-        let first = &self.inline[0];
-        let seen = first.load(Relaxed);
-        // Most buffers are used on one stream, by one thread at a time.
-        if seen >> SEQUENCE_BITS != u64::from(stamp.stream)
-            || (seen < word && first.compare_exchange(seen, word, Relaxed, Relaxed).is_err())
-        {
-            self.put_anywhere(stamp, word);
+        // Most buffers are used again and again on a few streams, by one thread at a time.
+        for slot in &self.inline {
+            let seen = slot.load(Relaxed);
+            if (seen ^ word) >> SEQUENCE_BITS == 0 {
+                if seen < word && slot.compare_exchange(seen, word, Relaxed, Relaxed).is_err() {
+                    break;
+                }
+                return;
+            }
         }
+        self.put_anywhere(stamp, word);
     }
 
+    #[cold]
     fn put_anywhere(&self, stamp: Stamp, word: u64) {
         for slot in &self.inline {
             let mut seen = slot.load(Relaxed);

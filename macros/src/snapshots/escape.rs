@@ -1,3 +1,4 @@
+#[inline(always)]
 fn escape<'launch>(
     limit: i32,
     c: &'launch Tensor<f32, 1>,

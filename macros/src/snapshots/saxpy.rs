@@ -1,3 +1,4 @@
+#[inline(always)]
 /// y += a x
 pub fn saxpy<'launch>(
     a: f32,

@@ -1,3 +1,4 @@
+#[inline(always)]
 fn scale<'launch, T: Float>(
     a: T,
     x: &'launch Tensor<T, 1>,

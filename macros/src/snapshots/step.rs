@@ -1,3 +1,4 @@
+#[inline(always)]
 fn step<'launch>(
     dt: f32,
     a: &'launch mut Tensor<f32, 1>,

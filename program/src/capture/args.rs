@@ -2,13 +2,13 @@
 
 use std::{ops::Range, ptr, sync::Arc};
 
-use quadrants_ir::{Const, Param, ParamKind};
+use quadrants_ir::{Param, ParamKind};
 use smallvec::SmallVec;
 
 use super::record::{Op, Recorded};
 use crate::{
     Error, Result,
-    arg::{ArgKind, ArgList, TensorArg, describe},
+    arg::{ArgKind, ArgList, Code, Place, TensorArg, describe},
     layout::ComponentAt,
     program::ProgramInner,
     tensor::TensorCore,
@@ -17,11 +17,11 @@ use crate::{
 /// An argument that needs no borrow.
 #[derive(Debug)]
 pub(super) enum OwnedArg {
-    Scalar(Const),
+    Scalar(Code, u64),
     Tensor {
         core: TensorCore,
         shape: SmallVec<[usize; 4]>,
-        kind: ParamKind,
+        code: Code,
         component: Option<ComponentAt>,
     },
 }
@@ -44,26 +44,26 @@ pub(super) struct Replaced<'a> {
 impl OwnedArg {
     pub(super) fn new(arg: &ArgKind<'_>) -> Result<Self> {
         match arg {
-            ArgKind::Scalar(value) => Ok(Self::Scalar(*value)),
-            ArgKind::Host(_) => Err(Error::Capture { what: "an array of the host" }),
-            ArgKind::Tensor(TensorArg { core, shape, kind, component }) => Ok(Self::Tensor {
-                core: core.part(0),
-                shape: SmallVec::from_slice(shape),
-                kind: *kind,
-                component: component.copied(),
-            }),
+            ArgKind::Scalar(code, bits) => Ok(Self::Scalar(*code, *bits)),
+            ArgKind::Tensor(code, TensorArg { place, shape, component }) => match place {
+                Place::Host(_) => Err(Error::Capture { what: "an array of the host" }),
+                Place::Device(core) => Ok(Self::Tensor {
+                    core: core.part(0),
+                    shape: SmallVec::from_slice(shape),
+                    code: *code,
+                    component: component.copied(),
+                }),
+            },
         }
     }
 
     pub(super) fn as_arg(&self) -> ArgKind<'_> {
         match self {
-            Self::Scalar(value) => ArgKind::Scalar(*value),
-            Self::Tensor { core, shape, kind, component } => ArgKind::Tensor(TensorArg {
-                core,
-                shape,
-                kind: *kind,
-                component: component.as_ref(),
-            }),
+            Self::Scalar(code, bits) => ArgKind::Scalar(*code, *bits),
+            Self::Tensor { core, shape, code, component } => {
+                let (place, component) = (Place::Device(core), component.as_ref());
+                ArgKind::Tensor(*code, TensorArg { place, shape, component })
+            }
         }
     }
 }
@@ -71,14 +71,13 @@ impl OwnedArg {
 impl Given<'_> {
     /// Whether it can be given to a graph of the program.
     pub(super) fn check(&self, program: &ProgramInner) -> Result<()> {
-        self.args.0.iter().try_for_each(|arg| match arg {
-            ArgKind::Scalar(_) => Ok(()),
-            ArgKind::Host(_) => Err(Error::Capture { what: "an array of the host" }),
-            ArgKind::Tensor(tensor) => {
-                if !ptr::eq(Arc::as_ptr(&tensor.core.program), program) {
+        self.args.tensors.iter().try_for_each(|tensor| match tensor.place {
+            Place::Host(_) => Err(Error::Capture { what: "an array of the host" }),
+            Place::Device(core) => {
+                if !ptr::eq(Arc::as_ptr(&core.program), program) {
                     return Err(Error::OtherProgram { what: "a tensor argument" });
                 }
-                tensor.core.home.check()
+                core.home.check()
             }
         })
     }
@@ -96,12 +95,12 @@ impl<'a> Replaced<'a> {
             for (at, op) in recorded.ops.iter().enumerate() {
                 let Some(place) = place(recorded, op, name) else { continue };
                 found = true;
-                if place.len() != args.0.len() {
+                if place.len() != args.codes.len() {
                     let param = recorded.params(op).get(place.start);
                     return Err(Error::Argument {
                         kernel: recorded.name(op).to_owned(),
                         position: place.start + 1,
-                        given: format!("{} arguments", args.0.len()),
+                        given: format!("{} arguments", args.codes.len()),
                         expected: param.map_or_else(String::new, |param| describe(param.kind)),
                     });
                 }
@@ -112,11 +111,12 @@ impl<'a> Replaced<'a> {
                     all.len() - 1
                 });
                 let replaced = &mut all[known];
-                for (parameter, arg) in place.zip(&args.0) {
-                    if matches!(arg, ArgKind::Tensor(_)) && !replaced.tensors.contains(&parameter) {
+                for (parameter, arg) in place.zip(args.iter()) {
+                    if matches!(arg, ArgKind::Tensor(..)) && !replaced.tensors.contains(&parameter)
+                    {
                         replaced.tensors.push(parameter);
                     }
-                    replaced.args[parameter] = *arg;
+                    replaced.args[parameter] = arg;
                 }
             }
             if !found {
@@ -139,15 +139,17 @@ impl<'a> Replaced<'a> {
         let touches = recorded.context(op).touches();
         for &one in &self.tensors {
             for other in (0..self.args.len()).filter(|other| *other != one) {
-                let (ArgKind::Tensor(a), ArgKind::Tensor(b)) = (&self.args[one], &self.args[other])
+                let (ArgKind::Tensor(_, a), ArgKind::Tensor(_, b)) =
+                    (&self.args[one], &self.args[other])
                 else {
                     continue;
                 };
+                let (Some(in_a), Some(in_b)) = (a.core(), b.core()) else { continue };
                 let (Some(writes), Some(written)) = (touches[one], touches[other]) else {
                     continue;
                 };
                 if (writes || written)
-                    && Arc::ptr_eq(&a.core.buffer, &b.core.buffer)
+                    && Arc::ptr_eq(&in_a.buffer, &in_b.buffer)
                     && a.bytes().overlap(&b.bytes())
                 {
                     let name = |at: usize| recorded.params(op)[at].name.clone();

@@ -8,14 +8,15 @@ use super::{
     args::{Given, OwnedArg, Replaced},
     executable::{Change, Executables},
     order,
-    record::{Behind, Op, Recorded},
+    record::{Behind, CapturedLaunch, Op, Recorded},
     refuse,
 };
 use crate::{
     Result, Stream,
-    arg::{Arg, ArgKind, ArgList},
+    arg::{Arg, ArgKind, ArgList, TensorArg},
     current::with_current,
     hazards::LaunchUses,
+    launcher::Submission,
     program::Shared,
     stream::StreamState,
 };
@@ -143,7 +144,7 @@ impl Graph {
 impl<'a> GraphLaunch<'a> {
     /// As [`Graph::with`], and what was given before.
     pub fn with(mut self, name: &'a str, arg: impl Arg<'a>) -> Self {
-        let mut args = ArgList::default();
+        let mut args = ArgList::new();
         arg.push_to(&mut args);
         self.given.push(Given { name, args });
         self
@@ -180,7 +181,7 @@ fn changes(
         let Op { launch, .. } = &recorded.ops[replaced.op];
         let (id, number) = (launch.kernel.id, launch.number);
         let context = recorded.context(&recorded.ops[replaced.op]);
-        let args = &replaced.args;
+        let args = replaced.args.iter().copied();
         let prepared = context.prepare(shared, id, number, args, launch.checks, stream)?;
         replaced.check_overlap(recorded)?;
         Ok(Change { op: replaced.op, prepared })
@@ -194,7 +195,10 @@ fn replay(recorded: &Recorded, changes: &[Change], stream: &Arc<StreamState>) ->
     for (at, op) in recorded.ops.iter().enumerate() {
         let changed = changes.iter().find(|change| change.op == at);
         let prepared = changed.map_or(&op.launch.prepared, |change| &change.prepared);
-        recorded.context(op).enqueue_prepared(shared, prepared, stream)?;
+        let CapturedLaunch { kernel, checks, at, .. } = &op.launch;
+        let (checks, at) = (*checks, *at);
+        let submission = Submission { stream, checks, at };
+        recorded.context(op).enqueue_prepared(shared, kernel.id, prepared, submission)?;
     }
     Ok(())
 }
@@ -215,17 +219,17 @@ impl Used<'_> {
     fn each(&self, mut see: impl FnMut(&LaunchUses<'_>) -> Result<()>) -> Result<()> {
         for (at, op) in self.recorded.ops.iter().enumerate() {
             let given = self.replaced.iter().find(|replaced| replaced.op == at);
-            let own: SmallVec<[ArgKind<'_>; 8]>;
-            let args = match given {
-                Some(replaced) => &replaced.args[..],
-                None => {
-                    own = op.launch.args.iter().map(OwnedArg::as_arg).collect();
-                    &own
-                }
+            let tensor = |arg| match arg {
+                ArgKind::Scalar(..) => None,
+                ArgKind::Tensor(_, tensor) => Some(tensor),
+            };
+            let tensors: SmallVec<[TensorArg<'_>; 8]> = match given {
+                Some(replaced) => replaced.args.iter().copied().filter_map(tensor).collect(),
+                None => op.launch.args.iter().map(OwnedArg::as_arg).filter_map(tensor).collect(),
             };
             let (kernel, at) = (op.launch.kernel.id, op.launch.at);
-            let touches = self.recorded.context(op).touches();
-            see(&LaunchUses { kernel, touches, args, at })?;
+            let params = self.recorded.context(op).tensors();
+            see(&LaunchUses { kernel, params, tensors: &tensors, at })?;
         }
         Ok(())
     }
@@ -245,13 +249,12 @@ impl Drop for Used<'_> {
             if *written { buffer.stamp_write(stamp) } else { buffer.stamp_read(stamp) }
         }
         for arg in self.replaced.iter().flat_map(|replaced| &replaced.args) {
-            if let ArgKind::Tensor(tensor) = arg {
-                let buffer = &tensor.core.buffer;
-                if tensor.kind.is_writable() {
-                    buffer.stamp_write(stamp)
-                } else {
-                    buffer.stamp_read(stamp)
-                }
+            let ArgKind::Tensor(code, tensor) = arg else { continue };
+            let Some(core) = tensor.core() else { continue };
+            if code.is_writable() {
+                core.buffer.stamp_write(stamp)
+            } else {
+                core.buffer.stamp_read(stamp)
             }
         }
     }

@@ -27,7 +27,7 @@ pub(crate) use turns::Turns;
 
 use crate::{
     Error, Program, Result,
-    arg::ArgKind,
+    arg::ArgList,
     def::KernelDef,
     launcher::Submission,
     program::{ProgramInner, Shared},
@@ -99,7 +99,7 @@ pub(crate) fn refuse(shared: &Shared, what: &'static str) -> Result<()> {
 pub(crate) fn launch(
     program: &ProgramInner,
     kernel: &KernelDef,
-    args: &[ArgKind<'_>],
+    args: &ArgList<'_>,
     has_value: bool,
     submission: Submission<'_>,
 ) -> Option<Result<()>> {

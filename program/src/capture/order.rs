@@ -57,11 +57,12 @@ pub(super) fn check(
         let args: Vec<ArgKind<'_>> = given.map_or_else(|| own.collect(), |g| g.args.clone());
         let mut uses = Vec::new();
         for (parameter, (arg, touch)) in args.iter().zip(touches).enumerate() {
-            let (ArgKind::Tensor(tensor), Some(writes)) = (arg, *touch) else { continue };
+            let (ArgKind::Tensor(_, tensor), Some(writes)) = (arg, touch) else { continue };
+            let Some(core) = tensor.core() else { continue };
             let by = Origin { kernel: op.launch.kernel.id, parameter, at: op.launch.at };
             let stamp = op.stamp;
             uses.push((
-                Arc::as_ptr(&tensor.core.buffer),
+                Arc::as_ptr(&core.buffer),
                 Use { stamp, bytes: tensor.bytes(), writes, by },
             ));
         }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::{Graph, args::OwnedArg, order};
 use crate::{
     Error, Result,
-    arg::ArgKind,
+    arg::{ArgList, TensorArg},
     def::KernelDef,
     launcher::{Checks, KernelContext, Prepared, Submission},
     program::ProgramInner,
@@ -94,19 +94,19 @@ impl Capture {
     pub(super) fn launch(
         &self,
         kernel: &KernelDef,
-        args: &[ArgKind<'_>],
+        args: &ArgList<'_>,
         has_value: bool,
         Submission { stream, checks, at }: Submission<'_>,
     ) -> Result<()> {
         if has_value {
             return Err(Error::Capture { what: "a kernel with a value" });
         }
-        let owned = args.iter().map(OwnedArg::new).collect::<Result<Vec<_>>>()?;
+        let owned = args.iter().map(|arg| OwnedArg::new(&arg)).collect::<Result<Vec<_>>>()?;
         let shared = &self.program.shared;
         let (id, context) = shared.launcher.keep(shared, kernel)?;
         let kernel = KeptKernel { program: self.program.clone(), id };
         let number = shared.next_launch();
-        let prepared = context.prepare(shared, id, number, args, checks, stream)?;
+        let prepared = context.prepare(shared, id, number, args.iter(), checks, stream)?;
 
         let mut recording = self.recording.borrow_mut();
         let before = recording.kernels.entry(context.offloaded().name.clone()).or_default();
@@ -120,10 +120,8 @@ impl Capture {
         recording.after.push(after.unwrap_or_default());
         recording.ops.push(Op { stamp, launch });
         // The borrow of the launch ends, and the graph's use of it does not.
-        for arg in args {
-            if let ArgKind::Tensor(tensor) = arg {
-                tensor.core.buffer.share();
-            }
+        for core in args.tensors.iter().filter_map(TensorArg::core) {
+            core.buffer.share();
         }
         Ok(())
     }
@@ -162,12 +160,12 @@ impl Recorded {
     fn find_buffers(&mut self) {
         let mut places: HashMap<*const Buffer, usize> = HashMap::new();
         for arg in self.ops.iter().flat_map(|op| &op.launch.args) {
-            let OwnedArg::Tensor { core, kind, .. } = arg else { continue };
+            let OwnedArg::Tensor { core, code, .. } = arg else { continue };
             let place = *places.entry(Arc::as_ptr(&core.buffer)).or_insert_with(|| {
                 self.buffers.push((core.buffer.clone(), false));
                 self.buffers.len() - 1
             });
-            self.buffers[place].1 |= kind.is_writable();
+            self.buffers[place].1 |= code.is_writable();
         }
     }
 

@@ -6,7 +6,7 @@
 use parking_lot::{Mutex, MutexGuard};
 use quadrants_runtime::Buffer;
 
-use crate::arg::ArgKind;
+use crate::arg::TensorArg;
 
 /// Who uses marked memory, one after another.
 #[derive(Debug)]
@@ -23,12 +23,10 @@ impl Turns {
 
     /// For a launch by itself.
     #[inline]
-    pub(crate) fn of_launch(&self, args: &[ArgKind<'_>]) -> Option<MutexGuard<'_, ()>> {
-        let marked = |arg: &ArgKind<'_>| match arg {
-            ArgKind::Tensor(tensor) => tensor.core.buffer.is_shared(),
-            ArgKind::Scalar(_) | ArgKind::Host(_) => false,
-        };
-        (self.on && args.iter().any(marked)).then(|| self.turn.lock())
+    pub(crate) fn of_launch(&self, tensors: &[TensorArg<'_>]) -> Option<MutexGuard<'_, ()>> {
+        let marked =
+            |tensor: &TensorArg<'_>| tensor.core().is_some_and(|core| core.buffer.is_shared());
+        (self.on && tensors.iter().any(marked)).then(|| self.turn.lock())
     }
 
     /// For a copy of the host's.

@@ -1,6 +1,6 @@
 //! Launches that are judged once and enqueued later, and again: what captured graphs are made of.
 
-use std::sync::{Arc, atomic::Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use quadrants_ir::{
     Offloaded, TaskId,
@@ -9,11 +9,17 @@ use quadrants_ir::{
 use quadrants_rhi::FunctionHandle;
 
 use super::{
-    Checks, KernelContext, KernelLauncher, check_arguments, fill, launch_word, result_error,
+    Case, Checks, Going, KernelContext, KernelLauncher, Submission, TensorParam, argument_error,
+    launch_word, result_error,
 };
 use crate::{
-    Error, Result, arg::ArgKind, def::KernelDef, plan::LaunchShapes, program::Shared,
-    scratch::LaunchBlock, stream::StreamState,
+    Error, Result,
+    arg::{ArgKind, ArgList},
+    def::KernelDef,
+    plan::LaunchShapes,
+    program::Shared,
+    scratch::LaunchBlock,
+    stream::StreamState,
 };
 
 /// What a launch's numbers decide. Its argument block lacks the addresses that are the stream's.
@@ -83,37 +89,40 @@ impl Keep {
 
 impl KernelContext {
     /// Judges a launch as all are judged, and loads what it runs.
-    pub(crate) fn prepare(
+    pub(crate) fn prepare<'a>(
         &self,
         shared: &Shared,
         id: u32,
         number: u64,
-        args: &[ArgKind<'_>],
+        given: impl Iterator<Item = ArgKind<'a>>,
         checks: Checks,
         stream: &StreamState,
     ) -> Result<Prepared> {
-        check_arguments(&self.kernel, args)?;
-        let mut words = vec![0; self.words];
-        fill(&mut words, [0, 0, launch_word(id, number)], args);
-        let mut shapes = LaunchShapes::new();
-        let form = self.judge(shared, &mut words, stream, checks, &mut shapes)?;
-        if form == Form::Proven {
-            words.truncate(self.layout.len());
-            if !self.reports_when_proven {
-                words[LAUNCH_WORD] = launch_word(id, 0);
-            }
+        let mut args = ArgList::new();
+        given.for_each(|arg| args.push(arg));
+        if !self.takes(&args.codes) {
+            return Err(argument_error(&self.kernel, &args));
         }
+        let mut words = args.words;
+        let mut shapes = LaunchShapes::new();
+        let Self { kernel, host, plan, .. } = self;
+        let case = Case { shared, kernel, host, plan, checks };
+        let form = self.verdicts.judge(stream.stream.id(), case, &mut words, &mut shapes)?;
+        let unnamed = form == Form::Proven && !self.reports_when_proven;
+        words[LAUNCH_WORD] = launch_word(id, if unnamed { 0 } else { number });
         self.loaded(shared, form)?;
-        Ok(Prepared { form, shapes, words })
+        Ok(Prepared { form, shapes, words: words.to_vec() })
     }
 
     /// Enqueues a launch by itself, as if it had just been made.
     pub(crate) fn enqueue_prepared(
         &self,
         shared: &Shared,
+        id: u32,
         prepared: &Prepared,
-        stream: &Arc<StreamState>,
+        submission: Submission<'_>,
     ) -> Result<()> {
+        let stream = submission.stream;
         let scratch = match self.scratch_bytes() {
             0 => None,
             bytes => Some(LaunchBlock::new(stream, bytes)?),
@@ -122,9 +131,9 @@ impl KernelContext {
         words[abi::ERROR_WORD] = stream.record_address();
         words[abi::SCRATCH_WORD] = scratch.as_ref().map_or(0, |block| block.address().raw());
         let loaded = self.loaded(shared, prepared.form)?;
-        shared.launcher.enqueue(shared, self, loaded, &prepared.shapes, &words, stream)?;
-        let synchronous = !shared.context.device().capabilities().asynchronous;
-        if synchronous && self.may_fail { stream.check() } else { Ok(()) }
+        let going = Going { shared, context: self, id, submission };
+        going.enqueue(loaded, &prepared.shapes, &words)?;
+        if self.reports_at_once { stream.check() } else { Ok(()) }
     }
 
     /// The functions of a form that was loaded.
@@ -143,7 +152,7 @@ impl KernelContext {
     }
 
     pub(crate) fn scratch_bytes(&self) -> usize {
-        abi::scratch_bytes(&self.kernel)
+        self.scratch
     }
 
     /// Whether the argument block goes through memory of the device.
@@ -151,9 +160,16 @@ impl KernelContext {
         self.passing == Passing::Buffer
     }
 
+    /// Its tensor parameters.
+    pub(crate) fn tensors(&self) -> &[TensorParam] {
+        &self.tensors
+    }
+
     /// Of each parameter, whether its tensor is written; none where it is not used.
-    pub(crate) fn touches(&self) -> &[Option<bool>] {
-        &self.touches
+    pub(crate) fn touches(&self) -> Vec<Option<bool>> {
+        let mut touches = vec![None; self.codes.len()];
+        self.tensors.iter().for_each(|tensor| touches[tensor.number] = tensor.touch);
+        touches
     }
 
     /// What went wrong at the device with a launch of it.

@@ -1,0 +1,206 @@
+//! What is found of a launch from its numbers alone: the form, the launch shapes, the interiors of its loops. A launch
+//! with the same numbers takes what was found.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use quadrants_ir::{
+    Offloaded,
+    abi::{self, Form},
+    host::HostPlan,
+};
+use quadrants_rhi::LaunchConfig;
+
+use crate::{
+    Result,
+    arg::Words,
+    launcher::{Checks, race_error},
+    plan::{LaunchShapes, Plan},
+    program::Shared,
+    recall::Recall,
+    sync::AtomicU64,
+};
+
+/// What was found of a kernel's launches: by the stream's number, so that threads with streams of their own find
+/// their own.
+pub(crate) struct Verdicts {
+    found: [Recall; SLOTS],
+    /// How many words the arguments end at.
+    arguments: usize,
+    /// In the words of one, behind the form and the numbers it was found for: where the interiors are, and the shapes.
+    inside: usize,
+    shapes: usize,
+}
+
+/// A launch to be judged, but for its numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Case<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) kernel: &'a Offloaded,
+    pub(crate) host: &'a HostPlan,
+    pub(crate) plan: &'a Plan,
+    pub(crate) checks: Checks,
+}
+
+const SLOTS: usize = 8;
+/// A form, beside which the lowest bit says what was asked for.
+const PROVEN: u64 = 2;
+const CHECKED: u64 = 4;
+/// The words of a launch shape.
+const SHAPE: usize = 4;
+
+impl Verdicts {
+    pub(crate) fn new(kernel: &Offloaded, host: &HostPlan, plan: &Plan) -> Self {
+        let arguments = abi::block_words(kernel, Form::Proven);
+        let inside = 1 + host.inputs().len();
+        let shapes = inside + abi::block_words(kernel, Form::Checked) - arguments;
+        let words = shapes + SHAPE * plan.shapes_of_a_launch();
+        let found = std::array::from_fn(|_| Recall::new(words));
+        Self { found, arguments, inside, shapes }
+    }
+
+    /// The form of a launch with these words on the stream of that number, and its shapes into `shapes`, which has none
+    /// yet; or why it is refused. In the checked form the interiors of its loops are put behind the arguments.
+    #[inline(always)]
+    pub(crate) fn judge(
+        &self,
+        stream: u32,
+        case: Case<'_>,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Result<Form> {
+        let slot = &self.found[stream as usize % SLOTS];
+        match self.known(slot, case, words, shapes) {
+            Some(form) => Ok(form),
+            None => self.judge_anew(slot, case, words, shapes),
+        }
+    }
+
+    /// What was found for the same numbers. Where there is nothing, `words` and `shapes` may be longer all the same.
+    #[inline(always)]
+    fn known(
+        &self,
+        slot: &Recall,
+        case: Case<'_>,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Option<Form> {
+        let (version, known) = slot.read()?;
+        let (head, numbers) = known.get(..self.inside)?.split_first()?;
+        let form = match head.load(Relaxed) ^ case.checks as u64 {
+            PROVEN => Form::Proven,
+            CHECKED => Form::Checked,
+            _ => return None,
+        };
+        let given = &words[..];
+        for (word, number) in case.host.inputs().iter().zip(numbers) {
+            if given.get(*word) != Some(&number.load(Relaxed)) {
+                return None;
+            }
+        }
+        for shape in known.get(self.shapes..)?.chunks_exact(SHAPE) {
+            shapes.push(unpacked(shape));
+        }
+        if form == Form::Checked {
+            let inside = known.get(self.inside..self.shapes)?;
+            words.extend(inside.iter().map(|word| word.load(Relaxed)));
+        }
+        slot.is_still(version).then_some(form)
+    }
+
+    #[cold]
+    fn judge_anew(
+        &self,
+        slot: &Recall,
+        case: Case<'_>,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Result<Form> {
+        let Case { shared, kernel, host, plan, checks } = case;
+        // What another thread was writing just now may have been put behind the arguments.
+        words.truncate(self.arguments);
+        // A loop without an end is refused for that, whatever its iterations would do to each other.
+        *shapes = plan.shapes(kernel, host, words, shared)?;
+        if let Some(race) = host.race(words) {
+            return Err(race_error(kernel, race));
+        }
+        let proven =
+            checks == Checks::Off || kernel.tasks().all(|(task, _)| host.prove(task, words));
+        let (form, code) = if proven { (Form::Proven, PROVEN) } else { (Form::Checked, CHECKED) };
+        let numbers: Vec<u64> = host.inputs().iter().map(|word| words[*word]).collect();
+        if form == Form::Checked {
+            words.extend(interiors(kernel, host, words));
+        }
+        words.resize(self.arguments + self.shapes - self.inside, 0);
+        let inside = words[self.arguments..].iter().copied();
+        let packed = shapes.iter().flat_map(|shape| packed(*shape));
+        slot.write(
+            std::iter::once(code ^ checks as u64).chain(numbers).chain(inside).chain(packed),
+        );
+        Ok(form)
+    }
+}
+
+/// The interiors of all loops, as they stand in an argument block.
+fn interiors(kernel: &Offloaded, host: &HostPlan, words: &[u64]) -> Vec<u64> {
+    let all = host.interiors(words);
+    let mut rest = &all[..];
+    for (id, task) in kernel.tasks() {
+        let inside = rest.split_off(..abi::inside_words(&task.kind)).unwrap_or_default();
+        if !inside.is_empty() {
+            let lengths = inside.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
+            tracing::debug!(
+                kernel = kernel.name,
+                line = task.line,
+                inside = lengths.fold(1, u64::saturating_mul),
+                of = host.extents(id, words).iterations(),
+                "checked"
+            );
+        }
+    }
+    all
+}
+
+/// Two numbers in a word.
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+fn packed(shape: Option<LaunchConfig>) -> [u64; SHAPE] {
+    let LaunchConfig { grid_dim: grid, block_dim: block, shared_bytes } =
+        shape.unwrap_or(LaunchConfig::SERIAL);
+    let there = u32::from(shape.is_some());
+    [
+        pair(grid[0], grid[1]),
+        pair(grid[2], block[0]),
+        pair(block[1], block[2]),
+        pair(shared_bytes, there),
+    ]
+}
+
+#[inline(always)]
+fn unpacked(shape: &[AtomicU64]) -> Option<LaunchConfig> {
+    let [a, b, c, d] = shape else { return None };
+    let [a, b, c, d] = [a, b, c, d].map(|word| word.load(Relaxed));
+    (d >> 32 != 0).then_some(LaunchConfig {
+        grid_dim: [a as u32, (a >> 32) as u32, b as u32],
+        block_dim: [(b >> 32) as u32, c as u32, (c >> 32) as u32],
+        shared_bytes: d as u32,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_is_the_same_again() {
+        let shape = LaunchConfig {
+            grid_dim: [u32::MAX, 2, 3],
+            block_dim: [4, u32::MAX, 6],
+            shared_bytes: 7,
+        };
+        for shape in [None, Some(shape), Some(LaunchConfig::SERIAL)] {
+            assert_eq!(unpacked(&packed(shape).map(AtomicU64::new)), shape);
+        }
+    }
+}
