@@ -26,7 +26,7 @@ impl Recall {
     #[inline(always)]
     pub(crate) fn read(&self) -> Option<(u64, &[AtomicU64])> {
         let version = self.version.load(Acquire);
-        (version != 0 && version % 2 == 0).then_some((version, &*self.words))
+        (version != 0 && version.is_multiple_of(2)).then_some((version, &*self.words))
     }
 
     /// Whether what was read since `read` gave this version was written together. Else it is of several writes, and
