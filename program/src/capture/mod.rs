@@ -1,4 +1,4 @@
-//! Captured graphs: what a closure launches, copies and orders by events, recorded by us and launched as one, again
+//! Captured graphs: what a closure launches and orders by events, recorded by us and launched as one, again
 //! and again.
 //!
 //! # Order
@@ -61,9 +61,9 @@ impl Program {
     /// it takes turns with other threads that use them.
     ///
     /// # Errors
-    /// What `record` returns. [`Error::Capture`] from what cannot be captured: waits of the host, reads of tensors, kernels
-    /// with a value, arrays of the host, waits for events that were recorded outside, another capture. Such a call has
-    /// done nothing, and the capture can go on. [`Error::Hazard`] where two unordered launches conflict and
+    /// What `record` returns. [`Error::Capture`] from what cannot be captured: waits of the host, reads and writes of
+    /// tensors, kernels with a value, arrays of the host, waits for events that were recorded outside, another capture. Such
+    /// a call has done nothing, and the capture can go on. [`Error::Hazard`] where two unordered launches conflict and
     /// hazards are refused.
     pub fn capture(&self, record: impl FnOnce() -> Result<()>) -> Result<Graph> {
         if is_on() {
