@@ -15,13 +15,13 @@ use quadrants::{
 };
 use quadrants_rhi_cuda::{compiler::compiler, driver};
 
-type Handle = *mut c_void;
+pub(crate) type Handle = *mut c_void;
 
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($arg:ty),*);)*) => {
         /// The driver's functions, in the primary context of device 0.
         pub struct Raw {
-            $($name: unsafe extern "C" fn($($arg),*) -> c_int,)*
+            $(pub(crate) $name: unsafe extern "C" fn($($arg),*) -> c_int,)*
             _library: Library,
         }
 
@@ -46,6 +46,9 @@ functions! {
     sync = b"cuCtxSynchronize\0" ();
     alloc = b"cuMemAlloc_v2\0" (*mut u64, usize);
     fill = b"cuMemsetD8_v2\0" (u64, u8, usize);
+    free = b"cuMemFree_v2\0" (u64);
+    write = b"cuMemcpyHtoD_v2\0" (u64, *const c_void, usize);
+    read = b"cuMemcpyDtoH_v2\0" (*mut c_void, u64, usize);
     stream_create = b"cuStreamCreate\0" (*mut Handle, c_uint);
     event_create = b"cuEventCreate\0" (*mut Handle, c_uint);
     record = b"cuEventRecord\0" (Handle, Handle);
@@ -65,7 +68,7 @@ functions! {
 
 /// `CUDA_KERNEL_NODE_PARAMS_v2`.
 #[repr(C)]
-struct Node {
+pub(crate) struct Node {
     function: Handle,
     grid: [c_uint; 3],
     block: [c_uint; 3],
@@ -76,7 +79,7 @@ struct Node {
     context: Handle,
 }
 
-fn check(code: c_int) {
+pub(crate) fn check(code: c_int) {
     assert_eq!(code, 0, "a driver call by hand failed");
 }
 
@@ -111,6 +114,26 @@ impl Raw {
             address
         };
         (0..count).map(one).collect()
+    }
+
+    /// Gives a block of [`Raw::buffers`] back.
+    pub fn free(&self, address: u64) {
+        // SAFETY: the caller's block, which nothing uses any more.
+        check(unsafe { (self.free)(address) });
+    }
+
+    /// Writes host data to a block that is large enough.
+    pub fn write<T: Copy>(&self, address: u64, data: &[T]) {
+        // SAFETY: the caller's block has the bytes.
+        check(unsafe { (self.write)(address, data.as_ptr().cast(), size_of_val(data)) });
+    }
+
+    /// Reads the first `count` values of a block.
+    pub fn read<T: Copy + Default>(&self, address: u64, count: usize) -> Vec<T> {
+        let mut data = vec![T::default(); count];
+        // SAFETY: the caller's block has the bytes, and any bytes are values of the plain numbers that benches use.
+        check(unsafe { (self.read)(data.as_mut_ptr().cast(), address, count * size_of::<T>()) });
+        data
     }
 
     /// A non-blocking stream.

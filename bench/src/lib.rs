@@ -7,8 +7,10 @@
 pub mod child;
 pub mod driver;
 pub mod idle;
+pub mod kernels;
 mod line;
 mod measure;
+pub mod nvrtc;
 
 pub use line::{Asked, Line, Rate, Side};
 pub use measure::{Case, Options, Rival, enqueue, until_done};

@@ -1,0 +1,430 @@
+//! Plain kernels on the GPU against the same written by hand in CUDA, in all the ways that one would try: the fastest
+//! is the rival. Each side works on memory of its own, and what both computed is compared before anyone is timed.
+
+use std::fmt::Debug;
+
+use quadrants::{Arch, Program, Result, Tensor};
+use quadrants_bench::{
+    Asked, Case, Options, Rival,
+    driver::Raw,
+    kernels,
+    nvrtc::{ByText, Function},
+    until_done,
+};
+
+const SAMPLES: usize = 15;
+/// At least 0.97 of the best by hand.
+const ASKED: Asked = Asked::Ratio(1.0 / 0.97);
+
+/// What every case uses.
+struct Bench<'a> {
+    options: Options,
+    program: Program,
+    raw: &'a Raw,
+    text: ByText<'a>,
+}
+
+/// A way to launch a kernel written by hand.
+struct Way<'a> {
+    name: &'static str,
+    function: Function<'a>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    args: Vec<u64>,
+}
+
+impl Way<'_> {
+    fn launch(&self) {
+        self.function.launch(self.grid, self.block, &self.args);
+    }
+}
+
+fn main() -> Result<()> {
+    let options = Options::from_args();
+    if !options.wants("cuda") {
+        return Ok(());
+    }
+    let program = Program::open(Arch::Cuda)?;
+    let raw = Raw::load();
+    let text = ByText::compile(&raw, include_str!("../kernels.cu"), &[]);
+    let bench = Bench { options, program, raw: &raw, text };
+    bench.saxpy()?;
+    bench.jacobi()?;
+    bench.sum()?;
+    bench.histogram()?;
+    bench.mandelbrot()?;
+    bench.nbody()?;
+    bench.chain()?;
+    bench.stencil()?;
+    bench.transpose()?;
+    bench.spmv()
+}
+
+/// Blocks that cover `n`.
+fn over(n: usize, block: usize) -> u32 {
+    n.div_ceil(block) as u32
+}
+
+fn float(value: f32) -> u64 {
+    u64::from(value.to_bits())
+}
+
+/// Numbers between 0 and 1 that repeat after 1024.
+fn wave(n: usize) -> Vec<f32> {
+    (0..n).map(|k| (k % 1024) as f32 / 1024.0).collect()
+}
+
+impl<'a> Bench<'a> {
+    fn case(&self, name: &str, giga: f64, unit: &'static str) -> Option<Case> {
+        let case = Case::new("kernels", name, "ms").asked(ASKED).work(giga, unit);
+        self.options.selects(&case).then_some(case)
+    }
+
+    fn way(&self, name: &'static str, grid: [u32; 3], block: [u32; 3], args: Vec<u64>) -> Way<'a> {
+        Way { name, function: self.text.function(name), grid, block, args }
+    }
+
+    /// A block of device memory with the data.
+    fn memory<T: Copy>(&self, data: &[T]) -> u64 {
+        let address = self.raw.buffers(1, size_of_val(data))[0];
+        self.raw.write(address, data);
+        address
+    }
+
+    /// Times ours against all ways by hand, `count` launches to a sample.
+    fn run(
+        &self,
+        case: &Case,
+        count: usize,
+        mut ours: impl FnMut() -> Result<()>,
+        ways: &[Way<'_>],
+    ) {
+        let mut samples: Vec<_> = ways
+            .iter()
+            .map(|way| until_done(count, || way.launch(), || self.raw.synchronize()))
+            .collect();
+        let mut rivals: Vec<Rival<'_>> = ways
+            .iter()
+            .zip(&mut samples)
+            .map(|(way, sample)| (way.name, sample as &mut dyn FnMut() -> f64))
+            .collect();
+        let mut ours = until_done(
+            count,
+            || ours().expect("launches"),
+            || self.program.sync().expect("completes"),
+        );
+        self.options.run(case, SAMPLES, &mut ours, &mut rivals);
+    }
+
+    /// Runs every way once, and holds what it leaves at `address` against ours.
+    fn agree<T: Copy + Default + Debug + PartialEq>(
+        &self,
+        ours: &[T],
+        address: u64,
+        start: &[T],
+        ways: &[Way<'_>],
+        close: impl Fn(T, T) -> bool,
+    ) {
+        for way in ways {
+            self.raw.write(address, start);
+            way.launch();
+            self.raw.synchronize();
+            let theirs: Vec<T> = self.raw.read(address, ours.len());
+            let differ = ours.iter().zip(&theirs).position(|(a, b)| !close(*a, *b));
+            if let Some(at) = differ {
+                panic!("{} gives {:?} at {at}, ours {:?}", way.name, theirs[at], ours[at]);
+            }
+        }
+        self.raw.write(address, start);
+    }
+
+    fn free(&self, addresses: &[u64]) {
+        addresses.iter().for_each(|address| self.raw.free(*address));
+    }
+
+    fn saxpy(&self) -> Result<()> {
+        const N: usize = 1 << 28;
+        let Some(case) = self.case("saxpy 2^28", 12e-9 * N as f64, "GB/s") else { return Ok(()) };
+        let (data, zeros) = (wave(N), vec![0.0f32; N]);
+        let x = self.program.tensor_from(&data, [N])?;
+        let mut y = self.program.zeros::<f32, 1>([N])?;
+        let (hx, hy) = (self.memory(&data), self.memory(&zeros));
+        let args = vec![float(1e-3), hx, hy, N as u64];
+        let way = |name, each: usize| {
+            self.way(name, [over(N, 256 * each), 1, 1], [256, 1, 1], args.clone())
+        };
+        let ways = [way("saxpy", 1), way("saxpy_wide", 4), way("saxpy_apart", 4)];
+        kernels::saxpy(1e-3, &x, &mut y).launch()?;
+        self.agree(&y.to_vec()?, hy, &zeros, &ways, |a, b| (a - b).abs() <= 1e-9);
+        self.run(&case, 10, || kernels::saxpy(1e-3, &x, &mut y).launch(), &ways);
+        self.free(&[hx, hy]);
+        Ok(())
+    }
+
+    fn jacobi(&self) -> Result<()> {
+        const N: usize = 8192;
+        let Some(case) = self.case("Jacobi 8192²", 8e-9 * (N * N) as f64, "GB/s") else {
+            return Ok(());
+        };
+        let data = wave(N * N);
+        let mut a = self.program.tensor_from(&data, [N, N])?;
+        let mut b = self.program.tensor_from(&data, [N, N])?;
+        let (ha, hb) = (self.memory(&data), self.memory(&data));
+        let way = |name, block: [u32; 3], rows: usize| {
+            let grid = [over(N - 2, block[0] as usize), over(N - 2, block[1] as usize * rows), 1];
+            self.way(name, grid, block, vec![ha, hb, N as u64])
+        };
+        let ways = [
+            way("jacobi", [64, 4, 1], 1),
+            way("jacobi_walk8", [128, 2, 1], 8),
+            way("jacobi_walk16", [128, 2, 1], 16),
+            way("jacobi_rows2", [128, 2, 1], 2),
+            way("jacobi_rows4", [64, 4, 1], 4),
+            way("jacobi_rows8", [64, 4, 1], 8),
+        ];
+        kernels::jacobi(&a, &mut b).launch()?;
+        self.agree(&b.to_vec()?, hb, &data, &ways, |a, b| (a - b).abs() <= 1e-6);
+        let ours = || {
+            std::mem::swap(&mut a, &mut b);
+            kernels::jacobi(&a, &mut b).launch()
+        };
+        self.run(&case, 10, ours, &ways);
+        self.free(&[ha, hb]);
+        Ok(())
+    }
+
+    fn sum(&self) -> Result<()> {
+        const N: usize = 1 << 26;
+        let Some(case) = self.case("sum 2^26", 4e-9 * N as f64, "GB/s") else { return Ok(()) };
+        let data = wave(N);
+        let x = self.program.tensor_from(&data, [N])?;
+        let mut total = self.program.zeros::<f32, 1>([1])?;
+        let (hx, hs) = (self.memory(&data), self.memory(&[0.0f32]));
+        let args = vec![hx, hs, N as u64];
+        let way = |name| self.way(name, [132 * 8, 1, 1], [256, 1, 1], args.clone());
+        let ways = [way("sum"), way("sum_wide")];
+        kernels::sum(&x, &mut total).launch()?;
+        self.agree(&total.to_vec()?, hs, &[0.0], &ways, |a, b| (a - b).abs() <= 1e-3 * b);
+        self.run(&case, 10, || kernels::sum(&x, &mut total).launch(), &ways);
+        self.free(&[hx, hs]);
+        Ok(())
+    }
+
+    fn histogram(&self) -> Result<()> {
+        const N: usize = 1 << 26;
+        let Some(case) = self.case("histogram of 2^26 bytes", 1e-9 * N as f64, "GB/s") else {
+            return Ok(());
+        };
+        let data: Vec<u8> =
+            (0..N as u32).map(|k| (k.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let x = self.program.tensor_from(&data, [N])?;
+        let mut bins = self.program.zeros::<u32, 1>([256])?;
+        let zeros = [0u32; 256];
+        let (hx, hb) = (self.memory(&data), self.memory(&zeros));
+        let args = vec![hx, hb, N as u64];
+        let way = |name| self.way(name, [132 * 8, 1, 1], [256, 1, 1], args.clone());
+        let ways = [way("histogram"), way("histogram_wide")];
+        kernels::histogram(&x, &mut bins).launch()?;
+        self.agree(&bins.to_vec()?, hb, &zeros, &ways, |a, b| a == b);
+        self.run(&case, 4, || kernels::histogram(&x, &mut bins).launch(), &ways);
+        self.free(&[hx, hb]);
+        Ok(())
+    }
+
+    fn mandelbrot(&self) -> Result<()> {
+        const N: usize = 4096;
+        let Some(case) =
+            self.case("Mandelbrot 4096², 256 steps", 1e-9 * (N * N) as f64, "Gpixel/s")
+        else {
+            return Ok(());
+        };
+        let zeros = vec![0u32; N * N];
+        let mut out = self.program.zeros::<u32, 2>([N, N])?;
+        let ho = self.memory(&zeros);
+        let way = |name, x: u32, y: u32| {
+            self.way(
+                name,
+                [over(N, x as usize), over(N, y as usize), 1],
+                [x, y, 1],
+                vec![ho, N as u64, 256],
+            )
+        };
+        let ways = [way("mandelbrot", 16, 16), way("mandelbrot", 128, 1), way("mandelbrot", 32, 8)];
+        kernels::mandelbrot(256, &mut out).launch()?;
+        // At the edge of the set a last digit decides.
+        let ours = out.to_vec()?;
+        ways[0].launch();
+        let theirs: Vec<u32> = self.raw.read(ho, N * N);
+        let differ = ours.iter().zip(&theirs).filter(|(a, b)| a != b).count();
+        assert!(differ < N * N / 1000, "{differ} places differ");
+        self.run(&case, 10, || kernels::mandelbrot(256, &mut out).launch(), &ways);
+        self.free(&[ho]);
+        Ok(())
+    }
+
+    fn nbody(&self) -> Result<()> {
+        const N: usize = 65_536;
+        let giga = 1e-9 * (N * N) as f64;
+        let [plain, tiled] =
+            ["N-body 65536", "N-body 65536, tiled"].map(|name| self.case(name, giga, "Gpair/s"));
+        if plain.is_none() && tiled.is_none() {
+            return Ok(());
+        }
+        let place = |factor: u32| -> Vec<f32> {
+            let scatter = |k: u32| {
+                (k.wrapping_mul(2_654_435_761).wrapping_mul(factor) >> 16) as f32 / 65_536.0
+            };
+            (0..N as u32).map(scatter).collect()
+        };
+        let mass: Vec<f32> = (0..N).map(|k| 0.5 + (k % 256) as f32 / 256.0).collect();
+        let data = [place(1), place(2_246_822_519), place(3_266_489_917), mass];
+        let tensor = |data: &Vec<f32>| self.program.tensor_from(data, [N]);
+        let [x, y, z, m] =
+            [tensor(&data[0])?, tensor(&data[1])?, tensor(&data[2])?, tensor(&data[3])?];
+        let zeros = || self.program.zeros::<f32, 1>([N]);
+        let [mut ax, mut ay, mut az] = [zeros()?, zeros()?, zeros()?];
+        let mut args: Vec<u64> = data.iter().map(|data| self.memory(data)).collect();
+        args.extend(self.raw.buffers(3, 4 * N));
+        args.push(N as u64);
+        let way = |name, block: u32| {
+            self.way(name, [over(N, block as usize), 1, 1], [block, 1, 1], args.clone())
+        };
+        let start = vec![0.0f32; N];
+        let close = |a: f32, b: f32| (a - b).abs() <= 1e-3 * (b.abs() + 100.0);
+        if let Some(case) = plain {
+            let ways = [way("nbody", 128), way("nbody", 256)];
+            kernels::nbody(&x, &y, &z, &m, &mut ax, &mut ay, &mut az).launch()?;
+            self.agree(&ax.to_vec()?, args[4], &start, &ways, close);
+            let ours = || kernels::nbody(&x, &y, &z, &m, &mut ax, &mut ay, &mut az).launch();
+            self.run(&case, 2, ours, &ways);
+        }
+        if let Some(case) = tiled {
+            let ways = [way("nbody_tiled", 256)];
+            kernels::nbody_tiled(&x, &y, &z, &m, &mut ax, &mut ay, &mut az).launch()?;
+            self.agree(&ax.to_vec()?, args[4], &start, &ways, close);
+            let ours = || kernels::nbody_tiled(&x, &y, &z, &m, &mut ax, &mut ay, &mut az).launch();
+            self.run(&case, 2, ours, &ways);
+        }
+        self.free(&args[..7]);
+        Ok(())
+    }
+
+    fn chain(&self) -> Result<()> {
+        const N: usize = 1 << 24;
+        let giga = 512e-9 * N as f64;
+        let Some(case) = self.case("chain of 256 on 2^24", giga, "GFLOP/s") else { return Ok(()) };
+        let data = wave(N);
+        let mut x = self.program.tensor_from(&data, [N])?;
+        let hx = self.memory(&data);
+        let (a, b) = (0.999_f32, 0.5f32);
+        let way = |name| {
+            self.way(
+                name,
+                [over(N, 256), 1, 1],
+                [256, 1, 1],
+                vec![hx, float(a), float(b), N as u64],
+            )
+        };
+        let ways = [way("chain")];
+        kernels::chain(a, b, &mut x).launch()?;
+        self.agree(&x.to_vec()?, hx, &data, &ways, |a, b| (a - b).abs() <= 1e-3 * b);
+        self.run(&case, 10, || kernels::chain(a, b, &mut x).launch(), &ways);
+        self.free(&[hx]);
+        Ok(())
+    }
+
+    fn stencil(&self) -> Result<()> {
+        const N: usize = 512;
+        let giga = 8e-9 * (N * N * N) as f64;
+        let Some(case) = self.case("7-point stencil 512³", giga, "GB/s") else { return Ok(()) };
+        let data = wave(N * N * N);
+        let mut a = self.program.tensor_from(&data, [N, N, N])?;
+        let mut b = self.program.tensor_from(&data, [N, N, N])?;
+        let (ha, hb) = (self.memory(&data), self.memory(&data));
+        let way = |name, block: [u32; 3], planes: u32| {
+            let cover = |axis: usize, each: u32| over(N - 2, (block[axis] * each) as usize);
+            self.way(
+                name,
+                [cover(0, 1), cover(1, 1), cover(2, planes)],
+                block,
+                vec![ha, hb, N as u64],
+            )
+        };
+        let ways = [
+            way("stencil", [32, 4, 2], 1),
+            way("stencil", [64, 4, 1], 1),
+            way("stencil_walk", [32, 8, 1], 16),
+            way("stencil_walk", [64, 4, 1], 16),
+        ];
+        kernels::stencil(&a, &mut b).launch()?;
+        self.agree(&b.to_vec()?, hb, &data, &ways, |a, b| (a - b).abs() <= 1e-5);
+        let ours = || {
+            std::mem::swap(&mut a, &mut b);
+            kernels::stencil(&a, &mut b).launch()
+        };
+        self.run(&case, 10, ours, &ways);
+        self.free(&[ha, hb]);
+        Ok(())
+    }
+
+    fn transpose(&self) -> Result<()> {
+        const N: usize = 16_384;
+        let giga = 8e-9 * (N * N) as f64;
+        let Some(case) = self.case("transpose 16384²", giga, "GB/s") else { return Ok(()) };
+        let data = wave(N * N);
+        let a = self.program.tensor_from(&data, [N, N])?;
+        let mut b: Tensor<f32, 2> = self.program.zeros([N, N])?;
+        let (ha, hb) = (self.memory(&data), self.raw.buffers(1, 4 * N * N)[0]);
+        let ways = [self.way("transpose", [512, 512, 1], [32, 8, 1], vec![ha, hb, N as u64])];
+        kernels::transpose(&a, &mut b).launch()?;
+        self.agree(&b.to_vec()?, hb, &[], &ways, |a, b| a == b);
+        self.run(&case, 10, || kernels::transpose(&a, &mut b).launch(), &ways);
+        self.free(&[ha, hb]);
+        Ok(())
+    }
+
+    fn spmv(&self) -> Result<()> {
+        const ROWS: usize = 1 << 22;
+        const EACH: usize = 9;
+        let giga = 2e-9 * (ROWS * EACH) as f64;
+        let Some(case) = self.case("sparse matrix of 2^22 rows by a vector", giga, "GFLOP/s")
+        else {
+            return Ok(());
+        };
+        // A band with a few entries far away, as of a mesh.
+        let starts: Vec<u32> = (0..=ROWS).map(|row| (row * EACH) as u32).collect();
+        let column = |row: usize, k: usize| match k {
+            0 => row.wrapping_mul(2_654_435_761) % ROWS,
+            k => (row + 16 * k) % ROWS,
+        };
+        let columns: Vec<u32> =
+            (0..ROWS * EACH).map(|at| column(at / EACH, at % EACH) as u32).collect();
+        let (values, vector) = (wave(ROWS * EACH), wave(ROWS));
+        let tensors = (
+            self.program.tensor_from(&starts, [starts.len()])?,
+            self.program.tensor_from(&columns, [columns.len()])?,
+            self.program.tensor_from(&values, [values.len()])?,
+            self.program.tensor_from(&vector, [ROWS])?,
+        );
+        let mut y = self.program.zeros::<f32, 1>([ROWS])?;
+        let zeros = vec![0.0f32; ROWS];
+        let args = vec![
+            self.memory(&starts),
+            self.memory(&columns),
+            self.memory(&values),
+            self.memory(&vector),
+            self.memory(&zeros),
+            ROWS as u64,
+        ];
+        let way = |block: u32| {
+            self.way("spmv", [over(ROWS, block as usize), 1, 1], [block, 1, 1], args.clone())
+        };
+        let ways = [way(128), way(256)];
+        let (s, c, v, x) = &tensors;
+        kernels::spmv(s, c, v, x, &mut y).launch()?;
+        self.agree(&y.to_vec()?, args[4], &zeros, &ways, |a, b| (a - b).abs() <= 1e-3);
+        self.run(&case, 10, || kernels::spmv(s, c, v, x, &mut y).launch(), &ways);
+        self.free(&args[..5]);
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! The kernels that are measured on every backend, as a user would write them.
+
+#![allow(clippy::needless_range_loop)] // kernels index, as devices do
+
+use quadrants::{self as qd, Tensor};
+
+/// `y += a x`
+#[qd::kernel]
+pub fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    for i in 0..y.len() {
+        y[i] += a * x[i];
+    }
+}
+
+/// One step of Jacobi's method on the Laplace equation.
+#[qd::kernel]
+pub fn jacobi(a: &Tensor<f32, 2>, b: &mut Tensor<f32, 2>) {
+    let [h, w] = a.shape();
+    for (i, j) in qd::ndrange((1..h - 1, 1..w - 1)) {
+        b[[i, j]] = 0.25 * (a[[i - 1, j]] + a[[i + 1, j]] + a[[i, j - 1]] + a[[i, j + 1]]);
+    }
+}
+
+/// The sum of all elements.
+#[qd::kernel]
+pub fn sum(x: &Tensor<f32, 1>, total: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        qd::atomic_add(&mut total[0], x[i]);
+    }
+}
+
+/// How often each byte occurs.
+#[qd::kernel]
+pub fn histogram(x: &Tensor<u8, 1>, bins: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        qd::atomic_add(&mut bins[x[i] as usize], 1);
+    }
+}
+
+/// After how many steps the sequence of each place leaves the circle of radius 2.
+#[qd::kernel]
+pub fn mandelbrot(most: u32, out: &mut Tensor<u32, 2>) {
+    let [h, w] = out.shape();
+    for (i, j) in qd::ndrange([h, w]) {
+        let cr = -2.0 + 3.0 * j as f32 / w as f32;
+        let ci = -1.5 + 3.0 * i as f32 / h as f32;
+        let mut zr = 0.0;
+        let mut zi = 0.0;
+        let mut steps = 0u32;
+        while steps < most && zr * zr + zi * zi < 4.0 {
+            let next = zr * zr - zi * zi + cr;
+            zi = 2.0 * zr * zi + ci;
+            zr = next;
+            steps += 1;
+        }
+        out[[i, j]] = steps;
+    }
+}
+
+/// The pull of all bodies on each.
+#[qd::kernel]
+#[allow(clippy::too_many_arguments)] // a body's place and mass, and the pull on it
+pub fn nbody(
+    x: &Tensor<f32, 1>,
+    y: &Tensor<f32, 1>,
+    z: &Tensor<f32, 1>,
+    m: &Tensor<f32, 1>,
+    ax: &mut Tensor<f32, 1>,
+    ay: &mut Tensor<f32, 1>,
+    az: &mut Tensor<f32, 1>,
+) {
+    let n = x.len();
+    for i in 0..n {
+        let xi = x[i];
+        let yi = y[i];
+        let zi = z[i];
+        let mut sx = 0.0;
+        let mut sy = 0.0;
+        let mut sz = 0.0;
+        for j in 0..n {
+            let dx = x[j] - xi;
+            let dy = y[j] - yi;
+            let dz = z[j] - zi;
+            let square = dx * dx + dy * dy + dz * dz + 1e-3;
+            let inverse = 1.0 / square.sqrt();
+            let weight = m[j] * inverse * inverse * inverse;
+            sx += dx * weight;
+            sy += dy * weight;
+            sz += dz * weight;
+        }
+        ax[i] = sx;
+        ay[i] = sy;
+        az[i] = sz;
+    }
+}
+
+/// The bodies that a block of threads reads once for all of them.
+pub const TILE: usize = 256;
+
+/// The same by blocks of threads that share what they read.
+#[qd::kernel]
+#[allow(clippy::too_many_arguments)] // as above
+pub fn nbody_tiled(
+    x: &Tensor<f32, 1>,
+    y: &Tensor<f32, 1>,
+    z: &Tensor<f32, 1>,
+    m: &Tensor<f32, 1>,
+    ax: &mut Tensor<f32, 1>,
+    ay: &mut Tensor<f32, 1>,
+    az: &mut Tensor<f32, 1>,
+) {
+    let n = x.len();
+    qd::block_for(n / TILE, TILE, |b| {
+        let mut tx = b.shared::<f32>(TILE);
+        let mut ty = b.shared::<f32>(TILE);
+        let mut tz = b.shared::<f32>(TILE);
+        let mut tm = b.shared::<f32>(TILE);
+        let mut sx = b.shared::<f32>(TILE);
+        let mut sy = b.shared::<f32>(TILE);
+        let mut sz = b.shared::<f32>(TILE);
+        let first = b.index() * TILE;
+        for tile in 0..n / TILE {
+            b.each(|t| {
+                let j = tile * TILE + t;
+                tx[t] = x[j];
+                ty[t] = y[j];
+                tz[t] = z[j];
+                tm[t] = m[j];
+            });
+            b.each(|t| {
+                let xi = x[first + t];
+                let yi = y[first + t];
+                let zi = z[first + t];
+                let mut px = sx[t];
+                let mut py = sy[t];
+                let mut pz = sz[t];
+                for k in 0..TILE {
+                    let dx = tx[k] - xi;
+                    let dy = ty[k] - yi;
+                    let dz = tz[k] - zi;
+                    let square = dx * dx + dy * dy + dz * dz + 1e-3;
+                    let inverse = 1.0 / square.sqrt();
+                    let weight = tm[k] * inverse * inverse * inverse;
+                    px += dx * weight;
+                    py += dy * weight;
+                    pz += dz * weight;
+                }
+                sx[t] = px;
+                sy[t] = py;
+                sz[t] = pz;
+            });
+        }
+        b.each(|t| {
+            ax[first + t] = sx[t];
+            ay[first + t] = sy[t];
+            az[first + t] = sz[t];
+        });
+    });
+}
+
+/// 256 multiplications and additions, each on the result of the last.
+#[qd::kernel]
+pub fn chain(a: f32, b: f32, x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        let mut v = x[i];
+        for _ in 0..256 {
+            v = v * a + b;
+        }
+        x[i] = v;
+    }
+}
+
+/// One step of the heat equation in space.
+#[qd::kernel]
+pub fn stencil(a: &Tensor<f32, 3>, b: &mut Tensor<f32, 3>) {
+    let [d, h, w] = a.shape();
+    for (i, j, k) in qd::ndrange((1..d - 1, 1..h - 1, 1..w - 1)) {
+        let around = a[[i - 1, j, k]]
+            + a[[i + 1, j, k]]
+            + a[[i, j - 1, k]]
+            + a[[i, j + 1, k]]
+            + a[[i, j, k - 1]]
+            + a[[i, j, k + 1]];
+        b[[i, j, k]] = 0.4 * a[[i, j, k]] + 0.1 * around;
+    }
+}
+
+/// The side of a tile that a block of threads turns.
+pub const SIDE: usize = 32;
+
+/// The transpose: each block of threads turns a row of tiles.
+#[qd::kernel]
+pub fn transpose(a: &Tensor<f32, 2>, b: &mut Tensor<f32, 2>) {
+    let [h, w] = a.shape();
+    qd::block_for(h.div_ceil(SIDE), SIDE * SIDE, |block| {
+        let mut tile = block.shared_2d::<f32>([SIDE, SIDE + 1]);
+        let top = block.index() * SIDE;
+        for column in 0..w.div_ceil(SIDE) {
+            let left = column * SIDE;
+            block.each(|t| {
+                let i = t / SIDE;
+                let j = t % SIDE;
+                if top + i < h && left + j < w {
+                    tile[[i, j]] = a[[top + i, left + j]];
+                }
+            });
+            block.each(|t| {
+                let i = t / SIDE;
+                let j = t % SIDE;
+                if left + i < w && top + j < h {
+                    b[[left + i, top + j]] = tile[[j, i]];
+                }
+            });
+        }
+    });
+}
+
+/// A sparse matrix, given by rows, times a vector.
+#[qd::kernel]
+pub fn spmv(
+    starts: &Tensor<u32, 1>,
+    columns: &Tensor<u32, 1>,
+    values: &Tensor<f32, 1>,
+    x: &Tensor<f32, 1>,
+    y: &mut Tensor<f32, 1>,
+) {
+    for i in 0..y.len() {
+        let mut sum = 0.0;
+        for k in starts[i]..starts[i + 1] {
+            sum += values[k as usize] * x[columns[k as usize] as usize];
+        }
+        y[i] = sum;
+    }
+}
