@@ -197,6 +197,15 @@ extern "C" __global__ void chain(float* x, float a, float b, u32 n) {
     x[i] = v;
 }
 
+extern "C" __global__ void chain_unrolled(float* x, float a, float b, u32 n) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float v = x[i];
+#pragma unroll
+    for (u32 k = 0; k < 256; k++) v = v * a + b;
+    x[i] = v;
+}
+
 extern "C" __global__ void stencil(const float* __restrict__ a, float* __restrict__ b, u32 n) {
     u32 k = blockIdx.x * blockDim.x + threadIdx.x + 1, j = blockIdx.y * blockDim.y + threadIdx.y + 1,
         i = blockIdx.z * blockDim.z + threadIdx.z + 1;

@@ -58,7 +58,7 @@ pub fn mandelbrot(most: u32, out: &mut Tensor<u32, 2>) {
 }
 
 /// The pull of all bodies on each.
-#[qd::kernel]
+#[qd::kernel(fast_math)]
 #[allow(clippy::too_many_arguments)] // a body's place and mass, and the pull on it
 pub fn nbody(
     x: &Tensor<f32, 1>,
@@ -98,7 +98,7 @@ pub fn nbody(
 pub const TILE: usize = 256;
 
 /// The same by blocks of threads that share what they read.
-#[qd::kernel]
+#[qd::kernel(fast_math)]
 #[allow(clippy::too_many_arguments)] // as above
 pub fn nbody_tiled(
     x: &Tensor<f32, 1>,
@@ -188,27 +188,39 @@ pub fn stencil(a: &Tensor<f32, 3>, b: &mut Tensor<f32, 3>) {
 /// The side of a tile that a block of threads turns.
 pub const SIDE: usize = 32;
 
-/// The transpose: each block of threads turns a row of tiles.
+/// The transpose of a matrix whose rows have whole groups of four tiles: each block of threads turns a row of tiles.
 #[qd::kernel]
 pub fn transpose(a: &Tensor<f32, 2>, b: &mut Tensor<f32, 2>) {
     let [h, w] = a.shape();
     qd::block_for(h.div_ceil(SIDE), SIDE * SIDE, |block| {
-        let mut tile = block.shared_2d::<f32>([SIDE, SIDE + 1]);
+        let mut first = block.shared_2d::<f32>([SIDE, SIDE + 1]);
+        let mut second = block.shared_2d::<f32>([SIDE, SIDE + 1]);
+        let mut third = block.shared_2d::<f32>([SIDE, SIDE + 1]);
+        let mut fourth = block.shared_2d::<f32>([SIDE, SIDE + 1]);
         let top = block.index() * SIDE;
-        for column in 0..w.div_ceil(SIDE) {
-            let left = column * SIDE;
+        for column in 0..w.div_ceil(4 * SIDE) {
+            let left = column * 4 * SIDE;
             block.each(|t| {
                 let i = t / SIDE;
                 let j = t % SIDE;
-                if top + i < h && left + j < w {
-                    tile[[i, j]] = a[[top + i, left + j]];
+                if top + i < h && left + 3 * SIDE + j < w {
+                    first[[i, j]] = a[[top + i, left + j]];
+                    second[[i, j]] = a[[top + i, left + SIDE + j]];
+                    third[[i, j]] = a[[top + i, left + 2 * SIDE + j]];
+                    fourth[[i, j]] = a[[top + i, left + 3 * SIDE + j]];
                 }
             });
             block.each(|t| {
                 let i = t / SIDE;
                 let j = t % SIDE;
-                if left + i < w && top + j < h {
-                    b[[left + i, top + j]] = tile[[j, i]];
+                if left + 3 * SIDE + i < w && top + j < h {
+                    // SAFETY: `i` is less than a tile's side, so that the four are of different tiles.
+                    unsafe {
+                        b[[left + i, top + j]] = first[[j, i]];
+                        b[[left + SIDE + i, top + j]] = second[[j, i]];
+                        b[[left + 2 * SIDE + i, top + j]] = third[[j, i]];
+                        b[[left + 3 * SIDE + i, top + j]] = fourth[[j, i]];
+                    }
                 }
             });
         }

@@ -7,6 +7,12 @@ pub trait Dialect {
     /// What stands before the type of an argument block that is passed by value.
     fn by_value(&self) -> &'static str;
 
+    /// An expression that reads `element` (a printed primary expression) of a tensor that nothing writes while the
+    /// kernel runs.
+    fn read_only(&self, element: &str) -> String {
+        element.to_owned()
+    }
+
     /// An expression that combines `value` into the element at `address` (both are printed
     /// expressions, the address a primary one) atomically for the whole device, and gives the old element. `ty` is a number
     /// type, and an integer one where `op` compares.

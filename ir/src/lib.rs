@@ -10,6 +10,7 @@
 
 pub mod abi;
 mod arena;
+mod batch;
 pub mod exchange;
 pub mod host;
 mod image;
@@ -29,6 +30,7 @@ pub mod verify;
 mod visit;
 
 pub use arena::{Arena, Id};
+pub use batch::Batch;
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
     AtomicOp, BinaryOp, Block, BlockFor, BlockId, DivRemOp, Exchange, ExchangeOp, Expr, ExprId,

@@ -560,14 +560,24 @@ fn launch_error(kernel: &Offloaded, started: bool, source: rt::Error) -> Error {
 
 /// The launch shape of a task over these extents, in blocks of the size that its author wants: the last
 /// dimension along x.
-pub(crate) fn launch_config(extents: &[u64], block_size: Option<u32>) -> LaunchConfig {
+pub(crate) fn launch_config(
+    extents: &[u64],
+    block_size: Option<u32>,
+    square: bool,
+) -> LaunchConfig {
     const LIMIT_YZ: u64 = 65_535;
+    const THREADS: u32 = 256;
+    let size = block_size.unwrap_or(THREADS);
     let blocks =
         |n: u64, block: u32, limit: u64| n.div_ceil(u64::from(block)).clamp(1, limit) as u32;
+    // No wider than what there is, so that short rows leave no thread idle.
+    let width =
+        |n: u64, most: u32| n.min(u64::from(most)).next_power_of_two().min(u64::from(most)) as u32;
     match *extents {
-        [n] => LaunchConfig::linear(n, block_size.unwrap_or(256)),
+        [n] => LaunchConfig::linear(n, size),
         [rows, columns] => {
-            let [x, y] = block_size.map_or([64, 4], |size| [size.min(64), (size / 64).max(1)]);
+            let x = width(columns, size.min(if square { 16 } else { 128 }));
+            let y = (size / x).max(1);
             LaunchConfig {
                 grid_dim: [blocks(columns, x, i32::MAX as u64), blocks(rows, y, LIMIT_YZ), 1],
                 block_dim: [x, y, 1],
@@ -575,10 +585,10 @@ pub(crate) fn launch_config(extents: &[u64], block_size: Option<u32>) -> LaunchC
             }
         }
         [planes, rows, columns] => {
-            let [x, y, z] = match block_size {
-                Some(size) => [size.min(32), (size / 32).clamp(1, 4), (size / 128).max(1)],
-                None => [32, 4, 2],
-            };
+            const DEEPEST: u32 = 64;
+            let x = width(columns, size.min(64));
+            let y = width(rows, (size / x).max(1)).max(size / x / DEEPEST);
+            let z = (size / (x * y)).clamp(1, DEEPEST);
             LaunchConfig {
                 grid_dim: [
                     blocks(columns, x, i32::MAX as u64),
@@ -617,7 +627,7 @@ mod tests {
     fn blocks_have_the_size_that_is_asked_for() {
         for extents in [&[1000u64][..], &[10, 1000], &[7, 10, 1000]] {
             for size in [1u32, 32, 64, 96, 256, 1024] {
-                let config = launch_config(extents, Some(size));
+                let config = launch_config(extents, Some(size), false);
                 let threads: u32 = config.block_dim.iter().product();
                 assert!(threads <= size && 2 * threads > size, "{extents:?} in {size}: {threads}");
                 for (k, &extent) in extents.iter().rev().enumerate() {

@@ -9,7 +9,8 @@
 use std::{slice, sync::Arc};
 
 use quadrants_ir::{
-    GroupId, Offloaded, Task, TaskId, TaskKind,
+    Batch, GroupId, Offloaded, Task, TaskId, TaskKind,
+    abi::Form,
     host::{Extents, HostPlan},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, StreamHandle};
@@ -126,7 +127,10 @@ impl Plan {
             }
             let mut config = match task.kind {
                 TaskKind::BlockFor { threads, .. } => block_config(&extents, threads),
-                TaskKind::RangeFor { block_size, .. } => launch_config(&extents, block_size),
+                TaskKind::RangeFor { block_size, .. } => {
+                    let square = Batch::of(kernel, task, Form::Checked).square;
+                    launch_config(&extents, block_size, square)
+                }
                 TaskKind::Serial => LaunchConfig::SERIAL,
             };
             if task.kind.is_bounded_on_device() {
@@ -158,6 +162,36 @@ impl Plan {
     /// How many launch shapes a launch has.
     pub(crate) fn shapes_of_a_launch(&self) -> usize {
         self.tasks
+    }
+
+    /// Makes grids of loops whose threads take some iterations at once smaller by as much, where that leaves enough
+    /// threads to fill the device.
+    pub(crate) fn narrow(
+        kernel: &Offloaded,
+        form: Form,
+        shapes: &mut [Option<LaunchConfig>],
+        multiprocessors: u32,
+    ) {
+        for ((_, task), config) in kernel.tasks().zip(shapes) {
+            let (Batch { lanes, fills_once, .. }, Some(config)) =
+                (Batch::of(kernel, task, form), config)
+            else {
+                continue;
+            };
+            let Some(dims) = task.kind.dims() else { continue };
+            let axis = dims.len().clamp(1, 3) - 1;
+            let threads = |config: &LaunchConfig| {
+                let sizes = config.grid_dim.iter().chain(&config.block_dim);
+                sizes.map(|&size| u64::from(size)).product::<u64>()
+            };
+            let filling = u64::from(THREADS_EACH) * u64::from(multiprocessors.max(1));
+            if lanes > 1 && threads(config) >= filling * u64::from(lanes) {
+                config.grid_dim[axis] = config.grid_dim[axis].div_ceil(lanes);
+            }
+            if fills_once {
+                fit_device(config, multiprocessors);
+            }
+        }
     }
 
     /// Enqueues all steps on `stream` with the argument block `args`.
@@ -219,6 +253,9 @@ fn fit_device(config: &mut LaunchConfig, multiprocessors: u32) {
         }
     }
 }
+
+/// The threads that fill a multiprocessor.
+const THREADS_EACH: u32 = 2048;
 
 struct Enqueue<'a> {
     shared: &'a Shared,

@@ -126,6 +126,7 @@ impl Verdicts {
         let proven =
             checks == Checks::Off || kernel.tasks().all(|(task, _)| host.prove(task, words));
         let (form, code) = if proven { (Form::Proven, PROVEN) } else { (Form::Checked, CHECKED) };
+        Plan::narrow(kernel, form, shapes, shared.context.device().info().multiprocessors);
         let numbers: Vec<u64> = host.inputs().iter().map(|word| words[*word]).collect();
         if form == Form::Checked {
             words.extend(interiors(kernel, host, words));

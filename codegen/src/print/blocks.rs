@@ -36,7 +36,8 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         let ty = kernel.locals[array].ty;
         let name = self.local(array);
-        let declaration = format!("    __shared__ {} {name}[{len}];\n", types::name(ty));
+        let declaration =
+            format!("    alignas(16) __shared__ {} {name}[{len}];\n", types::name(ty));
         self.blocks.declarations.push_str(&declaration);
         if self.is_filled_first(array, len) {
             return;

@@ -12,13 +12,16 @@
 //! innermost; of any size. A serial task may be launched with any grid: one thread runs it. A task of
 //! blocks is to be launched with any grid of the blocks that it says, along x.
 
+mod address;
 mod blocks;
 mod consts;
 mod exchange;
 mod expr;
 mod helpers;
+mod lanes;
 mod names;
 mod reduce;
+mod scatter;
 mod shared;
 mod split;
 mod stmt;

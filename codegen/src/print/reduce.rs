@@ -12,7 +12,7 @@ use quadrants_ir::{
     abi::{Form, MAX_BLOCK_SIZE},
 };
 
-use super::{consts, helpers::Helper, task::TaskPrinter, types};
+use super::{consts, helpers::Helper, scatter, task::TaskPrinter, types};
 
 /// More than these would take too much of the memory that a block's threads share.
 const AT_MOST: usize = 4;
@@ -32,6 +32,7 @@ pub(super) struct Reduction {
 /// What a loop does with a tensor.
 enum Use {
     Reduced(AtomicOp, Vec<ExprId>, ScalarType),
+    Scattered(AtomicOp, ScalarType),
     Otherwise,
 }
 
@@ -45,7 +46,14 @@ impl TaskPrinter<'_> {
         let mut uses = HashMap::new();
         collect(kernel, task.body, &mut uses);
         for param in task.accesses.iter().map(|access| access.param) {
-            let Some(Use::Reduced(op, index, ty)) = uses.remove(&param) else { continue };
+            let (op, index, ty) = match uses.remove(&param) {
+                Some(Use::Reduced(op, index, ty)) => (op, index, ty),
+                Some(Use::Scattered(op, ty)) if self.scatters.is_empty() => {
+                    self.begin_scatter(param, op, ty);
+                    continue;
+                }
+                _ => continue,
+            };
             let reordered = ty.is_float() && kernel.options.strict;
             if reordered || self.reductions.len() == AT_MOST {
                 continue;
@@ -70,6 +78,7 @@ impl TaskPrinter<'_> {
 
     /// Combines what the block's threads have, and has one of them combine that into the element.
     pub(super) fn end_reductions(&mut self) {
+        self.end_scatters();
         let reductions = std::mem::take(&mut self.reductions);
         if reductions.is_empty() {
             return;
@@ -146,8 +155,18 @@ impl TaskPrinter<'_> {
     }
 
     fn combined(&mut self, reduction: &Reduction, a: &str, b: &str) -> String {
-        let ty = reduction.ty;
-        match reduction.op {
+        self.combined_values(reduction.op, reduction.ty, a, b)
+    }
+
+    /// Two values as one.
+    pub(super) fn combined_values(
+        &mut self,
+        op: AtomicOp,
+        ty: ScalarType,
+        a: &str,
+        b: &str,
+    ) -> String {
+        match op {
             AtomicOp::Add if ty.is_signed_int() => {
                 let unsigned = types::unsigned(ty);
                 format!("({ty})(({unsigned}){a} + ({unsigned})({b}))")
@@ -160,7 +179,7 @@ impl TaskPrinter<'_> {
 }
 
 /// What combines with any value to that value. Of additions of floats that is the negative zero.
-fn identity(op: AtomicOp, ty: ScalarType) -> String {
+pub(super) fn identity(op: AtomicOp, ty: ScalarType) -> String {
     let (low, high) = ty.int_range().unwrap_or_default();
     match op {
         AtomicOp::Add if ty.is_float() => consts::float(ty, -0.0),
@@ -179,10 +198,15 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>)
             match &kernel.exprs[value].kind {
                 ExprKind::Atomic { op, tensor, index, .. } => {
                     let wanted = !matches!(stmt, Stmt::Eval { .. });
-                    let here = if wanted || !index.iter().all(|at| is_constant(kernel, *at)) {
+                    let ty = kernel.exprs[value].ty;
+                    let here = if wanted {
                         Use::Otherwise
+                    } else if index.iter().all(|at| is_constant(kernel, *at)) {
+                        Use::Reduced(*op, index.clone(), ty)
+                    } else if scatter::can_be(kernel, *tensor, ty) {
+                        Use::Scattered(*op, ty)
                     } else {
-                        Use::Reduced(*op, index.clone(), kernel.exprs[value].ty)
+                        Use::Otherwise
                     };
                     let both = match (uses.remove(tensor), here) {
                         (None, here) => here,
@@ -190,6 +214,9 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>)
                             if first == op && same(kernel, &at, &index) =>
                         {
                             Use::Reduced(first, at, ty)
+                        }
+                        (Some(Use::Scattered(first, ty)), Use::Scattered(op, _)) if first == op => {
+                            Use::Scattered(first, ty)
                         }
                         _ => Use::Otherwise,
                     };

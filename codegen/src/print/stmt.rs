@@ -31,7 +31,8 @@ impl TaskPrinter<'_> {
         self.finish_clearing();
     }
 
-    fn stmt(&mut self, stmt: &Stmt) {
+    /// One statement.
+    pub(super) fn stmt(&mut self, stmt: &Stmt) {
         let kernel = self.kernel;
         self.begin_statement();
         match stmt {
@@ -111,7 +112,7 @@ impl TaskPrinter<'_> {
     fn serial_for(
         &mut self,
         var: LocalId,
-        [begin, end]: [ExprId; 2],
+        [begin_id, end_id]: [ExprId; 2],
         body: BlockId,
         (unroll, down): (Option<u32>, bool),
     ) {
@@ -119,16 +120,19 @@ impl TaskPrinter<'_> {
         let name = self.local(var);
         // Printed in the order in which they are evaluated.
         let begin = match down {
-            true => self.bound_value(begin, &format!("{name}_begin")).text,
-            false => self.expr(begin),
+            true => self.bound_value(begin_id, &format!("{name}_begin")).text,
+            false => self.expr(begin_id),
         };
         let end = match down {
-            true => self.expr(end),
-            false => self.bound_value(end, &format!("{name}_end")).text,
+            true => self.expr(end_id),
+            false => self.bound_value(end_id, &format!("{name}_end")).text,
         };
         match unroll {
             Some(0) => self.line("#pragma unroll"),
             Some(times) => self.line(&format!("#pragma unroll {times}")),
+            None if self.is_short(body) && !self.is_counted(begin_id, end_id) => {
+                self.line("#pragma unroll 8");
+            }
             None => {}
         }
         // The variable is off its last value when it is stepped, so that the step cannot overflow.
@@ -139,6 +143,21 @@ impl TaskPrinter<'_> {
             self.line(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
         }
         self.loop_body(body);
+    }
+
+    /// Whether a loop's body is so short that counting is a good part of it: a few statements in a row that are never
+    /// left early and that nothing is called from.
+    fn is_short(&self, body: BlockId) -> bool {
+        const STATEMENTS: usize = 24;
+        let stmts = &self.kernel.blocks[body].stmts;
+        self.cx.form == Form::Proven
+            && stmts.len() <= STATEMENTS
+            && stmts.iter().all(|stmt| matches!(stmt, Stmt::Let { .. } | Stmt::Assign { .. }))
+    }
+
+    /// Whether the compiler knows how many turns a loop takes, and so unrolls it as it sees fit.
+    fn is_counted(&self, begin: ExprId, end: ExprId) -> bool {
+        [begin, end].iter().all(|at| matches!(self.kernel.exprs[*at].kind, ExprKind::Const(_)))
     }
 
     fn loop_body(&mut self, body: BlockId) {
@@ -169,11 +188,11 @@ impl TaskPrinter<'_> {
         match &kernel.exprs[value].kind {
             ExprKind::Load { tensor, index, site } => {
                 let place = self.place(*tensor, index, *site);
-                let read = if ty == ScalarType::Bool {
-                    format!("{} != 0", place.element)
-                } else {
-                    place.element.clone()
+                let element = match self.is_read_only(*tensor, *site) {
+                    true => self.cx.dialect.read_only(&place.element),
+                    false => place.element.clone(),
                 };
+                let read = if ty == ScalarType::Bool { format!("{element} != 0") } else { element };
                 self.define_checked(local, &place, &read);
             }
             ExprKind::Atomic { op, tensor, index, value, site } => {
@@ -233,6 +252,8 @@ impl TaskPrinter<'_> {
                 self.guarded(&place, &format!("{update};"));
             }
             ExprKind::Atomic { tensor, value, .. } if self.reduce(*tensor, *value) => {}
+            ExprKind::Atomic { tensor, index, value, site, .. }
+                if self.scatter(*tensor, index, *value, *site) => {}
             ExprKind::Atomic { op, tensor, index, value, site } => {
                 let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
                 self.guarded(&place, &format!("{update};"));
@@ -324,33 +345,17 @@ impl TaskPrinter<'_> {
         self.line("}");
     }
 
-    fn place(&mut self, tensor: ParamId, index: &[ExprId], site: SiteId) -> Place {
+    /// An element that a statement accesses.
+    pub(super) fn place(&mut self, tensor: ParamId, index: &[ExprId], site: SiteId) -> Place {
         let checked = self.cx.form == Form::Checked;
         let kind = self.kernel.params[tensor.index()].kind;
         let (index, choice) = index.split_at(usize::from(kind.rank()).min(index.len()));
-        let mut offset = if index.is_empty() { "0".to_owned() } else { String::new() };
         let mut conditions = Vec::new();
         let mut values = Vec::new();
-        for (axis, &id) in index.iter().enumerate() {
-            let (factor, alone) = if checked {
-                let at = self.atom(id, "at");
-                let dim = self.dim(tensor, axis as u8);
-                conditions.push(format!("{at} < {dim}"));
-                values.push(at.clone());
-                (at.clone(), at)
-            } else {
-                let value = self.value(id);
-                (value.clone().at(Level::Additive), value.text)
-            };
-            offset = if axis == 0 {
-                alone
-            } else {
-                let dim = self.dim(tensor, axis as u8);
-                let outer =
-                    if axis > 1 || !is_simple(&offset) { format!("({offset})") } else { offset };
-                format!("{outer} * {dim} + {factor}")
-            };
-        }
+        let mut offset = match checked {
+            true => self.checked_offset(tensor, index, &mut conditions, &mut values),
+            false => self.offset(tensor, index).text,
+        };
         let mut extents = Vec::new();
         if let Some(step) = self.step(tensor) {
             offset = if is_simple(&offset) { offset } else { format!("({offset})") };
@@ -384,6 +389,37 @@ impl TaskPrinter<'_> {
             in_range: (!conditions.is_empty()).then(|| conditions.join(" && ")),
             report,
         }
+    }
+
+    /// Whether nothing writes what is read there: an author who asserts that there is no race may know better.
+    fn is_read_only(&self, tensor: ParamId, site: SiteId) -> bool {
+        let asserted = self.kernel.sites[site.index()].asserted;
+        !asserted && !self.kernel.params[tensor.index()].kind.is_writable()
+    }
+
+    /// The number of an element among all of its tensor, with what has to hold of its indices, and these.
+    fn checked_offset(
+        &mut self,
+        tensor: ParamId,
+        index: &[ExprId],
+        conditions: &mut Vec<String>,
+        values: &mut Vec<String>,
+    ) -> String {
+        let mut offset = if index.is_empty() { "0".to_owned() } else { String::new() };
+        for (axis, &id) in index.iter().enumerate() {
+            let at = self.atom(id, "at");
+            let dim = self.dim(tensor, axis as u8);
+            conditions.push(format!("{at} < {dim}"));
+            values.push(at.clone());
+            offset = match axis {
+                0 => at,
+                _ => {
+                    let outer = if axis > 1 { format!("({offset})") } else { offset };
+                    format!("{outer} * {dim} + {at}")
+                }
+            };
+        }
+        offset
     }
 
     /// The call that records a device error.

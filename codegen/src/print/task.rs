@@ -6,8 +6,8 @@ use std::{
 };
 
 use quadrants_ir::{
-    BlockId, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, SiteId,
-    TaskId, TaskKind,
+    Batch, BlockId, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType,
+    SiteId, TaskId, TaskKind,
     abi::{Form, MAX_BOUND, Passing},
 };
 
@@ -18,12 +18,13 @@ use super::{
     helpers::Helper,
     names::{Names, ParamNames},
     reduce::Reduction,
+    scatter::Scatter,
     types,
 };
 use crate::Dialect;
 
 /// The grid axis of each dimension of a parallel loop, outermost first.
-const AXES: [&[char]; 4] = [&[], &['x'], &['y', 'x'], &['z', 'y', 'x']];
+pub(super) const AXES: [&[char]; 4] = [&[], &['x'], &['y', 'x'], &['z', 'y', 'x']];
 
 /// What printing any task of a kernel needs.
 #[derive(Clone, Copy)]
@@ -43,7 +44,9 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) task: TaskId,
     helpers: &'a mut BTreeSet<Helper>,
     names: Names,
-    locals: HashMap<LocalId, String>,
+    pub(super) locals: HashMap<LocalId, String>,
+    /// The loop variables that are another local and some more.
+    pub(super) neighbours: HashMap<LocalId, (String, i64)>,
     bound: BTreeSet<Binding>,
     /// The locals that hold shared expressions, within the statement that is being printed.
     kept: HashMap<ExprId, String>,
@@ -55,6 +58,8 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) jumps_to_next: bool,
     /// What the loop's iterations combine into one element each.
     pub(super) reductions: Vec<Reduction>,
+    /// What they scatter into a tensor: at most one.
+    pub(super) scatters: Vec<Scatter>,
     /// What belongs to the blocks of threads that the task runs.
     pub(super) blocks: Blocks,
 }
@@ -83,6 +88,7 @@ impl<'a> TaskPrinter<'a> {
             helpers,
             names,
             locals: HashMap::new(),
+            neighbours: HashMap::new(),
             bound: BTreeSet::new(),
             kept: HashMap::new(),
             body: String::new(),
@@ -90,6 +96,7 @@ impl<'a> TaskPrinter<'a> {
             loops: 0,
             jumps_to_next: false,
             reductions: Vec::new(),
+            scatters: Vec::new(),
             blocks: Blocks::default(),
         }
     }
@@ -109,6 +116,13 @@ impl<'a> TaskPrinter<'a> {
                 self.block(task.prelude);
                 self.begin_reductions(task);
                 self.source_line(task.line);
+                let batch = Batch::of(kernel, task, self.cx.form);
+                if batch.lanes > 1 {
+                    let loops = self.loops_of(dims, *on_device);
+                    self.in_batches(dims, &loops, batch, task.body);
+                    self.end_reductions();
+                    return self.finished();
+                }
                 let inside = self.interior(dims);
                 self.parallel(dims, *on_device, [Helper::Thread, Helper::Threads], &mut |this| {
                     match &inside {
@@ -126,6 +140,12 @@ impl<'a> TaskPrinter<'a> {
                 });
             }
         }
+        self.finished()
+    }
+
+    /// The function with what was printed as its body.
+    fn finished(self) -> String {
+        let kernel = self.kernel;
         let mut text = format!(
             "extern \"C\" __global__ void {}({}) {{\n",
             kernel.function_name(self.task),
@@ -162,6 +182,24 @@ impl<'a> TaskPrinter<'a> {
         self.indent += 1;
         inner(self);
         self.indent -= 1;
+    }
+
+    /// The head of something whose inside is one level deeper.
+    pub(super) fn open(&mut self, head: &str) {
+        self.line(head);
+        self.indent += 1;
+    }
+
+    /// The head of what stands beside what was opened last, in whose place it is open now.
+    pub(super) fn otherwise(&mut self) {
+        self.indent -= 1;
+        self.open("} else {");
+    }
+
+    /// The end of what was opened last.
+    pub(super) fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
     }
 
     /// The name of a helper, which will be printed.
@@ -278,26 +316,40 @@ impl<'a> TaskPrinter<'a> {
         body: &mut dyn FnMut(&mut Self),
     ) {
         let axes = AXES[dims.len().min(3)];
+        let loops = self.loops_of(dims, on_device);
+        for (bounds, &axis) in loops.iter().zip(axes) {
+            self.open_loop(bounds, [place(axis), size(axis)]);
+        }
+        body(self);
+        for _ in dims {
+            self.close();
+        }
+    }
+
+    /// The bounds of all dimensions, ready to print.
+    fn loops_of(&mut self, dims: &[LoopDim], on_device: Option<SiteId>) -> Vec<Bounds> {
         let loops: Vec<_> = dims.iter().map(|dim| self.bounds(dim)).collect();
         if let Some(site) = on_device {
             self.refuse_wrapped(dims, &loops, site);
         }
-        for (bounds, &axis) in loops.iter().zip(axes) {
-            let counter = &bounds.counter;
-            let (place, size) = (self.helper(place(axis)), self.helper(size(axis)));
-            self.line(&format!(
-                "for (u64 {counter} = {place}(); {counter} < {}; {counter} += {size}()) {{",
-                bounds.count
-            ));
-            self.indent += 1;
-            if let Some(variable) = &bounds.variable {
-                self.line(variable);
-            }
-        }
-        body(self);
-        for _ in dims {
-            self.indent -= 1;
-            self.line("}");
+        loops
+    }
+
+    /// The head of a dimension's loop; what follows is one level deeper.
+    pub(super) fn open_loop(&mut self, bounds: &Bounds, [place, size]: [Helper; 2]) {
+        let (counter, count) = (&bounds.counter, &bounds.count);
+        let (place, size) = (self.helper(place), self.helper(size));
+        self.open(&format!(
+            "for (u64 {counter} = {place}(); {counter} < {count}; {counter} += {size}()) {{"
+        ));
+        self.variable(bounds);
+    }
+
+    /// The definition of the loop's variable, where it is not its counter.
+    pub(super) fn variable(&mut self, bounds: &Bounds) {
+        if let Some((ty, name)) = &bounds.variable {
+            let value = bounds.value(&bounds.counter);
+            self.line(&format!("const {ty} {name} = {value};"));
         }
     }
 
@@ -367,7 +419,7 @@ impl<'a> TaskPrinter<'a> {
         let from_zero = begin.constant == Some(0);
         if from_zero && ty == ScalarType::U64 {
             let (begin, count, end) = (begin.text, end.text.clone(), end.text);
-            return Bounds { counter: name, begin, end, count, variable: None };
+            return Bounds { counter: name, begin, end, count, ty, from_zero, variable: None };
         }
         let wide = |text: &str| match ty {
             ScalarType::U64 => text.to_owned(),
@@ -390,13 +442,8 @@ impl<'a> TaskPrinter<'a> {
             }
         };
         let counter = self.fresh(&format!("{name}_n"));
-        let value = match ty {
-            ScalarType::U64 => format!("{low} + {counter}"),
-            _ if from_zero => format!("({ty}){counter}"),
-            _ => format!("({ty})((u64){low} + {counter})"),
-        };
-        let variable = Some(format!("const {ty} {name} = {value};"));
-        Bounds { counter, begin: begin.text, end: end.text, count, variable }
+        let variable = Some((types::name(ty), name));
+        Bounds { counter, begin: begin.text, end: end.text, count, ty, from_zero, variable }
     }
 
     /// A loop's bound, as it is before the loop: what may change under way is kept in a local of the
@@ -431,13 +478,29 @@ impl<'a> TaskPrinter<'a> {
 }
 
 /// One dimension of a parallel loop, ready to print.
-struct Bounds {
-    counter: String,
+pub(super) struct Bounds {
+    pub(super) counter: String,
     begin: String,
     end: String,
-    count: String,
-    /// The definition of the loop variable; none where it is the counter itself.
-    variable: Option<String>,
+    pub(super) count: String,
+    ty: ScalarType,
+    from_zero: bool,
+    /// Type and name of the loop variable; none where it is the counter itself.
+    variable: Option<(&'static str, String)>,
+}
+
+impl Bounds {
+    /// The loop variable's value in the iteration with that counter.
+    pub(super) fn value(&self, counter: &str) -> String {
+        let (ty, low) = (types::name(self.ty), &self.begin);
+        match (self.ty, self.from_zero) {
+            (ScalarType::U64, true) => counter.to_owned(),
+            (ScalarType::U64, false) => format!("{low} + {counter}"),
+            (_, true) if counter.contains(' ') => format!("({ty})({counter})"),
+            (_, true) => format!("({ty}){counter}"),
+            (_, false) => format!("({ty})((u64){low} + {counter})"),
+        }
+    }
 }
 
 /// A loop bound.

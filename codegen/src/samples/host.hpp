@@ -123,6 +123,8 @@ struct Same {
     typedef T type;
 };
 template <class T>
+static T __ldg(const T* place) { return *place; }
+template <class T>
 static T atomicAdd(T* place, typename Same<T>::type value) { return replace(place, sum(*place, value)); }
 template <class T>
 static T atomicMin(T* place, typename Same<T>::type value) { return replace(place, value < *place ? value : *place); }

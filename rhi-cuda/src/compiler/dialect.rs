@@ -13,6 +13,11 @@ impl Dialect for Cuda {
         "__grid_constant__ "
     }
 
+    /// Such a read may be moved across writes, and goes through the cache for what stays the same.
+    fn read_only(&self, element: &str) -> String {
+        format!("__ldg(&{element})")
+    }
+
     fn atomic(&self, op: AtomicOp, ty: ScalarType, address: &str, value: &str) -> String {
         let function = match op {
             AtomicOp::Add => "atomicAdd",

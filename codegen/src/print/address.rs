@@ -1,0 +1,97 @@
+//! Where an element lies: what its indices have in common with those of its neighbours first, then how far it is from
+//! there. So the device's compiler sees that neighbours share the first part, and computes the second once
+//! per launch.
+
+use std::fmt::Write as _;
+
+use quadrants_ir::{BinaryOp, ExprId, ExprKind, ParamId, ScalarType};
+
+use super::{
+    consts,
+    expr::{Level, Text},
+    task::TaskPrinter,
+};
+
+impl TaskPrinter<'_> {
+    /// The number of an element among all of its tensor, as a sum. Indices wrap in 64 bits, so that it
+    /// does not matter in which order they are added.
+    pub(super) fn offset(&mut self, tensor: ParamId, index: &[ExprId]) -> Text {
+        let mut common = Text::new(Level::Primary, "0");
+        let mut constants = Vec::new();
+        for (axis, &id) in index.iter().enumerate() {
+            let (value, constant) = self.linear(id);
+            constants.push(constant);
+            common = match axis {
+                0 => value,
+                _ => {
+                    let dim = self.dim(tensor, axis as u8);
+                    let outer = common.at(Level::Multiplicative);
+                    match value.text.as_str() {
+                        "0ull" => Text::new(Level::Multiplicative, format!("{outer} * {dim}")),
+                        _ => {
+                            let inner = value.at(Level::Multiplicative);
+                            Text::new(Level::Additive, format!("{outer} * {dim} + {inner}"))
+                        }
+                    }
+                }
+            };
+        }
+        if constants.iter().all(|constant| *constant == 0) {
+            return common;
+        }
+        let mut text = match common.text.as_str() {
+            "0ull" => String::new(),
+            _ => common.at(Level::Additive),
+        };
+        for (axis, &constant) in constants.iter().enumerate().filter(|(_, c)| **c != 0) {
+            let mut factors = Vec::new();
+            let last = axis + 1 == index.len();
+            if constant.unsigned_abs() != 1 || last {
+                factors.push(consts::int(ScalarType::U64, constant.unsigned_abs() as i128));
+            }
+            factors.extend((axis + 1..index.len()).map(|inner| self.dim(tensor, inner as u8)));
+            let sign = match (text.is_empty(), constant < 0) {
+                (true, false) => "",
+                (true, true) => "0ull - ",
+                (false, false) => " + ",
+                (false, true) => " - ",
+            };
+            let _ = write!(text, "{sign}{}", factors.join(" * "));
+        }
+        Text::new(Level::Additive, text)
+    }
+
+    /// An index as what varies and what is added to it.
+    fn linear(&mut self, id: ExprId) -> (Text, i64) {
+        let kernel = self.kernel;
+        match &kernel.exprs[id].kind {
+            ExprKind::Const(value) => match value.as_int().map(i64::try_from) {
+                Some(Ok(constant)) => (Text::new(Level::Primary, "0ull"), constant),
+                _ => (self.value(id), 0),
+            },
+            ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs } => {
+                let constant = |at: ExprId| match &kernel.exprs[at].kind {
+                    ExprKind::Const(value) => i64::try_from(value.as_int()?).ok(),
+                    _ => None,
+                };
+                let (inner, added) = match (op, constant(*lhs), constant(*rhs)) {
+                    (BinaryOp::Add, _, Some(added)) => (*lhs, Some(added)),
+                    (BinaryOp::Add, Some(added), None) => (*rhs, Some(added)),
+                    (BinaryOp::Sub, _, Some(taken)) => (*lhs, taken.checked_neg()),
+                    _ => (id, None),
+                };
+                let Some(added) = added else { return (self.value(id), 0) };
+                let (text, before) = self.linear(inner);
+                match before.checked_add(added) {
+                    Some(sum) => (text, sum),
+                    None => (self.value(id), 0),
+                }
+            }
+            ExprKind::Local(local) => match self.neighbours.get(local) {
+                Some((first, distance)) => (Text::new(Level::Primary, first.clone()), *distance),
+                None => (self.value(id), 0),
+            },
+            _ => (self.value(id), 0),
+        }
+    }
+}

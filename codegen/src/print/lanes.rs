@@ -1,0 +1,144 @@
+//! Loops whose threads take some iterations at once, as [`Batch`] says: statement by statement, each for all of them, so
+//! that what they read is under way together. Where fewer are left, a thread takes them one by one; and so
+//! does one that is alone, in order.
+
+use quadrants_ir::{Batch, BlockId, LocalId, LoopDim, ScalarType};
+
+use super::{
+    helpers::Helper,
+    task::{AXES, Bounds, TaskPrinter},
+    types,
+};
+
+impl TaskPrinter<'_> {
+    /// The loops of a task whose threads take `batch.lanes` iterations at once.
+    pub(super) fn in_batches(
+        &mut self,
+        dims: &[LoopDim],
+        loops: &[Bounds],
+        batch: Batch,
+        body: BlockId,
+    ) {
+        if let [dim] = dims {
+            self.apart(dim, &loops[0], batch.lanes, body);
+        } else {
+            self.neighbours(dims, loops, batch.lanes, body);
+        }
+    }
+
+    /// One dimension: as far apart as there are threads, so that threads beside each other touch what lies beside
+    /// each other.
+    fn apart(&mut self, dim: &LoopDim, bounds: &Bounds, lanes: u32, body: BlockId) {
+        let (counter, count) = (&bounds.counter, &bounds.count);
+        let place = self.helper(Helper::Thread('x'));
+        let size = self.helper(Helper::Threads('x'));
+        let step = self.fresh("threads");
+        self.line(&format!("const u64 {step} = {size}();"));
+        self.open(&format!("for (u64 {counter} = {place}(); {counter} < {count};) {{"));
+        let last = u64::from(lanes - 1);
+        self.open(&format!("if ({step} > 1ull && {counter} + {last}ull * {step} < {count}) {{"));
+        let at = |lane: u32| match lane {
+            0 => counter.clone(),
+            1 => format!("{counter} + {step}"),
+            _ => format!("{counter} + {lane}ull * {step}"),
+        };
+        self.lanes(dim.var, bounds, lanes, &at, body);
+        self.line(&format!("{counter} += {lanes}ull * {step};"));
+        self.otherwise();
+        self.variable(bounds);
+        self.block(body);
+        self.line(&format!("{counter} += {step};"));
+        self.close();
+        self.close();
+    }
+
+    /// More dimensions: neighbours in the outermost one.
+    fn neighbours(&mut self, dims: &[LoopDim], loops: &[Bounds], lanes: u32, body: BlockId) {
+        let axes = AXES[dims.len().min(3)];
+        let (counter, count) = (&loops[0].counter, &loops[0].count);
+        let place = self.helper(Helper::Thread(axes[0]));
+        let size = self.helper(Helper::Threads(axes[0]));
+        let width = self.helper(Helper::Threads('x'));
+        let each = self.fresh("each");
+        let enough = format!("{size}() < {count} && {width}() > 1ull");
+        self.line(&format!("const u64 {each} = {enough} ? {lanes}ull : 1ull;"));
+        self.open(&format!(
+            "for (u64 {counter} = {place}() * {each}; {counter} < {count}; {counter} += {size}() * {each}) {{"
+        ));
+        for (bounds, &axis) in loops.iter().zip(axes).skip(1) {
+            self.open_loop(bounds, [Helper::Thread(axis), Helper::Threads(axis)]);
+        }
+        let last = u64::from(lanes - 1);
+        self.open(&format!("if ({each} > 1ull && {counter} + {last}ull < {count}) {{"));
+        let at = |lane: u32| match lane {
+            0 => counter.clone(),
+            _ => format!("{counter} + {lane}ull"),
+        };
+        self.lanes(dims[0].var, &loops[0], lanes, &at, body);
+        self.otherwise();
+        let outer = self.locals.clone();
+        let own = self.fresh(counter);
+        self.open(&format!(
+            "for (u64 {own} = {counter}; {own} < {count} && {own} < {counter} + {each}; {own}++) {{"
+        ));
+        self.define_lane(dims[0].var, &loops[0], &own);
+        self.block(body);
+        self.close();
+        self.locals = outer;
+        self.close();
+        for _ in dims {
+            self.close();
+        }
+    }
+
+    /// The body for iterations whose counters are `at` of their number, statement by statement.
+    fn lanes(
+        &mut self,
+        var: LocalId,
+        bounds: &Bounds,
+        lanes: u32,
+        at: &dyn Fn(u32) -> String,
+        body: BlockId,
+    ) {
+        let kernel = self.kernel;
+        let outer = self.locals.clone();
+        let wide = kernel.locals[var].ty == ScalarType::U64;
+        let first = self.fresh(&kernel.locals[var].name);
+        let mut each = Vec::new();
+        for lane in 0..lanes {
+            self.locals = outer.clone();
+            let name = match lane {
+                0 => first.clone(),
+                _ => self.fresh(&kernel.locals[var].name),
+            };
+            let value = bounds.value(&at(lane));
+            let ty = types::name(kernel.locals[var].ty);
+            self.line(&format!("const {ty} {name} = {value};"));
+            self.locals.insert(var, name);
+            each.push(std::mem::take(&mut self.locals));
+        }
+        // Of one dimension they are not at a constant distance.
+        let near = wide && kernel.tasks[self.task.index()].kind.dims().is_some_and(|d| d.len() > 1);
+        for stmt in &kernel.blocks[body].stmts {
+            for (lane, locals) in each.iter_mut().enumerate() {
+                std::mem::swap(&mut self.locals, locals);
+                if near {
+                    self.neighbours.insert(var, (first.clone(), lane as i64));
+                }
+                self.stmt(stmt);
+                std::mem::swap(&mut self.locals, locals);
+            }
+        }
+        self.neighbours.clear();
+        self.locals = outer;
+    }
+
+    /// Defines the loop's variable anew, of the iteration with that counter.
+    fn define_lane(&mut self, var: LocalId, bounds: &Bounds, counter: &str) {
+        let name = self.fresh(&self.kernel.locals[var].name);
+        let ty = types::name(self.kernel.locals[var].ty);
+        let value = bounds.value(counter);
+        self.line(&format!("const {ty} {name} = {value};"));
+        self.locals.insert(var, name);
+    }
+}
