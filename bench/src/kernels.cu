@@ -247,3 +247,87 @@ extern "C" __global__ void spmv(const u32* __restrict__ starts, const u32* __res
     for (u32 k = starts[i]; k < starts[i + 1]; k++) sum += values[k] * x[columns[k]];
     y[i] = sum;
 }
+
+// The material point method in two dimensions: to the grid, on the grid, and back.
+extern "C" __global__ void mpm_clear(float2* __restrict__ momentum, float* __restrict__ mass, u32 g) {
+    u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k < g * g) { momentum[k] = make_float2(0, 0); mass[k] = 0; }
+}
+
+__device__ void spline(float f, float* w) {
+    w[0] = 0.5f * (1.5f - f) * (1.5f - f);
+    w[1] = 0.75f - (f - 1.0f) * (f - 1.0f);
+    w[2] = 0.5f * (f - 0.5f) * (f - 0.5f);
+}
+
+extern "C" __global__ void mpm_scatter(const float2* __restrict__ place, const float2* __restrict__ speed, const float4* __restrict__ affine,
+                                       const float* __restrict__ grown, float2* momentum, float* mass, float dt, u32 n, u32 g) {
+    u32 p = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p >= n) return;
+    float side = 1.0f / g, volume = 0.25f * side * side;
+    float2 at = place[p], v = speed[p];
+    float4 c = affine[p];
+    float stress = -dt * 4.0f * 400.0f * volume * (grown[p] - 1.0f) * g * g;
+    float x = at.x * g, y = at.y * g;
+    u32 i0 = (u32)(x - 0.5f), j0 = (u32)(y - 0.5f);
+    float fx = x - i0, fy = y - j0, wx[3], wy[3];
+    spline(fx, wx);
+    spline(fy, wy);
+#pragma unroll
+    for (u32 i = 0; i < 3; i++)
+#pragma unroll
+        for (u32 j = 0; j < 3; j++) {
+            float dx = (i - fx) * side, dy = (j - fy) * side, w = wx[i] * wy[j];
+            u32 k = (i0 + i) * g + j0 + j;
+            atomicAdd(&momentum[k].x, w * (volume * v.x + (stress + volume * c.x) * dx + volume * c.y * dy));
+            atomicAdd(&momentum[k].y, w * (volume * v.y + volume * c.z * dx + (stress + volume * c.w) * dy));
+            atomicAdd(&mass[k], w * volume);
+        }
+}
+
+extern "C" __global__ void mpm_grid(float2* __restrict__ momentum, const float* __restrict__ mass, float dt, u32 g) {
+    u32 j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;
+    if (i >= g || j >= g) return;
+    u32 k = i * g + j;
+    float m = mass[k];
+    if (m <= 0) return;
+    float2 v = momentum[k];
+    v.x /= m;
+    v.y = v.y / m - dt * 9.8f;
+    if (i < 3 && v.x < 0) v.x = 0;
+    if (i + 3 >= g && v.x > 0) v.x = 0;
+    if (j < 3 && v.y < 0) v.y = 0;
+    if (j + 3 >= g && v.y > 0) v.y = 0;
+    momentum[k] = v;
+}
+
+extern "C" __global__ void mpm_gather(float2* __restrict__ place, float2* __restrict__ speed, float4* __restrict__ affine,
+                                      float* __restrict__ grown, const float2* __restrict__ momentum, float dt, u32 n, u32 g) {
+    u32 p = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p >= n) return;
+    float2 at = place[p];
+    float x = at.x * g, y = at.y * g;
+    u32 i0 = (u32)(x - 0.5f), j0 = (u32)(y - 0.5f);
+    float fx = x - i0, fy = y - j0, wx[3], wy[3];
+    spline(fx, wx);
+    spline(fy, wy);
+    float vx = 0, vy = 0;
+    float4 c = make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (u32 i = 0; i < 3; i++)
+#pragma unroll
+        for (u32 j = 0; j < 3; j++) {
+            float dx = i - fx, dy = j - fy, w = wx[i] * wy[j], q = 4.0f * g * w;
+            float2 v = momentum[(i0 + i) * g + j0 + j];
+            vx += w * v.x;
+            vy += w * v.y;
+            c.x += q * v.x * dx;
+            c.y += q * v.x * dy;
+            c.z += q * v.y * dx;
+            c.w += q * v.y * dy;
+        }
+    speed[p] = make_float2(vx, vy);
+    affine[p] = c;
+    place[p] = make_float2(at.x + dt * vx, at.y + dt * vy);
+    grown[p] *= 1.0f + dt * (c.x + c.w);
+}

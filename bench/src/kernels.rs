@@ -244,3 +244,123 @@ pub fn spmv(
         y[i] = sum;
     }
 }
+
+/// The quadratic spline's weight of the `k`-th of three nodes around a place `f` cells from the first.
+#[qd::func]
+fn spline(k: usize, f: f32) -> f32 {
+    match k {
+        0 => 0.5 * (1.5 - f) * (1.5 - f),
+        1 => 0.75 - (f - 1.0) * (f - 1.0),
+        _ => 0.5 * (f - 0.5) * (f - 0.5),
+    }
+}
+
+/// A step of the material point method in two dimensions: to the grid, on the grid, and back.
+#[qd::kernel]
+#[allow(clippy::too_many_arguments)] // a particle's properties and the grid's
+pub fn mpm(
+    dt: f32,
+    place: &mut Tensor<f32, 2>,
+    speed: &mut Tensor<f32, 2>,
+    affine: &mut Tensor<f32, 2>,
+    grown: &mut Tensor<f32, 1>,
+    momentum: &mut Tensor<f32, 3>,
+    mass: &mut Tensor<f32, 2>,
+) {
+    let cells = mass.shape()[0];
+    let g = cells as f32;
+    let side = 1.0 / g;
+    let volume = 0.25 * side * side;
+    for (i, j) in qd::ndrange(mass.shape()) {
+        mass[[i, j]] = 0.0;
+        momentum[[i, j, 0]] = 0.0;
+        momentum[[i, j, 1]] = 0.0;
+    }
+    for p in 0..grown.len() {
+        let stress = -dt * 4.0 * 400.0 * volume * (grown[p] - 1.0) * g * g;
+        let vx = speed[[p, 0]];
+        let vy = speed[[p, 1]];
+        let xx = stress + volume * affine[[p, 0]];
+        let xy = volume * affine[[p, 1]];
+        let yx = volume * affine[[p, 2]];
+        let yy = stress + volume * affine[[p, 3]];
+        let x = place[[p, 0]] * g;
+        let y = place[[p, 1]] * g;
+        let i0 = ((x - 0.5) as usize).min(cells - 3);
+        let j0 = ((y - 0.5) as usize).min(cells - 3);
+        let fx = x - i0 as f32;
+        let fy = y - j0 as f32;
+        for i in 0..3 {
+            for j in 0..3 {
+                let dx = (i as f32 - fx) * side;
+                let dy = (j as f32 - fy) * side;
+                let w = spline(i, fx) * spline(j, fy);
+                let to_x = w * (volume * vx + xx * dx + xy * dy);
+                let to_y = w * (volume * vy + yx * dx + yy * dy);
+                qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 0]], to_x);
+                qd::atomic_add(&mut momentum[[i0 + i, j0 + j, 1]], to_y);
+                qd::atomic_add(&mut mass[[i0 + i, j0 + j]], w * volume);
+            }
+        }
+    }
+    for (i, j) in qd::ndrange(mass.shape()) {
+        let m = mass[[i, j]];
+        if m > 0.0 {
+            let mut vx = momentum[[i, j, 0]] / m;
+            let mut vy = momentum[[i, j, 1]] / m - dt * 9.8;
+            if i < 3 {
+                vx = vx.max(0.0);
+            }
+            if i + 3 >= cells {
+                vx = vx.min(0.0);
+            }
+            if j < 3 {
+                vy = vy.max(0.0);
+            }
+            if j + 3 >= cells {
+                vy = vy.min(0.0);
+            }
+            momentum[[i, j, 0]] = vx;
+            momentum[[i, j, 1]] = vy;
+        }
+    }
+    for p in 0..grown.len() {
+        let x = place[[p, 0]] * g;
+        let y = place[[p, 1]] * g;
+        let i0 = ((x - 0.5) as usize).min(cells - 3);
+        let j0 = ((y - 0.5) as usize).min(cells - 3);
+        let fx = x - i0 as f32;
+        let fy = y - j0 as f32;
+        let mut vx = 0.0;
+        let mut vy = 0.0;
+        let mut xx = 0.0;
+        let mut xy = 0.0;
+        let mut yx = 0.0;
+        let mut yy = 0.0;
+        for i in 0..3 {
+            for j in 0..3 {
+                let dx = i as f32 - fx;
+                let dy = j as f32 - fy;
+                let w = spline(i, fx) * spline(j, fy);
+                let q = 4.0 * g * w;
+                let node_x = momentum[[i0 + i, j0 + j, 0]];
+                let node_y = momentum[[i0 + i, j0 + j, 1]];
+                vx += w * node_x;
+                vy += w * node_y;
+                xx += q * node_x * dx;
+                xy += q * node_x * dy;
+                yx += q * node_y * dx;
+                yy += q * node_y * dy;
+            }
+        }
+        speed[[p, 0]] = vx;
+        speed[[p, 1]] = vy;
+        affine[[p, 0]] = xx;
+        affine[[p, 1]] = xy;
+        affine[[p, 2]] = yx;
+        affine[[p, 3]] = yy;
+        place[[p, 0]] += dt * vx;
+        place[[p, 1]] += dt * vy;
+        grown[p] *= 1.0 + dt * (xx + yy);
+    }
+}

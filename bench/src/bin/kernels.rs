@@ -60,7 +60,8 @@ fn main() -> Result<()> {
     bench.chain()?;
     bench.stencil()?;
     bench.transpose()?;
-    bench.spmv()
+    bench.spmv()?;
+    bench.mpm()
 }
 
 /// Blocks that cover `n`.
@@ -430,6 +431,69 @@ impl<'a> Bench<'a> {
         self.agree(&y.to_vec()?, args[4], &zeros, &ways, |a, b| (a - b).abs() <= 1e-3);
         self.run(&case, 10, || kernels::spmv(s, c, v, x, &mut y).launch(), &ways);
         self.free(&args[..5]);
+        Ok(())
+    }
+
+    fn mpm(&self) -> Result<()> {
+        const PARTICLES: usize = 1 << 20;
+        const CELLS: usize = 1024;
+        const DT: f32 = 1e-5;
+        let giga = 1e-9 * PARTICLES as f64;
+        let name = "material point step, 2^20 particles, 1024² cells";
+        let Some(case) = self.case(name, giga, "Gparticle/s") else { return Ok(()) };
+        // In a square in the middle, in no order.
+        let scatter = |k: u32| (k.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32;
+        let places: Vec<f32> = (0..2 * PARTICLES as u32).map(|k| 0.3 + 0.4 * scatter(k)).collect();
+        let (zeros, ones) = (vec![0.0f32; 4 * PARTICLES], vec![1.0f32; PARTICLES]);
+        let mut place = self.program.tensor_from(&places, [PARTICLES, 2])?;
+        let mut speed = self.program.zeros([PARTICLES, 2])?;
+        let mut affine = self.program.zeros([PARTICLES, 4])?;
+        let mut grown = self.program.tensor_from(&ones, [PARTICLES])?;
+        let mut momentum = self.program.zeros([CELLS, CELLS, 2])?;
+        let mut mass = self.program.zeros([CELLS, CELLS])?;
+        let mut ours = || {
+            let (a, b, c) = (&mut place, &mut speed, &mut affine);
+            kernels::mpm(DT, a, b, c, &mut grown, &mut momentum, &mut mass).launch()
+        };
+        let [hp, hs, ha, hg] = [
+            self.memory(&places),
+            self.memory(&zeros[..2 * PARTICLES]),
+            self.memory(&zeros),
+            self.memory(&ones),
+        ];
+        let grid = self.raw.buffers(2, 8 * CELLS * CELLS);
+        let (hm, hw) = (grid[0], grid[1]);
+        let (n, g, dt) = (PARTICLES as u64, CELLS as u64, float(DT));
+        let linear =
+            |name, count: usize, args| self.way(name, [over(count, 256), 1, 1], [256, 1, 1], args);
+        let tasks = [
+            linear("mpm_clear", CELLS * CELLS, vec![hm, hw, g]),
+            linear("mpm_scatter", PARTICLES, vec![hp, hs, ha, hg, hm, hw, dt, n, g]),
+            self.way(
+                "mpm_grid",
+                [over(CELLS, 32), over(CELLS, 8), 1],
+                [32, 8, 1],
+                vec![hm, hw, dt, g],
+            ),
+            linear("mpm_gather", PARTICLES, vec![hp, hs, ha, hg, hm, dt, n, g]),
+        ];
+        ours()?;
+        tasks.iter().for_each(Way::launch);
+        self.raw.synchronize();
+        let mut rival =
+            until_done(10, || tasks.iter().for_each(Way::launch), || self.raw.synchronize());
+        let mut ours = until_done(
+            10,
+            || ours().expect("launches"),
+            || self.program.sync().expect("completes"),
+        );
+        self.options.run(&case, SAMPLES, &mut ours, &mut [("four kernels", &mut rival)]);
+        drop(ours);
+        let theirs: Vec<f32> = self.raw.read(hp, 2 * PARTICLES);
+        let differ =
+            place.to_vec()?.iter().zip(&theirs).filter(|(a, b)| (*a - *b).abs() > 1e-4).count();
+        assert!(differ == 0, "{differ} coordinates differ");
+        self.free(&[hp, hs, ha, hg, hm, hw]);
         Ok(())
     }
 }
