@@ -8,13 +8,12 @@ use std::{fmt, sync::Arc};
 use quadrants_ir::{Const, ParamKind, ScalarType, abi::FIRST_PARAM_WORD};
 use quadrants_runtime::Pieces;
 
-use smallvec::SmallVec;
-
 use crate::{
     Device, Slice, SliceMut, Tensor,
     host::HostElements,
     layout::{ComponentAt, Stored},
     program::ProgramInner,
+    short::Short,
     tensor::{Elements, TensorCore, count},
 };
 
@@ -27,12 +26,13 @@ pub trait Arg<'a> {
 /// Arguments without their Rust types.
 #[derive(Debug)]
 pub struct ArgList<'a> {
-    /// The argument block up to the last argument, with room for what all launches have in front.
+    /// The argument block up to the last argument, with room for what all launches have in front; nothing before
+    /// [`begin`](Self::begin).
     pub(crate) words: Words,
     /// What each argument is.
-    pub(crate) codes: SmallVec<[Code; 8]>,
+    pub(crate) codes: Short<Code, 8>,
     /// The tensors among them, in order; one of aggregates is as many as it has components.
-    pub(crate) tensors: SmallVec<[TensorArg<'a>; 8]>,
+    pub(crate) tensors: Short<TensorArg<'a>, 8>,
     /// That of the first tensor in a device's memory.
     pub(crate) program: Option<&'a Arc<ProgramInner>>,
     /// Whether all tensors are in that program's memory, and where they may be used.
@@ -40,7 +40,7 @@ pub struct ArgList<'a> {
 }
 
 /// An argument block: up to so many words need no allocation.
-pub(crate) type Words = SmallVec<[u64; 32]>;
+pub(crate) type Words = Short<u64, 32>;
 
 /// What an argument or a parameter is, in one word: a launch compares each.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,16 @@ pub(crate) enum Place<'a> {
 impl<'a, T: Device> Arg<'a> for T {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        self.give(&mut |scalar| args.push_scalar(scalar));
+        if const { T::LAYOUT.scalar().is_some() } {
+            // Taken out first, so that the compiler loses no track of how long the list is.
+            let mut value = None;
+            self.give(&mut |scalar| value = Some(scalar));
+            if let Some(value) = value {
+                args.push_scalar(value);
+            }
+        } else {
+            self.give(&mut |scalar| args.push_scalar(scalar));
+        }
     }
 }
 
@@ -135,12 +144,23 @@ impl<'a> ArgList<'a> {
     /// None yet.
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        let (words, codes, tensors) = (Words::new(), SmallVec::new(), SmallVec::new());
-        let mut args = Self { words, codes, tensors, program: None, plain: true };
-        for place_of_head in [0; FIRST_PARAM_WORD] {
-            args.words.push(place_of_head);
+        Self {
+            words: Short::new(),
+            codes: Short::new(),
+            tensors: Short::new(),
+            program: None,
+            plain: true,
         }
-        args
+    }
+
+    /// Makes room for what all launches have in front, where that is not done: not in `new`, whose result is moved.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self) {
+        if self.words.is_empty() {
+            for word in [0; FIRST_PARAM_WORD] {
+                self.words.push(word);
+            }
+        }
     }
 
     #[inline(always)]
@@ -174,6 +194,7 @@ impl<'a> ArgList<'a> {
     /// Appends a scalar of these bits.
     #[inline(always)]
     fn push_word(&mut self, code: Code, bits: u64) {
+        self.begin();
         self.codes.push(code);
         self.words.push(bits);
     }
@@ -199,6 +220,7 @@ impl<'a> ArgList<'a> {
                 }
             }
         };
+        self.begin();
         self.codes.push(code);
         self.words.push(address);
         for extent in tensor.shape {

@@ -25,7 +25,7 @@ pub(crate) use prepared::{Keep, Prepared};
 
 use crate::{
     Error, KernelError, KernelErrorCause, Result,
-    arg::{ArgList, Code, TensorArg, describe},
+    arg::{ArgList, Code, TensorArg, Words, describe},
     body::NativeBody,
     capture,
     def::KernelDef,
@@ -38,7 +38,7 @@ use crate::{
     scratch::{LaunchBlock, StreamScratch},
     stream::StreamState,
     table::StableTable,
-    verdict::{Case, Verdicts},
+    verdict::{Verdict, Verdicts},
 };
 
 /// Whether a launch proves its accesses or trusts the caller.
@@ -88,7 +88,7 @@ pub(crate) struct KernelContext {
     /// its own.
     plain: bool,
     // Before the forms: its graphs use their functions.
-    plan: Plan,
+    pub(crate) plan: Plan,
     native: Option<NativeBody>,
     /// Its tensor parameters.
     tensors: Box<[TensorParam]>,
@@ -123,10 +123,13 @@ struct StampedAtEnd<'a> {
     params: &'a [TensorParam],
     tensors: &'a [TensorArg<'a>],
     stream: &'a StreamState,
-    tracked: Option<(&'a Tracker, LaunchUses<'a>)>,
+    /// Where hazards are looked for: by whom, and of which launch.
+    tracked: Option<&'a Tracker>,
+    kernel: u32,
+    at: &'static Location<'static>,
 }
 
-impl StampedAtEnd<'_> {
+impl<'a> StampedAtEnd<'a> {
     /// The usual way.
     #[inline(always)]
     fn end(self) {
@@ -134,11 +137,16 @@ impl StampedAtEnd<'_> {
         mem::forget(self);
     }
 
+    fn uses(&self) -> LaunchUses<'a> {
+        let Self { params, tensors, kernel, at, .. } = *self;
+        LaunchUses { kernel, params, tensors, at }
+    }
+
     #[inline(always)]
     fn stamp(&self) {
         let stamp = self.stream.stream.next_stamp();
-        if let Some((tracker, uses)) = &self.tracked {
-            tracker.after(uses, stamp);
+        if let Some(tracker) = self.tracked {
+            tracker.after(&self.uses(), stamp);
         }
         for (tensor, param) in self.tensors.iter().zip(self.params) {
             let Some(core) = tensor.core() else { continue };
@@ -306,8 +314,8 @@ impl KernelLauncher {
 impl Going<'_> {
     /// Launches within the context, with memory of the launch's own, and waits for a value.
     #[inline(never)]
-    fn with_memory(&self, args: &mut ArgList<'_>) -> Result<Option<u64>> {
-        let Self { shared, context, submission: Submission { stream, .. }, .. } = *self;
+    fn with_memory(self, args: &mut ArgList<'_>) -> Result<Option<u64>> {
+        let Self { shared, context, submission: Submission { stream, .. }, .. } = self;
         // SAFETY: the device's calls alone, and no code of the user: devices that run native functions
         // have no contexts.
         let _current = unsafe { shared.context.make_current()? };
@@ -333,16 +341,16 @@ impl Going<'_> {
 
     /// Fills the argument block, judges, and enqueues.
     #[inline(always)]
-    fn go(&self, args: &mut ArgList<'_>, scratch: u64) -> Result<()> {
-        let Self { shared, context, id, submission: Submission { stream, checks, at } } = *self;
+    fn go(self, args: &mut ArgList<'_>, scratch: u64) -> Result<()> {
+        let Self { shared, context, id, submission: Submission { stream, checks, at } } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
-        let head = [stream.record_address(), scratch, launch_word(id, number)];
-        args.words[..FIRST_PARAM_WORD].copy_from_slice(&head);
-        let KernelContext { kernel, host, plan, .. } = context;
-        let case = Case { shared, kernel, host, plan, checks };
+        args.begin();
+        if let Some(head) = args.words.first_chunk_mut::<FIRST_PARAM_WORD>() {
+            *head = [stream.record_address(), scratch, launch_word(id, number)];
+        }
         let mut shapes = LaunchShapes::new();
-        let form =
-            context.verdicts.judge(stream.stream.id(), case, &mut args.words, &mut shapes)?;
+        let Verdict { form, first } =
+            context.judge(shared, stream, checks, &mut args.words, &mut shapes)?;
         if form == Form::Proven && !context.reports_when_proven {
             // Nothing names the launch: one with the same arguments has the same block, which a graph need not be
             // told again.
@@ -350,40 +358,43 @@ impl Going<'_> {
         }
         let loaded = context.loaded(shared, form)?;
         let (params, tensors) = (&*context.tensors, &*args.tensors);
-        let tracked = match &shared.hazards {
-            None => None,
-            Some(tracker) => {
-                let uses = LaunchUses { kernel: id, params, tensors, at };
-                tracker.before(shared, &uses, stream)?;
-                Some((tracker, uses))
-            }
-        };
-        let stamped = StampedAtEnd { params, tensors, stream, tracked };
+        let tracked = shared.hazards.as_ref();
+        if let Some(tracker) = tracked {
+            tracker.before(shared, &LaunchUses { kernel: id, params, tensors, at }, stream)?;
+        }
+        let stamped = StampedAtEnd { params, tensors, stream, tracked, kernel: id, at };
         let turn = shared.turns.of_launch(tensors);
-        let enqueued = self.enqueue(loaded, &shapes, &args.words);
+        let enqueued = self.enqueue(loaded, first, &shapes, &args.words);
         drop(turn);
         stamped.end();
         enqueued
     }
 
     #[inline(always)]
-    fn enqueue(&self, loaded: &LoadedForm, shapes: &LaunchShapes, words: &[u64]) -> Result<()> {
-        let Self { shared, context, submission: Submission { stream, .. }, .. } = *self;
+    fn enqueue(
+        self,
+        loaded: &LoadedForm,
+        first: Option<LaunchConfig>,
+        shapes: &[Option<LaunchConfig>],
+        words: &[u64],
+    ) -> Result<()> {
+        let Self { shared, context, submission: Submission { stream, .. }, .. } = self;
         if context.passing == Passing::Buffer {
-            return self.enqueue_by_buffer(loaded, shapes, words);
+            return self.enqueue_by_buffer(loaded, first, shapes, words);
         }
-        let enqueued = context.plan.enqueue(shared, loaded, shapes, words, stream);
+        let enqueued = context.plan.enqueue(shared, loaded, first, shapes, words, stream);
         enqueued.map_err(|f| launch_error(&context.kernel, f.started, f.source))
     }
 
-    #[inline(never)]
+    #[cold]
     fn enqueue_by_buffer(
-        &self,
+        self,
         loaded: &LoadedForm,
-        shapes: &LaunchShapes,
+        first: Option<LaunchConfig>,
+        shapes: &[Option<LaunchConfig>],
         words: &[u64],
     ) -> Result<()> {
-        let Self { shared, context, submission: Submission { stream, .. }, .. } = *self;
+        let Self { shared, context, submission: Submission { stream, .. }, .. } = self;
         let fail = |started, source| launch_error(&context.kernel, started, source);
         let bytes = size_of_val(words);
         let block = LaunchBlock::new(stream, bytes)?;
@@ -395,7 +406,7 @@ impl Going<'_> {
         };
         shared.context.observe(copied).map_err(|source| fail(false, source))?;
         let address = [block.address().raw()];
-        let enqueued = context.plan.enqueue(shared, loaded, shapes, &address, stream);
+        let enqueued = context.plan.enqueue(shared, loaded, first, shapes, &address, stream);
         enqueued.map_err(|f| fail(f.started, f.source))
     }
 }
@@ -435,6 +446,19 @@ impl KernelContext {
                 || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_))),
             kernel,
         })
+    }
+
+    /// As [`Verdicts::judge`].
+    #[inline(always)]
+    fn judge(
+        &self,
+        shared: &Shared,
+        stream: &StreamState,
+        checks: Checks,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Result<Verdict> {
+        self.verdicts.judge(stream.stream.id(), shared, self, checks, words, shapes)
     }
 
     /// Whether these are its arguments.

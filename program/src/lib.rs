@@ -38,6 +38,7 @@ mod program;
 mod recall;
 mod record;
 mod scratch;
+mod short;
 mod slice;
 mod stream;
 mod sync;

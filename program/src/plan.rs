@@ -194,21 +194,25 @@ impl Plan {
         }
     }
 
-    /// Enqueues all steps on `stream` with the argument block `args`.
+    /// Enqueues all steps on `stream` with the argument block `args`. The shapes are in `shapes`; where there is one
+    /// task and nothing else, its shape is `first`.
     #[inline(always)]
     pub(crate) fn enqueue(
         &self,
         shared: &Shared,
         loaded: &LoadedForm,
+        first: Option<LaunchConfig>,
         shapes: &[Option<LaunchConfig>],
         args: &[u64],
         stream: &Arc<StreamState>,
     ) -> Result<(), Failed> {
-        let mut enqueue = Enqueue { shared, loaded, shapes, args, started: false };
+        let enqueue = Enqueue { shared, loaded, shapes, args, started: false };
         if !self.only {
             return self.enqueue_steps(enqueue, stream);
         }
-        enqueue.task(0, stream.stream.handle()).map_err(|source| Failed { started: false, source })
+        let Some(config) = first else { return Ok(()) };
+        let launched = enqueue.launch(0, config, stream.stream.handle());
+        launched.map_err(|source| Failed { started: false, source })
     }
 
     #[inline(never)]
@@ -269,15 +273,20 @@ impl Enqueue<'_> {
     #[inline]
     fn task(&mut self, task: usize, stream: StreamHandle) -> rt::Result<()> {
         let Some(config) = self.shapes[task] else { return Ok(()) };
+        self.launch(task, config, stream)?;
+        self.started = true;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn launch(&self, task: usize, config: LaunchConfig, stream: StreamHandle) -> rt::Result<()> {
         let context = &self.shared.context;
         let function = self.loaded.function(task);
         // SAFETY: the function was compiled for this kernel's argument block, whose layout the
         // launcher filled; tensors and scratch in it are stamped or freed in stream order behind
         // this launch; the stream is held by its state or lease.
         let launched = unsafe { context.device().launch(function, &config, self.args, stream) };
-        context.observe(launched)?;
-        self.started = true;
-        Ok(())
+        context.observe(launched)
     }
 
     #[inline(never)]

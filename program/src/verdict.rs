@@ -13,7 +13,7 @@ use quadrants_rhi::LaunchConfig;
 use crate::{
     Result,
     arg::Words,
-    launcher::{Checks, race_error},
+    launcher::{Checks, KernelContext, race_error},
     plan::{LaunchShapes, Plan},
     program::Shared,
     recall::Recall,
@@ -29,16 +29,16 @@ pub(crate) struct Verdicts {
     /// In the words of one, behind the form and the numbers it was found for: where the interiors are, and the shapes.
     inside: usize,
     shapes: usize,
+    /// Whether the first shape is all that a launch needs.
+    only: bool,
 }
 
-/// A launch to be judged, but for its numbers.
+/// What was found.
 #[derive(Clone, Copy)]
-pub(crate) struct Case<'a> {
-    pub(crate) shared: &'a Shared,
-    pub(crate) kernel: &'a Offloaded,
-    pub(crate) host: &'a HostPlan,
-    pub(crate) plan: &'a Plan,
-    pub(crate) checks: Checks,
+pub(crate) struct Verdict {
+    pub(crate) form: Form,
+    /// The first shape.
+    pub(crate) first: Option<LaunchConfig>,
 }
 
 const SLOTS: usize = 8;
@@ -55,23 +55,25 @@ impl Verdicts {
         let shapes = inside + abi::block_words(kernel, Form::Checked) - arguments;
         let words = shapes + SHAPE * plan.shapes_of_a_launch();
         let found = std::array::from_fn(|_| Recall::new(words));
-        Self { found, arguments, inside, shapes }
+        Self { found, arguments, inside, shapes, only: plan.is_one_call() }
     }
 
-    /// The form of a launch with these words on the stream of that number, and its shapes into `shapes`, which has none
-    /// yet; or why it is refused. In the checked form the interiors of its loops are put behind the arguments.
+    /// The verdict on a launch with these words on the stream of that number, or why it is refused; its shapes are put into
+    /// `shapes`, which has none yet, where the first is not all. In the checked form the interiors of its loops are put behind the arguments.
     #[inline(always)]
     pub(crate) fn judge(
         &self,
         stream: u32,
-        case: Case<'_>,
+        shared: &Shared,
+        context: &KernelContext,
+        checks: Checks,
         words: &mut Words,
         shapes: &mut LaunchShapes,
-    ) -> Result<Form> {
+    ) -> Result<Verdict> {
         let slot = &self.found[stream as usize % SLOTS];
-        match self.known(slot, case, words, shapes) {
-            Some(form) => Ok(form),
-            None => self.judge_anew(slot, case, words, shapes),
+        match self.known(slot, &context.host, checks, words, shapes) {
+            Some(verdict) => Ok(verdict),
+            None => self.judge_anew(slot, shared, context, checks, words, shapes),
         }
     }
 
@@ -80,42 +82,48 @@ impl Verdicts {
     fn known(
         &self,
         slot: &Recall,
-        case: Case<'_>,
+        host: &HostPlan,
+        checks: Checks,
         words: &mut Words,
         shapes: &mut LaunchShapes,
-    ) -> Option<Form> {
+    ) -> Option<Verdict> {
         let (version, known) = slot.read()?;
         let (head, numbers) = known.get(..self.inside)?.split_first()?;
-        let form = match head.load(Relaxed) ^ case.checks as u64 {
+        let form = match head.load(Relaxed) ^ checks as u64 {
             PROVEN => Form::Proven,
             CHECKED => Form::Checked,
             _ => return None,
         };
         let given = &words[..];
-        for (word, number) in case.host.inputs().iter().zip(numbers) {
+        for (word, number) in host.inputs().iter().zip(numbers) {
             if given.get(*word) != Some(&number.load(Relaxed)) {
                 return None;
             }
         }
-        for shape in known.get(self.shapes..)?.chunks_exact(SHAPE) {
-            shapes.push(unpacked(shape));
+        let (first, others) = known.get(self.shapes..)?.split_at_checked(SHAPE)?;
+        let first = unpacked(first);
+        if !self.only {
+            shapes.push(first);
+            shapes.extend(others.chunks_exact(SHAPE).map(unpacked));
         }
         if form == Form::Checked {
             let inside = known.get(self.inside..self.shapes)?;
             words.extend(inside.iter().map(|word| word.load(Relaxed)));
         }
-        slot.is_still(version).then_some(form)
+        slot.is_still(version).then_some(Verdict { form, first })
     }
 
     #[cold]
     fn judge_anew(
         &self,
         slot: &Recall,
-        case: Case<'_>,
+        shared: &Shared,
+        context: &KernelContext,
+        checks: Checks,
         words: &mut Words,
         shapes: &mut LaunchShapes,
-    ) -> Result<Form> {
-        let Case { shared, kernel, host, plan, checks } = case;
+    ) -> Result<Verdict> {
+        let KernelContext { kernel, host, plan, .. } = context;
         // What another thread was writing just now may have been put behind the arguments.
         words.truncate(self.arguments);
         // A loop without an end is refused for that, whatever its iterations would do to each other.
@@ -128,16 +136,19 @@ impl Verdicts {
         let (form, code) = if proven { (Form::Proven, PROVEN) } else { (Form::Checked, CHECKED) };
         Plan::narrow(kernel, form, shapes, shared.context.device().info().multiprocessors);
         let numbers: Vec<u64> = host.inputs().iter().map(|word| words[*word]).collect();
+        let mut inside = Vec::new();
         if form == Form::Checked {
-            words.extend(interiors(kernel, host, words));
+            inside = interiors(kernel, host, words);
         }
-        words.resize(self.arguments + self.shapes - self.inside, 0);
-        let inside = words[self.arguments..].iter().copied();
+        inside.resize(self.shapes - self.inside, 0);
+        if form == Form::Checked {
+            words.extend(inside.iter().copied());
+        }
         let packed = shapes.iter().flat_map(|shape| packed(*shape));
         slot.write(
             std::iter::once(code ^ checks as u64).chain(numbers).chain(inside).chain(packed),
         );
-        Ok(form)
+        Ok(Verdict { form, first: shapes.first().copied().flatten() })
     }
 }
 

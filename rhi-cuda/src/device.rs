@@ -68,12 +68,14 @@ impl Context {
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the driver writes the current context or null.
         unsafe { self.table.current_context(&mut current) }?;
-        let pushed = current as usize != self.handle;
-        if pushed {
-            // SAFETY: the context is retained as long as `self` lives.
-            unsafe { self.table.push_context(self.handle as CUcontext) }?;
-        }
-        Ok(pushed)
+        if current as usize == self.handle { Ok(false) } else { self.push_this() }
+    }
+
+    #[cold]
+    fn push_this(&self) -> Result<bool> {
+        // SAFETY: the context is retained as long as `self` lives.
+        unsafe { self.table.push_context(self.handle as CUcontext) }?;
+        Ok(true)
     }
 }
 

@@ -94,6 +94,15 @@ impl Library {
 /// Logs a finished driver call at trace level. For the expansion of [`driver_table!`](crate::driver_table).
 #[inline]
 pub fn trace_call(library: &str, symbol: &'static str, status: Status) {
+    // Asked here, so that nothing is put together for nobody.
+    if tracing::level_filters::LevelFilter::current() == tracing::level_filters::LevelFilter::TRACE
+    {
+        trace(library, symbol, status);
+    }
+}
+
+#[cold]
+fn trace(library: &str, symbol: &'static str, status: Status) {
     tracing::trace!(target: "quadrants::driver", library, symbol, status = status.0);
 }
 

@@ -93,7 +93,7 @@ impl Context {
     pub fn check(&self) -> Result<()> {
         match self.lost.get() {
             None => Ok(()),
-            Some(cause) => Err(Error::ContextLost { cause: Box::new(cause.clone()) }),
+            Some(cause) => Err(Error::lost(cause)),
         }
     }
 
@@ -129,8 +129,7 @@ impl Context {
     #[cold]
     fn observed(&self, error: rhi::Error) -> Error {
         if error.severity() == Severity::ContextLost {
-            let cause = self.lost.get_or_init(|| error);
-            Error::ContextLost { cause: Box::new(cause.clone()) }
+            Error::lost(self.lost.get_or_init(|| error))
         } else {
             Error::Device(error)
         }

@@ -44,6 +44,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// What every call says once the context is lost.
+    #[cold]
+    pub(crate) fn lost(cause: &rhi::Error) -> Self {
+        Self::ContextLost { cause: Box::new(cause.clone()) }
+    }
+
     /// What the error leaves behind.
     #[must_use]
     pub fn severity(&self) -> Severity {

@@ -9,7 +9,7 @@ use quadrants_ir::{
 use quadrants_rhi::FunctionHandle;
 
 use super::{
-    Case, Checks, Going, KernelContext, KernelLauncher, Submission, TensorParam, argument_error,
+    Checks, Going, KernelContext, KernelLauncher, Submission, TensorParam, Verdict, argument_error,
     launch_word, result_error,
 };
 use crate::{
@@ -99,15 +99,18 @@ impl KernelContext {
         stream: &StreamState,
     ) -> Result<Prepared> {
         let mut args = ArgList::new();
+        args.begin();
         given.for_each(|arg| args.push(arg));
         if !self.takes(&args.codes) {
             return Err(argument_error(&self.kernel, &args));
         }
         let mut words = args.words;
         let mut shapes = LaunchShapes::new();
-        let Self { kernel, host, plan, .. } = self;
-        let case = Case { shared, kernel, host, plan, checks };
-        let form = self.verdicts.judge(stream.stream.id(), case, &mut words, &mut shapes)?;
+        let Verdict { form, first } =
+            self.judge(shared, stream, checks, &mut words, &mut shapes)?;
+        if shapes.is_empty() {
+            shapes.push(first);
+        }
         let unnamed = form == Form::Proven && !self.reports_when_proven;
         words[LAUNCH_WORD] = launch_word(id, if unnamed { 0 } else { number });
         self.loaded(shared, form)?;
@@ -132,7 +135,8 @@ impl KernelContext {
         words[abi::SCRATCH_WORD] = scratch.as_ref().map_or(0, |block| block.address().raw());
         let loaded = self.loaded(shared, prepared.form)?;
         let going = Going { shared, context: self, id, submission };
-        going.enqueue(loaded, &prepared.shapes, &words)?;
+        let first = prepared.shapes.first().copied().flatten();
+        going.enqueue(loaded, first, &prepared.shapes, &words)?;
         if self.reports_at_once { stream.check() } else { Ok(()) }
     }
 
