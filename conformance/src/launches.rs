@@ -126,6 +126,33 @@ pub(crate) fn a_graph_of_two_nodes_runs(subject: &Subject) -> CaseResult {
     Ok(Passed)
 }
 
+pub(crate) fn a_graph_copies_between_its_launches(subject: &Subject) -> CaseResult {
+    let kernel = kernel!(subject);
+    let device = &*subject.device;
+    if !device.capabilities().graphs {
+        return Ok(Skipped("this device has no graphs"));
+    }
+    let stream = Stream::new(device)?;
+    let (one, other) = (Buffer::holding(device, &[0; 400])?, Buffer::holding(device, &[0; 400])?);
+    let graph = device.create_graph()?;
+    let ((config, first), (_, last)) = (kernel.shape(&one, 1), kernel.shape(&other, 10));
+    // SAFETY: graph and nodes live; blocks and copy are of buffers that outlive the graph.
+    let exec = unsafe {
+        let added = device.add_kernel_node(graph, &[], kernel.function, &config, &first)?;
+        let copied = device.add_copy_node(graph, &[added], other.memory, one.memory, 400)?;
+        device.add_kernel_node(graph, &[copied], kernel.function, &config, &last)?;
+        device.instantiate_graph(graph)?
+    };
+    let graph = Graph { device, graph, exec };
+    for launches in 1..=3 {
+        graph.launch(stream.handle)?;
+        let words = other.read_words(stream.handle)?;
+        let expected = launches + 10;
+        ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+    }
+    Ok(Passed)
+}
+
 pub(crate) fn an_updated_node_keeps_earlier_launches(subject: &Subject) -> CaseResult {
     let kernel = kernel!(subject);
     let device = &*subject.device;

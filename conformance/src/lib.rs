@@ -57,6 +57,7 @@ macro_rules! for_each_case {
             launches::launches_on_two_streams_have_their_own_arguments
             launches::too_large_a_block_is_refused
             launches::a_graph_of_two_nodes_runs
+            launches::a_graph_copies_between_its_launches
             launches::an_updated_node_keeps_earlier_launches
             launches::graphs_are_refused_where_there_are_none
         }

@@ -1,4 +1,4 @@
-//! Graphs: launches with edges between them, enqueued by one call.
+//! Graphs: launches and copies with edges between them, enqueued by one call.
 
 use crate::{
     code::{Code, Result},
@@ -35,9 +35,16 @@ pub(crate) struct Exec {
     last: Option<OpId>,
 }
 
+/// What a node does.
+#[derive(Clone, Debug)]
+pub(crate) enum NodeWork {
+    Launch(Launch),
+    Copy { dst: u64, src: u64, bytes: usize },
+}
+
 #[derive(Clone, Debug)]
 struct Step {
-    launch: Launch,
+    work: NodeWork,
     after: Vec<usize>,
     /// In an executable, its number among all things that work in order, as streams do.
     lane: u64,
@@ -64,7 +71,7 @@ impl State {
         Ok(())
     }
 
-    pub(crate) fn add_node(&mut self, graph: Key, after: &[Key], launch: Launch) -> Result<usize> {
+    pub(crate) fn add_node(&mut self, graph: Key, after: &[Key], work: NodeWork) -> Result<usize> {
         let index = self.graphs.get(graph)?.nodes.len();
         let mut before = Vec::with_capacity(after.len());
         for &node in after {
@@ -74,7 +81,7 @@ impl State {
             }
             before.push(node.index);
         }
-        self.graphs.get_mut(graph)?.nodes.push(Step { launch, after: before, lane: 0 });
+        self.graphs.get_mut(graph)?.nodes.push(Step { work, after: before, lane: 0 });
         let key = self.nodes.insert(Node { graph, index })?;
         Ok(encode(Kind::Node, self.ordinal, key))
     }
@@ -102,8 +109,13 @@ impl State {
             return Err(Code::INVALID_VALUE);
         }
         // Nodes that were added after the executable was made are not in it.
-        exec.nodes.get_mut(node.index).ok_or(Code::INVALID_VALUE)?.launch = launch;
-        Ok(())
+        match exec.nodes.get_mut(node.index) {
+            Some(Step { work: NodeWork::Launch(old), .. }) => {
+                *old = launch;
+                Ok(())
+            }
+            _ => Err(Code::INVALID_VALUE),
+        }
     }
 
     /// Enqueues a beginning, each node as an operation of its own behind those that its edges name, and an end
@@ -120,15 +132,23 @@ impl State {
         // Their clocks are asked for until the end has its own.
         let orphans = self.orphans.len();
         let (mut ops, mut ends): (Vec<OpId>, Vec<u64>) = (Vec::new(), Vec::new());
-        for Step { launch, after, lane } in nodes {
+        for Step { work, after, lane } in nodes {
             let mut before: Ops = after.iter().map(|&node| ops[node]).collect();
             if before.is_empty() {
                 before.push(begin);
             }
             let start = after.iter().map(|&node| ends[node]).max().unwrap_or(0);
-            ends.push(start + launch.cost());
-            let kind = OpKind::Launch(launch.name().into());
-            let operation = Operation { work: Work::Launch(launch), kind, event: None };
+            let (work, kind) = match work {
+                NodeWork::Launch(launch) => {
+                    let kind = OpKind::Launch(launch.name().into());
+                    (Work::Launch(launch), kind)
+                }
+                NodeWork::Copy { dst, src, bytes } => {
+                    (Work::Copy { dst, src, bytes }, OpKind::CopyDtod)
+                }
+            };
+            ends.push(start + work.cost());
+            let operation = Operation { work, kind, event: None };
             let op = self.push(operation, (handle, turn, lane), &before);
             self.orphans.push(op);
             self.enqueued(op);

@@ -398,11 +398,8 @@ impl Tracker {
     ) -> Result<()> {
         let mut stamps = Clock::default();
         found.iter().for_each(|(earlier, _)| stamps.raise(earlier.stamp));
-        let before = self.before_a_wait(shared, stamps.stamps());
-        // SAFETY: the stream is live as long as its state.
-        let over = unsafe { shared.context.order_behind(stream.stream.handle(), stamps.stamps())? };
+        order_behind(shared, stream, stamps.stamps())?;
         self.inserted.fetch_add(stamps.stamps().count() as u64, Relaxed);
-        self.waits(stream.stream.id(), &before.with(over));
         Ok(())
     }
 
@@ -433,6 +430,23 @@ fn describe(shared: &Shared, one: &Use) -> HazardUse {
         stream: one.stamp.stream,
         at: one.by.at,
     }
+}
+
+/// Makes a stream wait for the work behind `stamps`.
+pub(crate) fn order_behind(
+    shared: &Shared,
+    stream: &StreamState,
+    stamps: impl IntoIterator<Item = Stamp>,
+) -> Result<()> {
+    let stamps: SmallVec<[Stamp; 4]> = stamps.into_iter().collect();
+    let tracker = shared.hazards.as_ref();
+    let before = tracker.map(|tracker| tracker.before_a_wait(shared, stamps.iter().copied()));
+    // SAFETY: the stream is live as long as its state.
+    let over = unsafe { shared.context.order_behind(stream.stream.handle(), stamps)? };
+    if let (Some(tracker), Some(before)) = (tracker, before) {
+        tracker.waits(stream.stream.id(), &before.with(over));
+    }
+    Ok(())
 }
 
 /// Runs what waits for work, and where it has, notes that the work is over that `up_to` names before.

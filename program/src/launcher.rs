@@ -57,6 +57,9 @@ pub(crate) struct Submission<'a> {
     pub(crate) at: &'static Location<'static>,
 }
 
+/// A number that no kernel has: hazards know copies of the host's in graphs by it.
+pub(crate) const COPY: u32 = (1 << 24) - 1;
+
 /// How many bits of a launch's number count launches, and begin again after the last; the kernel's number
 /// stands above them, and is never touched by the count.
 const LAUNCH_BITS: u32 = 40;
@@ -67,12 +70,20 @@ pub struct KernelLauncher {
 }
 
 /// A parameter that is a tensor, or a component of one.
+#[derive(Debug)]
 pub(crate) struct TensorParam {
     /// Its number among all.
     pub(crate) number: usize,
     pub(crate) writable: bool,
     /// Whether the tasks write it; none where they do not use it.
     pub(crate) touch: Option<bool>,
+}
+
+impl TensorParam {
+    /// One that is written.
+    pub(crate) fn written(number: usize) -> Self {
+        Self { number, writable: true, touch: Some(true) }
+    }
 }
 
 /// What the launcher keeps of one kernel.
@@ -281,6 +292,9 @@ impl KernelLauncher {
 
     /// The names of a kernel and of its parameter.
     pub(crate) fn names(&self, id: u32, parameter: usize) -> (String, String) {
+        if id == COPY {
+            return ("Tensor::copy_from".to_owned(), "self".to_owned());
+        }
         let kernel = self.contexts.get(id).map(|context| &context.kernel);
         let name = kernel.map(|kernel| kernel.name.clone());
         let parameter = kernel.and_then(|kernel| kernel.params.get(parameter));

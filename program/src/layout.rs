@@ -140,6 +140,11 @@ impl Stored {
         spans
     }
 
+    /// How many elements there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
     /// The elements in memory of the host.
     pub(crate) fn read<T: Device>(&self, memory: &[u64]) -> Vec<T> {
         assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");

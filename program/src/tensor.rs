@@ -1,6 +1,6 @@
 //! Tensors: dense row-major arrays in device memory, of numbers or of what is made of numbers.
 
-use std::{fmt, marker::PhantomData, ptr, sync::Arc};
+use std::{fmt, marker::PhantomData, panic::Location, ptr, sync::Arc};
 
 use quadrants_rhi::DevicePtr;
 use quadrants_runtime::{Buffer, Over, Pieces};
@@ -146,6 +146,7 @@ impl<T: Device, const N: usize> Tensor<T, N> {
     ///
     /// # Errors
     /// [`Error::Shape`] where their number is not the tensor's, or what the device returns.
+    #[track_caller]
     pub fn copy_from(&mut self, elements: &[T]) -> Result<()> {
         self.check_place()?;
         check_count(&self.shape, self.len(), elements.len())?;
@@ -162,6 +163,7 @@ impl<T: Device, const N: usize> Tensor<T, N> {
     ///
     /// # Errors
     /// What the device returns.
+    #[track_caller]
     pub fn fill(&mut self, value: T) -> Result<()> {
         self.copy_from(&vec![value; self.len()])
     }
@@ -306,6 +308,7 @@ impl TensorCore {
         Ok(part.read(&memory))
     }
 
+    #[track_caller]
     fn write<T: Device>(&self, elements: &[T]) -> Result<()> {
         let part = self.stored.resized(elements.len());
         if let Some(bytes) = T::bytes(elements) {
@@ -316,9 +319,16 @@ impl TensorCore {
         self.put(&part, as_bytes(&memory))
     }
 
+    #[track_caller]
     fn put(&self, part: &Stored, bytes: &[u8]) -> Result<()> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
-        capture::refuse(shared, "writing a tensor")?;
+        if capture::is_on() {
+            let spans = self.stored.spans(self.first, part);
+            let captured = capture::copy(self, part.count(), bytes, &spans, Location::caller());
+            if let Some(captured) = captured {
+                return captured;
+            }
+        }
         let _turn = shared.turns.of_copy(buffer);
         waiting_behind(shared, buffer.users(), || {
             let mut over = Over::new();

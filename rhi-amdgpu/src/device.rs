@@ -433,6 +433,18 @@ impl Device for HipDevice {
         unsafe { graph::add_kernel_node(self, graph, dependencies, function, config, args) }
     }
 
+    unsafe fn add_copy_node(
+        &self,
+        graph: GraphHandle,
+        dependencies: &[GraphNodeHandle],
+        dst: DevicePtr,
+        src: DevicePtr,
+        bytes: usize,
+    ) -> Result<GraphNodeHandle> {
+        // SAFETY: the caller's promises are the same.
+        unsafe { graph::add_copy_node(self, graph, dependencies, dst, src, bytes) }
+    }
+
     unsafe fn instantiate_graph(&self, graph: GraphHandle) -> Result<GraphExecHandle> {
         // SAFETY: the caller's promises are the same.
         unsafe { graph::instantiate(self, graph) }

@@ -1,7 +1,7 @@
 //! Graphs of launches.
 
 use quadrants_rhi::{
-    FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
+    DevicePtr, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
     StreamHandle,
 };
 
@@ -16,6 +16,9 @@ use crate::{
 /// among those that the compiler registered in the program, and refuse the node.
 const OLDEST: i32 = 60_000_000;
 
+/// `hipMemcpyDeviceToDevice`.
+const WITHIN_DEVICE: u32 = 3;
+
 /// Whether the runtime has every function that graphs need.
 pub(crate) fn available(table: &Table, version: i32) -> bool {
     let functions = &table.functions;
@@ -23,6 +26,7 @@ pub(crate) fn available(table: &Table, version: i32) -> bool {
         && functions.create_graph.is_some()
         && functions.destroy_graph.is_some()
         && functions.add_kernel_node.is_some()
+        && functions.add_copy_node.is_some()
         && functions.instantiate_graph.is_some()
         && functions.destroy_graph_exec.is_some()
         && functions.update_kernel_node.is_some()
@@ -65,6 +69,33 @@ pub(crate) unsafe fn add_kernel_node(
             dependencies.as_ptr(),
             dependencies.len(),
             &node_parameters,
+        )?;
+    }
+    Ok(GraphNodeHandle::from_ptr(node))
+}
+
+pub(crate) unsafe fn add_copy_node(
+    device: &HipDevice,
+    graph: GraphHandle,
+    dependencies: &[GraphNodeHandle],
+    dst: DevicePtr,
+    src: DevicePtr,
+    bytes: usize,
+) -> Result<GraphNodeHandle> {
+    let dependencies: Vec<hipGraphNode_t> = dependencies.iter().map(|node| node.as_ptr()).collect();
+    let context = device.enter()?;
+    let mut node: hipGraphNode_t = std::ptr::null_mut();
+    // SAFETY: graph and nodes are of this device, and both sides have the bytes, by the caller's promise.
+    unsafe {
+        context.table.add_copy_node(
+            &mut node,
+            graph.as_ptr(),
+            dependencies.as_ptr(),
+            dependencies.len(),
+            dst.as_ptr(),
+            src.as_ptr(),
+            bytes,
+            WITHIN_DEVICE,
         )?;
     }
     Ok(GraphNodeHandle::from_ptr(node))

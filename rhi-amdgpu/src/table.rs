@@ -119,6 +119,11 @@ macro_rules! hip_functions {
             node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize,
             parameters: *const hipKernelNodeParams,
         ), optional("4.3");
+        /// Adds a copy of bytes that lie together to a graph. Its kind is a `hipMemcpyKind`.
+        add_copy_node = "hipGraphAddMemcpyNode1D"(
+            node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize,
+            dst: *mut c_void, src: *const c_void, bytes: usize, kind: c_uint,
+        ), optional("5.0");
         /// Makes an executable of a graph.
         instantiate_graph = "hipGraphInstantiateWithFlags"(exec: *mut hipGraphExec_t, graph: hipGraph_t, flags: u64), optional("4.5");
         /// Destroys an executable.

@@ -55,6 +55,10 @@ impl Context {
         Ok(Self { table, device, handle: context as usize })
     }
 
+    pub(crate) fn raw(&self) -> CUcontext {
+        self.handle as CUcontext
+    }
+
     /// Makes the context current, unless it is; what was current before is again when the result is dropped.
     #[inline]
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
@@ -424,6 +428,18 @@ impl Device for CudaDevice {
     ) -> Result<GraphNodeHandle> {
         // SAFETY: the caller's promises are the same.
         unsafe { graph::add_kernel_node(self, graph, dependencies, function, config, args) }
+    }
+
+    unsafe fn add_copy_node(
+        &self,
+        graph: GraphHandle,
+        dependencies: &[GraphNodeHandle],
+        dst: DevicePtr,
+        src: DevicePtr,
+        bytes: usize,
+    ) -> Result<GraphNodeHandle> {
+        // SAFETY: the caller's promises are the same.
+        unsafe { graph::add_copy_node(self, graph, dependencies, dst, src, bytes) }
     }
 
     unsafe fn instantiate_graph(&self, graph: GraphHandle) -> Result<GraphExecHandle> {

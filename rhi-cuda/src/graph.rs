@@ -1,10 +1,12 @@
 //! Graphs of launches.
 
+use cudarc::driver::sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE;
 use cudarc::driver::sys::{
-    CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphExec, CUgraphNode,
+    CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_st, CUgraph, CUgraphExec,
+    CUgraphNode,
 };
 use quadrants_rhi::{
-    FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
+    DevicePtr, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
     StreamHandle,
 };
 
@@ -16,6 +18,7 @@ pub(crate) fn available(table: &Table) -> bool {
     functions.create_graph.is_some()
         && functions.destroy_graph.is_some()
         && (functions.add_kernel_node.is_some() || functions.add_kernel_node_v1.is_some())
+        && functions.add_copy_node.is_some()
         && functions.instantiate_graph.is_some()
         && functions.destroy_graph_exec.is_some()
         && (functions.update_kernel_node.is_some() || functions.update_kernel_node_v1.is_some())
@@ -59,6 +62,53 @@ pub(crate) unsafe fn add_kernel_node(
             let v1 = v1(&node_parameters);
             context.table.add_kernel_node_v1(&mut node, graph, nodes, count, &v1)?;
         }
+    }
+    Ok(GraphNodeHandle::from_ptr(node))
+}
+
+pub(crate) unsafe fn add_copy_node(
+    device: &CudaDevice,
+    graph: GraphHandle,
+    dependencies: &[GraphNodeHandle],
+    dst: DevicePtr,
+    src: DevicePtr,
+    bytes: usize,
+) -> Result<GraphNodeHandle> {
+    let copy = CUDA_MEMCPY3D_st {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcZ: 0,
+        srcLOD: 0,
+        srcMemoryType: CU_MEMORYTYPE_DEVICE,
+        srcHost: std::ptr::null(),
+        srcDevice: src.raw(),
+        srcArray: std::ptr::null_mut(),
+        reserved0: std::ptr::null_mut(),
+        srcPitch: bytes,
+        srcHeight: 1,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstZ: 0,
+        dstLOD: 0,
+        dstMemoryType: CU_MEMORYTYPE_DEVICE,
+        dstHost: std::ptr::null_mut(),
+        dstDevice: dst.raw(),
+        dstArray: std::ptr::null_mut(),
+        reserved1: std::ptr::null_mut(),
+        dstPitch: bytes,
+        dstHeight: 1,
+        WidthInBytes: bytes,
+        Height: 1,
+        Depth: 1,
+    };
+    let dependencies: Vec<CUgraphNode> = dependencies.iter().map(|node| node.as_ptr()).collect();
+    let context = device.enter()?;
+    let mut node: CUgraphNode = std::ptr::null_mut();
+    // SAFETY: graph and nodes are of this device, and both sides have the bytes, by the caller's promise.
+    unsafe {
+        let (nodes, count) = (dependencies.as_ptr(), dependencies.len());
+        let own = device.context.raw();
+        context.table.add_copy_node(&mut node, graph.as_ptr(), nodes, count, &copy, own)?;
     }
     Ok(GraphNodeHandle::from_ptr(node))
 }

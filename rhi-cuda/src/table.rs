@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use cudarc::driver::sys::{
-    CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice,
+    CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_st, CUcontext, CUdevice,
     CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode,
     CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUstream,
 };
@@ -131,6 +131,11 @@ macro_rules! cuda_functions {
         add_kernel_node_v1 = "cuGraphAddKernelNode"(
             node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize,
             parameters: *const CUDA_KERNEL_NODE_PARAMS_st,
+        ), optional("10.0");
+        /// Adds a copy to a graph.
+        add_copy_node = "cuGraphAddMemcpyNode"(
+            node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize,
+            copy: *const CUDA_MEMCPY3D_st, context: CUcontext,
         ), optional("10.0");
         /// Makes an executable of a graph.
         instantiate_graph = "cuGraphInstantiateWithFlags"(exec: *mut CUgraphExec, graph: CUgraph, flags: u64), optional("11.4");

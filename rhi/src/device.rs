@@ -351,6 +351,23 @@ pub trait Device: Send + Sync + fmt::Debug {
         Err(no_graphs())
     }
 
+    /// Adds a copy of `bytes`, at least 1 and at most 1 GiB, within the device behind `dependencies`, which are nodes of the same graph. The
+    /// ranges do not overlap.
+    ///
+    /// # Safety
+    /// Handle rule, for every launch of the graph; both have `bytes`.
+    unsafe fn add_copy_node(
+        &self,
+        graph: GraphHandle,
+        dependencies: &[GraphNodeHandle],
+        dst: DevicePtr,
+        src: DevicePtr,
+        bytes: usize,
+    ) -> Result<GraphNodeHandle> {
+        let _ = (graph, dependencies, dst, src, bytes);
+        Err(no_graphs())
+    }
+
     /// Makes an executable of a graph.
     ///
     /// # Safety

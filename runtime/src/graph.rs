@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use quadrants_rhi::{
-    self as rhi, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig,
-    StreamHandle,
+    self as rhi, DevicePtr, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle,
+    LaunchConfig, StreamHandle,
 };
 use smallvec::SmallVec;
 
 use crate::{Context, Result};
+
+/// One node copies so much; drivers have limits.
+const COPY_AT_MOST: usize = 1 << 30;
 
 /// Launches with edges between them, ready to be launched as one. Destroyed with its owner, after the
 /// context's work is complete.
@@ -52,7 +55,14 @@ impl GraphBuilder {
         Ok(Self { made })
     }
 
-    /// Adds a launch behind others, and gives its number. They are numbered as they come.
+    /// How many nodes it has so far.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty)] // nobody asks
+    pub fn len(&self) -> usize {
+        self.made.nodes.len()
+    }
+
+    /// Adds a launch behind others, and gives its number. Nodes are numbered as they come.
     ///
     /// # Safety
     /// The function is of this context's device and stays loaded as long as the graph; the argument block is one of
@@ -67,6 +77,36 @@ impl GraphBuilder {
         // SAFETY: the graph and its nodes are ours; the rest is the caller's promise.
         let node = unsafe { device.add_kernel_node(graph, &after, function, &config, args) };
         self.added(node)
+    }
+
+    /// Adds a copy of `bytes`, at least 1, within the device behind others, and gives its number.
+    ///
+    /// # Safety
+    /// Both sides have the bytes, which do not overlap, as long as the graph is launched.
+    ///
+    /// # Errors
+    /// What the device returns.
+    pub unsafe fn copy(
+        &mut self,
+        after: &[usize],
+        dst: DevicePtr,
+        src: DevicePtr,
+        bytes: usize,
+    ) -> Result<usize> {
+        let (graph, after) = (self.made.graph, self.handles(after));
+        let mut node = None;
+        for at in (0..bytes).step_by(COPY_AT_MOST) {
+            let part = COPY_AT_MOST.min(bytes - at);
+            let behind = node.and_then(|node: usize| self.made.nodes.get(node));
+            let behind = behind.map_or(&after[..], std::slice::from_ref);
+            let device = self.made.context.device();
+            // SAFETY: the graph and its nodes are ours; the rest is the caller's promise.
+            let added = unsafe {
+                device.add_copy_node(graph, behind, dst.offset(at), src.offset(at), part)
+            };
+            node = Some(self.added(added)?);
+        }
+        Ok(node.unwrap_or_default())
     }
 
     /// Makes the graph ready.

@@ -648,6 +648,68 @@ fn threads_may_use_what_a_graph_uses(
     Ok(())
 }
 
+/// A copy of the host's is ordered by what uses its tensor, on whatever streams, within the graph and outside.
+#[rstest]
+fn copies_and_fills_are_captured_between_what_uses_their_tensors(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(false, true)] graphs: bool,
+    #[values(Hazards::Explicit, Hazards::Check)] hazards: Hazards,
+) -> Result<()> {
+    let builder = Program::builder().graphs(graphs).hazards(hazards);
+    let Some(on) = backend.open_with(builder) else { return Ok(()) };
+    let program = &on.program;
+    for seed in 0..8 {
+        if let Some(world) = &on.world {
+            let adversarial = seed % 2 == 1;
+            world.set_schedule(if adversarial { Schedule::Adversarial } else { Schedule::Random });
+            world.set_seed(seed);
+        }
+        let Scene { s1, s2, mut a, mut b, mut c, .. } = Scene::new(program)?;
+        let given: Vec<f32> = (0..N).map(|i| i as f32).collect();
+        let mut graph = program.capture(|| {
+            set(2.0, &mut a).launch_on(&s1)?;
+            copy(&a, &mut b).launch_on(&s1)?;
+            a.copy_from(&given)?;
+            a.slice_mut(..2)?.fill(50.0)?;
+            copy(&a, &mut c).launch_on(&s2)
+        })?;
+        assert_eq!(graph.len(), 5);
+        for round in 0..3 {
+            // Others that still use it: its copies wait for them.
+            set(round as f32, &mut a).launch_on(&s2)?;
+            graph.launch_on(&s1)?;
+            assert_eq!(b.to_vec()?, [2.0; N]);
+            let read = c.to_vec()?;
+            assert_eq!((&read[..2], &read[2..]), (&[50.0; 2][..], &given[2..]));
+            assert_eq!(a.to_vec()?, read);
+        }
+    }
+    assert!(program.take_deferred_errors().is_empty());
+    Ok(())
+}
+
+#[rstest]
+fn copies_of_one_field_after_another_are_captured(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let zero = [Vector([0.0f32; 2]); 9];
+    let mut x = program.tensor_with(&zero, [9], qd::Layout::StructOfArrays)?;
+    let mut graph = program.capture(|| {
+        shift(Vector([1.0, 2.0]), 1, &mut x).launch()?;
+        x.slice_mut(3..5)?.copy_from(&[Vector([7.0, 8.0]); 2])?;
+        shift(Vector([1.0, 2.0]), 1, &mut x).launch()
+    })?;
+    graph.launch()?;
+    let mut expected = [Vector([2.0, 4.0]); 9];
+    expected[3..5].fill(Vector([8.0, 10.0]));
+    assert_eq!(x.to_vec()?, expected);
+    let wrong = program.capture(|| x.copy_from(&zero[..3]));
+    assert!(matches!(wrong, Err(Error::Shape { .. })), "{wrong:?}");
+    Ok(())
+}
+
 #[rstest]
 fn an_empty_graph_and_a_graph_of_nothing_to_do_are_launched(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,

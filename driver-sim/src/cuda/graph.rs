@@ -8,6 +8,7 @@ use std::{
 use crate::{
     call::{Call, Stop, facade},
     code::{Code, Result},
+    graph::NodeWork,
     handle::{Key, Kind},
     module::{Launch, Shape},
     pointer::{Array, Out, Parameters},
@@ -35,8 +36,43 @@ pub(crate) struct NodeParamsV1 {
     extra: *mut *mut c_void,
 }
 
+/// `CUDA_MEMCPY3D`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Copy3d {
+    src: Side3d,
+    dst: Side3d,
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Side3d {
+    x: usize,
+    y: usize,
+    z: usize,
+    level: usize,
+    kind: c_uint,
+    host: usize,
+    device: u64,
+    array: usize,
+    reserved: usize,
+    pitch: usize,
+    height: usize,
+}
+
+/// `CU_MEMORYTYPE_DEVICE`.
+const DEVICE: c_uint = 2;
+
 // The layout of the C header.
 const _: () = {
+    assert!(size_of::<Copy3d>() == 200);
+    assert!(offset_of!(Copy3d, dst) == 88);
+    assert!(offset_of!(Copy3d, width) == 176);
+    assert!(offset_of!(Side3d, kind) == 32);
+    assert!(offset_of!(Side3d, device) == 48);
     assert!(size_of::<NodeParams>() == 72);
     assert!(size_of::<NodeParamsV1>() == 56);
     assert!(offset_of!(NodeParams, launch) == 0);
@@ -88,6 +124,30 @@ facade! { Cuda;
         add_node(call, node, graph, dependencies.read(count)?, &parameters.first()?)?;
     }
 
+    /// Adds a copy to a graph: here of one row, from device to device.
+    fn cuGraphAddMemcpyNode(
+        node: Out<usize>,
+        graph: usize,
+        dependencies: Array<usize>,
+        count: usize,
+        copy: Array<Copy3d>,
+        context: usize,
+    ) |call| {
+        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        let Copy3d { src, dst, width, height, depth } = copy.first()?;
+        let plain = |side: &Side3d| {
+            side.kind == DEVICE
+                && [side.x, side.y, side.z, side.level, side.reserved] == [0; 5]
+                && side.pitch >= width
+        };
+        if context == 0 || width == 0 || [height, depth] != [1; 2] || !plain(&src) || !plain(&dst) {
+            return Err(Code::INVALID_VALUE.into());
+        }
+        let keys = keys(call, &state, dependencies.read(count)?)?;
+        let work = NodeWork::Copy { dst: dst.device, src: src.device, bytes: width };
+        node.set(state.add_node(graph, &keys, work)?)?;
+    }
+
     /// Makes an executable of a graph.
     fn cuGraphInstantiateWithFlags(exec: Out<usize>, graph: usize, _flags: u64) |call| {
         let (mut state, graph) = call.at(Kind::Graph, graph)?;
@@ -134,12 +194,14 @@ fn add_node(
     params: &NodeParamsV1,
 ) -> std::result::Result<(), Stop> {
     let (mut state, graph) = call.at(Kind::Graph, graph)?;
-    let keys: Result<Vec<Key>> = dependencies
-        .into_iter()
-        .map(|node| call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE))
-        .collect();
+    let keys = keys(call, &state, dependencies);
     let launch = launch(call, &state, params)?;
-    Ok(node.set(state.add_node(graph, &keys?, launch)?)?)
+    Ok(node.set(state.add_node(graph, &keys?, NodeWork::Launch(launch))?)?)
+}
+
+fn keys(call: &Call, state: &State, nodes: Vec<usize>) -> Result<Vec<Key>> {
+    let key = |node| call.sibling(state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE);
+    nodes.into_iter().map(key).collect()
 }
 
 fn set_node(

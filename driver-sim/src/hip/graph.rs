@@ -8,6 +8,7 @@ use std::{
 use crate::{
     call::{Call, facade},
     code::{Code, Result},
+    graph::NodeWork,
     handle::{Key, Kind},
     module::{Launch, Shape},
     pointer::{Array, Out, Parameters},
@@ -25,6 +26,9 @@ pub(crate) struct NodeParams {
     parameters: Parameters,
     shared_bytes: c_uint,
 }
+
+/// `hipMemcpyDeviceToDevice`.
+const WITHIN_DEVICE: c_uint = 3;
 
 // The layout of the C header.
 const _: () = {
@@ -62,13 +66,28 @@ facade! { Hip;
         parameters: Array<NodeParams>,
     ) |call| {
         let (mut state, graph) = call.at(Kind::Graph, graph)?;
-        let dependencies = dependencies.read(count)?;
-        let keys: Result<Vec<Key>> = dependencies
-            .into_iter()
-            .map(|node| call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE))
-            .collect();
+        let keys = keys(call, &state, dependencies.read(count)?);
         let launch = launch(call, &state, &parameters.first()?)?;
-        node.set(state.add_node(graph, &keys?, launch)?)?;
+        node.set(state.add_node(graph, &keys?, NodeWork::Launch(launch))?)?;
+    }
+
+    /// Adds a copy of bytes that lie together to a graph: here from device to device.
+    fn hipGraphAddMemcpyNode1D(
+        node: Out<usize>,
+        graph: usize,
+        dependencies: Array<usize>,
+        count: usize,
+        dst: u64,
+        src: u64,
+        bytes: usize,
+        kind: c_uint,
+    ) |call| {
+        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        if kind != WITHIN_DEVICE || bytes == 0 {
+            return Err(Code::INVALID_VALUE.into());
+        }
+        let keys = keys(call, &state, dependencies.read(count)?)?;
+        node.set(state.add_node(graph, &keys, NodeWork::Copy { dst, src, bytes })?)?;
     }
 
     /// Makes an executable of a graph.
@@ -101,6 +120,11 @@ facade! { Hip;
         let exec = call.sibling(&state, Kind::Exec, exec)?;
         state.launch_graph(exec, stream)?;
     }
+}
+
+fn keys(call: &Call, state: &State, nodes: Vec<usize>) -> Result<Vec<Key>> {
+    let key = |node| call.sibling(state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE);
+    nodes.into_iter().map(key).collect()
 }
 
 fn launch(call: &Call, state: &State, params: &NodeParams) -> Result<Launch> {

@@ -5,7 +5,7 @@ use std::{ops::Range, ptr, sync::Arc};
 use quadrants_ir::{Param, ParamKind};
 use smallvec::SmallVec;
 
-use super::record::{Op, Recorded};
+use super::record::{CapturedLaunch, Recorded};
 use crate::{
     Error, Result,
     arg::{ArgKind, ArgList, Code, Place, TensorArg, describe},
@@ -36,6 +36,7 @@ pub(super) struct Given<'a> {
 /// The arguments of a launch, some of them replaced.
 pub(super) struct Replaced<'a> {
     pub(super) op: usize,
+    pub(super) launch: &'a CapturedLaunch,
     pub(super) args: Vec<ArgKind<'a>>,
     /// Which are tensors that were given.
     tensors: SmallVec<[usize; 4]>,
@@ -55,6 +56,18 @@ impl OwnedArg {
                 }),
             },
         }
+    }
+
+    /// The first elements of a tensor, as arguments that are written.
+    pub(super) fn written(core: &TensorCore, elements: usize) -> Vec<Self> {
+        let components = core.stored.components.iter();
+        let of = |component: &ComponentAt| Self::Tensor {
+            core: core.part(0),
+            shape: SmallVec::from_slice(&[elements]),
+            code: Code::of(ParamKind::Tensor { elem: component.ty, rank: 1, writable: true }),
+            component: Some(*component),
+        };
+        components.map(of).collect()
     }
 
     pub(super) fn as_arg(&self) -> ArgKind<'_> {
@@ -84,7 +97,7 @@ impl Given<'_> {
 }
 
 impl<'a> Replaced<'a> {
-    /// The launches that the names stand for, with their arguments as given.
+    /// The launches that the names stand for, in order, with their arguments as given.
     ///
     /// # Errors
     /// [`Error::UnknownArgument`]; [`Error::Argument`] where there are not as many as the parameter has.
@@ -92,23 +105,23 @@ impl<'a> Replaced<'a> {
         let mut all: Vec<Self> = Vec::new();
         for Given { name, args } in given {
             let mut found = false;
-            for (at, op) in recorded.ops.iter().enumerate() {
-                let Some(place) = place(recorded, op, name) else { continue };
+            for (at, launch) in recorded.launches() {
+                let Some(place) = place(recorded, launch, name) else { continue };
                 found = true;
                 if place.len() != args.codes.len() {
-                    let param = recorded.params(op).get(place.start);
+                    let param = recorded.params(launch).get(place.start);
                     return Err(Error::Argument {
-                        kernel: recorded.name(op).to_owned(),
+                        kernel: recorded.name(launch).to_owned(),
                         position: place.start + 1,
                         given: format!("{} arguments", args.codes.len()),
                         expected: param.map_or_else(String::new, |param| describe(param.kind)),
                     });
                 }
-                let known = all.iter().position(|replaced| replaced.op == at);
-                let known = known.unwrap_or_else(|| {
-                    let args = op.launch.args.iter().map(OwnedArg::as_arg).collect();
-                    all.push(Self { op: at, args, tensors: SmallVec::new() });
-                    all.len() - 1
+                let known = all.binary_search_by_key(&at, |replaced| replaced.op);
+                let known = known.unwrap_or_else(|known| {
+                    let args = recorded.ops[at].args.iter().map(OwnedArg::as_arg).collect();
+                    all.insert(known, Self { op: at, launch, args, tensors: SmallVec::new() });
+                    known
                 });
                 let replaced = &mut all[known];
                 for (parameter, arg) in place.zip(args.iter()) {
@@ -135,8 +148,7 @@ impl<'a> Replaced<'a> {
     /// Refuses a tensor that shares bytes with another argument of the launch, one of them written. What is given
     /// together is borrowed together, but what the graph keeps is not.
     pub(super) fn check_overlap(&self, recorded: &Recorded) -> Result<()> {
-        let op = &recorded.ops[self.op];
-        let touches = recorded.context(op).touches();
+        let touches = recorded.context(self.launch).touches();
         for &one in &self.tensors {
             for other in (0..self.args.len()).filter(|other| *other != one) {
                 let (ArgKind::Tensor(_, a), ArgKind::Tensor(_, b)) =
@@ -152,9 +164,9 @@ impl<'a> Replaced<'a> {
                     && Arc::ptr_eq(&in_a.buffer, &in_b.buffer)
                     && a.bytes().overlap(&b.bytes())
                 {
-                    let name = |at: usize| recorded.params(op)[at].name.clone();
+                    let name = |at: usize| recorded.params(self.launch)[at].name.clone();
                     return Err(Error::Overlap {
-                        kernel: recorded.name(op).to_owned(),
+                        kernel: recorded.name(self.launch).to_owned(),
                         parameters: [name(one), name(other)],
                     });
                 }
@@ -165,15 +177,15 @@ impl<'a> Replaced<'a> {
 }
 
 /// The parameters of a launch that a name stands for: `parameter`, `kernel.parameter` or `kernel[number].parameter`.
-fn place(recorded: &Recorded, op: &Op, name: &str) -> Option<Range<usize>> {
-    let params = recorded.params(op);
+fn place(recorded: &Recorded, launch: &CapturedLaunch, name: &str) -> Option<Range<usize>> {
+    let params = recorded.params(launch);
     let of_launch = || {
-        let rest = name.strip_prefix(recorded.name(op))?;
+        let rest = name.strip_prefix(recorded.name(launch))?;
         if let Some(parameter) = rest.strip_prefix('.') {
             return parameters(params, parameter);
         }
         let (number, rest) = rest.strip_prefix('[')?.split_once(']')?;
-        let its = number.parse::<usize>().is_ok_and(|number| number == op.launch.number_of_kernel);
+        let its = number.parse::<usize>().is_ok_and(|number| number == launch.number_of_kernel);
         if its { parameters(params, rest.strip_prefix('.')?) } else { None }
     };
     parameters(params, name).or_else(of_launch)

@@ -8,7 +8,7 @@ use quadrants_ir::{
 use quadrants_runtime::{self as rt, Buffer, GraphBuilder, NodeLaunch, Stamp};
 use smallvec::SmallVec;
 
-use super::record::{Behind, Op, Recorded};
+use super::record::{Behind, CapturedCopy, CapturedLaunch, Recorded, Work};
 use crate::{
     Result, launcher::Prepared, program::Shared, scratch::StreamScratch, stream::StreamState,
 };
@@ -21,8 +21,9 @@ const EXECUTABLES: usize = 32;
 pub(super) struct Executables(Vec<Executable>);
 
 /// A launch whose arguments are not those that were captured.
-pub(super) struct Change {
+pub(super) struct Change<'a> {
     pub(super) op: usize,
+    pub(super) launch: &'a CapturedLaunch,
     pub(super) prepared: Prepared,
 }
 
@@ -35,7 +36,8 @@ struct Executable {
     record: u64,
     /// Whether it can do what was captured.
     as_captured: bool,
-    ops: Vec<Nodes>,
+    /// Of each launch.
+    ops: Vec<Option<Nodes>>,
     has_memory: bool,
     /// Which operations are set to something else than what was captured.
     changed: Vec<usize>,
@@ -62,7 +64,7 @@ impl Executables {
         &mut self,
         recorded: &Recorded,
         after: &[Behind],
-        changes: &[Change],
+        changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<()> {
         let at = match self.find(recorded, changes, stream) {
@@ -89,14 +91,20 @@ impl Executables {
         self.0.clear();
     }
 
-    fn find(&self, recorded: &Recorded, changes: &[Change], stream: &StreamState) -> Option<usize> {
-        let ops = &recorded.ops;
-        let plain = changes.iter().all(|c| c.prepared.is_like(&ops[c.op].launch.prepared));
+    fn find(
+        &self,
+        recorded: &Recorded,
+        changes: &[Change<'_>],
+        stream: &StreamState,
+    ) -> Option<usize> {
+        let plain = changes.iter().all(Change::is_like_captured);
         let (id, record) = (stream.stream.id(), stream.record_address());
         self.0.iter().position(|executable| {
             let serves = || {
-                let mut nodes = executable.ops.iter().enumerate();
-                nodes.all(|(op, nodes)| nodes.set.is_like(wanted(ops, changes, op)))
+                recorded.launches().all(|(at, launch)| {
+                    let nodes = executable.ops[at].as_ref();
+                    nodes.is_some_and(|nodes| nodes.set.is_like(wanted(launch, changes, at)))
+                })
             };
             executable.stream == id
                 && executable.record == record
@@ -109,7 +117,7 @@ impl Executables {
         &mut self,
         recorded: &Recorded,
         after: &[Behind],
-        changes: &[Change],
+        changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<usize> {
         let (id, record) = (stream.stream.id(), stream.record_address());
@@ -129,7 +137,7 @@ impl Executable {
     fn new(
         recorded: &Recorded,
         after: &[Behind],
-        changes: &[Change],
+        changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<Self> {
         let shared = &recorded.program.shared;
@@ -137,48 +145,31 @@ impl Executable {
         let mut ops = Vec::with_capacity(recorded.ops.len());
         // Behind which nodes each operation is over.
         let mut ends: Vec<Behind> = Vec::with_capacity(recorded.ops.len());
-        let mut count = 0;
         for (at, op) in recorded.ops.iter().enumerate() {
-            let (nodes, args) =
-                Nodes::new(shared, recorded, op, wanted(&recorded.ops, changes, at), stream)?;
-            let context = recorded.context(op);
             let mut before = Behind::new();
             for &end in after[at].iter().flat_map(|&earlier| &ends[earlier]) {
                 if !before.contains(&end) {
                     before.push(end);
                 }
             }
-            let nodes = Nodes { first: count, ..nodes };
-            for step in context.steps() {
-                let mut over = Behind::new();
-                for chain in step {
-                    let mut last: Option<usize> = None;
-                    for &task in chain {
-                        let Some(config) = nodes.set.shapes[task.index()] else { continue };
-                        let function = context.function(shared, nodes.set.form, task)?;
-                        let behind = last.as_ref().map_or(&before[..], std::slice::from_ref);
-                        let launch = NodeLaunch { function, config, args: &args };
-                        // SAFETY: the graph keeps the kernel, and so its functions; the block is the kernel's.
-                        last = Some(unsafe { builder.launch(behind, launch)? });
-                        count += 1;
-                    }
-                    over.extend(last);
+            let (nodes, end) = match &op.work {
+                Work::Launch(launch) => {
+                    let wanted = wanted(launch, changes, at);
+                    let (nodes, end) =
+                        Nodes::new(&mut builder, recorded, launch, wanted, before, stream)?;
+                    (Some(nodes), end)
                 }
-                if !over.is_empty() {
-                    before = over;
-                }
-            }
-            ends.push(before);
+                Work::Copy(copy) => (None, copy_nodes(&mut builder, copy, before)?),
+            };
+            ends.push(end);
             ops.push(nodes);
         }
-        let as_captured =
-            changes.iter().all(|c| c.prepared.is_like(&recorded.ops[c.op].launch.prepared));
-        let has_memory = ops.iter().any(|nodes: &Nodes| nodes.memory().next().is_some());
+        let has_memory = ops.iter().flatten().any(|nodes: &Nodes| nodes.memory().next().is_some());
         Ok(Self {
             graph: builder.finish()?,
             stream: stream.stream.id(),
             record: stream.record_address(),
-            as_captured,
+            as_captured: changes.iter().all(Change::is_like_captured),
             has_memory,
             ops,
             changed: changes.iter().map(|change| change.op).collect(),
@@ -189,16 +180,18 @@ impl Executable {
     fn set_all(
         &mut self,
         recorded: &Recorded,
-        changes: &[Change],
+        changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<()> {
         let changed = std::mem::take(&mut self.changed);
-        let back = changed.iter().filter(|op| changes.iter().all(|change| change.op != **op));
-        for &op in back {
-            self.set(recorded, op, &recorded.ops[op].launch.prepared, stream)?;
+        let back = changed.into_iter().filter(|op| change_of(changes, *op).is_none());
+        for op in back {
+            if let Some(launch) = recorded.ops[op].launch() {
+                self.set(recorded, op, launch, &launch.prepared, stream)?;
+            }
         }
-        for Change { op, prepared } in changes {
-            self.set(recorded, *op, prepared, stream)?;
+        for Change { op, launch, prepared } in changes {
+            self.set(recorded, *op, launch, prepared, stream)?;
             self.changed.push(*op);
         }
         Ok(())
@@ -208,16 +201,17 @@ impl Executable {
         &mut self,
         recorded: &Recorded,
         op: usize,
+        launch: &CapturedLaunch,
         wanted: &Prepared,
         stream: &StreamState,
     ) -> Result<()> {
         let shared = &recorded.program.shared;
-        let nodes = &mut self.ops[op];
+        let Some(nodes) = &mut self.ops[op] else { return Ok(()) };
         let same_shapes = nodes.set.shapes == wanted.shapes;
         if same_shapes && nodes.set.words[LAUNCH_WORD..] == wanted.words[LAUNCH_WORD..] {
             return Ok(());
         }
-        let context = recorded.context(&recorded.ops[op]);
+        let context = recorded.context(launch);
         nodes.set.words.truncate(LAUNCH_WORD);
         nodes.set.words.extend_from_slice(&wanted.words[LAUNCH_WORD..]);
         nodes.set.shapes.clone_from(&wanted.shapes);
@@ -243,20 +237,26 @@ impl Executable {
     }
 
     fn stamp(&self, stamp: Stamp) {
-        self.ops.iter().flat_map(Nodes::memory).for_each(|memory| memory.stamp_write(stamp));
+        self.ops
+            .iter()
+            .flatten()
+            .flat_map(Nodes::memory)
+            .for_each(|memory| memory.stamp_write(stamp));
     }
 }
 
 impl Nodes {
-    /// An operation's memory, and what its nodes are given.
+    /// A launch's nodes behind others, and those behind which it is over.
     fn new(
-        shared: &Shared,
+        builder: &mut GraphBuilder,
         recorded: &Recorded,
-        op: &Op,
+        launch: &CapturedLaunch,
         wanted: &Prepared,
+        mut before: Behind,
         stream: &StreamState,
-    ) -> Result<(Self, SmallVec<[u64; 32]>)> {
-        let context = recorded.context(op);
+    ) -> Result<(Self, Behind)> {
+        let shared = &recorded.program.shared;
+        let context = recorded.context(launch);
         let scratch = match context.scratch_bytes() {
             0 => None,
             // SAFETY: read by the kernel alone, which writes each temporary before it uses it.
@@ -269,11 +269,28 @@ impl Nodes {
             true => Some(Buffer::from_bytes(&shared.context, &bytes_of(&set.words))?),
             false => None,
         };
-        let args = match &block {
-            Some(block) => SmallVec::from_slice(&[block.address().raw()]),
-            None => SmallVec::from_slice(&set.words),
-        };
-        Ok((Self { first: 0, set, scratch, block }, args))
+        let address = block.as_ref().map(|block| [block.address().raw()]);
+        let args = address.as_ref().map_or(&set.words[..], |address| &address[..]);
+        let first = builder.len();
+        for step in context.steps() {
+            let mut over = Behind::new();
+            for chain in step {
+                let mut last: Option<usize> = None;
+                for &task in chain {
+                    let Some(config) = set.shapes[task.index()] else { continue };
+                    let function = context.function(shared, set.form, task)?;
+                    let behind = last.as_ref().map_or(&before[..], std::slice::from_ref);
+                    let launch = NodeLaunch { function, config, args };
+                    // SAFETY: the graph keeps the kernel, and so its functions; the block is the kernel's.
+                    last = Some(unsafe { builder.launch(behind, launch)? });
+                }
+                over.extend(last);
+            }
+            if !over.is_empty() {
+                before = over;
+            }
+        }
+        Ok((Self { first, set, scratch, block }, before))
     }
 
     fn memory(&self) -> impl Iterator<Item = &Buffer> {
@@ -294,10 +311,33 @@ impl Nodes {
     }
 }
 
-/// What an operation shall do.
-fn wanted<'a>(ops: &'a [Op], changes: &'a [Change], op: usize) -> &'a Prepared {
-    let changed = changes.iter().find(|change| change.op == op);
-    changed.map_or(&ops[op].launch.prepared, |change| &change.prepared)
+impl Change<'_> {
+    fn is_like_captured(&self) -> bool {
+        self.prepared.is_like(&self.launch.prepared)
+    }
+}
+
+/// The nodes of a copy behind others, and those behind which it is over.
+fn copy_nodes(builder: &mut GraphBuilder, copy: &CapturedCopy, before: Behind) -> Result<Behind> {
+    let mut over = Behind::new();
+    for span in &copy.spans {
+        let (dst, src) =
+            (copy.to.address().offset(span.device), copy.from.address().offset(span.host));
+        // SAFETY: the graph keeps both buffers, which have the bytes, and are two.
+        over.push(unsafe { builder.copy(&before, dst, src, span.bytes)? });
+    }
+    Ok(if over.is_empty() { before } else { over })
+}
+
+/// What a launch shall do.
+fn wanted<'a>(launch: &'a CapturedLaunch, changes: &'a [Change<'_>], op: usize) -> &'a Prepared {
+    change_of(changes, op).map_or(&launch.prepared, |change| &change.prepared)
+}
+
+/// What is changed of an operation. They are in order.
+pub(super) fn change_of<'a, 'b>(changes: &'a [Change<'b>], op: usize) -> Option<&'a Change<'b>> {
+    let at = changes.binary_search_by_key(&op, |change| change.op).ok()?;
+    changes.get(at)
 }
 
 fn bytes_of(words: &[u64]) -> Vec<u8> {

@@ -6,16 +6,16 @@ use smallvec::SmallVec;
 
 use super::{
     args::{Given, OwnedArg, Replaced},
-    executable::{Change, Executables},
+    executable::{Change, Executables, change_of},
     order,
-    record::{Behind, CapturedLaunch, Op, Recorded},
+    record::{Behind, CapturedCopy, Recorded, Work},
     refuse,
 };
 use crate::{
     Result, Stream,
     arg::{Arg, ArgKind, ArgList, TensorArg},
     current::with_current,
-    hazards::LaunchUses,
+    hazards::{LaunchUses, order_behind},
     launcher::Submission,
     program::Shared,
     stream::StreamState,
@@ -45,7 +45,7 @@ pub struct GraphLaunch<'a> {
 
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Graph").field("launches", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Graph").field("operations", &self.len()).finish_non_exhaustive()
     }
 }
 
@@ -54,7 +54,7 @@ impl Graph {
         Self { executables: Executables::default(), recorded, after }
     }
 
-    /// How many launches were captured.
+    /// How many launches and copies were captured.
     #[must_use]
     pub fn len(&self) -> usize {
         self.recorded.ops.len()
@@ -171,34 +171,50 @@ impl<'a> GraphLaunch<'a> {
 }
 
 /// What has other arguments, judged anew.
-fn changes(
+fn changes<'a>(
     recorded: &Recorded,
-    replaced: &[Replaced<'_>],
+    replaced: &[Replaced<'a>],
     stream: &StreamState,
-) -> Result<Vec<Change>> {
+) -> Result<Vec<Change<'a>>> {
     let shared = &recorded.program.shared;
-    let change = |replaced: &Replaced<'_>| {
-        let Op { launch, .. } = &recorded.ops[replaced.op];
+    let change = |replaced: &Replaced<'a>| {
+        let (launch, args) = (replaced.launch, &replaced.args);
         let (id, number) = (launch.kernel.id, launch.number);
-        let context = recorded.context(&recorded.ops[replaced.op]);
-        let args = replaced.args.iter().copied();
+        let context = recorded.context(launch);
+        let args = args.iter().copied();
         let prepared = context.prepare(shared, id, number, args, launch.checks, stream)?;
         replaced.check_overlap(recorded)?;
-        Ok(Change { op: replaced.op, prepared })
+        Ok(Change { op: replaced.op, launch, prepared })
     };
     replaced.iter().map(change).collect()
 }
 
 /// One launch after another, in the order of the capture.
-fn replay(recorded: &Recorded, changes: &[Change], stream: &Arc<StreamState>) -> Result<()> {
+fn replay(recorded: &Recorded, changes: &[Change<'_>], stream: &Arc<StreamState>) -> Result<()> {
     let shared = &recorded.program.shared;
     for (at, op) in recorded.ops.iter().enumerate() {
-        let changed = changes.iter().find(|change| change.op == at);
-        let prepared = changed.map_or(&op.launch.prepared, |change| &change.prepared);
-        let CapturedLaunch { kernel, checks, at, .. } = &op.launch;
-        let (checks, at) = (*checks, *at);
-        let submission = Submission { stream, checks, at };
-        recorded.context(op).enqueue_prepared(shared, kernel.id, prepared, submission)?;
+        match &op.work {
+            Work::Launch(launch) => {
+                let changed = change_of(changes, at);
+                let prepared = changed.map_or(&launch.prepared, |change| &change.prepared);
+                let submission = Submission { stream, checks: launch.checks, at: op.at };
+                let id = launch.kernel.id;
+                recorded.context(launch).enqueue_prepared(shared, id, prepared, submission)?;
+            }
+            Work::Copy(CapturedCopy { from, to, spans, .. }) => {
+                for span in spans {
+                    let (dst, src) = (to.address(), from.address());
+                    let (dst, src) = (dst.offset(span.device), src.offset(span.host));
+                    // SAFETY: the graph keeps both buffers, which have the bytes, and are two; the stream is live as
+                    // long as its state.
+                    let copied = unsafe {
+                        let device = shared.context.device();
+                        device.copy_dtod_async(dst, src, span.bytes, stream.stream.handle())
+                    };
+                    shared.context.observe(copied)?;
+                }
+            }
+        }
     }
     Ok(())
 }
@@ -212,24 +228,31 @@ struct Used<'a> {
 
 impl Used<'_> {
     fn before(&self, shared: &Shared) -> Result<()> {
+        // As copies by themselves, these come behind all uses.
+        for op in &self.recorded.ops {
+            if let Work::Copy(copy) = &op.work {
+                order_behind(shared, self.stream, copy.to.users())?;
+            }
+        }
         let Some(tracker) = &shared.hazards else { return Ok(()) };
         self.each(|uses| tracker.before(shared, uses, self.stream))
     }
 
     fn each(&self, mut see: impl FnMut(&LaunchUses<'_>) -> Result<()>) -> Result<()> {
         for (at, op) in self.recorded.ops.iter().enumerate() {
-            let given = self.replaced.iter().find(|replaced| replaced.op == at);
+            let given = self.replaced.binary_search_by_key(&at, |replaced| replaced.op).ok();
             let tensor = |arg| match arg {
                 ArgKind::Scalar(..) => None,
                 ArgKind::Tensor(_, tensor) => Some(tensor),
             };
             let tensors: SmallVec<[TensorArg<'_>; 8]> = match given {
-                Some(replaced) => replaced.args.iter().copied().filter_map(tensor).collect(),
-                None => op.launch.args.iter().map(OwnedArg::as_arg).filter_map(tensor).collect(),
+                Some(given) => {
+                    self.replaced[given].args.iter().copied().filter_map(tensor).collect()
+                }
+                None => op.args.iter().map(OwnedArg::as_arg).filter_map(tensor).collect(),
             };
-            let (kernel, at) = (op.launch.kernel.id, op.launch.at);
-            let params = self.recorded.context(op).tensors();
-            see(&LaunchUses { kernel, params, tensors: &tensors, at })?;
+            let (params, kernel) = self.recorded.uses(op);
+            see(&LaunchUses { kernel, params, tensors: &tensors, at: op.at })?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ mod order;
 mod record;
 mod turns;
 
-use std::{cell::Cell, ptr, sync::Arc};
+use std::{cell::Cell, panic::Location, ptr, sync::Arc};
 
 pub use graph::{Graph, GraphLaunch};
 pub(crate) use turns::Turns;
@@ -30,8 +30,10 @@ use crate::{
     arg::ArgList,
     def::KernelDef,
     launcher::Submission,
+    layout::Span,
     program::{ProgramInner, Shared},
     stream::StreamState,
+    tensor::TensorCore,
 };
 use record::Capture;
 
@@ -51,11 +53,12 @@ impl Drop for End {
 
 impl Program {
     /// Records what `record` does with this program on this thread, instead of doing it: launches on any of its streams,
-    /// regions among them, and records of events and waits of streams for them. The [`Graph`] that comes of it
+    /// regions among them, copies of the host's into tensors, and records of events and waits of streams for them. The [`Graph`] that comes of it
     /// does all that with one call, as often as it is launched, with other arguments where they are given by name.
     ///
     /// Launches on one stream come one behind the other, and behind what their stream waits for; others are
-    /// unordered, and run side by side. What else there is to do is done at once, as ever: tensors, streams and events
+    /// unordered, and run side by side. A copy comes behind what was captured before that uses its tensor, and before what
+    /// is captured later and does; it copies what it is given now. What else there is to do is done at once, as ever: tensors, streams and events
     /// are made and dropped. A launch has its arguments proven when it is captured, and again where they are replaced.
     /// The graph keeps the tensors, and uses them whenever it is launched, as they are then; on the processor
     /// it takes turns with other threads that use them.
@@ -117,6 +120,18 @@ pub(crate) fn record(shared: &Shared, event: u64, stream: &StreamState) -> Optio
 /// Captures the wait of a stream for an event; none where the program is not captured.
 pub(crate) fn wait(shared: &Shared, event: u64, stream: &StreamState) -> Option<Result<()>> {
     with(shared, |capture| capture.wait(event, stream))
+}
+
+/// Captures a copy of the host's into a tensor; none where the program is not captured.
+#[cold]
+pub(crate) fn copy(
+    to: &TensorCore,
+    elements: usize,
+    bytes: &[u8],
+    spans: &[Span],
+    at: &'static Location<'static>,
+) -> Option<Result<()>> {
+    with(&to.program.shared, |capture| capture.copy(to, elements, bytes, spans, at))
 }
 
 fn with<R>(shared: &Shared, then: impl FnOnce(&Capture) -> R) -> Option<R> {

@@ -1,6 +1,7 @@
 //! The hazards within a graph: two launches that nothing orders, and that use the same bytes, one of them writing.
 //!
-//! What a program does about hazards it does here too. Where it inserts waits, the graph gets another edge.
+//! What a program does about hazards it does here too. Where it inserts waits, the graph gets another edge; and so it does
+//! around copies of the host's, which come behind all that use their tensor whatever a program does about hazards.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -8,9 +9,9 @@ use quadrants_runtime::{Buffer, Origin, Use};
 
 use super::{
     args::{OwnedArg, Replaced},
-    record::{Behind, Recorded},
+    record::{Behind, Op, Recorded},
 };
-use crate::{Result, arg::ArgKind};
+use crate::{Result, arg::ArgKind, hazards::Tracker};
 
 /// Of each operation, those that it comes behind, a bit each.
 struct Order(Vec<Vec<u64>>);
@@ -45,21 +46,28 @@ pub(super) fn check(
     replaced: &[Replaced<'_>],
 ) -> Result<bool> {
     let shared = &recorded.program.shared;
-    let Some(tracker) = &shared.hazards else { return Ok(false) };
+    let tracker = shared.hazards.as_ref();
+    if tracker.is_none() && !recorded.ops.iter().any(Op::is_copy) {
+        return Ok(false);
+    }
     let mut order = Order(Vec::new());
     let mut users: HashMap<*const Buffer, Vec<(usize, Use)>> = HashMap::new();
     let mut added = false;
     for (this, op) in recorded.ops.iter().enumerate() {
         order.push(&after[this]);
-        let touches = recorded.context(op).touches();
-        let given = replaced.iter().find(|replaced| replaced.op == this);
-        let own = op.launch.args.iter().map(OwnedArg::as_arg);
-        let args: Vec<ArgKind<'_>> = given.map_or_else(|| own.collect(), |g| g.args.clone());
+        let (params, kernel) = recorded.uses(op);
+        let given = replaced.binary_search_by_key(&this, |replaced| replaced.op).ok();
+        let own = op.args.iter().map(OwnedArg::as_arg);
+        let args: Vec<ArgKind<'_>> =
+            given.map_or_else(|| own.collect(), |given| replaced[given].args.clone());
         let mut uses = Vec::new();
-        for (parameter, (arg, touch)) in args.iter().zip(touches).enumerate() {
-            let (ArgKind::Tensor(_, tensor), Some(writes)) = (arg, touch) else { continue };
-            let Some(core) = tensor.core() else { continue };
-            let by = Origin { kernel: op.launch.kernel.id, parameter, at: op.launch.at };
+        let tensors = args.iter().filter_map(|arg| match arg {
+            ArgKind::Scalar(..) => None,
+            ArgKind::Tensor(_, tensor) => Some(tensor),
+        });
+        for (tensor, param) in tensors.zip(params) {
+            let (Some(core), Some(writes)) = (tensor.core(), param.touch) else { continue };
+            let by = Origin { kernel, parameter: param.number, at: op.at };
             let stamp = op.stamp;
             uses.push((
                 Arc::as_ptr(&core.buffer),
@@ -67,11 +75,14 @@ pub(super) fn check(
             ));
         }
         for (buffer, later) in &uses {
-            for (earlier, earlier_use) in users.get(buffer).into_iter().flatten() {
+            // The latest first: it may come behind the others.
+            for (earlier, earlier_use) in users.get(buffer).into_iter().flatten().rev() {
                 if order.has(*earlier, this) || !earlier_use.conflicts_with(later) {
                     continue;
                 }
-                if tracker.unordered(shared, earlier_use, later)? {
+                let copies = op.is_copy() || recorded.ops[*earlier].is_copy();
+                let unordered = |tracker: &Tracker| tracker.unordered(shared, earlier_use, later);
+                if copies || tracker.map_or(Ok(false), unordered)? {
                     after[this].push(*earlier);
                     order.edge(*earlier, this);
                     added = true;

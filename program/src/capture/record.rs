@@ -11,9 +11,11 @@ use crate::{
     Error, Result,
     arg::{ArgList, TensorArg},
     def::KernelDef,
-    launcher::{Checks, KernelContext, Prepared, Submission},
+    launcher::{COPY, Checks, KernelContext, Prepared, Submission, TensorParam},
+    layout::Span,
     program::ProgramInner,
     stream::StreamState,
+    tensor::TensorCore,
 };
 
 /// Operations by their numbers; each is behind all before them on its way.
@@ -48,12 +50,31 @@ pub(super) struct Recorded {
     pub(super) program: Arc<ProgramInner>,
 }
 
-/// A captured launch and its place.
+/// What was captured.
 #[derive(Debug)]
 pub(super) struct Op {
-    /// Of the stream that it was captured on.
+    /// Of the stream that it was captured on; a copy is on none, and names the default one.
     pub(super) stamp: Stamp,
-    pub(super) launch: CapturedLaunch,
+    pub(super) at: &'static Location<'static>,
+    pub(super) args: Vec<OwnedArg>,
+    pub(super) work: Work,
+}
+
+#[derive(Debug)]
+pub(super) enum Work {
+    Launch(CapturedLaunch),
+    Copy(CapturedCopy),
+}
+
+/// A copy of the host's into a tensor: comes behind all that use the tensor, and before what uses it later.
+#[derive(Debug)]
+pub(super) struct CapturedCopy {
+    /// What the host gave.
+    pub(super) from: Arc<Buffer>,
+    pub(super) to: Arc<Buffer>,
+    /// Where in the source, where in the target, and how many bytes.
+    pub(super) spans: Vec<Span>,
+    pub(super) params: Vec<TensorParam>,
 }
 
 #[derive(Debug)]
@@ -61,12 +82,23 @@ pub(super) struct CapturedLaunch {
     pub(super) kernel: KeptKernel,
     /// How many launches of kernels of this name were captured before.
     pub(super) number_of_kernel: usize,
-    pub(super) args: Vec<OwnedArg>,
     pub(super) checks: Checks,
-    pub(super) at: &'static Location<'static>,
     /// By which reports name it.
     pub(super) number: u64,
     pub(super) prepared: Prepared,
+}
+
+impl Op {
+    pub(super) fn launch(&self) -> Option<&CapturedLaunch> {
+        match &self.work {
+            Work::Launch(launch) => Some(launch),
+            Work::Copy(_) => None,
+        }
+    }
+
+    pub(super) fn is_copy(&self) -> bool {
+        matches!(self.work, Work::Copy(_))
+    }
 }
 
 /// A kernel that stays while this lives.
@@ -115,14 +147,38 @@ impl Capture {
         let stamp = stream.stream.newest();
         let this = recording.ops.len();
         let after = recording.streams.insert(stamp.stream, Behind::from_slice(&[this]));
-        let launch =
-            CapturedLaunch { kernel, number_of_kernel, args: owned, checks, at, number, prepared };
+        let launch = CapturedLaunch { kernel, number_of_kernel, checks, number, prepared };
         recording.after.push(after.unwrap_or_default());
-        recording.ops.push(Op { stamp, launch });
+        recording.ops.push(Op { stamp, at, args: owned, work: Work::Launch(launch) });
         // The borrow of the launch ends, and the graph's use of it does not.
         for core in args.tensors.iter().filter_map(TensorArg::core) {
             core.buffer.share();
         }
+        Ok(())
+    }
+
+    /// A copy of these bytes, spread so, into as many elements of a tensor.
+    pub(super) fn copy(
+        &self,
+        to: &TensorCore,
+        elements: usize,
+        bytes: &[u8],
+        spans: &[Span],
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        let from = Arc::new(Buffer::from_bytes(&self.program.shared.context, bytes)?);
+        let args = OwnedArg::written(to, elements);
+        let copy = CapturedCopy {
+            from,
+            to: to.buffer.clone(),
+            spans: spans.iter().copied().filter(|span| span.bytes > 0).collect(),
+            params: (0..args.len()).map(TensorParam::written).collect(),
+        };
+        let stamp = self.program.default.stream.newest();
+        let mut recording = self.recording.borrow_mut();
+        recording.after.push(Behind::new());
+        recording.ops.push(Op { stamp, at, args, work: Work::Copy(copy) });
+        to.buffer.share();
         Ok(())
     }
 
@@ -159,7 +215,7 @@ impl Capture {
 impl Recorded {
     fn find_buffers(&mut self) {
         let mut places: HashMap<*const Buffer, usize> = HashMap::new();
-        for arg in self.ops.iter().flat_map(|op| &op.launch.args) {
+        for arg in self.ops.iter().flat_map(|op| &op.args) {
             let OwnedArg::Tensor { core, code, .. } = arg else { continue };
             let place = *places.entry(Arc::as_ptr(&core.buffer)).or_insert_with(|| {
                 self.buffers.push((core.buffer.clone(), false));
@@ -167,27 +223,46 @@ impl Recorded {
             });
             self.buffers[place].1 |= code.is_writable();
         }
+        // What copies read is the graph's alone.
+        let sources = self.ops.iter().filter_map(|op| match &op.work {
+            Work::Copy(copy) => Some((copy.from.clone(), false)),
+            Work::Launch(_) => None,
+        });
+        self.buffers.extend(sources);
     }
 
-    pub(super) fn context(&self, op: &Op) -> &KernelContext {
-        let kept = self.program.shared.launcher.kept(op.launch.kernel.id);
+    pub(super) fn context(&self, launch: &CapturedLaunch) -> &KernelContext {
+        let kept = self.program.shared.launcher.kept(launch.kernel.id);
         kept.expect("a graph keeps its kernels")
     }
 
-    pub(super) fn name(&self, op: &Op) -> &str {
-        &self.context(op).offloaded().name
+    pub(super) fn name(&self, launch: &CapturedLaunch) -> &str {
+        &self.context(launch).offloaded().name
     }
 
-    pub(super) fn params(&self, op: &Op) -> &[Param] {
-        &self.context(op).offloaded().params
+    pub(super) fn params(&self, launch: &CapturedLaunch) -> &[Param] {
+        &self.context(launch).offloaded().params
+    }
+
+    /// The launches with their numbers among all operations.
+    pub(super) fn launches(&self) -> impl Iterator<Item = (usize, &CapturedLaunch)> {
+        self.ops.iter().enumerate().filter_map(|(at, op)| Some((at, op.launch()?)))
+    }
+
+    /// How an operation uses its tensors, and by which number reports know it.
+    pub(super) fn uses<'a>(&'a self, op: &'a Op) -> (&'a [TensorParam], u32) {
+        match &op.work {
+            Work::Launch(launch) => (self.context(launch).tensors(), launch.kernel.id),
+            Work::Copy(copy) => (&copy.params, COPY),
+        }
     }
 
     /// The names that arguments can be given by, each with its launch.
     pub(super) fn arguments(&self) -> Vec<String> {
         let mut names = Vec::new();
-        for op in &self.ops {
-            let (kernel, number) = (self.name(op), op.launch.number_of_kernel);
-            let its = self.params(op).iter();
+        for (_, launch) in self.launches() {
+            let (kernel, number) = (self.name(launch), launch.number_of_kernel);
+            let its = self.params(launch).iter();
             names.extend(its.map(|param| format!("{kernel}[{number}].{}", param.name)));
         }
         names

@@ -60,6 +60,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 24] = [
         let event = program.create_event()?;
         let mut graph = program.capture(|| {
             set(2.0, x).launch()?;
+            z.copy_from(&[4.0; N])?;
             event.record(program.default_stream())?;
             event.wait(stream)?;
             three_blocks(x, y, z).launch_on(stream)
