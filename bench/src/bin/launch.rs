@@ -73,7 +73,8 @@ fn main() -> Result<()> {
 
     let by_events = Program::builder().graphs(false).open(Arch::Cuda)?;
     for how in [How::Events, How::ChangingGraph, How::Graph] {
-        for blocks in [2, 4, 8, 16] {
+        // Beyond 16 for growth, which the device's own pace bounds.
+        for blocks in [2, 4, 8, 16, 32, 64] {
             let program = if how == How::Events { &by_events } else { &program };
             regions(&options, program, &raw, blocks, how)?;
         }

@@ -14,8 +14,7 @@ const SAMPLES: usize = 21;
 
 fn main() -> qd::Result<()> {
     if let Some((work, folder)) = child::asked() {
-        println!("{}", run(&work, &folder)?);
-        return Ok(());
+        return run(&work, &folder);
     }
     let options = Options::from_args();
     let case = Case::new("start", "process to first result", "ms").asked(Asked::Ratio(1.05));
@@ -38,21 +37,21 @@ fn main() -> qd::Result<()> {
     Ok(())
 }
 
-/// What a child does: one point of the stencil of ones.
-fn run(work: &str, folder: &Path) -> qd::Result<f32> {
-    let result = match work {
+/// What a child does: says one point of the stencil of ones as soon as it has it. What goes at its end goes after that.
+fn run(work: &str, folder: &Path) -> qd::Result<()> {
+    match work {
         "ours" => {
             let program = Program::builder().cache(Some(folder.join("kept"))).open(Arch::Cuda)?;
             let [a, mut b] = tensors(&program)?;
             stencil(&a, &mut b).launch()?;
-            b.to_vec()?
+            println!("{}", b.to_vec()?[N + 1]);
         }
         "by hand" => {
             let hand = ByHand::open();
             hand.run(&child::image(folder));
-            hand.read()
+            println!("{}", hand.read()[N + 1]);
         }
         _ => panic!("no work of this name: {work}"),
-    };
-    Ok(result[N + 1])
+    }
+    Ok(())
 }

@@ -62,7 +62,7 @@ pub(super) struct Op {
 
 #[derive(Debug)]
 pub(super) enum Work {
-    Launch(CapturedLaunch),
+    Launch(Box<CapturedLaunch>),
     Copy(CapturedCopy),
 }
 
@@ -149,7 +149,7 @@ impl Capture {
         let after = recording.streams.insert(stamp.stream, Behind::from_slice(&[this]));
         let launch = CapturedLaunch { kernel, number_of_kernel, checks, number, prepared };
         recording.after.push(after.unwrap_or_default());
-        recording.ops.push(Op { stamp, at, args: owned, work: Work::Launch(launch) });
+        recording.ops.push(Op { stamp, at, args: owned, work: Work::Launch(Box::new(launch)) });
         // The borrow of the launch ends, and the graph's use of it does not.
         for core in args.tensors.iter().filter_map(TensorArg::core) {
             core.buffer.share();

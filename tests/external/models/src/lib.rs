@@ -13,6 +13,8 @@ mod claim;
 mod handles;
 #[path = "../../../../runtime/src/live.rs"]
 mod live;
+#[path = "../../../../program/src/recall.rs"]
+mod recall;
 mod sync;
 #[path = "../../../../runtime/src/stamps.rs"]
 mod stamps;

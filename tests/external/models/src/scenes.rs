@@ -17,6 +17,7 @@ use crate::{
     Stamp, claim,
     handles::HandlePool,
     live::{Found, LiveStreams},
+    recall::Recall,
     stamps::Stamps,
 };
 
@@ -166,5 +167,25 @@ pub fn a_report_is_taken_once_and_whole() {
         kernel.join().expect("no panic");
         let found: Vec<u64> = [mine, theirs, take(&state, &report)].into_iter().flatten().collect();
         assert_eq!(found, [9]);
+    });
+}
+
+/// Two launches write what they found while a third reads: it reads what one of them wrote, or nothing.
+pub fn what_is_recalled_was_written_together() {
+    loom::model(|| {
+        let recall = Arc::new(Recall::new(2));
+        let threads: Vec<_> = [[1, 1], [2, 2]]
+            .into_iter()
+            .map(|words| {
+                let recall = recall.clone();
+                thread::spawn(move || recall.write(words))
+            })
+            .collect();
+        if let Some((version, words)) = recall.read() {
+            let [a, b] = [0, 1].map(|at| words[at].load(Relaxed));
+            assert!(!recall.is_still(version) || a == b, "{a} and {b}");
+        }
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+        assert!(recall.read().is_some());
     });
 }

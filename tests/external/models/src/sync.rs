@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use loom::sync;
 
-pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64};
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(sync::Mutex<T>);

@@ -18,4 +18,5 @@ scenes! {
     a_stream_is_destroyed_when_nobody_uses_it
     a_pooled_handle_is_one_threads_at_a_time
     a_report_is_taken_once_and_whole
+    what_is_recalled_was_written_together
 }
