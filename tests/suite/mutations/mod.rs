@@ -58,6 +58,7 @@ const KEPT: &[Kept] = &[
             "hipEventQuery",
             "hipEventSynchronize",
             "hipEventDestroy",
+            "hipModuleGetFunction",
             "hipModuleUnload",
             "hipGraphExecDestroy",
             "hipGraphDestroy",
