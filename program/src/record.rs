@@ -12,6 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_ir::abi::ErrorRecord;
+use quadrants_rhi::DevicePtr;
 use quadrants_runtime::{Buffer, Context, Pinned};
 
 use crate::{KernelError, Result, claim, sync::AtomicU32};
@@ -44,8 +45,8 @@ pub(crate) struct RecordSlot {
 #[derive(Debug)]
 struct RecordBlock {
     records: Pinned,
-    /// A word per record; held for the device.
-    _claims: Buffer,
+    /// A word per record, by which threads decide which of them reports.
+    claims: Buffer,
 }
 
 impl RecordPool {
@@ -122,7 +123,7 @@ impl RecordBlock {
             // it yet.
             unsafe { records.as_ptr().cast::<ErrorRecord>().add(index).write(record) };
         }
-        Ok(Self { records, _claims: claims })
+        Ok(Self { records, claims })
     }
 }
 
@@ -130,6 +131,11 @@ impl RecordSlot {
     /// The address that launches get.
     pub(crate) fn address(&self) -> u64 {
         self.pointer() as usize as u64
+    }
+
+    /// The word of the device's memory that holds the last launch that has reported.
+    pub(crate) fn claim(&self) -> DevicePtr {
+        self.block.claims.address().offset(self.index * size_of::<u64>())
     }
 
     fn pointer(&self) -> *mut ErrorRecord {

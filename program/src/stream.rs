@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use parking_lot::Mutex;
+use quadrants_ir::abi::ErrorRecord;
 use quadrants_rhi::{EventHandle, EventOptions, StreamHandle, StreamOptions};
 use quadrants_runtime as rt;
 
@@ -72,6 +73,19 @@ impl StreamState {
         }
         shared.manager.register(&state);
         Ok(state)
+    }
+
+    /// Has the stream's next launch report as if it were another one than the last that did: in the order of the
+    /// stream, for launches whose number was used before.
+    pub(crate) fn report_anew(&self, context: &rt::Context) -> rt::Result<()> {
+        let Some(record) = &self.record else { return Ok(()) };
+        let (claim, none) = (record.claim(), ErrorRecord::NO_LAUNCH.to_ne_bytes());
+        // SAFETY: the word is the record's, which the stream has as long as it lives; kernels of this stream alone change
+        // it.
+        let filled = unsafe {
+            context.device().fill_u8_async(claim, none[0], none.len(), self.stream.handle())
+        };
+        context.observe(filled)
     }
 
     pub(crate) fn record_address(&self) -> u64 {

@@ -128,6 +128,9 @@ impl Graph {
         }
         let used = Used { recorded, replaced: &replaced, stream };
         used.before(shared)?;
+        if recorded.may_report(&changes) {
+            stream.report_anew(&shared.context)?;
+        }
         let _turn = shared.turns.of_graph();
         // Before the turn is over, so that who comes next finds the stamps.
         let _stamped = used;
@@ -167,6 +170,16 @@ impl<'a> GraphLaunch<'a> {
     /// a launch with these arguments is refused. Then nothing is launched.
     pub fn launch_on(self, stream: &Stream) -> Result<()> {
         self.graph.submit_to(&self.given, stream)
+    }
+}
+
+impl Recorded {
+    /// Whether a launch with these changes may report: its number was then used by the launch before.
+    fn may_report(&self, changes: &[Change<'_>]) -> bool {
+        self.launches().any(|(at, launch)| {
+            let changed = change_of(changes, at);
+            changed.map_or(&launch.prepared, |change| &change.prepared).may_report()
+        })
     }
 }
 

@@ -39,6 +39,11 @@ pub(crate) struct Keep {
 }
 
 impl Prepared {
+    /// Whether the launch has a number, by which what it reports is known.
+    pub(crate) fn may_report(&self) -> bool {
+        super::number_of(self.words[LAUNCH_WORD]) != 0
+    }
+
     /// Whether a graph that was made for the other can be set to this.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let live = |of: &Self| of.shapes.iter().map(Option::is_some).collect::<Vec<_>>();
