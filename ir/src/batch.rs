@@ -4,7 +4,7 @@
 //! times, and neighbours in the outermost dimension share what they read. Iterations are in no order, so that
 //! this changes no result. Printer and launcher both ask here: the one prints the loop, the other chooses the grid.
 
-use crate::{ExprKind, Offloaded, ScalarType, Stmt, Task, TaskKind, abi::Form};
+use crate::{BlockId, ExprId, ExprKind, Offloaded, ScalarType, Stmt, Task, TaskKind, abi::Form};
 
 /// Longer bodies take more registers than waiting for memory costs.
 const STATEMENTS_AT_MOST: usize = 24;
@@ -38,25 +38,15 @@ impl Batch {
             return Self { square, ..Self::NONE };
         }
         let mut loads = 0;
-        let mut fills_once = false;
+        let fills_once = combines(kernel, task.body);
         let mut straight = stmts.len() <= STATEMENTS_AT_MOST;
         for stmt in stmts {
             straight &= matches!(
                 stmt,
                 Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. } | Stmt::Eval { .. }
             );
-            for value in stmt.exprs() {
-                match &kernel.exprs[value].kind {
-                    ExprKind::Load { .. } => loads += 1,
-                    ExprKind::Atomic { index, .. } if matches!(stmt, Stmt::Eval { .. }) => {
-                        let constant = |at| matches!(kernel.exprs[at].kind, ExprKind::Const(_));
-                        let narrow =
-                            matches!(kernel.exprs[value].ty, ScalarType::I32 | ScalarType::U32);
-                        fills_once |= narrow || index.iter().all(|at| constant(*at));
-                    }
-                    _ => {}
-                }
-            }
+            let is_load = |value: &_| matches!(kernel.exprs[*value].kind, ExprKind::Load { .. });
+            loads += stmt.exprs().filter(is_load).count();
         }
         let lanes = match loads {
             0 => 1,
@@ -67,4 +57,18 @@ impl Batch {
         };
         Self { lanes, fills_once, square }
     }
+}
+
+/// Whether iterations combine into one element, or into elements of which a block may have copies: wherever that stands.
+fn combines(kernel: &Offloaded, block: BlockId) -> bool {
+    let constant = |at: &ExprId| matches!(kernel.exprs[*at].kind, ExprKind::Const(_));
+    kernel.blocks[block].stmts.iter().any(|stmt| {
+        if let Stmt::Eval { value } = stmt
+            && let ExprKind::Atomic { index, .. } = &kernel.exprs[*value].kind
+        {
+            let narrow = matches!(kernel.exprs[*value].ty, ScalarType::I32 | ScalarType::U32);
+            return index.iter().all(constant) || narrow && index.len() == 1;
+        }
+        stmt.blocks().any(|inner| combines(kernel, inner))
+    })
 }

@@ -6,7 +6,7 @@ use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, Options, ScalarType, Stmt};
 use super::build::Build;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    vec![device_bounds(), ranks(), components()]
+    vec![device_bounds(), ranks(), components(), histogram()]
 }
 
 /// Loops whose bounds are read from a tensor, of all integer types, some of them wrapped.
@@ -116,6 +116,41 @@ fn components() -> Offloaded {
         let one = b.constant(1u64);
         let value = b.atomic(AtomicOp::Max, sums, &[one], j[0]);
         b.push(Stmt::Eval { value });
+    });
+    b.finish()
+}
+
+/// Many elements combined into few: each iteration's, and those of some iterations.
+fn histogram() -> Offloaded {
+    let mut b = Build::new("histogram", Options::default());
+    let x = b.tensor("x", ScalarType::I32, 1, false);
+    let bins = b.tensor("bins", ScalarType::U32, 1, true);
+    let least = b.tensor("least", ScalarType::I32, 1, true);
+    let (zero, len) = (b.constant(0u64), b.dim(x, 0));
+    b.parallel(&[("i", zero, len)], |b, i| {
+        let [fifteen, one] = [15u32, 1].map(|v| b.constant(v));
+        let value = b.load("value", x, i);
+        let bits = b.cast(value, ScalarType::U32);
+        let bin = b.binary(BinaryOp::And, bits, fifteen);
+        let bin = b.cast(bin, ScalarType::U64);
+        let value = b.atomic(AtomicOp::Add, bins, &[bin], one);
+        b.push(Stmt::Eval { value });
+    });
+    b.parallel(&[("j", zero, len)], |b, j| {
+        let (fifteen, even) = (b.constant(15u64), b.constant(1u64));
+        let value = b.load("value", x, j);
+        let odd = b.binary(BinaryOp::And, j[0], even);
+        let odd = b.binary(BinaryOp::Eq, odd, even);
+        b.branch(
+            odd,
+            |b| {
+                let bin = b.cast(value, ScalarType::U64);
+                let bin = b.binary(BinaryOp::And, bin, fifteen);
+                let value = b.atomic(AtomicOp::Min, least, &[bin], value);
+                b.push(Stmt::Eval { value });
+            },
+            |_| {},
+        );
     });
     b.finish()
 }
