@@ -46,6 +46,7 @@ mod table;
 mod tensor;
 mod vector;
 mod verdict;
+mod workers;
 
 pub use capture::{Graph, GraphLaunch};
 pub use device::Device;

@@ -14,7 +14,7 @@ use quadrants_ir::{
     host::{Extents, HostPlan},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, StreamHandle};
-use quadrants_runtime::{self as rt, StreamLease};
+use quadrants_runtime as rt;
 use smallvec::SmallVec;
 
 use crate::{
@@ -24,11 +24,8 @@ use crate::{
     launcher::{block_config, is_loop, launch_config},
     program::Shared,
     stream::StreamState,
+    workers::{WORKERS_AT_MOST, Workers},
 };
-
-/// At most this many blocks of a region run beside each other; further ones follow on the workers of
-/// earlier ones. More streams than the device has queues gain nothing.
-const WORKERS_AT_MOST: usize = 31;
 
 /// What is launched, in order.
 #[derive(Debug)]
@@ -305,23 +302,11 @@ impl Enqueue<'_> {
         }
         self.shared.graphs.count_by_events();
         let mut workers = Workers::take(self.shared, stream, others.min(WORKERS_AT_MOST))?;
-        let device = self.shared.context.device();
-        let fork = self.shared.context.lease_event()?;
-        // SAFETY: the event and the workers are leased to us, the launch stream is held by its state.
-        unsafe {
-            self.shared.context.observe(device.event_record(fork.handle(), launch_stream))?;
-            for worker in workers.taken() {
-                let waited = device.stream_wait_event(worker.handle(), fork.handle());
-                self.shared.context.observe(waited)?;
-            }
-        }
+        workers.fork()?;
         first.iter().try_for_each(|t| self.task(t.index(), launch_stream))?;
         for (at, block) in live.enumerate() {
-            let count = workers.count;
-            let worker = &mut workers.taken()[at % count];
-            worker.set_unjoined(true);
-            let handle = worker.handle();
-            block.iter().try_for_each(|t| self.task(t.index(), handle))?;
+            let worker = workers.of_block(at);
+            block.iter().try_for_each(|t| self.task(t.index(), worker))?;
         }
         workers.join()
     }
@@ -349,77 +334,5 @@ impl Enqueue<'_> {
             unsafe { region.graphs.launch(context, graphs, way, &region.blocks, tasks, handle)? };
         self.started |= launched;
         Ok(launched)
-    }
-}
-
-/// The workers of one region under way. On every way out they are joined where they have work, and
-/// given back to the launch stream; one that cannot be joined is waited for and destroyed.
-struct Workers<'a> {
-    shared: &'a Shared,
-    stream: &'a Arc<StreamState>,
-    /// All that the stream had; the first `count` work.
-    leases: Vec<StreamLease>,
-    count: usize,
-    joined: usize,
-}
-
-impl<'a> Workers<'a> {
-    /// Those that the launch stream joined last, in the same order, and further ones from the pool.
-    fn take(shared: &'a Shared, stream: &'a Arc<StreamState>, count: usize) -> rt::Result<Self> {
-        let leases = std::mem::take(&mut *stream.workers.lock());
-        let mut workers = Self { shared, stream, leases, count: 0, joined: 0 };
-        while workers.leases.len() < count {
-            workers.leases.push(shared.context.lease_stream()?);
-        }
-        workers.count = count;
-        Ok(workers)
-    }
-
-    fn taken(&mut self) -> &mut [StreamLease] {
-        &mut self.leases[..self.count]
-    }
-
-    /// Makes the launch stream wait for all workers that are not joined yet.
-    fn join(&mut self) -> rt::Result<()> {
-        let context = &self.shared.context;
-        while self.joined < self.count {
-            let worker = &mut self.leases[self.joined];
-            self.joined += 1;
-            let event = context.lease_event()?;
-            // SAFETY: event and worker are leased to us, the launch stream is held by its state. The
-            // wait keeps the record, so that the event may be reused at once.
-            unsafe {
-                let device = context.device();
-                context.observe(device.event_record(event.handle(), worker.handle()))?;
-                let launch_stream = self.stream.stream.handle();
-                context.observe(device.stream_wait_event(launch_stream, event.handle()))?;
-            }
-            worker.set_unjoined(false);
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Workers<'_> {
-    fn drop(&mut self) {
-        while self.joined < self.count {
-            // A worker that cannot be joined keeps its mark, and its lease then waits for it.
-            if let Err(error) = self.join() {
-                self.shared.context.defer(error);
-            }
-        }
-        let mut leases = std::mem::take(&mut self.leases);
-        leases.retain(|lease| !lease.is_unjoined());
-        let beyond = {
-            let mut kept = self.stream.workers.lock();
-            // In front of those of another thread, so that the next region finds them in the same order.
-            leases.append(&mut kept);
-            let mut beyond = leases.split_off(leases.len().min(WORKERS_AT_MOST));
-            *kept = leases;
-            // Joined, but under way: a stranger would wait for this launch.
-            beyond.iter_mut().for_each(|lease| lease.set_busy(true));
-            beyond
-        };
-        drop(beyond);
     }
 }

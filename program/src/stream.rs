@@ -16,6 +16,7 @@ use crate::{
     program::{ProgramInner, Shared},
     record::RecordSlot,
     scratch::StreamScratch,
+    workers::Team,
 };
 
 /// What captures refuse.
@@ -43,8 +44,8 @@ pub(crate) struct StreamState {
     record: Option<RecordSlot>,
     /// Whether others have the handle, who may enqueue what has no stamp.
     shared_handle: AtomicBool,
-    /// The worker streams of the regions launched here, in the order of their blocks.
-    pub(crate) workers: Mutex<Vec<rt::StreamLease>>,
+    /// What the last region launched here forked to and joined by.
+    pub(crate) team: Mutex<Option<Box<Team>>>,
     pub(crate) scratch: StreamScratch,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct StreamState {
 #[derive(Debug)]
 pub(crate) struct LeftBehind {
     _record: Option<RecordSlot>,
-    _workers: Vec<rt::StreamLease>,
+    _team: Option<Box<Team>>,
     _scratch: StreamScratch,
 }
 
@@ -65,7 +66,7 @@ impl StreamState {
             stream,
             record: Some(record),
             shared_handle: AtomicBool::new(foreign),
-            workers: Mutex::new(Vec::new()),
+            team: Mutex::new(None),
             scratch: StreamScratch::default(),
         });
         if let Some(tracker) = &shared.hazards {
@@ -179,7 +180,7 @@ impl Drop for StreamState {
             // Nothing is waited for, and unfinished work may still use all this.
             let left = LeftBehind {
                 _record: self.record.take(),
-                _workers: std::mem::take(self.workers.get_mut()),
+                _team: self.team.get_mut().take(),
                 _scratch: std::mem::take(&mut self.scratch),
             };
             self.shared.left_behind.lock().push(left);

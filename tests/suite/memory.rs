@@ -219,9 +219,11 @@ fn pools_hold_all_that_was_made_once_work_is_over(
             smooth(&a, &mut b).launch_on(stream)?;
             assert_eq!(a.to_vec()?.len(), N);
         }
-        // Launches keep their stream's workers: those are not idle, but no event is out.
+        // Launches keep their stream's workers, with the events that they fork and join by, and nothing else.
         let held = program.pool_statistics();
-        assert_eq!(held.events_created, held.events_idle as u64);
+        let workers = held.streams_created - held.streams_idle as u64;
+        let events = held.events_created - held.events_idle as u64;
+        assert!((workers..=2 * workers).contains(&events), "{held:?}");
     }
     program.device_sync()?;
     let idle = program.pool_statistics();
