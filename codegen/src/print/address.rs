@@ -91,6 +91,18 @@ impl TaskPrinter<'_> {
                 Some((first, distance)) => (Text::new(Level::Primary, first.clone()), *distance),
                 None => (self.value(id), 0),
             },
+            ExprKind::Cast { value } => match kernel.exprs[*value].kind {
+                // None of the neighbours is beyond its type's last value.
+                ExprKind::Local(local) if kernel.exprs[id].ty == ScalarType::U64 => {
+                    match self.neighbours.get(&local) {
+                        Some((first, distance)) => {
+                            (Text::new(Level::Unary, format!("(u64){first}")), *distance)
+                        }
+                        None => (self.value(id), 0),
+                    }
+                }
+                _ => (self.value(id), 0),
+            },
             _ => (self.value(id), 0),
         }
     }

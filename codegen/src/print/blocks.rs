@@ -116,7 +116,7 @@ impl TaskPrinter<'_> {
         (place, update)
     }
 
-    fn extents(&self, array: LocalId) -> Vec<u32> {
+    pub(super) fn extents(&self, array: LocalId) -> Vec<u32> {
         let task = &self.kernel.tasks[self.task.index()];
         self.extents_within(array, task.body).unwrap_or_default()
     }

@@ -13,6 +13,7 @@
 //! blocks is to be launched with any grid of the blocks that it says, along x.
 
 mod address;
+mod ahead;
 mod blocks;
 mod consts;
 mod exchange;

@@ -6,7 +6,7 @@ use quadrants_ir::{
     abi::{Form, result_word, temp_word},
 };
 
-use super::{consts, expr::Level, helpers::Helper, shared, task::TaskPrinter, types};
+use super::{ahead::Walk, consts, expr::Level, helpers::Helper, shared, task::TaskPrinter, types};
 
 /// An element that a statement accesses.
 pub(super) struct Place {
@@ -116,6 +116,11 @@ impl TaskPrinter<'_> {
         body: BlockId,
         (unroll, down): (Option<u32>, bool),
     ) {
+        let counted = self.is_counted(begin_id, end_id);
+        let walk = Walk { var, begin: begin_id, end: end_id, body };
+        if unroll.is_none() && !down && !counted && self.reads_ahead(walk) {
+            return;
+        }
         let ty = types::name(self.kernel.locals[var].ty);
         let name = self.local(var);
         // Printed in the order in which they are evaluated.
@@ -130,7 +135,7 @@ impl TaskPrinter<'_> {
         match unroll {
             Some(0) => self.line("#pragma unroll"),
             Some(times) => self.line(&format!("#pragma unroll {times}")),
-            None if self.is_short(body) && !self.is_counted(begin_id, end_id) => {
+            None if self.is_short(body) && !counted => {
                 self.line("#pragma unroll 8");
             }
             None => {}
@@ -424,6 +429,9 @@ impl TaskPrinter<'_> {
 
     /// The call that records a device error.
     pub(super) fn report(&mut self, site: SiteId, values: &[String]) -> String {
+        if let Some(flag) = &self.quiet {
+            return format!("{flag} = true;");
+        }
         let fail = self.helper(Helper::Fail);
         let mut call = format!(
             "{fail}({}, {}, {}, {}, {}",

@@ -60,6 +60,8 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) reductions: Vec<Reduction>,
     /// What they scatter into a tensor: at most one.
     pub(super) scatters: Vec<Scatter>,
+    /// What notes an index out of range in place of reports.
+    pub(super) quiet: Option<String>,
     /// What belongs to the blocks of threads that the task runs.
     pub(super) blocks: Blocks,
 }
@@ -97,6 +99,7 @@ impl<'a> TaskPrinter<'a> {
             jumps_to_next: false,
             reductions: Vec::new(),
             scatters: Vec::new(),
+            quiet: None,
             blocks: Blocks::default(),
         }
     }

@@ -216,6 +216,19 @@ impl Build {
         self.push(Stmt::For { var, begin, end, body, unroll: Some(4), down });
     }
 
+    /// As [`repeat`](Self::repeat), upwards and as the compiler sees fit.
+    pub(super) fn walk(
+        &mut self,
+        name: &str,
+        [begin, end]: [ExprId; 2],
+        body: impl FnOnce(&mut Self, ExprId),
+    ) {
+        let var = self.local(name, self.ty(begin), false);
+        let value = self.get(var);
+        let body = self.block(|b| body(b, value));
+        self.push(Stmt::For { var, begin, end, body, unroll: None, down: false });
+    }
+
     pub(super) fn forever(&mut self, body: impl FnOnce(&mut Self)) {
         let body = self.block(body);
         self.push(Stmt::Loop { body });

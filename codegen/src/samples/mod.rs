@@ -9,6 +9,7 @@ pub mod case;
 mod flow;
 pub mod host;
 mod loops;
+mod rows;
 mod scalar;
 
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
@@ -24,6 +25,7 @@ pub fn all() -> Vec<Offloaded> {
     kernels.extend(flow::all());
     kernels.extend(loops::all());
     kernels.extend(blocks::all());
+    kernels.extend(rows::all());
     kernels
 }
 

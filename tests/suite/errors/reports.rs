@@ -32,6 +32,24 @@ fn count_around(x: &Tensor<u32, 1>, at: &Tensor<i32, 1>, counts: &mut Tensor<u32
     }
 }
 
+/// A sparse matrix, given by rows, times a vector.
+#[qd::kernel]
+fn rows_times(
+    starts: &Tensor<u32, 1>,
+    columns: &Tensor<u32, 1>,
+    values: &Tensor<i32, 1>,
+    x: &Tensor<i32, 1>,
+    y: &mut Tensor<i32, 1>,
+) {
+    for i in 0..y.len() {
+        let mut sum = 0;
+        for k in starts[i]..starts[i + 1] {
+            sum += values[k as usize] * x[columns[k as usize] as usize];
+        }
+        y[i] = sum;
+    }
+}
+
 #[qd::kernel]
 fn guarded(x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
     for i in 0..x.len() {
@@ -142,6 +160,63 @@ fn an_atomic_out_of_range_is_dropped(
     let error = kernel_error(launched, || on.program.sync());
     assert!(matches!(error.cause, KernelErrorCause::Index { .. }));
     assert_eq!(counts.to_vec()?, [11, 0, 62]);
+    Ok(())
+}
+
+/// Loops that read by indices of memory run without reports first on a GPU, and again where one is beyond.
+#[rstest]
+fn an_index_that_lies_in_memory_is_reported_from_within_its_loop(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let starts = program.tensor_from(&[0u32, 9, 9, 11, 17], [5])?;
+    let good: Vec<u32> = (0..17).map(|k| k % 5).collect();
+    let values = program.tensor_from(&(1..=17).collect::<Vec<i32>>(), [17])?;
+    let x = program.tensor_from(&[1, 10, 100, 1000, 10_000], [5])?;
+    let expected = |columns: &[u32], values: usize, x: &[i32]| -> Vec<i32> {
+        let of = |k: usize| match x.get(columns[k] as usize) {
+            Some(other) if k < values => (k as i32 + 1) * other,
+            _ => 0,
+        };
+        [0..9, 9..9, 9..11, 11..17].map(|row| row.map(of).sum()).to_vec()
+    };
+    let mut y = program.zeros::<i32, 1>([4])?;
+    let columns = program.tensor_from(&good, [17])?;
+    rows_times(&starts, &columns, &values, &x, &mut y).launch()?;
+    program.sync()?;
+    let own = x.to_vec()?;
+    assert_eq!(y.to_vec()?, expected(&good, 17, &own));
+
+    for at in [0, 3, 8, 10, 16] {
+        let mut bad = good.clone();
+        bad[at] = 5 + at as u32;
+        let columns = program.tensor_from(&bad, [17])?;
+        let launched = rows_times(&starts, &columns, &values, &x, &mut y).launch();
+        let error = kernel_error(launched, || program.sync());
+        let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
+            panic!("{error:?}")
+        };
+        assert_eq!((tensor.as_str(), index[0], shape[0]), ("x", u64::from(bad[at]), 5));
+        program.sync()?;
+        assert_eq!(y.to_vec()?, expected(&bad, 17, &own));
+    }
+
+    // Rows that are longer than what they read, and nothing to read at all.
+    let launched = rows_times(&starts, &columns, &*values.slice(..12)?, &x, &mut y).launch();
+    let error = kernel_error(launched, || program.sync());
+    assert!(
+        matches!(&error.cause, KernelErrorCause::Index { tensor, index, .. } if tensor == "values" && index[0] >= 12),
+        "{error:?}"
+    );
+    assert_eq!(y.to_vec()?, expected(&good, 12, &own));
+    let launched = rows_times(&starts, &columns, &values, &*x.slice(..0)?, &mut y).launch();
+    let error = kernel_error(launched, || program.sync());
+    assert!(
+        matches!(&error.cause, KernelErrorCause::Index { tensor, .. } if tensor == "x"),
+        "{error:?}"
+    );
+    assert_eq!(y.to_vec()?, [0; 4]);
     Ok(())
 }
 

@@ -1,0 +1,116 @@
+//! Kernels whose iterations walk along a row of their own, as of sparse matrices: loops that read by indices that lie in
+//! memory, and sum up.
+
+use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
+
+use super::build::Build;
+
+pub(super) fn all() -> Vec<Offloaded> {
+    // Of 64 elements: all within, and some beyond.
+    vec![rows("rows", 63, 31), rows("rows_beyond", 127, 95)]
+}
+
+/// Places are at most `most` and rows as long; the last row begins beyond the tensor's half.
+fn rows(name: &str, most: u32, long: u32) -> Offloaded {
+    let mut b = Build::new(name, Options::default());
+    let starts = b.tensor("starts", ScalarType::U32, 1, false);
+    let columns = b.tensor("columns", ScalarType::U32, 1, false);
+    let values = b.tensor("values", ScalarType::I32, 1, false);
+    let table = b.tensor("table", ScalarType::I32, 2, false);
+    let y = b.tensor("y", ScalarType::I32, 1, true);
+    let (none, len) = (b.constant(0u64), b.dim(y, 0));
+    let most = b.constant(most);
+    let long = b.constant(long);
+    let limited = |b: &mut Build, value, most| b.binary(BinaryOp::And, value, most);
+    b.parallel(&[("i", none, len)], |b, i| {
+        let start = b.load("start", starts, i);
+        let start = limited(b, start, long);
+        let begin = b.named("begin", start);
+        let count = b.load("count", columns, i);
+        let count = limited(b, count, long);
+        let end = b.binary(BinaryOp::Add, begin, count);
+        let zero = b.constant(0i32);
+        let sum = b.define("sum", zero, true);
+        b.walk("k", [begin, end], |b, k| {
+            let at = b.cast(k, ScalarType::U64);
+            let value = b.load("value", values, &[at]);
+            let column = b.load("column", columns, &[at]);
+            let column = limited(b, column, most);
+            let column = b.cast(column, ScalarType::U64);
+            let other = b.load("other", values, &[column]);
+            let product = b.binary(BinaryOp::Mul, value, other);
+            let before = b.get(sum);
+            let after = b.binary(BinaryOp::Add, before, product);
+            b.assign(sum, after);
+        });
+        // Two values that each need the other's last one; an index of a signed type that begins below zero.
+        let [first, second] = ["first", "second"].map(|name| b.define(name, zero, true));
+        let [two, low, seven] = [2i64, -2, 7].map(|v| b.constant(v));
+        let high = b.cast(count, ScalarType::I64);
+        let high = b.binary(BinaryOp::And, high, seven);
+        let row = b.constant(7u64);
+        let row = b.binary(BinaryOp::And, i[0], row);
+        b.walk("k", [low, high], |b, k| {
+            let at = b.binary(BinaryOp::Add, k, two);
+            let at = b.cast(at, ScalarType::U64);
+            let eighth = b.constant(7u64);
+            let narrow = b.binary(BinaryOp::And, at, eighth);
+            let value = b.load("value", table, &[row, narrow]);
+            let other = b.load("other", values, &[at]);
+            let (old, last) = (b.get(first), b.get(second));
+            let next = b.binary(BinaryOp::Add, last, value);
+            b.assign(first, next);
+            let next = b.binary(BinaryOp::Xor, old, other);
+            b.assign(second, next);
+        });
+        // From a place of the row's own.
+        let three = b.constant(3u64);
+        let base = b.binary(BinaryOp::Mul, row, three);
+        let length = b.cast(count, ScalarType::U64);
+        b.walk("k", [none, length], |b, k| {
+            let at = b.binary(BinaryOp::Add, base, k);
+            let value = b.load("value", values, &[at]);
+            let before = b.get(sum);
+            let after = b.binary(BinaryOp::Sub, before, value);
+            b.assign(sum, after);
+        });
+        let (sum, first, second) = (b.get(sum), b.get(first), b.get(second));
+        let both = b.binary(BinaryOp::Xor, first, second);
+        let all = b.binary(BinaryOp::Add, sum, both);
+        b.store(y, i, all);
+    });
+    let four = b.constant(4u64);
+    b.blocks(four, 16, |b, block| {
+        let tile = b.shared("tile", ScalarType::I32, &[16]);
+        let sixteen = b.constant(16u64);
+        let first = b.binary(BinaryOp::Mul, block, sixteen);
+        let first = b.named("first", first);
+        b.each(|b, t| {
+            let at = b.binary(BinaryOp::Add, first, t);
+            let value = b.load("value", values, &[at]);
+            b.shared_store(tile, &[t], value);
+        });
+        b.each(|b, t| {
+            let at = b.binary(BinaryOp::Add, first, t);
+            let end = b.load("end", columns, &[at]);
+            let quarter = b.constant(2u32);
+            let few = b.binary(BinaryOp::Shr, most, quarter);
+            let end = b.binary(BinaryOp::And, end, few);
+            let zero = b.constant(0i32);
+            let sum = b.define("sum", zero, true);
+            let start = b.constant(0u32);
+            b.walk("k", [start, end], |b, k| {
+                let place = b.cast(k, ScalarType::U64);
+                let value = b.shared_load("value", tile, &[place]);
+                let before = b.get(sum);
+                let after = b.binary(BinaryOp::Add, before, value);
+                b.assign(sum, after);
+            });
+            let value = b.load("value", y, &[at]);
+            let sum = b.get(sum);
+            let value = b.binary(BinaryOp::Add, value, sum);
+            b.store(y, &[at], value);
+        });
+    });
+    b.finish()
+}
