@@ -6,22 +6,23 @@ use std::{
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    ptr::{null, null_mut},
+    ptr::null_mut,
     time::Instant,
 };
 
 use libloading::Library;
-use quadrants::{
-    codegen::search::{LibrarySearch, Places},
-    {self as qd, Program, Tensor},
+use quadrants::{self as qd, Program, Tensor};
+
+use crate::{
+    driver::{Handle, check},
+    nvrtc::Nvrtc,
+    table::functions,
 };
 
 /// Rows and columns of the stencil's tensors.
 pub const N: usize = 256;
 /// The option that makes this program a child.
 const CHILD: &str = "--child";
-
-type Handle = *mut c_void;
 
 /// One step of a five-point stencil.
 #[qd::kernel]
@@ -63,13 +64,6 @@ pub fn number(work: &str, folder: &Path) -> f64 {
     line(work, folder, &[]).0.trim().parse().expect("a number")
 }
 
-/// Milliseconds of a call.
-pub fn milliseconds(call: impl FnOnce()) -> f64 {
-    let start = Instant::now();
-    call();
-    start.elapsed().as_secs_f64() * 1e3
-}
-
 /// The stencil's tensors.
 pub fn tensors(program: &Program) -> qd::Result<[Tensor<f32, 2>; 2]> {
     Ok([program.tensor_from(&vec![1.0; N * N], [N, N])?, program.zeros([N, N])?])
@@ -80,11 +74,14 @@ pub fn tensors(program: &Program) -> qd::Result<[Tensor<f32, 2>; 2]> {
 pub fn prepare(folder: &Path, work: &str) {
     let _ = line(work, folder, &[("QUADRANTS_DUMP", folder.as_os_str())]);
     let hand = ByHand::open();
-    std::fs::write(folder.join(IMAGE), Nvrtc::load().compile(&text(folder), &hand.arch()))
+    std::fs::write(folder.join(IMAGE), Nvrtc::load().compile(&text(folder), &hand.arch(), OPTIONS))
         .expect("the image is written");
 }
 
 const IMAGE: &str = "stencil.cubin";
+
+/// As ours compiles it.
+const OPTIONS: &[&str] = &["--disable-warnings"];
 
 /// The image that [`prepare`] made.
 pub fn image(folder: &Path) -> Vec<u8> {
@@ -98,27 +95,6 @@ pub fn text(folder: &Path) -> CString {
         std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
     let text = std::fs::read(files.find(ours).expect("the text that ours has left"));
     CString::new(text.expect("the text")).expect("text")
-}
-
-macro_rules! functions {
-    ($(#[$doc:meta])* $struct:ident: $($name:ident = $symbol:literal ($($arg:ty),*);)*) => {
-        $(#[$doc])*
-        pub struct $struct {
-            $($name: unsafe extern "C" fn($($arg),*) -> c_int,)*
-            _library: Library,
-        }
-
-        impl $struct {
-            /// # Safety
-            /// The library has these functions, by these signatures.
-            unsafe fn resolve(library: Library) -> Self {
-                // SAFETY: the caller's.
-                unsafe {
-                    Self { $($name: *library.get($symbol).expect($symbol),)* _library: library }
-                }
-            }
-        }
-    };
 }
 
 functions! {
@@ -138,21 +114,6 @@ functions! {
         Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle,
         *mut *mut c_void, *mut *mut c_void
     );
-}
-
-functions! {
-    /// NVRTC, loaded by hand.
-    Nvrtc:
-    create = "nvrtcCreateProgram" (
-        *mut Handle, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char
-    );
-    compile_program = "nvrtcCompileProgram" (Handle, c_int, *const *const c_char);
-    size = "nvrtcGetCUBINSize" (Handle, *mut usize);
-    cubin = "nvrtcGetCUBIN" (Handle, *mut c_char);
-}
-
-fn check(code: c_int) {
-    assert_eq!(code, 0, "a call by hand failed");
 }
 
 /// A program with the stencil's memory, written with the driver's calls alone.
@@ -239,53 +200,7 @@ impl ByHand {
 
     /// Compiles the text for the device with a compiler that is loaded for it, and runs it once.
     pub fn compile_and_run(&self, text: &CString) {
-        let image = Nvrtc::load().compile(text, &self.arch());
+        let image = Nvrtc::load().compile(text, &self.arch(), OPTIONS);
         self.run(&image);
-    }
-}
-
-impl Nvrtc {
-    /// The library that ours would take.
-    fn load() -> Self {
-        const SEARCH: LibrarySearch = LibrarySearch {
-            variable: "QUADRANTS_NVRTC_LIBRARY",
-            roots: &["CUDA_PATH", "CUDA_HOME"],
-            installations: &[("/usr/local", "cuda"), ("/opt", "cuda")],
-            wheels: &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"],
-            names: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
-        };
-        let Places { candidates, .. } = SEARCH.places(&|name| std::env::var_os(name));
-        let open = |path: &PathBuf| {
-            for beside in
-                path.parent().and_then(|folder| folder.read_dir().ok()).into_iter().flatten()
-            {
-                let beside = beside.expect("an entry");
-                if beside.file_name().to_string_lossy().starts_with("libnvrtc-builtins.so") {
-                    // SAFETY: NVRTC's own second library, which is never unloaded.
-                    std::mem::forget(unsafe { Library::new(beside.path()) });
-                }
-            }
-            // SAFETY: NVRTC, by its name and its place.
-            unsafe { Library::new(path) }.ok()
-        };
-        let library = candidates.iter().find_map(open).expect("NVRTC");
-        // SAFETY: NVRTC's documented signatures.
-        unsafe { Self::resolve(library) }
-    }
-
-    fn compile(&self, text: &CString, arch: &str) -> Vec<u8> {
-        let arch = CString::new(format!("--gpu-architecture={arch}")).expect("text");
-        let options = [c"--std=c++17".as_ptr(), c"--disable-warnings".as_ptr(), arch.as_ptr()];
-        let (mut program, mut bytes) = (null_mut(), 0);
-        // SAFETY: C texts that live as long as the calls; the image has room for the bytes counted.
-        unsafe {
-            let name = c"stencil.cu".as_ptr();
-            check((self.create)(&mut program, text.as_ptr(), name, 0, null(), null()));
-            check((self.compile_program)(program, options.len() as c_int, options.as_ptr()));
-            check((self.size)(program, &mut bytes));
-            let mut image = vec![0u8; bytes];
-            check((self.cubin)(program, image.as_mut_ptr().cast()));
-            image
-        }
     }
 }

@@ -15,55 +15,36 @@ use quadrants::{
 };
 use quadrants_rhi_cuda::{compiler::compiler, driver};
 
+use crate::table::functions;
+
 pub(crate) type Handle = *mut c_void;
 
-macro_rules! functions {
-    ($($name:ident = $symbol:literal ($($arg:ty),*);)*) => {
-        /// The driver's functions, in the primary context of device 0.
-        pub struct Raw {
-            $(pub(crate) $name: unsafe extern "C" fn($($arg),*) -> c_int,)*
-            _library: Library,
-        }
-
-        impl Raw {
-            fn resolve() -> Self {
-                // SAFETY: the driver's library, and its functions by their documented signatures.
-                unsafe {
-                    let library = Library::new("libcuda.so.1").expect("libcuda");
-                    Self {
-                        $($name: *library.get($symbol).expect("a function of libcuda"),)*
-                        _library: library,
-                    }
-                }
-            }
-        }
-    };
-}
-
 functions! {
-    retain = b"cuDevicePrimaryCtxRetain\0" (*mut Handle, c_int);
-    set_current = b"cuCtxSetCurrent\0" (Handle);
-    sync = b"cuCtxSynchronize\0" ();
-    alloc = b"cuMemAlloc_v2\0" (*mut u64, usize);
-    fill = b"cuMemsetD8_v2\0" (u64, u8, usize);
-    free = b"cuMemFree_v2\0" (u64);
-    write = b"cuMemcpyHtoD_v2\0" (u64, *const c_void, usize);
-    read = b"cuMemcpyDtoH_v2\0" (*mut c_void, u64, usize);
-    stream_create = b"cuStreamCreate\0" (*mut Handle, c_uint);
-    event_create = b"cuEventCreate\0" (*mut Handle, c_uint);
-    record = b"cuEventRecord\0" (Handle, Handle);
-    wait = b"cuStreamWaitEvent\0" (Handle, Handle, c_uint);
-    load = b"cuModuleLoadData\0" (*mut Handle, *const c_void);
-    function = b"cuModuleGetFunction\0" (*mut Handle, Handle, *const c_char);
-    launch = b"cuLaunchKernel\0" (
+    /// The driver's functions, in the primary context of device 0.
+    Raw:
+    retain = "cuDevicePrimaryCtxRetain" (*mut Handle, c_int);
+    set_current = "cuCtxSetCurrent" (Handle);
+    sync = "cuCtxSynchronize" ();
+    alloc = "cuMemAlloc_v2" (*mut u64, usize);
+    fill = "cuMemsetD8_v2" (u64, u8, usize);
+    free = "cuMemFree_v2" (u64);
+    write = "cuMemcpyHtoD_v2" (u64, *const c_void, usize);
+    read = "cuMemcpyDtoH_v2" (*mut c_void, u64, usize);
+    stream_create = "cuStreamCreate" (*mut Handle, c_uint);
+    event_create = "cuEventCreate" (*mut Handle, c_uint);
+    record = "cuEventRecord" (Handle, Handle);
+    wait = "cuStreamWaitEvent" (Handle, Handle, c_uint);
+    load = "cuModuleLoadData" (*mut Handle, *const c_void);
+    function = "cuModuleGetFunction" (*mut Handle, Handle, *const c_char);
+    launch = "cuLaunchKernel" (
         Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle,
         *mut *mut c_void, *mut *mut c_void
     );
-    graph_create = b"cuGraphCreate\0" (*mut Handle, c_uint);
-    graph_add = b"cuGraphAddKernelNode_v2\0" (*mut Handle, Handle, *const Handle, usize, *const Node);
-    graph_instantiate = b"cuGraphInstantiateWithFlags\0" (*mut Handle, Handle, u64);
-    graph_set = b"cuGraphExecKernelNodeSetParams_v2\0" (Handle, Handle, *const Node);
-    graph_launch = b"cuGraphLaunch\0" (Handle, Handle);
+    graph_create = "cuGraphCreate" (*mut Handle, c_uint);
+    graph_add = "cuGraphAddKernelNode_v2" (*mut Handle, Handle, *const Handle, usize, *const Node);
+    graph_instantiate = "cuGraphInstantiateWithFlags" (*mut Handle, Handle, u64);
+    graph_set = "cuGraphExecKernelNodeSetParams_v2" (Handle, Handle, *const Node);
+    graph_launch = "cuGraphLaunch" (Handle, Handle);
 }
 
 /// `CUDA_KERNEL_NODE_PARAMS_v2`.
@@ -86,14 +67,15 @@ pub(crate) fn check(code: c_int) {
 impl Raw {
     /// Loads the driver and makes the device's primary context current on this thread.
     pub fn load() -> Self {
-        let raw = Self::resolve();
         let mut context = null_mut();
-        // SAFETY: the program that is measured has initialized the driver and device 0.
+        // SAFETY: the driver's library and its functions by their documented signatures; the program that is
+        // measured has initialized the driver and device 0.
         unsafe {
+            let raw = Self::resolve(Library::new("libcuda.so.1").expect("libcuda"));
             check((raw.retain)(&mut context, 0));
             check((raw.set_current)(context));
+            raw
         }
-        raw
     }
 
     /// Waits for everything in the context.

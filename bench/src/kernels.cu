@@ -35,7 +35,7 @@ extern "C" __global__ void jacobi(const float* __restrict__ a, float* __restrict
     u32 j = blockIdx.x * blockDim.x + threadIdx.x + 1, i = blockIdx.y * blockDim.y + threadIdx.y + 1;
     if (i >= n - 1 || j >= n - 1) return;
     u64 k = (u64)i * n + j;
-    b[k] = 0.25f * (a[k - n] + a[k + n] + a[k - 1] + a[k + 1]);
+    b[k] = 0.2f * (a[k] + a[k - n] + a[k + n] + a[k - 1] + a[k + 1]);
 }
 
 // Each thread walks down a column, and keeps what the next row needs.
@@ -48,7 +48,7 @@ template <u32 ROWS> __device__ void walk(const float* __restrict__ a, float* __r
 #pragma unroll 4
     for (; i < end; i++, k += n) {
         float down = a[k + n];
-        b[k] = 0.25f * (up + down + a[k - 1] + a[k + 1]);
+        b[k] = 0.2f * (own + up + down + a[k - 1] + a[k + 1]);
         up = own;
         own = down;
     }
@@ -68,9 +68,9 @@ template <u32 ROWS> __device__ void rows(const float* __restrict__ a, float* __r
 #pragma unroll
         for (u32 q = 0; q < ROWS; q++) { l[q] = a[k + (u64)q * n - 1]; r[q] = a[k + (u64)q * n + 1]; }
 #pragma unroll
-        for (u32 q = 0; q < ROWS; q++) b[k + (u64)q * n] = 0.25f * (v[q] + v[q + 2] + l[q] + r[q]);
+        for (u32 q = 0; q < ROWS; q++) b[k + (u64)q * n] = 0.2f * (v[q + 1] + v[q] + v[q + 2] + l[q] + r[q]);
     } else {
-        for (; i < n - 1; i++, k += n) b[k] = 0.25f * (a[k - n] + a[k + n] + a[k - 1] + a[k + 1]);
+        for (; i < n - 1; i++, k += n) b[k] = 0.2f * (a[k] + a[k - n] + a[k + n] + a[k - 1] + a[k + 1]);
     }
 }
 extern "C" __global__ void jacobi_rows2(const float* __restrict__ a, float* __restrict__ b, u32 n) { rows<2>(a, b, n); }

@@ -2,7 +2,19 @@
 
 #![allow(clippy::needless_range_loop)] // kernels index, as devices do
 
-use quadrants::{self as qd, Tensor};
+use quadrants::{
+    self as qd, Tensor,
+    builder::KernelBuilder,
+    ir::{self, ScalarType},
+};
+
+/// Adds one to each element: hardly any work.
+#[qd::kernel]
+pub fn touch(a: &mut Tensor<f32, 1>) {
+    for i in 0..a.len() {
+        a[i] += 1.0;
+    }
+}
 
 /// `y += a x`
 #[qd::kernel]
@@ -17,7 +29,8 @@ pub fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
 pub fn jacobi(a: &Tensor<f32, 2>, b: &mut Tensor<f32, 2>) {
     let [h, w] = a.shape();
     for (i, j) in qd::ndrange((1..h - 1, 1..w - 1)) {
-        b[[i, j]] = 0.25 * (a[[i - 1, j]] + a[[i + 1, j]] + a[[i, j - 1]] + a[[i, j + 1]]);
+        b[[i, j]] =
+            0.2 * (a[[i, j]] + a[[i - 1, j]] + a[[i + 1, j]] + a[[i, j - 1]] + a[[i, j + 1]]);
     }
 }
 
@@ -164,7 +177,7 @@ pub fn chain(a: f32, b: f32, x: &mut Tensor<f32, 1>) {
     for i in 0..x.len() {
         let mut v = x[i];
         for _ in 0..256 {
-            v = v * a + b;
+            v = v.mul_add(a, b);
         }
         x[i] = v;
     }
@@ -363,4 +376,18 @@ pub fn mpm(
         place[[p, 1]] += dt * vy;
         grown[p] *= 1.0 + dt * (xx + yy);
     }
+}
+
+/// [`saxpy`] made at run time, so that a rival can launch the same machine code.
+///
+/// # Panics
+///
+/// If the kernel is refused, which would be a mistake of the builder.
+pub fn saxpy_at_run_time() -> ir::Kernel {
+    let b = KernelBuilder::new("saxpy");
+    let a = b.param_scalar("a", ScalarType::F32);
+    let x = b.param_tensor("x", ScalarType::F32, 1);
+    let y = b.param_tensor_mut("y", ScalarType::F32, 1);
+    b.range_for(0usize, x.len(), |i| y.store([i], y.load([i]) + a * x.load([i])));
+    b.build().expect("a valid kernel")
 }

@@ -11,6 +11,7 @@ pub mod kernels;
 mod line;
 mod measure;
 pub mod nvrtc;
+mod table;
 
 pub use line::{Asked, Line, Rate, Side};
-pub use measure::{Case, Options, Rival, enqueue, until_done};
+pub use measure::{Case, Options, Rival, enqueue, seconds, until_done};

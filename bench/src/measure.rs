@@ -136,6 +136,13 @@ impl Case {
     }
 }
 
+/// Seconds of a call.
+pub fn seconds(call: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    call();
+    start.elapsed().as_secs_f64()
+}
+
 /// A sample of what the host pays: microseconds of one of `count` calls, which are waited for outside the clock.
 pub fn enqueue(
     count: usize,
@@ -143,11 +150,9 @@ pub fn enqueue(
     mut wait: impl FnMut(),
 ) -> impl FnMut() -> f64 {
     move || {
-        let start = Instant::now();
-        (0..count).for_each(|_| call());
-        let time = start.elapsed().as_secs_f64() * 1e6 / count as f64;
+        let time = seconds(|| (0..count).for_each(|_| call()));
         wait();
-        time
+        time * 1e6 / count as f64
     }
 }
 
@@ -158,9 +163,10 @@ pub fn until_done(
     mut wait: impl FnMut(),
 ) -> impl FnMut() -> f64 {
     move || {
-        let start = Instant::now();
-        (0..count).for_each(|_| call());
-        wait();
-        start.elapsed().as_secs_f64() * 1e3 / count as f64
+        let time = seconds(|| {
+            (0..count).for_each(|_| call());
+            wait();
+        });
+        time * 1e3 / count as f64
     }
 }

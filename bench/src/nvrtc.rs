@@ -1,17 +1,31 @@
 //! CUDA C++ written by hand, compiled by the same NVRTC that ours is, and launched by the driver.
 
 use std::{
-    ffi::{CString, c_char, c_int, c_void},
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    path::PathBuf,
     ptr::{null, null_mut},
 };
 
 use libloading::Library;
+use quadrants::codegen::search::{LibrarySearch, Places};
 
-use crate::driver::{Handle, Raw, check};
+use crate::{
+    driver::{Handle, Raw, check},
+    table::functions,
+};
 
-/// Where NVRTC may be; the program that is measured has usually loaded it already.
-const LIBRARIES: [&str; 4] =
-    ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"];
+functions! {
+    /// NVRTC, loaded by hand.
+    Nvrtc:
+    create = "nvrtcCreateProgram" (
+        *mut Handle, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char
+    );
+    compile = "nvrtcCompileProgram" (Handle, c_int, *const *const c_char);
+    log_size = "nvrtcGetProgramLogSize" (Handle, *mut usize);
+    log = "nvrtcGetProgramLog" (Handle, *mut c_char);
+    image_size = "nvrtcGetCUBINSize" (Handle, *mut usize);
+    image = "nvrtcGetCUBIN" (Handle, *mut c_char);
+}
 
 /// A loaded module of kernels written by hand.
 pub struct ByText<'a> {
@@ -32,7 +46,10 @@ impl<'a> ByText<'a> {
     ///
     /// If there is no NVRTC, or the text is wrong.
     pub fn compile(raw: &'a Raw, text: &str, options: &[&str]) -> Self {
-        let image = image(text, options);
+        let device =
+            quadrants_rhi_cuda::driver().and_then(|d| d.open(0)).expect("the device opens");
+        let text = CString::new(text).expect("a C string");
+        let image = Nvrtc::load().compile(&text, &device.info().arch, options);
         let mut module = null_mut();
         // SAFETY: the image is whole, and the context is current.
         check(unsafe { (raw.load)(&mut module, image.as_ptr().cast()) });
@@ -73,50 +90,71 @@ impl Function<'_> {
     }
 }
 
-type Create = unsafe extern "C" fn(
-    *mut Handle,
-    *const c_char,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const c_char,
-) -> c_int;
-type Compile = unsafe extern "C" fn(Handle, c_int, *const *const c_char) -> c_int;
-type Size = unsafe extern "C" fn(Handle, *mut usize) -> c_int;
-type Read = unsafe extern "C" fn(Handle, *mut c_char) -> c_int;
+impl Nvrtc {
+    /// The library that ours would take.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn load() -> Self {
+        const SEARCH: LibrarySearch = LibrarySearch {
+            variable: "QUADRANTS_NVRTC_LIBRARY",
+            roots: &["CUDA_PATH", "CUDA_HOME"],
+            installations: &[("/usr/local", "cuda"), ("/opt", "cuda")],
+            wheels: &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"],
+            names: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
+        };
+        let Places { candidates, .. } = SEARCH.places(&|name| std::env::var_os(name));
+        let open = |path: &PathBuf| {
+            for beside in
+                path.parent().and_then(|folder| folder.read_dir().ok()).into_iter().flatten()
+            {
+                let beside = beside.expect("an entry");
+                if beside.file_name().to_string_lossy().starts_with("libnvrtc-builtins.so") {
+                    // SAFETY: NVRTC's own second library, which is never unloaded.
+                    std::mem::forget(unsafe { Library::new(beside.path()) });
+                }
+            }
+            // SAFETY: NVRTC, by its name and its place.
+            unsafe { Library::new(path) }.ok()
+        };
+        let library = candidates.iter().find_map(open).expect("NVRTC");
+        // SAFETY: NVRTC's documented signatures.
+        unsafe { Self::resolve(library) }
+    }
 
-/// Machine code for device 0.
-pub fn image(text: &str, options: &[&str]) -> Vec<u8> {
-    let device = quadrants_rhi_cuda::driver().and_then(|d| d.open(0)).expect("the device opens");
-    let arch = format!("--gpu-architecture={}", device.info().arch);
-    let options: Vec<CString> = [arch.as_str(), "--std=c++17"]
-        .iter()
-        .chain(options)
-        .map(|option| CString::new(*option).expect("a C string"))
-        .collect();
-    let pointers: Vec<_> = options.iter().map(|option| option.as_ptr()).collect();
-    let text = CString::new(text).expect("a C string");
-    // SAFETY: NVRTC's functions by their documented signatures; every buffer has the size it asked for.
-    unsafe {
-        let library = LIBRARIES.iter().find_map(|name| Library::new(*name).ok()).expect("NVRTC");
-        let create: Create = *library.get(b"nvrtcCreateProgram\0").expect("create");
-        let compile: Compile = *library.get(b"nvrtcCompileProgram\0").expect("compile");
-        let get = |symbol: &[u8]| -> Size { *library.get(symbol).expect("a size") };
-        let read = |symbol: &[u8]| -> Read { *library.get(symbol).expect("a text") };
+    /// Machine code for the architecture.
+    ///
+    /// # Panics
+    ///
+    /// With NVRTC's log, if the text is wrong.
+    pub fn compile(&self, text: &CStr, arch: &str, options: &[&str]) -> Vec<u8> {
+        let arch = format!("--gpu-architecture={arch}");
+        let options: Vec<CString> = [arch.as_str(), "--std=c++17"]
+            .iter()
+            .chain(options)
+            .map(|option| CString::new(*option).expect("a C string"))
+            .collect();
+        let pointers: Vec<_> = options.iter().map(|option| option.as_ptr()).collect();
         let mut program = null_mut();
-        check(create(&mut program, text.as_ptr(), null(), 0, null(), null()));
-        let code = compile(program, pointers.len() as c_int, pointers.as_ptr());
-        if code != 0 {
-            let mut bytes = 0;
-            check(get(b"nvrtcGetProgramLogSize\0")(program, &mut bytes));
-            let mut log = vec![0u8; bytes];
-            check(read(b"nvrtcGetProgramLog\0")(program, log.as_mut_ptr().cast()));
-            panic!("NVRTC said: {}", String::from_utf8_lossy(&log));
+        // SAFETY: C texts that live as long as the calls; each buffer has room for the bytes that were counted.
+        unsafe {
+            let name = c"by_hand.cu".as_ptr();
+            check((self.create)(&mut program, text.as_ptr(), name, 0, null(), null()));
+            let code = (self.compile)(program, pointers.len() as c_int, pointers.as_ptr());
+            let read =
+                |size: unsafe extern "C" fn(Handle, *mut usize) -> c_int,
+                 get: unsafe extern "C" fn(Handle, *mut c_char) -> c_int| {
+                    let mut bytes = 0;
+                    check(size(program, &mut bytes));
+                    let mut buffer = vec![0u8; bytes];
+                    check(get(program, buffer.as_mut_ptr().cast()));
+                    buffer
+                };
+            if code != 0 {
+                panic!("NVRTC said: {}", String::from_utf8_lossy(&read(self.log_size, self.log)));
+            }
+            read(self.image_size, self.image)
         }
-        let mut bytes = 0;
-        check(get(b"nvrtcGetCUBINSize\0")(program, &mut bytes));
-        let mut image = vec![0u8; bytes];
-        check(read(b"nvrtcGetCUBIN\0")(program, image.as_mut_ptr().cast()));
-        image
     }
 }

@@ -4,15 +4,12 @@
 //! Both sides launch the same machine code in one process. Each sample enqueues 200 launches of the graph and then waits
 //! outside the clock.
 
-use quadrants::{
-    Arch, Kernel, Program, Result,
-    builder::KernelBuilder,
-    ir::{self, ScalarType},
-};
+use quadrants::{Arch, Kernel, Program, Result};
 use quadrants_bench::{
     Asked, Case, Options,
     driver::{ByHand, Raw},
     enqueue,
+    kernels::saxpy_at_run_time,
 };
 
 /// Launches of the graph in flight in one sample.
@@ -38,7 +35,7 @@ fn main() -> Result<()> {
     }
     let program = Program::open(Arch::Cuda)?;
     let raw = Raw::load();
-    let saxpy = saxpy();
+    let saxpy = saxpy_at_run_time();
     let by_hand = ByHand::load(&raw, &saxpy);
     let kernel = Kernel::new(saxpy)?;
     let x = program.tensor_from(&[1.0f32; N], [N])?;
@@ -90,13 +87,4 @@ fn main() -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn saxpy() -> ir::Kernel {
-    let b = KernelBuilder::new("saxpy");
-    let a = b.param_scalar("a", ScalarType::F32);
-    let x = b.param_tensor("x", ScalarType::F32, 1);
-    let y = b.param_tensor_mut("y", ScalarType::F32, 1);
-    b.range_for(0usize, x.len(), |i| y.store([i], y.load([i]) + a * x.load([i])));
-    b.build().expect("a valid kernel")
 }

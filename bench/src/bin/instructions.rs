@@ -5,18 +5,14 @@
 
 use std::process::Command;
 
-use quadrants::{self as qd, Kernel, Program, Result, Stream, Tensor, builder::KernelBuilder, ir};
-use quadrants_bench::{Asked, Case, Options, idle};
+use quadrants::{self as qd, Kernel, Program, Result, Stream, Tensor};
+use quadrants_bench::{
+    Asked, Case, Options, idle,
+    kernels::{saxpy, saxpy_at_run_time},
+};
 
 const COUNT: usize = 10_000;
 const N: usize = 256;
-
-#[qd::kernel]
-fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
-    for i in 0..y.len() {
-        y[i] += a * x[i];
-    }
-}
 
 #[qd::kernel]
 fn region(
@@ -127,15 +123,10 @@ fn count(case: &str, launches: usize) -> u64 {
 
 fn launches(case: &str, count: usize) -> Result<()> {
     let program = Program::open(idle::open())?;
-    let b = KernelBuilder::new("saxpy");
-    let a = b.param_scalar("a", ir::ScalarType::F32);
-    let x = b.param_tensor("x", ir::ScalarType::F32, 1);
-    let y = b.param_tensor_mut("y", ir::ScalarType::F32, 1);
-    b.range_for(0usize, x.len(), |i| y.store([i], y.load([i]) + a * x.load([i])));
     let mut things = Things {
         stream: program.create_stream()?,
         tensors: [(); 4].map(|()| program.zeros([N]).expect("memory")),
-        built: Kernel::new(b.build().expect("a valid kernel"))?,
+        built: Kernel::new(saxpy_at_run_time())?,
     };
     let (_, launches) = counted::CASES.iter().find(|(name, _)| *name == case).expect("a case");
     // What the first launch makes is no part of the count: without launches the function is never entered.

@@ -14,6 +14,7 @@ use quadrants_bench::{
     Asked, Case, Options,
     driver::{ByHand, Raw},
     enqueue,
+    kernels::saxpy_at_run_time,
 };
 
 /// Calls in flight in one sample.
@@ -30,7 +31,7 @@ fn main() -> Result<()> {
     let program = Program::open(Arch::Cuda)?;
     let raw = Raw::load();
 
-    let saxpy = saxpy();
+    let saxpy = saxpy_at_run_time();
     let by_hand = ByHand::load(&raw, &saxpy);
     let kernel = Kernel::new(saxpy)?;
     let x = program.tensor_from(&[1.0f32; N], [N])?;
@@ -146,15 +147,6 @@ fn regions(options: &Options, program: &Program, raw: &Raw, blocks: usize, how: 
         &mut [("driver by hand", &mut enqueue(IN_FLIGHT, launch_by_hand, || raw.synchronize()))],
     );
     Ok(())
-}
-
-fn saxpy() -> ir::Kernel {
-    let b = KernelBuilder::new("saxpy");
-    let a = b.param_scalar("a", ScalarType::F32);
-    let x = b.param_tensor("x", ScalarType::F32, 1);
-    let y = b.param_tensor_mut("y", ScalarType::F32, 1);
-    b.range_for(0usize, x.len(), |i| y.store([i], y.load([i]) + a * x.load([i])));
-    b.build().expect("a valid kernel")
 }
 
 /// A region of that many blocks, each one small loop over a tensor of its own.

@@ -9,7 +9,7 @@ use quadrants::{
 use quadrants_bench::{Asked, Case, Options, until_done};
 
 /// Long enough for fork and join to be little beside it.
-const TURNS: u64 = 1_000_000;
+const TURNS: u64 = 10_000_000;
 const SAMPLES: usize = 5;
 
 fn main() -> Result<()> {

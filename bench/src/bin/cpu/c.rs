@@ -38,7 +38,7 @@ functions! {
     saxpy(a: f32, x: *const f32, y: *mut f32, n: c_long);
     jacobi(a: *const f32, b: *mut f32, n: c_long);
     sum(x: *const f32, total: *mut f32, n: c_long);
-    mandelbrot(out: *mut i32, n: c_long);
+    mandelbrot(most: u32, out: *mut u32, n: c_long);
     nbody(
         x: *const f32, y: *const f32, z: *const f32, m: *const f32, ax: *mut f32, ay: *mut f32,
         az: *mut f32, n: c_long
@@ -69,10 +69,10 @@ impl C {
         unsafe { (self.sum)(x.as_ptr(), total, length(x)) }
     }
 
-    pub(crate) fn mandelbrot(&self, out: &mut [i32], n: usize) {
+    pub(crate) fn mandelbrot(&self, most: u32, out: &mut [u32], n: usize) {
         assert_eq!(out.len(), n * n);
         // SAFETY: `n` rows of `n`.
-        unsafe { (self.mandelbrot)(out.as_mut_ptr(), n as c_long) }
+        unsafe { (self.mandelbrot)(most, out.as_mut_ptr(), n as c_long) }
     }
 
     pub(crate) fn nbody(&self, [x, y, z, m]: &[Vec<f32>; 4], [ax, ay, az]: &mut [Vec<f32>; 3]) {

@@ -7,7 +7,6 @@
 //! `-ffast-math`, and what is asked is what iterations across SIMD lanes once gave on a processor with AVX-512.
 
 mod c;
-mod kernels;
 mod rust;
 
 use std::{
@@ -17,7 +16,7 @@ use std::{
 
 use c::C;
 use quadrants::{Arch, Program, Result, Tensor};
-use quadrants_bench::{Asked, Case, Options, Rival};
+use quadrants_bench::{Asked, Case, Options, Rival, kernels};
 
 /// A sample repeats its call for about this many seconds.
 const SAMPLE_SECONDS: f64 = 10e-3;
@@ -26,6 +25,9 @@ const SAMPLE_SECONDS: f64 = 10e-3;
 const REST: Duration = Duration::from_millis(8);
 
 const SAMPLES: usize = 15;
+
+/// Steps of Mandelbrot's sequence at most.
+const STEPS: u32 = 256;
 
 struct Bench {
     options: Options,
@@ -170,24 +172,24 @@ impl Bench {
     }
 
     fn mandelbrot(&self, n: usize) -> Result<()> {
-        let mut ours = self.program.zeros::<i32, 2>([n, n])?;
-        let [mut fast, mut plain, mut rust]: Sides<Vec<i32>> = [(); 3].map(|()| vec![0; n * n]);
-        kernels::mandelbrot(&mut ours).launch()?;
-        rust::mandelbrot(&mut rust, n);
+        let mut ours = self.program.zeros::<u32, 2>([n, n])?;
+        let [mut fast, mut plain, mut rust]: Sides<Vec<u32>> = [(); 3].map(|()| vec![0; n * n]);
+        kernels::mandelbrot(STEPS, &mut ours).launch()?;
+        rust::mandelbrot(STEPS, &mut rust, n);
         // Steps of one operation each: not even the last bit differs.
         assert!(ours.to_vec()? == rust, "mandelbrot");
         self.compare(
             case(format!("mandelbrot, {n} by {n}"), Some(Asked::Ratio(1.0))),
-            || kernels::mandelbrot(&mut ours).launch(),
+            || kernels::mandelbrot(STEPS, &mut ours).launch(),
             [
-                (FAST, self.fast.as_ref().map(|c| boxed(|| c.mandelbrot(&mut fast, n)))),
-                (RAYON, Some(boxed(|| rust::mandelbrot(&mut rust, n)))),
+                (FAST, self.fast.as_ref().map(|c| boxed(|| c.mandelbrot(STEPS, &mut fast, n)))),
+                (RAYON, Some(boxed(|| rust::mandelbrot(STEPS, &mut rust, n)))),
             ],
         );
         self.compare(
             case(format!("mandelbrot, {n} by {n}, lanes"), Some(Asked::Ratio(0.23))),
-            || kernels::mandelbrot(&mut ours).launch(),
-            [(PLAIN, self.plain.as_ref().map(|c| boxed(|| c.mandelbrot(&mut plain, n))))],
+            || kernels::mandelbrot(STEPS, &mut ours).launch(),
+            [(PLAIN, self.plain.as_ref().map(|c| boxed(|| c.mandelbrot(STEPS, &mut plain, n))))],
         );
         Ok(())
     }
@@ -234,7 +236,7 @@ impl Bench {
         let x: Vec<f32> = (0..n).map(|k| (k % 7) as f32).collect();
         let mut ours = self.program.tensor_from(&x, [n])?;
         let [mut fast, mut plain, mut rust]: Sides<Vec<f32>> = [(); 3].map(|()| x.clone());
-        kernels::chains(a, b, &mut ours).launch()?;
+        kernels::chain(a, b, &mut ours).launch()?;
         rust::chains(&mut rust, a, b);
         close("chains", &ours, &rust)?;
         for (c, x) in self.both([&mut fast, &mut plain]) {
@@ -244,7 +246,7 @@ impl Bench {
         let work = 256e-9 * n as f64;
         self.compare(
             case(format!("chains, {n} by 256"), Some(Asked::Ratio(1.0))).work(work, "Gstep/s"),
-            || kernels::chains(a, b, &mut ours).launch(),
+            || kernels::chain(a, b, &mut ours).launch(),
             [
                 (FAST, self.fast.as_ref().map(|c| boxed(|| c.chains(&mut fast, a, b)))),
                 (RAYON, Some(boxed(|| rust::chains(&mut rust, a, b)))),
@@ -252,7 +254,7 @@ impl Bench {
         );
         self.compare(
             case(format!("chains, {n} by 256, lanes"), Some(Asked::Ratio(0.34))),
-            || kernels::chains(a, b, &mut ours).launch(),
+            || kernels::chain(a, b, &mut ours).launch(),
             [(PLAIN, self.plain.as_ref().map(|c| boxed(|| c.chains(&mut plain, a, b))))],
         );
         Ok(())

@@ -31,14 +31,14 @@ void sum(const float *x, float *total, long n) {
     *total += part;
 }
 
-void mandelbrot(int *out, long n) {
+void mandelbrot(unsigned most, unsigned *out, long n) {
     _Pragma("omp parallel for schedule(dynamic, 8)")
     for (long i = 0; i < n; i++) {
         for (long j = 0; j < n; j++) {
             float cr = -2.0f + 3.0f * (float)j / (float)n, ci = -1.5f + 3.0f * (float)i / (float)n;
             float zr = 0.0f, zi = 0.0f;
-            int steps = 0;
-            while (steps < 256 && zr * zr + zi * zi < 4.0f) {
+            unsigned steps = 0;
+            while (steps < most && zr * zr + zi * zi < 4.0f) {
                 float next = zr * zr - zi * zi + cr;
                 zi = 2.0f * zr * zi + ci;
                 zr = next;

@@ -25,13 +25,13 @@ pub(crate) fn sum(x: &[f32], total: &mut f32) {
     *total += x.par_chunks(PIECE).map(|x| x.iter().sum::<f32>()).sum::<f32>();
 }
 
-pub(crate) fn mandelbrot(out: &mut [i32], n: usize) {
+pub(crate) fn mandelbrot(most: u32, out: &mut [u32], n: usize) {
     out.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
         let ci = -1.5 + 3.0 * i as f32 / n as f32;
         for (j, out) in row.iter_mut().enumerate() {
             let cr = -2.0 + 3.0 * j as f32 / n as f32;
             let (mut zr, mut zi, mut steps) = (0.0f32, 0.0f32, 0);
-            while steps < 256 && zr * zr + zi * zi < 4.0 {
+            while steps < most && zr * zr + zi * zi < 4.0 {
                 (zr, zi) = (zr * zr - zi * zi + cr, 2.0 * zr * zi + ci);
                 steps += 1;
             }
