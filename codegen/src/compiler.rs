@@ -1,13 +1,13 @@
 //! The compiler trait: from an offloaded kernel to the image that a device loads.
 
-use std::{fmt, fs, time::SystemTime};
+use std::{fmt, path::PathBuf};
 
 use quadrants_ir::{
     Offloaded,
     abi::{Form, Passing},
 };
 
-use crate::{Result, search::Places};
+use crate::Result;
 
 /// Makes module images for one device.
 pub trait Compiler: Send + Sync + fmt::Debug {
@@ -19,9 +19,15 @@ pub trait Compiler: Send + Sync + fmt::Debug {
     /// [`Error::MissingSymbol`](crate::Error::MissingSymbol) where there is no compiler.
     fn identity(&self) -> Result<String>;
 
-    /// What the images of this compiler may be kept on disk as, told without loading it; none where they are not worth
-    /// keeping.
-    fn kept_as(&self) -> Option<KeptAs> {
+    /// The name by which the images of this compiler may be kept on disk, with all of its options that are always the
+    /// same; none where they are not worth keeping. Told without loading or looking for it.
+    fn kept_as(&self) -> Option<String> {
+        None
+    }
+
+    /// The file of the compiler's library, told without loading it: an image on disk is good where the same file made
+    /// it. None where that is not known before it is loaded, or there is none; images of any are then good.
+    fn library(&self) -> Option<PathBuf> {
         None
     }
 
@@ -43,30 +49,6 @@ pub trait Compiler: Send + Sync + fmt::Debug {
     fn text(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Option<SourceText> {
         let _ = (kernel, request);
         None
-    }
-}
-
-/// What compiled images are kept on disk as.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct KeptAs {
-    /// The compiler's name and all of its options that are always the same.
-    pub compiler: String,
-    /// Which library the compiler is: its path, its length, the time of its last change. None where that is not known
-    /// before it is loaded, or there is none; images of any are then good.
-    pub library: Option<String>,
-}
-
-impl KeptAs {
-    /// Of a compiler whose library would be the first of `places` that is a file.
-    #[must_use]
-    pub fn of_library(compiler: String, places: &Places) -> Self {
-        let library = places.candidates.first().and_then(|path| {
-            let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-            let changed = about.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-            Some(format!("{} {} {}", path.display(), about.len(), changed.as_nanos()))
-        });
-        Self { compiler, library }
     }
 }
 

@@ -10,7 +10,7 @@ pub mod samples;
 pub mod search;
 mod simulator;
 
-pub use compiler::{CompileRequest, Compiled, Compiler, KeptAs, SourceText};
+pub use compiler::{CompileRequest, Compiled, Compiler, SourceText};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use print::print_kernel;

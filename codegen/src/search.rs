@@ -47,56 +47,57 @@ impl LibrarySearch {
         let mut seen = HashSet::new();
         for folder in self.folders(env) {
             if seen.insert(folder.clone()) {
-                self.look_into(&folder, &mut places);
+                let before = places.candidates.len();
+                places.candidates.extend(self.files_in(&folder));
+                if places.candidates.len() == before {
+                    places.empty.push(format!("{} has none", folder.display()));
+                }
             }
         }
         places.candidates.extend(self.names.iter().map(PathBuf::from));
         places
     }
 
-    fn look_into(&self, folder: &Path, places: &mut Places) {
-        let before = places.candidates.len();
-        let files = self.names.iter().map(|name| folder.join(name));
-        places.candidates.extend(files.filter(|file| file.is_file()));
-        if places.candidates.len() == before {
-            places.empty.push(format!("{} has none", folder.display()));
+    /// The first of the places, where it is a file; none where the loader has to find it. Looks no further.
+    #[must_use]
+    pub fn first(&self, env: &Environment<'_>) -> Option<PathBuf> {
+        match env(self.variable).filter(|value| !value.is_empty()) {
+            Some(library) => Some(PathBuf::from(library)).filter(|library| library.is_file()),
+            None => self.folders(env).find_map(|folder| self.files_in(&folder).next()),
         }
     }
 
-    fn folders(&self, env: &Environment<'_>) -> Vec<PathBuf> {
-        let mut folders = Vec::new();
+    fn files_in(&self, folder: &Path) -> impl Iterator<Item = PathBuf> {
+        self.names.iter().map(|name| folder.join(name)).filter(|file| file.is_file())
+    }
+
+    /// Folders that are there, found one after the other.
+    fn folders(&self, env: &Environment<'_>) -> impl Iterator<Item = PathBuf> {
         let named = self.roots.iter().filter_map(|name| env(name)).map(PathBuf::from);
         let usual = self.installations.iter().flat_map(|(at, prefix)| entries(at.as_ref(), prefix));
-        for root in named.chain(usual) {
-            folders.extend(["lib64", "lib", "lib/x86_64-linux-gnu"].map(|lib| root.join(lib)));
-        }
-        folders.retain(|folder| folder.is_dir());
-        if !self.wheels.is_empty() {
-            let packages = python_packages(env);
-            folders.extend(packages.iter().flat_map(|p| self.wheels.iter().map(|w| p.join(w))));
-        }
-        folders
+        let libraries =
+            |root: PathBuf| ["lib64", "lib", "lib/x86_64-linux-gnu"].map(|lib| root.join(lib));
+        let installed = named.chain(usual).flat_map(libraries).filter(|folder| folder.is_dir());
+        let wheels = |package: PathBuf| self.wheels.iter().map(move |wheel| package.join(wheel));
+        installed.chain(python_packages(env).flat_map(wheels))
     }
 }
 
 /// The package folders of Python environments: the active one first, then the user's, then the
 /// system's.
-fn python_packages(env: &Environment<'_>) -> Vec<PathBuf> {
+fn python_packages(env: &Environment<'_>) -> impl Iterator<Item = PathBuf> {
     let path = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = path("HOME");
-    let mut prefixes: Vec<PathBuf> = Vec::new();
-    prefixes.extend(path("VIRTUAL_ENV"));
-    prefixes.extend(path("CONDA_PREFIX"));
-    prefixes.extend(home.as_ref().map(|home| home.join(".local")));
-    let pyenv = path("PYENV_ROOT").or_else(|| home.as_ref().map(|home| home.join(".pyenv")));
-    prefixes.extend(pyenv.iter().flat_map(|root| entries(&root.join("versions"), "")));
-    prefixes.extend(["/usr/local", "/usr"].map(PathBuf::from));
+    let local = home.as_ref().map(|home| home.join(".local"));
+    let active = [path("VIRTUAL_ENV"), path("CONDA_PREFIX"), local];
+    let pyenv = path("PYENV_ROOT").or_else(|| home.map(|home| home.join(".pyenv")));
+    let versions = pyenv.into_iter().flat_map(|root| entries(&root.join("versions"), ""));
+    let system = ["/usr/local", "/usr"].map(PathBuf::from);
+    let prefixes = active.into_iter().flatten().chain(versions).chain(system);
     prefixes
-        .iter()
         .flat_map(|prefix| entries(&prefix.join("lib"), "python3"))
         .flat_map(|python| ["site-packages", "dist-packages"].map(|name| python.join(name)))
         .filter(|packages| packages.is_dir())
-        .collect()
 }
 
 /// The entries of a folder whose names begin with `prefix`, those with the highest numbers first;
@@ -142,6 +143,7 @@ mod tests {
         let env = |name: &str| (name == "TOY_LIBRARY").then(|| OsString::from("/x/libmine.so"));
         let places = SEARCH.places(&env);
         assert_eq!(places.candidates, [PathBuf::from("/x/libmine.so")]);
+        assert_eq!(SEARCH.first(&env), None, "no file");
         assert_eq!(places.empty, Vec::<String>::new());
     }
 
@@ -169,6 +171,8 @@ mod tests {
             "libtoy.so.1".into(),
         ];
         assert_eq!(places.candidates, expected);
+        assert_eq!(SEARCH.first(&env).as_ref(), Some(&expected[0]));
+        assert_eq!(SEARCH.first(&|_| None), None);
         assert_eq!(places.empty[0], "TOY_LIBRARY is not set");
         assert!(places.empty.contains(&format!("{} has none", bare.join("toy/lib").display())));
         fs::remove_dir_all(base).unwrap();

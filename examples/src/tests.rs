@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use quadrants::{
     self as qd,
-    codegen::{CompileRequest, Compiled, KeptAs, search::Places},
+    codegen::{CompileRequest, Compiled},
     ir::Offloaded,
 };
 use quadrants_tests::{
@@ -144,8 +144,8 @@ impl qd::codegen::Compiler for Toy {
         Ok("toy".to_owned())
     }
 
-    fn kept_as(&self) -> Option<KeptAs> {
-        Some(KeptAs::of_library("toy".to_owned(), &Places::default()))
+    fn kept_as(&self) -> Option<String> {
+        Some("toy".to_owned())
     }
 
     fn compile(&self, _: &Offloaded, _: &CompileRequest<'_>) -> qd::codegen::Result<Compiled> {

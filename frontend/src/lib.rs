@@ -13,7 +13,7 @@ mod visit;
 
 pub use check::{Rejection, Rule, check};
 pub use error::Error;
-pub use lower::{is_builtin_function, is_builtin_method, lower};
+pub use lower::{is_builtin_function, is_builtin_method, lower, lower_checked};
 pub use quadrants_ir::types::name_number;
 pub use source::{FuncSource, KernelSource, Source};
 

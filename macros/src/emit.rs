@@ -225,7 +225,7 @@ impl Emission {
         let made = quote! {
             #private::KernelDef::new(
                 #name,
-                || ::core::result::Result::Ok(#frontend::lower(#found)?),
+                || ::core::result::Result::Ok(#frontend::lower_checked(#found)?),
                 ::core::option::Option::Some(#support::NativeBody::of::<#body>()),
             )
         };

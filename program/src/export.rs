@@ -15,7 +15,11 @@ use quadrants_ir::{
 use quadrants_rhi::{Capabilities, ImageKind};
 use quadrants_runtime::{ImageKey, ImagePack, PackEntry, PackWriter};
 
-use crate::{Error, Program, Result, kept::Kept, program::Shared};
+use crate::{
+    Error, Program, Result,
+    kept::{Kept, Library},
+    program::Shared,
+};
 
 /// The environment variable that names a file of exported kernels for programs that are opened without one.
 pub const KERNELS_VARIABLE: &str = "QUADRANTS_KERNELS";
@@ -214,8 +218,9 @@ fn compile_into(
 ) -> Result<()> {
     let Target { arch, compiler } = target;
     let failed = |source| Error::Compile { kernel: kernel.name.clone(), source };
-    let kept_as = compiler.kept_as().ok_or_else(|| Error::NotKept { arch: arch.clone() })?;
-    let place = kept.place(&**compiler, &kept_as, kernel, request);
+    let library = Library::default();
+    let place = kept.place(&**compiler, &library, kernel, request);
+    let place = place.ok_or_else(|| Error::NotKept { arch: arch.clone() })?;
     let key = place.keyed().key(arch);
     if images.contains(&key) {
         return Ok(());

@@ -4,15 +4,16 @@
 //! machine without a compiler finds what another has made. Where a kernel is written is no part of it.
 
 use std::{
-    env,
+    env, fs,
     path::PathBuf,
     sync::{
         OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
+    time::SystemTime,
 };
 
-use quadrants_codegen::{CompileRequest, Compiler, KeptAs};
+use quadrants_codegen::{CompileRequest, Compiler};
 use quadrants_ir::{
     Offloaded,
     abi::{Form, Passing},
@@ -36,16 +37,22 @@ pub(crate) struct Kept {
     found_exported: AtomicU64,
     /// None where compiled kernels are not kept on disk.
     cache: Option<ImageCache>,
-    /// What those of the program's compiler are kept as; asked for once.
-    kept_as: OnceLock<Option<KeptAs>>,
+    /// The library of the program's compiler; looked for once.
+    library: Library,
 }
 
 /// One kernel among them, or its place.
 pub(crate) struct KeptKernel<'a> {
     kept: &'a Kept,
     keyed: Keyed,
-    library: Option<&'a str>,
+    compiler: &'a dyn Compiler,
+    library: &'a Library,
 }
+
+/// The library that makes images, looked for when an image on disk first asks for it: its path, its length, the time of
+/// its last change.
+#[derive(Debug, Default)]
+pub(crate) struct Library(OnceLock<Option<String>>);
 
 /// All that the images of a kernel depend on but their architecture.
 pub(crate) struct Keyed(Vec<u8>);
@@ -54,7 +61,7 @@ impl Kept {
     /// In these files, and in that folder.
     pub(crate) fn new(exported: Vec<ExportedKernels>, folder: Option<PathBuf>) -> Self {
         let cache = folder.map(|folder| ImageCache::new(folder, LIMIT_BYTES));
-        Self { exported, found_exported: AtomicU64::new(0), cache, kept_as: OnceLock::new() }
+        Self { exported, found_exported: AtomicU64::new(0), cache, library: Library::default() }
     }
 
     pub(crate) fn exported(&self) -> &[ExportedKernels] {
@@ -68,29 +75,28 @@ impl Kept {
     }
 
     /// The place of a kernel; none where the images of the program's compiler are not kept.
-    pub(crate) fn of(
-        &self,
-        compiler: &dyn Compiler,
+    pub(crate) fn of<'a>(
+        &'a self,
+        compiler: &'a dyn Compiler,
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
-    ) -> Option<KeptKernel<'_>> {
+    ) -> Option<KeptKernel<'a>> {
         if self.exported.is_empty() && self.cache.is_none() {
             return None;
         }
-        let kept_as = self.kept_as.get_or_init(|| compiler.kept_as()).as_ref()?;
-        Some(self.place(compiler, kept_as, kernel, request))
+        self.place(compiler, &self.library, kernel, request)
     }
 
-    /// The place of a kernel of any compiler.
+    /// The place of a kernel of any compiler, with its library.
     pub(crate) fn place<'a>(
         &'a self,
-        compiler: &dyn Compiler,
-        kept_as: &'a KeptAs,
+        compiler: &'a dyn Compiler,
+        library: &'a Library,
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
-    ) -> KeptKernel<'a> {
-        let keyed = Keyed::new(compiler, &kept_as.compiler, kernel, request);
-        KeptKernel { kept: self, keyed, library: kept_as.library.as_deref() }
+    ) -> Option<KeptKernel<'a>> {
+        let keyed = Keyed::new(compiler, &compiler.kept_as()?, kernel, request);
+        Some(KeptKernel { kept: self, keyed, compiler, library })
     }
 }
 
@@ -116,17 +122,30 @@ impl<'k> KeptKernel<'k> {
 
     /// Its image on disk.
     pub(crate) fn get(&self, arch: &str) -> Option<Vec<u8>> {
-        self.kept.cache.as_ref()?.get(&self.keyed.key(arch), self.library)
+        let cache = self.kept.cache.as_ref()?;
+        cache.get(&self.keyed.key(arch), self.library.of(self.compiler))
     }
 
     pub(crate) fn put(&self, arch: &str, image: &[u8]) {
         if let Some(cache) = &self.kept.cache {
-            cache.put(&self.keyed.key(arch), self.library, image);
+            cache.put(&self.keyed.key(arch), self.library.of(self.compiler), image);
         }
     }
 
     pub(crate) fn keyed(&self) -> &Keyed {
         &self.keyed
+    }
+}
+
+impl Library {
+    fn of(&self, compiler: &dyn Compiler) -> Option<&str> {
+        let found = self.0.get_or_init(|| {
+            let path = compiler.library()?;
+            let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+            let changed = about.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            Some(format!("{} {} {}", path.display(), about.len(), changed.as_nanos()))
+        });
+        found.as_deref()
     }
 }
 

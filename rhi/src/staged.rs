@@ -28,12 +28,13 @@ impl StagedImage {
         if image.starts_with(b"\x7fELF") && !elf_is_whole(image) {
             return Err(rejected("the image is an ELF file that was cut short"));
         }
-        let mut words = vec![0u64; (image.len() + PADDING).div_ceil(8)];
-        for (word, bytes) in words.iter_mut().zip(image.chunks(8)) {
-            let mut padded = [0; 8];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            *word = u64::from_ne_bytes(padded);
-        }
+        let (whole, rest) = image.as_chunks::<8>();
+        let mut padded = [0; 8];
+        padded[..rest.len()].copy_from_slice(rest);
+        let length = (image.len() + PADDING).div_ceil(8);
+        let mut words = Vec::with_capacity(length);
+        words.extend(whole.iter().chain([&padded]).map(|bytes| u64::from_ne_bytes(*bytes)));
+        words.resize(length, 0);
         Ok(Self { words })
     }
 

@@ -1,7 +1,7 @@
 //! Compiled kernels kept on disk: the second program compiles nothing, and nothing is taken for something else.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -9,7 +9,7 @@ use std::{
 };
 
 use quadrants::{self as qd, Opened, Program, Tensor};
-use quadrants_codegen::{CompileRequest, Compiled, Compiler, KeptAs, SourceText, search::Places};
+use quadrants_codegen::{CompileRequest, Compiled, Compiler, SourceText};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cuda};
 use rstest::rstest;
 
@@ -17,11 +17,14 @@ use crate::common::{saxpy, set};
 
 const N: usize = 100;
 
+/// The name and the library of a compiler whose images are kept.
+type KeptAs = Option<(&'static str, Option<PathBuf>)>;
+
 /// The simulator's compiler, whose images would not be kept, with a name under which they are.
 #[derive(Debug)]
 struct Counting {
     compiler: Arc<dyn Compiler>,
-    kept_as: Option<KeptAs>,
+    kept_as: KeptAs,
     compiled: AtomicUsize,
 }
 
@@ -30,8 +33,12 @@ impl Compiler for Counting {
         self.compiler.identity()
     }
 
-    fn kept_as(&self) -> Option<KeptAs> {
-        self.kept_as.clone()
+    fn kept_as(&self) -> Option<String> {
+        self.kept_as.as_ref().map(|(name, _)| (*name).to_owned())
+    }
+
+    fn library(&self) -> Option<PathBuf> {
+        self.kept_as.clone()?.1
     }
 
     fn compile(
@@ -56,7 +63,7 @@ impl Compiler for Counting {
 fn compiled(
     backend: TestBackend,
     folder: Option<&Path>,
-    kept_as: Option<KeptAs>,
+    kept_as: KeptAs,
     body: impl FnOnce(&Program) -> qd::Result<()>,
 ) -> qd::Result<usize> {
     let (opened, _world) = backend.simulated_device();
@@ -72,10 +79,8 @@ fn compiled(
 }
 
 /// A compiler by the name of `name`, whose library is that file.
-fn named(name: &str, library: Option<&Path>) -> Option<KeptAs> {
-    let mut places = Places::default();
-    places.candidates.extend(library.map(Path::to_path_buf));
-    Some(KeptAs::of_library(name.to_owned(), &places))
+fn named(name: &'static str, library: Option<&Path>) -> KeptAs {
+    Some((name, library.map(Path::to_path_buf)))
 }
 
 pub(crate) fn two_kernels(program: &Program) -> qd::Result<()> {

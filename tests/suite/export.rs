@@ -1,12 +1,17 @@
 //! Exported kernels: a machine with a driver and no compiler runs from the file, and takes nothing for something else.
 
-use std::{path::Path, sync::Arc, thread, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use quadrants::{
     self as qd, Arch, Error, ExportedKernels, Opened, Program, ProgramBuilder, Target,
     ir::Offloaded,
 };
-use quadrants_codegen::{self as codegen, CompileRequest, Compiled, Compiler, KeptAs, SourceText};
+use quadrants_codegen::{self as codegen, CompileRequest, Compiled, Compiler, SourceText};
 use quadrants_runtime::ImagePack;
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
@@ -44,8 +49,13 @@ impl Compiler for Simulated {
         self.there().map(|()| "a compiler 1.0".to_owned())
     }
 
-    fn kept_as(&self) -> Option<KeptAs> {
-        Some(KeptAs::of_library("a compiler".to_owned(), &codegen::search::Places::default()))
+    fn kept_as(&self) -> Option<String> {
+        Some("a compiler".to_owned())
+    }
+
+    /// Only images on disk are told apart by it, and nothing here is kept on disk.
+    fn library(&self) -> Option<PathBuf> {
+        panic!("a program that runs from a file looks for a compiler");
     }
 
     fn also_runs(&self, _: &str) -> Vec<String> {

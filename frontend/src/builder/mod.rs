@@ -274,7 +274,7 @@ impl KernelBuilder {
             funcs: Vec::new(),
             consts: state.consts.into_iter().map(Constant::from).collect(),
         };
-        lower_unit(Rc::new(unit.checked()?))
+        lower_unit(Rc::new(unit.checked()?), false)
     }
 
     #[track_caller]

@@ -36,7 +36,7 @@ impl Lowerer {
             let callee = match known {
                 Some(callee) => callee,
                 None => {
-                    let callee = Rc::new(Unit::of_source(source)?);
+                    let callee = Rc::new(Unit::of_source(source, self.obey)?);
                     self.units.push((source, Rc::clone(&callee)));
                     callee
                 }

@@ -53,7 +53,17 @@ type Result<T> = std::result::Result<T, Error>;
 /// [`Error::Recursion`] where a func calls itself, and for sources not made by the macro any other
 /// [`Error`].
 pub fn lower(source: &Source) -> Result<Kernel> {
-    lower_unit(Rc::new(Unit::of_source(source)?))
+    lower_unit(Rc::new(Unit::of_source(source, false)?), false)
+}
+
+/// The IR of a kernel that the macro has made, which has checked the rules of the language, races among them, for it
+/// and its funcs: most of a first launch would go into doing so again.
+///
+/// # Errors
+/// Those of [`lower`] but [`Error::Rejected`] by a rule that needs no types.
+#[doc(hidden)]
+pub fn lower_checked(source: &Source) -> Result<Kernel> {
+    lower_unit(Rc::new(Unit::of_source(source, true)?), true)
 }
 
 /// Whether kernels have a method of this name of their own: of numbers, arrays, vectors or matrices.
@@ -68,8 +78,8 @@ pub fn is_builtin_function(name: &str) -> bool {
     is_linear_function(name)
 }
 
-/// The IR of a kernel whose tables are at hand.
-pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
+/// The IR of a kernel whose tables are at hand. `obey` says that its funcs are known to obey the rules of the language.
+pub(crate) fn lower_unit(unit: Rc<Unit>, obey: bool) -> Result<Kernel> {
     let function = &unit.function;
     let params = params(&unit);
     let mut lowerer = Lowerer {
@@ -77,6 +87,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>) -> Result<Kernel> {
         frame: Frame::new(Rc::clone(&unit)),
         callers: Vec::new(),
         units: Vec::new(),
+        obey,
         file: unit.file.clone(),
         params: params.iter().map(|param| param.kind).collect(),
         asserted: 0,
@@ -186,6 +197,8 @@ struct Lowerer {
     callers: Vec<Frame>,
     /// Every func decoded so far.
     units: Vec<(&'static Source, Rc<Unit>)>,
+    /// Whether funcs are known to obey the rules of the language.
+    obey: bool,
     /// The kernel's file.
     file: String,
     /// The kernel's parameters.

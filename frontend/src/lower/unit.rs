@@ -19,17 +19,17 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Reads a source and checks the rules of the language.
-    pub(crate) fn of_source(source: &Source) -> Result<Self, Error> {
-        Self {
+    /// Reads a source; checks the rules of the language where the macro has not.
+    pub(crate) fn of_source(source: &Source, obeys: bool) -> Result<Self, Error> {
+        let unit = Self {
             function: Function::decode(source.tree)?,
             file: source.file.to_owned(),
             params: (source.params)(),
             types: (source.types)(),
             funcs: source.funcs.iter().map(|func| func()).collect(),
             consts: source.consts.iter().map(|value| value()).collect(),
-        }
-        .checked()
+        };
+        if obeys { unit.fitting() } else { unit.checked() }
     }
 
     /// The unit, where it obeys the rules and its parameters are those of its table.
@@ -38,6 +38,11 @@ impl Unit {
         if !rejections.is_empty() {
             return Err(Error::Rejected { function: self.function.name, rejections });
         }
+        self.fitting()
+    }
+
+    /// The unit, where its parameters are those of its table.
+    fn fitting(self) -> Result<Self, Error> {
         let fits = self.function.params.len() == self.params.len()
             && self.function.params.iter().zip(&self.params).all(|(param, kind)| {
                 matches!(

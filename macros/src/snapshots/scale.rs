@@ -123,7 +123,7 @@ fn scale<'launch, T: Float>(
         >(|| ::quadrants::__private::KernelDef::new(
             "scale",
             || ::core::result::Result::Ok(
-                ::quadrants::__private::frontend::lower(__Of::<T>::__SOURCE)?,
+                ::quadrants::__private::frontend::lower_checked(__Of::<T>::__SOURCE)?,
             ),
             ::core::option::Option::Some(
                 ::quadrants::__private::body::NativeBody::of::<__Of<T>>(),

@@ -206,7 +206,7 @@ fn step<'launch>(
     static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::new(
         "step",
         || ::core::result::Result::Ok(
-            ::quadrants::__private::frontend::lower(&__SOURCE)?,
+            ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
         ),
         ::core::option::Option::Some(
             ::quadrants::__private::body::NativeBody::of::<__Body>(),

@@ -2,14 +2,14 @@
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
-    path::Path,
+    path::{Path, PathBuf},
     ptr,
     sync::{Mutex, PoisonError},
 };
 
 use quadrants_codegen::{
     Error, Result,
-    search::{Environment, LibrarySearch, Places},
+    search::{Environment, LibrarySearch},
 };
 use quadrants_rhi::{
     DriverError, DriverErrorKind, Error as RhiError,
@@ -98,9 +98,9 @@ impl Hiprtc {
         Ok(hiprtc)
     }
 
-    /// Where the library may be, by the process's environment.
-    pub(super) fn places() -> Places {
-        SEARCH.places(&|name| std::env::var_os(name))
+    /// The library that [`get`](Self::get) would try first, by the process's environment, where that is a file.
+    pub(super) fn library() -> Option<PathBuf> {
+        SEARCH.first(&|name| std::env::var_os(name))
     }
 
     /// Loads the first library that is there and has hipRTC's functions, of those that `env` leads

@@ -9,10 +9,10 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use quadrants_codegen::{
-    CompileRequest, Compiled, Compiler, KeptAs, Result, SimulatorCompiler, SourceText, print_kernel,
+    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, SourceText, print_kernel,
 };
 use quadrants_ir::{Offloaded, Options, verify_offloaded};
 use quadrants_rhi::DeviceInfo;
@@ -51,8 +51,12 @@ impl Compiler for HipCompiler {
         Ok(format!("{} revision {REVISION}", Hiprtc::get()?.identity()))
     }
 
-    fn kept_as(&self) -> Option<KeptAs> {
-        Some(KeptAs::of_library(format!("hipRTC revision {REVISION}"), &Hiprtc::places()))
+    fn kept_as(&self) -> Option<String> {
+        Some(format!("hipRTC revision {REVISION}"))
+    }
+
+    fn library(&self) -> Option<PathBuf> {
+        Hiprtc::library()
     }
 
     fn also_runs(&self, arch: &str) -> Vec<String> {

@@ -8,10 +8,10 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use quadrants_codegen::{
-    CompileRequest, Compiled, Compiler, KeptAs, Result, SimulatorCompiler, SourceText, print_kernel,
+    CompileRequest, Compiled, Compiler, Result, SimulatorCompiler, SourceText, print_kernel,
 };
 use quadrants_ir::{Offloaded, Options, verify_offloaded};
 use quadrants_rhi::DeviceInfo;
@@ -61,8 +61,12 @@ impl Compiler for CudaCompiler {
         Ok(format!("{} revision {REVISION}", Nvrtc::get()?.identity()))
     }
 
-    fn kept_as(&self) -> Option<KeptAs> {
-        Some(KeptAs::of_library(format!("NVRTC revision {REVISION}"), &Nvrtc::places()))
+    fn kept_as(&self) -> Option<String> {
+        Some(format!("NVRTC revision {REVISION}"))
+    }
+
+    fn library(&self) -> Option<PathBuf> {
+        Nvrtc::library()
     }
 
     fn also_runs(&self, arch: &str) -> Vec<String> {
