@@ -2,7 +2,7 @@
 //! a fork and a join, and a repeated one, which becomes a graph, against a graph by hand. Where the arguments
 //! change from launch to launch, that sets every node anew each time; where they stay, it is launched alone.
 //!
-//! Both sides launch the same machine code in one process. Each sample enqueues 200 calls and then waits outside
+//! Both sides launch the same kernel in one process. Each sample enqueues 200 calls and then waits outside
 //! the clock.
 
 use quadrants::{
@@ -14,7 +14,7 @@ use quadrants_bench::{
     Asked, Case, Options,
     driver::{ByHand, Raw},
     enqueue,
-    kernels::saxpy_at_run_time,
+    kernels::{saxpy, saxpy_at_run_time},
 };
 
 /// Calls in flight in one sample.
@@ -31,9 +31,9 @@ fn main() -> Result<()> {
     let program = Program::open(Arch::Cuda)?;
     let raw = Raw::load();
 
-    let saxpy = saxpy_at_run_time();
-    let by_hand = ByHand::load(&raw, &saxpy);
-    let kernel = Kernel::new(saxpy)?;
+    let at_run_time = saxpy_at_run_time();
+    let by_hand = ByHand::load(&raw, &at_run_time);
+    let kernel = Kernel::new(at_run_time)?;
     let x = program.tensor_from(&[1.0f32; N], [N])?;
     let mut y = program.zeros::<f32, 1>([N])?;
     let stream = program.create_stream()?;
@@ -41,36 +41,30 @@ fn main() -> Result<()> {
     let args = by_hand.args(&[(memory[0], N), (memory[1], N)], Some(2.0));
     let raw_stream = raw.stream();
 
-    let case = |name| Case::new("launch", name, "us").asked(Asked::Ratio(1.05));
-    options.run(
-        &case("launch, default stream"),
-        SAMPLES,
-        &mut enqueue(
-            IN_FLIGHT,
-            || kernel.call::<()>().arg(2.0f32).arg(&x).arg(&mut y).launch().expect("launches"),
-            || program.sync().expect("completes"),
-        ),
-        &mut [(
-            "driver by hand",
-            &mut enqueue(IN_FLIGHT, || by_hand.launch(0, &args, 0), || raw.synchronize()),
-        )],
-    );
-    options.run(
-        &case("launch, explicit stream"),
-        SAMPLES,
-        &mut enqueue(
-            IN_FLIGHT,
-            || {
-                let call = kernel.call::<()>().arg(2.0f32).arg(&x).arg(&mut y);
-                call.launch_on(&stream).expect("launches");
-            },
-            || stream.synchronize().expect("completes"),
-        ),
-        &mut [(
-            "driver by hand",
-            &mut enqueue(IN_FLIGHT, || by_hand.launch(0, &args, raw_stream), || raw.synchronize()),
-        )],
-    );
+    let launch = |name, on_default: bool, ours: &mut dyn FnMut() -> Result<()>| {
+        options.run(
+            &Case::new("launch", name, "us").asked(Asked::Ratio(1.05)),
+            SAMPLES,
+            &mut enqueue(
+                IN_FLIGHT,
+                || ours().expect("launches"),
+                || program.sync().expect("completes"),
+            ),
+            &mut [(
+                "driver by hand",
+                &mut enqueue(
+                    IN_FLIGHT,
+                    || by_hand.launch(0, &args, if on_default { 0 } else { raw_stream }),
+                    || raw.synchronize(),
+                ),
+            )],
+        );
+    };
+    launch("launch, default stream", true, &mut || saxpy(2.0, &x, &mut y).launch());
+    launch("launch, explicit stream", false, &mut || saxpy(2.0, &x, &mut y).launch_on(&stream));
+    launch("launch, explicit stream, kernel made at run time", false, &mut || {
+        kernel.call::<()>().arg(2.0f32).arg(&x).arg(&mut y).launch_on(&stream)
+    });
 
     let by_events = Program::builder().graphs(false).open(Arch::Cuda)?;
     for how in [How::Events, How::ChangingGraph, How::Graph] {

@@ -24,38 +24,38 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A table for each bench.
 fn table(lines: &[Line]) -> String {
-    let mut text = String::from(
-        "| bench | case | ours | rival | | ratio | spread | asked | reached | rate |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
-    );
-    for line in lines {
-        let rival = line.rivals.first();
-        let cells = [
-            line.bench.clone(),
-            line.case.clone(),
-            format!("{} {}", number(line.ours.median), line.unit),
-            rival.map_or_else(String::new, |r| format!("{} {}", number(r.median), line.unit)),
-            rival.map_or_else(String::new, |r| r.name.clone()),
-            line.ratio.map_or_else(String::new, |r| format!("{r:.3}")),
-            format!("{}–{}", number(line.ours.quartiles[0]), number(line.ours.quartiles[1])),
-            line.asked.map_or_else(String::new, |asked| match asked {
-                Asked::Ratio(most) => format!("≤ {most:.3} ×"),
-                Asked::Above(most) => format!("≤ rival + {} {}", number(most), line.unit),
-                Asked::Most(most) => format!("≤ {} {}", number(most), line.unit),
-            }),
-            match line.reached() {
-                Some(true) => "yes".to_owned(),
-                Some(false) => "**no**".to_owned(),
-                None => String::new(),
-            },
-            line.rate
-                .as_ref()
-                .map_or_else(String::new, |r| format!("{} {}", number(r.value), r.unit)),
-        ];
-        text += &format!("| {} |\n", cells.join(" | "));
+    let mut text = String::new();
+    for bench in lines.chunk_by(|a, b| a.bench == b.bench) {
+        text += &format!(
+            "\n{}\n\n| case | ours | spread | rival | ratio | asked | reached | rate |\n\
+             |---|---|---|---|---|---|---|---|\n",
+            bench[0].bench
+        );
+        bench.iter().for_each(|line| text += &row(line));
     }
     text
+}
+
+fn row(line: &Line) -> String {
+    let rival = line.rivals.first();
+    let or_empty = |cell: Option<String>| cell.unwrap_or_default();
+    let cells = [
+        line.case.clone(),
+        format!("{} {}", number(line.ours.median), line.unit),
+        format!("{}–{}", number(line.ours.quartiles[0]), number(line.ours.quartiles[1])),
+        or_empty(rival.map(|r| format!("{} {}, {}", number(r.median), line.unit, r.name))),
+        or_empty(line.ratio.map(|ratio| format!("{ratio:.3}"))),
+        or_empty(line.asked.map(|asked| match asked {
+            Asked::Ratio(most) => format!("≤ {most:.3} ×"),
+            Asked::Above(most) => format!("≤ rival + {} {}", number(most), line.unit),
+            Asked::Most(most) => format!("≤ {} {}", number(most), line.unit),
+        })),
+        or_empty(line.reached().map(|reached| if reached { "yes" } else { "**no**" }.to_owned())),
+        or_empty(line.rate.as_ref().map(|rate| format!("{} {}", number(rate.value), rate.unit))),
+    ];
+    format!("| {} |\n", cells.join(" | "))
 }
 
 /// Four significant digits.
