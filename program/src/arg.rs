@@ -3,7 +3,13 @@
 //! The words of the argument block are written where an argument is given, since there its type says how many
 //! they are: a launch goes over its arguments once less, and compares a word of each.
 
-use std::{fmt, sync::Arc};
+use std::{
+    cell::Cell,
+    fmt,
+    mem::{self, ManuallyDrop},
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
 use quadrants_ir::{Const, ParamKind, ScalarType, abi::FIRST_PARAM_WORD};
 use quadrants_runtime::Pieces;
@@ -37,6 +43,93 @@ pub struct ArgList<'a> {
     pub(crate) program: Option<&'a Arc<ProgramInner>>,
     /// Whether all tensors are in that program's memory, and where they may be used.
     pub(crate) plain: bool,
+    /// Of a list that waits for its next use: the one to be used behind it, and how many those are.
+    next: Option<Box<ArgList<'a>>>,
+    behind: u8,
+}
+
+/// A list in memory that a thread's launches use one after another: who appends an argument moves an address, and
+/// however long a launch is, a repeated one allocates nothing.
+pub(crate) struct Args<'a>(ManuallyDrop<Box<ArgList<'a>>>);
+
+/// So many lists wait for their next use on a thread.
+const WAITING_AT_MOST: u8 = 16;
+
+thread_local! {
+    /// The lists that nobody uses; what stands in them is not looked at.
+    static WAITING: Cell<Option<Box<ArgList<'static>>>> = const { Cell::new(None) };
+}
+
+impl<'a> Args<'a> {
+    /// None yet.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        let waiting = WAITING.try_with(|waiting| {
+            let mut list = waiting.take()?;
+            waiting.set(list.next.take());
+            Some(list)
+        });
+        let mut list: Box<ArgList<'a>> = match waiting {
+            Ok(Some(list)) => list,
+            _ => new_list(),
+        };
+        list.words.clear();
+        list.codes.clear();
+        list.tensors.clear();
+        list.program = None;
+        list.plain = true;
+        Self(ManuallyDrop::new(list))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn new_list<'a>() -> Box<ArgList<'a>> {
+    Box::new(ArgList::new())
+}
+
+impl Drop for Args<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it is not used again.
+        let list = unsafe { ManuallyDrop::take(&mut self.0) };
+        // SAFETY: another lifetime of the same type. What is borrowed in it is read no more: all lists are emptied when
+        // they leave the list of those that wait, and nothing of it needs a drop.
+        let mut list = unsafe { mem::transmute::<Box<ArgList<'_>>, Box<ArgList<'static>>>(list) };
+        // Where the thread ends just now, it goes.
+        let _ = WAITING.try_with(|waiting| {
+            let next = waiting.take();
+            list.behind = next.as_ref().map_or(0, |next| next.behind + 1);
+            if list.behind == WAITING_AT_MOST {
+                waiting.set(next);
+                return;
+            }
+            list.next = next;
+            waiting.set(Some(list));
+        });
+    }
+}
+
+impl<'a> Deref for Args<'a> {
+    type Target = ArgList<'a>;
+
+    #[inline(always)]
+    fn deref(&self) -> &ArgList<'a> {
+        &self.0
+    }
+}
+
+impl<'a> DerefMut for Args<'a> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut ArgList<'a> {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for Args<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
 }
 
 /// An argument block: up to so many words need no allocation.
@@ -150,10 +243,12 @@ impl<'a> ArgList<'a> {
             tensors: Short::new(),
             program: None,
             plain: true,
+            next: None,
+            behind: 0,
         }
     }
 
-    /// Makes room for what all launches have in front, where that is not done: not in `new`, whose result is moved.
+    /// Makes room for what all launches have in front, where that is not done.
     #[inline(always)]
     pub(crate) fn begin(&mut self) {
         if self.words.is_empty() {
@@ -287,7 +382,8 @@ impl Code {
     /// Whether the argument can stand for a parameter; a writable tensor can also be read only.
     #[inline]
     pub(crate) fn fits(self, param: Self) -> bool {
-        self == param || self.0 & !Self::WRITABLE == param.0
+        // They differ in nothing, or in that it is writable.
+        (self.0 ^ param.0) & !(self.0 & Self::WRITABLE) == 0
     }
 }
 

@@ -87,6 +87,12 @@ impl KernelDef {
         self.native.as_ref()
     }
 
+    /// The kernel's number, where it has one already.
+    #[inline]
+    pub(crate) fn known_id(&self) -> Option<u32> {
+        self.id.get().copied()
+    }
+
     /// The kernel's number in this process: its place in every program's table. A later kernel may have it
     /// when this one is gone.
     #[inline]

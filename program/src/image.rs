@@ -27,6 +27,13 @@ pub(crate) struct LoadedForm {
 }
 
 impl LoadedForm {
+    /// The first task's.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<FunctionHandle> {
+        self.functions.first().copied()
+    }
+
+    #[inline]
     pub(crate) fn function(&self, task: usize) -> FunctionHandle {
         self.functions[task]
     }

@@ -6,7 +6,7 @@ use quadrants_ir::ScalarType;
 
 use crate::{
     Element, Error, Program, Result, Stream,
-    arg::{Arg, ArgList},
+    arg::{Arg, Args},
     capture,
     current::with_current,
     def::KernelDef,
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Launch<'a, R = ()> {
     kernel: &'a KernelDef,
-    args: ArgList<'a>,
+    args: Args<'a>,
     result: PhantomData<fn() -> R>,
 }
 
@@ -58,7 +58,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// A launch of `kernel` without arguments yet.
     #[inline(always)]
     pub fn new(kernel: &'a KernelDef) -> Self {
-        Self { kernel, args: ArgList::new(), result: PhantomData }
+        Self { kernel, args: Args::new(), result: PhantomData }
     }
 
     /// Appends an argument.
@@ -68,7 +68,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         self
     }
 
-    /// As [`arg`](Self::arg), where it stands: a launch is long, and moving it is a copy.
+    /// As [`arg`](Self::arg), where it stands.
     #[doc(hidden)]
     #[inline(always)]
     pub fn push(&mut self, arg: impl Arg<'a>) {
@@ -158,13 +158,20 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     #[inline]
     fn submit(&mut self, program: &Arc<ProgramInner>, submission: Submission<'_>) -> Result<R> {
         let Self { kernel, args, .. } = self;
-        let launcher = &program.shared.launcher;
+        let (shared, Submission { stream, checks, .. }) = (&*program.shared, submission);
         let ours = args.program.is_none_or(|of_tensors| Arc::ptr_eq(of_tensors, program));
-        let word = if args.plain && ours && !capture::is_on() {
-            launcher.launch(program, kernel, args, R::TYPE, submission)?
-        } else {
-            launcher.launch_unusual(program, kernel, args, R::TYPE, submission)?
-        };
-        Ok(R::from_word(word))
+        if !(args.plain && ours) || capture::is_on() {
+            let unusual =
+                shared.launcher.launch_unusual(program, kernel, args, R::TYPE, submission);
+            return unusual.map(R::from_word);
+        }
+        if R::TYPE.is_none() {
+            match shared.launcher.quick(shared, kernel, args, stream, checks) {
+                Ok(true) => return Ok(R::from_word(None)),
+                Ok(false) => {}
+                Err(error) => return Err(*error),
+            }
+        }
+        shared.launcher.launch(shared, kernel, args, R::TYPE, submission).map(R::from_word)
     }
 }

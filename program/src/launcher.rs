@@ -5,6 +5,7 @@
 //! the tensors; then enqueue the steps of the plan. No lock is held across a driver call.
 
 mod prepared;
+mod quick;
 
 use std::{
     mem,
@@ -235,15 +236,15 @@ impl KernelLauncher {
     }
 
     /// Launches a kernel on arguments in the program's memory, and gives the word of its value where it has one.
+    #[inline(never)]
     pub(crate) fn launch(
         &self,
-        program: &ProgramInner,
+        shared: &Shared,
         def: &KernelDef,
         args: &mut ArgList<'_>,
         asked: Option<ScalarType>,
         submission: Submission<'_>,
     ) -> Result<Option<u64>> {
-        let shared = &*program.shared;
         shared.context.check()?;
         let id = def.id()?;
         let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def))?;
@@ -287,7 +288,7 @@ impl KernelLauncher {
         {
             return captured.map(|()| None);
         }
-        staged(program, args, |args| self.launch(program, def, args, asked, submission))
+        staged(program, args, |args| self.launch(&program.shared, def, args, asked, submission))
     }
 
     /// The names of a kernel and of its parameter.

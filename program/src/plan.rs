@@ -13,7 +13,7 @@ use quadrants_ir::{
     abi::Form,
     host::{Extents, HostPlan},
 };
-use quadrants_rhi::{ImageKind, LaunchConfig, StreamHandle};
+use quadrants_rhi::{Device, ImageKind, LaunchConfig, StreamHandle};
 use quadrants_runtime as rt;
 use smallvec::SmallVec;
 
@@ -203,12 +203,13 @@ impl Plan {
         args: &[u64],
         stream: &Arc<StreamState>,
     ) -> Result<(), Failed> {
-        let enqueue = Enqueue { shared, loaded, shapes, args, started: false };
+        let device = &**shared.context.device();
+        let enqueue = Enqueue { shared, device, loaded, shapes, args, started: false };
         if !self.only {
             return self.enqueue_steps(enqueue, stream);
         }
         let Some(config) = first else { return Ok(()) };
-        let launched = enqueue.launch(0, config, stream.stream.handle());
+        let launched = enqueue.launch(0, &config, stream.stream.handle());
         launched.map_err(|source| Failed { started: false, source })
     }
 
@@ -260,6 +261,7 @@ const THREADS_EACH: u32 = 2048;
 
 struct Enqueue<'a> {
     shared: &'a Shared,
+    device: &'a dyn Device,
     loaded: &'a LoadedForm,
     shapes: &'a [Option<LaunchConfig>],
     args: &'a [u64],
@@ -269,43 +271,58 @@ struct Enqueue<'a> {
 impl Enqueue<'_> {
     #[inline]
     fn task(&mut self, task: usize, stream: StreamHandle) -> rt::Result<()> {
-        let Some(config) = self.shapes[task] else { return Ok(()) };
+        let Some(config) = &self.shapes[task] else { return Ok(()) };
         self.launch(task, config, stream)?;
         self.started = true;
         Ok(())
     }
 
     #[inline(always)]
-    fn launch(&self, task: usize, config: LaunchConfig, stream: StreamHandle) -> rt::Result<()> {
-        let context = &self.shared.context;
+    fn launch(&self, task: usize, config: &LaunchConfig, stream: StreamHandle) -> rt::Result<()> {
         let function = self.loaded.function(task);
         // SAFETY: the function was compiled for this kernel's argument block, whose layout the
         // launcher filled; tensors and scratch in it are stamped or freed in stream order behind
         // this launch; the stream is held by its state or lease.
-        let launched = unsafe { context.device().launch(function, &config, self.args, stream) };
-        context.observe(launched)
+        let launched = unsafe { self.device.launch(function, config, self.args, stream) };
+        self.shared.context.observe(launched)
     }
 
     #[inline(never)]
     fn region(&mut self, region: &Region, stream: &Arc<StreamState>) -> rt::Result<()> {
         let shapes = self.shapes;
+        if shapes.iter().all(Option::is_some) {
+            let blocks = region.blocks.iter();
+            return self.blocks(region, blocks.len(), blocks, stream);
+        }
         let has_work = |task: &TaskId| shapes[task.index()].is_some();
-        let mut live = region.blocks.iter().filter(|block| block.iter().any(has_work));
+        let live = region.blocks.iter().filter(|block| block.iter().any(has_work));
+        self.blocks(region, live.clone().count(), live, stream)
+    }
+
+    /// Those blocks of a region that have work, and how many they are.
+    #[inline(always)]
+    fn blocks<'b>(
+        &mut self,
+        region: &Region,
+        count: usize,
+        mut live: impl Iterator<Item = &'b Vec<TaskId>>,
+        stream: &StreamState,
+    ) -> rt::Result<()> {
         let Some(first) = live.next() else { return Ok(()) };
         let launch_stream = stream.stream.handle();
-        let others = live.clone().count();
-        if others == 0 {
+        if count == 1 {
             return first.iter().try_for_each(|t| self.task(t.index(), launch_stream));
         }
         if self.as_graph(region, stream)? {
             return Ok(());
         }
         self.shared.graphs.count_by_events();
-        let mut workers = Workers::take(self.shared, stream, others.min(WORKERS_AT_MOST))?;
+        let mut workers = Workers::take(self.shared, stream, WORKERS_AT_MOST.min(count - 1))?;
         workers.fork()?;
         first.iter().try_for_each(|t| self.task(t.index(), launch_stream))?;
-        for (at, block) in live.enumerate() {
-            let worker = workers.of_block(at);
+        let mut next = 0;
+        for block in live {
+            let worker = workers.of_block(&mut next);
             block.iter().try_for_each(|t| self.task(t.index(), worker))?;
         }
         workers.join()

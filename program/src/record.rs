@@ -130,7 +130,7 @@ impl RecordBlock {
 impl RecordSlot {
     /// The address that launches get.
     pub(crate) fn address(&self) -> u64 {
-        self.pointer() as usize as u64
+        self.pointer().expose_provenance() as u64
     }
 
     /// The word of the device's memory that holds the last launch that has reported.
@@ -149,9 +149,16 @@ impl RecordSlot {
         unsafe { AtomicU32::from_ptr(ptr::addr_of_mut!((*self.pointer()).state)) }
     }
 
-    /// Whether something was reported. One load; no driver call.
-    pub(crate) fn is_set(&self) -> bool {
-        self.state().load(Ordering::Acquire) != ErrorRecord::EMPTY
+    /// Whether something was reported to the record at [`address`](Self::address).
+    ///
+    /// # Safety
+    /// The record's slot lives.
+    #[inline]
+    pub(crate) unsafe fn is_set_at(address: u64) -> bool {
+        let record = ptr::with_exposed_provenance_mut::<ErrorRecord>(address as usize);
+        // SAFETY: as in `state`.
+        let state = unsafe { AtomicU32::from_ptr(ptr::addr_of_mut!((*record).state)) };
+        state.load(Ordering::Acquire) != ErrorRecord::EMPTY
     }
 
     /// The report, left where it is. Nobody takes it meanwhile.

@@ -11,16 +11,16 @@ use std::{
 /// A list of which `N` items need no allocation.
 pub(crate) struct Short<T, const N: usize> {
     items: [MaybeUninit<T>; N],
-    /// How many of `items` are set.
+    /// How many of `items` are set; `N + 1` where all are in `more` instead.
     len: usize,
-    /// All items, where there were ever more than have place.
-    all: Option<Vec<T>>,
+    /// All items, where they are more than have place. Its memory stays when the list is cleared.
+    more: Vec<T>,
 }
 
 impl<T: Copy, const N: usize> Short<T, N> {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { items: [const { MaybeUninit::uninit() }; N], len: 0, all: None }
+        Self { items: [const { MaybeUninit::uninit() }; N], len: 0, more: Vec::new() }
     }
 
     #[inline(always)]
@@ -35,17 +35,39 @@ impl<T: Copy, const N: usize> Short<T, N> {
 
     #[cold]
     fn push_further(&mut self, item: T) {
-        let mut all = self.all.take().unwrap_or_else(|| self.to_vec());
-        all.push(item);
-        self.all = Some(all);
+        if self.len == N {
+            self.more.clear();
+            // SAFETY: so many items are set.
+            let items = unsafe { slice::from_raw_parts(self.items.as_ptr().cast::<T>(), N) };
+            self.more.extend_from_slice(items);
+            self.len = N + 1;
+        }
+        self.more.push(item);
+    }
+
+    /// Takes all items off.
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
     }
 
     /// Takes items off the end, so that no more than `len` are left.
     pub(crate) fn truncate(&mut self, len: usize) {
-        match &mut self.all {
-            Some(all) => all.truncate(len),
-            None => self.len = self.len.min(len),
+        if self.len > N {
+            self.more.truncate(len);
+        } else {
+            self.len = self.len.min(len);
         }
+    }
+}
+
+impl<T, const N: usize> Short<T, N> {
+    /// The items, where they are so few that they have place.
+    #[inline(always)]
+    pub(crate) fn in_place(&self) -> Option<&[T]> {
+        // SAFETY: so many items are set.
+        (self.len <= N)
+            .then(|| unsafe { slice::from_raw_parts(self.items.as_ptr().cast(), self.len) })
     }
 }
 
@@ -54,22 +76,18 @@ impl<T, const N: usize> Deref for Short<T, N> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        match &self.all {
-            Some(all) => all,
-            // SAFETY: so many items are set.
-            None => unsafe { slice::from_raw_parts(self.items.as_ptr().cast(), self.len) },
-        }
+        self.in_place().unwrap_or(&self.more)
     }
 }
 
 impl<T, const N: usize> DerefMut for Short<T, N> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        match &mut self.all {
-            Some(all) => all,
-            // SAFETY: as above.
-            None => unsafe { slice::from_raw_parts_mut(self.items.as_mut_ptr().cast(), self.len) },
+        if self.len > N {
+            return &mut self.more;
         }
+        // SAFETY: so many items are set.
+        unsafe { slice::from_raw_parts_mut(self.items.as_mut_ptr().cast(), self.len) }
     }
 }
 
@@ -96,10 +114,14 @@ mod tests {
             list.extend(0..count);
             assert_eq!(list[..], Vec::from_iter(0..count));
             list.iter_mut().for_each(|item| *item += 1);
+            assert_eq!(list.in_place().is_some(), count <= 4);
             list.truncate(3);
             list.push(9);
             let expected: Vec<_> = (1..=count.min(3)).chain([9]).collect();
             assert_eq!(list[..], expected);
+            list.clear();
+            list.extend(20..26);
+            assert_eq!(list[..], Vec::from_iter(20..26));
         }
     }
 }

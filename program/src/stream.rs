@@ -42,6 +42,8 @@ pub(crate) struct StreamState {
     shared: Arc<Shared>,
     pub(crate) stream: Arc<rt::Stream>,
     record: Option<RecordSlot>,
+    /// Where the record is.
+    record_address: u64,
     /// Whether others have the handle, who may enqueue what has no stamp.
     shared_handle: AtomicBool,
     /// What the last region launched here forked to and joined by.
@@ -60,11 +62,13 @@ pub(crate) struct LeftBehind {
 impl StreamState {
     pub(crate) fn new(shared: &Arc<Shared>, stream: Arc<rt::Stream>) -> Result<Arc<Self>> {
         let record = shared.records.take(&shared.context)?;
+        let record_address = record.address();
         let foreign = stream.origin() == rt::StreamOrigin::Foreign;
         let state = Arc::new(Self {
             shared: shared.clone(),
             stream,
             record: Some(record),
+            record_address,
             shared_handle: AtomicBool::new(foreign),
             team: Mutex::new(None),
             scratch: StreamScratch::default(),
@@ -89,21 +93,27 @@ impl StreamState {
         context.observe(filled)
     }
 
+    #[inline]
     pub(crate) fn record_address(&self) -> u64 {
-        self.record.as_ref().map_or(0, RecordSlot::address)
+        self.record_address
+    }
+
+    /// Whether a kernel on this stream reported something. One load; no driver call.
+    #[inline]
+    pub(crate) fn has_report(&self) -> bool {
+        // SAFETY: the record is the stream's until its last owner drops it, and nobody else has a reference then.
+        unsafe { RecordSlot::is_set_at(self.record_address) }
     }
 
     /// Reports what a kernel on this stream reported, once: looks, drains, takes.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
-        match &self.record {
-            Some(record) if record.is_set() => self.report(record),
-            _ => Ok(()),
-        }
+        if self.has_report() { self.report() } else { Ok(()) }
     }
 
     #[cold]
-    fn report(&self, record: &RecordSlot) -> Result<()> {
+    fn report(&self) -> Result<()> {
+        let Some(record) = &self.record else { return Ok(()) };
         // What another thread enqueues just now may still write it; then it is not full, and the next look finds it.
         if !self.stream.is_idle() {
             self.drain()?;

@@ -64,6 +64,7 @@ impl<T> StableTable<T> {
         Self { buckets: [const { OnceLock::new() }; BUCKETS] }
     }
 
+    #[inline]
     fn place(index: u32) -> (usize, usize) {
         let shifted = index as usize + FIRST;
         let bucket = (shifted.ilog2() - FIRST.ilog2()) as usize;
@@ -74,7 +75,7 @@ impl<T> StableTable<T> {
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (bucket, at) = Self::place(index);
-        self.buckets[bucket].get()?[at].get()
+        self.buckets.get(bucket)?.get()?.get(at)?.get()
     }
 
     /// The entry of a number, made by `make` where there is none. A failure leaves it unmade.

@@ -26,9 +26,10 @@ pub(crate) struct Verdicts {
     found: [Recall; SLOTS],
     /// How many words the arguments end at.
     arguments: usize,
-    /// In the words of one, behind the form and the numbers it was found for: where the interiors are, and the shapes.
+    /// In the words of one, behind the form, the first shape and the numbers it was found for: where the interiors are,
+    /// and the other shapes.
     inside: usize,
-    shapes: usize,
+    others: usize,
     /// Whether the first shape is all that a launch needs.
     only: bool,
 }
@@ -51,11 +52,43 @@ const SHAPE: usize = 4;
 impl Verdicts {
     pub(crate) fn new(kernel: &Offloaded, host: &HostPlan, plan: &Plan) -> Self {
         let arguments = abi::block_words(kernel, Form::Proven);
-        let inside = 1 + host.inputs().len();
-        let shapes = inside + abi::block_words(kernel, Form::Checked) - arguments;
-        let words = shapes + SHAPE * plan.shapes_of_a_launch();
+        let inside = 1 + SHAPE + host.inputs().len();
+        let others = inside + abi::block_words(kernel, Form::Checked) - arguments;
+        let words = others + SHAPE * plan.shapes_of_a_launch().saturating_sub(1);
         let found = std::array::from_fn(|_| Recall::new(words));
-        Self { found, arguments, inside, shapes, only: plan.is_one_call() }
+        Self { found, arguments, inside, others, only: plan.is_one_call() }
+    }
+
+    /// What was found for the same numbers, of a kernel whose launch is one call that has work, with what `ready` gives
+    /// of the form. In the checked form the interiors are put behind the arguments. Where there is nothing, nothing has
+    /// happened.
+    #[inline(always)]
+    pub(crate) fn only<Ready>(
+        &self,
+        stream: u32,
+        host: &HostPlan,
+        checks: Checks,
+        words: &mut Words,
+        ready: impl FnOnce(Form) -> Option<Ready>,
+    ) -> Option<(Form, LaunchConfig, Ready)> {
+        let slot = &self.found[stream as usize % SLOTS];
+        let (version, known) = slot.read()?;
+        let (form, first) = same(host, checks, words.in_place()?, known)?;
+        let (config, ready) = (first?, ready(form)?);
+        if form == Form::Checked {
+            self.put_inside(known, words);
+        }
+        if slot.is_still(version) {
+            return Some((form, config, ready));
+        }
+        words.truncate(self.arguments);
+        None
+    }
+
+    #[inline(never)]
+    fn put_inside(&self, known: &[AtomicU64], words: &mut Words) {
+        let inside = known.get(self.inside..self.others).unwrap_or_default();
+        words.extend(inside.iter().map(|word| word.load(Relaxed)));
     }
 
     /// The verdict on a launch with these words on the stream of that number, or why it is refused; its shapes are put into
@@ -88,27 +121,14 @@ impl Verdicts {
         shapes: &mut LaunchShapes,
     ) -> Option<Verdict> {
         let (version, known) = slot.read()?;
-        let (head, numbers) = known.get(..self.inside)?.split_first()?;
-        let form = match head.load(Relaxed) ^ checks as u64 {
-            PROVEN => Form::Proven,
-            CHECKED => Form::Checked,
-            _ => return None,
-        };
-        let given = &words[..];
-        for (word, number) in host.inputs().iter().zip(numbers) {
-            if given.get(*word) != Some(&number.load(Relaxed)) {
-                return None;
-            }
-        }
-        let (first, others) = known.get(self.shapes..)?.split_at_checked(SHAPE)?;
-        let first = unpacked(first);
+        let (form, first) = same(host, checks, words, known)?;
         if !self.only {
             shapes.push(first);
-            shapes.extend(others.chunks_exact(SHAPE).map(unpacked));
+            let others = known.get(self.others..)?.chunks_exact(SHAPE);
+            shapes.extend(others.map(unpacked));
         }
         if form == Form::Checked {
-            let inside = known.get(self.inside..self.shapes)?;
-            words.extend(inside.iter().map(|word| word.load(Relaxed)));
+            self.put_inside(known, words);
         }
         slot.is_still(version).then_some(Verdict { form, first })
     }
@@ -140,16 +160,38 @@ impl Verdicts {
         if form == Form::Checked {
             inside = interiors(kernel, host, words);
         }
-        inside.resize(self.shapes - self.inside, 0);
+        inside.resize(self.others - self.inside, 0);
         if form == Form::Checked {
             words.extend(inside.iter().copied());
         }
-        let packed = shapes.iter().flat_map(|shape| packed(*shape));
-        slot.write(
-            std::iter::once(code ^ checks as u64).chain(numbers).chain(inside).chain(packed),
-        );
-        Ok(Verdict { form, first: shapes.first().copied().flatten() })
+        let first = shapes.first().copied().flatten();
+        let others = shapes.iter().skip(1).flat_map(|shape| packed(*shape));
+        let head = std::iter::once(code ^ checks as u64).chain(packed(first));
+        slot.write(head.chain(numbers).chain(inside).chain(others));
+        Ok(Verdict { form, first })
     }
+}
+
+/// The form and the first shape of what was found, where it was found for the same.
+#[inline(always)]
+fn same(
+    host: &HostPlan,
+    checks: Checks,
+    words: &[u64],
+    known: &[AtomicU64],
+) -> Option<(Form, Option<LaunchConfig>)> {
+    let [head, a, b, c, d, numbers @ ..] = known else { return None };
+    let form = match head.load(Relaxed) ^ checks as u64 {
+        PROVEN => Form::Proven,
+        CHECKED => Form::Checked,
+        _ => return None,
+    };
+    for (word, number) in host.inputs().iter().zip(numbers) {
+        if words.get(*word) != Some(&number.load(Relaxed)) {
+            return None;
+        }
+    }
+    Some((form, unpacked_of([a, b, c, d])))
 }
 
 /// The interiors of all loops, as they stand in an argument block.
@@ -192,7 +234,12 @@ fn packed(shape: Option<LaunchConfig>) -> [u64; SHAPE] {
 #[inline(always)]
 fn unpacked(shape: &[AtomicU64]) -> Option<LaunchConfig> {
     let [a, b, c, d] = shape else { return None };
-    let [a, b, c, d] = [a, b, c, d].map(|word| word.load(Relaxed));
+    unpacked_of([a, b, c, d])
+}
+
+#[inline(always)]
+fn unpacked_of(shape: [&AtomicU64; SHAPE]) -> Option<LaunchConfig> {
+    let [a, b, c, d] = shape.map(|word| word.load(Relaxed));
     (d >> 32 != 0).then_some(LaunchConfig {
         grid_dim: [a as u32, (a >> 32) as u32, b as u32],
         block_dim: [(b >> 32) as u32, c as u32, (c >> 32) as u32],

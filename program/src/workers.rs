@@ -96,11 +96,13 @@ impl<'a> Workers<'a> {
         Ok(())
     }
 
-    /// The worker of a block, which is given work now. Further blocks than there are workers begin again at the first.
+    /// The worker of the next block, which is given work now. Further blocks than there are workers begin again at the
+    /// first.
     #[inline]
-    pub(crate) fn of_block(&mut self, block: usize) -> StreamHandle {
+    pub(crate) fn of_block(&mut self, next: &mut usize) -> StreamHandle {
         let workers = self.team.as_mut().map_or(&mut [][..], |team| &mut team.workers);
-        let worker = &mut workers[block % self.count];
+        let worker = &mut workers[*next];
+        *next = if *next + 1 == self.count { 0 } else { *next + 1 };
         worker.stream.set_unjoined(true);
         worker.stream.handle()
     }

@@ -51,6 +51,7 @@ pub(crate) struct HipDevice {
 }
 
 impl Drop for Entered<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(before) = self.before {
             restore(self.table, before);
@@ -59,7 +60,7 @@ impl Drop for Entered<'_> {
 }
 
 /// Makes a device current, unless it is; what was current before is again when the result is dropped.
-#[inline]
+#[inline(always)]
 fn enter(table: &Table, ordinal: c_int) -> Result<Entered<'_>> {
     let within = WITHIN.get() == (ptr::from_ref(table).addr(), ordinal);
     let before = if within { None } else { make_current(table, ordinal)? };
@@ -67,6 +68,7 @@ fn enter(table: &Table, ordinal: c_int) -> Result<Entered<'_>> {
 }
 
 /// Makes a device current, unless it is; gives the one that was, where it was another.
+#[inline(always)]
 fn make_current(table: &Table, ordinal: c_int) -> Result<Option<c_int>> {
     let mut current = 0;
     // SAFETY: the runtime writes a number, then reads one that names a device.
@@ -80,6 +82,7 @@ fn make_current(table: &Table, ordinal: c_int) -> Result<Option<c_int>> {
 }
 
 /// Makes a device current that was before.
+#[cold]
 fn restore(table: &Table, before: c_int) {
     // SAFETY: the runtime itself gave this ordinal as the current one.
     if let Err(error) = unsafe { table.set_device(before) } {

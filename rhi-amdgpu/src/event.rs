@@ -25,6 +25,7 @@ pub(crate) unsafe fn destroy(device: &HipDevice, event: EventHandle) -> Result<(
     unsafe { context.table.destroy_event(event.as_ptr()) }
 }
 
+#[inline(always)]
 pub(crate) unsafe fn record(
     device: &HipDevice,
     event: EventHandle,

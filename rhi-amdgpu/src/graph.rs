@@ -118,6 +118,7 @@ pub(crate) unsafe fn destroy_exec(device: &HipDevice, exec: GraphExecHandle) -> 
     unsafe { context.table.destroy_graph_exec(exec.as_ptr()) }
 }
 
+#[inline(always)]
 pub(crate) unsafe fn update_kernel_node(
     device: &HipDevice,
     exec: GraphExecHandle,
@@ -134,6 +135,7 @@ pub(crate) unsafe fn update_kernel_node(
     unsafe { context.table.update_kernel_node(exec.as_ptr(), node.as_ptr(), &node_parameters) }
 }
 
+#[inline(always)]
 pub(crate) unsafe fn launch(
     device: &HipDevice,
     exec: GraphExecHandle,

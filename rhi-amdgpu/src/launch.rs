@@ -10,6 +10,7 @@ use quadrants_rhi::{Error, FunctionHandle, LaunchConfig, Result, StreamHandle};
 
 use crate::device::HipDevice;
 
+#[inline(always)]
 pub(crate) unsafe fn launch(
     device: &HipDevice,
     function: FunctionHandle,
@@ -41,11 +42,17 @@ pub(crate) unsafe fn launch(
 }
 
 /// The array of addresses of a function's parameters, which here is one: of the argument block.
+#[inline(always)]
 pub(crate) fn parameters(device: &HipDevice, args: &[u64]) -> Result<[*mut c_void; 1]> {
     let limit = device.capabilities.max_argument_bytes;
     if size_of_val(args) > limit {
-        let what = format!("{} bytes of arguments, of at most {limit}", size_of_val(args));
-        return Err(Error::InvalidArgument { what });
+        return Err(too_long(args, limit));
     }
     Ok([args.as_ptr().cast_mut().cast()])
+}
+
+#[cold]
+fn too_long(args: &[u64], limit: usize) -> Error {
+    let what = format!("{} bytes of arguments, of at most {limit}", size_of_val(args));
+    Error::InvalidArgument { what }
 }

@@ -37,6 +37,7 @@ pub(crate) unsafe fn synchronize(device: &HipDevice, stream: StreamHandle) -> Re
     unsafe { context.table.stream_synchronize(stream.as_ptr()) }
 }
 
+#[inline(always)]
 pub(crate) unsafe fn wait_event(
     device: &HipDevice,
     stream: StreamHandle,

@@ -60,14 +60,14 @@ impl Context {
     }
 
     /// Makes the context current, unless it is; what was current before is again when the result is dropped.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
         let pushed = WITHIN.get() != self.handle && self.push()?;
         Ok(Entered { table: &self.table, pushed, not_send: PhantomData })
     }
 
     /// Makes the context current, unless it is; whether it was not.
-    #[inline]
+    #[inline(always)]
     fn push(&self) -> Result<bool> {
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the driver writes the current context or null.
@@ -84,6 +84,7 @@ impl Context {
 }
 
 /// Makes current again what was before `push` gave true.
+#[cold]
 fn pop(table: &Table) {
     let mut popped: CUcontext = std::ptr::null_mut();
     // SAFETY: this context was pushed on this thread, and all that was pushed later is popped.
@@ -100,6 +101,7 @@ impl Drop for Context {
 }
 
 impl Drop for Entered<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
         if self.pushed {
             // This value cannot leave its thread, and values that were made later are dropped before.
@@ -154,6 +156,7 @@ impl CudaDevice {
         Ok(Self { context, info, capabilities })
     }
 
+    #[inline(always)]
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
         self.context.enter()
     }

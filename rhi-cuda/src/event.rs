@@ -23,6 +23,7 @@ pub(crate) unsafe fn destroy(device: &CudaDevice, event: EventHandle) -> Result<
     unsafe { context.table.destroy_event(event.as_ptr()) }
 }
 
+#[inline(always)]
 pub(crate) unsafe fn record(
     device: &CudaDevice,
     event: EventHandle,

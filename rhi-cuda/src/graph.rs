@@ -130,6 +130,7 @@ pub(crate) unsafe fn destroy_exec(device: &CudaDevice, exec: GraphExecHandle) ->
     unsafe { context.table.destroy_graph_exec(exec.as_ptr()) }
 }
 
+#[inline(always)]
 pub(crate) unsafe fn update_kernel_node(
     device: &CudaDevice,
     exec: GraphExecHandle,
@@ -153,6 +154,7 @@ pub(crate) unsafe fn update_kernel_node(
     }
 }
 
+#[inline(always)]
 pub(crate) unsafe fn launch(
     device: &CudaDevice,
     exec: GraphExecHandle,

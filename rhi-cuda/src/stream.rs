@@ -35,6 +35,7 @@ pub(crate) unsafe fn synchronize(device: &CudaDevice, stream: StreamHandle) -> R
     unsafe { context.table.stream_synchronize(stream.as_ptr()) }
 }
 
+#[inline(always)]
 pub(crate) unsafe fn wait_event(
     device: &CudaDevice,
     stream: StreamHandle,

@@ -145,6 +145,13 @@ impl Buffer {
         self.writers.put(stamp);
     }
 
+    /// [`stamp_write`](Self::stamp_write), or [`stamp_read`](Self::stamp_read).
+    #[inline]
+    pub fn stamp(&self, stamp: Stamp, writes: bool) {
+        let stamps = if writes { &self.writers } else { &self.readers };
+        stamps.put(stamp);
+    }
+
     /// What uses it and where, for whoever keeps that; nothing here does.
     #[must_use]
     pub fn uses(&self) -> &Uses {

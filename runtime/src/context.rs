@@ -85,6 +85,13 @@ impl Context {
         self.live.waiting(|| self.observe(self.device.synchronize()))
     }
 
+    /// Whether the context is lost, and every call says so.
+    #[must_use]
+    #[inline]
+    pub fn is_lost(&self) -> bool {
+        self.lost.get().is_some()
+    }
+
     /// Refuses when the context is lost.
     ///
     /// # Errors
@@ -122,12 +129,13 @@ impl Context {
     pub fn observe<T>(&self, result: rhi::Result<T>) -> Result<T> {
         match result {
             Ok(value) => Ok(value),
-            Err(error) => Err(self.observed(error)),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
+    /// As [`observe`](Self::observe) of an error.
     #[cold]
-    fn observed(&self, error: rhi::Error) -> Error {
+    pub fn failed(&self, error: rhi::Error) -> Error {
         if error.severity() == Severity::ContextLost {
             Error::lost(self.lost.get_or_init(|| error))
         } else {

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::record::{CapturedLaunch, Recorded};
 use crate::{
     Error, Result,
-    arg::{ArgKind, ArgList, Code, Place, TensorArg, describe},
+    arg::{ArgKind, Args, Code, Place, TensorArg, describe},
     layout::ComponentAt,
     program::ProgramInner,
     tensor::TensorCore,
@@ -30,7 +30,7 @@ pub(super) enum OwnedArg {
 #[derive(Debug)]
 pub(super) struct Given<'a> {
     pub(super) name: &'a str,
-    pub(super) args: ArgList<'a>,
+    pub(super) args: Args<'a>,
 }
 
 /// The arguments of a launch, some of them replaced.

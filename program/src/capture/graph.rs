@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Result, Stream,
-    arg::{Arg, ArgKind, ArgList, TensorArg},
+    arg::{Arg, ArgKind, Args, TensorArg},
     current::with_current,
     hazards::{LaunchUses, order_behind},
     launcher::Submission,
@@ -147,7 +147,7 @@ impl Graph {
 impl<'a> GraphLaunch<'a> {
     /// As [`Graph::with`], and what was given before.
     pub fn with(mut self, name: &'a str, arg: impl Arg<'a>) -> Self {
-        let mut args = ArgList::new();
+        let mut args = Args::new();
         arg.push_to(&mut args);
         self.given.push(Given { name, args });
         self

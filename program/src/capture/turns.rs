@@ -21,12 +21,18 @@ impl Turns {
         Self { on: !asynchronous, turn: Mutex::new(()) }
     }
 
+    /// Whether a launch by itself takes a turn.
+    #[inline]
+    pub(crate) fn are_due(&self, tensors: &[TensorArg<'_>]) -> bool {
+        let marked =
+            |tensor: &TensorArg<'_>| tensor.core().is_some_and(|core| core.buffer.is_shared());
+        self.on && tensors.iter().any(marked)
+    }
+
     /// For a launch by itself.
     #[inline]
     pub(crate) fn of_launch(&self, tensors: &[TensorArg<'_>]) -> Option<MutexGuard<'_, ()>> {
-        let marked =
-            |tensor: &TensorArg<'_>| tensor.core().is_some_and(|core| core.buffer.is_shared());
-        (self.on && tensors.iter().any(marked)).then(|| self.turn.lock())
+        self.are_due(tensors).then(|| self.turn.lock())
     }
 
     /// For a copy of the host's.
