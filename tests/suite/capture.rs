@@ -331,6 +331,75 @@ fn arguments_are_replaced_by_name_for_one_launch(
     Ok(())
 }
 
+/// A launch does what it is given, whatever the launches before were given: by the same names or others, with tensors
+/// of the same extents or others, on one stream or two.
+#[rstest]
+fn what_was_given_before_does_not_stay(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(None, Some(0))] limit: Option<usize>,
+) -> Result<()> {
+    let mut builder = Program::builder();
+    if let Some(limit) = limit {
+        builder = builder.argument_limit(limit);
+    }
+    let Some(on) = backend.open_with(builder) else { return Ok(()) };
+    let program = &on.program;
+    let filled = |value: f32, n: usize| program.tensor_from(&vec![value; n], [n]);
+    let (x, as_long, half) = (filled(1.0, N)?, filled(2.0, N)?, filled(4.0, N / 2)?);
+    let mut y = filled(0.0, N)?;
+    let mut graph = program.capture(|| (0..3).try_for_each(|_| saxpy(1.0, &x, &mut y).launch()))?;
+    let stream = program.create_stream()?;
+    let (mut random, mut want) = (7u64, vec![0.0f32; N]);
+    for turn in 0..60 {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let bits = random >> 40;
+        let a = [1.0f32, 2.0, 3.0, 4.0][bits as usize & 3];
+        // Of each launch: the factor, the value of `x`, and how much of `y` it adds to.
+        let mut each = [(1.0f32, 1.0f32, N); 3];
+        let mut launch = if bits & 4 != 0 {
+            each.iter_mut().for_each(|launch| launch.0 = a);
+            graph.with("a", a)
+        } else {
+            each[1].0 = a;
+            graph.with("saxpy[1].a", a)
+        };
+        if bits & 8 != 0 {
+            each[1].0 = 0.5;
+            launch = launch.with("saxpy[1].a", 0.5f32);
+        }
+        match bits >> 4 & 7 {
+            0 | 1 => {
+                each.iter_mut().for_each(|launch| launch.1 = 2.0);
+                launch = launch.with("x", &as_long);
+            }
+            2 => {
+                each.iter_mut().for_each(|launch| (launch.1, launch.2) = (4.0, N / 2));
+                launch = launch.with("saxpy.x", &half);
+            }
+            3 => {
+                (each[2].1, each[2].2) = (4.0, N / 2);
+                launch = launch.with("saxpy[2].x", &half);
+            }
+            _ => {}
+        }
+        if bits & 128 != 0 {
+            launch.launch_on(&stream)?
+        } else {
+            launch.launch()?
+        }
+        for (a, x, until) in each {
+            want[..until].iter_mut().for_each(|value| *value += a * x);
+        }
+        assert_eq!(y.to_vec()?, want, "turn {turn}");
+        if turn % 7 == 0 {
+            graph.launch()?;
+            want.iter_mut().for_each(|value| *value += 3.0);
+            assert_eq!(y.to_vec()?, want, "turn {turn}, as captured");
+        }
+    }
+    Ok(())
+}
+
 #[rstest]
 fn values_and_tensors_of_several_numbers_have_one_name(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,

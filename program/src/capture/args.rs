@@ -2,13 +2,17 @@
 
 use std::{ops::Range, ptr, sync::Arc};
 
-use quadrants_ir::{Param, ParamKind};
+use quadrants_ir::{
+    Param, ParamId, ParamKind,
+    abi::{ArgLayout, FIRST_PARAM_WORD},
+};
 use smallvec::SmallVec;
 
 use super::record::{CapturedLaunch, Recorded};
 use crate::{
     Error, Result,
     arg::{ArgKind, Args, Code, Place, TensorArg, describe},
+    launcher::KernelContext,
     layout::ComponentAt,
     program::ProgramInner,
     tensor::TensorCore,
@@ -33,14 +37,65 @@ pub(super) struct Given<'a> {
     pub(super) args: Args<'a>,
 }
 
-/// The arguments of a launch, some of them replaced.
+/// Where arguments that are given by name go. Found once for the same names.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    /// By which executables know it; 0 where there are no names.
+    pub(super) number: u64,
+    names: Vec<String>,
+    /// The launches that have a parameter of one of the names, in order.
+    pub(super) launches: Vec<NamedLaunch>,
+    /// The different parameters among those: the name's number, the kernel's, and which they are.
+    parameters: Vec<(usize, u32, Range<usize>)>,
+    /// Whether a verdict depends on one of them.
+    pub(super) has_inputs: bool,
+}
+
+/// Names that were found already.
+#[derive(Debug, Default)]
+pub(super) struct KnownNames {
+    known: Vec<Named>,
+    made: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct NamedLaunch {
+    pub(super) op: usize,
+    places: SmallVec<[NamedPlace; 1]>,
+}
+
+/// The parameters of a launch that a name stands for.
+#[derive(Debug)]
+struct NamedPlace {
+    /// The name's number.
+    given: usize,
+    parameters: Range<usize>,
+    /// Where in the argument block they begin.
+    word: usize,
+    /// Those of their words that the verdict on the launch depends on, from there.
+    inputs: SmallVec<[usize; 4]>,
+}
+
+/// The arguments that are given to a graph's launch, and where they go.
+#[derive(Clone, Copy)]
+pub(super) struct Replacements<'a> {
+    pub(super) recorded: &'a Recorded,
+    pub(super) named: &'a Named,
+    pub(super) given: &'a [Given<'a>],
+}
+
+/// A launch, some of whose arguments are replaced.
+#[derive(Clone, Copy)]
 pub(super) struct Replaced<'a> {
     pub(super) op: usize,
     pub(super) launch: &'a CapturedLaunch,
-    pub(super) args: Vec<ArgKind<'a>>,
-    /// Which are tensors that were given.
-    tensors: SmallVec<[usize; 4]>,
+    own: &'a [OwnedArg],
+    places: &'a [NamedPlace],
+    given: &'a [Given<'a>],
 }
+
+/// So many combinations of names are known.
+const NAMES_AT_MOST: usize = 16;
 
 impl OwnedArg {
     pub(super) fn new(arg: &ArgKind<'_>) -> Result<Self> {
@@ -82,6 +137,12 @@ impl OwnedArg {
 }
 
 impl Given<'_> {
+    /// The arguments as words of an argument block.
+    #[inline]
+    fn words(&self) -> &[u64] {
+        self.args.words.get(FIRST_PARAM_WORD..).unwrap_or_default()
+    }
+
     /// Whether it can be given to a graph of the program.
     pub(super) fn check(&self, program: &ProgramInner) -> Result<()> {
         self.args.tensors.iter().try_for_each(|tensor| match tensor.place {
@@ -96,83 +157,251 @@ impl Given<'_> {
     }
 }
 
-impl<'a> Replaced<'a> {
-    /// The launches that the names stand for, in order, with their arguments as given.
+impl KnownNames {
+    /// Where these names stand.
     ///
     /// # Errors
-    /// [`Error::UnknownArgument`]; [`Error::Argument`] where there are not as many as the parameter has.
-    pub(super) fn all(recorded: &'a Recorded, given: &'a [Given<'_>]) -> Result<Vec<Self>> {
-        let mut all: Vec<Self> = Vec::new();
-        for Given { name, args } in given {
+    /// [`Error::UnknownArgument`]
+    #[inline]
+    pub(super) fn find(&mut self, recorded: &Recorded, given: &[Given<'_>]) -> Result<&Named> {
+        let same = |named: &Named| {
+            named.names.len() == given.len()
+                && named.names.iter().zip(given).all(|(name, given)| name == given.name)
+        };
+        let at = match self.known.iter().position(same) {
+            Some(at) => at,
+            None => self.find_anew(recorded, given)?,
+        };
+        Ok(&self.known[at])
+    }
+
+    #[cold]
+    fn find_anew(&mut self, recorded: &Recorded, given: &[Given<'_>]) -> Result<usize> {
+        let mut launches: Vec<NamedLaunch> = Vec::new();
+        let (mut different, mut has_inputs) = (Vec::new(), false);
+        for (number, Given { name, .. }) in given.iter().enumerate() {
             let mut found = false;
-            for (at, launch) in recorded.launches() {
-                let Some(place) = place(recorded, launch, name) else { continue };
+            for (op, launch) in recorded.launches() {
+                let Some(parameters) = place(recorded, launch, name) else { continue };
                 found = true;
-                if place.len() != args.codes.len() {
-                    let param = recorded.params(launch).get(place.start);
-                    return Err(Error::Argument {
-                        kernel: recorded.name(launch).to_owned(),
-                        position: place.start + 1,
-                        given: format!("{} arguments", args.codes.len()),
-                        expected: param.map_or_else(String::new, |param| describe(param.kind)),
-                    });
-                }
-                let known = all.binary_search_by_key(&at, |replaced| replaced.op);
-                let known = known.unwrap_or_else(|known| {
-                    let args = recorded.ops[at].args.iter().map(OwnedArg::as_arg).collect();
-                    all.insert(known, Self { op: at, launch, args, tensors: SmallVec::new() });
-                    known
+                let at = launches.binary_search_by_key(&op, |named| named.op);
+                let at = at.unwrap_or_else(|at| {
+                    launches.insert(at, NamedLaunch { op, places: SmallVec::new() });
+                    at
                 });
-                let replaced = &mut all[known];
-                for (parameter, arg) in place.zip(args.iter()) {
-                    if matches!(arg, ArgKind::Tensor(..)) && !replaced.tensors.contains(&parameter)
-                    {
-                        replaced.tensors.push(parameter);
-                    }
-                    replaced.args[parameter] = arg;
+                let parameter = (number, launch.kernel.id, parameters.clone());
+                if !different.contains(&parameter) {
+                    different.push(parameter);
                 }
+                let place = NamedPlace::new(recorded, launch, number, parameters);
+                has_inputs |= !place.inputs.is_empty();
+                launches[at].places.push(place);
             }
             if !found {
                 let known = recorded.arguments();
                 return Err(Error::UnknownArgument { name: (*name).to_owned(), known });
             }
         }
-        Ok(all)
+        if self.known.len() == NAMES_AT_MOST {
+            self.known.remove(0);
+        }
+        self.made += 1;
+        let names = given.iter().map(|given| given.name.to_owned()).collect();
+        let (number, parameters) = (self.made, different);
+        self.known.push(Named { number, names, launches, parameters, has_inputs });
+        Ok(self.known.len() - 1)
+    }
+}
+
+impl NamedLaunch {
+    /// Puts the words that were given into an argument block that lacks its first words, and says whether that changed
+    /// anything.
+    #[inline]
+    pub(super) fn put(&self, given: &[Given<'_>], block: &mut [u64], lacking: usize) -> bool {
+        put(&self.places, given, block, lacking)
+    }
+}
+
+#[inline]
+fn put(places: &[NamedPlace], given: &[Given<'_>], block: &mut [u64], lacking: usize) -> bool {
+    let mut changed = false;
+    for place in places {
+        let old = block.get_mut(place.word - lacking..).unwrap_or_default();
+        for (old, new) in old.iter_mut().zip(given[place.given].words()) {
+            changed |= old != new;
+            *old = *new;
+        }
+    }
+    changed
+}
+
+impl NamedPlace {
+    fn new(
+        recorded: &Recorded,
+        launch: &CapturedLaunch,
+        given: usize,
+        parameters: Range<usize>,
+    ) -> Self {
+        let layout = ArgLayout::new(recorded.params(launch));
+        let start = |parameter: usize| {
+            let there = parameter < recorded.params(launch).len();
+            if there { layout.word(ParamId::new(parameter as u32)) } else { layout.len() }
+        };
+        let words = start(parameters.start)..start(parameters.end);
+        let inputs = recorded.context(launch).host.inputs().iter();
+        let inputs = inputs.filter(|word| words.contains(word)).map(|word| word - words.start);
+        Self { given, parameters, word: words.start, inputs: inputs.collect() }
+    }
+}
+
+impl<'a> Replacements<'a> {
+    /// Whether all that was given fits all kernels.
+    pub(super) fn fit(self) -> bool {
+        self.named.parameters.iter().all(|(given, kernel, parameters)| {
+            let context = self.recorded.program.shared.launcher.kept(*kernel);
+            let codes = &self.given[*given].args.codes;
+            context.is_some_and(|context| context.takes_at(parameters, codes))
+        })
     }
 
-    /// Whether a tensor was given.
-    pub(super) fn has_tensors(&self) -> bool {
-        !self.tensors.is_empty()
+    /// The launches, in order.
+    pub(super) fn iter(self) -> impl Iterator<Item = Replaced<'a>> {
+        self.named.launches.iter().filter_map(move |named| self.of(named))
+    }
+
+    /// Their numbers among all operations.
+    pub(super) fn ops(self) -> impl Iterator<Item = usize> {
+        self.named.launches.iter().map(|named| named.op)
+    }
+
+    /// What is replaced of an operation.
+    pub(super) fn get(self, op: usize) -> Option<Replaced<'a>> {
+        let at = self.named.launches.binary_search_by_key(&op, |named| named.op).ok()?;
+        self.of(&self.named.launches[at])
+    }
+
+    fn of(self, named: &'a NamedLaunch) -> Option<Replaced<'a>> {
+        let op = self.recorded.ops.get(named.op)?;
+        let (launch, given) = (op.launch()?, self.given);
+        Some(Replaced { op: named.op, launch, own: &op.args, places: &named.places, given })
+    }
+
+    /// The tensors that were given.
+    pub(super) fn tensors(self) -> impl Iterator<Item = (Code, TensorArg<'a>)> {
+        self.given.iter().flat_map(|given| given.args.iter()).filter_map(|arg| match arg {
+            ArgKind::Scalar(..) => None,
+            ArgKind::Tensor(code, tensor) => Some((code, tensor)),
+        })
+    }
+
+    /// Whether there are any.
+    pub(super) fn has_tensors(self) -> bool {
+        self.given.iter().any(|given| !given.args.tensors.is_empty())
+    }
+}
+
+impl<'a> Replaced<'a> {
+    /// The arguments, as given.
+    pub(super) fn args(&self) -> Vec<ArgKind<'a>> {
+        let mut args: Vec<ArgKind<'a>> = self.own.iter().map(OwnedArg::as_arg).collect();
+        for place in self.places {
+            let given = self.given[place.given].args.iter();
+            args[place.parameters.clone()].iter_mut().zip(given).for_each(|(arg, new)| *arg = new);
+        }
+        args
+    }
+
+    /// Refuses what is not as many arguments as its name stands for.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]
+    pub(super) fn check_counts(&self, recorded: &Recorded) -> Result<()> {
+        for place in self.places {
+            let codes = &self.given[place.given].args.codes;
+            if place.parameters.len() != codes.len() {
+                let first = place.parameters.start;
+                let param = recorded.params(self.launch).get(first);
+                return Err(Error::Argument {
+                    kernel: recorded.name(self.launch).to_owned(),
+                    position: first + 1,
+                    given: format!("{} arguments", codes.len()),
+                    expected: param.map_or_else(String::new, |param| describe(param.kind)),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the arguments that were given fit the kernel.
+    pub(super) fn fits(&self, context: &KernelContext) -> bool {
+        self.places.iter().all(|place| {
+            let codes = &self.given[place.given].args.codes;
+            context.takes_at(&place.parameters, codes)
+        })
+    }
+
+    /// Whether all that the verdict on the launch depends on is as it was captured.
+    #[inline]
+    pub(super) fn keeps_inputs(&self) -> bool {
+        self.places.iter().all(|place| {
+            let captured = self.launch.prepared.words.get(place.word..).unwrap_or_default();
+            let new = self.given[place.given].words();
+            place.inputs.iter().all(|&word| new.get(word) == captured.get(word))
+        })
+    }
+
+    /// As [`NamedLaunch::put`].
+    pub(super) fn put(&self, block: &mut [u64], lacking: usize) -> bool {
+        put(self.places, self.given, block, lacking)
     }
 
     /// Refuses a tensor that shares bytes with another argument of the launch, one of them written. What is given
     /// together is borrowed together, but what the graph keeps is not.
     pub(super) fn check_overlap(&self, recorded: &Recorded) -> Result<()> {
-        let touches = recorded.context(self.launch).touches();
-        for &one in &self.tensors {
-            for other in (0..self.args.len()).filter(|other| *other != one) {
-                let (ArgKind::Tensor(_, a), ArgKind::Tensor(_, b)) =
-                    (&self.args[one], &self.args[other])
-                else {
-                    continue;
-                };
-                let (Some(in_a), Some(in_b)) = (a.core(), b.core()) else { continue };
-                let (Some(writes), Some(written)) = (touches[one], touches[other]) else {
-                    continue;
-                };
-                if (writes || written)
-                    && Arc::ptr_eq(&in_a.buffer, &in_b.buffer)
-                    && a.bytes().overlap(&b.bytes())
-                {
-                    let name = |at: usize| recorded.params(self.launch)[at].name.clone();
-                    return Err(Error::Overlap {
-                        kernel: recorded.name(self.launch).to_owned(),
-                        parameters: [name(one), name(other)],
-                    });
+        let tensors = self.places.iter().filter(|place| {
+            let given = &self.given[place.given].args;
+            !given.tensors.is_empty()
+        });
+        for place in tensors {
+            for one in place.parameters.clone() {
+                for other in (0..self.own.len()).filter(|other| *other != one) {
+                    self.check_two(recorded, one, other)?;
                 }
             }
         }
         Ok(())
+    }
+
+    fn check_two(&self, recorded: &Recorded, one: usize, other: usize) -> Result<()> {
+        let (ArgKind::Tensor(_, a), ArgKind::Tensor(_, b)) = (self.arg(one), self.arg(other))
+        else {
+            return Ok(());
+        };
+        let (Some(in_a), Some(in_b)) = (a.core(), b.core()) else { return Ok(()) };
+        if !Arc::ptr_eq(&in_a.buffer, &in_b.buffer) {
+            return Ok(());
+        }
+        let context = recorded.context(self.launch);
+        let (Some(writes), Some(written)) = (context.touch(one), context.touch(other)) else {
+            return Ok(());
+        };
+        if (writes || written) && a.bytes().overlap(&b.bytes()) {
+            let name = |at: usize| recorded.params(self.launch)[at].name.clone();
+            return Err(Error::Overlap {
+                kernel: recorded.name(self.launch).to_owned(),
+                parameters: [name(one), name(other)],
+            });
+        }
+        Ok(())
+    }
+
+    /// One of the arguments, as given.
+    fn arg(&self, parameter: usize) -> ArgKind<'a> {
+        let given = self.places.iter().rev().find_map(|place| {
+            let at = parameter.checked_sub(place.parameters.start)?;
+            self.given[place.given].args.iter().nth(at)
+        });
+        given.unwrap_or_else(|| self.own[parameter].as_arg())
     }
 }
 

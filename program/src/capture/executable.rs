@@ -1,16 +1,17 @@
 //! Executables: what a driver launches as one. An executable never overlaps itself, and reports to its stream; so each
 //! stream has its own, with memory for temporaries that nobody else has.
 
-use quadrants_ir::{
-    TaskId,
-    abi::{ERROR_WORD, LAUNCH_WORD, SCRATCH_WORD},
-};
+use quadrants_ir::abi::{ERROR_WORD, LAUNCH_WORD, SCRATCH_WORD};
+use quadrants_rhi::FunctionHandle;
 use quadrants_runtime::{self as rt, Buffer, GraphBuilder, NodeLaunch, Stamp};
 use smallvec::SmallVec;
 
-use super::record::{Behind, CapturedCopy, CapturedLaunch, Recorded, Work};
+use super::{
+    args::{Replaced, Replacements},
+    record::{Behind, CapturedCopy, CapturedLaunch, Recorded, Work},
+};
 use crate::{
-    Result, launcher::Prepared, program::Shared, scratch::StreamScratch, stream::StreamState,
+    Error, Result, launcher::Prepared, program::Shared, scratch::StreamScratch, stream::StreamState,
 };
 
 /// A graph has at most so many; the oldest makes room.
@@ -39,8 +40,12 @@ struct Executable {
     /// Of each launch.
     ops: Vec<Option<Nodes>>,
     has_memory: bool,
-    /// Which operations are set to something else than what was captured.
+    /// Which operations are set to something else than what was captured, in order.
     changed: Vec<usize>,
+    /// By which names, where they differ from what was captured in the words that were given alone; else 0.
+    set_by: u64,
+    /// An argument block under construction.
+    words: Vec<u64>,
 }
 
 /// The nodes of an operation.
@@ -48,6 +53,8 @@ struct Executable {
 struct Nodes {
     /// The first of its tasks with work; the others follow.
     first: usize,
+    /// Those tasks, and their functions.
+    functions: SmallVec<[(usize, FunctionHandle); 1]>,
     set: Prepared,
     /// Written by the launch before it is read.
     scratch: Option<Buffer>,
@@ -62,17 +69,17 @@ impl Executables {
     /// What the device returns: then nothing is enqueued that could be seen.
     pub(super) fn launch(
         &mut self,
-        recorded: &Recorded,
+        replaced: Replacements<'_>,
         after: &[Behind],
         changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<()> {
-        let at = match self.find(recorded, changes, stream) {
+        let at = match self.find(replaced.recorded, changes, stream) {
             Some(at) => at,
-            None => self.make(recorded, after, changes, stream)?,
+            None => self.make(replaced, after, changes, stream)?,
         };
         let executable = &mut self.0[at];
-        let launched = executable.set_all(recorded, changes, stream).and_then(|()| {
+        let launched = executable.set_all(replaced, changes, stream).and_then(|()| {
             // SAFETY: the stream is live as long as its state; the graph's launch stamps what is used.
             let launched = unsafe { executable.graph.launch(stream.stream.handle()) };
             launched.map_err(Into::into)
@@ -115,7 +122,7 @@ impl Executables {
     #[cold]
     fn make(
         &mut self,
-        recorded: &Recorded,
+        replaced: Replacements<'_>,
         after: &[Behind],
         changes: &[Change<'_>],
         stream: &StreamState,
@@ -126,7 +133,7 @@ impl Executables {
         if self.0.len() == EXECUTABLES {
             self.0.remove(0);
         }
-        let made = Executable::new(recorded, after, changes, stream)?;
+        let made = Executable::new(replaced, after, changes, stream)?;
         tracing::debug!(nodes = made.graph.len(), stream = id, "captured graph");
         self.0.push(made);
         Ok(self.0.len() - 1)
@@ -135,11 +142,12 @@ impl Executables {
 
 impl Executable {
     fn new(
-        recorded: &Recorded,
+        replaced: Replacements<'_>,
         after: &[Behind],
         changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<Self> {
+        let recorded = replaced.recorded;
         let shared = &recorded.program.shared;
         let mut builder = GraphBuilder::new(&shared.context)?;
         let mut ops = Vec::with_capacity(recorded.ops.len());
@@ -154,7 +162,10 @@ impl Executable {
             }
             let (nodes, end) = match &op.work {
                 Work::Launch(launch) => {
-                    let wanted = wanted(launch, changes, at);
+                    let mut wanted = wanted(launch, changes, at).clone();
+                    if let Some(replaced) = replaced.get(at) {
+                        replaced.put(&mut wanted.words, 0);
+                    }
                     let (nodes, end) =
                         Nodes::new(&mut builder, recorded, launch, wanted, before, stream)?;
                     (Some(nodes), end)
@@ -172,27 +183,47 @@ impl Executable {
             as_captured: changes.iter().all(Change::is_like_captured),
             has_memory,
             ops,
-            changed: changes.iter().map(|change| change.op).collect(),
+            changed: replaced.ops().collect(),
+            set_by: if changes.is_empty() { replaced.named.number } else { 0 },
+            words: Vec::new(),
         })
     }
 
     /// Sets all operations to what they shall do.
     fn set_all(
         &mut self,
-        recorded: &Recorded,
+        replaced: Replacements<'_>,
         changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<()> {
-        let changed = std::mem::take(&mut self.changed);
-        let back = changed.into_iter().filter(|op| change_of(changes, *op).is_none());
-        for op in back {
-            if let Some(launch) = recorded.ops[op].launch() {
-                self.set(recorded, op, launch, &launch.prepared, stream)?;
+        let (recorded, number) = (replaced.recorded, replaced.named.number);
+        let before = std::mem::take(&mut self.set_by);
+        if changes.is_empty() && number != 0 && number == before {
+            // They differ from what is wanted in nothing else.
+            for named in &replaced.named.launches {
+                let Some(nodes) = &mut self.ops[named.op] else { continue };
+                if named.put(replaced.given, &mut nodes.set.words, 0) {
+                    self.set_nodes(recorded, named.op, true, stream)?;
+                }
+            }
+            self.set_by = number;
+            return Ok(());
+        }
+        for at in 0..self.changed.len() {
+            let op = self.changed[at];
+            if let (None, Some(launch)) = (replaced.get(op), recorded.ops[op].launch()) {
+                self.set(recorded, op, &launch.prepared, None, stream)?;
             }
         }
-        for Change { op, launch, prepared } in changes {
-            self.set(recorded, *op, launch, prepared, stream)?;
-            self.changed.push(*op);
+        self.changed.clear();
+        for replaced in replaced.iter() {
+            let (op, launch) = (replaced.op, replaced.launch);
+            let wanted = wanted(launch, changes, op);
+            self.set(recorded, op, wanted, Some(replaced), stream)?;
+            self.changed.push(op);
+        }
+        if changes.is_empty() {
+            self.set_by = number;
         }
         Ok(())
     }
@@ -201,37 +232,55 @@ impl Executable {
         &mut self,
         recorded: &Recorded,
         op: usize,
-        launch: &CapturedLaunch,
         wanted: &Prepared,
+        replaced: Option<Replaced<'_>>,
         stream: &StreamState,
     ) -> Result<()> {
-        let shared = &recorded.program.shared;
         let Some(nodes) = &mut self.ops[op] else { return Ok(()) };
         let same_shapes = nodes.set.shapes == wanted.shapes;
-        if same_shapes && nodes.set.words[LAUNCH_WORD..] == wanted.words[LAUNCH_WORD..] {
+        self.words.clear();
+        self.words.extend_from_slice(&wanted.words[LAUNCH_WORD..]);
+        if let Some(replaced) = replaced {
+            replaced.put(&mut self.words, LAUNCH_WORD);
+        }
+        if same_shapes && nodes.set.words[LAUNCH_WORD..] == self.words[..] {
             return Ok(());
         }
-        let context = recorded.context(launch);
         nodes.set.words.truncate(LAUNCH_WORD);
-        nodes.set.words.extend_from_slice(&wanted.words[LAUNCH_WORD..]);
+        nodes.set.words.extend_from_slice(&self.words);
         nodes.set.shapes.clone_from(&wanted.shapes);
-        let mut args: SmallVec<[u64; 1]> = SmallVec::new();
-        if let Some(block) = &nodes.block {
-            nodes.put(shared, block, stream)?;
-            if same_shapes {
-                return Ok(());
+        self.set_nodes(recorded, op, same_shapes, stream)
+    }
+
+    /// Tells the driver what an operation's nodes are set to.
+    fn set_nodes(
+        &mut self,
+        recorded: &Recorded,
+        op: usize,
+        same_shapes: bool,
+        stream: &StreamState,
+    ) -> Result<()> {
+        let Some(nodes) = &self.ops[op] else { return Ok(()) };
+        let address;
+        let args = match &nodes.block {
+            None => &nodes.set.words[..],
+            Some(block) => {
+                nodes.put(&recorded.program.shared, block, stream)?;
+                if same_shapes {
+                    return Ok(());
+                }
+                address = [block.address().raw()];
+                &address
             }
-            args.push(block.address().raw());
-        }
-        let args = if nodes.block.is_some() { &args[..] } else { &nodes.set.words[..] };
-        let live =
-            nodes.set.shapes.iter().enumerate().filter_map(|(task, shape)| Some((task, (*shape)?)));
-        for (at, (task, config)) in live.enumerate() {
-            let function = context.function(shared, nodes.set.form, TaskId::new(task as u32))?;
-            let launch = NodeLaunch { function, config, args };
+        };
+        for (at, &(task, function)) in nodes.functions.iter().enumerate() {
+            let Some(config) = nodes.set.shapes[task] else { continue };
             // SAFETY: as where the node was made.
-            let set = unsafe { self.graph.set(nodes.first + at, launch) };
-            set.map_err(|source| context.failed(source))?;
+            let set =
+                unsafe { self.graph.set(nodes.first + at, NodeLaunch { function, config, args }) };
+            if let Err(source) = set {
+                return Err(recorded.failed(op, source));
+            }
         }
         Ok(())
     }
@@ -251,7 +300,7 @@ impl Nodes {
         builder: &mut GraphBuilder,
         recorded: &Recorded,
         launch: &CapturedLaunch,
-        wanted: &Prepared,
+        mut set: Prepared,
         mut before: Behind,
         stream: &StreamState,
     ) -> Result<(Self, Behind)> {
@@ -262,7 +311,6 @@ impl Nodes {
             // SAFETY: read by the kernel alone, which writes each temporary before it uses it.
             bytes => Some(unsafe { Buffer::uninit(&shared.context, bytes)? }),
         };
-        let mut set = wanted.clone();
         set.words[ERROR_WORD] = stream.record_address();
         set.words[SCRATCH_WORD] = scratch.as_ref().map_or(0, |memory| memory.address().raw());
         let block = match context.by_buffer() {
@@ -272,6 +320,7 @@ impl Nodes {
         let address = block.as_ref().map(|block| [block.address().raw()]);
         let args = address.as_ref().map_or(&set.words[..], |address| &address[..]);
         let first = builder.len();
+        let mut functions = SmallVec::new();
         for step in context.steps() {
             let mut over = Behind::new();
             for chain in step {
@@ -279,6 +328,7 @@ impl Nodes {
                 for &task in chain {
                     let Some(config) = set.shapes[task.index()] else { continue };
                     let function = context.function(shared, set.form, task)?;
+                    functions.push((task.index(), function));
                     let behind = last.as_ref().map_or(&before[..], std::slice::from_ref);
                     let launch = NodeLaunch { function, config, args };
                     // SAFETY: the graph keeps the kernel, and so its functions; the block is the kernel's.
@@ -290,7 +340,7 @@ impl Nodes {
                 before = over;
             }
         }
-        Ok((Self { first, set, scratch, block }, before))
+        Ok((Self { first, functions, set, scratch, block }, before))
     }
 
     fn memory(&self) -> impl Iterator<Item = &Buffer> {
@@ -338,6 +388,17 @@ fn wanted<'a>(launch: &'a CapturedLaunch, changes: &'a [Change<'_>], op: usize) 
 pub(super) fn change_of<'a, 'b>(changes: &'a [Change<'b>], op: usize) -> Option<&'a Change<'b>> {
     let at = changes.binary_search_by_key(&op, |change| change.op).ok()?;
     changes.get(at)
+}
+
+impl Recorded {
+    /// What went wrong at the device with an operation.
+    #[cold]
+    fn failed(&self, op: usize, source: rt::Error) -> Error {
+        match self.ops[op].launch() {
+            Some(launch) => self.context(launch).failed(source),
+            None => source.into(),
+        }
+    }
 }
 
 fn bytes_of(words: &[u64]) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use smallvec::SmallVec;
 
 use super::{
-    args::{Given, OwnedArg, Replaced},
+    args::{Given, KnownNames, Named, OwnedArg, Replaced, Replacements},
     executable::{Change, Executables, change_of},
     order,
     record::{Behind, CapturedCopy, Recorded, Work},
@@ -33,6 +33,7 @@ pub struct Graph {
     recorded: Recorded,
     /// What each operation comes behind.
     after: Vec<Behind>,
+    names: KnownNames,
 }
 
 /// A launch of a graph under construction: with other arguments.
@@ -51,7 +52,8 @@ impl fmt::Debug for Graph {
 
 impl Graph {
     pub(super) fn new(recorded: Recorded, after: Vec<Behind>) -> Self {
-        Self { executables: Executables::default(), recorded, after }
+        let (executables, names) = (Executables::default(), KnownNames::default());
+        Self { executables, recorded, after, names }
     }
 
     /// How many launches and copies were captured.
@@ -113,7 +115,7 @@ impl Graph {
     }
 
     fn submit(&mut self, given: &[Given<'_>], stream: &Arc<StreamState>) -> Result<()> {
-        let Self { executables, recorded, after } = self;
+        let Self { executables, recorded, after, names } = self;
         let shared = &*recorded.program.shared;
         refuse(shared, "the launch of a graph")?;
         shared.context.check()?;
@@ -121,12 +123,14 @@ impl Graph {
         // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
         let _current = unsafe { shared.context.make_current()? };
         stream.check()?;
-        let replaced = Replaced::all(recorded, given)?;
-        let changes = changes(recorded, &replaced, stream)?;
-        if replaced.iter().any(Replaced::has_tensors) && order::check(recorded, after, &replaced)? {
+        let none = Named::default();
+        let named = if given.is_empty() { &none } else { names.find(recorded, given)? };
+        let replaced = Replacements { recorded, named, given };
+        let changes = changes(replaced, stream)?;
+        if replaced.has_tensors() && order::check(recorded, after, Some(replaced))? {
             executables.clear();
         }
-        let used = Used { recorded, replaced: &replaced, stream };
+        let used = Used { replaced, stream };
         used.before(shared)?;
         if recorded.may_report(&changes) {
             stream.report_anew(&shared.context)?;
@@ -137,9 +141,9 @@ impl Graph {
         if recorded.ops.is_empty() {
             Ok(())
         } else if shared.graphs.on {
-            executables.launch(recorded, after, &changes, stream)
+            executables.launch(replaced, after, &changes, stream)
         } else {
-            replay(recorded, &changes, stream)
+            replay(replaced, &changes, stream)
         }
     }
 }
@@ -176,6 +180,9 @@ impl<'a> GraphLaunch<'a> {
 impl Recorded {
     /// Whether a launch with these changes may report: its number was then used by the launch before.
     fn may_report(&self, changes: &[Change<'_>]) -> bool {
+        if changes.is_empty() {
+            return self.may_report;
+        }
         self.launches().any(|(at, launch)| {
             let changed = change_of(changes, at);
             changed.map_or(&launch.prepared, |change| &change.prepared).may_report()
@@ -183,27 +190,38 @@ impl Recorded {
     }
 }
 
-/// What has other arguments, judged anew.
-fn changes<'a>(
-    recorded: &Recorded,
-    replaced: &[Replaced<'a>],
-    stream: &StreamState,
-) -> Result<Vec<Change<'a>>> {
-    let shared = &recorded.program.shared;
-    let change = |replaced: &Replaced<'a>| {
-        let (launch, args) = (replaced.launch, &replaced.args);
-        let (id, number) = (launch.kernel.id, launch.number);
-        let context = recorded.context(launch);
-        let args = args.iter().copied();
-        let prepared = context.prepare(shared, id, number, args, launch.checks, stream)?;
-        replaced.check_overlap(recorded)?;
-        Ok(Change { op: replaced.op, launch, prepared })
+/// What has other arguments that the verdict depends on, judged anew.
+fn changes<'a>(replaced: Replacements<'a>, stream: &StreamState) -> Result<Vec<Change<'a>>> {
+    let recorded = replaced.recorded;
+    let (shared, has_tensors) = (&recorded.program.shared, replaced.has_tensors());
+    let mut changes = Vec::new();
+    let fit = replaced.fit();
+    if fit && !has_tensors && !replaced.named.has_inputs {
+        return Ok(changes);
+    }
+    let change = |replaced: Replaced<'a>| {
+        let launch = replaced.launch;
+        if !(replaced.keeps_inputs() && (fit || replaced.fits(recorded.context(launch)))) {
+            let context = recorded.context(launch);
+            replaced.check_counts(recorded)?;
+            let (id, number, args) = (launch.kernel.id, launch.number, replaced.args());
+            let args = args.into_iter();
+            let prepared = context.prepare(shared, id, number, args, launch.checks, stream)?;
+            changes.push(Change { op: replaced.op, launch, prepared });
+        }
+        if has_tensors { replaced.check_overlap(recorded) } else { Ok(()) }
     };
-    replaced.iter().map(change).collect()
+    replaced.iter().try_for_each(change)?;
+    Ok(changes)
 }
 
 /// One launch after another, in the order of the capture.
-fn replay(recorded: &Recorded, changes: &[Change<'_>], stream: &Arc<StreamState>) -> Result<()> {
+fn replay(
+    replaced: Replacements<'_>,
+    changes: &[Change<'_>],
+    stream: &Arc<StreamState>,
+) -> Result<()> {
+    let recorded = replaced.recorded;
     let shared = &recorded.program.shared;
     for (at, op) in recorded.ops.iter().enumerate() {
         match &op.work {
@@ -211,8 +229,12 @@ fn replay(recorded: &Recorded, changes: &[Change<'_>], stream: &Arc<StreamState>
                 let changed = change_of(changes, at);
                 let prepared = changed.map_or(&launch.prepared, |change| &change.prepared);
                 let submission = Submission { stream, checks: launch.checks, at: op.at };
-                let id = launch.kernel.id;
-                recorded.context(launch).enqueue_prepared(shared, id, prepared, submission)?;
+                let (id, context) = (launch.kernel.id, recorded.context(launch));
+                let mut words = prepared.words.clone();
+                if let Some(replaced) = replaced.get(at) {
+                    replaced.put(&mut words, 0);
+                }
+                context.enqueue_prepared(shared, id, prepared, words, submission)?;
             }
             Work::Copy(CapturedCopy { from, to, spans, .. }) => {
                 for span in spans {
@@ -234,15 +256,16 @@ fn replay(recorded: &Recorded, changes: &[Change<'_>], stream: &Arc<StreamState>
 
 /// How a launch of a graph uses memory. Dropped, it notes that, behind all that was enqueued.
 struct Used<'a> {
-    recorded: &'a Recorded,
-    replaced: &'a [Replaced<'a>],
+    replaced: Replacements<'a>,
     stream: &'a StreamState,
 }
 
 impl Used<'_> {
     fn before(&self, shared: &Shared) -> Result<()> {
+        let recorded = self.replaced.recorded;
         // As copies by themselves, these come behind all uses.
-        for op in &self.recorded.ops {
+        let ops = if recorded.has_copies { &recorded.ops[..] } else { &[] };
+        for op in ops {
             if let Work::Copy(copy) = &op.work {
                 order_behind(shared, self.stream, copy.to.users())?;
             }
@@ -252,19 +275,17 @@ impl Used<'_> {
     }
 
     fn each(&self, mut see: impl FnMut(&LaunchUses<'_>) -> Result<()>) -> Result<()> {
-        for (at, op) in self.recorded.ops.iter().enumerate() {
-            let given = self.replaced.binary_search_by_key(&at, |replaced| replaced.op).ok();
+        let recorded = self.replaced.recorded;
+        for (at, op) in recorded.ops.iter().enumerate() {
             let tensor = |arg| match arg {
                 ArgKind::Scalar(..) => None,
                 ArgKind::Tensor(_, tensor) => Some(tensor),
             };
-            let tensors: SmallVec<[TensorArg<'_>; 8]> = match given {
-                Some(given) => {
-                    self.replaced[given].args.iter().copied().filter_map(tensor).collect()
-                }
+            let tensors: SmallVec<[TensorArg<'_>; 8]> = match self.replaced.get(at) {
+                Some(replaced) => replaced.args().into_iter().filter_map(tensor).collect(),
                 None => op.args.iter().map(OwnedArg::as_arg).filter_map(tensor).collect(),
             };
-            let (params, kernel) = self.recorded.uses(op);
+            let (params, kernel) = recorded.uses(op);
             see(&LaunchUses { kernel, params, tensors: &tensors, at: op.at })?;
         }
         Ok(())
@@ -273,25 +294,21 @@ impl Used<'_> {
 
 impl Drop for Used<'_> {
     fn drop(&mut self) {
+        let recorded = self.replaced.recorded;
         let stamp = self.stream.stream.next_stamp();
-        if let Some(tracker) = &self.recorded.program.shared.hazards {
+        if let Some(tracker) = &recorded.program.shared.hazards {
             let noted = self.each(|uses| {
                 tracker.after(uses, stamp);
                 Ok(())
             });
             debug_assert!(noted.is_ok());
         }
-        for (buffer, written) in &self.recorded.buffers {
-            if *written { buffer.stamp_write(stamp) } else { buffer.stamp_read(stamp) }
+        for (buffer, written) in &recorded.buffers {
+            buffer.stamp(stamp, *written);
         }
-        for arg in self.replaced.iter().flat_map(|replaced| &replaced.args) {
-            let ArgKind::Tensor(code, tensor) = arg else { continue };
+        for (code, tensor) in self.replaced.tensors() {
             let Some(core) = tensor.core() else { continue };
-            if code.is_writable() {
-                core.buffer.stamp_write(stamp)
-            } else {
-                core.buffer.stamp_read(stamp)
-            }
+            core.buffer.stamp(stamp, code.is_writable());
         }
     }
 }

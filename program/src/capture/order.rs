@@ -8,8 +8,8 @@ use std::{collections::HashMap, sync::Arc};
 use quadrants_runtime::{Buffer, Origin, Use};
 
 use super::{
-    args::{OwnedArg, Replaced},
-    record::{Behind, Op, Recorded},
+    args::{OwnedArg, Replacements},
+    record::{Behind, Recorded},
 };
 use crate::{Result, arg::ArgKind, hazards::Tracker};
 
@@ -43,11 +43,11 @@ impl Order {
 pub(super) fn check(
     recorded: &Recorded,
     after: &mut [Behind],
-    replaced: &[Replaced<'_>],
+    replaced: Option<Replacements<'_>>,
 ) -> Result<bool> {
     let shared = &recorded.program.shared;
     let tracker = shared.hazards.as_ref();
-    if tracker.is_none() && !recorded.ops.iter().any(Op::is_copy) {
+    if tracker.is_none() && !recorded.has_copies {
         return Ok(false);
     }
     let mut order = Order(Vec::new());
@@ -56,10 +56,10 @@ pub(super) fn check(
     for (this, op) in recorded.ops.iter().enumerate() {
         order.push(&after[this]);
         let (params, kernel) = recorded.uses(op);
-        let given = replaced.binary_search_by_key(&this, |replaced| replaced.op).ok();
+        let given = replaced.and_then(|replaced| replaced.get(this));
         let own = op.args.iter().map(OwnedArg::as_arg);
         let args: Vec<ArgKind<'_>> =
-            given.map_or_else(|| own.collect(), |given| replaced[given].args.clone());
+            given.map_or_else(|| own.collect(), |replaced| replaced.args());
         let mut uses = Vec::new();
         let tensors = args.iter().filter_map(|arg| match arg {
             ArgKind::Scalar(..) => None,

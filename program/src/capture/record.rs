@@ -48,6 +48,9 @@ pub(super) struct Recorded {
     /// All memory that they use, and whether it is written.
     pub(super) buffers: Vec<(Arc<Buffer>, bool)>,
     pub(super) program: Arc<ProgramInner>,
+    pub(super) has_copies: bool,
+    /// Whether a launch may report, as it was captured.
+    pub(super) may_report: bool,
 }
 
 /// What was captured.
@@ -205,9 +208,13 @@ impl Capture {
     /// The graph of what was recorded.
     pub(super) fn finish(self) -> Result<Graph> {
         let Recording { ops, mut after, .. } = self.recording.into_inner();
-        let mut recorded = Recorded { ops, buffers: Vec::new(), program: self.program };
+        let has_copies = ops.iter().any(Op::is_copy);
+        let may_report =
+            ops.iter().filter_map(Op::launch).any(|launch| launch.prepared.may_report());
+        let (buffers, program) = (Vec::new(), self.program);
+        let mut recorded = Recorded { ops, buffers, program, has_copies, may_report };
         recorded.find_buffers();
-        order::check(&recorded, &mut after, &[])?;
+        order::check(&recorded, &mut after, None)?;
         Ok(Graph::new(recorded, after))
     }
 }

@@ -1,6 +1,6 @@
 //! Launches that are judged once and enqueued later, and again: what captured graphs are made of.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::{ops::Range, sync::atomic::Ordering::Relaxed};
 
 use quadrants_ir::{
     Offloaded, TaskId,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    arg::{ArgKind, ArgList},
+    arg::{ArgKind, ArgList, Code},
     def::KernelDef,
     plan::LaunchShapes,
     program::Shared,
@@ -46,8 +46,10 @@ impl Prepared {
 
     /// Whether a graph that was made for the other can be set to this.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let live = |of: &Self| of.shapes.iter().map(Option::is_some).collect::<Vec<_>>();
-        self.form == other.form && live(self) == live(other)
+        fn live(of: &Prepared) -> impl Iterator<Item = bool> {
+            of.shapes.iter().map(Option::is_some)
+        }
+        self.form == other.form && live(self).eq(live(other))
     }
 }
 
@@ -122,12 +124,13 @@ impl KernelContext {
         Ok(Prepared { form, shapes, words: words.to_vec() })
     }
 
-    /// Enqueues a launch by itself, as if it had just been made.
+    /// Enqueues a launch by itself, as if it had just been made, with this argument block.
     pub(crate) fn enqueue_prepared(
         &self,
         shared: &Shared,
         id: u32,
         prepared: &Prepared,
+        mut words: Vec<u64>,
         submission: Submission<'_>,
     ) -> Result<()> {
         let stream = submission.stream;
@@ -135,7 +138,6 @@ impl KernelContext {
             0 => None,
             bytes => Some(LaunchBlock::new(stream, bytes)?),
         };
-        let mut words = prepared.words.clone();
         words[abi::ERROR_WORD] = stream.record_address();
         words[abi::SCRATCH_WORD] = scratch.as_ref().map_or(0, |block| block.address().raw());
         let loaded = self.loaded(shared, prepared.form)?;
@@ -174,11 +176,16 @@ impl KernelContext {
         &self.tensors
     }
 
-    /// Of each parameter, whether its tensor is written; none where it is not used.
-    pub(crate) fn touches(&self) -> Vec<Option<bool>> {
-        let mut touches = vec![None; self.codes.len()];
-        self.tensors.iter().for_each(|tensor| touches[tensor.number] = tensor.touch);
-        touches
+    /// Whether a parameter's tensor is written; none where it is not used.
+    pub(crate) fn touch(&self, parameter: usize) -> Option<bool> {
+        self.tensors.iter().find(|tensor| tensor.number == parameter)?.touch
+    }
+
+    /// Whether these can stand for those parameters.
+    pub(crate) fn takes_at(&self, parameters: &Range<usize>, codes: &[Code]) -> bool {
+        let params = self.codes.get(parameters.clone()).unwrap_or_default();
+        codes.len() == params.len()
+            && codes.iter().zip(params).all(|(given, param)| given.fits(*param))
     }
 
     /// What went wrong at the device with a launch of it.
