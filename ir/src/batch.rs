@@ -4,12 +4,18 @@
 //! times, and neighbours in the outermost dimension share what they read. Iterations are in no order, so that
 //! this changes no result. Printer and launcher both ask here: the one prints the loop, the other chooses the grid.
 
-use crate::{BlockId, ExprId, ExprKind, Offloaded, ScalarType, Stmt, Task, TaskKind, abi::Form};
+use crate::{
+    BlockId, ExprId, ExprKind, Offloaded, ParamKind, ScalarType, Stmt, Task, TaskKind,
+    abi::Form,
+    visit::{Nodes, Reach},
+};
 
 /// Longer bodies take more registers than waiting for memory costs.
 const STATEMENTS_AT_MOST: usize = 24;
 /// Of shorter ones a thread takes more at once.
 const FEW_STATEMENTS: usize = 10;
+/// The bytes that a thread reads at once at most.
+const WORD: u32 = 16;
 
 /// How threads take a loop's iterations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,11 +28,13 @@ pub struct Batch {
     /// Whether blocks of threads of two dimensions are best squares: neighbours in both take loops of about as many
     /// turns, so that few wait for one.
     pub square: bool,
+    /// The read of narrow elements, one for each iteration, that the thread does by words: its iterations are neighbours then.
+    pub words: Option<ExprId>,
 }
 
 impl Batch {
     /// Each iteration by itself.
-    pub const NONE: Self = Self { lanes: 1, fills_once: false, square: false };
+    pub const NONE: Self = Self { lanes: 1, fills_once: false, square: false, words: None };
 
     /// How the threads of a task take its iterations.
     #[must_use]
@@ -48,6 +56,10 @@ impl Batch {
             let is_load = |value: &_| matches!(kernel.exprs[*value].kind, ExprKind::Load { .. });
             loads += stmt.exprs().filter(is_load).count();
         }
+        let words = words(kernel, task).filter(|_| straight && stmts.len() <= FEW_STATEMENTS);
+        if let Some((words, lanes)) = words {
+            return Self { lanes, fills_once, square, words: Some(words) };
+        }
         let lanes = match loads {
             0 => 1,
             _ if !straight => 1,
@@ -55,8 +67,38 @@ impl Batch {
             _ if dims.len() > 1 && stmts.len() <= FEW_STATEMENTS => 8,
             _ => 4,
         };
-        Self { lanes, fills_once, square }
+        Self { lanes, fills_once, square, words: None }
     }
+}
+
+/// The read whose elements lie beside each other in memory, several to a word, and how many there are in [`WORD`] bytes: where
+/// the loop's variable is good for nothing else.
+fn words(kernel: &Offloaded, task: &Task) -> Option<(ExprId, u32)> {
+    let [dim] = task.kind.dims()? else { return None };
+    let wide = kernel.locals[dim.var].ty == ScalarType::U64;
+    let is_var = |at: ExprId| matches!(kernel.exprs[at].kind, ExprKind::Local(local) if wide && local == dim.var);
+    let mut found = None;
+    for stmt in &kernel.blocks[task.body].stmts {
+        if let Stmt::Let { value, .. } = stmt
+            && let ExprKind::Load { tensor, index, site } = &kernel.exprs[*value].kind
+            && let ParamKind::Tensor { elem, writable: false, .. } =
+                kernel.params[tensor.index()].kind
+            && elem.size() <= 2
+            && matches!(index[..], [at] if is_var(at))
+            && !kernel.sites[site.index()].asserted
+            && found.is_none()
+        {
+            found = Some((*value, WORD / elem.size() as u32));
+            continue;
+        }
+        let nodes = Nodes::from(kernel);
+        let mut reach = Reach::new(nodes);
+        nodes.reach_stmt(stmt, &mut reach);
+        if reach.locals[dim.var.index()] {
+            return None;
+        }
+    }
+    found
 }
 
 /// Whether iterations combine into one element, or into elements of which a block may have copies: wherever that stands.

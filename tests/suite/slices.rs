@@ -160,3 +160,32 @@ fn a_part_swapped_away_is_good_for_nothing(
     assert_eq!(t.to_vec()?, [3.0, 3.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0]);
     Ok(())
 }
+
+#[qd::kernel]
+fn count_bytes(x: &Tensor<u8, 1>, bins: &mut Tensor<u32, 1>, total: &mut Tensor<i32, 1>) {
+    for i in 0..x.len() {
+        qd::atomic_add(&mut bins[x[i] as usize], 1);
+    }
+    for i in 0..x.len() {
+        qd::atomic_add(&mut total[0], x[i] as i32);
+    }
+}
+
+/// Whose narrow elements a GPU's threads read by words, from the first even address on.
+#[rstest]
+fn a_part_begins_at_any_byte(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let data: Vec<u8> = (0..1000u32).map(|at| (at * at / 7) as u8).collect();
+    let x = on.program.tensor_from(&data, [1000])?;
+    for (begin, end) in (0..18).map(|at| (at, 1000 - at * at)).chain([(5, 5), (1, 2), (15, 33)]) {
+        let mut bins = on.program.zeros::<u32, 1>([256])?;
+        let mut total = on.program.zeros::<i32, 1>([1])?;
+        count_bytes(&*x.slice(begin..end)?, &mut bins, &mut total).launch()?;
+        let mut expected = vec![0; 256];
+        data[begin..end].iter().for_each(|byte| expected[usize::from(*byte)] += 1);
+        assert_eq!(bins.to_vec()?, expected, "{begin}..{end}");
+        let sum: i32 = data[begin..end].iter().map(|byte| i32::from(*byte)).sum();
+        assert_eq!(total.to_vec()?, [sum], "{begin}..{end}");
+    }
+    Ok(())
+}

@@ -37,6 +37,8 @@ pub(super) enum Helper {
     Rem(ScalarType),
     /// What the threads of a block exchange.
     Exchange { op: ExchangeOp, ty: ScalarType },
+    /// Elements that lie beside each other, as a type: as many bytes as are read at once.
+    Words,
     /// Records a device error.
     Fail,
 }
@@ -66,6 +68,7 @@ impl Helper {
             Self::Div(ty) => format!("qd_div_{ty}"),
             Self::Rem(ty) => format!("qd_rem_{ty}"),
             Self::Exchange { op, ty } => exchange::name(op, ty),
+            Self::Words => "qd_words".to_owned(),
             Self::Fail => "qd_fail".to_owned(),
         }
     }
@@ -74,6 +77,7 @@ impl Helper {
     pub(super) fn definition(self, dialect: &dyn Dialect) -> String {
         let name = self.name();
         match self {
+            Self::Words => format!("struct alignas(16) {name} {{\n    u32 parts[4];\n}};\n"),
             Self::Fail => fail(dialect),
             Self::Exchange { op, ty } => exchange::definition(op, ty, dialect),
             Self::IsFirst => inline(

@@ -2,7 +2,7 @@
 //! that what they read is under way together. Where fewer are left, a thread takes them one by one; and so
 //! does one that is alone, in order.
 
-use quadrants_ir::{Batch, BlockId, LocalId, LoopDim, ScalarType};
+use quadrants_ir::{Batch, BlockId, ExprId, ExprKind, LocalId, LoopDim, ScalarType, Stmt};
 
 use super::{
     helpers::Helper,
@@ -19,7 +19,9 @@ impl TaskPrinter<'_> {
         batch: Batch,
         body: BlockId,
     ) {
-        if let [dim] = dims {
+        if let ([dim], Some(read)) = (dims, batch.words) {
+            self.by_scatter(&mut |this| this.by_words(dim, &loops[0], batch.lanes, read, body));
+        } else if let [dim] = dims {
             self.apart(dim, &loops[0], batch.lanes, body);
         } else {
             self.neighbours(dims, loops, batch.lanes, body);
@@ -49,6 +51,75 @@ impl TaskPrinter<'_> {
         self.block(body);
         self.line(&format!("{counter} += {step};"));
         self.close();
+        self.close();
+    }
+
+    /// One dimension, whose narrow elements a thread reads by words from the first address on that is even: those before
+    /// it, those behind the last word, and where a thread is alone all of them, are read one by one.
+    fn by_words(
+        &mut self,
+        dim: &LoopDim,
+        bounds: &Bounds,
+        lanes: u32,
+        read: ExprId,
+        body: BlockId,
+    ) {
+        let kernel = self.kernel;
+        let ExprKind::Load { tensor, .. } = kernel.exprs[read].kind else { return };
+        let elem = kernel.exprs[read].ty;
+        let (counter, count) = (&bounds.counter, &bounds.count);
+        let place = self.helper(Helper::Thread('x'));
+        let size = self.helper(Helper::Threads('x'));
+        let words = self.helper(Helper::Words);
+        let tensor = self.param(tensor);
+        let [step, before, whole, word, rest] =
+            ["threads", "before", "words", "word", "rest"].map(|name| self.fresh(name));
+        let first = bounds.value("0ull");
+        let bytes = elem.size();
+        self.line(&format!("const u64 {step} = {size}();"));
+        self.line(&format!(
+            "const u64 {before} = (0ull - (u64)&{tensor}[{first}]) % 16ull / {bytes}ull;"
+        ));
+        self.line(&format!(
+            "const u64 {whole} = {step} > 1ull && {count} > {before} ? ({count} - {before}) / {lanes}ull : 0ull;"
+        ));
+        self.open(&format!("for (u64 {word} = {place}(); {word} < {whole}; {word} += {step}) {{"));
+        let at = bounds.value(&format!("({before} + {word} * {lanes}ull)"));
+        let elements = self.fresh("elements");
+        self.line(&format!("const {words} {elements} = *(const {words}*)&{tensor}[{at}];"));
+        let outer = self.locals.clone();
+        let each = 4 / bytes as u32;
+        for stmt in &kernel.blocks[body].stmts {
+            if let Stmt::Let { local, .. } = stmt {
+                self.locals.remove(local);
+            }
+        }
+        let mut all = vec![self.locals.clone(); lanes as usize];
+        for stmt in &kernel.blocks[body].stmts {
+            for (lane, locals) in (0..lanes).zip(&mut all) {
+                std::mem::swap(&mut self.locals, locals);
+                let bits = 8 * bytes as u32 * (lane % each);
+                let part = format!("{elements}.parts[{}] >> {bits}", lane / each);
+                let value = match elem {
+                    ScalarType::Bool => format!("({part} & 255u) != 0u"),
+                    _ => format!("({})({part})", types::name(elem)),
+                };
+                self.given.insert(read, value);
+                self.stmt(stmt);
+                std::mem::swap(&mut self.locals, locals);
+            }
+        }
+        self.given.clear();
+        self.locals = outer;
+        self.close();
+        self.line(&format!("const u64 {rest} = {count} - {lanes}ull * {whole};"));
+        let own = self.fresh(counter);
+        self.open(&format!("for (u64 {own} = {place}(); {own} < {rest}; {own} += {step}) {{"));
+        let at = format!("({own} < {before} ? {own} : {own} + {lanes}ull * {whole})");
+        let outer = self.locals.clone();
+        self.define_lane(dim.var, bounds, &at);
+        self.block(body);
+        self.locals = outer;
         self.close();
     }
 

@@ -89,9 +89,31 @@ impl TaskPrinter<'_> {
         let near =
             self.cx.dialect.atomic(op, ty, &format!("&{own}[{first} + (u32)({at})]"), &value);
         let far = self.cx.dialect.atomic(op, ty, &format!("&{}", place.element), &value);
-        self.line(&format!("if ({copies} > 0u) {near};"));
-        self.line(&format!("else {far};"));
+        match self.near {
+            Some(true) => self.line(&format!("{near};")),
+            Some(false) => self.line(&format!("{far};")),
+            None => {
+                self.line(&format!("if ({copies} > 0u) {near};"));
+                self.line(&format!("else {far};"));
+            }
+        }
         true
+    }
+
+    /// What `print` prints for the block's copies and for the tensor, where the loop scatters, so that it does not ask
+    /// each time.
+    pub(super) fn by_scatter(&mut self, print: &mut dyn FnMut(&mut Self)) {
+        let Some(copies) = self.scatters.first().map(|scatter| scatter.copies.clone()) else {
+            return print(self);
+        };
+        self.open(&format!("if ({copies} > 0u) {{"));
+        self.near = Some(true);
+        print(self);
+        self.otherwise();
+        self.near = Some(false);
+        print(self);
+        self.near = None;
+        self.close();
     }
 
     /// Combines the copies of each element, and that into the tensor.

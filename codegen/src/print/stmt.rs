@@ -191,6 +191,11 @@ impl TaskPrinter<'_> {
         let ty = kernel.locals[local].ty;
         let constant = if kernel.locals[local].mutable { "" } else { "const " };
         match &kernel.exprs[value].kind {
+            ExprKind::Load { .. } if self.given.contains_key(&value) => {
+                let read = self.given[&value].clone();
+                let name = self.local(local);
+                self.line(&format!("{constant}{ty} {name} = {read};"));
+            }
             ExprKind::Load { tensor, index, site } => {
                 let place = self.place(*tensor, index, *site);
                 let element = match self.is_read_only(*tensor, *site) {

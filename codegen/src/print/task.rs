@@ -62,6 +62,10 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) scatters: Vec<Scatter>,
     /// What notes an index out of range in place of reports.
     pub(super) quiet: Option<String>,
+    /// Whether what is scattered goes to the block's copies or to the tensor, where that was asked before.
+    pub(super) near: Option<bool>,
+    /// Elements that were read before, by what reads them.
+    pub(super) given: HashMap<ExprId, String>,
     /// What belongs to the blocks of threads that the task runs.
     pub(super) blocks: Blocks,
 }
@@ -100,6 +104,8 @@ impl<'a> TaskPrinter<'a> {
             reductions: Vec::new(),
             scatters: Vec::new(),
             quiet: None,
+            near: None,
+            given: HashMap::new(),
             blocks: Blocks::default(),
         }
     }

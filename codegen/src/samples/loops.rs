@@ -6,7 +6,7 @@ use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, Options, ScalarType, Stmt};
 use super::build::Build;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    vec![device_bounds(), ranks(), components(), histogram()]
+    vec![device_bounds(), ranks(), components(), histogram(), bytes()]
 }
 
 /// Loops whose bounds are read from a tensor, of all integer types, some of them wrapped.
@@ -152,5 +152,42 @@ fn histogram() -> Offloaded {
             |_| {},
         );
     });
+    b.finish()
+}
+
+/// Narrow elements from any place on, of all types: into a histogram, and into one element.
+fn bytes() -> Offloaded {
+    let mut b = Build::new("bytes", Options::default());
+    let from = b.scalar("from", ScalarType::U32);
+    let bins = b.tensor("bins", ScalarType::U32, 1, true);
+    let sums = b.tensor("sums", ScalarType::I32, 1, true);
+    let types =
+        [ScalarType::U8, ScalarType::I8, ScalarType::Bool, ScalarType::U16, ScalarType::I16];
+    let tensors = types.map(|ty| b.tensor(&format!("of_{ty}"), ty, 1, false));
+    let most = b.constant(31u32);
+    let from = b.binary(BinaryOp::And, from, most);
+    let from = b.cast(from, ScalarType::U64);
+    for (at, &tensor) in tensors.iter().enumerate() {
+        let len = b.dim(tensor, 0);
+        b.parallel(&[("i", from, len)], |b, i| {
+            let value = b.load("value", tensor, i);
+            let add = match at {
+                0 | 3 => {
+                    let fifteen = b.constant(15u64);
+                    let bin = b.cast(value, ScalarType::U32);
+                    let bin = b.cast(bin, ScalarType::U64);
+                    let bin = b.binary(BinaryOp::And, bin, fifteen);
+                    let one = b.constant(1u32);
+                    b.atomic(AtomicOp::Add, bins, &[bin], one)
+                }
+                _ => {
+                    let place = b.constant(at as u64);
+                    let value = b.cast(value, ScalarType::I32);
+                    b.atomic(AtomicOp::Add, sums, &[place], value)
+                }
+            };
+            b.push(Stmt::Eval { value: add });
+        });
+    }
     b.finish()
 }

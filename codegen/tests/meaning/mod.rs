@@ -136,6 +136,7 @@ fn is_free_of_races(name: &str) -> bool {
         "blocks",
         "reductions",
         "histogram",
+        "bytes",
     ]
     .contains(&name)
 }
