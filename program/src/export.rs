@@ -15,11 +15,7 @@ use quadrants_ir::{
 use quadrants_rhi::{Capabilities, ImageKind};
 use quadrants_runtime::{ImageKey, ImagePack, PackEntry, PackWriter};
 
-use crate::{
-    Error, Program, Result,
-    kept::{Kept, Library},
-    program::Shared,
-};
+use crate::{Error, Program, Result, kept::Kept, program::Shared};
 
 /// The environment variable that names a file of exported kernels for programs that are opened without one.
 pub const KERNELS_VARIABLE: &str = "QUADRANTS_KERNELS";
@@ -218,8 +214,8 @@ fn compile_into(
 ) -> Result<()> {
     let Target { arch, compiler } = target;
     let failed = |source| Error::Compile { kernel: kernel.name.clone(), source };
-    let library = Library::default();
-    let place = kept.place(&**compiler, &library, kernel, request);
+    let library = kept.library_of(&**compiler);
+    let place = kept.place(&**compiler, library.as_deref(), kernel, request);
     let place = place.ok_or_else(|| Error::NotKept { arch: arch.clone() })?;
     let key = place.keyed().key(arch);
     if images.contains(&key) {

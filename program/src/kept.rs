@@ -6,10 +6,7 @@
 use std::{
     env, fs,
     path::PathBuf,
-    sync::{
-        OnceLock,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::SystemTime,
 };
 
@@ -37,31 +34,42 @@ pub(crate) struct Kept {
     found_exported: AtomicU64,
     /// None where compiled kernels are not kept on disk.
     cache: Option<ImageCache>,
-    /// The library of the program's compiler; looked for once.
-    library: Library,
+    /// The library of the program's compiler, where images on disk are told apart by it.
+    library: Option<String>,
 }
 
 /// One kernel among them, or its place.
 pub(crate) struct KeptKernel<'a> {
     kept: &'a Kept,
     keyed: Keyed,
-    compiler: &'a dyn Compiler,
-    library: &'a Library,
+    library: Option<&'a str>,
 }
-
-/// The library that makes images, looked for when an image on disk first asks for it: its path, its length, the time of
-/// its last change.
-#[derive(Debug, Default)]
-pub(crate) struct Library(OnceLock<Option<String>>);
 
 /// All that the images of a kernel depend on but their architecture.
 pub(crate) struct Keyed(Vec<u8>);
 
 impl Kept {
-    /// In these files, and in that folder.
-    pub(crate) fn new(exported: Vec<ExportedKernels>, folder: Option<PathBuf>) -> Self {
+    /// In these files, and in that folder. The library of the compiler is looked for now, when a device is opened, which
+    /// takes long, and not in a first launch.
+    pub(crate) fn new(
+        exported: Vec<ExportedKernels>,
+        folder: Option<PathBuf>,
+        compiler: Option<&dyn Compiler>,
+    ) -> Self {
         let cache = folder.map(|folder| ImageCache::new(folder, LIMIT_BYTES));
-        Self { exported, found_exported: AtomicU64::new(0), cache, library: Library::default() }
+        let mut kept = Self { exported, found_exported: AtomicU64::new(0), cache, library: None };
+        kept.library = compiler.and_then(|compiler| kept.library_of(compiler));
+        kept
+    }
+
+    /// The library that makes a compiler's images: its path, its length, the time of its last change. None where nothing
+    /// asks for it, or it is not known.
+    pub(crate) fn library_of(&self, compiler: &dyn Compiler) -> Option<String> {
+        self.cache.as_ref()?;
+        let path = compiler.library()?;
+        let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let changed = about.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(format!("{} {} {}", path.display(), about.len(), changed.as_nanos()))
     }
 
     pub(crate) fn exported(&self) -> &[ExportedKernels] {
@@ -75,28 +83,28 @@ impl Kept {
     }
 
     /// The place of a kernel; none where the images of the program's compiler are not kept.
-    pub(crate) fn of<'a>(
-        &'a self,
-        compiler: &'a dyn Compiler,
+    pub(crate) fn of(
+        &self,
+        compiler: &dyn Compiler,
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
-    ) -> Option<KeptKernel<'a>> {
+    ) -> Option<KeptKernel<'_>> {
         if self.exported.is_empty() && self.cache.is_none() {
             return None;
         }
-        self.place(compiler, &self.library, kernel, request)
+        self.place(compiler, self.library.as_deref(), kernel, request)
     }
 
     /// The place of a kernel of any compiler, with its library.
     pub(crate) fn place<'a>(
         &'a self,
-        compiler: &'a dyn Compiler,
-        library: &'a Library,
+        compiler: &dyn Compiler,
+        library: Option<&'a str>,
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
     ) -> Option<KeptKernel<'a>> {
         let keyed = Keyed::new(compiler, &compiler.kept_as()?, kernel, request);
-        Some(KeptKernel { kept: self, keyed, compiler, library })
+        Some(KeptKernel { kept: self, keyed, library })
     }
 }
 
@@ -122,30 +130,17 @@ impl<'k> KeptKernel<'k> {
 
     /// Its image on disk.
     pub(crate) fn get(&self, arch: &str) -> Option<Vec<u8>> {
-        let cache = self.kept.cache.as_ref()?;
-        cache.get(&self.keyed.key(arch), self.library.of(self.compiler))
+        self.kept.cache.as_ref()?.get(&self.keyed.key(arch), self.library)
     }
 
     pub(crate) fn put(&self, arch: &str, image: &[u8]) {
         if let Some(cache) = &self.kept.cache {
-            cache.put(&self.keyed.key(arch), self.library.of(self.compiler), image);
+            cache.put(&self.keyed.key(arch), self.library, image);
         }
     }
 
     pub(crate) fn keyed(&self) -> &Keyed {
         &self.keyed
-    }
-}
-
-impl Library {
-    fn of(&self, compiler: &dyn Compiler) -> Option<&str> {
-        let found = self.0.get_or_init(|| {
-            let path = compiler.library()?;
-            let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-            let changed = about.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-            Some(format!("{} {} {}", path.display(), about.len(), changed.as_nanos()))
-        });
-        found.as_deref()
     }
 }
 

@@ -206,7 +206,11 @@ impl ProgramBuilder {
             left_behind: Mutex::new(Vec::new()),
             records: RecordPool::default(),
             manager: StreamManager::default(),
-            kept: Kept::new(exported, self.cache.unwrap_or_else(folder_from_env)),
+            kept: Kept::new(
+                exported,
+                self.cache.unwrap_or_else(folder_from_env),
+                compiler.as_deref(),
+            ),
             argument_limit: self.argument_limit.map_or(device_limit, |l| l.min(device_limit)),
             compiler,
             launches: AtomicU64::new(1),
