@@ -218,7 +218,7 @@ impl<'a> Body<'a> {
                 quote!(#label:)
             });
             if at == innermost && !reductions.is_empty() {
-                return self.strips(&reductions, (lo, hi), &quote!(#pattern), body);
+                return self.strips(each, &reductions, (lo, hi), &quote!(#pattern), body);
             }
             // The author's block is its own braces; an outer loop needs them around the inner.
             let plain =
@@ -287,7 +287,7 @@ impl<'a> Body<'a> {
         let body = quote!({ let #pattern = #support::gate::<__OK, _>(#values.at(#nth)); #body });
         let loops = match reductions.is_empty() {
             true => quote!(#label: for #nth in #begin..#end #body),
-            false => self.strips(&reductions, (&begin, &end), &nth.to_token_stream(), body),
+            false => self.strips(each, &reductions, (&begin, &end), &nth.to_token_stream(), body),
         };
         let loops = self.reducing(&reductions, loops);
         let arguments = quote! {
@@ -298,25 +298,46 @@ impl<'a> Body<'a> {
         quote!({ let #values = #walk; #call })
     }
 
-    /// A loop over a range in strips, whose iterations have lanes for what they reduce.
+    /// A loop over a range in strips, whose iterations have lanes for what they reduce. Whole strips of bodies without
+    /// loops have a length that is known, so that LLVM keeps the lanes in registers.
     fn strips(
         &self,
+        each: &syn::ExprForLoop,
         reductions: &[Reduction],
         (begin, end): (&Ident, &Ident),
         pattern: &TokenStream,
         body: TokenStream,
     ) -> TokenStream {
-        let support = self.support;
-        let [from, to] = ["from", "to"].map(internal);
+        let (support, width) = (self.support, reduce::width(reductions));
+        let [from, to, at] = ["from", "to", "at"].map(internal);
         let label = iteration();
+        let whole = (!each.body.stmts.iter().any(lanes::has_loop)).then(|| {
+            let lanes = reductions.iter().map(|reduction| reduction.lane_at(&at));
+            quote! {
+                if !__CHECKED {
+                    #[allow(unused_variables, unused_assignments)]
+                    for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) {
+                        #support::rounds_apart();
+                        #label: for #at in 0..#width {
+                            #(#lanes)*
+                            let #pattern = #support::gate::<__OK, _>(#support::lane_of(#from, #at));
+                            #body
+                        }
+                    }
+                }
+            }
+        });
         let range = quote!(#support::gate::<__OK, _>(#from..#to));
         let (pattern, iterated) =
             reductions.iter().fold((pattern.clone(), range), |(pattern, iterated), reduction| {
-                let (lane, lanes) = (&reduction.lane, reduction.lanes());
+                let (lane, lanes) = (&reduction.lane, reduction.rest());
                 (quote!((#lane, #pattern)), quote!(#lanes.zip(#iterated)))
             });
+        let moved = whole.is_some().then(|| quote!(let mut #begin = #begin;));
         quote! {{
-            for (#from, #to) in #support::strips(#begin, #end) {
+            #moved
+            #whole
+            for (#from, #to) in #support::strips::<_, #width>(#begin, #end) {
                 #label: for #pattern in #iterated #body
             }
         }}
@@ -324,7 +345,8 @@ impl<'a> Body<'a> {
 
     /// A piece of a loop, and what it keeps of reductions before and after.
     fn reducing(&self, reductions: &[Reduction], loops: TokenStream) -> TokenStream {
-        let begins = reductions.iter().map(|reduction| reduction.begin(self.support));
+        let width = reduce::width(reductions);
+        let begins = reductions.iter().map(|reduction| reduction.begin(self.support, width));
         let ends = reductions.iter().map(|reduction| reduction.finish(self.support));
         quote!(#(#begins)* #loops #(#ends)*)
     }

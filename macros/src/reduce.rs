@@ -16,14 +16,23 @@ use crate::{
 /// More than these would take too many registers.
 const AT_MOST: usize = 4;
 
+/// Iterations of a strip whose one sum is kept in lanes: four registers of AVX-512 for 32 bits, which hide what an addition
+/// takes. LLVM would unroll shorter strips of short bodies before it could make vectors of them.
+const WIDE: usize = 64;
+
+/// Iterations of a strip that has several.
+const NARROW: usize = 32;
+
 /// A tensor that a loop reduces into.
 pub(crate) struct Reduction {
     pub(crate) tensor: Ident,
     op: AtomicOp,
     /// The element, made of literals and names that mean the same outside the loop.
     index: TokenStream,
-    /// What holds a piece's part.
+    /// What holds the part of a piece's whole strips.
     part: Ident,
+    /// What holds that of its other iterations: of places that are chosen while it runs, LLVM keeps none in registers.
+    rest: Ident,
     /// The part that the iteration combines into.
     pub(crate) lane: Ident,
     strict: bool,
@@ -48,17 +57,31 @@ pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
     reductions
 }
 
+/// How many iterations a strip has.
+pub(crate) fn width(reductions: &[Reduction]) -> usize {
+    if reductions.len() > 1 { NARROW } else { WIDE }
+}
+
 impl Reduction {
-    /// Defines the part of a piece.
-    pub(crate) fn begin(&self, support: &TokenStream) -> TokenStream {
-        let (part, make) = (&self.part, self.function("part"));
-        quote!(let mut #part = #support::#make();)
+    /// Defines the parts of a piece.
+    pub(crate) fn begin(&self, support: &TokenStream, width: usize) -> TokenStream {
+        let (part, rest, make) = (&self.part, &self.rest, self.function("part"));
+        quote! {
+            let mut #part = #support::#make::<_, #width>();
+            let mut #rest = #support::#make::<_, #width>();
+        }
     }
 
-    /// The lanes of the part.
-    pub(crate) fn lanes(&self) -> TokenStream {
-        let part = &self.part;
-        quote!(#part.lanes())
+    /// Defines the place of the iteration with this number in a whole strip.
+    pub(crate) fn lane_at(&self, at: &Ident) -> TokenStream {
+        let Self { part, lane, .. } = self;
+        quote!(let #lane = #part.lane(#at);)
+    }
+
+    /// The places of the iterations that are in no whole strip.
+    pub(crate) fn rest(&self) -> TokenStream {
+        let rest = &self.rest;
+        quote!(#rest.lanes())
     }
 
     /// The function that combines a value into the iteration's lane.
@@ -69,9 +92,9 @@ impl Reduction {
 
     /// Combines the part into the element.
     pub(crate) fn finish(&self, support: &TokenStream) -> TokenStream {
-        let Self { tensor, index, part, strict, .. } = self;
+        let Self { tensor, index, part, rest, strict, .. } = self;
         let finish = self.function("finish");
-        quote!(#support::#finish::<#strict, _, _>(#part, &#tensor, #index);)
+        quote!(#support::#finish::<#strict, _, _, _>((#part, #rest), &#tensor, #index);)
     }
 
     fn function(&self, what: &str) -> Ident {
@@ -118,10 +141,11 @@ impl Visit<'_> for Found {
                 }
                 None => {
                     let number = self.reductions.len();
-                    let [part, lane] =
-                        ["part", "lane"].map(|name| internal(&format!("{name}{number}")));
+                    let [part, rest, lane] =
+                        ["part", "rest", "lane"].map(|name| internal(&format!("{name}{number}")));
                     let strict = self.strict;
-                    self.reductions.push((Reduction { tensor, op, index, part, lane, strict }, 1));
+                    self.reductions
+                        .push((Reduction { tensor, op, index, part, rest, lane, strict }, 1));
                 }
             }
         }

@@ -70,6 +70,7 @@ fn the_emitted_source_is_the_one_reviewed() {
     snapshot("saxpy", &emitted(FunctionKind::Kernel, saxpy()));
     snapshot("step", &emitted(FunctionKind::Kernel, step()));
     snapshot("escape", &emitted(FunctionKind::Kernel, escape()));
+    snapshot("sum", &emitted(FunctionKind::Kernel, sum()));
     let func = quote!(
         fn wave(x: f32) -> f32 {
             (x * 0.01).sin()
@@ -114,6 +115,17 @@ fn escape() -> TokenStream {
     }
 }
 
+/// A reduction, in whole strips and the rest.
+fn sum() -> TokenStream {
+    quote! {
+        fn sum(x: &Tensor<f32, 1>, total: &mut Tensor<f32, 1>) {
+            for i in 0..x.len() {
+                qd::atomic_add(&mut total[0], x[i]);
+            }
+        }
+    }
+}
+
 #[test]
 fn no_unsafe_is_emitted() {
     fn has_unsafe(tokens: TokenStream) -> bool {
@@ -123,7 +135,7 @@ fn no_unsafe_is_emitted() {
             _ => false,
         })
     }
-    for item in [saxpy(), step(), escape()] {
+    for item in [saxpy(), step(), escape(), sum()] {
         assert!(!has_unsafe(expand(FunctionKind::Kernel, TokenStream::new(), item)));
     }
 }

@@ -358,7 +358,7 @@ fn is_loop(expr: &Expr) -> bool {
     matches!(expr, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_))
 }
 
-fn has_loop(stmt: &Stmt) -> bool {
+pub(super) fn has_loop(stmt: &Stmt) -> bool {
     struct Loops(bool);
     impl Visit<'_> for Loops {
         fn visit_expr(&mut self, expr: &Expr) {

@@ -4,27 +4,40 @@
 //! That reorders the combinations, as atomics do anyway; additions of floats are left alone in a strict kernel. Where
 //! indices are checked, the atomics stay: an iteration reports its own index.
 
+use std::hint::black_box;
+
 use super::view::Places;
 use crate::dsl::{AtomicAdd, AtomicMinMax};
 
-/// So many iterations in a row combine each for themselves: sums of floats have an order, which would keep a
-/// processor from adding several at once.
-const LANES: usize = 32;
+/// What iterations of a piece of a loop have combined, in as many places as a strip has iterations: sums of floats have an
+/// order, which would keep a processor from adding several at once. Each operation has a value that combines with any value to
+/// that value.
+pub struct Part<T, const W: usize>([T; W]);
 
-/// What a piece of a loop has combined. Each operation has a value that combines with any value to that value.
-pub struct Part<T>([T; LANES]);
-
-impl<T: Copy> Part<T> {
+impl<T: Copy, const W: usize> Part<T, W> {
     /// Places for the iterations of a strip.
     #[inline(always)]
     pub fn lanes(&mut self) -> std::slice::IterMut<'_, T> {
         self.0.iter_mut()
     }
 
+    /// The place of one iteration of a strip.
     #[inline(always)]
-    fn total(self, combine: impl Fn(T, T) -> T) -> T {
-        let mut values = self.0;
-        let mut count = LANES;
+    pub fn lane(&mut self, at: usize) -> &mut T {
+        &mut self.0[at]
+    }
+
+    /// All of it and of another part.
+    #[inline(always)]
+    fn total(self, other: Self, combine: impl Fn(T, T) -> T) -> T {
+        // A copy elsewhere: LLVM does not keep in registers what it sees used place by place.
+        let parts = [self.0, other.0];
+        let [part, rest] = black_box(&parts);
+        let mut values: [T; W] = super::lanes(
+            #[inline(always)]
+            |at| combine(part[at], rest[at]),
+        );
+        let mut count = W;
         while count > 1 {
             count /= 2;
             for at in 0..count {
@@ -35,16 +48,18 @@ impl<T: Copy> Part<T> {
     }
 }
 
-/// The strips of a piece from `begin` to before `end`, which have as many iterations as there are lanes, but for
-/// the last.
+/// The strips of a piece from `begin` to before `end`, which have `W` iterations, but for the last.
 #[inline(always)]
-pub fn strips<I: super::LoopInt>(begin: I, end: I) -> impl Iterator<Item = (I, I)> {
-    let steps = begin.steps(end);
-    (0..steps.div_ceil(LANES as u64)).map(
+pub fn strips<I: super::LoopInt, const W: usize>(
+    begin: I,
+    end: I,
+) -> impl Iterator<Item = (I, I)> + use<I, W> {
+    let (steps, width) = (begin.steps(end), W as u64);
+    (0..steps.div_ceil(width)).map(
         #[inline(always)]
         move |strip| {
-            let from = begin.forward(strip * LANES as u64);
-            (from, from.forward((steps - strip * LANES as u64).min(LANES as u64)))
+            let from = begin.forward(strip * width);
+            (from, from.forward((steps - strip * width).min(width)))
         },
     )
 }
@@ -55,8 +70,9 @@ macro_rules! reductions {
         #[doc = concat!("No ", $what, " yet.")]
         #[inline(always)]
         #[must_use]
-        pub fn $part<T: $bound>() -> Part<T> {
-            Part([$none; LANES])
+        pub fn $part<T: $bound, const W: usize>() -> Part<T, W> {
+            // A constant, which is copied as a whole: LLVM loses sight of an array that is written place by place.
+            Part(const { [$none; W] })
         }
 
         #[doc = concat!("An iteration's part in the ", $what, ".")]
@@ -77,14 +93,17 @@ macro_rules! reductions {
 
         #[doc = concat!("Combines the ", $what, " of a piece into the element.")]
         #[inline(always)]
-        pub fn $finish<const STRICT: bool, I, P>(part: Part<P::Element>, tensor: &P, index: I)
-        where
+        pub fn $finish<const STRICT: bool, I, P, const W: usize>(
+            (part, rest): (Part<P::Element, W>, Part<P::Element, W>),
+            tensor: &P,
+            index: I,
+        ) where
             P: Places<I, Element: $bound>,
         {
             let $strict = STRICT;
             if !(P::CHECKED || $ordered) {
                 // The element may not be there, where no iteration wanted it.
-                super::$atomic(tensor.place_within(index), part.total(|$a, $b| $combined));
+                super::$atomic(tensor.place_within(index), part.total(rest, |$a, $b| $combined));
             }
         }
     )*};
@@ -106,18 +125,21 @@ mod tests {
     #[test]
     fn strips_cover_a_piece_once() {
         for end in [-7_i32, 0, 1, 25, 26, 120] {
-            let visited: Vec<i32> = strips(-6, end).flat_map(|(from, to)| from..to).collect();
+            let visited: Vec<i32> =
+                strips::<_, 32>(-6, end).flat_map(|(from, to)| from..to).collect();
             assert_eq!(visited, (-6..end).collect::<Vec<_>>());
-            assert!(strips(-6, end).all(|(from, to)| to - from <= LANES as i32));
+            assert!(strips::<_, 32>(-6, end).all(|(from, to)| to - from <= 32));
         }
     }
 
     #[test]
     fn parts_of_nothing_change_nothing() {
-        assert_eq!(part_add::<f32>().total(|a, b| a.plus(b)).to_bits(), (-0.0_f32).to_bits());
-        assert_eq!(part_min::<i64>().total(|a, b| a.min(b)), i64::MAX);
-        let mut part = part_max::<u32>();
+        let nothing = part_add::<f32, 64>().total(part_add(), |a, b| a.plus(b));
+        assert_eq!(nothing.to_bits(), (-0.0_f32).to_bits());
+        assert_eq!(part_min::<i64, 32>().total(part_min(), |a, b| a.min(b)), i64::MAX);
+        let (mut part, mut rest) = (part_max::<u32, 32>(), part_max());
         part.lanes().zip([3, 9, 4]).for_each(|(lane, value)| *lane = value.max(*lane));
-        assert_eq!(part.total(|a, b| a.max(b)), 9);
+        *rest.lane(31) = 7;
+        assert_eq!(part.total(rest, |a, b| a.max(b)), 9);
     }
 }

@@ -1,0 +1,182 @@
+#[inline(always)]
+fn sum<'launch>(
+    x: &'launch Tensor<f32, 1>,
+    total: &'launch mut Tensor<f32, 1>,
+) -> ::quadrants::__private::Launch<'launch, ()> {
+    const __PROBED: (
+        [::quadrants::__private::ir::types::Type; 1usize],
+        [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+    ) = {
+        #[allow(unused_imports)]
+        use ::quadrants::__private::body::in_scope::*;
+        let probe0 = ::quadrants::__private::body::Probe::new();
+        #[allow(
+            unused_unsafe,
+            unused_variables,
+            unused_assignments,
+            unused_qualifications,
+            clippy::no_effect,
+            clippy::unnecessary_operation
+        )]
+        let _ = |x: &Tensor<f32, 1>, total: &mut Tensor<f32, 1>| -> () {
+            for i in 0..x.len() {
+                probe0.see(&i);
+                qd::atomic_add(&mut total[0], x[i]);
+            }
+        };
+        let _ = || ::quadrants::__private::body::same_function(
+            ::quadrants::__private::dsl::atomic_add::<i32>,
+            qd::atomic_add,
+        );
+        ([::quadrants::__private::body::type_of(&probe0)], [])
+    };
+    const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
+    const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
+        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
+        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
+    ];
+    const __OK: bool = {
+        let _ = (__TYPES, __PARAMS);
+        true
+    };
+    static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
+        file: ::core::file!(),
+        tree: b"...",
+        params: || __PARAMS.to_vec(),
+        types: || __TYPES.to_vec(),
+        funcs: &[],
+        consts: &[],
+    };
+    struct __Body;
+    #[allow(
+        deprecated,
+        nonstandard_style,
+        path_statements,
+        trivial_casts,
+        trivial_numeric_casts,
+        unreachable_code,
+        unused_braces,
+        unused_comparisons,
+        unused_labels,
+        unused_must_use,
+        unused_mut,
+        unused_parens,
+        unused_qualifications,
+        unused_unsafe,
+        clippy::all,
+        clippy::pedantic
+    )]
+    impl ::quadrants::__private::body::Body for __Body {
+        #[inline(always)]
+        fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
+            cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
+        ) {
+            #[allow(unused_imports)]
+            use ::quadrants::__private::body::in_scope::*;
+            let mut args = cx.args();
+            let mut x = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<f32, 1>>());
+            let mut total = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.tensor::<Tensor<f32, 1>>());
+            cx.par_for(
+                ::core::option::Option::Some(0usize),
+                0..::quadrants::__private::body::Counted::count(&x),
+                10u32,
+                #[inline(always)]
+                move |((begin0, end0), proven)| {
+                    let mut total = ::quadrants::__private::body::Formed::formed(
+                        total,
+                        proven,
+                    );
+                    let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
+                    let mut part0 = ::quadrants::__private::body::part_add::<
+                        _,
+                        64usize,
+                    >();
+                    let mut rest0 = ::quadrants::__private::body::part_add::<
+                        _,
+                        64usize,
+                    >();
+                    {
+                        let mut begin0 = begin0;
+                        if !__CHECKED {
+                            #[allow(unused_variables, unused_assignments)]
+                            for from in ::quadrants::__private::body::whole_strips::<
+                                _,
+                                64usize,
+                            >(&mut begin0, end0) {
+                                ::quadrants::__private::body::rounds_apart();
+                                'iteration: for at in 0..64usize {
+                                    let lane0 = part0.lane(at);
+                                    let i = ::quadrants::__private::body::gate::<
+                                        __OK,
+                                        _,
+                                    >(::quadrants::__private::body::lane_of(from, at));
+                                    {
+                                        ::quadrants::__private::body::reduce_add::<
+                                            false,
+                                            _,
+                                            _,
+                                        >(
+                                            &mut *lane0,
+                                            &total,
+                                            0,
+                                            ::quadrants::__private::body::Places::place(&x, i).read(),
+                                        );
+                                    }
+                                }
+                            }
+                        }
+                        for (from, to) in ::quadrants::__private::body::strips::<
+                            _,
+                            64usize,
+                        >(begin0, end0) {
+                            'iteration: for (lane0, i) in rest0
+                                .lanes()
+                                .zip(
+                                    ::quadrants::__private::body::gate::<__OK, _>(from..to),
+                                )
+                            {
+                                ::quadrants::__private::body::reduce_add::<
+                                    false,
+                                    _,
+                                    _,
+                                >(
+                                    &mut *lane0,
+                                    &total,
+                                    0,
+                                    ::quadrants::__private::body::Places::place(&x, i).read(),
+                                );
+                            }
+                        }
+                    }
+                    ::quadrants::__private::body::finish_add::<
+                        false,
+                        _,
+                        _,
+                        _,
+                    >((part0, rest0), &total, 0);
+                },
+            );
+        }
+    }
+    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::new(
+        "sum",
+        || ::core::result::Result::Ok(
+            ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
+        ),
+        ::core::option::Option::Some(
+            ::quadrants::__private::body::NativeBody::of::<__Body>(),
+        ),
+    );
+    let __def = &__DEF;
+    #[allow(unused_mut)]
+    let mut __launch = ::quadrants::__private::Launch::new(__def);
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(x));
+    __launch.push(::quadrants::__private::body::gate::<__OK, _>(total));
+    __launch
+}
