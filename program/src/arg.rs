@@ -18,6 +18,7 @@ use crate::{
     Device, Slice, SliceMut, Tensor,
     host::HostElements,
     layout::{ComponentAt, Stored},
+    plan::LaunchShapes,
     program::ProgramInner,
     short::Short,
     tensor::{Elements, TensorCore, count},
@@ -43,6 +44,8 @@ pub struct ArgList<'a> {
     pub(crate) program: Option<&'a Arc<ProgramInner>>,
     /// Whether all tensors are in that program's memory, and where they may be used.
     pub(crate) plain: bool,
+    /// The launch shapes of a launch of several calls, here for their memory.
+    pub(crate) shapes: LaunchShapes,
     /// Of a list that waits for its next use: the one to be used behind it, and how many those are.
     next: Option<Box<ArgList<'a>>>,
     behind: u8,
@@ -243,6 +246,7 @@ impl<'a> ArgList<'a> {
             tensors: Short::new(),
             program: None,
             plain: true,
+            shapes: LaunchShapes::new(),
             next: None,
             behind: 0,
         }

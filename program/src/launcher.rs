@@ -360,26 +360,26 @@ impl Going<'_> {
         let Self { shared, context, id, submission: Submission { stream, checks, at } } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
         args.begin();
-        if let Some(head) = args.words.first_chunk_mut::<FIRST_PARAM_WORD>() {
+        let ArgList { words, shapes, tensors, .. } = args;
+        if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
             *head = [stream.record_address(), scratch, launch_word(id, number)];
         }
-        let mut shapes = LaunchShapes::new();
-        let Verdict { form, first } =
-            context.judge(shared, stream, checks, &mut args.words, &mut shapes)?;
+        shapes.clear();
+        let Verdict { form, first } = context.judge(shared, stream, checks, words, shapes)?;
         if form == Form::Proven && !context.reports_when_proven {
             // Nothing names the launch: one with the same arguments has the same block, which a graph need not be
             // told again.
-            args.words[LAUNCH_WORD] = launch_word(id, 0);
+            words[LAUNCH_WORD] = launch_word(id, 0);
         }
         let loaded = context.loaded(shared, form)?;
-        let (params, tensors) = (&*context.tensors, &*args.tensors);
+        let (params, tensors) = (&*context.tensors, &**tensors);
         let tracked = shared.hazards.as_ref();
         if let Some(tracker) = tracked {
             tracker.before(shared, &LaunchUses { kernel: id, params, tensors, at }, stream)?;
         }
         let stamped = StampedAtEnd { params, tensors, stream, tracked, kernel: id, at };
         let turn = shared.turns.of_launch(tensors);
-        let enqueued = self.enqueue(loaded, first, &shapes, &args.words);
+        let enqueued = self.enqueue(loaded, first, shapes, words);
         drop(turn);
         stamped.end();
         enqueued
