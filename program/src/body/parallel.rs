@@ -11,10 +11,13 @@ use crate::dsl::{IndexSpace, ndrange};
 
 /// Below this cost a loop runs on the caller's thread. In syntax nodes, of which a processor does
 /// roughly one to ten in a nanosecond; handing work over costs some microseconds.
-const PARALLEL_FROM: u64 = 1 << 17;
+const PARALLEL_FROM: u64 = 1 << 18;
 
 /// Pieces per thread, so that threads that are slow or late do not keep the others waiting.
-const PIECES_PER_THREAD: usize = 8;
+const PIECES_PER_THREAD: u64 = 8;
+
+/// Pieces per thread of a loop that is just worth handing over.
+const FEWEST_PIECES: u64 = 2;
 
 /// So many times faster an iteration is at least that runs in a strip.
 const STRIPS_GAIN: u64 = 4;
@@ -225,7 +228,7 @@ impl<L: Level, F: Fn() + Sync, const CHECKED: bool> Task for Block<'_, '_, L, F,
 
 fn run_region(blocks: &[&dyn Task], elements: u64, weight: u32) {
     if blocks.len() > 1 && pieces(elements, u64::MAX, weight) > 1 {
-        pool::run(blocks.len(), &|k| blocks[k].run());
+        pool::run_long(blocks.len(), &|k| blocks[k].run());
     } else {
         blocks.iter().for_each(|block| block.run());
     }
@@ -239,12 +242,13 @@ fn worth_while(steps: u64, strip: u64) -> u64 {
 
 /// How many pieces to cut a loop into; 1 where it is not worth handing over.
 fn pieces(iterations: u64, most: u64, weight: u32) -> usize {
-    if iterations.saturating_mul(u64::from(weight)) < PARALLEL_FROM {
+    let times_worth = iterations.saturating_mul(u64::from(weight)) / PARALLEL_FROM;
+    if times_worth == 0 {
         return 1;
     }
-    match pool::threads() {
+    match pool::threads() as u64 {
         1 => 1,
-        threads => most.min((threads * PIECES_PER_THREAD) as u64) as usize,
+        threads => most.min(threads * times_worth.clamp(FEWEST_PIECES, PIECES_PER_THREAD)) as usize,
     }
 }
 
@@ -329,6 +333,6 @@ mod tests {
     #[test]
     fn small_loops_stay_here() {
         assert_eq!(pieces(1000, 1000, 10), 1);
-        assert!(pieces(1 << 30, 1 << 30, 10) <= pool::threads() * PIECES_PER_THREAD);
+        assert!(pieces(1 << 30, 1 << 30, 10) <= pool::threads() * PIECES_PER_THREAD as usize);
     }
 }
