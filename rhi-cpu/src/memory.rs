@@ -10,6 +10,10 @@ use quadrants_rhi::{DriverError, DriverErrorKind, Error, Result};
 /// The alignment that the trait promises. The header takes as much, to keep what follows aligned.
 const ALIGN: usize = 256;
 
+/// From this size on an allocation has pages of the larger kind, where the system gives them to who asks. A loop that walks
+/// through memory on small pages waits for their addresses more than for what is in them.
+const LARGE: usize = 4 << 20;
+
 /// Allocates `bytes`, zeroed where asked.
 pub(crate) fn allocate(bytes: usize, zeroed: bool) -> Result<*mut u8> {
     if bytes == 0 {
@@ -24,6 +28,10 @@ pub(crate) fn allocate(bytes: usize, zeroed: bool) -> Result<*mut u8> {
     if start.is_null() {
         return Err(out_of_memory());
     }
+    if layout.size() >= LARGE {
+        // SAFETY: the block has that many bytes.
+        unsafe { ask_for_large_pages(start, layout.size()) };
+    }
     // SAFETY: the block begins with `ALIGN` bytes that are the header, aligned for any number; what
     // follows is inside the block.
     unsafe {
@@ -31,6 +39,37 @@ pub(crate) fn allocate(bytes: usize, zeroed: bool) -> Result<*mut u8> {
         Ok(start.add(ALIGN))
     }
 }
+
+/// Asks for large pages where whole ones of them fit. What is said about memory is kept when it is freed and used again, and
+/// changes nothing but how the system maps it; so whether it listens does not matter.
+///
+/// # Safety
+/// `start` is the address of that many bytes, which the caller owns.
+#[cfg(target_os = "linux")]
+unsafe fn ask_for_large_pages(start: *mut u8, bytes: usize) {
+    use std::ffi::{c_int, c_void};
+
+    // Of the C library, which std links. A number of Linux, the same for all its processors.
+    unsafe extern "C" {
+        fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
+    }
+    const MADV_HUGEPAGE: c_int = 14;
+    // A multiple of every page size there is; no system call fails for it.
+    const PAGE: usize = 64 << 10;
+
+    let before = start.align_offset(PAGE);
+    if let Some(length) = bytes.checked_sub(before) {
+        // SAFETY: the range is within the block; the advice leaves what is in it as it is.
+        unsafe { madvise(start.add(before).cast(), length / PAGE * PAGE, MADV_HUGEPAGE) };
+    }
+}
+
+/// Elsewhere the system decides.
+///
+/// # Safety
+/// None.
+#[cfg(not(target_os = "linux"))]
+unsafe fn ask_for_large_pages(_: *mut u8, _: usize) {}
 
 /// Frees what [`allocate`] gave.
 ///
@@ -68,6 +107,21 @@ mod tests {
     fn sizes_beyond_the_machine_are_out_of_memory() {
         for bytes in [usize::MAX, usize::MAX - 300, isize::MAX as usize, 1 << 60] {
             assert!(allocate(bytes, false).unwrap_err().is_out_of_memory(), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn large_blocks_are_as_small_ones() {
+        for bytes in [super::LARGE, super::LARGE + 12_345, 9 * super::LARGE] {
+            let block = allocate(bytes, true).unwrap();
+            // SAFETY: the block has that many bytes, all initialized to zero, and is freed once.
+            unsafe {
+                let all = std::slice::from_raw_parts_mut(block, bytes);
+                assert!(all.iter().all(|b| *b == 0));
+                all.fill(0xff);
+                assert_eq!(all.iter().map(|b| usize::from(*b)).sum::<usize>(), 0xff * bytes);
+                free(block);
+            }
         }
     }
 
