@@ -1,5 +1,7 @@
 //! Blocks of threads: the arrays that they share, and their phases, each of which ends in a barrier.
 
+use std::collections::HashSet;
+
 use quadrants_ir::{
     AtomicOp, BlockId, ExprId, ExprKind, LocalId, SiteId, Stmt, TaskKind, abi::Form,
 };
@@ -15,6 +17,8 @@ pub(super) struct Blocks {
     phase: u32,
     /// What holds what a thread gives to the exchange of the phase under way, and whom it takes from.
     pub(super) given: Option<(String, Option<String>)>,
+    /// The arrays of which each thread has its own element in a register.
+    registers: HashSet<LocalId>,
     /// Whether elements have been cleared that threads may not look at before a barrier.
     clearing: bool,
 }
@@ -36,6 +40,11 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         let ty = kernel.locals[array].ty;
         let name = self.local(array);
+        if self.is_each_threads_own(array, dims) {
+            self.blocks.registers.insert(array);
+            self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
+            return;
+        }
         let declaration =
             format!("    alignas(16) __shared__ {} {name}[{len}];\n", types::name(ty));
         self.blocks.declarations.push_str(&declaration);
@@ -80,6 +89,9 @@ impl TaskPrinter<'_> {
 
     pub(super) fn shared_place(&mut self, array: LocalId, index: &[ExprId], site: SiteId) -> Place {
         let name = self.local(array);
+        if self.blocks.registers.contains(&array) {
+            return Place { element: name, in_range: None, report: String::new() };
+        }
         let dims = self.extents(array);
         let proven = self.cx.form == Form::Proven;
         let index: Vec<String> = match (proven, index) {
@@ -125,6 +137,35 @@ impl TaskPrinter<'_> {
         self.kernel.blocks[block].stmts.iter().find_map(|stmt| match stmt {
             Stmt::Shared { array: found, dims } if *found == array => Some(dims.clone()),
             _ => stmt.blocks().find_map(|inner| self.extents_within(array, inner)),
+        })
+    }
+
+    /// Whether the array has an element for each thread, and no thread accesses but its own.
+    fn is_each_threads_own(&self, array: LocalId, dims: &[u32]) -> bool {
+        let task = &self.kernel.tasks[self.task.index()];
+        let threads = task.kind.threads().unwrap_or(u32::MAX);
+        matches!(dims, [len] if *len >= threads) && self.only_own(array, None, task.body)
+    }
+
+    /// Whether a block of statements accesses an array by the thread's number alone, which that local is.
+    fn only_own(&self, shared: LocalId, thread: Option<LocalId>, block: BlockId) -> bool {
+        let kernel = self.kernel;
+        let own = |index: &[ExprId]| matches!(index, [at] if matches!(kernel.exprs[*at].kind, ExprKind::Local(at) if Some(at) == thread));
+        kernel.blocks[block].stmts.iter().all(|stmt| {
+            let stores = match stmt {
+                Stmt::SharedStore { array, index, .. } => *array != shared || own(index),
+                _ => true,
+            };
+            let reads = stmt.exprs().all(|value| match &kernel.exprs[value].kind {
+                ExprKind::SharedLoad { array, index, .. } => *array != shared || own(index),
+                ExprKind::SharedAtomic { array, .. } => *array != shared,
+                _ => true,
+            });
+            let thread = match stmt {
+                Stmt::Each { var, .. } => Some(*var),
+                _ => thread,
+            };
+            stores && reads && stmt.blocks().all(|inner| self.only_own(shared, thread, inner))
         })
     }
 

@@ -15,6 +15,7 @@ pub(super) fn all() -> Vec<Offloaded> {
         exchanges(),
         warps(),
         transpose(),
+        own_elements(),
         reductions("reductions", ints),
         reductions("reductions_of_floats", floats),
     ]
@@ -330,6 +331,57 @@ fn reductions(name: &str, types: [ScalarType; 4]) -> Offloaded {
         b.push(Stmt::Eval { value: counted });
         let other = b.atomic(AtomicOp::Add, more, &[], value);
         b.named("before", other);
+    });
+    b.finish()
+}
+
+/// Arrays of which each thread uses its own element in all phases, some of which threads leave early; and one too short for
+/// that, one of which another's is read, and one that is counted in.
+fn own_elements() -> Offloaded {
+    let mut b = Build::new("own_elements", Options::default());
+    let x = b.tensor("x", ScalarType::I32, 1, false);
+    let y = b.tensor("y", ScalarType::I32, 1, true);
+    let [count, sixteen, fifteen] = [4u64, 16, 15].map(|v| b.constant(v));
+    b.blocks(count, 16, |b, block| {
+        let sums = b.shared("sums", ScalarType::I32, &[16]);
+        let seen = b.shared("seen", ScalarType::Bool, &[20]);
+        let short = b.shared("short", ScalarType::I32, &[12]);
+        let other = b.shared("other", ScalarType::I32, &[16]);
+        let counted = b.shared("counted", ScalarType::I32, &[16]);
+        let start = b.binary(BinaryOp::Mul, block, sixteen);
+        let start = b.named("start", start);
+        let [zero, rounds] = [0u64, 3].map(|v| b.constant(v));
+        b.repeat("round", [zero, rounds], false, |b, round| {
+            b.each(|b, t| {
+                let at = b.binary(BinaryOp::Add, start, t);
+                let value = b.load("value", x, &[at]);
+                let old = b.shared_load("old", sums, &[t]);
+                let sum = b.binary(BinaryOp::Add, old, value);
+                b.shared_store(other, &[t], sum);
+                let odd = b.binary(BinaryOp::And, t, round);
+                let skips = b.binary(BinaryOp::Eq, odd, zero);
+                b.branch(skips, |b| b.push(Stmt::Continue), |_| {});
+                b.shared_store(sums, &[t], sum);
+                let positive = b.constant(0i32);
+                let positive = b.binary(BinaryOp::Gt, sum, positive);
+                b.shared_store(seen, &[t], positive);
+                let add = b.shared_atomic(AtomicOp::Add, counted, t, value);
+                b.push(Stmt::Eval { value: add });
+            });
+        });
+        b.each(|b, t| {
+            let mirrored = b.binary(BinaryOp::Sub, fifteen, t);
+            let sum = b.shared_load("sum", sums, &[t]);
+            let seen = b.shared_load("seen", seen, &[t]);
+            let short = b.shared_load("short", short, &[t]);
+            let other = b.shared_load("other", other, &[mirrored]);
+            let counted = b.shared_load("counted", counted, &[t]);
+            let chosen = b.select(seen, other, counted);
+            let all = b.binary(BinaryOp::Add, sum, chosen);
+            let all = b.binary(BinaryOp::Xor, all, short);
+            let at = b.binary(BinaryOp::Add, start, t);
+            b.store(y, &[at], all);
+        });
     });
     b.finish()
 }
