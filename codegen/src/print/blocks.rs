@@ -17,6 +17,8 @@ pub(super) struct Blocks {
     phase: u32,
     /// What holds what a thread gives to the exchange of the phase under way, and whom it takes from.
     pub(super) given: Option<(String, Option<String>)>,
+    /// Whether the iteration with indices of 32 bits is printed.
+    pub(super) narrow: bool,
     /// The arrays of which each thread has its own element in a register.
     registers: HashSet<LocalId>,
     /// Whether elements have been cleared that threads may not look at before a barrier.
@@ -27,6 +29,7 @@ impl Blocks {
     /// The end of the iteration or of the phase.
     pub(super) fn label(&self) -> String {
         match self.phase {
+            0 if self.narrow => "qd_next_narrow".to_owned(),
             0 => "qd_next".to_owned(),
             phase => format!("qd_next_{phase}"),
         }

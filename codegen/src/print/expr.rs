@@ -210,6 +210,14 @@ impl TaskPrinter<'_> {
 
     fn cast(&mut self, id: ExprId, to: ScalarType) -> Text {
         let from = self.kernel.exprs[id].ty;
+        if to.is_float()
+            && to != ScalarType::F16
+            && let ExprKind::Local(local) = self.kernel.exprs[id].kind
+            && let Some(narrow) = self.narrow.get(&local)
+        {
+            // Devices convert 64 bits far more slowly.
+            return Text::primary(narrow.clone()).cast(to);
+        }
         if from == to {
             self.value(id)
         } else if to == ScalarType::Bool {

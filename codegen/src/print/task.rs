@@ -47,6 +47,8 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) locals: HashMap<LocalId, String>,
     /// The loop variables that are another local and some more.
     pub(super) neighbours: HashMap<LocalId, (String, i64)>,
+    /// What holds an index, or a loop's end, in 32 bits.
+    pub(super) narrow: HashMap<LocalId, String>,
     bound: BTreeSet<Binding>,
     /// The locals that hold shared expressions, within the statement that is being printed.
     kept: HashMap<ExprId, String>,
@@ -95,6 +97,7 @@ impl<'a> TaskPrinter<'a> {
             names,
             locals: HashMap::new(),
             neighbours: HashMap::new(),
+            narrow: HashMap::new(),
             bound: BTreeSet::new(),
             kept: HashMap::new(),
             body: String::new(),
@@ -129,6 +132,11 @@ impl<'a> TaskPrinter<'a> {
                 if batch.lanes > 1 {
                     let loops = self.loops_of(dims, *on_device);
                     self.in_batches(dims, &loops, batch, task.body);
+                    self.end_reductions();
+                    return self.finished();
+                }
+                if dims.len() > 1 && self.cx.form == Form::Proven {
+                    self.narrowed(dims, *on_device, task.body);
                     self.end_reductions();
                     return self.finished();
                 }
@@ -333,6 +341,62 @@ impl<'a> TaskPrinter<'a> {
         for _ in dims {
             self.close();
         }
+    }
+
+    /// The loops of a task of several dimensions, twice: where each thread has one iteration at most and all counts have 32
+    /// bits, as of most launches, there are no loops, and what is computed of an index is so of 32 bits.
+    fn narrowed(&mut self, dims: &[LoopDim], on_device: Option<SiteId>, body: BlockId) {
+        let axes = AXES[dims.len().min(3)];
+        let loops = self.loops_of(dims, on_device);
+        let (mut sizes, mut covered) = (Vec::new(), String::new());
+        for (bounds, &axis) in loops.iter().zip(axes) {
+            let size = self.helper(Helper::Threads(axis)) + "()";
+            let _ = write!(covered, " && {} <= {size}", bounds.count);
+            sizes.extend([bounds.count.clone(), size]);
+        }
+        self.open(&format!("if (({}) >> 31 == 0ull{covered}) {{", sizes.join(" | ")));
+        let mut inside = Vec::new();
+        let mut counters = Vec::new();
+        for ((dim, bounds), &axis) in dims.iter().zip(&loops).zip(axes) {
+            let place = self.helper(Helper::Thread(axis));
+            let narrow = self.fresh(&format!("{}_narrow", bounds.counter));
+            let end = self.fresh(&format!("{}_end", bounds.counter));
+            self.line(&format!("const u32 {narrow} = (u32){place}();"));
+            self.line(&format!("const u32 {end} = (u32){};", bounds.count));
+            inside.push(format!("{narrow} < {end}"));
+            if bounds.variable.is_none() {
+                self.narrow.insert(dim.var, narrow.clone());
+            }
+            if let ExprKind::Local(local) = self.kernel.exprs[dim.end].kind
+                && bounds.count == bounds.end
+                && !self.kernel.locals[local].mutable
+            {
+                self.narrow.insert(local, end);
+            }
+            counters.push(narrow);
+        }
+        // An iteration may end early.
+        self.open(&format!("if ({}) do {{", inside.join(" && ")));
+        for (bounds, narrow) in loops.iter().zip(counters) {
+            self.line(&format!("const u64 {} = {narrow};", bounds.counter));
+            self.variable(bounds);
+        }
+        self.blocks.narrow = true;
+        self.iteration(body);
+        self.blocks.narrow = false;
+        self.jumps_to_next = false;
+        self.narrow.clear();
+        self.indent -= 1;
+        self.line("} while (false);");
+        self.otherwise();
+        for (bounds, &axis) in loops.iter().zip(axes) {
+            self.open_loop(bounds, [Helper::Thread(axis), Helper::Threads(axis)]);
+        }
+        self.iteration(body);
+        for _ in dims {
+            self.close();
+        }
+        self.close();
     }
 
     /// The bounds of all dimensions, ready to print.

@@ -6,7 +6,7 @@ use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, Options, ScalarType, Stmt};
 use super::build::Build;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    vec![device_bounds(), ranks(), components(), histogram(), bytes()]
+    vec![device_bounds(), ranks(), components(), histogram(), bytes(), covered()]
 }
 
 /// Loops whose bounds are read from a tensor, of all integer types, some of them wrapped.
@@ -161,8 +161,14 @@ fn bytes() -> Offloaded {
     let from = b.scalar("from", ScalarType::U32);
     let bins = b.tensor("bins", ScalarType::U32, 1, true);
     let sums = b.tensor("sums", ScalarType::I32, 1, true);
-    let types =
-        [ScalarType::U8, ScalarType::I8, ScalarType::Bool, ScalarType::U16, ScalarType::I16];
+    let types = [
+        ScalarType::U8,
+        ScalarType::I8,
+        ScalarType::Bool,
+        ScalarType::U16,
+        ScalarType::I16,
+        ScalarType::F16,
+    ];
     let tensors = types.map(|ty| b.tensor(&format!("of_{ty}"), ty, 1, false));
     let most = b.constant(31u32);
     let from = b.binary(BinaryOp::And, from, most);
@@ -182,6 +188,9 @@ fn bytes() -> Offloaded {
                 }
                 _ => {
                     let place = b.constant(at as u64);
+                    // Of the half numbers, their bits would be others.
+                    let half = b.ty(value) == ScalarType::F16;
+                    let value = if half { b.cast(value, ScalarType::F32) } else { value };
                     let value = b.cast(value, ScalarType::I32);
                     b.atomic(AtomicOp::Add, sums, &[place], value)
                 }
@@ -189,5 +198,46 @@ fn bytes() -> Offloaded {
             b.push(Stmt::Eval { value: add });
         });
     }
+    b.finish()
+}
+
+/// Loops of which a grid may have a thread for each iteration, which may end early.
+fn covered() -> Offloaded {
+    let mut b = Build::new("covered", Options::default());
+    let [rows, columns] = ["rows", "columns"].map(|name| b.scalar(name, ScalarType::U32));
+    let plane = b.tensor("plane", ScalarType::F32, 2, true);
+    let space = b.tensor("space", ScalarType::F64, 3, true);
+    let [zero, one, two, three, four] = [0u64, 1, 2, 3, 4].map(|v| b.constant(v));
+    let mut ends = Vec::new();
+    b.serial(|b| {
+        for count in [rows, columns] {
+            let seven = b.constant(7u32);
+            let count = b.binary(BinaryOp::And, count, seven);
+            let count = b.cast(count, ScalarType::U64);
+            ends.push(b.named("end", count));
+        }
+    });
+    b.parallel(&[("i", zero, ends[0]), ("j", zero, ends[1])], |b, at| {
+        let sum = b.binary(BinaryOp::Add, at[0], at[1]);
+        let low = b.binary(BinaryOp::And, sum, three);
+        let skips = b.binary(BinaryOp::Eq, low, three);
+        b.branch(skips, |b| b.push(Stmt::Continue), |_| {});
+        b.repeat("k", [zero, three], false, |b, k| {
+            let sum = b.binary(BinaryOp::Add, sum, k);
+            let limit = b.constant(100u64);
+            let small = b.binary(BinaryOp::Lt, sum, limit);
+            b.assert(small, "small");
+        });
+        let [i, j, h] = [at[0], at[1], ends[0]].map(|value| b.cast(value, ScalarType::F32));
+        let part = b.binary(BinaryOp::Div, i, h);
+        let value = b.binary(BinaryOp::Add, part, j);
+        b.store(plane, at, value);
+    });
+    b.parallel(&[("i", one, four), ("j", zero, three), ("k", zero, two)], |b, at| {
+        let [i, j, k] = [at[0], at[1], at[2]].map(|value| b.cast(value, ScalarType::F64));
+        let sum = b.binary(BinaryOp::Mul, i, j);
+        let sum = b.binary(BinaryOp::Sub, sum, k);
+        b.store(space, at, sum);
+    });
     b.finish()
 }

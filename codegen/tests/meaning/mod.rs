@@ -137,6 +137,7 @@ fn is_free_of_races(name: &str) -> bool {
         "reductions",
         "histogram",
         "bytes",
+        "covered",
     ]
     .contains(&name)
 }
