@@ -138,7 +138,9 @@ fn a_graph_does_what_its_closure_does(
 fn branches_are_unordered_and_what_events_order_is_ordered(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
-    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let Some(on) = backend.open_simulated_with(Program::builder().graphs(true)) else {
+        return Ok(());
+    };
     let (program, world) = (&on.program, world(&on));
     let mut scene = Scene::new(program)?;
     let mut graph = program.capture(|| scene.work(program))?;
@@ -176,7 +178,7 @@ fn a_missing_event_is_a_race_and_one_that_is_there_is_none(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
     #[values(false, true)] ordered: bool,
 ) -> Result<()> {
-    let builder = Program::builder().hazards(Hazards::Explicit);
+    let builder = Program::builder().graphs(true).hazards(Hazards::Explicit);
     let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
     if !ordered {
         on.allow_races();
@@ -642,7 +644,7 @@ fn streams_have_executables_of_their_own_and_launches_of_one_do_not_share_tempor
 fn a_launch_is_one_call_of_the_driver_and_creates_nothing(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
-    let builder = Program::builder().hazards(Hazards::Explicit).argument_limit(4096);
+    let builder = Program::builder().graphs(true).hazards(Hazards::Explicit).argument_limit(4096);
     let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
     let (program, world) = (&on.program, world(&on));
     let mut scene = Scene::new(program)?;

@@ -81,7 +81,9 @@ fn launches_with_other_arguments_and_shapes_are_as_without_graphs(
 fn a_graph_is_behind_what_was_before_and_before_what_comes_later_and_its_blocks_are_unordered(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> qd::Result<()> {
-    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let Some(on) = backend.open_simulated_with(Program::builder().graphs(true)) else {
+        return Ok(());
+    };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
     let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
@@ -118,7 +120,9 @@ fn a_graph_is_behind_what_was_before_and_before_what_comes_later_and_its_blocks_
 fn a_region_with_other_empty_blocks_is_another_graph(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> qd::Result<()> {
-    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let Some(on) = backend.open_simulated_with(Program::builder().graphs(true)) else {
+        return Ok(());
+    };
     let program = &on.program;
     let [mut a, mut b, mut c] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap());
     let mut empty = program.zeros::<f32, 1>([0])?;
@@ -155,7 +159,9 @@ fn what_the_driver_refuses_is_done_by_events_and_counted(
             "hipGraphLaunch",
         ],
     };
-    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let Some(on) = backend.open_simulated_with(Program::builder().graphs(true)) else {
+        return Ok(());
+    };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
     let mut sets = [(); 2].map(|()| [(); 3].map(|()| program.zeros::<f32, 1>([N]).unwrap()));
@@ -184,7 +190,9 @@ fn what_the_driver_refuses_is_done_by_events_and_counted(
 fn from_the_fourth_launch_on_nothing_is_created_and_all_goes_with_the_program(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> qd::Result<()> {
-    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let Some(on) = backend.open_simulated_with(Program::builder().graphs(true)) else {
+        return Ok(());
+    };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
     let stream = program.create_stream()?;
@@ -212,7 +220,7 @@ fn from_the_fourth_launch_on_nothing_is_created_and_all_goes_with_the_program(
 fn what_a_graph_is_set_to_already_is_not_set_again(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> qd::Result<()> {
-    let builder = Program::builder().argument_limit(4096);
+    let builder = Program::builder().graphs(true).argument_limit(4096);
     let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let set = match backend {
@@ -242,7 +250,7 @@ fn what_a_graph_is_set_to_already_is_not_set_again(
 fn threads_that_share_a_stream_lose_nothing(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> qd::Result<()> {
-    let Some(on) = backend.open() else { return Ok(()) };
+    let Some(on) = backend.open_with(Program::builder().graphs(true)) else { return Ok(()) };
     let program = &on.program;
     let stream = program.create_stream()?;
     std::thread::scope(|scope| {
@@ -283,7 +291,7 @@ fn a_device_side_error_of_a_graph_is_the_launchs(
             }
         });
     }
-    let Some(on) = backend.open() else { return Ok(()) };
+    let Some(on) = backend.open_with(Program::builder().graphs(true)) else { return Ok(()) };
     let program = &on.program;
     let [mut a, mut b] = [(); 2].map(|()| program.zeros::<f32, 1>([N]).unwrap());
     for _ in 0..4 {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests quadrants on this machine's @BACKEND@ device: the backend's own suite, the whole-system suite
-# and the simulations' tests (also with an argument limit of 0), then the galaxies example on the processor and
+# and the simulations' tests (also with an argument limit of 0, and without graphs), then the galaxies example on the processor and
 # on the device, and the simulations on the device.
 # Kernels are compiled anew, whatever is kept on this machine.
 # Needs a driver and, for kernels that are compiled here, its run-time compiler; no Rust.
@@ -76,6 +76,10 @@ export QUADRANTS_ARGUMENT_LIMIT
 suite system-suite-limit-0 system-suite @SKIP@
 suite examples-suite-limit-0 examples-suite
 unset QUADRANTS_ARGUMENT_LIMIT
+QUADRANTS_GRAPHS=off
+export QUADRANTS_GRAPHS
+suite system-suite-no-graphs system-suite @SKIP@
+unset QUADRANTS_GRAPHS
 
 check "galaxies on cpu" \
     "$here/bin/galaxies" --input "$here/photo.png" --backend cpu --out "$out/cpu"

@@ -36,7 +36,7 @@ enum Command {
     ///
     /// Runs `cargo test` over the workspace (unit tests, suites, examples, documentation), then the
     /// whole-system suite once more with an argument limit of 0, which sends every launch's arguments
-    /// through a buffer. Suites learn what to run from QUADRANTS_TEST_BACKENDS and
+    /// through a buffer, and its modules about streams and regions once more without graphs. Suites learn what to run from QUADRANTS_TEST_BACKENDS and
     /// QUADRANTS_TEST_DEVICE. Ends with a table and the line `N passed, N failed, N skipped`.
     Test {
         /// The backend whose tests run. Tests of no backend always run.

@@ -57,6 +57,38 @@ struct Run {
     device: &'static str,
 }
 
+/// A pass over the whole-system suite.
+#[derive(PartialEq, Eq, Debug)]
+struct Pass {
+    /// A variable of the environment with its value, and how the table names it.
+    set: Option<(&'static str, &'static str, &'static str)>,
+    /// The modules that it is for; none for all.
+    modules: &'static [&'static str],
+}
+
+const AS_IS: Pass = Pass { set: None, modules: &[] };
+
+/// The passes beside the usual one.
+const PASSES: [Pass; 2] = [
+    Pass { set: Some(("QUADRANTS_ARGUMENT_LIMIT", "0", "arguments by buffer")), modules: &[] },
+    // Modules whose launches become graphs otherwise.
+    Pass {
+        set: Some(("QUADRANTS_GRAPHS", "off", "no graphs")),
+        modules: &[
+            "capture::",
+            "errors::",
+            "graphs::",
+            "hazards::",
+            "lifetimes::",
+            "memory::",
+            "order::",
+            "regions::",
+            "streams::",
+            "threads::",
+        ],
+    },
+];
+
 /// Cells of the table: backend and device.
 type Table = BTreeMap<(usize, String, String), Totals>;
 
@@ -79,10 +111,10 @@ pub(crate) fn test(
     let mut failures = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         let what = if index == 0 { Scope::Workspace } else { Scope::PerBackend };
-        failures.extend(one_run(workspace, run, what, None, &mut table)?);
+        failures.extend(one_run(workspace, run, what, &AS_IS, &mut table)?);
     }
-    for run in &runs {
-        failures.extend(one_run(workspace, run, Scope::System, Some(0), &mut table)?);
+    for (pass, run) in PASSES.iter().flat_map(|pass| runs.iter().map(move |run| (pass, run))) {
+        failures.extend(one_run(workspace, run, Scope::System, pass, &mut table)?);
     }
     print(&table);
     // Once more, where a person looks first.
@@ -150,7 +182,7 @@ fn one_run(
     workspace: &Workspace,
     run: &Run,
     scope: Scope,
-    argument_limit: Option<u32>,
+    pass: &Pass,
     table: &mut Table,
 ) -> Result<Vec<String>, Failure> {
     let selection: &[&str] = match scope {
@@ -166,14 +198,14 @@ fn one_run(
     let packages = packages_of_programs(&shell::read(&mut build)?)?;
 
     let mut test = workspace.cargo(["test", "--no-fail-fast"]);
-    test.args(selection).args(["--", "--show-output"]);
+    test.args(selection).args(["--", "--show-output"]).args(pass.modules);
     test.env("QUADRANTS_TEST_BACKENDS", run.backends.join(","));
     test.env("QUADRANTS_TEST_DEVICE", run.device);
     if scope != Scope::Workspace {
         test.args(WITHOUT_DEVICE.iter().flat_map(|module| ["--skip", module]));
     }
-    if let Some(limit) = argument_limit {
-        test.env("QUADRANTS_ARGUMENT_LIMIT", limit.to_string());
+    if let Some((variable, value, _)) = pass.set {
+        test.env(variable, value);
     }
     let step = shell::text(&test);
     let mut listener = Listener::default();
@@ -188,7 +220,7 @@ fn one_run(
         // A test program that died before its sums, or did not build.
         return Err(Failure::NoTests { step });
     }
-    let note = argument_limit.map_or(String::new(), |limit| format!(", argument limit {limit}"));
+    let note = pass.set.map_or(String::new(), |(_, _, name)| format!(", {name}"));
     for program in &programs {
         sort_in(program, &packages, run, &note, table);
     }
