@@ -258,3 +258,30 @@ fn a_launch_makes_its_context_current_once(
         Ok(())
     })
 }
+
+#[rstest]
+fn a_repeated_region_makes_the_calls_of_a_fork_and_a_join_by_hand(
+    #[values(Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    let builder = Program::builder().graphs(false).argument_limit(4096);
+    let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    let (program, stream) = (&on.program, on.program.create_stream()?);
+    let mut tensors = [(); 3].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
+    let [a, b, c] = &mut tensors;
+    three_blocks(a, b, c).launch_on(&stream)?;
+    let before = world.call_log().len();
+    three_blocks(a, b, c).launch_on(&stream)?;
+    let log = world.call_log().split_off(before);
+    let (record, wait, launch, of_context) = match backend {
+        Cuda => ("cuEventRecord", "cuStreamWaitEvent", "cuLaunchKernel", "cuCtx"),
+        _ => ("hipEventRecord", "hipStreamWaitEvent", "hipModuleLaunchKernel", "hipGetDevice"),
+    };
+    let (context, calls): (Vec<_>, Vec<_>) =
+        log.into_iter().partition(|call| call.starts_with(of_context));
+    let by_hand = [record, wait, wait, launch, launch, launch, record, wait, record, wait];
+    assert_eq!(calls, by_hand);
+    // Which context is current is asked once, and none is set where it is the program's.
+    assert_eq!(context.len(), 1, "{context:?}");
+    Ok(())
+}
