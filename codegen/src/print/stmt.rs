@@ -140,6 +140,9 @@ impl TaskPrinter<'_> {
             }
             None => {}
         }
+        if !down && let Some(bounds) = self.narrow_bounds(var, begin_id, end_id) {
+            return self.narrow_for(&name, bounds, body);
+        }
         // The variable is off its last value when it is stepped, so that the step cannot overflow.
         if down {
             self.line(&format!("for ({ty} {name} = {end}; {name} > {begin};) {{"));
@@ -158,6 +161,24 @@ impl TaskPrinter<'_> {
         self.cx.form == Form::Proven
             && stmts.len() <= STATEMENTS
             && stmts.iter().all(|stmt| matches!(stmt, Stmt::Let { .. } | Stmt::Assign { .. }))
+    }
+
+    /// The bounds of a loop over 64 bits that 32 are enough for, which is known where they are constants.
+    fn narrow_bounds(&self, var: LocalId, begin: ExprId, end: ExprId) -> Option<[u32; 2]> {
+        let bound = |at: ExprId| match self.kernel.exprs[at].kind {
+            ExprKind::Const(bound) => u32::try_from(bound.bits()).ok(),
+            _ => None,
+        };
+        let wide = self.kernel.locals[var].ty == ScalarType::U64;
+        wide.then_some([bound(begin)?, bound(end)?])
+    }
+
+    /// A loop that is counted in 32 bits: a device has no registers of 64.
+    fn narrow_for(&mut self, name: &str, [begin, end]: [u32; 2], body: BlockId) {
+        let counter = self.fresh(&format!("{name}_n"));
+        self.line(&format!("for (u32 {counter} = {begin}u; {counter} < {end}u; {counter}++) {{"));
+        self.indented(|this| this.line(&format!("const u64 {name} = {counter};")));
+        self.loop_body(body);
     }
 
     /// Whether the compiler knows how many turns a loop takes, and so unrolls it as it sees fit.

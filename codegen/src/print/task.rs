@@ -350,18 +350,19 @@ impl<'a> TaskPrinter<'a> {
         let loops = self.loops_of(dims, on_device);
         let (mut sizes, mut covered) = (Vec::new(), String::new());
         for (bounds, &axis) in loops.iter().zip(axes) {
-            let size = self.helper(Helper::Threads(axis)) + "()";
-            let _ = write!(covered, " && {} <= {size}", bounds.count);
-            sizes.extend([bounds.count.clone(), size]);
+            sizes.push(format!("gridDim.{axis}"));
+            let _ = write!(covered, " && {} <= gridDim.{axis} * blockDim.{axis}", bounds.count);
         }
-        self.open(&format!("if (({}) >> 31 == 0ull{covered}) {{", sizes.join(" | ")));
+        // A block has 2^10 threads at most, so that 32 bits hold the grid's.
+        self.open(&format!("if (({}) >> 20 == 0u{covered}) {{", sizes.join(" | ")));
         let mut inside = Vec::new();
         let mut counters = Vec::new();
         for ((dim, bounds), &axis) in dims.iter().zip(&loops).zip(axes) {
-            let place = self.helper(Helper::Thread(axis));
             let narrow = self.fresh(&format!("{}_narrow", bounds.counter));
             let end = self.fresh(&format!("{}_end", bounds.counter));
-            self.line(&format!("const u32 {narrow} = (u32){place}();"));
+            self.line(&format!(
+                "const u32 {narrow} = blockIdx.{axis} * blockDim.{axis} + threadIdx.{axis};"
+            ));
             self.line(&format!("const u32 {end} = (u32){};", bounds.count));
             inside.push(format!("{narrow} < {end}"));
             if bounds.variable.is_none() {
