@@ -94,10 +94,11 @@ impl Listener {
             return false;
         } else if line == "failures:" {
             self.part = Part::Endings;
+        } else if self.part == Part::Outputs {
+            // Sums among them are of test programs that a test has run.
+            return self.output_line(line);
         } else if let Some(counts) = line.strip_prefix("test result: ") {
             self.finish(counts);
-        } else if self.part == Part::Outputs {
-            return self.output_line(line);
         } else if let Some((name, ending)) = test_line(line) {
             self.tests.insert(name.to_owned(), ending);
         }
@@ -182,6 +183,7 @@ mod tests {
              \n\
              ---- launch::case_1_cpu stdout ----\n\
              7 distinct schedules\n\
+             test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; of a child\n\
              \n\
              \n\
              successes:\n    launch::case_1_cpu\n\
