@@ -66,8 +66,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     }
 }
 
-/// What all the kernels of the steps before became, through the compilers for every promised architecture. None
-/// where nothing was dumped.
+/// What all the kernels of the steps before became, each through every compiler, for one of the promised architectures.
+/// None where nothing was dumped.
 fn dumped_sources(workspace: &Workspace) -> Option<Result<(), Failure>> {
     let folder = std::env::var_os("QUADRANTS_DUMP")?;
     let mut test = workspace.cargo(["test", "--all-features", "--lib"]);

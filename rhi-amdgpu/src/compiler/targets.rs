@@ -1,5 +1,6 @@
-//! All text that is emitted, for every architecture that is promised: the samples or, where
-//! `QUADRANTS_SOURCES` names a folder, what other tests left there. hipRTC compiles for what it knows; a clang of its own for all.
+//! All text that is emitted: the samples for every architecture that is promised or, where `QUADRANTS_SOURCES` names a
+//! folder, what other tests left there, for one architecture each, in turn. hipRTC compiles for what it knows; a clang of
+//! its own for all.
 
 use std::{
     env, fs,
@@ -19,9 +20,11 @@ const HIPRTC_ARCHS: [&str; 2] = ["gfx90a", "gfx1030"];
 /// Texts in one translation unit.
 const BATCH: usize = 48;
 
-/// The texts in a few translation units, and how many they are.
-fn units() -> (Vec<String>, usize) {
-    let texts = samples::dumped("hip").unwrap().unwrap_or_else(|| {
+/// The texts in a few translation units, how many they are, and whether other tests left them.
+fn units() -> (Vec<String>, usize, bool) {
+    let dumped = samples::dumped("hip").unwrap();
+    let were_left = dumped.is_some();
+    let texts = dumped.unwrap_or_else(|| {
         let mut texts = Vec::new();
         for (i, kernel) in samples::all().iter().enumerate() {
             for form in [Form::Proven, Form::Checked] {
@@ -33,7 +36,7 @@ fn units() -> (Vec<String>, usize) {
     });
     assert!(!texts.is_empty(), "nothing to compile");
     let batch = |texts: &[String]| samples::batch(texts.iter().map(String::as_str));
-    (texts.chunks(BATCH).map(batch).collect(), texts.len())
+    (texts.chunks(BATCH).map(batch).collect(), texts.len(), were_left)
 }
 
 /// A clang that knows all of the architectures, which 19 was the first to do.
@@ -53,7 +56,7 @@ fn clang_compiles_all_text_for_every_promised_architecture() {
     };
     let folder = env::temp_dir().join(format!("quadrants-clang-{}", process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let (units, count) = units();
+    let (units, count, in_turn) = units();
     let files: Vec<PathBuf> = units
         .iter()
         .enumerate()
@@ -64,8 +67,9 @@ fn clang_compiles_all_text_for_every_promised_architecture() {
         })
         .collect();
     let start = Instant::now();
-    let compile = &|arch: &str| {
-        for file in &files {
+    let compile = &|turn: usize, arch: &str| {
+        let its = |at: usize| !in_turn || at % CLANG_ARCHS.len() == turn;
+        for (_, file) in files.iter().enumerate().filter(|(at, _)| its(*at)) {
             let ran = Command::new(&clang)
                 .args(["-x", "hip", "--cuda-device-only", "-nogpulib", "-nogpuinc", "-nostdinc"])
                 .args(["-std=c++17", "-O1", "-w", "-S", "-o", "/dev/null"])
@@ -78,8 +82,9 @@ fn clang_compiles_all_text_for_every_promised_architecture() {
         }
     };
     thread::scope(|scope| {
-        for archs in CLANG_ARCHS.chunks(3) {
-            scope.spawn(move || archs.iter().for_each(|arch| compile(arch)));
+        for thread in 0..2 {
+            let archs = CLANG_ARCHS.iter().enumerate().filter(move |(turn, _)| turn % 2 == thread);
+            scope.spawn(move || archs.for_each(|(turn, arch)| compile(turn, arch)));
         }
     });
     println!(
@@ -114,10 +119,11 @@ fn hiprtc_compiles_all_text_for_what_it_knows() {
         }
         Err(error) => panic!("{error}"),
     };
-    let ((units, count), start) = (units(), Instant::now());
-    for arch in HIPRTC_ARCHS {
+    let ((units, count, in_turn), start) = (units(), Instant::now());
+    for (turn, arch) in HIPRTC_ARCHS.into_iter().enumerate() {
         hiprtc.check_arch(arch).unwrap();
-        for unit in &units {
+        let its = |at: usize| !in_turn || at % HIPRTC_ARCHS.len() == turn;
+        for (_, unit) in units.iter().enumerate().filter(|(at, _)| its(*at)) {
             match hiprtc.compile("batch", unit, arch, &super::options(&<_>::default())) {
                 Ok((image, _)) => assert!(!image.is_empty()),
                 Err(Error::Rejected { log, .. }) => panic!("{arch}: {log}"),

@@ -1,5 +1,5 @@
-//! All text that is emitted, for every architecture that is promised: the samples or, where
-//! `QUADRANTS_SOURCES` names a folder, what other tests left there.
+//! All text that is emitted: the samples for every architecture that is promised or, where `QUADRANTS_SOURCES` names a
+//! folder, what other tests left there, for one architecture each, in turn.
 
 use std::{thread, time::Instant};
 
@@ -12,9 +12,11 @@ const ARCHS: [&str; 4] = ["sm_75", "sm_80", "sm_90", "sm_100"];
 /// Texts in one translation unit.
 const BATCH: usize = 48;
 
-/// The texts in a few translation units, and how many they are.
-fn units() -> (Vec<String>, usize) {
-    let texts = samples::dumped("cu").unwrap().unwrap_or_else(|| {
+/// The texts in a few translation units, how many they are, and whether other tests left them.
+fn units() -> (Vec<String>, usize, bool) {
+    let dumped = samples::dumped("cu").unwrap();
+    let were_left = dumped.is_some();
+    let texts = dumped.unwrap_or_else(|| {
         let mut texts = Vec::new();
         for (i, kernel) in samples::all().iter().enumerate() {
             for form in [Form::Proven, Form::Checked] {
@@ -26,7 +28,7 @@ fn units() -> (Vec<String>, usize) {
     });
     assert!(!texts.is_empty(), "nothing to compile");
     let batch = |texts: &[String]| samples::batch(texts.iter().map(String::as_str));
-    (texts.chunks(BATCH).map(batch).collect(), texts.len())
+    (texts.chunks(BATCH).map(batch).collect(), texts.len(), were_left)
 }
 
 #[test]
@@ -39,16 +41,18 @@ fn all_text_compiles_for_every_promised_architecture() {
         }
         Err(error) => panic!("{error}"),
     };
-    let (units, count) = units();
+    let (units, count, in_turn) = units();
     let start = Instant::now();
     thread::scope(|scope| {
-        for archs in ARCHS.chunks(2) {
+        for thread in 0..2 {
             let units = &units;
             scope.spawn(move || {
-                for arch in archs {
+                for (turn, arch) in ARCHS.iter().enumerate().filter(|(turn, _)| turn % 2 == thread)
+                {
                     let target = nvrtc.target(arch).unwrap();
                     // An older NVRTC than is promised gives PTX for the newest; the text is checked all the same.
-                    for unit in units {
+                    let its = |at: usize| !in_turn || at % ARCHS.len() == turn;
+                    for (_, unit) in units.iter().enumerate().filter(|(at, _)| its(*at)) {
                         match nvrtc.compile(
                             "batch",
                             unit,
