@@ -13,6 +13,9 @@ use crate::dsl::{IndexSpace, ndrange};
 /// roughly one to ten in a nanosecond; handing work over costs some microseconds.
 const PARALLEL_FROM: u64 = 1 << 18;
 
+/// From this cost on others are woken for a loop at once: waking them takes less than a piece of it.
+const LONG: u64 = PARALLEL_FROM << 5;
+
 /// Pieces per thread, so that threads that are slow or late do not keep the others waiting.
 const PIECES_PER_THREAD: u64 = 8;
 
@@ -77,7 +80,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             self.tile([(range.start, range.end)], &inside, &body);
             return;
         }
-        pool::run(pieces, &|piece| {
+        pool::run(pieces, is_long(steps, weight), &|piece| {
             let (from, to) = part(steps.div_ceil(strip), pieces, piece);
             let at = |strips: u64| range.start.forward(strips.saturating_mul(strip).min(steps));
             self.errors.run(|| self.tile([(at(from), at(to))], &inside, &body));
@@ -119,7 +122,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         };
         match cuts.iter().product() {
             1 => self.tile(tile(0), &inside, &body),
-            pieces => pool::run(pieces, &|piece| {
+            pieces => pool::run(pieces, is_long(total, weight), &|piece| {
                 self.errors.run(|| self.tile(tile(piece), &inside, &body));
             }),
         }
@@ -228,7 +231,7 @@ impl<L: Level, F: Fn() + Sync, const CHECKED: bool> Task for Block<'_, '_, L, F,
 
 fn run_region(blocks: &[&dyn Task], elements: u64, weight: u32) {
     if blocks.len() > 1 && pieces(elements, u64::MAX, weight) > 1 {
-        pool::run_long(blocks.len(), &|k| blocks[k].run());
+        pool::run(blocks.len(), true, &|k| blocks[k].run());
     } else {
         blocks.iter().for_each(|block| block.run());
     }
@@ -250,6 +253,11 @@ fn pieces(iterations: u64, most: u64, weight: u32) -> usize {
         1 => 1,
         threads => most.min(threads * times_worth.clamp(FEWEST_PIECES, PIECES_PER_THREAD)) as usize,
     }
+}
+
+/// Whether a loop takes so long that it does not matter what waking others takes.
+fn is_long(iterations: u64, weight: u32) -> bool {
+    iterations.saturating_mul(u64::from(weight)) >= LONG
 }
 
 /// Into how many parts to cut each dimension for about `wanted` tiles: the outer ones first, so that

@@ -83,15 +83,12 @@ pub(super) fn threads() -> usize {
 }
 
 /// Calls `piece` once for each number below `pieces`, here and on the pool's threads, and returns when
-/// all calls have returned. A panic in one is raised here, after the others that began have ended.
-pub(super) fn run(pieces: usize, piece: &(dyn Fn(usize) + Sync)) {
-    let begun = if IDLE.waiting.0.load(SeqCst) == 0 { IDLE.run_alone(pieces, piece) } else { 0 };
+/// all calls have returned. A panic in one is raised here, after the others that began have ended. Where all of it takes
+/// `long`, other threads are woken at once.
+pub(super) fn run(pieces: usize, long: bool, piece: &(dyn Fn(usize) + Sync)) {
+    let alone = !long && IDLE.waiting.0.load(SeqCst) == 0;
+    let begun = if alone { IDLE.run_alone(pieces, piece) } else { 0 };
     run_together(begun, pieces, piece);
-}
-
-/// As [`run`], where each piece may take long: other threads are woken at once.
-pub(super) fn run_long(pieces: usize, piece: &(dyn Fn(usize) + Sync)) {
-    run_together(0, pieces, piece);
 }
 
 fn run_together(begin: usize, end: usize, piece: &(dyn Fn(usize) + Sync)) {
@@ -297,10 +294,10 @@ mod tests {
     fn every_piece_runs_once() {
         for pieces in [0, 1, 2, 3, 1000] {
             let counts: Vec<AtomicUsize> = (0..pieces).map(|_| AtomicUsize::new(0)).collect();
-            run(pieces, &|k| {
+            run(pieces, false, &|k| {
                 counts[k].fetch_add(1, SeqCst);
             });
-            run_long(pieces, &|k| {
+            run(pieces, true, &|k| {
                 counts[k].fetch_add(1, SeqCst);
             });
             assert!(counts.iter().all(|count| count.load(SeqCst) == 2));
@@ -314,7 +311,7 @@ mod tests {
                 scope.spawn(|| {
                     for pieces in 2..400 {
                         let count = AtomicUsize::new(0);
-                        run_long(pieces, &|_| {
+                        run(pieces, true, &|_| {
                             count.fetch_add(1, SeqCst);
                         });
                         assert_eq!(count.load(SeqCst), pieces);
@@ -327,8 +324,8 @@ mod tests {
     #[test]
     fn runs_within_runs_end() {
         let total = AtomicUsize::new(0);
-        run_long(8, &|_| {
-            run_long(8, &|_| {
+        run(8, true, &|_| {
+            run(8, true, &|_| {
                 total.fetch_add(1, SeqCst);
             });
         });
@@ -339,7 +336,7 @@ mod tests {
     fn a_panic_comes_back_and_the_pool_goes_on() {
         for _ in 0..50 {
             let outcome = catch_unwind(|| {
-                run_long(64, &|k| {
+                run(64, true, &|k| {
                     if k == 5 {
                         resume_unwind(Box::new("five"));
                     }
@@ -347,7 +344,7 @@ mod tests {
             });
             assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"five"));
         }
-        run(64, &|_| {});
+        run(64, false, &|_| {});
     }
     #[test]
     fn a_share_is_taken_from_both_ends_once() {
