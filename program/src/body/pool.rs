@@ -4,7 +4,7 @@
 //! longer to wake than most loops take to run. So a helper that comes late must not touch the
 //! loop: it finds the job closed, in memory that it owns a share of. For the same reason neither a helper nor the
 //! calling thread parks at once where it finds nothing to do: the next loop, or the end of this one, is mostly near. And
-//! nobody is woken before loops have run alone for about as long as waking takes.
+//! nobody is woken for short loops before they have run alone for about as long as waking takes.
 //!
 //! A thread begins with pieces of its own, the same ones each time: what it has touched is still in its caches when the
 //! next launch goes over the same elements.
@@ -346,6 +346,7 @@ mod tests {
         }
         run(64, false, &|_| {});
     }
+
     #[test]
     fn a_share_is_taken_from_both_ends_once() {
         let share = Share(AtomicU64::new(3 << 32 | 7));
