@@ -198,45 +198,26 @@ pub fn stencil(a: &Tensor<f32, 3>, b: &mut Tensor<f32, 3>) {
     }
 }
 
-/// The side of a tile that a block of threads turns.
-pub const SIDE: usize = 32;
-
-/// The transpose of a matrix whose rows have whole groups of four tiles: each block of threads turns a row of tiles.
+/// The transpose of a matrix of whole tiles: each block of threads turns one.
 #[qd::kernel]
 pub fn transpose(a: &Tensor<f32, 2>, b: &mut Tensor<f32, 2>) {
     let [h, w] = a.shape();
-    qd::block_for(h.div_ceil(SIDE), SIDE * SIDE, |block| {
-        let mut first = block.shared_2d::<f32>([SIDE, SIDE + 1]);
-        let mut second = block.shared_2d::<f32>([SIDE, SIDE + 1]);
-        let mut third = block.shared_2d::<f32>([SIDE, SIDE + 1]);
-        let mut fourth = block.shared_2d::<f32>([SIDE, SIDE + 1]);
-        let top = block.index() * SIDE;
-        for column in 0..w.div_ceil(4 * SIDE) {
-            let left = column * 4 * SIDE;
-            block.each(|t| {
-                let i = t / SIDE;
-                let j = t % SIDE;
-                if top + i < h && left + 3 * SIDE + j < w {
-                    first[[i, j]] = a[[top + i, left + j]];
-                    second[[i, j]] = a[[top + i, left + SIDE + j]];
-                    third[[i, j]] = a[[top + i, left + 2 * SIDE + j]];
-                    fourth[[i, j]] = a[[top + i, left + 3 * SIDE + j]];
-                }
-            });
-            block.each(|t| {
-                let i = t / SIDE;
-                let j = t % SIDE;
-                if left + 3 * SIDE + i < w && top + j < h {
-                    // SAFETY: `i` is less than a tile's side, so that the four are of different tiles.
-                    unsafe {
-                        b[[left + i, top + j]] = first[[j, i]];
-                        b[[left + SIDE + i, top + j]] = second[[j, i]];
-                        b[[left + 2 * SIDE + i, top + j]] = third[[j, i]];
-                        b[[left + 3 * SIDE + i, top + j]] = fourth[[j, i]];
-                    }
-                }
-            });
-        }
+    qd::block_for([h / 32, w / 32], 256, |block| {
+        let mut tile = block.shared_2d::<f32>([32, 33]);
+        let [row, column] = block.index();
+        let (top, left) = (row * 32, column * 32);
+        block.each(|t| {
+            let (i, j) = (t / 32, t % 32);
+            for k in 0..4 {
+                tile[[i + 8 * k, j]] = a[[top + i + 8 * k, left + j]];
+            }
+        });
+        block.each(|t| {
+            let (i, j) = (t / 32, t % 32);
+            for k in 0..4 {
+                b[[left + i + 8 * k, top + j]] = tile[[j, i + 8 * k]];
+            }
+        });
     });
 }
 

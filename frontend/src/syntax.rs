@@ -470,8 +470,8 @@ pub enum ExprKind {
 /// `block_for(blocks, threads, |name| { … })`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BlockFor {
-    /// How many blocks.
-    pub blocks: Expr,
+    /// How many blocks: in one number, or in each dimension of their grid, outermost first.
+    pub blocks: Vec<Expr>,
     /// How many threads each has; a constant.
     pub threads: Expr,
     /// The block's name; `_` where there is none.

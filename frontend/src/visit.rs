@@ -37,7 +37,7 @@ pub(crate) fn any_in_expr<'a>(expr: &'a Expr, found: &mut dyn FnMut(Node<'a>) ->
                 || otherwise.as_ref().is_some_and(|block| any_in_block(block, found))
         }
         ExprKind::BlockFor(each) => {
-            any_in_expr(&each.blocks, found)
+            each.blocks.iter().any(|count| any_in_expr(count, found))
                 || any_in_expr(&each.threads, found)
                 || any_in_block(&each.body, found)
         }

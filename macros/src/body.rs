@@ -153,6 +153,7 @@ impl<'a> Body<'a> {
         let weight = weight(&syn::parse_quote!({ #body }));
         self.weight = self.weight.saturating_add(weight);
         let rebound = self.rebound(closure.body.to_token_stream(), None);
+        let in_grid = tree::rank(blocks).is_some();
         let (blocks, threads) = (self.rewritten(blocks.clone()), self.rewritten(threads.clone()));
         let (cx, support, pattern) = (&self.cx, self.support, parameter(closure));
         let body = self.rewritten_under(pattern, (*closure.body).clone());
@@ -160,14 +161,19 @@ impl<'a> Body<'a> {
             ["count", "size", "begin", "end", "index"].map(internal);
         let start = spans::first(call);
         let method = Ident::new("par_for", start);
+        let (all, this) = if in_grid {
+            (quote!(#support::blocks_of(#count)), quote!(#support::block_in(#count, #index)))
+        } else {
+            (quote!(#count), quote!(#index))
+        };
         let mut arguments = Group::new(
             Delimiter::Parenthesis,
             quote! {
-                ::core::option::Option::None, 0..#count, #support::weight_of_block(#size, #weight),
+                ::core::option::Option::None, 0..#all, #support::weight_of_block(#size, #weight),
                 #[inline(always)] move |((#begin, #end), _)| {
                     #rebound
                     for #index in #begin..#end {
-                        let #pattern = #cx.threads(#index, #size);
+                        let #pattern = #cx.threads(#this, #size);
                         #body
                     }
                 }

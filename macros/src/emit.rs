@@ -567,7 +567,7 @@ impl Emission {
                 .iter()
                 .map(|path| quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};))
                 .chain(self.tree.grids.iter().map(|path| {
-                    let grid = quote!(#private::dsl::block_for<fn(#private::dsl::Block)>);
+                    let grid = quote!(#private::dsl::block_for<usize, fn(#private::dsl::Block)>);
                     quote!(let _ = |#path(..): #grid| {};)
                 }))
                 .chain(self.tree.spaces.iter().map(

@@ -9,7 +9,7 @@ mod loops;
 mod matches;
 mod parts;
 
-pub(crate) use blocks::{exchange_of, is_grid, is_shared, phase_of};
+pub(crate) use blocks::{exchange_of, is_grid, is_shared, phase_of, rank};
 pub(crate) use expr::{
     SCALARS, atomic, conversion, element, is_block, is_compound, is_of_type, is_scalar_method,
     name_of,
@@ -50,8 +50,8 @@ pub(crate) struct Tree {
     constants: Vec<(String, usize)>,
     /// The parameters by reference.
     pub(crate) references: Vec<String>,
-    /// The names of blocks of threads.
-    blocks: Vec<String>,
+    /// The names of blocks of threads, and of those in a grid of several dimensions how many it has.
+    blocks: Vec<(String, Option<usize>)>,
 }
 
 /// A func that is called.

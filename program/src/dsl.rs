@@ -8,7 +8,7 @@ mod blocks;
 
 use std::ops::Range;
 
-pub use blocks::{Block, Combine, PerThread, Shared, block_for};
+pub use blocks::{Block, Combine, Grid, PerThread, Shared, block_for};
 
 use crate::Element;
 

@@ -14,7 +14,7 @@ pub use quadrants_program::{
     PoolStatistics, Program, ProgramBuilder, RegionStatistics, Result, Severity, Signed, Slice,
     SliceMut, Stream, StreamManager, Target, Tensor, Vector,
     dsl::{
-        AtomicAdd, AtomicMinMax, Block, Combine, PerThread, Shared, atomic_add, atomic_max,
+        AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, Shared, atomic_add, atomic_max,
         atomic_min, block_for, ndrange, stream_parallel,
     },
     f16, host, host_mut,

@@ -16,6 +16,24 @@ pub struct Threads<'b> {
     number: u32,
 }
 
+/// How many blocks there are: a number, or one for each dimension of a grid.
+pub trait Grid<'b> {
+    /// The numbers, outermost dimension first.
+    fn counts(self, builder: &'b KernelBuilder) -> Vec<Value<'b>>;
+}
+
+impl<'b, T: Operand<'b>> Grid<'b> for T {
+    fn counts(self, builder: &'b KernelBuilder) -> Vec<Value<'b>> {
+        vec![self.into_value(builder)]
+    }
+}
+
+impl<'b, T: Operand<'b>, const N: usize> Grid<'b> for [T; N] {
+    fn counts(self, builder: &'b KernelBuilder) -> Vec<Value<'b>> {
+        self.into_iter().map(|count| count.into_value(builder)).collect()
+    }
+}
+
 /// What each thread of a block has a value of.
 #[derive(Clone, Copy, Debug)]
 pub struct PerThread<'b> {
@@ -26,15 +44,17 @@ pub struct PerThread<'b> {
 
 impl KernelBuilder {
     /// So many blocks of so many threads each, at the top level of the kernel or of a `stream_parallel` block:
-    /// what `block_for` is to a kernel in the source. `body` says what a block does.
+    /// what `block_for` is to a kernel in the source. Blocks are counted by one number, or by an array of up to three
+    /// for a grid of them, outermost dimension first. `body` says what a block does.
     #[track_caller]
     pub fn block_for<'b, R>(
         &'b self,
-        blocks: impl Operand<'b>,
+        blocks: impl Grid<'b>,
         threads: u32,
         body: impl FnOnce(Threads<'b>) -> R,
     ) -> R {
-        let blocks = self.operand(blocks.into_value(self), ScalarType::U64);
+        let blocks = blocks.counts(self);
+        let blocks = blocks.into_iter().map(|count| self.operand(count, ScalarType::U64)).collect();
         let number = self.state.borrow_mut().made_up("block");
         let (body, result) = self.block(|| body(Threads { builder: self, number }));
         let (name, threads) = (self.name_of(number), literal(threads));
@@ -45,18 +65,26 @@ impl KernelBuilder {
 }
 
 impl<'b> Threads<'b> {
-    /// The block's number, from 0.
+    /// The block's number, from 0; in a grid of several dimensions, that in the outermost.
     #[must_use]
     #[track_caller]
     pub fn index(self) -> Value<'b> {
-        self.ask("index")
+        self.index_along(0)
+    }
+
+    /// The block's number in one dimension of the grid, outermost first, from 0. A dimension that the grid has not
+    /// is an error where the kernel is finished.
+    #[must_use]
+    #[track_caller]
+    pub fn index_along(self, axis: u32) -> Value<'b> {
+        self.ask("index", vec![literal(axis)])
     }
 
     /// How many threads each block has.
     #[must_use]
     #[track_caller]
     pub fn threads(self) -> Value<'b> {
-        self.ask("threads")
+        self.ask("threads", Vec::new())
     }
 
     /// An array of so many zeros that the block's threads share: in phases a tensor of one dimension. Its name is
@@ -190,9 +218,9 @@ impl<'b> Threads<'b> {
     }
 
     #[track_caller]
-    fn ask(self, method: &str) -> Value<'b> {
+    fn ask(self, method: &str, args: Vec<Expr>) -> Value<'b> {
         let receiver = Box::new(Expr { kind: ExprKind::Name(self.name()), span: here() });
-        let kind = ExprKind::Method { receiver, name: method.to_owned(), args: Vec::new() };
+        let kind = ExprKind::Method { receiver, name: method.to_owned(), args };
         self.builder.compute(method, kind, ScalarType::U64)
     }
 

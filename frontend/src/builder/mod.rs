@@ -39,7 +39,7 @@ use quadrants_ir::{
 };
 
 pub use crate::syntax::Shuffle;
-pub use blocks::{PerThread, Threads};
+pub use blocks::{Grid, PerThread, Threads};
 pub use part::{Elements, Part};
 pub use tensor::{Indices, TensorParam};
 pub use value::{Operand, Value, Var};

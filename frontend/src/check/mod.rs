@@ -150,7 +150,6 @@ impl<'a> Checker<'a> {
                 self.region(argument, *span);
             }
             StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), .. }) => {
-                self.expr(&each.blocks);
                 self.blocks(each);
             }
             _ => self.stmt(stmt),
@@ -158,6 +157,7 @@ impl<'a> Checker<'a> {
     }
 
     fn blocks(&mut self, each: &'a BlockFor) {
+        each.blocks.iter().for_each(|count| self.expr(count));
         self.constant(&each.threads, "the number of threads of a block");
         if let ExprKind::Literal { text, .. } = &each.threads.kind
             && text.parse().is_ok_and(|size: u32| !(1..=MAX_BLOCK_SIZE).contains(&size))
@@ -542,7 +542,13 @@ impl<'a> Checker<'a> {
                 if matches!(&receiver.kind, ExprKind::Name(name)
                     if matches!(self.lookup(name), Some(Binding::Block))) =>
             {
-                if !(matches!(name.as_str(), "index" | "threads") && args.is_empty()) {
+                // In a grid of several dimensions, a block has a number in each.
+                let known = match (name.as_str(), &args[..]) {
+                    ("index" | "threads", []) => true,
+                    ("index", [axis]) => matches!(axis.kind, ExprKind::Literal { .. }),
+                    _ => false,
+                };
+                if !known {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }
@@ -581,7 +587,6 @@ impl<'a> Checker<'a> {
             }
             ExprKind::BlockFor(each) => {
                 self.reject(expr.span, Rule::BlockForPlace);
-                self.expr(&each.blocks);
                 self.blocks(each);
             }
             ExprKind::Each(each) => {

@@ -21,18 +21,25 @@ impl Lowerer {
         span: Span,
         top: &mut Vec<TopStmt>,
     ) -> Result<()> {
-        let end = self.want(&each.blocks, ScalarType::U64)?;
+        let counts: Vec<_> = each.blocks.iter().map(|count| (count, ScalarType::U64)).collect();
+        let ends = self.list(&counts)?;
         let threads = self.number(&each.threads, "the number of threads")?;
         self.flush(top);
         let scope = self.frame.enter();
         self.emit.open();
-        let begin = self.emit.constant(0u64);
-        let var = self.emit.local(&each.name, ScalarType::U64, false);
-        self.frame.bind(&each.name, Binding::Block { index: var, threads });
+        let dims: Vec<_> = ends
+            .into_iter()
+            .map(|end| {
+                let begin = self.emit.constant(0u64);
+                LoopDim { var: self.emit.local(&each.name, ScalarType::U64, false), begin, end }
+            })
+            .collect();
+        let mut index = [None; 3];
+        index.iter_mut().zip(&dims).for_each(|(index, dim)| *index = Some(dim.var));
+        self.frame.bind(&each.name, Binding::Block { index, threads });
         self.block(&each.body)?;
         let body = self.emit.close_block();
         self.frame.leave(scope);
-        let dims = vec![LoopDim { var, begin, end }];
         top.push(TopStmt::BlockFor(IrBlockFor { dims, threads, body, line: span.line }));
         Ok(())
     }
@@ -154,7 +161,7 @@ impl Lowerer {
     }
 
     /// The block that an expression names.
-    pub(super) fn block_of(&self, expr: &Expr) -> Option<(LocalId, u32)> {
+    fn block_named(&self, expr: &Expr) -> Option<([Option<LocalId>; 3], u32)> {
         match &expr.kind {
             ExprKind::Name(name) => match self.frame.lookup(name)? {
                 Binding::Block { index, threads } => Some((index, threads)),
@@ -164,12 +171,29 @@ impl Lowerer {
         }
     }
 
-    /// What a method of a block gives.
-    pub(super) fn of_block(&mut self, block: &Expr, name: &str, span: Span) -> Result<ExprId> {
-        match (self.block_of(block), name) {
-            (Some((index, _)), "index") => Ok(self.emit.read(index)),
-            (Some((_, threads)), "threads") => Ok(self.emit.constant(u64::from(threads))),
-            _ => Err(self.unknown(format!("a method `{name}` of a block"), span)),
+    pub(super) fn is_block(&self, expr: &Expr) -> bool {
+        self.block_named(expr).is_some()
+    }
+
+    /// What a method of a block gives: of `index`, in the dimension that the argument says.
+    pub(super) fn of_block(
+        &mut self,
+        block: &Expr,
+        name: &str,
+        args: &[Expr],
+        span: Span,
+    ) -> Result<ExprId> {
+        let axis = match args {
+            [Expr { kind: ExprKind::Literal { text, .. }, .. }] => text.parse().unwrap_or(3),
+            _ => 0,
+        };
+        let Some((index, threads)) = self.block_named(block) else {
+            return Err(self.unknown(format!("a method `{name}` of a block"), span));
+        };
+        match (name, index.get(axis)) {
+            ("index", Some(Some(index))) => Ok(self.emit.read(*index)),
+            ("threads", _) => Ok(self.emit.constant(u64::from(threads))),
+            _ => Err(self.unknown(format!("a method `{name}` of this block"), span)),
         }
     }
 

@@ -74,8 +74,8 @@ impl Lowerer {
                 Binding::Shape(tensor) => self.extent(tensor, axis, span),
                 _ => Err(self.unknown(format!("tensor `{base}`"), span)),
             },
-            ExprKind::Method { receiver, name, .. } if self.block_of(receiver).is_some() => {
-                self.of_block(receiver, name, span)
+            ExprKind::Method { receiver, name, args } if self.is_block(receiver) => {
+                self.of_block(receiver, name, args, span)
             }
             ExprKind::Method { receiver, .. } if self.is_linear(receiver) => {
                 self.scalar_of(expr, expected)

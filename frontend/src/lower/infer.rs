@@ -82,7 +82,7 @@ impl Lowerer {
                 .or_else(|| self.infer_block(otherwise.as_ref()?, ahead)),
             ExprKind::Block(block) | ExprKind::Unsafe(block) => self.infer_block(block, ahead),
             ExprKind::Len { .. } | ExprKind::Extent { .. } => Some(Type::Scalar(ScalarType::U64)),
-            ExprKind::Method { receiver, .. } if self.block_of(receiver).is_some() => {
+            ExprKind::Method { receiver, .. } if self.is_block(receiver) => {
                 Some(Type::Scalar(ScalarType::U64))
             }
             ExprKind::Method { receiver, name, .. } => match self.infer_ahead(receiver, ahead)? {

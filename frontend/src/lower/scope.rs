@@ -24,7 +24,8 @@ pub(super) enum Binding {
     Shape(ParamId),
     /// A block of threads.
     Block {
-        index: LocalId,
+        /// Its number in each dimension of the grid.
+        index: [Option<LocalId>; 3],
         threads: u32,
     },
     /// An array that a block's threads share.

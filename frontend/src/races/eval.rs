@@ -198,7 +198,14 @@ impl Walk<'_> {
                 if let ExprKind::Name(block) = &receiver.kind
                     && let Some(Binding::Block { index, threads }) = self.lookup(block)
                 {
-                    return if name == "index" { index.clone() } else { threads.clone() };
+                    let axis = match args.first().map(|axis| &axis.kind) {
+                        Some(ExprKind::Literal { text, .. }) => text.parse().unwrap_or(0),
+                        _ => 0usize,
+                    };
+                    return match name.as_str() {
+                        "index" => index.get(axis).cloned().unwrap_or(Value::Data),
+                        _ => threads.clone(),
+                    };
                 }
                 let receiver = self.eval(receiver);
                 let args: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();

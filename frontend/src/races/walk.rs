@@ -82,9 +82,9 @@ pub(super) enum Binding {
     /// The extents of a tensor.
     Shape(String),
     Value(Value),
-    /// A block of threads: its number, and how many threads it has.
+    /// A block of threads: its number in each dimension of the grid, and how many threads it has.
     Block {
-        index: Value,
+        index: Vec<Value>,
         threads: Value,
     },
     /// A shared array, by a name that no other has, and its length.
@@ -302,16 +302,22 @@ impl Walk<'_> {
     }
 
     fn blocks(&mut self, each: &BlockFor) {
-        let count = self.eval(&each.blocks);
-        let count = self.form(&count).and_then(|form| form.value()).unwrap_or(40);
+        let mut counts = Vec::new();
+        for count in &each.blocks {
+            let count = self.eval(count);
+            counts.push(self.form(&count).and_then(|form| form.value()).unwrap_or(40));
+        }
         let threads = self.eval(&each.threads);
         let size = self.form(&threads).and_then(|form| form.value()).unwrap_or(32);
         self.serial();
         let scope = self.names.len();
         self.loops += 1;
-        let index = self.range(VarKind::Parallel, 0, count - 1);
-        self.task.of_block.extend(index);
-        let index = index.map_or(Value::Data, |at| Value::Form(Form::var(at)));
+        let mut index = Vec::new();
+        for count in counts {
+            let at = self.range(VarKind::Parallel, 0, count - 1);
+            self.task.of_block.extend(at);
+            index.push(at.map_or(Value::Data, |at| Value::Form(Form::var(at))));
+        }
         let number = self.range(VarKind::Parallel, 0, size - 1);
         let number = number.map_or(Value::Data, |at| Value::Form(Form::var(at)));
         self.threads = Some(Threads { number, phases: 0, in_phase: false });

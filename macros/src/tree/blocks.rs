@@ -3,7 +3,7 @@
 
 use proc_macro2::Ident;
 use quadrants_frontend::syntax::{
-    BlockFor, Construct, Each, ExprKind, LetExchange, StmtKind, exchange_named,
+    self, BlockFor, Construct, Each, ExprKind, LetExchange, LiteralKind, StmtKind, exchange_named,
 };
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, Pat, PatIdent};
 
@@ -17,14 +17,44 @@ impl Tree {
         else {
             return ExprKind::Unsupported(Construct::BlockFor);
         };
-        let (blocks, threads) = (self.expr(blocks), self.expr(threads));
-        self.blocks.extend(parameter(closure).flatten().map(|name| name.to_string()));
+        let rank = rank(blocks);
+        let blocks = match blocks {
+            Expr::Array(counts) if (1..=3).contains(&counts.elems.len()) => {
+                counts.elems.iter_mut().map(|count| self.expr(count)).collect()
+            }
+            Expr::Array(_) => return ExprKind::Unsupported(Construct::BlockFor),
+            count => vec![self.expr(count)],
+        };
+        let threads = self.expr(threads);
+        self.blocks.extend(parameter(closure).flatten().map(|name| (name.to_string(), rank)));
         match self.with_name(closure) {
             Some((name, body)) => {
                 ExprKind::BlockFor(Box::new(BlockFor { blocks, threads, name, body }))
             }
             None => ExprKind::Unsupported(Construct::BlockFor),
         }
+    }
+
+    /// The block's number where its grid has several dimensions: an array of its number in each.
+    pub(super) fn index_in_grid(&mut self, call: &ExprMethodCall) -> Option<ExprKind> {
+        if call.method != "index" || !call.args.is_empty() {
+            return None;
+        }
+        let block = self.tensor(&call.receiver)?;
+        // The last of the name is the one that it means.
+        let (_, rank) = *self.blocks.iter().rev().find(|(name, _)| *name == block)?;
+        let rank = rank?;
+        let span = self.spans.of(call);
+        let axis = |axis: usize| {
+            let receiver = Box::new(syntax::Expr { kind: ExprKind::Name(block.clone()), span });
+            let kind = LiteralKind::Int;
+            let axis = ExprKind::Literal { kind, text: axis.to_string(), suffix: None };
+            let args = vec![syntax::Expr { kind: axis, span }];
+            let kind = ExprKind::Method { receiver, name: "index".to_owned(), args };
+            syntax::Expr { kind, span }
+        };
+        let ty = self.written(&syn::parse_quote!([::core::primitive::usize; #rank]));
+        Some(ExprKind::Aggregate { ty, parts: (0..rank).map(axis).collect() })
     }
 
     /// The phase that a method call is, where it is one.
@@ -110,6 +140,14 @@ impl Tree {
         let body = self.closure_body(closure);
         self.scopes.pop();
         Some((name.map_or_else(|| "_".to_owned(), |name| name.to_string()), body))
+    }
+}
+
+/// How many dimensions a grid of blocks has, where it is counted by an array.
+pub(crate) fn rank(blocks: &Expr) -> Option<usize> {
+    match blocks {
+        Expr::Array(counts) => Some(counts.elems.len()),
+        _ => None,
     }
 }
 

@@ -159,7 +159,12 @@ impl Tree {
         if super::blocks::is_shared(&call.method) {
             return ExprKind::Unsupported(Construct::Shared);
         }
-        let of_block = self.tensor(&call.receiver).is_some_and(|name| self.blocks.contains(&name));
+        if let Some(index) = self.index_in_grid(call) {
+            return index;
+        }
+        let of_block = self
+            .tensor(&call.receiver)
+            .is_some_and(|name| self.blocks.iter().any(|(block, _)| *block == name));
         let receiver_tree = self.expr(&mut call.receiver);
         let args: Vec<Expr> = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
         if let Some(Conversion::To(scalar)) = conversion(&name)

@@ -22,7 +22,7 @@ pub struct PerThread<T> {
     values: Vec<T>,
 }
 
-impl<const CHECKED: bool> Threads<CHECKED> {
+impl<const CHECKED: bool, G: Copy> Threads<CHECKED, G> {
     /// Room for what each thread gives.
     #[inline(always)]
     #[must_use]

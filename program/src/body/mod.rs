@@ -47,7 +47,7 @@ pub use reduce::{
     Part, finish_add, finish_max, finish_min, part_add, part_max, part_min, reduce_add, reduce_max,
     reduce_min, strips,
 };
-pub use threads::{Shared, Threads, weight_of_block};
+pub use threads::{Shared, Threads, block_in, blocks_of, weight_of_block};
 pub use view::{Formed, Places, View};
 pub use walk::{Values, Walk};
 

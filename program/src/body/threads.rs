@@ -18,8 +18,8 @@ use crate::Element;
 
 /// A block of threads.
 #[derive(Clone, Copy)]
-pub struct Threads<const CHECKED: bool> {
-    index: usize,
+pub struct Threads<const CHECKED: bool, G = usize> {
+    index: G,
     threads: usize,
     errors: Errors,
 }
@@ -40,20 +40,39 @@ pub fn weight_of_block(threads: usize, weight: u32) -> u32 {
     weight.saturating_mul(u32::try_from(threads).unwrap_or(u32::MAX))
 }
 
+/// How many blocks a grid has; as many as there are numbers where they are more.
+#[inline(always)]
+#[must_use]
+pub fn blocks_of<const N: usize>(grid: [usize; N]) -> usize {
+    let none = grid.contains(&0);
+    if none { 0 } else { grid.iter().fold(1, |all, count| all.saturating_mul(*count)) }
+}
+
+/// The block that comes at that place in the order of its grid, the last dimension's number changing fastest.
+#[inline(always)]
+#[must_use]
+pub fn block_in<const N: usize>(grid: [usize; N], mut place: usize) -> [usize; N] {
+    let mut index = [0; N];
+    for (index, count) in index.iter_mut().zip(grid).rev() {
+        (place, *index) = (place / count, place % count);
+    }
+    index
+}
+
 impl<L: Level, const CHECKED: bool> Cx<'_, L, CHECKED> {
     /// The block of this number, of so many threads.
     #[inline(always)]
     #[must_use]
-    pub fn threads(&self, index: usize, threads: usize) -> Threads<CHECKED> {
+    pub fn threads<G>(&self, index: G, threads: usize) -> Threads<CHECKED, G> {
         Threads { index, threads, errors: self.errors }
     }
 }
 
-impl<const CHECKED: bool> Threads<CHECKED> {
+impl<const CHECKED: bool, G: Copy> Threads<CHECKED, G> {
     /// The block's number.
     #[inline(always)]
     #[must_use]
-    pub fn index(self) -> usize {
+    pub fn index(self) -> G {
         self.index
     }
 
@@ -75,7 +94,7 @@ impl<const CHECKED: bool> Threads<CHECKED> {
     #[doc(hidden)]
     #[inline(always)]
     #[must_use]
-    pub fn __func_index(self) -> usize {
+    pub fn __func_index(self) -> G {
         self.index
     }
 

@@ -16,6 +16,9 @@ use crate::{Element, body::Given};
 /// [`Block::reduce_add`]. Outside phases the threads of a block all do the same: they
 /// compute, loop and read tensors, and write nothing. Different blocks are in no order at all.
 ///
+/// Blocks are counted by one number, or by an array of up to three for a grid of them, outermost dimension first, and
+/// the number of a block, [`Block::index`], is what they are counted by.
+///
 /// `threads` is made of literals and constants, from 1 to 1024. On a GPU a block is a block, and the end
 /// of a phase a barrier; the CPU runs a phase as a loop. A tuple struct for the reason that
 /// [`stream_parallel`](super::stream_parallel) is one.
@@ -29,20 +32,42 @@ use crate::{Element, body::Given};
 ///         b.each(|t| tile[t] = x[b.index() * 256 + t]);
 ///         b.each(|t| y[b.index() * 256 + t] = tile[255 - t]);
 ///     });
+///
+/// #[qd::kernel]
+/// fn transpose(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+///     let [h, w] = x.shape();
+///     qd::block_for([h / 16, w / 16], 256, |b| {
+///         let [i, j] = b.index();
+///         let mut tile = b.shared_2d::<f32>([16, 17]);
+///         b.each(|t| tile[[t / 16, t % 16]] = x[[i * 16 + t / 16, j * 16 + t % 16]]);
+///         b.each(|t| y[[j * 16 + t / 16, i * 16 + t % 16]] = tile[[t % 16, t / 16]]);
+///     });
 /// }
 /// ```
 #[allow(non_camel_case_types)] // written as a function
 #[derive(Debug)]
-pub struct block_for<F: FnMut(Block)>(
-    #[doc(hidden)] pub usize,
+pub struct block_for<G: Grid, F: FnMut(Block<G>)>(
+    #[doc(hidden)] pub G,
     #[doc(hidden)] pub usize,
     #[doc(hidden)] pub F,
 );
 
+/// What counts the blocks of a [`block_for`], and what the number of one of them is: a `usize`, or an array of one for
+/// each dimension of their grid.
+#[diagnostic::on_unimplemented(
+    message = "blocks of threads are counted by a `usize` or by an array of up to three, not by `{Self}`",
+    label = "no number of blocks"
+)]
+pub trait Grid: Copy {}
+
+impl Grid for usize {}
+
+impl<const N: usize> Grid for [usize; N] {}
+
 /// One of the blocks of a [`block_for`].
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
-    index: usize,
+pub struct Block<G = usize> {
+    index: G,
     threads: usize,
 }
 
@@ -53,10 +78,10 @@ pub struct Shared<T, const N: usize = 1> {
     shape: [usize; N],
 }
 
-impl Block {
-    /// The block's number, from 0.
+impl<G: Grid> Block<G> {
+    /// The block's number, from 0; in a grid its numbers, one for each dimension.
     #[must_use]
-    pub fn index(&self) -> usize {
+    pub fn index(&self) -> G {
         self.index
     }
 
@@ -101,7 +126,7 @@ impl Block {
 /// The order in which floats are combined is fixed, and the same on every backend:
 /// [`quadrants_ir::exchange`] says which. Integers wrap. A block's threads are in warps of 32, the last of which
 /// may be shorter, whatever the device's own are.
-impl Block {
+impl<G: Grid> Block<G> {
     /// The sum of what all threads give.
     #[must_use]
     pub fn reduce_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
