@@ -129,6 +129,21 @@ fn the_proven_form_reports_no_index() {
 }
 
 #[test]
+fn arrays_are_cleared_that_are_not_filled_before_they_are_read() {
+    let kernel = sample("filled");
+    for form in [Form::Proven, Form::Checked] {
+        let text = print_kernel(&kernel, &Plain, form, Passing::Value);
+        let cleared = |array: &str| text.contains(&format!("blockDim.x) {array}["));
+        for array in ["within", "again"] {
+            assert!(!cleared(array), "{array} is cleared: {text}");
+        }
+        for array in ["beside", "spread", "some", "late", "half"] {
+            assert!(cleared(array), "{array} is not cleared: {text}");
+        }
+    }
+}
+
+#[test]
 fn shared_expressions_are_printed_once_per_statement() {
     let text = print_kernel(&sample("sharing"), &Plain, Form::Proven, Passing::Value);
     golden("sharing.txt", &functions(&text));

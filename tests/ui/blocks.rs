@@ -134,4 +134,34 @@ fn assigns_while_it_gives(x: &Tensor<f32, 1>) {
     });
 }
 
+#[qd::kernel]
+fn grids_of_no_array(grid: [usize; 2], y: &mut Tensor<f32, 2>) {
+    let [h, w] = y.shape();
+    let blocks = [h, w / 32];
+    qd::block_for(blocks, 32, |b| b.each(|t| y[[b.index()[0], b.index()[1] * 32 + t]] = 1.0));
+}
+
+#[qd::kernel]
+fn grids_of_other_numbers(y: &mut Tensor<f32, 1>) {
+    qd::block_for([2, 3i32], 32, |b| b.each(|_| {}));
+}
+
+#[qd::kernel]
+fn grids_of_four(y: &mut Tensor<f32, 2>) {
+    qd::block_for([1, 2, 3, 4], 32, |b| b.each(|t| y[[b.index()[0], t]] = 1.0));
+}
+
+#[qd::kernel]
+fn races_in_a_grid(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let [h, w] = y.shape();
+    qd::block_for([h, w / 32], 32, |b| {
+        let [row, column] = b.index();
+        b.each(|t| y[[row, column + t]] = x[[row, column]]);
+    });
+    qd::block_for([h, w / 32], 32, |b| {
+        let [row, _] = b.index();
+        b.each(|t| y[[row, t]] = x[[row, t]]);
+    });
+}
+
 fn main() {}

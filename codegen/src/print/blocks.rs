@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use quadrants_ir::{
-    AtomicOp, BlockId, ExprId, ExprKind, LocalId, SiteId, Stmt, TaskKind, abi::Form,
-};
+use quadrants_ir::{AtomicOp, BlockId, ExprId, ExprKind, LocalId, SiteId, Stmt, abi::Form};
 
 use super::{consts, stmt::Place, task::TaskPrinter, types};
 
@@ -51,7 +49,7 @@ impl TaskPrinter<'_> {
         let declaration =
             format!("    alignas(16) __shared__ {} {name}[{len}];\n", types::name(ty));
         self.blocks.declarations.push_str(&declaration);
-        if self.is_filled_first(array, len) {
+        if self.is_filled_first(array, dims) {
             return;
         }
         let at = self.fresh("at");
@@ -170,51 +168,5 @@ impl TaskPrinter<'_> {
             };
             stores && reads && stmt.blocks().all(|inner| self.only_own(shared, thread, inner))
         })
-    }
-
-    /// Whether the first phase gives each element a value, by the thread of its number, before anything
-    /// else is done with the array.
-    fn is_filled_first(&self, array: LocalId, len: u32) -> bool {
-        let kernel = self.kernel;
-        let task = &kernel.tasks[self.task.index()];
-        let TaskKind::BlockFor { threads, .. } = task.kind else { return false };
-        let mut phases = kernel.blocks[task.body]
-            .stmts
-            .iter()
-            .filter(|stmt| matches!(stmt, Stmt::Each { .. }) || stmt.blocks().next().is_some());
-        let Some(Stmt::Each { var, body, .. }) = phases.next() else { return false };
-        if len > threads {
-            return false;
-        }
-        let fills = |stmt: &Stmt| {
-            matches!(stmt, Stmt::SharedStore { array: filled, index, .. } if *filled == array
-                && matches!(index[..], [index] if matches!(kernel.exprs[index].kind, ExprKind::Local(at) if at == *var)))
-        };
-        let stmts = &kernel.blocks[*body].stmts;
-        let Some(at) = stmts.iter().position(fills) else { return false };
-        // What stands before it neither ends the phase nor has branches that could.
-        let straight = |stmt: &Stmt| {
-            matches!(stmt, Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. })
-                || matches!(stmt, Stmt::SharedStore { .. })
-        };
-        stmts[..at].iter().all(straight) && self.uses(array, *body) == 1
-    }
-
-    /// How many statements of a block access an array.
-    fn uses(&self, shared: LocalId, block: BlockId) -> usize {
-        let exprs = &self.kernel.exprs;
-        let of = |stmt: &Stmt| {
-            let stores = matches!(stmt, Stmt::SharedStore { array, .. } if *array == shared);
-            let inside = stmt.exprs().any(|value| {
-                matches!(
-                    exprs[value].kind,
-                    ExprKind::SharedLoad { array, .. } | ExprKind::SharedAtomic { array, .. }
-                        if array == shared
-                )
-            });
-            usize::from(stores || inside)
-                + stmt.blocks().map(|inner| self.uses(shared, inner)).sum::<usize>()
-        };
-        self.kernel.blocks[block].stmts.iter().map(of).sum()
     }
 }

@@ -18,6 +18,7 @@ mod blocks;
 mod consts;
 mod exchange;
 mod expr;
+mod filled;
 mod helpers;
 mod lanes;
 mod names;

@@ -1,7 +1,8 @@
 //! Kernels of blocks of threads, with shared arrays and barriers.
 
 use quadrants_ir::{
-    AtomicOp, BinaryOp, ExchangeOp, ExprKind, Offloaded, Options, ReduceOp, ScalarType, Stmt,
+    AtomicOp, BinaryOp, DivRemOp, ExchangeOp, ExprKind, Offloaded, Options, ReduceOp, ScalarType,
+    Stmt,
 };
 
 use super::build::Build;
@@ -16,6 +17,7 @@ pub(super) fn all() -> Vec<Offloaded> {
         warps(),
         transpose(),
         own_elements(),
+        filled(),
         reductions("reductions", ints),
         reductions("reductions_of_floats", floats),
     ]
@@ -381,6 +383,107 @@ fn own_elements() -> Offloaded {
             let all = b.binary(BinaryOp::Xor, all, short);
             let at = b.binary(BinaryOp::Add, start, t);
             b.store(y, &[at], all);
+        });
+    });
+    b.finish()
+}
+
+/// Shared arrays that their first phase fills, each thread several elements of a box, and arrays that it does not: in a
+/// grid of blocks, each of which finds in memory what another left.
+fn filled() -> Offloaded {
+    let mut b = Build::new("filled", Options::default());
+    let x = b.tensor("x", ScalarType::I32, 1, false);
+    let y = b.tensor("y", ScalarType::I32, 1, true);
+    let [rows, columns, two, three, four, eight, ten, sixteen] =
+        [2u64, 3, 2, 3, 4, 8, 10, 16].map(|v| b.constant(v));
+    let zero = b.constant(0u64);
+    b.grid(&[rows, columns], 16, |b, at| {
+        let block = b.binary(BinaryOp::Mul, at[0], three);
+        let block = b.binary(BinaryOp::Add, block, at[1]);
+        let start = b.binary(BinaryOp::Mul, block, sixteen);
+        let start = b.named("start", start);
+        let names = ["within", "beside"];
+        let tiles = names.map(|name| b.shared(name, ScalarType::I32, &[8, 9]));
+        let lines = ["spread", "some", "late", "half"];
+        let lines = lines.map(|name| b.shared(name, ScalarType::I32, &[32]));
+        let again = b.shared("again", ScalarType::I32, &[16]);
+        let load = |b: &mut Build, t| {
+            let at = b.binary(BinaryOp::Add, start, t);
+            b.load("value", x, &[at])
+        };
+        for tile in tiles {
+            b.each(|b, t| {
+                let value = load(b, t);
+                let (i, j) = (
+                    b.div_rem("quotient", DivRemOp::Div, t, eight),
+                    b.div_rem("rest", DivRemOp::Rem, t, eight),
+                );
+                b.repeat("k", [zero, four], false, |b, k| {
+                    let further = b.binary(BinaryOp::Mul, two, k);
+                    let row = b.binary(BinaryOp::Add, i, further);
+                    let k = b.cast(k, ScalarType::I32);
+                    let value = b.binary(BinaryOp::Add, value, k);
+                    b.shared_store(tile, &[row, j], value);
+                });
+            });
+        }
+        // Every other one; some threads; those that have not left; half of what there is.
+        b.each(|b, t| {
+            let value = load(b, t);
+            let at = b.binary(BinaryOp::Mul, two, t);
+            b.shared_store(lines[0], &[at], value);
+        });
+        b.each(|b, t| {
+            let value = load(b, t);
+            let few = b.binary(BinaryOp::Lt, t, ten);
+            b.branch(few, |b| b.shared_store(lines[1], &[t], value), |_| {});
+        });
+        b.each(|b, t| {
+            let value = load(b, t);
+            let few = b.binary(BinaryOp::Lt, t, ten);
+            b.branch(few, |b| b.push(Stmt::Continue), |_| {});
+            b.shared_store(lines[2], &[t], value);
+        });
+        b.each(|b, t| {
+            let value = load(b, t);
+            b.shared_store(lines[3], &[t], value);
+        });
+        let sums = b.shared("sums", ScalarType::I32, &[16]);
+        b.repeat("round", [zero, three], false, |b, round| {
+            b.each(|b, t| {
+                let value = load(b, t);
+                let round = b.cast(round, ScalarType::I32);
+                let value = b.binary(BinaryOp::Xor, value, round);
+                b.shared_store(again, &[t], value);
+            });
+            b.each(|b, t| {
+                let next = b.binary(BinaryOp::Add, t, three);
+                let next = b.div_rem("rest", DivRemOp::Rem, next, sixteen);
+                let value = b.shared_load("next", again, &[next]);
+                let own = b.shared_load("own", sums, &[t]);
+                let sum = b.binary(BinaryOp::Add, own, value);
+                b.shared_store(sums, &[t], sum);
+            });
+        });
+        b.each(|b, t| {
+            let (i, j) = (
+                b.div_rem("rest", DivRemOp::Rem, t, eight),
+                b.div_rem("quotient", DivRemOp::Div, t, eight),
+            );
+            let mut sum = b.shared_load("sum", sums, &[t]);
+            let turned = b.shared_load("turned", tiles[0], &[i, j]);
+            let edge = b.shared_load("edge", tiles[1], &[i, eight]);
+            sum = b.binary(BinaryOp::Add, sum, turned);
+            sum = b.binary(BinaryOp::Add, sum, edge);
+            for line in lines {
+                let next = b.binary(BinaryOp::Add, t, sixteen);
+                for at in [t, next] {
+                    let value = b.shared_load("value", line, &[at]);
+                    sum = b.binary(BinaryOp::Add, sum, value);
+                }
+            }
+            let at = b.binary(BinaryOp::Add, start, t);
+            b.store(y, &[at], sum);
         });
     });
     b.finish()

@@ -267,11 +267,25 @@ impl Build {
         threads: u32,
         body: impl FnOnce(&mut Self, ExprId),
     ) {
-        let begin = self.constant(0u64);
-        let var = self.local("b", ScalarType::U64, false);
-        let value = self.get(var);
-        let body = self.block(|b| body(b, value));
-        let dims = vec![LoopDim { var, begin, end: count }];
+        self.grid(&[count], threads, |b, index| body(b, index[0]));
+    }
+
+    /// The same in a grid.
+    pub(super) fn grid(
+        &mut self,
+        counts: &[ExprId],
+        threads: u32,
+        body: impl FnOnce(&mut Self, &[ExprId]),
+    ) {
+        let dims: Vec<_> = counts
+            .iter()
+            .map(|&end| {
+                let begin = self.constant(0u64);
+                LoopDim { var: self.local("b", ScalarType::U64, false), begin, end }
+            })
+            .collect();
+        let index: Vec<_> = dims.iter().map(|dim| self.get(dim.var)).collect();
+        let body = self.block(|b| body(b, &index));
         let line = self.kernel.sites.len() as u32 + 1;
         self.kernel.body.push(TopStmt::BlockFor(BlockFor { dims, threads, body, line }));
     }

@@ -149,14 +149,17 @@ impl<'a> Checker<'a> {
             {
                 self.region(argument, *span);
             }
-            StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), .. }) => {
-                self.blocks(each);
+            StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), span }) => {
+                self.blocks(each, *span);
             }
             _ => self.stmt(stmt),
         }
     }
 
-    fn blocks(&mut self, each: &'a BlockFor) {
+    fn blocks(&mut self, each: &'a BlockFor, span: Span) {
+        if !(1..=3).contains(&each.blocks.len()) {
+            self.reject(span, Rule::Dimensions);
+        }
         each.blocks.iter().for_each(|count| self.expr(count));
         self.constant(&each.threads, "the number of threads of a block");
         if let ExprKind::Literal { text, .. } = &each.threads.kind
@@ -168,6 +171,16 @@ impl<'a> Checker<'a> {
             this.names.push((&each.name, Binding::Block));
             this.block(&each.body);
         });
+    }
+
+    /// A value of several parts: the number of a block is none, unless the grid's array was seen.
+    fn number_of_grid(&mut self, value: &Expr) {
+        if let ExprKind::Method { receiver, .. } = &value.kind
+            && let ExprKind::Name(block) = &receiver.kind
+            && matches!(self.lookup(block), Some(Binding::Block))
+        {
+            self.reject(value.span, Rule::GridElsewhere);
+        }
     }
 
     fn phase(
@@ -251,6 +264,7 @@ impl<'a> Checker<'a> {
                 self.declare(name, *mutable);
             }
             StmtKind::LetPattern { pattern, value } => {
+                self.number_of_grid(value);
                 self.expr(value);
                 each_bound(pattern, &mut |name, mutable| self.declare(name, mutable));
             }
@@ -503,6 +517,7 @@ impl<'a> Checker<'a> {
             }
             ExprKind::Struct { fields, .. } => fields.iter().for_each(|(_, e)| self.expr(e)),
             ExprKind::Element { value, index } => {
+                self.number_of_grid(value);
                 self.expr(value);
                 index.iter().for_each(|e| self.expr(e));
             }
@@ -587,7 +602,7 @@ impl<'a> Checker<'a> {
             }
             ExprKind::BlockFor(each) => {
                 self.reject(expr.span, Rule::BlockForPlace);
-                self.blocks(each);
+                self.blocks(each, expr.span);
             }
             ExprKind::Each(each) => {
                 self.phase((&each.block, &each.name), expr.span, |this| this.block(&each.body));

@@ -205,9 +205,14 @@ pub enum Rule {
     /// `step_by(0)`
     #[error("a step of 0 never comes to an end; give `step_by` at least 1")]
     StepOfZero,
-    /// A loop of no or too many dimensions.
-    #[error("a loop has one to three dimensions; nest loops for more")]
+    /// A loop or a grid of blocks of no or too many dimensions.
+    #[error("a loop or a grid of blocks has one to three dimensions; nest loops for more")]
     Dimensions,
+    /// The number of a block taken for an array where its grid is not.
+    #[error(
+        "a grid of blocks is counted by an array that stands in the call, `block_for([rows, columns], …)`"
+    )]
+    GridElsewhere,
     /// A literal of a type that kernels do not have.
     #[error(
         "literals of type `{suffix}` are not supported in kernels; use f32, f64 or an integer of up to 64 bits"

@@ -308,4 +308,21 @@ fn blocks_of_threads_keep_to_their_rules() {
     let too_many = KernelBuilder::new("many");
     too_many.block_for(1u64, 2048, |_| ());
     assert_eq!(rules(too_many), [Rule::BlockSize]);
+    let grid = KernelBuilder::new("grid");
+    grid.block_for([1u64; 4], 32, |_| ());
+    grid.block_for([1u64; 0], 32, |_| ());
+    assert_eq!(rules(grid), [Rule::Dimensions, Rule::Dimensions]);
+    let grid = KernelBuilder::new("grid");
+    let x = grid.param_tensor_mut("x", U64, 2);
+    grid.block_for([2u64; 2], 32, |block| {
+        block.each(|t| x.store([block.index(), t], block.index_along(2)));
+    });
+    assert!(
+        matches!(rules(grid)[..], [Rule::RaceWithItself { .. }]),
+        "a row of blocks writes the same"
+    );
+    let axis = KernelBuilder::new("axis");
+    let x = axis.param_tensor_mut("x", U64, 1);
+    axis.block_for([2u64; 2], 32, |block| block.each(|_| x.atomic_add(0u64, block.index_along(2))));
+    assert!(axis.build().is_err(), "a grid of two dimensions has no third");
 }

@@ -19,10 +19,7 @@ impl Tree {
         };
         let rank = rank(blocks);
         let blocks = match blocks {
-            Expr::Array(counts) if (1..=3).contains(&counts.elems.len()) => {
-                counts.elems.iter_mut().map(|count| self.expr(count)).collect()
-            }
-            Expr::Array(_) => return ExprKind::Unsupported(Construct::BlockFor),
+            Expr::Array(counts) => counts.elems.iter_mut().map(|count| self.expr(count)).collect(),
             count => vec![self.expr(count)],
         };
         let threads = self.expr(threads);

@@ -78,7 +78,7 @@ pub struct Shared<T, const N: usize = 1> {
     shape: [usize; N],
 }
 
-impl<G: Grid> Block<G> {
+impl<G: Copy> Block<G> {
     /// The block's number, from 0; in a grid its numbers, one for each dimension.
     #[must_use]
     pub fn index(&self) -> G {
@@ -126,7 +126,7 @@ impl<G: Grid> Block<G> {
 /// The order in which floats are combined is fixed, and the same on every backend:
 /// [`quadrants_ir::exchange`] says which. Integers wrap. A block's threads are in warps of 32, the last of which
 /// may be shorter, whatever the device's own are.
-impl<G: Grid> Block<G> {
+impl<G: Copy> Block<G> {
     /// The sum of what all threads give.
     #[must_use]
     pub fn reduce_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {

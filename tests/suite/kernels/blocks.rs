@@ -450,3 +450,111 @@ fn blocks_index_between_phases(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
         assert_eq!(value, expected, "{block} {thread}");
     }
 }
+
+/// Turns a matrix, a tile for each block, of which those at its edges have less to do.
+#[qd::kernel]
+fn transpose_in_grid(x: &Tensor<i32, 2>, y: &mut Tensor<i32, 2>) {
+    let [h, w] = x.shape();
+    qd::block_for([h.div_ceil(TILE), w.div_ceil(TILE)], TILE * TILE / 4, |b| {
+        let mut tile = b.shared_2d::<i32>([TILE, TILE + 1]);
+        let [row, column] = b.index();
+        let (top, left) = (row * TILE, column * TILE);
+        b.each(|t| {
+            let (i, j) = (t / TILE, t % TILE);
+            for k in 0..4 {
+                if top + i + TILE / 4 * k < h && left + j < w {
+                    tile[[i + TILE / 4 * k, j]] = x[[top + i + TILE / 4 * k, left + j]];
+                }
+            }
+        });
+        b.each(|t| {
+            let (i, j) = (t / TILE, t % TILE);
+            for k in 0..4 {
+                if left + i + TILE / 4 * k < w && top + j < h {
+                    y[[left + i + TILE / 4 * k, top + j]] = tile[[j, i + TILE / 4 * k]];
+                }
+            }
+        });
+    });
+}
+
+/// The same of whole tiles, each filled before anything of it is read.
+#[qd::kernel]
+fn transpose_whole_tiles(x: &Tensor<i32, 2>, y: &mut Tensor<i32, 2>) {
+    let [h, w] = x.shape();
+    qd::block_for([h / TILE, w / TILE], TILE * TILE / 4, |b| {
+        let mut tile = b.shared_2d::<i32>([TILE, TILE + 1]);
+        let [row, column] = b.index();
+        b.each(|t| {
+            for k in 0..4 {
+                tile[[t / TILE + TILE / 4 * k, t % TILE]] =
+                    x[[row * TILE + t / TILE + TILE / 4 * k, column * TILE + t % TILE]];
+            }
+        });
+        b.each(|t| {
+            for k in 0..4 {
+                y[[column * TILE + t / TILE + TILE / 4 * k, row * TILE + t % TILE]] =
+                    tile[[t % TILE, t / TILE + TILE / 4 * k]];
+            }
+        });
+    });
+}
+
+#[rstest]
+fn a_grid_of_blocks_turns_a_matrix(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values([16, 16], [48, 32], [1, 40], [33, 50], [0, 7])] shape: [usize; 2],
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let [h, w] = shape;
+    let x: Vec<i32> = (0..h * w).map(|k| k as i32 * 7 - 300).collect();
+    let expected: Vec<i32> = (0..w * h).map(|k| x[k % h * w + k / h]).collect();
+    let x = on.program.tensor_from(&x, shape)?;
+    let mut y = on.program.zeros::<i32, 2>([w, h])?;
+    transpose_in_grid(&x, &mut y).launch()?;
+    assert_eq!(y.to_vec()?, expected);
+    if [h % TILE, w % TILE] == [0, 0] {
+        let mut y = on.program.zeros::<i32, 2>([w, h])?;
+        transpose_whole_tiles(&x, &mut y).launch()?;
+        assert_eq!(y.to_vec()?, expected);
+    }
+    Ok(())
+}
+
+/// Blocks in three dimensions, one of them of one number, and their numbers in every way to write them.
+#[qd::kernel]
+fn numbers_in_grids(n: usize, all: &mut Tensor<u64, 4>, line: &mut Tensor<u64, 2>) {
+    qd::block_for([2, n, n + 1], 8, |b| {
+        let [_, row, _] = b.index();
+        let sum = b.reduce_add(|t| t as u64);
+        b.each(|t| {
+            let at = b.index();
+            all[[at[0], row, b.index()[2], t]] =
+                (at[0] * 1000 + b.index()[1] * 100 + at[2] * 10 + b.threads()) as u64 + sum;
+        });
+    });
+    qd::block_for([n], 8, |b| {
+        let own = b.index()[0];
+        b.each(|t| line[[own, t]] = (own * b.threads() + t) as u64);
+    });
+}
+
+#[rstest]
+fn blocks_know_their_numbers_in_a_grid(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    #[values(0, 1, 3)] n: usize,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut all = on.program.zeros::<u64, 4>([2, n, n + 1, 8])?;
+    let mut line = on.program.zeros::<u64, 2>([n, 8])?;
+    numbers_in_grids(n, &mut all, &mut line).launch()?;
+    let number = |at: usize| {
+        let block = at / 8;
+        let [plane, row, column] = [block / (n + 1) / n, block / (n + 1) % n, block % (n + 1)];
+        (plane * 1000 + row * 100 + column * 10 + 8 + 28) as u64
+    };
+    let expected: Vec<u64> = (0..2 * n * (n + 1) * 8).map(number).collect();
+    assert_eq!(all.to_vec()?, expected);
+    assert_eq!(line.to_vec()?, (0..8 * n as u64).collect::<Vec<_>>());
+    Ok(())
+}

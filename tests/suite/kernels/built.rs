@@ -240,6 +240,14 @@ fn a_built_kernel_has_blocks_of_threads(
             hits.store(all.select(7u32, 8u32).cast(U16));
         });
     });
+    // A grid of blocks.
+    b.block_for([y.extent(0), x.len() / 40u64], 20, |block| {
+        let (row, column) = (block.index(), block.index_along(1));
+        block.each(|t| {
+            let at = column * (block.threads() * 2u64) + t + 20u64;
+            y.store([row, at], y.load([row, at]) + (row * 10u64 + column).cast(I32));
+        });
+    });
     let kernel = Kernel::new(b.build().expect("a valid kernel"))?;
     let values: Vec<i32> = (0..120).map(|k| k * 37 % 101).collect();
     let x = on.program.tensor_from(&values, [120])?;
@@ -253,8 +261,9 @@ fn a_built_kernel_has_blocks_of_threads(
         let most = *tile.iter().max().unwrap();
         for t in 0..40 {
             let place = at * 40 + t;
-            assert_eq!(y[place], tile[39 - t]);
-            assert_eq!(y[120 + place], tile[..t].iter().sum::<i32>() + most);
+            let [first, second] = [0, 10].map(|row| if t < 20 { 0 } else { row + at as i32 });
+            assert_eq!(y[place], tile[39 - t] + first);
+            assert_eq!(y[120 + place], tile[..t].iter().sum::<i32>() + most + second);
             let warp = tile.chunks(32).nth(t / 32).unwrap();
             let bits = warp.iter().enumerate().map(|(lane, v)| u32::from(2 * v > most) << lane);
             assert_eq!(votes[place], bits.sum::<u32>());
