@@ -15,3 +15,7 @@ pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use print::print_kernel;
 pub use simulator::SimulatorCompiler;
+
+/// Names the sources of this crate and of those that kernels' text depends on besides: where it is the same, the same
+/// kernel has the same text.
+pub const SOURCES: &str = env!("QUADRANTS_SOURCES");

@@ -10,7 +10,7 @@ use std::{
     time::SystemTime,
 };
 
-use quadrants_codegen::{CompileRequest, Compiler};
+use quadrants_codegen::{CompileRequest, Compiler, SOURCES};
 use quadrants_ir::{
     Offloaded,
     abi::{Form, Passing},
@@ -103,7 +103,7 @@ impl Kept {
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
     ) -> Option<KeptKernel<'a>> {
-        let keyed = Keyed::new(compiler, &compiler.kept_as()?, kernel, request);
+        let keyed = Keyed::new(&compiler.kept_as()?, kernel, request);
         Some(KeptKernel { kept: self, keyed, library })
     }
 }
@@ -145,23 +145,16 @@ impl<'k> KeptKernel<'k> {
 }
 
 impl Keyed {
-    fn new(
-        compiler: &dyn Compiler,
-        compiled_by: &str,
-        kernel: &Offloaded,
-        request: &CompileRequest<'_>,
-    ) -> Self {
-        let kernel = &without_places(kernel);
-        // The text is what is compiled; what the IR says besides, the blocks of a region above all, is in its hash.
-        let text = compiler.text(kernel, request).map(|source| source.text).unwrap_or_default();
-        let mut all = Vec::with_capacity(text.len() + 256);
-        for part in [env!("CARGO_PKG_VERSION"), compiled_by, &text] {
+    fn new(compiled_by: &str, kernel: &Offloaded, request: &CompileRequest<'_>) -> Self {
+        // The text is not asked for, which takes as long as all else: it is the IR's, and of what makes text of it.
+        let mut all = Vec::with_capacity(256);
+        for part in [env!("CARGO_PKG_VERSION"), SOURCES, compiled_by] {
             all.extend_from_slice(&(part.len() as u64).to_le_bytes());
             all.extend_from_slice(part.as_bytes());
         }
         all.push(u8::from(request.form == Form::Checked));
         all.push(u8::from(request.passing == Passing::Buffer));
-        all.extend_from_slice(&hash(kernel));
+        all.extend_from_slice(&hash(&without_places(kernel)));
         Self(all)
     }
 
@@ -201,18 +194,15 @@ pub(crate) fn folder_from_env() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use quadrants_codegen::{SimulatorCompiler, samples};
+    use quadrants_codegen::samples;
     use quadrants_ir::GroupId;
 
     use super::*;
 
     #[test]
     fn keys_tell_all_apart_but_where_a_kernel_is_written() {
-        let compiler: Arc<dyn Compiler> = Arc::new(SimulatorCompiler::default());
         let keyed = |by: &str, kernel: &Offloaded, form, passing| {
-            Keyed::new(&*compiler, by, kernel, &CompileRequest::new("", form, passing))
+            Keyed::new(by, kernel, &CompileRequest::new("", form, passing))
         };
         let kernel = samples::saxpy();
         let first = keyed("a", &kernel, Form::Proven, Passing::Value);

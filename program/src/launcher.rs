@@ -430,7 +430,6 @@ impl KernelContext {
     fn new(shared: &Shared, def: &KernelDef) -> Result<Self> {
         let failed = |source| Error::Build { kernel: def.name().to_owned(), source };
         let ir = def.ir().map_err(failed)?;
-        quadrants_ir::verify(&ir).map_err(|e| failed(e.into()))?;
         let kernel = quadrants_ir::offload(&ir).map_err(|e| failed(e.into()))?;
         let kernel = quadrants_ir::simplify(&kernel);
         dump::ir(&ir, &kernel);
