@@ -241,7 +241,7 @@ impl<'a> Body<'a> {
             None => ("par_for", quote!((#(#begins, #ends),*))),
             Some(_) => ("par_for_strips", quote!((#(#begins, #ends),*))),
         };
-        let width = strips.filter(|_| !space).map(|strips| strips.width).into_iter();
+        let width = strips.iter().filter(|_| !space).map(|strips| strips.width());
         let arguments = quote! {
             #inside, #iterated, #weight, #(#width,)*
             #[inline(always)] move |(#parameter, #proven)| { #rebound #loops }

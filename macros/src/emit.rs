@@ -319,7 +319,7 @@ impl Emission {
             #quiet
             impl #declared #support::Body for #of #bounds {
                 #[inline(always)]
-                fn run<__Level: #support::Level, const __CHECKED: bool>(
+                fn run<__Level: #support::Level, const __CHECKED: bool, const __WIDE: usize>(
                     #cx: &#support::Cx<'_, __Level, __CHECKED>,
                 ) {
                     #in_scope

@@ -8,7 +8,7 @@
 //!
 //! The rule, [`strip`]: the body has an inner loop; within inner loops, the elements that neighbouring iterations
 //! touch are the same or neighbours in memory, and all operations are such as processors have for whole vectors.
-//! Everything else keeps the plain body, which also runs the iterations that are left over. Pieces consist of the
+//! Everything else keeps the plain body, which also runs the few iterations that fill no strip. Pieces consist of the
 //! author's own tokens: nothing is known of types here.
 
 use proc_macro2::{Ident, TokenStream};
@@ -24,21 +24,20 @@ mod tests;
 
 use fit::jumps;
 
-/// Iterations of a strip where few locals live across an inner loop: enough to hide what an operation takes.
+/// Iterations of a strip where two locals live across an inner loop: enough to hide what an operation takes.
 const WIDE: usize = 64;
 
-/// Iterations of any other strip: more would not find room in registers.
+/// Iterations of a strip where more do: wider ones would not find room in registers.
 const NARROW: usize = 32;
 
-/// How many arrays find room in registers when strips are wide.
-const FEW: usize = 2;
+/// Iterations of the strips behind those: an iteration alone takes about as long as one of them.
+const SHORT: usize = 8;
 
 /// Strips of a loop's iterations.
 pub(super) struct Strips {
-    /// How many iterations a strip has.
-    pub(super) width: usize,
     from: Ident,
-    body: TokenStream,
+    /// Widths and the body in strips of each, the widest first: narrower ones take what wider ones leave.
+    bodies: Vec<(TokenStream, TokenStream)>,
 }
 
 /// What a name of the body stands for.
@@ -55,7 +54,7 @@ struct Lanes<'b, 'a> {
     body: &'b Body<'a>,
     variable: &'b Pat,
     from: Ident,
-    width: usize,
+    width: TokenStream,
     arrays: usize,
     names: Vec<(Ident, Meaning)>,
 }
@@ -65,7 +64,8 @@ pub(super) fn strips(body: &Body<'_>, each: &syn::ExprForLoop, variable: &Pat) -
     if each.label.is_some() || !each.body.stmts.iter().any(has_loop) {
         return None;
     }
-    let attempt = |width| {
+    let from = internal("strip");
+    let attempt = |width: TokenStream| {
         let names = match &*each.pat {
             Pat::Tuple(tuple) => tuple.elems.iter().map(name_of).collect::<Option<Vec<_>>>()?,
             single => vec![name_of(single)?],
@@ -77,16 +77,27 @@ pub(super) fn strips(body: &Body<'_>, each: &syn::ExprForLoop, variable: &Pat) -
         let meaning = |at| if at == last { Meaning::Varying } else { Meaning::Shared };
         let names = names.into_iter().enumerate();
         let names = names.filter_map(|(at, name)| Some((name?, meaning(at)))).collect();
-        let from = internal("strip");
-        let mut lanes = Lanes { body, variable, from, width, arrays: 0, names };
+        let mut lanes = Lanes { body, variable, from: from.clone(), width, arrays: 0, names };
         let tokens = lanes.block(&each.body.stmts, false)?;
-        Some((lanes.arrays, Strips { width, from: lanes.from, body: tokens }))
+        Some((lanes.arrays, (lanes.width, tokens)))
     };
-    let (arrays, strips) = attempt(NARROW)?;
-    if arrays > FEW { Some(strips) } else { attempt(WIDE).map(|(_, strips)| strips) }
+    let (arrays, narrow) = attempt(quote!(#NARROW))?;
+    let wide = match arrays {
+        // How many hide what an operation on one number each takes, the level of instructions says.
+        ..=1 => Some(attempt(quote!(__WIDE))?.1),
+        2 => Some(attempt(quote!(#WIDE))?.1),
+        _ => None,
+    };
+    let (_, short) = attempt(quote!(#SHORT))?;
+    Some(Strips { from, bodies: wide.into_iter().chain([narrow, short]).collect() })
 }
 
 impl Strips {
+    /// How many iterations the widest strip has.
+    pub(super) fn width(&self) -> &TokenStream {
+        &self.bodies[0].0
+    }
+
     /// A loop over `begin..end`: whole strips, and behind them what `plain` makes of the rest.
     pub(super) fn around(
         &self,
@@ -94,13 +105,16 @@ impl Strips {
         (begin, end): (&Ident, &Ident),
         plain: &TokenStream,
     ) -> TokenStream {
-        let Self { width, from, body } = self;
-        quote! {{
-            let mut #begin = #begin;
-            if !__CHECKED {
+        let from = &self.from;
+        let strips = self.bodies.iter().map(|(width, body)| {
+            quote! {
                 #[allow(unused_variables, unused_assignments)]
                 for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) { #body }
             }
+        });
+        quote! {{
+            let mut #begin = #begin;
+            if !__CHECKED { #(#strips)* }
             #plain
         }}
     }
@@ -153,7 +167,7 @@ impl Lanes<'_, '_> {
         self.arrays += 1;
         let (variable, loads) = (self.variable(), self.loads(std::slice::from_ref(&stmt)));
         let value = self.rewritten(vec![stmt], Some(name));
-        let (support, width) = (self.body.support, self.width);
+        let (support, width) = (self.body.support, &self.width);
         self.names.push((name.clone(), Meaning::Array(array.clone())));
         Some(quote! {
             let mut #array = #support::lanes::<_, #width>(
@@ -227,7 +241,7 @@ impl Lanes<'_, '_> {
             None => body,
         };
         let (variable, loads, stores) = (self.variable(), self.loads(&all), self.stores(&all));
-        let (support, width) = (self.body.support, self.width);
+        let (support, width) = (self.body.support, &self.width);
         Some(quote! {{
             let mut #active = [1u32; #width];
             #rounds {
@@ -259,7 +273,7 @@ impl Lanes<'_, '_> {
             return None;
         }
         let (variable, loads, stores) = (self.variable(), self.loads(&stmts), self.stores(&stmts));
-        let (lane, width) = (internal("lane"), self.width);
+        let (lane, width) = (internal("lane"), &self.width);
         let body = self.rewritten(stmts, None);
         Some(quote!(for #lane in 0..#width { #variable #loads #body #stores }))
     }

@@ -91,9 +91,11 @@ fn escape<'launch>(
     )]
     impl ::quadrants::__private::body::Body for __Body {
         #[inline(always)]
-        fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
-            cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
-        ) {
+        fn run<
+            __Level: ::quadrants::__private::body::Level,
+            const __CHECKED: bool,
+            const __WIDE: usize,
+        >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();
@@ -225,6 +227,120 @@ fn escape<'launch>(
                                     }
                                 }
                                 for lane in 0..32usize {
+                                    let i = ::quadrants::__private::body::gate::<
+                                        __OK,
+                                        _,
+                                    >(::quadrants::__private::body::lane_of(strip, lane));
+                                    let mut n = lanes1[lane];
+                                    {
+                                        {
+                                            let value = n;
+                                            ::quadrants::__private::body::Places::place(&steps, i)
+                                                .write(value);
+                                        };
+                                    }
+                                }
+                            }
+                            #[allow(unused_variables, unused_assignments)]
+                            for strip in ::quadrants::__private::body::whole_strips::<
+                                _,
+                                8usize,
+                            >(&mut begin0, end0) {
+                                let mut lanes0 = ::quadrants::__private::body::lanes::<
+                                    _,
+                                    8usize,
+                                >(
+                                    #[inline(always)]
+                                    |lane| {
+                                        let i = ::quadrants::__private::body::gate::<
+                                            __OK,
+                                            _,
+                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        {
+                                            let mut z = ::quadrants::__private::body::gate::<
+                                                __OK,
+                                                _,
+                                            >(0.0f32);
+                                            z
+                                        }
+                                    },
+                                );
+                                let mut lanes1 = ::quadrants::__private::body::lanes::<
+                                    _,
+                                    8usize,
+                                >(
+                                    #[inline(always)]
+                                    |lane| {
+                                        let i = ::quadrants::__private::body::gate::<
+                                            __OK,
+                                            _,
+                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        {
+                                            let mut n = ::quadrants::__private::body::gate::<
+                                                __OK,
+                                                _,
+                                            >(0);
+                                            n
+                                        }
+                                    },
+                                );
+                                {
+                                    let mut active = [1u32; 8usize];
+                                    loop {
+                                        ::quadrants::__private::body::rounds_apart();
+                                        let mut any = 0u32;
+                                        for lane in 0..8usize {
+                                            let i = ::quadrants::__private::body::gate::<
+                                                __OK,
+                                                _,
+                                            >(::quadrants::__private::body::lane_of(strip, lane));
+                                            let mut z = lanes0[lane];
+                                            let mut n = lanes1[lane];
+                                            let mut go = active[lane];
+                                            if go != 0 {
+                                                'round: {
+                                                    if n < limit && z * z < 4.0 {
+                                                        z = z * z
+                                                            + ::quadrants::__private::body::Places::place(&c, i).read();
+                                                        n += 1;
+                                                    } else {
+                                                        go = 0;
+                                                    }
+                                                }
+                                            }
+                                            any |= go;
+                                            active[lane] = go;
+                                            lanes0[lane] = z;
+                                            lanes1[lane] = n;
+                                        }
+                                        if any == 0 {
+                                            break;
+                                        }
+                                    }
+                                }
+                                for k in ::quadrants::__private::body::gate::<
+                                    __OK,
+                                    _,
+                                >(0..::quadrants::__private::body::Counted::count(&c)) {
+                                    ::quadrants::__private::body::rounds_apart();
+                                    for lane in 0..8usize {
+                                        let i = ::quadrants::__private::body::gate::<
+                                            __OK,
+                                            _,
+                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        let mut z = lanes0[lane];
+                                        let mut n = lanes1[lane];
+                                        {
+                                            if ::quadrants::__private::body::Places::place(&c, k).read()
+                                                == z
+                                            {
+                                                n -= 1;
+                                            }
+                                        }
+                                        lanes1[lane] = n;
+                                    }
+                                }
+                                for lane in 0..8usize {
                                     let i = ::quadrants::__private::body::gate::<
                                         __OK,
                                         _,

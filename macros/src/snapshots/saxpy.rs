@@ -67,9 +67,11 @@ pub fn saxpy<'launch>(
     )]
     impl ::quadrants::__private::body::Body for __Body {
         #[inline(always)]
-        fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
-            cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
-        ) {
+        fn run<
+            __Level: ::quadrants::__private::body::Level,
+            const __CHECKED: bool,
+            const __WIDE: usize,
+        >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();

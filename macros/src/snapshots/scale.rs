@@ -70,9 +70,11 @@ fn scale<'launch, T: Float>(
     )]
     impl<T: Float> ::quadrants::__private::body::Body for __Of<T> {
         #[inline(always)]
-        fn run<__Level: ::quadrants::__private::body::Level, const __CHECKED: bool>(
-            cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>,
-        ) {
+        fn run<
+            __Level: ::quadrants::__private::body::Level,
+            const __CHECKED: bool,
+            const __WIDE: usize,
+        >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();

@@ -38,6 +38,13 @@ pub(super) type Inside = Avx2;
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) type Inside = Baseline;
 
+/// How many iterations a strip has that keeps one number of each. So many hide what an operation on it takes: with 8 numbers
+/// in a register and two such operations begun in each cycle, none has to wait for the one before within 4 cycles.
+pub(super) const WIDE: usize = 64;
+/// The same with 16 numbers in a register, of which there are twice as many.
+#[cfg(target_arch = "x86_64")]
+pub(super) const WIDE_OF_AVX512: usize = 128;
+
 macro_rules! levels {
     ($($(#[$cfg:meta])* $level:ident, $function:ident, [$($feature:tt)*], $available:expr;)*) => {$(
         $(#[$cfg])*

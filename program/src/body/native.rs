@@ -9,8 +9,8 @@ use crate::body::Level;
 
 /// What the macro implements for each kernel.
 pub trait Body {
-    /// Runs the kernel.
-    fn run<L: Level, const CHECKED: bool>(cx: &Cx<'_, L, CHECKED>);
+    /// Runs the kernel. Strips of iterations that hold little have `WIDE` of them: as many as suit the level.
+    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>);
 }
 
 /// A kernel's body, compiled for each level.
@@ -33,12 +33,12 @@ impl NativeBody {
     #[must_use]
     pub const fn of<B: Body>() -> Self {
         Self {
-            baseline: instance::<B, level::Baseline, false>,
+            baseline: instance::<B, level::Baseline, false, { level::WIDE }>,
             #[cfg(target_arch = "x86_64")]
-            avx2: instance::<B, level::Avx2, false>,
+            avx2: instance::<B, level::Avx2, false, { level::WIDE }>,
             #[cfg(target_arch = "x86_64")]
-            avx512: instance::<B, level::Avx512, false>,
-            checked: instance::<B, level::Baseline, true>,
+            avx512: instance::<B, level::Avx512, false, { level::WIDE_OF_AVX512 }>,
+            checked: instance::<B, level::Baseline, true, { level::WIDE }>,
         }
     }
 
@@ -121,7 +121,7 @@ impl fmt::Debug for NativeBody {
 
 /// # Safety
 /// As [`Instance`] says.
-unsafe fn instance<B: Body, L: Level, const CHECKED: bool>(
+unsafe fn instance<B: Body, L: Level, const CHECKED: bool, const WIDE: usize>(
     args: &[u64],
     inside: &[u64],
     result_word: usize,
@@ -131,7 +131,7 @@ unsafe fn instance<B: Body, L: Level, const CHECKED: bool>(
     cx.errors.run(|| {
         cx.call_by_value(
             #[inline(always)]
-            |()| B::run(&cx),
+            |()| B::run::<L, CHECKED, WIDE>(&cx),
             (),
         );
     });

@@ -276,7 +276,8 @@ fn cuts<const N: usize>(steps: [u64; N], wanted: usize) -> [usize; N] {
 
 /// The first step of a part and the one after its last.
 fn part(steps: u64, parts: usize, part: usize) -> (u64, u64) {
-    let at = |k: usize| (u128::from(steps) * k as u128 / parts as u128) as u64;
+    let (each, more) = (steps / parts as u64, steps % parts as u64);
+    let at = |k: usize| each * k as u64 + more * k as u64 / parts as u64;
     (at(part), at(part + 1))
 }
 

@@ -1,20 +1,25 @@
 //! Hands pieces of work to the thread pool in a way that suits short loops.
 //!
 //! The calling thread works too, and does not wait for helpers that never began: a parked thread takes
-//! longer to wake than most loops take to run. So a helper that comes late must not touch the
-//! loop: it finds the job closed, in memory that it owns a share of. For the same reason neither a helper nor the
-//! calling thread parks at once where it finds nothing to do: the next loop, or the end of this one, is mostly near. And
-//! nobody is woken for short loops before they have run alone for about as long as waking takes.
+//! longer to wake than most loops take to run. So neither a helper nor the calling thread parks at once where it finds
+//! nothing to do: the next loop, or the end of this one, is mostly near. And nobody is woken for short loops before they
+//! have run alone for about as long as waking takes.
+//!
+//! Each helper has a [`Seat`], a cache line in which all is said between the two: that it looks for a job, which one it
+//! is offered, that it works on it, that it is done. What a loop costs on several threads is mostly how often lines go
+//! from one processor to another.
 //!
 //! A thread begins with pieces of its own, the same ones each time: what it has touched is still in its caches when the
 //! next launch goes over the same elements.
 
 use std::{
     any::Any,
+    num::NonZero,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    ptr,
     sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst},
+        LazyLock,
+        atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst},
     },
     time::{Duration, Instant},
 };
@@ -31,51 +36,74 @@ const ALONE: Duration = Duration::from_micros(20);
 /// Looks between two at the clock.
 const LOOKS: u32 = 32;
 
-/// Set in [`Job::helpers`] when no further helper may begin.
-const CLOSED: usize = 1 << (usize::BITS - 1);
+static POOL: LazyLock<Pool> = LazyLock::new(|| {
+    // A pool of the author's, in which this may be, can be smaller.
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let seats = 0..threads().max(processors);
+    Pool {
+        seats: seats.map(|_| Apart(Seat(AtomicPtr::new(AWAY)))).collect(),
+        open: Mutex::new(Vec::new()),
+        alone: AtomicU64::new(0),
+        asleep: Mutex::new(()),
+        left: Condvar::new(),
+    }
+});
 
-/// The helpers that look for what comes next.
-static IDLE: Idle = Idle {
-    waiting: Apart(AtomicUsize::new(0)),
-    offered: Apart(AtomicUsize::new(0)),
-    alone: AtomicU64::new(0),
-    jobs: Apart(Mutex::new(Vec::new())),
-};
-
-struct Idle {
-    /// How many there are, or will be without any other wait. It becomes less under the lock of `jobs` alone, so that
-    /// there are no more jobs than helpers that will look once more.
-    waiting: Apart<AtomicUsize>,
-    /// The length of `jobs`.
-    offered: Apart<AtomicUsize>,
+struct Pool {
+    seats: Box<[Apart<Seat>]>,
+    /// Jobs for which helpers were woken, and how many may still come.
+    open: Mutex<Vec<(Shared, usize)>>,
     /// The nanoseconds that loops have run alone since helpers were last woken.
     alone: AtomicU64,
-    jobs: Apart<Mutex<Vec<Arc<Job>>>>,
+    asleep: Mutex<()>,
+    left: Condvar,
 }
 
 /// Cache lines of its own, so that who looks at one thing does not disturb who changes another.
 #[repr(align(128))]
 struct Apart<T>(T);
 
+/// What a helper is at: [`AWAY`], [`LOOKING`], or a job, which it is offered or works on ([`AT_WORK`]).
+///
+/// Callers offer a job to who looks, and withdraw it from who has not begun. All else is said by the helper.
+struct Seat(AtomicPtr<Job>);
+
+/// The seat is free.
+const AWAY: *mut Job = ptr::null_mut();
+
+/// A helper looks for a job.
+const LOOKING: *mut Job = ptr::without_provenance_mut(4);
+
+/// Set in a job's address where the helper works on it.
+const AT_WORK: usize = 1;
+
+/// Set in a job's address where its caller has parked until the helper is done.
+const AWAITED: usize = 2;
+
 struct Job {
-    /// The caller's function, dereferenced by registered helpers alone.
+    /// The caller's function.
     piece: *const (dyn Fn(usize) + Sync),
     /// The caller's share, and one for each helper.
     shares: SmallVec<[Apart<Share>; 4]>,
-    /// How many helpers are at work, and [`CLOSED`].
-    helpers: AtomicUsize,
-    asleep: Mutex<()>,
-    left: Condvar,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+/// A job that its caller has made known. It lives until it is [closed](Closing), when nobody has it any more.
+#[derive(Clone, Copy, PartialEq)]
+struct Shared(*mut Job);
+
+/// Closes a job when it goes.
+struct Closing {
+    job: Shared,
+    /// Whether helpers were woken for it.
+    is_open: bool,
 }
 
 /// Pieces that nobody has begun: the first in the high half, the one after the last in the low.
 struct Share(AtomicU64);
 
-// SAFETY: `piece` is a `Sync` function, and is used only while the caller of `run` waits.
-unsafe impl Send for Job {}
-// SAFETY: as above.
-unsafe impl Sync for Job {}
+// SAFETY: the address of a job, whose parts are `Sync`, with the promise of `piece`.
+unsafe impl Send for Shared {}
 
 /// How many threads can work at once.
 pub(super) fn threads() -> usize {
@@ -86,8 +114,8 @@ pub(super) fn threads() -> usize {
 /// all calls have returned. A panic in one is raised here, after the others that began have ended. Where all of it takes
 /// `long`, other threads are woken at once.
 pub(super) fn run(pieces: usize, long: bool, piece: &(dyn Fn(usize) + Sync)) {
-    let alone = !long && IDLE.waiting.0.load(SeqCst) == 0;
-    let begun = if alone { IDLE.run_alone(pieces, piece) } else { 0 };
+    let alone = !long && !POOL.seats.iter().any(|seat| seat.0.looks());
+    let begun = if alone { POOL.run_alone(pieces, piece) } else { 0 };
     run_together(begun, pieces, piece);
 }
 
@@ -97,27 +125,27 @@ fn run_together(begin: usize, end: usize, piece: &(dyn Fn(usize) + Sync)) {
         (begin..end).for_each(piece);
         return;
     }
-    // SAFETY: only the lifetime changes. `finish` closes the job and waits for all registered
-    // helpers before this function returns, and no helper registers with a closed job.
-    let piece: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(piece) };
-    let job = Arc::new(Job::new(begin, end, helpers, piece));
-    let offered = IDLE.offer(&job, helpers);
-    for _ in offered..helpers {
-        let job = Arc::clone(&job);
-        rayon::spawn(move || IDLE.help(job));
+    let mut job = Job::new(begin, end, helpers, piece);
+    let shared = Shared(&raw mut job);
+    let missing = helpers - POOL.offer(shared, helpers);
+    let closing = Closing { job: shared, is_open: missing > 0 };
+    if closing.is_open {
+        POOL.open.lock().push((shared, missing));
+        (0..missing).for_each(|_| rayon::spawn(|| POOL.help()));
     }
-    job.work(0, piece);
-    let panic = job.finish();
-    if offered > 0 {
-        IDLE.withdraw(&job);
-    }
-    if let Some(panic) = panic {
+    // SAFETY: it lives until it is closed.
+    unsafe { shared.work(0) };
+    drop(closing);
+    if let Some(panic) = job.panic.into_inner() {
         resume_unwind(panic);
     }
 }
 
 /// Looks whether something is so, but not for long.
 fn soon(is_so: impl Fn() -> bool) -> bool {
+    if is_so() {
+        return true;
+    }
     let begin = Instant::now();
     loop {
         for _ in 0..LOOKS {
@@ -132,7 +160,16 @@ fn soon(is_so: impl Fn() -> bool) -> bool {
     }
 }
 
-impl Idle {
+impl Drop for Closing {
+    fn drop(&mut self) {
+        if self.is_open {
+            POOL.open.lock().retain(|(open, _)| *open != self.job);
+        }
+        POOL.leave(self.job);
+    }
+}
+
+impl Pool {
     /// Runs pieces, all of them or until it is time to wake others, and says how many.
     fn run_alone(&self, pieces: usize, piece: &(dyn Fn(usize) + Sync)) -> usize {
         let before = self.alone.load(SeqCst);
@@ -150,89 +187,140 @@ impl Idle {
         pieces
     }
 
-    /// Offers a job to waiting helpers, to `most` at most, and says to how many.
-    fn offer(&self, job: &Arc<Job>, most: usize) -> usize {
-        if self.waiting.0.load(SeqCst) == 0 {
-            return 0;
-        }
-        let mut jobs = self.jobs.0.lock();
-        let count = most.min(self.waiting.0.load(SeqCst).saturating_sub(jobs.len()));
-        jobs.extend((0..count).map(|_| Arc::clone(job)));
-        self.offered.0.store(jobs.len(), SeqCst);
-        count
+    /// Offers a job to helpers that look for one, to `most` at most, and says to how many.
+    fn offer(&self, job: Shared, most: usize) -> usize {
+        self.seats.iter().filter(|seat| seat.0.offer(job)).take(most).count()
     }
 
-    /// Takes back what nobody took of a job that is over.
-    fn withdraw(&self, job: &Arc<Job>) {
-        if self.offered.0.load(SeqCst) == 0 {
-            return;
+    /// Withdraws a job from who has not begun with it, and waits for who has.
+    fn leave(&self, job: Shared) {
+        for Apart(seat) in &self.seats {
+            if seat.withdraw(job) || soon(|| !seat.has(job)) {
+                continue;
+            }
+            let mut asleep = self.asleep.lock();
+            while seat.is_awaited(job) {
+                self.left.wait(&mut asleep);
+            }
         }
-        let mut jobs = self.jobs.0.lock();
-        jobs.retain(|offered| !Arc::ptr_eq(offered, job));
-        self.offered.0.store(jobs.len(), SeqCst);
     }
 
     /// A helper's life: a job, and the next as long as they come soon.
-    fn help(&self, job: Arc<Job>) {
-        job.help(self);
-        drop(job);
-        while let Some(next) = self.next() {
-            next.help(self);
+    fn help(&self) {
+        let first = rayon::current_thread_index().unwrap_or(0);
+        let Some((at, mut next)) = self.sit_down(first) else { return };
+        let Apart(seat) = &self.seats[at];
+        while let Some(job) = next.or_else(|| seat.next()) {
+            // SAFETY: the seat has it, so its caller waits.
+            unsafe { job.work_as_helper(at) };
+            if seat.0.swap(LOOKING, SeqCst).addr() & AWAITED != 0 {
+                // Whoever has seen this helper at work sleeps by now.
+                drop(self.asleep.lock());
+                self.left.notify_all();
+            }
+            next = None;
         }
     }
 
-    /// Waits for a job, but not long. The helper is among the waiting ones already.
-    fn next(&self) -> Option<Arc<Job>> {
-        soon(|| self.offered.0.load(SeqCst) > 0);
-        let mut jobs = self.jobs.0.lock();
-        self.waiting.0.fetch_sub(1, SeqCst);
-        let next = jobs.pop();
-        self.offered.0.store(jobs.len(), SeqCst);
-        next
+    /// Takes a free seat, the same one each time where it can be, and a job for which helpers were woken, where there is one.
+    fn sit_down(&self, first: usize) -> Option<(usize, Option<Shared>)> {
+        let mut open = self.open.lock();
+        let job = open.iter_mut().find(|(_, wanted)| *wanted > 0);
+        let to = job.as_ref().map_or(LOOKING, |(job, _)| job.at_work());
+        let sit = |at: &usize| self.seats[*at].0.turn(AWAY, to);
+        let count = self.seats.len();
+        let at = (0..count).map(|k| (first + k) % count).find(sit)?;
+        let job = job.map(|(job, wanted)| {
+            *wanted -= 1;
+            *job
+        });
+        Some((at, job))
+    }
+}
+
+impl Seat {
+    fn turn(&self, from: *mut Job, to: *mut Job) -> bool {
+        self.0.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
+    }
+
+    fn looks(&self) -> bool {
+        self.0.load(SeqCst) == LOOKING
+    }
+
+    /// Whether the helper has the job, begun or not.
+    fn has(&self, job: Shared) -> bool {
+        self.0.load(SeqCst).map_addr(|at| at & !(AT_WORK | AWAITED)) == job.0
+    }
+
+    /// Offers the job to a helper, if there is one that looks for any.
+    fn offer(&self, job: Shared) -> bool {
+        self.looks() && self.turn(LOOKING, job.0)
+    }
+
+    /// Whether the helper does not have the job, or not any more.
+    fn withdraw(&self, job: Shared) -> bool {
+        !self.has(job) || self.turn(job.0, LOOKING)
+    }
+
+    /// Whether the helper still works on the job: then it wakes the caller when it is done.
+    fn is_awaited(&self, job: Shared) -> bool {
+        let awaited = job.at_work().map_addr(|at| at | AWAITED);
+        self.turn(job.at_work(), awaited) || self.0.load(SeqCst) == awaited
+    }
+
+    /// Waits for a job, but not long: then the seat is free.
+    fn next(&self) -> Option<Shared> {
+        loop {
+            if !soon(|| !self.looks()) && self.turn(LOOKING, AWAY) {
+                return None;
+            }
+            let job = Shared(self.0.load(SeqCst));
+            // It may have been withdrawn.
+            if job.0 != LOOKING && self.turn(job.0, job.at_work()) {
+                return Some(job);
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn at_work(self) -> *mut Job {
+        self.0.map_addr(|at| at | AT_WORK)
+    }
+
+    /// Takes pieces until none is left, those of one share first. Keeps the first panic.
+    ///
+    /// # Safety
+    /// The job is not closed before this returns.
+    unsafe fn work(self, own: usize) {
+        // SAFETY: the caller's promise; what several threads change are atomics and mutexes.
+        unsafe { (*self.0).work(own) }
+    }
+
+    /// The same, of a helper with this seat.
+    ///
+    /// # Safety
+    /// As for [`work`](Self::work).
+    unsafe fn work_as_helper(self, seat: usize) {
+        // SAFETY: as above.
+        let job = unsafe { &*self.0 };
+        job.work(1 + seat % (job.shares.len() - 1));
     }
 }
 
 impl Job {
-    fn new(
-        begin: usize,
-        end: usize,
-        helpers: usize,
-        piece: &'static (dyn Fn(usize) + Sync),
-    ) -> Self {
+    fn new(begin: usize, end: usize, helpers: usize, piece: &(dyn Fn(usize) + Sync)) -> Self {
+        // SAFETY: only the lifetime changes. The job is closed before `piece` goes.
+        let piece: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(piece) };
         let shares = helpers + 1;
         let at = |share: usize| (begin + (end - begin) * share / shares) as u64;
         let share = |k| Apart(Share(AtomicU64::new(at(k) << 32 | at(k + 1))));
-        Self {
-            piece,
-            shares: (0..shares).map(share).collect(),
-            helpers: AtomicUsize::new(0),
-            asleep: Mutex::new(()),
-            left: Condvar::new(),
-            panic: Mutex::new(None),
-        }
+        Self { piece, shares: (0..shares).map(share).collect(), panic: Mutex::new(None) }
     }
 
-    /// A helper's part: all there is to do, if the job is still open. Then the helper waits for the next, from before the
-    /// caller can know that this one is over.
-    fn help(&self, idle: &Idle) {
-        let open = |helpers| (helpers & CLOSED == 0).then_some(helpers + 1);
-        if self.helpers.fetch_update(SeqCst, SeqCst, open).is_err() {
-            idle.waiting.0.fetch_add(1, SeqCst);
-            return;
-        }
-        let share = 1 + rayon::current_thread_index().unwrap_or(0) % (self.shares.len() - 1);
-        // SAFETY: this helper is registered, so the caller of `run` waits for it.
-        self.work(share, unsafe { &*self.piece });
-        idle.waiting.0.fetch_add(1, SeqCst);
-        if self.helpers.fetch_sub(1, SeqCst) == CLOSED | 1 {
-            // Whoever has seen this helper at work sleeps by now.
-            drop(self.asleep.lock());
-            self.left.notify_all();
-        }
-    }
-
-    /// Takes pieces until none is left, those of one share first. Keeps the first panic.
-    fn work(&self, own: usize, piece: &(dyn Fn(usize) + Sync)) {
+    fn work(&self, own: usize) {
+        // SAFETY: whoever works on the job is waited for before `piece` goes.
+        let piece = unsafe { &*self.piece };
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             while let Some(next) = self.shares[own].0.first() {
                 piece(next);
@@ -248,19 +336,6 @@ impl Job {
             self.shares.iter().for_each(|share| share.0.0.store(0, SeqCst));
             self.panic.lock().get_or_insert(panic);
         }
-    }
-
-    /// Closes the job, waits for its helpers, and gives the first panic.
-    fn finish(&self) -> Option<Box<dyn Any + Send>> {
-        self.helpers.fetch_or(CLOSED, SeqCst);
-        let are_gone = || self.helpers.load(SeqCst) == CLOSED;
-        if !soon(are_gone) {
-            let mut asleep = self.asleep.lock();
-            while !are_gone() {
-                self.left.wait(&mut asleep);
-            }
-        }
-        self.panic.lock().take()
     }
 }
 
@@ -288,6 +363,8 @@ impl Share {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
 
     #[test]
@@ -319,6 +396,36 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_helper_that_is_woken_joins_while_the_caller_is_in_a_piece() {
+        if threads() < 2 {
+            return;
+        }
+        for _ in 0..20 {
+            let met = AtomicUsize::new(0);
+            run(2, true, &|_| {
+                met.fetch_add(1, SeqCst);
+                while met.load(SeqCst) < 2 {
+                    std::thread::yield_now();
+                }
+            });
+            // Longer than a helper looks for work.
+            std::thread::sleep(4 * PATIENCE);
+        }
+    }
+
+    #[test]
+    fn a_caller_that_has_parked_is_woken_by_its_helpers() {
+        let count = AtomicUsize::new(0);
+        for _ in 0..20 {
+            run(threads(), true, &|k| {
+                std::thread::sleep(PATIENCE * 10 * k as u32);
+                count.fetch_add(1, SeqCst);
+            });
+        }
+        assert_eq!(count.load(SeqCst), 20 * threads());
     }
 
     #[test]

@@ -17,7 +17,7 @@ struct Region;
 
 impl Body for Saxpy {
     #[inline(always)]
-    fn run<L: Level, const CHECKED: bool>(cx: &Cx<'_, L, CHECKED>) {
+    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
         let mut args = cx.args();
         let a = gate::<true, _>(args.value::<f32>());
         let x = gate::<true, _>(args.tensor::<Tensor<f32, 1>>());
@@ -41,7 +41,7 @@ impl Body for Saxpy {
 
 impl Body for Fill {
     #[inline(always)]
-    fn run<L: Level, const CHECKED: bool>(cx: &Cx<'_, L, CHECKED>) {
+    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
         let out = cx.args().tensor::<Tensor<u32, 3>>();
         cx.nd_for(
             None,
@@ -64,7 +64,7 @@ impl Body for Fill {
 
 impl Body for Panics {
     #[inline(always)]
-    fn run<L: Level, const CHECKED: bool>(cx: &Cx<'_, L, CHECKED>) {
+    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
         let quietly = cx.args().value::<bool>();
         cx.par_for(
             None,
@@ -83,7 +83,7 @@ impl Body for Panics {
 
 impl Body for Region {
     #[inline(always)]
-    fn run<L: Level, const CHECKED: bool>(cx: &Cx<'_, L, CHECKED>) {
+    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
         static RUNS: AtomicUsize = AtomicUsize::new(0);
         let first = cx.block(
             #[inline(always)]

@@ -6,8 +6,8 @@ use rstest::rstest;
 
 use super::{Array, Same, referee, source};
 
-/// Around no strip, one, and some.
-const COUNTS: [usize; 12] = [0, 1, 2, 31, 32, 33, 63, 64, 65, 95, 129, 200];
+/// Around no strip, one, and some of each length.
+const COUNTS: [usize; 15] = [0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 95, 129, 200, 303];
 
 source! { shared;
     fn run(rounds: i32, a: f32, x: &Tensor<f32, 1>, y: &Tensor<f32, 1>, out: &mut Tensor<f32, 2>) {
@@ -39,6 +39,18 @@ source! { shared;
             out[[i, 1]] = least;
             out[[i, 2]] = chain;
             out[[i, 3]] = before;
+        }
+    }
+}
+
+source! { alone;
+    fn run(a: f32, x: &mut Tensor<f32, 1>) {
+        for i in 0..x.len() {
+            let mut v = x[i];
+            for _ in 0..9 {
+                v = v * a + 0.5;
+            }
+            x[i] = v;
         }
     }
 }
@@ -188,11 +200,12 @@ fn rounds_that_all_share(
             let out = Array::zeros([n, 4]);
             referee!(&on.program, shared [5, 0.75] [x, y] [out] within tolerance);
         }
+        referee!(&on.program, alone [0.75] [] [x] within tolerance);
         let x = Array::new(&numbers(3 * n, |k| k), [3, n]);
         let (out, rows) = (Array::zeros([2, n]), Array::zeros([3, n]));
         referee!(&on.program, nested [3] [x] [out, rows]);
     }
-    for (h, m, w) in [(1, 1, 1), (3, 5, 70), (2, 0, 40), (0, 4, 64), (5, 3, 31)] {
+    for (h, m, w) in [(1, 1, 1), (3, 5, 70), (2, 0, 40), (0, 4, 64), (5, 3, 31), (2, 3, 303)] {
         let of = |shape: [usize; 2]| {
             Array::new(&numbers(shape[0] * shape[1], |k| k as f64 * 0.3), shape)
         };

@@ -4,14 +4,14 @@ use quadrants_frontend::syntax::FunctionKind;
 use syn::parse_quote;
 
 /// How wide the strips of the only loop of a body are.
-fn width(body: syn::Block) -> Option<usize> {
+fn widths(body: syn::Block) -> Vec<String> {
     let kernel = quote::quote! {
         fn kernel(n: usize, x: &Tensor<f32, 1>, b: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) #body
     };
     let text = crate::expand(FunctionKind::Kernel, proc_macro2::TokenStream::new(), kernel);
     let text = text.to_string();
-    let (_, behind) = text.split_once("whole_strips :: < _ , ")?;
-    behind.split_once("usize")?.0.parse().ok()
+    let strips = text.split("whole_strips :: < _ , ").skip(1);
+    strips.filter_map(|behind| Some(behind.split_once(" >")?.0.to_owned())).collect()
 }
 
 #[test]
@@ -25,7 +25,19 @@ fn rounds_that_all_share_run_in_strips() {
             y[[0, i]] = v;
         }
     });
-    assert_eq!(width(chain), Some(64));
+    assert_eq!(widths(chain), ["__WIDE", "32usize", "8usize"], "one local");
+    let both = parse_quote!({
+        for i in 0..x.len() {
+            let mut v = x[i];
+            let mut w = v;
+            for _ in 0..256 {
+                v = v.mul_add(2.0, 1.0);
+                w = w * v;
+            }
+            y[[0, i]] = w;
+        }
+    });
+    assert_eq!(widths(both), ["64usize", "32usize", "8usize"], "two");
     let sums = parse_quote!({
         for (i, j) in qd::ndrange(y.shape()) {
             let from = x[j];
@@ -33,7 +45,7 @@ fn rounds_that_all_share_run_in_strips() {
             y[[i, j]] = from;
         }
     });
-    assert_eq!(width(sums), None, "there is no inner loop");
+    assert_eq!(widths(sums), [""; 0], "there is no inner loop");
     let product = parse_quote!({
         for (i, j) in qd::ndrange(y.shape()) {
             let mut sum = 0.0;
@@ -50,7 +62,7 @@ fn rounds_that_all_share_run_in_strips() {
             y[[i, j]] = sum + least + most;
         }
     });
-    assert_eq!(width(product), Some(32));
+    assert_eq!(widths(product), ["32usize", "8usize"]);
 }
 
 #[test]
@@ -64,7 +76,7 @@ fn rounds_that_iterations_leave_run_in_strips() {
             y[[0, i]] = z;
         }
     });
-    assert_eq!(width(escape), None, "a pattern of several names");
+    assert_eq!(widths(escape), [""; 0], "a pattern of several names");
     let escape = parse_quote!({
         for i in 0..x.len() {
             let mut z = 0.0;
@@ -80,7 +92,7 @@ fn rounds_that_iterations_leave_run_in_strips() {
             y[[0, i]] = z;
         }
     });
-    assert_eq!(width(escape), Some(32));
+    assert_eq!(widths(escape), ["32usize", "8usize"]);
 }
 
 #[test]
@@ -150,6 +162,6 @@ fn elements_that_are_no_neighbours_keep_the_plain_body() {
                 y[[0, i]] = sum;
             }
         });
-        assert_eq!(width(body), None, "{text}");
+        assert_eq!(widths(body), [""; 0], "{text}");
     }
 }
