@@ -32,7 +32,7 @@ mod jumps;
 mod lanes;
 mod measure;
 
-use measure::{identifiers, names, weight};
+use measure::{identifiers, is_simple, names, weight};
 
 /// Makes a kernel's body.
 pub(crate) struct Body<'a> {
@@ -236,8 +236,11 @@ impl<'a> Body<'a> {
         });
         let loops = self.reducing(&reductions, loops);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
+        let simple = reductions.is_empty() && is_simple(&each.body);
         let (method, parameter) = match &strips {
+            _ if space && simple => ("nd_for_simple", quote!([#((#begins, #ends)),*])),
             _ if space => ("nd_for", quote!([#((#begins, #ends)),*])),
+            None if simple => ("par_for_simple", quote!((#(#begins, #ends),*))),
             None => ("par_for", quote!((#(#begins, #ends),*))),
             Some(_) => ("par_for_strips", quote!((#(#begins, #ends),*))),
         };

@@ -8,6 +8,9 @@ use syn::{Expr, Pat, PatIdent, visit::Visit};
 /// An inner loop's body counts this often.
 const ITERATIONS: u32 = 16;
 
+/// The largest weight of a simple body.
+const SIMPLE: u32 = 96;
+
 /// The names that a pattern binds.
 pub(super) fn names(pattern: &Pat) -> Vec<Ident> {
     struct Names(Vec<Ident>);
@@ -54,4 +57,25 @@ pub(super) fn weight(body: &syn::Block) -> u32 {
     let mut weight = Weight { factor: 1, sum: 1 };
     weight.visit_block(body);
     weight.sum
+}
+
+/// Whether a body does so little that, where its elements come from memory, it waits for them: neither loops nor calls, but for
+/// methods of which a processor makes an instruction or two.
+pub(super) fn is_simple(body: &syn::Block) -> bool {
+    struct Simple(bool);
+    impl Visit<'_> for Simple {
+        fn visit_expr(&mut self, expr: &Expr) {
+            self.0 &= match expr {
+                Expr::MethodCall(call) => ["abs", "len", "max", "min", "mul_add", "shape"]
+                    .iter()
+                    .any(|n| call.method == n),
+                Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) | Expr::Call(_) => false,
+                _ => true,
+            };
+            syn::visit::visit_expr(self, expr);
+        }
+    }
+    let mut simple = Simple(weight(body) <= SIMPLE);
+    simple.visit_block(body);
+    simple.0
 }

@@ -84,7 +84,7 @@ pub fn saxpy<'launch>(
                 __OK,
                 _,
             >(args.tensor::<Tensor<f32, 1>>());
-            cx.par_for(
+            cx.par_for_simple(
                 ::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&x),
                 10u32,

@@ -112,6 +112,13 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
         unsafe { L::call(f, a) }
     }
 
+    /// The same as code for loops that wait for memory.
+    #[inline(always)]
+    pub(super) fn call_far<A, F: Fn(A)>(&self, f: &F, a: A) {
+        // SAFETY: as above, and that level has all instructions of this one.
+        unsafe { L::Far::call(f, a) }
+    }
+
     /// The same, by value: only an argument can be a closure with an attribute.
     #[inline(always)]
     pub(super) fn call_by_value<A, F: Fn(A)>(&self, f: F, a: A) {

@@ -25,6 +25,10 @@ const FEWEST_PIECES: u64 = 2;
 /// So many times faster an iteration is at least that runs in a strip.
 const STRIPS_GAIN: u64 = 4;
 
+/// From so many iterations on, a loop that does little in each is taken to wait for memory: what it touches is more than the
+/// second level of caches holds.
+const FAR: u64 = 1 << 20;
+
 /// A row is not cut into pieces shorter than this: a vectorized loop needs some length.
 const SHORTEST_ROW: u64 = 1 << 10;
 
@@ -51,7 +55,18 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         I: LoopInt,
         F: Fn(((I, I), bool)) + Sync,
     {
-        self.par_for_strips(inside, range, weight, 1, body);
+        self.line::<false, _, _>(inside, range, weight, 1, body);
+    }
+
+    /// As [`par_for`](Self::par_for), where an iteration does little.
+    #[inline(always)]
+    #[track_caller]
+    pub fn par_for_simple<I, F>(&self, inside: Option<usize>, range: Range<I>, weight: u32, body: F)
+    where
+        I: LoopInt,
+        F: Fn(((I, I), bool)) + Sync,
+    {
+        self.line::<true, _, _>(inside, range, weight, 1, body);
     }
 
     /// As [`par_for`](Self::par_for), where `body` takes `strip` iterations at once as long as there are so many.
@@ -68,7 +83,24 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         I: LoopInt,
         F: Fn(((I, I), bool)) + Sync,
     {
+        self.line::<false, _, _>(inside, range, weight, strip, body);
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn line<const SIMPLE: bool, I, F>(
+        &self,
+        inside: Option<usize>,
+        range: Range<I>,
+        weight: u32,
+        strip: usize,
+        body: F,
+    ) where
+        I: LoopInt,
+        F: Fn(((I, I), bool)) + Sync,
+    {
         let steps = range.start.steps(range.end);
+        let far = SIMPLE && steps >= FAR;
         if steps == 0 || self.have_wrapped(&[(range.start, range.end)]) {
             return;
         }
@@ -77,13 +109,14 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         let strip = if CHECKED { 1 } else { worth_while(steps, strip as u64) };
         let pieces = pieces(steps, steps.div_ceil(strip), weight);
         if pieces <= 1 {
-            self.tile([(range.start, range.end)], &inside, &body);
+            self.tile::<SIMPLE, _, _, 1>(far, [(range.start, range.end)], &inside, &body);
             return;
         }
         pool::run(pieces, is_long(steps, weight), &|piece| {
             let (from, to) = part(steps.div_ceil(strip), pieces, piece);
             let at = |strips: u64| range.start.forward(strips.saturating_mul(strip).min(steps));
-            self.errors.run(|| self.tile([(at(from), at(to))], &inside, &body));
+            let bounds = [(at(from), at(to))];
+            self.errors.run(|| self.tile::<SIMPLE, _, _, 1>(far, bounds, &inside, &body));
         });
     }
 
@@ -102,6 +135,39 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
         F: Fn(([(I, I); N], bool)) + Sync,
     {
+        self.rows::<false, _, _, _, N>(inside, space, weight, body);
+    }
+
+    /// As [`nd_for`](Self::nd_for), where an iteration does little.
+    #[inline(always)]
+    #[track_caller]
+    pub fn nd_for_simple<D, I, F, const N: usize>(
+        &self,
+        inside: Option<usize>,
+        space: ndrange<D>,
+        weight: u32,
+        body: F,
+    ) where
+        I: LoopInt,
+        D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
+        F: Fn(([(I, I); N], bool)) + Sync,
+    {
+        self.rows::<true, _, _, _, N>(inside, space, weight, body);
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn rows<const SIMPLE: bool, D, I, F, const N: usize>(
+        &self,
+        inside: Option<usize>,
+        space: ndrange<D>,
+        weight: u32,
+        body: F,
+    ) where
+        I: LoopInt,
+        D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
+        F: Fn(([(I, I); N], bool)) + Sync,
+    {
         let bounds = space.0.bounds().map(|range| (range.start, range.end));
         let steps: [u64; N] = bounds.map(|(begin, end)| begin.steps(end));
         if steps.contains(&0) || self.have_wrapped(&bounds) {
@@ -109,6 +175,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         }
         let inside = self.interior(inside);
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
+        let far = SIMPLE && total >= FAR;
         let wanted = pieces(total, u64::MAX, weight);
         let cuts = cuts(steps, wanted);
         let tile = |mut piece: usize| -> [(I, I); N] {
@@ -121,9 +188,9 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             tile
         };
         match cuts.iter().product() {
-            1 => self.tile(tile(0), &inside, &body),
+            1 => self.tile::<SIMPLE, _, _, N>(far, tile(0), &inside, &body),
             pieces => pool::run(pieces, is_long(total, weight), &|piece| {
-                self.errors.run(|| self.tile(tile(piece), &inside, &body));
+                self.errors.run(|| self.tile::<SIMPLE, _, _, N>(far, tile(piece), &inside, &body));
             }),
         }
     }
@@ -131,13 +198,24 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// Runs the iterations of a tile on this thread, which is in a body: in the checked form those of
     /// the interior without checks, and around them, slab by slab, the others.
     #[inline(always)]
-    fn tile<I, F, const N: usize>(&self, tile: [(I, I); N], inside: &[(I, I); N], body: &F)
-    where
+    fn tile<const SIMPLE: bool, I, F, const N: usize>(
+        &self,
+        far: bool,
+        tile: [(I, I); N],
+        inside: &[(I, I); N],
+        body: &F,
+    ) where
         I: LoopInt,
         F: Fn(([(I, I); N], bool)),
     {
         if !CHECKED {
-            self.errors.run_inside(|| self.call(body, (tile, true)));
+            self.errors.run_inside(|| {
+                if SIMPLE && far {
+                    self.call_far(body, (tile, true));
+                } else {
+                    self.call(body, (tile, true));
+                }
+            });
             return;
         }
         split(tile, inside, |part, proven| {
