@@ -214,11 +214,7 @@ impl Plan {
     }
 
     #[inline]
-    fn enqueue_steps(
-        &self,
-        mut enqueue: Enqueue<'_>,
-        stream: &StreamState,
-    ) -> Result<(), Failed> {
+    fn enqueue_steps(&self, mut enqueue: Enqueue<'_>, stream: &StreamState) -> Result<(), Failed> {
         let result = self.steps.iter().try_for_each(|step| match step {
             Step::Native => enqueue.task(0, stream.stream.handle()),
             Step::Task(task) => enqueue.task(task.index(), stream.stream.handle()),
@@ -345,10 +341,12 @@ impl Enqueue<'_> {
             return Ok(false);
         }
         let (mut live, mut first) = (0, None);
-        for task in region.blocks.iter().flatten().map(|task| task.index()) {
-            if self.shapes[task].is_some() {
-                live |= 1 << task;
-                first.get_or_insert(task);
+        for block in &region.blocks {
+            for task in block.iter().map(|task| task.index()) {
+                if self.shapes[task].is_some() {
+                    live |= 1 << task;
+                    first.get_or_insert(task);
+                }
             }
         }
         let Some(first) = first.map(|task| self.loaded.function(task)) else { return Ok(false) };

@@ -243,11 +243,15 @@ impl Verdicts {
             words.extend(inside.iter().copied());
         }
         let first = shapes.first().copied().flatten();
-        let function = if self.only { context.loaded(shared, form)?.only() } else { None };
+        let function = match self.only {
+            true => context.loaded(shared, form)?.only(),
+            false => Some(FunctionHandle::default()),
+        };
         let others = shapes.iter().skip(1).flat_map(|shape| packed(*shape));
-        let function = function.map_or(0, FunctionHandle::raw);
-        let head = [code ^ checks as u64, function].into_iter().chain(packed(first));
-        slot.write(head.chain(numbers).chain(inside).chain(others));
+        if let Some(function) = function {
+            let head = [code ^ checks as u64, function.raw()].into_iter().chain(packed(first));
+            slot.write(head.chain(numbers).chain(inside).chain(others));
+        }
         Ok(Verdict { form, first })
     }
 }

@@ -121,8 +121,7 @@ mod counted {
     #[inline(never)]
     fn region_anew(things: &mut Things, count: usize) -> Result<()> {
         let [a, b, ..] = &mut things.tensors;
-        (0..count)
-            .try_for_each(|turn| region_of_two(turn as f32, a, b).launch_on(&things.stream))
+        (0..count).try_for_each(|turn| region_of_two(turn as f32, a, b).launch_on(&things.stream))
     }
 
     #[inline(never)]
@@ -139,8 +138,9 @@ mod counted {
 
     #[inline(never)]
     fn captured_but_all(things: &mut Things, count: usize) -> Result<()> {
-        (0..count)
-            .try_for_each(|turn| things.captured.with("saxpy.a", turn as f32).launch_on(&things.stream))
+        (0..count).try_for_each(|turn| {
+            things.captured.with("saxpy.a", turn as f32).launch_on(&things.stream)
+        })
     }
 }
 
@@ -188,7 +188,8 @@ fn launches(case: &str, count: usize) -> Result<()> {
     let built = Kernel::new(saxpy_at_run_time())?;
     let captured = program.capture(|| {
         let [x, y, ..] = &mut tensors;
-        (0..CAPTURED).try_for_each(|_| built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch())
+        (0..CAPTURED)
+            .try_for_each(|_| built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch())
     })?;
     let mut things = Things { stream: program.create_stream()?, tensors, built, captured };
     let (_, launches) = counted::CASES.iter().find(|(name, _)| *name == case).expect("a case");

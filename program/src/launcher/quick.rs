@@ -100,8 +100,7 @@ fn checked<'a>(
     checks: Checks,
 ) -> Quick<'a> {
     let ArgList { words, tensors, .. } = &mut *args;
-    let Some((function, config)) =
-        context.verdicts.checked(stream.stream.id(), checks, words)
+    let Some((function, config)) = context.verdicts.checked(stream.stream.id(), checks, words)
     else {
         return Quick::Unusual(args);
     };
