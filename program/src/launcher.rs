@@ -265,6 +265,7 @@ impl KernelLauncher {
                     (None, Failed { source, .. }) => source.into(),
                 });
             }
+            Quick::NotCurrent(error) => return Err((*error).into()),
             Quick::Unusual(args) => args,
         };
         let launched = if args.is_usual(program) && !capture::is_on() {

@@ -56,6 +56,8 @@ pub(crate) enum Quick<'a> {
     /// And what it may report is there.
     Reported,
     Failed(Box<Failed>),
+    /// The context could not be made current.
+    NotCurrent(Box<rt::Error>),
     /// This is not the place to do it, and nothing has happened.
     Unusual(Args<'a>),
 }
@@ -127,15 +129,15 @@ fn steps<'a>(
 ) -> Quick<'a> {
     let ArgList { words, shapes, tensors, .. } = &mut *args;
     let form = context.verdicts.again(stream.stream.id(), checks, words, shapes);
-    let found = form.and_then(|form| {
-        let loaded = context.forms[form as usize].loaded.get()?;
-        // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
-        let current = unsafe { shared.context.make_current() }.ok()?;
-        Some((form, loaded, current))
-    });
-    let Some((form, loaded, current)) = found else {
+    let loaded = form.and_then(|form| Some((form, context.forms[form as usize].loaded.get()?)));
+    let Some((form, loaded)) = loaded else {
         words.truncate(context.verdicts.arguments());
         return Quick::Unusual(args);
+    };
+    // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
+    let current = match unsafe { shared.context.make_current() } {
+        Ok(current) => current,
+        Err(error) => return Quick::NotCurrent(Box::new(error)),
     };
     let number = shared.launches.fetch_add(1, Relaxed);
     let words = &mut words[..];
