@@ -98,6 +98,17 @@ functions! {
     "cuModuleGetFunction" = |function: *mut Handle, _m: Handle, _n: Handle| *function = SOME;
     "cuLaunchKernel" = |_f: Handle, _gx: c_uint, _gy: c_uint, _gz: c_uint, _bx: c_uint, _by: c_uint,
         _bz: c_uint, _b: c_uint, _s: Handle, _p: Handle, _e: Handle| ();
+    "cuGraphCreate" = |graph: *mut Handle, _f: c_uint| *graph = SOME;
+    "cuGraphDestroy" = |_g: Handle| ();
+    "cuGraphAddKernelNode_v2" = |node: *mut Handle, _g: Handle, _d: Handle, _c: usize, _p: Handle| {
+        *node = SOME;
+    };
+    "cuGraphAddMemcpyNode" = |node: *mut Handle, _g: Handle, _d: Handle, _n: usize, _c: Handle,
+        _x: Handle| *node = SOME;
+    "cuGraphInstantiateWithFlags" = |exec: *mut Handle, _g: Handle, _f: u64| *exec = SOME;
+    "cuGraphExecDestroy" = |_e: Handle| ();
+    "cuGraphExecKernelNodeSetParams_v2" = |_e: Handle, _n: Handle, _p: Handle| ();
+    "cuGraphLaunch" = |_e: Handle, _s: Handle| ();
 }
 
 /// Addresses that no two live allocations share: none is used again.

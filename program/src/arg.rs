@@ -33,8 +33,7 @@ pub trait Arg<'a> {
 /// Arguments without their Rust types.
 #[derive(Debug)]
 pub struct ArgList<'a> {
-    /// The argument block up to the last argument, with room for what all launches have in front; nothing before
-    /// [`begin`](Self::begin).
+    /// The argument block up to the last argument, with room for what all launches have in front.
     pub(crate) words: Words,
     /// What each argument is.
     pub(crate) codes: Short<Code, 8>,
@@ -46,7 +45,8 @@ pub struct ArgList<'a> {
     pub(crate) plain: bool,
     /// The launch shapes of a launch of several calls, here for their memory.
     pub(crate) shapes: LaunchShapes,
-    /// Of a list that waits for its next use: the one to be used behind it, and how many those are.
+    /// Of a list that waits for its next use: the one to be used behind it, and how many those are. None and 0 of one in
+    /// use.
     next: Option<Box<ArgList<'a>>>,
     behind: u8,
 }
@@ -69,18 +69,17 @@ impl<'a> Args<'a> {
     pub(crate) fn new() -> Self {
         let waiting = WAITING.try_with(|waiting| {
             let mut list = waiting.take()?;
-            waiting.set(list.next.take());
+            if list.next.is_some() {
+                list.behind = 0;
+                waiting.set(list.next.take());
+            }
             Some(list)
         });
         let mut list: Box<ArgList<'a>> = match waiting {
             Ok(Some(list)) => list,
             _ => new_list(),
         };
-        list.words.clear();
-        list.codes.clear();
-        list.tensors.clear();
-        list.program = None;
-        list.plain = true;
+        list.clear();
         Self(ManuallyDrop::new(list))
     }
 }
@@ -91,24 +90,57 @@ fn new_list<'a>() -> Box<ArgList<'a>> {
     Box::new(ArgList::new())
 }
 
-impl Drop for Args<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: it is not used again.
+impl Args<'_> {
+    /// As a drop, where the launch is made.
+    #[inline(always)]
+    pub(crate) fn give_back(self) {
+        // SAFETY: the value is not used again, nor dropped.
+        let mut list = Some(unsafe { ManuallyDrop::new(self).take() });
+        let _ = WAITING.try_with(|waiting| match waiting.take() {
+            None => waiting.set(list.take()),
+            some => waiting.set(some),
+        });
+        if let Some(list) = list {
+            list.wait();
+        }
+    }
+
+    /// The list.
+    ///
+    /// # Safety
+    /// The value is not used again.
+    #[inline(always)]
+    unsafe fn take(&mut self) -> Box<ArgList<'static>> {
+        // SAFETY: the caller's promise.
         let list = unsafe { ManuallyDrop::take(&mut self.0) };
         // SAFETY: another lifetime of the same type. What is borrowed in it is read no more: all lists are emptied when
         // they leave the list of those that wait, and nothing of it needs a drop.
-        let mut list = unsafe { mem::transmute::<Box<ArgList<'_>>, Box<ArgList<'static>>>(list) };
+        unsafe { mem::transmute::<Box<ArgList<'_>>, Box<ArgList<'static>>>(list) }
+    }
+}
+
+impl Drop for Args<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the value is not used again.
+        unsafe { self.take() }.wait();
+    }
+}
+
+impl ArgList<'static> {
+    /// Waits for its next use, before those that wait already.
+    #[cold]
+    #[inline(never)]
+    fn wait(mut self: Box<Self>) {
         // Where the thread ends just now, it goes.
         let _ = WAITING.try_with(|waiting| {
             let next = waiting.take();
-            list.behind = next.as_ref().map_or(0, |next| next.behind + 1);
-            if list.behind == WAITING_AT_MOST {
+            self.behind = next.as_ref().map_or(0, |next| next.behind + 1);
+            if self.behind == WAITING_AT_MOST {
                 waiting.set(next);
                 return;
             }
-            list.next = next;
-            waiting.set(Some(list));
+            self.next = next;
+            waiting.set(Some(self));
         });
     }
 }
@@ -220,19 +252,23 @@ fn push_tensor<'a, T: Device, const N: usize>(
     // No kernel has so many dimensions that they are cut off here.
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
     let (elements, shape) = tensor.elements();
-    let (place, stored): (Place<'a>, &'a Stored) = match elements {
-        Elements::Device(core) => (Place::Device(core), &core.stored),
-        Elements::Host(array) => (Place::Host(array), array.stored()),
+    // One way for both behind this, so that the compiler loses no track of how long the list is.
+    let (place, stored, address): (Place<'a>, &'a Stored, u64) = match elements {
+        Elements::Device(core) => {
+            args.note(core);
+            (Place::Device(core), &core.stored, core.address().raw())
+        }
+        Elements::Host(array) => {
+            args.note_host();
+            (Place::Host(array), array.stored(), 0)
+        }
     };
-    if let Some(elem) = const { T::LAYOUT.scalar() } {
-        let code = Code::of(ParamKind::Tensor { elem, rank, writable });
-        args.push_tensor(code, TensorArg { place, shape, component: None });
-        return;
-    }
-    for component in &stored.components {
-        let scalars = u32::try_from(component.scalars).unwrap_or(u32::MAX);
-        let kind = ParamKind::Component { elem: component.ty, rank, writable, scalars };
-        args.push_tensor(Code::of(kind), TensorArg { place, shape, component: Some(component) });
+    match const { T::LAYOUT.scalar() } {
+        Some(elem) => {
+            let code = Code::of(ParamKind::Tensor { elem, rank, writable });
+            args.push_words(code, TensorArg { place, shape, component: None }, address);
+        }
+        None => args.push_components(place, stored, shape, rank, writable),
     }
 }
 
@@ -240,7 +276,7 @@ impl<'a> ArgList<'a> {
     /// None yet.
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        Self {
+        let mut list = Self {
             words: Short::new(),
             codes: Short::new(),
             tensors: Short::new(),
@@ -249,17 +285,28 @@ impl<'a> ArgList<'a> {
             shapes: LaunchShapes::new(),
             next: None,
             behind: 0,
-        }
+        };
+        list.clear();
+        list
     }
 
-    /// Makes room for what all launches have in front, where that is not done.
+    /// Takes all arguments off.
     #[inline(always)]
-    pub(crate) fn begin(&mut self) {
-        if self.words.is_empty() {
-            for word in [0; FIRST_PARAM_WORD] {
-                self.words.push(word);
-            }
+    fn clear(&mut self) {
+        self.words.clear();
+        for word in [0; FIRST_PARAM_WORD] {
+            self.words.push(word);
         }
+        self.codes.clear();
+        self.tensors.clear();
+        self.program = None;
+        self.plain = true;
+    }
+
+    /// Whether all tensors are in this program's memory, and where they may be used.
+    #[inline(always)]
+    pub(crate) fn is_usual(&self, program: &Arc<ProgramInner>) -> bool {
+        self.plain && self.program.is_none_or(|of_tensors| Arc::ptr_eq(of_tensors, program))
     }
 
     #[inline(always)]
@@ -293,33 +340,59 @@ impl<'a> ArgList<'a> {
     /// Appends a scalar of these bits.
     #[inline(always)]
     fn push_word(&mut self, code: Code, bits: u64) {
-        self.begin();
         self.codes.push(code);
         self.words.push(bits);
     }
 
-    /// Appends a tensor, or a component of one, of which the code tells how many words it has.
+    /// Notes where a tensor is.
     #[inline(always)]
+    fn note(&mut self, core: &'a TensorCore) {
+        let program = *self.program.get_or_insert(&core.program);
+        if !(core.home.is_usable() && Arc::ptr_eq(program, &core.program)) {
+            self.plain = false;
+        }
+    }
+
+    #[cold]
+    fn note_host(&mut self) {
+        self.plain = false;
+    }
+
+    /// Appends a tensor of aggregates, stored so.
+    #[inline(never)]
+    fn push_components(
+        &mut self,
+        place: Place<'a>,
+        stored: &'a Stored,
+        shape: &'a [usize],
+        rank: u8,
+        writable: bool,
+    ) {
+        for component in &stored.components {
+            let scalars = u32::try_from(component.scalars).unwrap_or(u32::MAX);
+            let kind = ParamKind::Component { elem: component.ty, rank, writable, scalars };
+            let tensor = TensorArg { place, shape, component: Some(component) };
+            self.push_tensor(Code::of(kind), tensor);
+        }
+    }
+
+    /// Appends a tensor, or a component of one.
     fn push_tensor(&mut self, code: Code, tensor: TensorArg<'a>) {
-        let address = match tensor.place {
-            Place::Host(_) => {
-                self.plain = false;
-                0
-            }
-            Place::Device(core) => {
-                self.plain &= core.home.is_usable()
-                    && match self.program {
-                        Some(program) => Arc::ptr_eq(program, &core.program),
-                        None => true,
-                    };
-                self.program.get_or_insert(&core.program);
-                match tensor.component {
-                    None => core.address().raw(),
-                    Some(component) => core.address_of(component).raw(),
-                }
-            }
+        let address = match (tensor.core(), tensor.component) {
+            (None, _) => 0,
+            (Some(core), None) => core.address().raw(),
+            (Some(core), Some(component)) => core.address_of(component).raw(),
         };
-        self.begin();
+        match tensor.core() {
+            Some(core) => self.note(core),
+            None => self.note_host(),
+        }
+        self.push_words(code, tensor, address);
+    }
+
+    /// Appends a tensor at an address, of which the code tells how many words it has.
+    #[inline(always)]
+    fn push_words(&mut self, code: Code, tensor: TensorArg<'a>, address: u64) {
         self.codes.push(code);
         self.words.push(address);
         for extent in tensor.shape {

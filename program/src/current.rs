@@ -39,20 +39,22 @@ pub(crate) fn within<R>(
 }
 
 /// Gives `then` the current stream of `program` on this thread, or of any program where none is given.
+#[inline]
 pub(crate) fn with_current<R>(
     program: Option<&Arc<ProgramInner>>,
     then: impl FnOnce(Option<(&Arc<ProgramInner>, &Arc<StreamState>)>) -> R,
 ) -> R {
-    let mut at = INNERMOST.get();
+    let (mut at, mut found) = (INNERMOST.get(), None);
     // SAFETY: a scope is on the list while `within` runs, whose frame holds it and whose arguments it
     // names; both are below this one's on the same stack until `then` has returned.
     while let Some(scope) = unsafe { at.as_ref() } {
         // SAFETY: as above.
         let (of, stream) = unsafe { (&*scope.program, &*scope.stream) };
         if program.is_none_or(|program| Arc::ptr_eq(of, program)) {
-            return then(Some((of, stream)));
+            found = Some((of, stream));
+            break;
         }
         at = scope.outer;
     }
-    then(None)
+    then(found)
 }

@@ -155,6 +155,23 @@ impl Ready {
         self.args == tasks.args && self.shapes[..] == *tasks.shapes
     }
 
+    /// Sets all launches.
+    ///
+    /// # Safety
+    /// As for [`RegionGraphs::launch`]; the graph was made of these blocks, launched in the same way.
+    unsafe fn set(&self, blocks: &[Vec<TaskId>], tasks: Tasks<'_>) -> rt::Result<()> {
+        let mut node = 0;
+        for block in blocks {
+            for task in block {
+                let Some(launch) = tasks.get(*task) else { continue };
+                // SAFETY: the caller's promise.
+                unsafe { self.graph.set(node, launch)? };
+                node += 1;
+            }
+        }
+        Ok(())
+    }
+
     fn note(&mut self, tasks: &Tasks<'_>) {
         self.args.clear();
         self.args.extend_from_slice(tasks.args);
@@ -181,26 +198,27 @@ impl RegionGraphs {
         tasks: Tasks<'_>,
         stream: StreamHandle,
     ) -> rt::Result<bool> {
-        let chains = blocks.iter().map(|block| block.iter().filter_map(|task| tasks.get(*task)));
         let ready = match self.take(way) {
             Taken::Nothing => return Ok(false),
             Taken::Graph(ready) if ready.is_set_to(&tasks) => Ok(ready),
             Taken::Graph(mut ready) => {
-                let mut launches = chains.flatten().enumerate();
                 // SAFETY: the caller's promise; blocks of the same way are the same launches in order.
-                let set =
-                    launches.try_for_each(|(at, launch)| unsafe { ready.graph.set(at, launch) });
-                set.map(|()| {
+                unsafe { ready.set(blocks, tasks) }.map(|()| {
                     ready.note(&tasks);
                     ready
                 })
             }
-            // SAFETY: the caller's promise.
-            Taken::Due => unsafe { Graph::of_chains(context, chains) }.map(|graph| {
-                graphs.made.fetch_add(1, Relaxed);
-                tracing::debug!(launches = graph.len(), stream = way.stream, "graph");
-                Box::new(Ready { graph, shapes: tasks.shapes.into(), args: tasks.args.to_vec() })
-            }),
+            Taken::Due => {
+                let chains =
+                    blocks.iter().map(|block| block.iter().filter_map(|task| tasks.get(*task)));
+                // SAFETY: the caller's promise.
+                unsafe { Graph::of_chains(context, chains) }.map(|graph| {
+                    graphs.made.fetch_add(1, Relaxed);
+                    tracing::debug!(launches = graph.len(), stream = way.stream, "graph");
+                    let (shapes, args) = (tasks.shapes.into(), tasks.args.to_vec());
+                    Box::new(Ready { graph, shapes, args })
+                })
+            }
         };
         // SAFETY: the caller's promise.
         let launched =

@@ -1,17 +1,17 @@
 //! A launch under construction: a kernel with its arguments.
 
-use std::{marker::PhantomData, panic::Location, sync::Arc};
+use std::{marker::PhantomData, mem, panic::Location, sync::Arc};
 
 use quadrants_ir::ScalarType;
 
 use crate::{
     Element, Error, Program, Result, Stream,
     arg::{Arg, Args},
-    capture,
     current::with_current,
     def::KernelDef,
-    launcher::{Checks, Submission},
+    launcher::{Checks, Quick, Submission, quick},
     program::ProgramInner,
+    stream::StreamState,
 };
 
 /// A kernel with its arguments, not yet launched. Calling a kernel gives one.
@@ -83,7 +83,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// [`Error::Kernel`] where an earlier kernel on the stream reported an error that was not yet
     /// returned; why the kernel cannot be built or compiled; or what the device returns.
     #[track_caller]
-    pub fn launch(mut self) -> Result<R> {
+    pub fn launch(self) -> Result<R> {
         self.submit_to_current(Checks::On)
     }
 
@@ -93,7 +93,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// As for [`launch`](Self::launch), and [`Error::OtherProgram`] where stream and tensors are of
     /// different programs.
     #[track_caller]
-    pub fn launch_on(mut self, stream: &Stream) -> Result<R> {
+    pub fn launch_on(self, stream: &Stream) -> Result<R> {
         self.submit_to(stream, Checks::On)
     }
 
@@ -119,7 +119,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// # Errors
     /// As for [`launch`](Self::launch).
     #[track_caller]
-    pub unsafe fn launch_unchecked(mut self) -> Result<R> {
+    pub unsafe fn launch_unchecked(self) -> Result<R> {
         self.submit_to_current(Checks::Off)
     }
 
@@ -131,47 +131,48 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// # Errors
     /// As for [`launch_on`](Self::launch_on).
     #[track_caller]
-    pub unsafe fn launch_unchecked_on(mut self, stream: &Stream) -> Result<R> {
+    pub unsafe fn launch_unchecked_on(self, stream: &Stream) -> Result<R> {
         self.submit_to(stream, Checks::Off)
     }
 
     #[track_caller]
     #[inline]
-    fn submit_to_current(&mut self, checks: Checks) -> Result<R> {
+    fn submit_to_current(self, checks: Checks) -> Result<R> {
         let (at, program) = (Location::caller(), self.args.program);
-        with_current(program, |current| match (current, program) {
-            (Some((program, stream)), _) => self.submit(program, Submission { stream, checks, at }),
-            (None, Some(program)) => {
-                self.submit(program, Submission { stream: &program.default, checks, at })
+        with_current(program, |current| {
+            let default = || program.map(|program| (program, &program.default));
+            match current.or_else(default) {
+                Some((program, stream)) => self.submit(program, stream, checks, at),
+                None => Err(Error::NoProgram { kernel: self.kernel.name().to_owned() }),
             }
-            (None, None) => Err(Error::NoProgram { kernel: self.kernel.name().to_owned() }),
         })
     }
 
     #[track_caller]
     #[inline]
-    fn submit_to(&mut self, stream: &Stream, checks: Checks) -> Result<R> {
-        let at = Location::caller();
-        self.submit(&stream.program, Submission { stream: &stream.state, checks, at })
+    fn submit_to(self, stream: &Stream, checks: Checks) -> Result<R> {
+        self.submit(&stream.program, &stream.state, checks, Location::caller())
     }
 
     #[inline]
-    fn submit(&mut self, program: &Arc<ProgramInner>, submission: Submission<'_>) -> Result<R> {
+    fn submit(
+        self,
+        program: &Arc<ProgramInner>,
+        stream: &Arc<StreamState>,
+        checks: Checks,
+        at: &'static Location<'static>,
+    ) -> Result<R> {
         let Self { kernel, args, .. } = self;
-        let (shared, Submission { stream, checks, .. }) = (&*program.shared, submission);
-        let ours = args.program.is_none_or(|of_tensors| Arc::ptr_eq(of_tensors, program));
-        if !(args.plain && ours) || capture::is_on() {
-            let unusual =
-                shared.launcher.launch_unusual(program, kernel, args, R::TYPE, submission);
-            return unusual.map(R::from_word);
+        let quick = match R::TYPE {
+            None => quick(args, kernel, program, stream, checks),
+            Some(_) => Quick::Unusual(args),
+        };
+        if let Quick::Launched = quick {
+            // Nothing is in it; but the compiler would ask.
+            mem::forget(quick);
+            return Ok(R::from_word(None));
         }
-        if R::TYPE.is_none() {
-            match shared.launcher.quick(shared, kernel, args, stream, checks) {
-                Ok(true) => return Ok(R::from_word(None)),
-                Ok(false) => {}
-                Err(error) => return Err(*error),
-            }
-        }
-        shared.launcher.launch(shared, kernel, args, R::TYPE, submission).map(R::from_word)
+        let submission = Submission { stream, checks, at };
+        program.shared.launcher.go_on(program, kernel, quick, R::TYPE, submission).map(R::from_word)
     }
 }

@@ -23,6 +23,7 @@ use quadrants_rhi::{ImageKind, LaunchConfig, Severity};
 use quadrants_runtime as rt;
 
 pub(crate) use prepared::{Keep, Prepared};
+pub(crate) use quick::{Quick, quick};
 
 use crate::{
     Error, KernelError, KernelErrorCause, Result,
@@ -34,7 +35,7 @@ use crate::{
     hazards::{LaunchUses, Tracker, waiting},
     host::staged,
     image::{LoadedForm, native_image},
-    plan::{LaunchShapes, Plan},
+    plan::{Failed, LaunchShapes, Plan},
     program::{ProgramInner, Shared},
     scratch::{LaunchBlock, StreamScratch},
     stream::StreamState,
@@ -99,6 +100,12 @@ pub(crate) struct KernelContext {
     /// Whether a launch is one call of the driver, which makes the context current by itself, and needs no memory of
     /// its own.
     plain: bool,
+    /// What stands in the argument block of a launch without a number.
+    word: u64,
+    /// The bits of a launch's number that stand there in the proven form.
+    number_when_proven: u64,
+    /// Whether a launch needs no memory of its own, and nobody looks for hazards.
+    quick: bool,
     // Before the forms: its graphs use their functions.
     pub(crate) plan: Plan,
     native: Option<NativeBody>,
@@ -226,8 +233,8 @@ impl KernelLauncher {
     /// Builds a kernel, and loads it in both forms where the device takes compiled images.
     pub(crate) fn prepare(&self, shared: &Shared, def: &KernelDef) -> Result<()> {
         shared.context.check()?;
-        let make = || KernelContext::new(shared, def);
-        let context = self.contexts.get_or_try_make(def.id()?, make)?;
+        let id = def.id()?;
+        let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def, id))?;
         if shared.context.device().capabilities().image != ImageKind::Native {
             context.loaded(shared, Form::Proven)?;
             context.loaded(shared, Form::Checked)?;
@@ -235,8 +242,42 @@ impl KernelLauncher {
         Ok(())
     }
 
-    /// Launches a kernel on arguments in the program's memory, and gives the word of its value where it has one.
+    /// Launches a kernel where that is not done yet, and gives the word of its value where it has one.
     #[inline(never)]
+    pub(crate) fn go_on(
+        &self,
+        program: &Arc<ProgramInner>,
+        def: &KernelDef,
+        quick: Quick<'_>,
+        asked: Option<ScalarType>,
+        submission: Submission<'_>,
+    ) -> Result<Option<u64>> {
+        let shared = &*program.shared;
+        let mut args = match quick {
+            Quick::Launched => return Ok(None),
+            Quick::Reported => return submission.stream.check().map(|()| None),
+            Quick::Failed(failed) => {
+                let context = def.known_id().and_then(|id| self.contexts.get(id));
+                return Err(match (context, *failed) {
+                    (Some(context), Failed { started, source }) => {
+                        launch_error(&context.kernel, started, source)
+                    }
+                    (None, Failed { source, .. }) => source.into(),
+                });
+            }
+            Quick::NotCurrent(error) => return Err((*error).into()),
+            Quick::Unusual(args) => args,
+        };
+        let launched = if args.is_usual(program) && !capture::is_on() {
+            self.launch(shared, def, &mut args, asked, submission)
+        } else {
+            self.launch_unusual(program, def, &args, asked, submission)
+        };
+        args.give_back();
+        launched
+    }
+
+    /// Launches a kernel on arguments in the program's memory, and gives the word of its value where it has one.
     pub(crate) fn launch(
         &self,
         shared: &Shared,
@@ -247,7 +288,7 @@ impl KernelLauncher {
     ) -> Result<Option<u64>> {
         shared.context.check()?;
         let id = def.id()?;
-        let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def))?;
+        let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def, id))?;
         if asked != context.kernel.result {
             return Err(result_error(&context.kernel, asked));
         }
@@ -269,7 +310,7 @@ impl KernelLauncher {
     /// As [`launch`](Self::launch), where some tensors are arrays of the host, or may not be used here, or where the
     /// thread captures.
     #[cold]
-    pub(crate) fn launch_unusual(
+    fn launch_unusual(
         &self,
         program: &Arc<ProgramInner>,
         def: &KernelDef,
@@ -359,14 +400,12 @@ impl Going<'_> {
     fn go(self, args: &mut ArgList<'_>, scratch: u64) -> Result<()> {
         let Self { shared, context, id, submission: Submission { stream, checks, at } } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
-        args.begin();
         let ArgList { words, shapes, tensors, .. } = args;
         if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
             *head = [stream.record_address(), scratch, launch_word(id, number)];
         }
-        shapes.clear();
         let Verdict { form, first } = context.judge(shared, stream, checks, words, shapes)?;
-        if form == Form::Proven && !context.reports_when_proven {
+        if !context.names(form) {
             // Nothing names the launch: one with the same arguments has the same block, which a graph need not be
             // told again.
             words[LAUNCH_WORD] = launch_word(id, 0);
@@ -427,7 +466,7 @@ impl Going<'_> {
 }
 
 impl KernelContext {
-    fn new(shared: &Shared, def: &KernelDef) -> Result<Self> {
+    fn new(shared: &Shared, def: &KernelDef, id: u32) -> Result<Self> {
         let failed = |source| Error::Build { kernel: def.name().to_owned(), source };
         let ir = def.ir().map_err(failed)?;
         let kernel = quadrants_ir::offload(&ir).map_err(|e| failed(e.into()))?;
@@ -440,12 +479,19 @@ impl KernelContext {
         let by_value = image == ImageKind::Native || 8 * words <= shared.argument_limit;
         let (host, plan) = (HostPlan::new(&kernel), Plan::new(&kernel, image));
         let scratch = abi::scratch_bytes(&kernel);
+        // Native bodies also report what rustc checks by itself.
+        let reports_when_proven = image == ImageKind::Native
+            || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_)));
+        let plain = by_value && scratch == 0 && plan.is_one_call();
         Ok(Self {
             verdicts: Verdicts::new(&kernel, &host, &plan),
             host,
             codes: kernel.params.iter().map(|param| Code::of(param.kind)).collect(),
             scratch,
-            plain: by_value && scratch == 0 && plan.is_one_call(),
+            plain,
+            word: launch_word(id, 0),
+            number_when_proven: if reports_when_proven { number_of(u64::MAX) } else { 0 },
+            quick: by_value && scratch == 0 && shared.hazards.is_none(),
             plan,
             passing: if by_value { Passing::Value } else { Passing::Buffer },
             native: def.native().copied(),
@@ -455,9 +501,7 @@ impl KernelContext {
             // Where nothing runs beside the host, or it waits for a value.
             reports_at_once: !kernel.sites.is_empty()
                 && (!capabilities.asynchronous || kernel.result.is_some()),
-            // Native bodies also report what rustc checks by itself.
-            reports_when_proven: image == ImageKind::Native
-                || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_))),
+            reports_when_proven,
             kernel,
         })
     }
@@ -475,6 +519,12 @@ impl KernelContext {
         self.verdicts.judge(stream.stream.id(), shared, self, checks, words, shapes)
     }
 
+    /// Whether what a launch reports names it.
+    #[inline]
+    pub(crate) fn names(&self, form: Form) -> bool {
+        form == Form::Checked || self.reports_when_proven
+    }
+
     /// Whether these are its arguments.
     #[inline(always)]
     fn takes(&self, codes: &[Code]) -> bool {
@@ -482,8 +532,15 @@ impl KernelContext {
             && codes.iter().zip(&self.codes).all(|(given, param)| given.fits(*param))
     }
 
+    /// Whether these are its arguments, and none may be written that it only reads; most lists are like that.
     #[inline(always)]
-    fn loaded(&self, shared: &Shared, form: Form) -> Result<&LoadedForm> {
+    fn is_for(&self, codes: &[Code]) -> bool {
+        codes.len() == self.codes.len()
+            && codes.iter().zip(&self.codes).all(|(given, param)| given == param)
+    }
+
+    #[inline(always)]
+    pub(crate) fn loaded(&self, shared: &Shared, form: Form) -> Result<&LoadedForm> {
         let slot = &self.forms[form as usize];
         match slot.loaded.get() {
             Some(loaded) => Ok(loaded),

@@ -6,7 +6,7 @@
 //! the launch stream waits for it. The host never waits, and two blocks of a region are ordered with
 //! each other by nothing. A region that is launched again and again becomes a graph instead: see `graphs`.
 
-use std::{slice, sync::Arc};
+use std::slice;
 
 use quadrants_ir::{
     Batch, GroupId, Offloaded, Task, TaskId, TaskKind,
@@ -201,7 +201,7 @@ impl Plan {
         first: Option<LaunchConfig>,
         shapes: &[Option<LaunchConfig>],
         args: &[u64],
-        stream: &Arc<StreamState>,
+        stream: &StreamState,
     ) -> Result<(), Failed> {
         let device = &**shared.context.device();
         let enqueue = Enqueue { shared, device, loaded, shapes, args, started: false };
@@ -213,12 +213,8 @@ impl Plan {
         launched.map_err(|source| Failed { started: false, source })
     }
 
-    #[inline(never)]
-    fn enqueue_steps(
-        &self,
-        mut enqueue: Enqueue<'_>,
-        stream: &Arc<StreamState>,
-    ) -> Result<(), Failed> {
+    #[inline]
+    fn enqueue_steps(&self, mut enqueue: Enqueue<'_>, stream: &StreamState) -> Result<(), Failed> {
         let result = self.steps.iter().try_for_each(|step| match step {
             Step::Native => enqueue.task(0, stream.stream.handle()),
             Step::Task(task) => enqueue.task(task.index(), stream.stream.handle()),
@@ -287,8 +283,17 @@ impl Enqueue<'_> {
         self.shared.context.observe(launched)
     }
 
+    /// Tasks behind each other.
+    #[inline(always)]
+    fn chain(&mut self, tasks: &[TaskId], stream: StreamHandle) -> rt::Result<()> {
+        for task in tasks {
+            self.task(task.index(), stream)?;
+        }
+        Ok(())
+    }
+
     #[inline(never)]
-    fn region(&mut self, region: &Region, stream: &Arc<StreamState>) -> rt::Result<()> {
+    fn region(&mut self, region: &Region, stream: &StreamState) -> rt::Result<()> {
         let shapes = self.shapes;
         if shapes.iter().all(Option::is_some) {
             let blocks = region.blocks.iter();
@@ -311,7 +316,7 @@ impl Enqueue<'_> {
         let Some(first) = live.next() else { return Ok(()) };
         let launch_stream = stream.stream.handle();
         if count == 1 {
-            return first.iter().try_for_each(|t| self.task(t.index(), launch_stream));
+            return self.chain(first, launch_stream);
         }
         if self.as_graph(region, stream)? {
             return Ok(());
@@ -319,11 +324,11 @@ impl Enqueue<'_> {
         self.shared.graphs.count_by_events();
         let mut workers = Workers::take(self.shared, stream, WORKERS_AT_MOST.min(count - 1))?;
         workers.fork()?;
-        first.iter().try_for_each(|t| self.task(t.index(), launch_stream))?;
+        self.chain(first, launch_stream)?;
         let mut next = 0;
         for block in live {
             let worker = workers.of_block(&mut next);
-            block.iter().try_for_each(|t| self.task(t.index(), worker))?;
+            self.chain(block, worker)?;
         }
         workers.join()
     }
@@ -336,10 +341,12 @@ impl Enqueue<'_> {
             return Ok(false);
         }
         let (mut live, mut first) = (0, None);
-        for task in region.blocks.iter().flatten().map(|task| task.index()) {
-            if self.shapes[task].is_some() {
-                live |= 1 << task;
-                first.get_or_insert(task);
+        for block in &region.blocks {
+            for task in block.iter().map(|task| task.index()) {
+                if self.shapes[task].is_some() {
+                    live |= 1 << task;
+                    first.get_or_insert(task);
+                }
             }
         }
         let Some(first) = first.map(|task| self.loaded.function(task)) else { return Ok(false) };

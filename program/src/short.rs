@@ -71,6 +71,16 @@ impl<T, const N: usize> Short<T, N> {
     }
 }
 
+impl<T, const N: usize> Short<T, N> {
+    /// As [`in_place`](Self::in_place), to be changed.
+    #[inline(always)]
+    pub(crate) fn in_place_mut(&mut self) -> Option<&mut [T]> {
+        // SAFETY: so many items are set.
+        (self.len <= N)
+            .then(|| unsafe { slice::from_raw_parts_mut(self.items.as_mut_ptr().cast(), self.len) })
+    }
+}
+
 impl<T, const N: usize> Deref for Short<T, N> {
     type Target = [T];
 

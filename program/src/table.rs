@@ -3,24 +3,28 @@
 
 use std::{
     marker::PhantomData,
-    ptr,
+    ptr, slice,
     sync::{
         OnceLock,
         atomic::{
             AtomicPtr,
-            Ordering::{Acquire, Release},
+            Ordering::{AcqRel, Acquire, Release},
         },
     },
 };
 
 use parking_lot::Mutex;
 
-const BUCKETS: usize = 28;
+/// More than a number of 32 bits needs.
+const BUCKETS: usize = 32;
 const FIRST: usize = 16;
 
 /// A sparse table by number. Bucket `k` holds `16 * 2^k` slots, made when the first is needed.
 pub(crate) struct StableTable<T> {
-    buckets: [OnceLock<Box<[Slot<T>]>>; BUCKETS],
+    /// The first slot of each bucket; null where it is not made.
+    buckets: [AtomicPtr<Slot<T>>; BUCKETS],
+    // As if it held them.
+    owned: PhantomData<Box<[Slot<T>]>>,
 }
 
 struct Slot<T> {
@@ -61,21 +65,37 @@ impl<T> Drop for Slot<T> {
 
 impl<T> StableTable<T> {
     pub(crate) fn new() -> Self {
-        Self { buckets: [const { OnceLock::new() }; BUCKETS] }
+        let buckets = [const { AtomicPtr::new(ptr::null_mut()) }; BUCKETS];
+        Self { buckets, owned: PhantomData }
     }
 
     #[inline]
     fn place(index: u32) -> (usize, usize) {
-        let shifted = index as usize + FIRST;
-        let bucket = (shifted.ilog2() - FIRST.ilog2()) as usize;
-        (bucket, shifted - (FIRST << bucket))
+        let shifted = u64::from(index) + FIRST as u64;
+        let log = shifted.ilog2();
+        // Masked, which changes nothing, so that no place need be checked.
+        (((log - FIRST.ilog2()) as usize) % BUCKETS, (shifted ^ 1 << log) as usize)
+    }
+
+    /// The slots of a bucket.
+    #[inline]
+    fn bucket(&self, bucket: usize) -> Option<&[Slot<T>]> {
+        let first = self.buckets[bucket].load(Acquire);
+        // SAFETY: so many were made, and live as long as the table.
+        (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, FIRST << bucket) })
+    }
+
+    #[inline]
+    fn slot(&self, index: u32) -> Option<&Slot<T>> {
+        let (bucket, at) = Self::place(index);
+        // SAFETY: a place in a bucket is less than the number of its slots.
+        self.bucket(bucket).map(|slots| unsafe { slots.get_unchecked(at) })
     }
 
     /// The entry of a number, if it is there.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
-        let (bucket, at) = Self::place(index);
-        self.buckets.get(bucket)?.get()?.get(at)?.get()
+        self.slot(index)?.get()
     }
 
     /// The entry of a number, made by `make` where there is none. A failure leaves it unmade.
@@ -94,9 +114,7 @@ impl<T> StableTable<T> {
     #[cold]
     fn make<E>(&self, index: u32, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let (bucket, at) = Self::place(index);
-        let slots = self.buckets[bucket]
-            .get_or_init(|| (0..FIRST << bucket).map(|_| Slot::new()).collect());
-        let slot = &slots[at];
+        let slot = &self.bucket(bucket).unwrap_or_else(|| self.make_bucket(bucket))[at];
         let _making = slot.making.lock();
         if let Some(value) = slot.get() {
             return Ok(value);
@@ -107,9 +125,21 @@ impl<T> StableTable<T> {
         Ok(unsafe { &*value })
     }
 
+    #[cold]
+    fn make_bucket(&self, bucket: usize) -> &[Slot<T>] {
+        let slots: Box<[Slot<T>]> = (0..FIRST << bucket).map(|_| Slot::new()).collect();
+        let slots = Box::into_raw(slots);
+        let place = &self.buckets[bucket];
+        if place.compare_exchange(ptr::null_mut(), slots.cast(), AcqRel, Acquire).is_err() {
+            // SAFETY: made above, and nobody has seen it: another thread was faster.
+            drop(unsafe { Box::from_raw(slots) });
+        }
+        self.bucket(bucket).unwrap_or_default()
+    }
+
     /// All entries that there are, by number.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        let slots = self.buckets.iter().filter_map(OnceLock::get).flatten();
+        let slots = (0..BUCKETS).filter_map(|bucket| self.bucket(bucket)).flatten();
         slots.filter_map(Slot::get)
     }
 
@@ -118,9 +148,21 @@ impl<T> StableTable<T> {
     /// # Safety
     /// No reference to this entry is used any more, and none is asked for meanwhile.
     pub(crate) unsafe fn remove(&self, index: u32) -> Option<Box<T>> {
-        let (bucket, at) = Self::place(index);
         // SAFETY: the caller's promise.
-        unsafe { self.buckets[bucket].get()?[at].take() }
+        unsafe { self.slot(index)?.take() }
+    }
+}
+
+impl<T> Drop for StableTable<T> {
+    fn drop(&mut self) {
+        for (bucket, first) in self.buckets.iter_mut().enumerate() {
+            let first = *first.get_mut();
+            if !first.is_null() {
+                let slots = ptr::slice_from_raw_parts_mut(first, FIRST << bucket);
+                // SAFETY: from `make_bucket`, and so many.
+                drop(unsafe { Box::from_raw(slots) });
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use quadrants_ir::{
     abi::{self, Form},
     host::HostPlan,
 };
-use quadrants_rhi::LaunchConfig;
+use quadrants_rhi::{FunctionHandle, LaunchConfig};
 
 use crate::{
     Result,
@@ -26,8 +26,10 @@ pub(crate) struct Verdicts {
     found: [Recall; SLOTS],
     /// How many words the arguments end at.
     arguments: usize,
-    /// In the words of one, behind the form, the first shape and the numbers it was found for: where the interiors are,
-    /// and the other shapes.
+    /// In the words of one, behind its head: how many are the numbers it was found for, each behind its place among the
+    /// arguments.
+    numbers: usize,
+    /// Where the interiors are, and the other shapes.
     inside: usize,
     others: usize,
     /// Whether the first shape is all that a launch needs.
@@ -48,41 +50,83 @@ const PROVEN: u64 = 2;
 const CHECKED: u64 = 4;
 /// The words of a launch shape.
 const SHAPE: usize = 4;
+/// The words in front: the form, the first function, the first shape.
+const HEAD: usize = 2 + SHAPE;
 
 impl Verdicts {
     pub(crate) fn new(kernel: &Offloaded, host: &HostPlan, plan: &Plan) -> Self {
         let arguments = abi::block_words(kernel, Form::Proven);
-        let inside = 1 + SHAPE + host.inputs().len();
+        let numbers = 2 * host.inputs().len();
+        let inside = HEAD + numbers;
         let others = inside + abi::block_words(kernel, Form::Checked) - arguments;
         let words = others + SHAPE * plan.shapes_of_a_launch().saturating_sub(1);
         let found = std::array::from_fn(|_| Recall::new(words));
-        Self { found, arguments, inside, others, only: plan.is_one_call() }
+        Self { found, arguments, numbers, inside, others, only: plan.is_one_call() }
     }
 
-    /// What was found for the same numbers, of a kernel whose launch is one call that has work, with what `ready` gives
-    /// of the form. In the checked form the interiors are put behind the arguments. Where there is nothing, nothing has
-    /// happened.
+    /// What was found for the same numbers, of a kernel whose launch is one call: where that is in the proven form, and
+    /// there is work, its function, and its shape.
     #[inline(always)]
-    pub(crate) fn only<Ready>(
+    pub(crate) fn proven(
         &self,
         stream: u32,
-        host: &HostPlan,
         checks: Checks,
-        words: &mut Words,
-        ready: impl FnOnce(Form) -> Option<Ready>,
-    ) -> Option<(Form, LaunchConfig, Ready)> {
+        words: &[u64],
+        config: &mut LaunchConfig,
+    ) -> Option<FunctionHandle> {
         let slot = &self.found[stream as usize % SLOTS];
         let (version, known) = slot.read()?;
-        let (form, first) = same(host, checks, words.in_place()?, known)?;
-        let (config, ready) = (first?, ready(form)?);
-        if form == Form::Checked {
-            self.put_inside(known, words);
+        let [form, function, a, b, c, d, numbers @ ..] = known else { return None };
+        if form.load(Relaxed) != PROVEN ^ checks as u64 {
+            return None;
         }
+        self.same(numbers, words)?;
+        let function = FunctionHandle(function.load(Relaxed));
+        // In its place at once: a shape is many registers.
+        *config = unpacked_of([a, b, c, d])?;
+        slot.is_still(version).then_some(function)
+    }
+
+    /// As [`proven`](Self::proven), in the checked form: the interiors are put behind the arguments. Where there is
+    /// nothing, `words` are as they were.
+    #[inline(never)]
+    pub(crate) fn checked(
+        &self,
+        stream: u32,
+        checks: Checks,
+        words: &mut Words,
+    ) -> Option<(FunctionHandle, LaunchConfig)> {
+        let slot = &self.found[stream as usize % SLOTS];
+        let (version, known) = slot.read()?;
+        let [form, function, a, b, c, d, numbers @ ..] = known else { return None };
+        if form.load(Relaxed) != CHECKED ^ checks as u64 {
+            return None;
+        }
+        self.same(numbers, words)?;
+        let function = FunctionHandle(function.load(Relaxed));
+        let config = unpacked_of([a, b, c, d])?;
+        self.put_inside(known, words);
         if slot.is_still(version) {
-            return Some((form, config, ready));
+            return Some((function, config));
         }
         words.truncate(self.arguments);
         None
+    }
+
+    /// How many words the arguments end at.
+    pub(crate) fn arguments(&self) -> usize {
+        self.arguments
+    }
+
+    /// None where what was found was found for other numbers.
+    #[inline(always)]
+    fn same(&self, numbers: &[AtomicU64], words: &[u64]) -> Option<()> {
+        for [place, number] in numbers.get(..self.numbers)?.as_chunks::<2>().0 {
+            if *words.get(place.load(Relaxed) as usize)? != number.load(Relaxed) {
+                return None;
+            }
+        }
+        Some(())
     }
 
     #[inline(never)]
@@ -92,7 +136,7 @@ impl Verdicts {
     }
 
     /// The verdict on a launch with these words on the stream of that number, or why it is refused; its shapes are put into
-    /// `shapes`, which has none yet, where the first is not all. In the checked form the interiors of its loops are put behind the arguments.
+    /// `shapes`, where the first is not all. In the checked form the interiors of its loops are put behind the arguments.
     #[inline(always)]
     pub(crate) fn judge(
         &self,
@@ -104,33 +148,68 @@ impl Verdicts {
         shapes: &mut LaunchShapes,
     ) -> Result<Verdict> {
         let slot = &self.found[stream as usize % SLOTS];
-        match self.known(slot, &context.host, checks, words, shapes) {
+        match self.known(slot, checks, words, shapes) {
             Some(verdict) => Ok(verdict),
             None => self.judge_anew(slot, shared, context, checks, words, shapes),
         }
     }
 
-    /// What was found for the same numbers. Where there is nothing, `words` and `shapes` may be longer all the same.
+    /// What was found for the same numbers. Where there is nothing, `words` are as they were.
     #[inline(always)]
     fn known(
         &self,
         slot: &Recall,
-        host: &HostPlan,
         checks: Checks,
         words: &mut Words,
         shapes: &mut LaunchShapes,
     ) -> Option<Verdict> {
         let (version, known) = slot.read()?;
-        let (form, first) = same(host, checks, words, known)?;
+        let [form, _, a, b, c, d, numbers @ ..] = known else { return None };
+        let form = match form.load(Relaxed) ^ checks as u64 {
+            PROVEN => Form::Proven,
+            CHECKED => Form::Checked,
+            _ => return None,
+        };
+        self.same(numbers, words)?;
+        let first = unpacked_of([a, b, c, d]);
         if !self.only {
-            shapes.push(first);
-            let others = known.get(self.others..)?.chunks_exact(SHAPE);
-            shapes.extend(others.map(unpacked));
+            let others = known.get(self.others..)?.as_chunks::<SHAPE>().0;
+            // Mostly they are as many as in the launch before.
+            if shapes.len() != 1 + others.len() {
+                shapes.resize(1 + others.len(), None);
+            }
+            let (first_place, places) = shapes.split_first_mut()?;
+            *first_place = first;
+            for (place, shape) in places.iter_mut().zip(others) {
+                // Each for itself: else all of it goes through memory twice.
+                match unpacked(shape) {
+                    Some(shape) => *place = Some(shape),
+                    None => *place = None,
+                }
+            }
         }
         if form == Form::Checked {
             self.put_inside(known, words);
         }
-        slot.is_still(version).then_some(Verdict { form, first })
+        if slot.is_still(version) {
+            return Some(Verdict { form, first });
+        }
+        words.truncate(self.arguments);
+        None
+    }
+
+    /// What was found for the same numbers, with its shapes in `shapes`. Where there is nothing, `words` are as they
+    /// were.
+    #[inline(always)]
+    pub(crate) fn again(
+        &self,
+        stream: u32,
+        checks: Checks,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Option<Form> {
+        let slot = &self.found[stream as usize % SLOTS];
+        self.known(slot, checks, words, shapes).map(|verdict| verdict.form)
     }
 
     #[cold]
@@ -144,8 +223,6 @@ impl Verdicts {
         shapes: &mut LaunchShapes,
     ) -> Result<Verdict> {
         let KernelContext { kernel, host, plan, .. } = context;
-        // What another thread was writing just now may have been put behind the arguments.
-        words.truncate(self.arguments);
         // A loop without an end is refused for that, whatever its iterations would do to each other.
         *shapes = plan.shapes(kernel, host, words, shared)?;
         if let Some(race) = host.race(words) {
@@ -155,7 +232,8 @@ impl Verdicts {
             checks == Checks::Off || kernel.tasks().all(|(task, _)| host.prove(task, words));
         let (form, code) = if proven { (Form::Proven, PROVEN) } else { (Form::Checked, CHECKED) };
         Plan::narrow(kernel, form, shapes, shared.context.device().info().multiprocessors);
-        let numbers: Vec<u64> = host.inputs().iter().map(|word| words[*word]).collect();
+        let numbers: Vec<u64> =
+            host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
         let mut inside = Vec::new();
         if form == Form::Checked {
             inside = interiors(kernel, host, words);
@@ -165,33 +243,17 @@ impl Verdicts {
             words.extend(inside.iter().copied());
         }
         let first = shapes.first().copied().flatten();
+        let function = match self.only {
+            true => context.loaded(shared, form)?.only(),
+            false => Some(FunctionHandle::default()),
+        };
         let others = shapes.iter().skip(1).flat_map(|shape| packed(*shape));
-        let head = std::iter::once(code ^ checks as u64).chain(packed(first));
-        slot.write(head.chain(numbers).chain(inside).chain(others));
+        if let Some(function) = function {
+            let head = [code ^ checks as u64, function.raw()].into_iter().chain(packed(first));
+            slot.write(head.chain(numbers).chain(inside).chain(others));
+        }
         Ok(Verdict { form, first })
     }
-}
-
-/// The form and the first shape of what was found, where it was found for the same.
-#[inline(always)]
-fn same(
-    host: &HostPlan,
-    checks: Checks,
-    words: &[u64],
-    known: &[AtomicU64],
-) -> Option<(Form, Option<LaunchConfig>)> {
-    let [head, a, b, c, d, numbers @ ..] = known else { return None };
-    let form = match head.load(Relaxed) ^ checks as u64 {
-        PROVEN => Form::Proven,
-        CHECKED => Form::Checked,
-        _ => return None,
-    };
-    for (word, number) in host.inputs().iter().zip(numbers) {
-        if words.get(*word) != Some(&number.load(Relaxed)) {
-            return None;
-        }
-    }
-    Some((form, unpacked_of([a, b, c, d])))
 }
 
 /// The interiors of all loops, as they stand in an argument block.
@@ -232,8 +294,7 @@ fn packed(shape: Option<LaunchConfig>) -> [u64; SHAPE] {
 }
 
 #[inline(always)]
-fn unpacked(shape: &[AtomicU64]) -> Option<LaunchConfig> {
-    let [a, b, c, d] = shape else { return None };
+fn unpacked([a, b, c, d]: &[AtomicU64; SHAPE]) -> Option<LaunchConfig> {
     unpacked_of([a, b, c, d])
 }
 

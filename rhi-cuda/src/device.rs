@@ -69,10 +69,15 @@ impl Context {
     /// Makes the context current, unless it is; whether it was not.
     #[inline(always)]
     fn push(&self) -> Result<bool> {
+        if self.is_current()? { Ok(false) } else { self.push_this() }
+    }
+
+    #[inline(always)]
+    fn is_current(&self) -> Result<bool> {
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the driver writes the current context or null.
         unsafe { self.table.current_context(&mut current) }?;
-        if current as usize == self.handle { Ok(false) } else { self.push_this() }
+        Ok(current as usize == self.handle)
     }
 
     #[cold]
@@ -159,6 +164,25 @@ impl CudaDevice {
     #[inline(always)]
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
         self.context.enter()
+    }
+
+    /// Whether the context is current.
+    #[inline(always)]
+    pub(crate) fn is_within(&self) -> Result<bool> {
+        Ok(WITHIN.get() == self.context.handle || self.context.is_current()?)
+    }
+
+    /// Makes a call within the context, which mostly is current already.
+    #[inline(always)]
+    pub(crate) fn within(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
+        if self.is_within()? { call(&self.context.table) } else { self.enter_for(call) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_for(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
+        let context = self.enter()?;
+        call(context.table)
     }
 }
 

@@ -29,9 +29,8 @@ pub(crate) unsafe fn record(
     event: EventHandle,
     stream: StreamHandle,
 ) -> Result<()> {
-    let context = device.enter()?;
     // SAFETY: an event and a stream of this device, by the caller's promise.
-    unsafe { context.table.event_record(event.as_ptr(), stream.as_ptr()) }
+    device.within(move |table| unsafe { table.event_record(event.as_ptr(), stream.as_ptr()) })
 }
 
 pub(crate) unsafe fn query(device: &CudaDevice, event: EventHandle) -> Result<bool> {

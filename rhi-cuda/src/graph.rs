@@ -160,9 +160,8 @@ pub(crate) unsafe fn launch(
     exec: GraphExecHandle,
     stream: StreamHandle,
 ) -> Result<()> {
-    let context = device.enter()?;
     // SAFETY: an executable and a stream of this device, by the caller's promise.
-    unsafe { context.table.launch_graph(exec.as_ptr(), stream.as_ptr()) }
+    device.within(move |table| unsafe { table.launch_graph(exec.as_ptr(), stream.as_ptr()) })
 }
 
 /// The parameters as CUDA 11 takes them, which knows no alternatives to functions.

@@ -14,14 +14,45 @@ pub(crate) unsafe fn launch(
     args: &[u64],
     stream: StreamHandle,
 ) -> Result<()> {
+    if device.is_within()? {
+        // SAFETY: the caller's promise.
+        unsafe { launch_within(device, function, config, args, stream) }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { enter_and_launch(device, function, config, args, stream) }
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn enter_and_launch(
+    device: &CudaDevice,
+    function: FunctionHandle,
+    config: &LaunchConfig,
+    args: &[u64],
+    stream: StreamHandle,
+) -> Result<()> {
+    let _entered = device.enter()?;
+    // SAFETY: the caller's promise.
+    unsafe { launch_within(device, function, config, args, stream) }
+}
+
+/// Launches, where the context is current.
+#[inline(always)]
+unsafe fn launch_within(
+    device: &CudaDevice,
+    function: FunctionHandle,
+    config: &LaunchConfig,
+    args: &[u64],
+    stream: StreamHandle,
+) -> Result<()> {
     let mut parameters = parameters(device, args)?;
-    let context = device.enter()?;
     let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) =
         (config.grid_dim, config.block_dim);
     // SAFETY: function and stream are of this device, and the block is the one that the function was
     // compiled for, by the caller's promise. The driver has read it when the call returns.
     unsafe {
-        context.table.launch(
+        device.context.table.launch(
             function.as_ptr(),
             grid_x,
             grid_y,

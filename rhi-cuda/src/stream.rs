@@ -41,7 +41,8 @@ pub(crate) unsafe fn wait_event(
     stream: StreamHandle,
     event: EventHandle,
 ) -> Result<()> {
-    let context = device.enter()?;
-    // SAFETY: a stream and an event of this device, by the caller's promise; no flags.
-    unsafe { context.table.stream_wait_event(stream.as_ptr(), event.as_ptr(), 0) }
+    device.within(move |table| {
+        // SAFETY: a stream and an event of this device, by the caller's promise; no flags.
+        unsafe { table.stream_wait_event(stream.as_ptr(), event.as_ptr(), 0) }
+    })
 }

@@ -92,8 +92,8 @@ impl Library {
 }
 
 /// Logs a finished driver call at trace level. For the expansion of [`driver_table!`](crate::driver_table).
-#[inline]
-pub fn trace_call(library: &str, symbol: &'static str, status: Status) {
+#[inline(always)]
+pub fn trace_call(library: &String, symbol: &'static str, status: Status) {
     // Asked here, so that nothing is put together for nobody.
     if tracing::level_filters::LevelFilter::current() == tracing::level_filters::LevelFilter::TRACE
     {
@@ -102,7 +102,9 @@ pub fn trace_call(library: &str, symbol: &'static str, status: Status) {
 }
 
 #[cold]
-fn trace(library: &str, symbol: &'static str, status: Status) {
+#[inline(never)]
+fn trace(library: &String, symbol: &'static str, status: Status) {
+    let library = &**library;
     tracing::trace!(target: "quadrants::driver", library, symbol, status = status.0);
 }
 

@@ -75,7 +75,7 @@ impl Position {
     #[inline]
     pub(crate) fn advance(&self) -> u64 {
         // Release, with the acquiring load below: who sees the position waits for the work too.
-        self.enqueued.fetch_add(1, Release).saturating_add(1).min(LAST_SEQUENCE)
+        self.enqueued.fetch_add(1, Release).min(LAST_SEQUENCE - 1) + 1
     }
 
     /// The position of the newest work.

@@ -42,6 +42,12 @@ impl Stamp {
     }
 }
 
+/// Which of the slots a stream tries first.
+#[inline(always)]
+fn home(word: u64) -> usize {
+    (word >> SEQUENCE_BITS) as usize % INLINE
+}
+
 /// The newest stamp of each stream that used something.
 ///
 /// Relaxed is enough: a word says by itself all there is to say, and whoever frees or reads the memory is
@@ -55,25 +61,26 @@ pub(crate) struct Stamps {
 
 impl Stamps {
     /// Puts a stamp, unless a newer one of its stream is there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&self, stamp: Stamp) {
         let word = stamp.pack();
         // Most buffers are used again and again on a few streams, by one thread at a time.
-        for slot in &self.inline {
-            let seen = slot.load(Relaxed);
-            if (seen ^ word) >> SEQUENCE_BITS == 0 {
-                if seen < word && slot.compare_exchange(seen, word, Relaxed, Relaxed).is_err() {
-                    break;
-                }
-                return;
-            }
+        let slot = &self.inline[home(word)];
+        let seen = slot.load(Relaxed);
+        let is_ours = (seen ^ word) >> SEQUENCE_BITS == 0;
+        if is_ours && (seen >= word || slot.compare_exchange(seen, word, Relaxed, Relaxed).is_ok())
+        {
+            return;
         }
-        self.put_anywhere(stamp, word);
+        self.put_anywhere(word);
     }
 
-    #[cold]
-    fn put_anywhere(&self, stamp: Stamp, word: u64) {
-        for slot in &self.inline {
+    #[inline(never)]
+    fn put_anywhere(&self, word: u64) {
+        let stream = word >> SEQUENCE_BITS;
+        // Each stream begins at its own slot, and always goes on in the same order, so that it has one.
+        let (before, from) = self.inline.split_at(home(word));
+        for slot in from.iter().chain(before) {
             let mut seen = slot.load(Relaxed);
             if seen == 0 {
                 match slot.compare_exchange(0, word, Relaxed, Relaxed) {
@@ -81,14 +88,14 @@ impl Stamps {
                     Err(other) => seen = other,
                 }
             }
-            if seen >> SEQUENCE_BITS == u64::from(stamp.stream) {
+            if seen >> SEQUENCE_BITS == stream {
                 // Within one stream id the larger word is the later position.
                 slot.fetch_max(word, Relaxed);
                 return;
             }
         }
         let mut more = self.more.lock();
-        match more.iter_mut().find(|w| **w >> SEQUENCE_BITS == u64::from(stamp.stream)) {
+        match more.iter_mut().find(|w| **w >> SEQUENCE_BITS == stream) {
             Some(w) => *w = (*w).max(word),
             None => more.push(word),
         }

@@ -102,11 +102,10 @@ fn a_graph_does_what_its_closure_does(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
     #[values(false, true)] graphs: bool,
     #[values(None, Some(0))] limit: Option<usize>,
+    #[values(Hazards::Explicit, Hazards::Check)] hazards: Hazards,
 ) -> Result<()> {
-    let mut builder = Program::builder().graphs(graphs).hazards(Hazards::Check);
-    if let Some(limit) = limit {
-        builder = builder.argument_limit(limit);
-    }
+    let builder = Program::builder().graphs(graphs).hazards(hazards);
+    let builder = limit.into_iter().fold(builder, |builder, limit| builder.argument_limit(limit));
     let Some(on) = backend.open_with(builder) else { return Ok(()) };
     let program = &on.program;
     let (mut eager, mut captured) = (Scene::new(program)?, Scene::new(program)?);

@@ -1,7 +1,7 @@
 //! `stream_parallel` regions: forked and joined by events, and ordered by nothing else.
 
 use quadrants::{
-    self as qd, Backend as _, Program, Stream, Tensor,
+    self as qd, Backend as _, Hazards, Program, Stream, Tensor,
     rhi::{StreamHandle, StreamOptions},
 };
 use quadrants_driver_sim::{OpKind, Schedule};
@@ -61,6 +61,8 @@ fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
     #[values(On::Default, On::Explicit, On::Foreign)] place: On,
     #[values(false, true)] graphs: bool,
+    // Launches go another way where nobody looks for hazards.
+    #[values(Hazards::Explicit, Hazards::Report)] hazards: Hazards,
 ) -> quadrants::Result<()> {
     let (opened, world) = match backend {
         Cpu if place == On::Foreign => return Ok(()),
@@ -76,7 +78,7 @@ fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
         _ => None,
     };
     {
-        let program = Program::builder().graphs(graphs).open(opened.clone())?;
+        let program = Program::builder().graphs(graphs).hazards(hazards).open(opened.clone())?;
         let stream = match foreign {
             // SAFETY: made above, and destroyed behind the program.
             Some(handle) => unsafe { Stream::from_raw(&program, handle)? },
@@ -99,12 +101,16 @@ fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
                 one_block(&mut a).launch()?;
                 copy(&a, &mut out[0]).launch()?;
                 copy(&b, &mut out[1]).launch()?;
-                copy(&c, &mut out[2]).launch()
+                copy(&c, &mut out[2]).launch()?;
+                three_blocks(&mut a, &mut b, &mut c).launch()
             };
             match place {
                 On::Default => all()?,
                 On::Explicit | On::Foreign => stream.scope(&mut all)?,
             }
+            // First, while the region is under way.
+            assert_eq!(b.to_vec()?, [19.0; N], "seed {seed}");
+            assert_eq!(c.to_vec()?, [35.0; N], "seed {seed}");
             assert_eq!(out[0].to_vec()?, [33.0; N], "seed {seed}");
             assert_eq!(out[1].to_vec()?, [16.0; N], "seed {seed}");
             assert_eq!(out[2].to_vec()?, [30.0; N], "seed {seed}");

@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use quadrants::{self as qd, Kernel, Program, Result, Stream, Tensor};
+use quadrants::{self as qd, Graph, Kernel, Program, Result, Stream, Tensor};
 use quadrants_bench::{
     Asked, Case, Options, idle,
     kernels::{saxpy, saxpy_at_run_time},
@@ -43,11 +43,30 @@ fn region(
     });
 }
 
+/// As [`region`], with a number that makes launches different.
+#[qd::kernel]
+fn region_of_two(by: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
+    qd::stream_parallel(|| {
+        for i in 0..a.len() {
+            a[i] += by;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..b.len() {
+            b[i] += by;
+        }
+    });
+}
+
 struct Things {
     stream: Stream,
     tensors: [Tensor<f32, 1>; 4],
     built: Kernel,
+    captured: Graph,
 }
+
+/// Launches that a captured graph has.
+const CAPTURED: usize = 64;
 
 /// The cases, each a function of its own that valgrind recognizes by the module's name.
 mod counted {
@@ -55,11 +74,16 @@ mod counted {
 
     type Case = fn(&mut Things, usize) -> Result<()>;
 
-    pub(super) const CASES: [(&str, Case); 4] = [
+    pub(super) const CASES: [(&str, Case); 9] = [
         ("launch, 3 arguments, default stream", on_default),
         ("launch, 3 arguments, explicit stream", on_explicit),
         ("launch, 3 arguments, explicit stream, kernel made at run time", built),
         ("region of 4 blocks, explicit stream", region_of_4),
+        ("region of 2 blocks as a graph, the same arguments", region_again),
+        ("region of 2 blocks as a graph, other arguments", region_anew),
+        ("captured chain of 64, as captured", captured),
+        ("captured chain of 64, another argument of one launch", captured_but_one),
+        ("captured chain of 64, another argument of all launches", captured_but_all),
     ];
 
     #[inline(never)]
@@ -86,6 +110,37 @@ mod counted {
     fn region_of_4(things: &mut Things, count: usize) -> Result<()> {
         let [a, b, c, d] = &mut things.tensors;
         (0..count).try_for_each(|_| region(a, b, c, d).launch_on(&things.stream))
+    }
+
+    #[inline(never)]
+    fn region_again(things: &mut Things, count: usize) -> Result<()> {
+        let [a, b, ..] = &mut things.tensors;
+        (0..count).try_for_each(|_| region_of_two(1.0, a, b).launch_on(&things.stream))
+    }
+
+    #[inline(never)]
+    fn region_anew(things: &mut Things, count: usize) -> Result<()> {
+        let [a, b, ..] = &mut things.tensors;
+        (0..count).try_for_each(|turn| region_of_two(turn as f32, a, b).launch_on(&things.stream))
+    }
+
+    #[inline(never)]
+    fn captured(things: &mut Things, count: usize) -> Result<()> {
+        (0..count).try_for_each(|_| things.captured.launch_on(&things.stream))
+    }
+
+    #[inline(never)]
+    fn captured_but_one(things: &mut Things, count: usize) -> Result<()> {
+        (0..count).try_for_each(|turn| {
+            things.captured.with("saxpy[40].a", turn as f32).launch_on(&things.stream)
+        })
+    }
+
+    #[inline(never)]
+    fn captured_but_all(things: &mut Things, count: usize) -> Result<()> {
+        (0..count).try_for_each(|turn| {
+            things.captured.with("saxpy.a", turn as f32).launch_on(&things.stream)
+        })
     }
 }
 
@@ -126,12 +181,17 @@ fn count(case: &str, launches: usize) -> u64 {
 }
 
 fn launches(case: &str, count: usize) -> Result<()> {
-    let program = Program::open(idle::open())?;
-    let mut things = Things {
-        stream: program.create_stream()?,
-        tensors: [(); 4].map(|()| program.zeros([N]).expect("memory")),
-        built: Kernel::new(saxpy_at_run_time())?,
-    };
+    // By events, where a case does not say that it is of graphs.
+    let graphs = case.contains("graph") || case.contains("captured");
+    let program = Program::builder().graphs(graphs).open(idle::open())?;
+    let mut tensors = [(); 4].map(|()| program.zeros([N]).expect("memory"));
+    let built = Kernel::new(saxpy_at_run_time())?;
+    let captured = program.capture(|| {
+        let [x, y, ..] = &mut tensors;
+        (0..CAPTURED)
+            .try_for_each(|_| built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch())
+    })?;
+    let mut things = Things { stream: program.create_stream()?, tensors, built, captured };
     let (_, launches) = counted::CASES.iter().find(|(name, _)| *name == case).expect("a case");
     // What the first launch makes is no part of the count: without launches the function is never entered.
     let [x, y, z, w] = &mut things.tensors;
@@ -139,5 +199,11 @@ fn launches(case: &str, count: usize) -> Result<()> {
     saxpy(2.0, x, y).launch_on(&things.stream)?;
     things.built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch_on(&things.stream)?;
     region(x, y, z, w).launch_on(&things.stream)?;
+    // Behind these regions are graphs.
+    (0..4).try_for_each(|_| region_of_two(1.0, x, y).launch_on(&things.stream))?;
+    things.captured.launch_on(&things.stream)?;
+    things.captured.with("saxpy[40].a", 1.0f32).launch_on(&things.stream)?;
+    things.captured.with("saxpy.a", 1.0f32).launch_on(&things.stream)?;
+    things.captured.launch_on(&things.stream)?;
     launches(&mut things, count)
 }

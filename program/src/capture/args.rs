@@ -38,7 +38,7 @@ pub(super) struct Given<'a> {
 }
 
 /// Where arguments that are given by name go. Found once for the same names.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Named {
     /// By which executables know it; 0 where there are no names.
     pub(super) number: u64,
@@ -93,6 +93,15 @@ pub(super) struct Replaced<'a> {
     places: &'a [NamedPlace],
     given: &'a [Given<'a>],
 }
+
+/// No names.
+pub(super) static NONE: Named = Named {
+    number: 0,
+    names: Vec::new(),
+    launches: Vec::new(),
+    parameters: Vec::new(),
+    has_inputs: false,
+};
 
 /// So many combinations of names are known.
 const NAMES_AT_MOST: usize = 16;

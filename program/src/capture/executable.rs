@@ -93,6 +93,26 @@ impl Executables {
         launched
     }
 
+    /// Launches what was captured with one call, where the last launch on the stream was that too; none where more is to
+    /// be done, and nothing is enqueued.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch).
+    ///
+    /// # Safety
+    /// What the graph uses is stamped behind this.
+    pub(super) unsafe fn launch_again(&mut self, stream: &StreamState) -> Option<Result<()>> {
+        let (id, record) = (stream.stream.id(), stream.record_address());
+        let at = self.0.iter().position(|known| known.is_as_captured(id, record))?;
+        // SAFETY: the stream is live as long as its state; the rest is the caller's promise.
+        let launched = unsafe { self.0[at].graph.launch(stream.stream.handle()) };
+        if launched.is_err() {
+            // As in `launch`.
+            drop(self.0.remove(at));
+        }
+        Some(launched.map_err(Into::into))
+    }
+
     /// They have other edges than the graph.
     pub(super) fn clear(&mut self) {
         self.0.clear();
@@ -187,6 +207,15 @@ impl Executable {
             set_by: if changes.is_empty() { replaced.named.number } else { 0 },
             words: Vec::new(),
         })
+    }
+
+    /// Whether a launch on that stream, as it was captured, is one call of the driver.
+    fn is_as_captured(&self, stream: u32, record: u64) -> bool {
+        self.stream == stream
+            && self.record == record
+            && self.as_captured
+            && self.changed.is_empty()
+            && !self.has_memory
     }
 
     /// Sets all operations to what they shall do.

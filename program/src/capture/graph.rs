@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use smallvec::SmallVec;
 
 use super::{
-    args::{Given, KnownNames, Named, OwnedArg, Replaced, Replacements},
+    args::{Given, KnownNames, NONE, OwnedArg, Replaced, Replacements},
     executable::{Change, Executables, change_of},
     order,
     record::{Behind, CapturedCopy, Recorded, Work},
@@ -119,12 +119,20 @@ impl Graph {
         let shared = &*recorded.program.shared;
         refuse(shared, "the launch of a graph")?;
         shared.context.check()?;
+        if given.is_empty() && recorded.is_plain {
+            stream.check()?;
+            let behind = StampedBehind { recorded, stream };
+            // SAFETY: the graph's launch stamps what is used, behind it.
+            if let Some(launched) = unsafe { executables.launch_again(stream) } {
+                return launched;
+            }
+            std::mem::forget(behind);
+        }
         given.iter().try_for_each(|given| given.check(&recorded.program))?;
         // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
         let _current = unsafe { shared.context.make_current()? };
         stream.check()?;
-        let none = Named::default();
-        let named = if given.is_empty() { &none } else { names.find(recorded, given)? };
+        let named = if given.is_empty() { &NONE } else { names.find(recorded, given)? };
         let replaced = Replacements { recorded, named, given };
         let changes = changes(replaced, stream)?;
         if replaced.has_tensors() && order::check(recorded, after, Some(replaced))? {
@@ -254,6 +262,22 @@ fn replay(
     Ok(())
 }
 
+/// Stamps what a graph keeps, where it is launched as it was captured; behind that, also where the device panics.
+struct StampedBehind<'a> {
+    recorded: &'a Recorded,
+    stream: &'a StreamState,
+}
+
+impl Drop for StampedBehind<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let stamp = self.stream.stream.next_stamp();
+        for (buffer, written) in &self.recorded.buffers {
+            buffer.stamp(stamp, *written);
+        }
+    }
+}
+
 /// How a launch of a graph uses memory. Dropped, it notes that, behind all that was enqueued.
 struct Used<'a> {
     replaced: Replacements<'a>,
@@ -305,6 +329,9 @@ impl Drop for Used<'_> {
         }
         for (buffer, written) in &recorded.buffers {
             buffer.stamp(stamp, *written);
+        }
+        if !self.replaced.has_tensors() {
+            return;
         }
         for (code, tensor) in self.replaced.tensors() {
             let Some(core) = tensor.core() else { continue };

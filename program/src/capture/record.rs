@@ -51,6 +51,8 @@ pub(super) struct Recorded {
     pub(super) has_copies: bool,
     /// Whether a launch may report, as it was captured.
     pub(super) may_report: bool,
+    /// Whether a launch of it, as it was captured, uses nothing that other work must be asked about.
+    pub(super) is_plain: bool,
 }
 
 /// What was captured.
@@ -212,7 +214,10 @@ impl Capture {
         let may_report =
             ops.iter().filter_map(Op::launch).any(|launch| launch.prepared.may_report());
         let (buffers, program) = (Vec::new(), self.program);
-        let mut recorded = Recorded { ops, buffers, program, has_copies, may_report };
+        let shared = &program.shared;
+        let is_asked = shared.hazards.is_some() || shared.turns.are_taken();
+        let is_plain = !(has_copies || may_report || is_asked);
+        let mut recorded = Recorded { ops, buffers, program, has_copies, may_report, is_plain };
         recorded.find_buffers();
         order::check(&recorded, &mut after, None)?;
         Ok(Graph::new(recorded, after))

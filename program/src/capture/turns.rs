@@ -21,6 +21,11 @@ impl Turns {
         Self { on: !asynchronous, turn: Mutex::new(()) }
     }
 
+    /// Whether anybody takes turns.
+    pub(super) fn are_taken(&self) -> bool {
+        self.on
+    }
+
     /// Whether a launch by itself takes a turn.
     #[inline]
     pub(crate) fn are_due(&self, tensors: &[TensorArg<'_>]) -> bool {

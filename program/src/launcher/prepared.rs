@@ -58,7 +58,7 @@ impl KernelLauncher {
     pub(crate) fn keep(&self, shared: &Shared, def: &KernelDef) -> Result<(u32, &KernelContext)> {
         shared.context.check()?;
         let id = def.id()?;
-        let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def))?;
+        let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def, id))?;
         if context.kernel.result.is_some() {
             return Err(result_error(&context.kernel, None));
         }
@@ -106,7 +106,6 @@ impl KernelContext {
         stream: &StreamState,
     ) -> Result<Prepared> {
         let mut args = ArgList::new();
-        args.begin();
         given.for_each(|arg| args.push(arg));
         if !self.takes(&args.codes) {
             return Err(argument_error(&self.kernel, &args));
@@ -118,8 +117,7 @@ impl KernelContext {
         if shapes.is_empty() {
             shapes.push(first);
         }
-        let unnamed = form == Form::Proven && !self.reports_when_proven;
-        words[LAUNCH_WORD] = launch_word(id, if unnamed { 0 } else { number });
+        words[LAUNCH_WORD] = launch_word(id, if self.names(form) { number } else { 0 });
         self.loaded(shared, form)?;
         Ok(Prepared { form, shapes, words: words.to_vec() })
     }

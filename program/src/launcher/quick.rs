@@ -2,17 +2,22 @@
 //! program that does not look for hazards. It makes no decision that another place does not make too: where
 //! anything is not as usual, nothing has happened, and the launch is made at length.
 
-use std::{mem, sync::atomic::Ordering::Relaxed};
+use std::{
+    mem,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
 
-use quadrants_ir::abi::{FIRST_PARAM_WORD, Form};
-use quadrants_rhi as rhi;
+use quadrants_ir::abi::FIRST_PARAM_WORD;
+use quadrants_rhi::{FunctionHandle, LaunchConfig};
+use quadrants_runtime as rt;
 
-use super::{Checks, KernelContext, KernelLauncher, TensorParam, launch_error, launch_word};
+use super::{Checks, KernelContext, TensorParam, number_of};
 use crate::{
-    Error, Result,
-    arg::{ArgList, TensorArg},
+    arg::{ArgList, Args, TensorArg},
+    capture,
     def::KernelDef,
-    program::Shared,
+    plan::Failed,
+    program::{ProgramInner, Shared},
     stream::StreamState,
 };
 
@@ -45,70 +50,170 @@ fn stamp(params: &[TensorParam], tensors: &[TensorArg<'_>], stream: &StreamState
     }
 }
 
-impl KernelLauncher {
-    /// Launches a kernel that has no value, on arguments in the program's memory; false where this is not the place to
-    /// do it.
-    ///
-    /// # Errors
-    /// What the device returns. Boxed, so that the result is in registers.
-    #[inline(never)]
-    pub(crate) fn quick(
-        &self,
-        shared: &Shared,
-        def: &KernelDef,
-        args: &mut ArgList<'_>,
-        stream: &StreamState,
-        checks: Checks,
-    ) -> Result<bool, Box<Error>> {
-        let mut found = || {
-            let id = def.known_id()?;
-            let context = self.contexts.get(id)?;
-            let (codes, tensors) = (args.codes.in_place()?, args.tensors.in_place()?);
-            let usual = context.plain
-                && shared.hazards.is_none()
-                && !shared.context.is_lost()
-                && !stream.has_report()
-                && context.takes(codes)
-                && !shared.turns.are_due(tensors);
-            if !usual {
-                return None;
-            }
-            // Room for what all launches have in front.
-            args.begin();
-            let (of_stream, host) = (stream.stream.id(), &context.host);
-            let loaded = |form| context.forms[form as usize].loaded.get()?.only();
-            let verdict =
-                context.verdicts.only(of_stream, host, checks, &mut args.words, loaded)?;
-            Some((id, context, verdict))
-        };
-        let Some((id, context, (form, config, function))) = found() else { return Ok(false) };
+/// What became of a launch. In registers.
+pub(crate) enum Quick<'a> {
+    Launched,
+    /// And what it may report is there.
+    Reported,
+    Failed(Box<Failed>),
+    /// The context could not be made current.
+    NotCurrent(Box<rt::Error>),
+    /// This is not the place to do it, and nothing has happened.
+    Unusual(Args<'a>),
+}
 
-        let number = shared.launches.fetch_add(1, Relaxed);
-        let named = form == Form::Checked || context.reports_when_proven;
-        let words = &mut args.words[..];
-        if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
-            // Where nothing names the launch, all launches with the same arguments have the same block.
-            let word = launch_word(id, if named { number } else { 0 });
-            *head = [stream.record_address(), 0, word];
-        }
-        let (params, tensors) = (&*context.tensors, &*args.tensors);
-        let behind = Stamped { params, tensors, stream };
-        // SAFETY: as in `Enqueue::launch`.
-        let launched = unsafe {
-            shared.context.device().launch(function, &config, words, stream.stream.handle())
-        };
-        mem::forget(behind);
-        stamp(params, tensors, stream);
-        match launched {
-            Err(error) => Err(failed(shared, context, error)),
-            Ok(()) if context.reports_at_once => stream.check().map(|()| true).map_err(Box::new),
-            Ok(()) => Ok(true),
-        }
+/// Launches a kernel that has no value.
+#[inline(never)]
+pub(crate) fn quick<'a>(
+    mut args: Args<'a>,
+    def: &KernelDef,
+    program: &Arc<ProgramInner>,
+    stream: &StreamState,
+    checks: Checks,
+) -> Quick<'a> {
+    let Some(context) = usual(&args, def, program, stream) else { return Quick::Unusual(args) };
+    let shared = &*program.shared;
+    if !context.plain {
+        return steps(args, context, shared, stream, checks);
     }
+    let mut config = LaunchConfig { grid_dim: [0; 3], block_dim: [0; 3], shared_bytes: 0 };
+    let ArgList { words, tensors, .. } = &mut *args;
+    let (Some(words), Some(tensors)) = (words.in_place_mut(), tensors.in_place()) else {
+        return Quick::Unusual(args);
+    };
+    match context.verdicts.proven(stream.stream.id(), checks, words, &mut config) {
+        Some(function) => {
+            let launch = Found { context, function, config: &config, words, tensors };
+            let launched = launch.submit(shared, stream, context.number_when_proven);
+            args.give_back();
+            launched
+        }
+        None => checked(args, context, shared, stream, checks),
+    }
+}
+
+/// As [`quick`], in the checked form.
+#[inline(never)]
+fn checked<'a>(
+    mut args: Args<'a>,
+    context: &KernelContext,
+    shared: &Shared,
+    stream: &StreamState,
+    checks: Checks,
+) -> Quick<'a> {
+    let ArgList { words, tensors, .. } = &mut *args;
+    let Some((function, config)) = context.verdicts.checked(stream.stream.id(), checks, words)
+    else {
+        return Quick::Unusual(args);
+    };
+    let launch = Found { context, function, config: &config, words, tensors };
+    let launched = launch.submit(shared, stream, number_of(u64::MAX));
+    args.give_back();
+    launched
 }
 
 #[cold]
 #[inline(never)]
-fn failed(shared: &Shared, context: &KernelContext, error: rhi::Error) -> Box<Error> {
-    Box::new(launch_error(&context.kernel, false, shared.context.failed(error)))
+fn failed(source: rt::Error) -> Quick<'static> {
+    Quick::Failed(Box::new(Failed { started: false, source }))
+}
+
+/// As [`quick`], of a kernel whose launch is several calls.
+#[inline(never)]
+fn steps<'a>(
+    mut args: Args<'a>,
+    context: &KernelContext,
+    shared: &Shared,
+    stream: &StreamState,
+    checks: Checks,
+) -> Quick<'a> {
+    let ArgList { words, shapes, tensors, .. } = &mut *args;
+    let form = context.verdicts.again(stream.stream.id(), checks, words, shapes);
+    let loaded = form.and_then(|form| Some((form, context.forms[form as usize].loaded.get()?)));
+    let Some((form, loaded)) = loaded else {
+        words.truncate(context.verdicts.arguments());
+        return Quick::Unusual(args);
+    };
+    // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
+    let current = match unsafe { shared.context.make_current() } {
+        Ok(current) => current,
+        Err(error) => return Quick::NotCurrent(Box::new(error)),
+    };
+    let number = shared.launches.fetch_add(1, Relaxed);
+    let words = &mut words[..];
+    if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
+        let number = if context.names(form) { number_of(number) } else { 0 };
+        *head = [stream.record_address(), 0, context.word | number];
+    }
+    let (params, tensors) = (&*context.tensors, &tensors[..]);
+    let behind = Stamped { params, tensors, stream };
+    let enqueued = context.plan.enqueue(shared, loaded, None, shapes, words, stream);
+    mem::forget(behind);
+    stamp(params, tensors, stream);
+    drop(current);
+    args.give_back();
+    match enqueued {
+        Err(failed) => Quick::Failed(Box::new(failed)),
+        Ok(()) if context.reports_at_once => Quick::Reported,
+        Ok(()) => Quick::Launched,
+    }
+}
+
+/// The kernel, where its launch is as usual.
+#[inline(always)]
+fn usual<'a>(
+    args: &ArgList<'_>,
+    def: &KernelDef,
+    program: &'a Arc<ProgramInner>,
+    stream: &StreamState,
+) -> Option<&'a KernelContext> {
+    let shared = &*program.shared;
+    let context = shared.launcher.contexts.get(def.known_id()?)?;
+    let usual = context.quick
+        && args.is_usual(program)
+        && !capture::is_on()
+        && !shared.context.is_lost()
+        && !stream.has_report();
+    if !usual {
+        return None;
+    }
+    let (codes, tensors) = (args.codes.in_place()?, args.tensors.in_place()?);
+    let fits = context.is_for(codes) || context.takes(codes);
+    (fits && !shared.turns.are_due(tensors)).then_some(context)
+}
+
+/// A launch of which all is found.
+struct Found<'a, 'b> {
+    context: &'b KernelContext,
+    function: FunctionHandle,
+    config: &'b LaunchConfig,
+    words: &'b mut [u64],
+    tensors: &'b [TensorArg<'a>],
+}
+
+impl Found<'_, '_> {
+    /// Submits it; of its number those bits stand in the argument block by which reports name it.
+    #[inline(always)]
+    fn submit(self, shared: &Shared, stream: &StreamState, named: u64) -> Quick<'static> {
+        let Self { context, function, config, words, tensors } = self;
+        let number = shared.launches.fetch_add(1, Relaxed);
+        if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
+            // Where nothing names the launch, all launches with the same arguments have the same block.
+            *head = [stream.record_address(), 0, context.word | number & named];
+        }
+        let params = &*context.tensors;
+        let behind = Stamped { params, tensors, stream };
+        // SAFETY: as in `Enqueue::launch`.
+        let launched = unsafe {
+            let device = shared.context.device();
+            device.launch(function, config, words, stream.stream.handle())
+        };
+        mem::forget(behind);
+        stamp(params, tensors, stream);
+        match launched {
+            Err(error) => failed(shared.context.failed(error)),
+            Ok(()) if context.reports_at_once => Quick::Reported,
+            Ok(()) => Quick::Launched,
+        }
+    }
 }

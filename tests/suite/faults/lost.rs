@@ -16,7 +16,7 @@ use crate::common::{set, three_blocks};
 #[rstest]
 fn the_device_may_be_lost_at_every_call(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
-    #[values(None, Some(0))] argument_limit: Option<usize>,
+    #[values(None, Some(0), Some(4096))] argument_limit: Option<usize>,
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let mut walked = 0;

@@ -22,7 +22,7 @@ const GIVES_BACK: [&str; 6] = ["Destroy", "Free", "Unload", "PushCurrent", "SetD
 #[rstest]
 fn every_call_may_fail(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
-    #[values(None, Some(0))] argument_limit: Option<usize>,
+    #[values(None, Some(0), Some(4096))] argument_limit: Option<usize>,
     #[values(Code::UNKNOWN, Code::OUT_OF_MEMORY)] code: Code,
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };

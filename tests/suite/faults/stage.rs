@@ -1,6 +1,6 @@
 //! What the scenarios are played on: a program of its own in a world of its own, with every pool warm.
 
-use quadrants::{Opened, Program, Result, Stream, Tensor};
+use quadrants::{Hazards, Opened, Program, Result, Stream, Tensor};
 use quadrants_driver_sim::{Claim, Schedule};
 use quadrants_tests::TestBackend;
 
@@ -31,9 +31,10 @@ impl Stage {
     pub(super) fn new(backend: TestBackend, argument_limit: Option<usize>) -> Result<Self> {
         let (opened, world) = backend.simulated_device();
         world.set_schedule(Schedule::Adversarial);
+        // Without a limit as where nobody looks for hazards: launches go another way then.
         let builder = match argument_limit {
             Some(limit) => Program::builder().argument_limit(limit),
-            None => Program::builder(),
+            None => Program::builder().hazards(Hazards::Explicit),
         };
         let program = builder.open(opened.clone())?;
         let mut things = Things {
