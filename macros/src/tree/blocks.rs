@@ -18,10 +18,7 @@ impl Tree {
             return ExprKind::Unsupported(Construct::BlockFor);
         };
         let rank = rank(blocks);
-        let blocks = match blocks {
-            Expr::Array(counts) => counts.elems.iter_mut().map(|count| self.expr(count)).collect(),
-            count => vec![self.expr(count)],
-        };
+        let blocks = self.counts(blocks);
         let threads = self.expr(threads);
         self.blocks.extend(parameter(closure).flatten().map(|name| (name.to_string(), rank)));
         match self.with_name(closure) {
@@ -29,6 +26,16 @@ impl Tree {
                 ExprKind::BlockFor(Box::new(BlockFor { blocks, threads, name, body }))
             }
             None => ExprKind::Unsupported(Construct::BlockFor),
+        }
+    }
+
+    /// How many blocks there are, in each dimension of their grid.
+    fn counts(&mut self, blocks: &mut Expr) -> Vec<syntax::Expr> {
+        match blocks {
+            Expr::Array(counts) => counts.elems.iter_mut().map(|count| self.expr(count)).collect(),
+            Expr::Paren(inside) => self.counts(&mut inside.expr),
+            Expr::Group(inside) => self.counts(&mut inside.expr),
+            count => vec![self.expr(count)],
         }
     }
 
@@ -144,6 +151,8 @@ impl Tree {
 pub(crate) fn rank(blocks: &Expr) -> Option<usize> {
     match blocks {
         Expr::Array(counts) => Some(counts.elems.len()),
+        Expr::Paren(inside) => rank(&inside.expr),
+        Expr::Group(inside) => rank(&inside.expr),
         _ => None,
     }
 }

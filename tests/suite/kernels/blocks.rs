@@ -522,6 +522,7 @@ fn a_grid_of_blocks_turns_a_matrix(
 }
 
 /// Blocks in three dimensions, one of them of one number, and their numbers in every way to write them.
+#[allow(unused_parens)]
 #[qd::kernel]
 fn numbers_in_grids(n: usize, all: &mut Tensor<u64, 4>, line: &mut Tensor<u64, 2>) {
     qd::block_for([2, n, n + 1], 8, |b| {
@@ -533,7 +534,7 @@ fn numbers_in_grids(n: usize, all: &mut Tensor<u64, 4>, line: &mut Tensor<u64, 2
                 (at[0] * 1000 + b.index()[1] * 100 + at[2] * 10 + b.threads()) as u64 + sum;
         });
     });
-    qd::block_for([n], 8, |b| {
+    qd::block_for(([n]), 8, |b| {
         let own = b.index()[0];
         b.each(|t| line[[own, t]] = (own * b.threads() + t) as u64);
     });
