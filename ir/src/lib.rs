@@ -46,6 +46,9 @@ pub use task::{Access, Offloaded, Task, TaskId, TaskKind};
 #[doc(inline)]
 pub use verify::{VerifyError, verify, verify_offloaded};
 
+/// This crate's version, for the keys of what is made from its kernels.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

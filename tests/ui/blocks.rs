@@ -147,6 +147,15 @@ fn grids_of_other_numbers(y: &mut Tensor<f32, 1>) {
 }
 
 #[qd::kernel]
+fn grids_that_repeat(y: &mut Tensor<f32, 2>) {
+    let [h, _] = y.shape();
+    qd::block_for([h; 2], 32, |b| {
+        let at = b.index();
+        b.each(|t| y[[at[0], at[1] * 32 + t]] = 1.0);
+    });
+}
+
+#[qd::kernel]
 fn grids_of_four(y: &mut Tensor<f32, 2>) {
     qd::block_for([1, 2, 3, 4], 32, |b| b.each(|t| y[[b.index()[0], t]] = 1.0));
 }

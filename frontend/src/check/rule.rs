@@ -292,9 +292,10 @@ fn advice(construct: &Construct) -> String {
         Construct::LetCondition => ("`if let` and its like are", "use a condition of type bool"),
         Construct::Closure => ("closures are", "write a `#[func]` and call it"),
         Construct::StructUpdate => ("`..` in a struct's value is", "write out all its fields"),
-        Construct::BlockFor => {
-            ("`block_for` of this is", "write `block_for(blocks, threads, |b| { … })`")
-        }
+        Construct::BlockFor => (
+            "`block_for` of this is",
+            "write `block_for(blocks, threads, |b| { … })`; of a grid, `[rows, columns]`",
+        ),
         Construct::Each => ("`each` of this is", "write `b.each(|t| { … })`"),
         Construct::Shared => {
             ("`shared` here is", "bind it to a name: `let mut tile = b.shared::<f32>(256);`")

@@ -8,6 +8,7 @@ use quadrants_frontend::syntax::{
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, Pat, PatIdent};
 
 use super::{Tree, expr::name_of};
+use crate::body::unparenthesized;
 
 impl Tree {
     pub(super) fn block_for(&mut self, call: &mut ExprCall) -> ExprKind {
@@ -17,6 +18,9 @@ impl Tree {
         else {
             return ExprKind::Unsupported(Construct::BlockFor);
         };
+        if matches!(unparenthesized(blocks), Expr::Repeat(_)) {
+            return ExprKind::Unsupported(Construct::BlockFor);
+        }
         let rank = rank(blocks);
         let blocks = self.counts(blocks);
         let threads = self.expr(threads);

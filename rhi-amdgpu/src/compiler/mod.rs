@@ -52,7 +52,7 @@ impl Compiler for HipCompiler {
     }
 
     fn kept_as(&self) -> Option<String> {
-        Some(format!("hipRTC revision {REVISION}"))
+        Some(format!("hipRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
     }
 
     fn library(&self) -> Option<PathBuf> {

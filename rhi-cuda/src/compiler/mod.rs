@@ -62,7 +62,7 @@ impl Compiler for CudaCompiler {
     }
 
     fn kept_as(&self) -> Option<String> {
-        Some(format!("NVRTC revision {REVISION}"))
+        Some(format!("NVRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
     }
 
     fn library(&self) -> Option<PathBuf> {

@@ -1,6 +1,6 @@
 //! The rival in C: compiled by the system's compiler when the bench runs, and loaded.
 
-use std::{ffi::c_long, process::Command};
+use std::{ffi::c_long, mem::ManuallyDrop, process::Command};
 
 use libloading::Library;
 
@@ -12,7 +12,8 @@ macro_rules! functions {
         /// The functions of `rivals.c`.
         pub(crate) struct C {
             $($name: unsafe extern "C" fn($($ty),*),)*
-            _library: Library,
+            // Never unloaded: OpenMP's threads, which go with it, may still wait for work in a loop.
+            _library: ManuallyDrop<Library>,
         }
 
         impl C {
@@ -25,7 +26,7 @@ macro_rules! functions {
                         $($name: *library
                             .get(concat!(stringify!($name), "\0").as_bytes())
                             .map_err(|error| error.to_string())?,)*
-                        _library: library,
+                        _library: ManuallyDrop::new(library),
                     })
                 }
             }
