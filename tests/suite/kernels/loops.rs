@@ -287,3 +287,48 @@ fn attributes_of_loops_are_heeded(
     assert_eq!(plane.to_vec()?, expected);
     Ok(())
 }
+
+/// So many elements that a loop which does little in each goes over them in another way.
+const FAR: usize = 1 << 20;
+
+#[qd::kernel]
+fn simple(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        y[i] = (a * x[i] + y[i]).abs().min(x[i].mul_add(a, 0.25));
+    }
+}
+
+#[qd::kernel]
+fn simple_rows(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    for (i, j) in qd::ndrange(x.shape()) {
+        if i > 0 && j > 0 {
+            y[[i, j]] = x[[i - 1, j]] - 0.3 * x[[i, j - 1]];
+        }
+    }
+}
+
+#[rstest]
+fn long_loops_compute_what_short_ones_do(
+    #[values(FAR - 1, FAR, FAR + 77)] n: usize,
+) -> qd::Result<()> {
+    let Some(on) = Cpu.open() else { return Ok(()) };
+    let value = |k: usize| (k * 37 % 1009) as f32 / 31.0 - 9.0;
+    let x: Vec<f32> = (0..n).map(value).collect();
+    let mut y = on.program.tensor_from(&x, [n])?;
+    simple(-1.7, &on.program.tensor_from(&x, [n])?, &mut y).launch()?;
+    let expected = |x: f32| (-1.7 * x + x).abs().min(x.mul_add(-1.7, 0.25));
+    let differs = y.to_vec()?.iter().zip(&x).position(|(y, x)| *y != expected(*x));
+    assert_eq!(differs, None);
+
+    let (h, w) = (n / 1000, 1000);
+    let x = &x[..h * w];
+    let mut y = on.program.zeros::<f32, 2>([h, w])?;
+    simple_rows(&on.program.tensor_from(x, [h, w])?, &mut y).launch()?;
+    let expected = |at: usize| match (at / w, at % w) {
+        (0, _) | (_, 0) => 0.0,
+        _ => x[at - w] - 0.3 * x[at - 1],
+    };
+    let differs = y.to_vec()?.iter().enumerate().position(|(at, y)| *y != expected(at));
+    assert_eq!(differs, None);
+    Ok(())
+}
