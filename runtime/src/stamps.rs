@@ -101,11 +101,12 @@ impl Stamps {
         }
     }
 
-    /// All stamps, one per stream.
+    /// All stamps, one per stream, in the order of the streams.
     pub(crate) fn all(&self) -> SmallVec<[Stamp; INLINE]> {
         let mut all: SmallVec<[Stamp; INLINE]> =
             self.inline.iter().filter_map(|slot| Stamp::unpack(slot.load(Relaxed))).collect();
         all.extend(self.more.lock().iter().filter_map(|w| Stamp::unpack(*w)));
+        all.sort_unstable_by_key(|stamp| stamp.stream);
         all
     }
 }
@@ -121,8 +122,8 @@ mod tests {
             stamps.put(Stamp { stream, sequence: u64::from(stream) });
             stamps.put(Stamp { stream, sequence: 1 });
         }
-        let mut all = stamps.all();
-        all.sort_by_key(|s| s.stream);
+        let all = stamps.all();
+        assert!(all.is_sorted_by_key(|s| s.stream));
         assert_eq!(all.len(), 20);
         assert!(all.iter().all(|s| s.sequence == u64::from(s.stream)));
     }
