@@ -236,11 +236,12 @@ impl<'a> Body<'a> {
         });
         let loops = self.reducing(&reductions, loops);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
-        let simple = reductions.is_empty() && is_simple(&each.body);
+        let weight = match reductions.is_empty() && is_simple(&each.body) {
+            true => quote!(#support::Simple(#weight)),
+            false => quote!(#weight),
+        };
         let (method, parameter) = match &strips {
-            _ if space && simple => ("nd_for_simple", quote!([#((#begins, #ends)),*])),
             _ if space => ("nd_for", quote!([#((#begins, #ends)),*])),
-            None if simple => ("par_for_simple", quote!((#(#begins, #ends),*))),
             None => ("par_for", quote!((#(#begins, #ends),*))),
             Some(_) => ("par_for_strips", quote!((#(#begins, #ends),*))),
         };

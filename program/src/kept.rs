@@ -146,7 +146,7 @@ impl<'k> KeptKernel<'k> {
 
 impl Keyed {
     fn new(compiled_by: &str, kernel: &Offloaded, request: &CompileRequest<'_>) -> Self {
-        // The text is not asked for, which takes as long as all else: it is the IR's, and of what makes text of it.
+        // The text is not asked for, whose printing takes long: it depends on the IR and on what prints it.
         let mut all = Vec::with_capacity(256);
         for part in [env!("CARGO_PKG_VERSION"), quadrants_ir::VERSION, SOURCES, compiled_by] {
             all.extend_from_slice(&(part.len() as u64).to_le_bytes());

@@ -91,7 +91,8 @@ impl Library {
     }
 }
 
-/// Logs a finished driver call at trace level. For the expansion of [`driver_table!`](crate::driver_table).
+/// Logs a finished driver call at trace level. For the expansion of [`driver_table!`](crate::driver_table), whose library's
+/// name is a `String`: as a `str`, its place and length would be loaded for each call that is not logged.
 #[inline(always)]
 pub fn trace_call(library: &String, symbol: &'static str, status: Status) {
     // Asked here, so that nothing is put together for nobody.

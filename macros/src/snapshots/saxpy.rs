@@ -84,10 +84,10 @@ pub fn saxpy<'launch>(
                 __OK,
                 _,
             >(args.tensor::<Tensor<f32, 1>>());
-            cx.par_for_simple(
+            cx.par_for(
                 ::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&x),
-                10u32,
+                ::quadrants::__private::body::Simple(10u32),
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
                     let mut y = ::quadrants::__private::body::Formed::formed(y, proven);

@@ -35,7 +35,7 @@ pub use failure::{Bounded, PLACE_SITE, check, clamped, divisor, divisor_of, reso
 pub use lanes::{lane_of, lanes, rounds_apart, whole_strips};
 pub use level::Level;
 pub use native::{Body, NativeBody};
-pub use parallel::{Block, LoopInt, Task};
+pub use parallel::{Block, LoopInt, Simple, Task, Weight};
 pub(crate) use place::Component;
 pub use place::{At, Dense, HasElement, HasField, Memory, Place, Strided, Within};
 pub use probe::{

@@ -44,63 +44,72 @@ pub trait Task: Sync {
     fn run(&self);
 }
 
+/// What one iteration of a loop costs, in syntax nodes.
+pub trait Weight: Copy {
+    /// Whether it does so little that a long loop waits for memory.
+    const SIMPLE: bool;
+
+    /// The cost.
+    fn cost(self) -> u32;
+}
+
+/// The weight of an iteration that does little.
+#[derive(Clone, Copy, Debug)]
+pub struct Simple(pub u32);
+
+impl Weight for u32 {
+    const SIMPLE: bool = false;
+
+    #[inline(always)]
+    fn cost(self) -> u32 {
+        self
+    }
+}
+
+impl Weight for Simple {
+    const SIMPLE: bool = true;
+
+    #[inline(always)]
+    fn cost(self) -> u32 {
+        self.0
+    }
+}
+
 impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// A parallel loop of one variable. `body` runs the iterations from its first number to before its
     /// second, and is told whether they are proven; `weight` is the cost of one. The loop's interior is
     /// at `inside` among those of the launch; none of one that has none.
     #[inline(always)]
     #[track_caller]
-    pub fn par_for<I, F>(&self, inside: Option<usize>, range: Range<I>, weight: u32, body: F)
-    where
+    pub fn par_for<I, W: Weight, F>(
+        &self,
+        inside: Option<usize>,
+        range: Range<I>,
+        weight: W,
+        body: F,
+    ) where
         I: LoopInt,
         F: Fn(((I, I), bool)) + Sync,
     {
-        self.line::<false, _, _>(inside, range, weight, 1, body);
-    }
-
-    /// As [`par_for`](Self::par_for), where an iteration does little.
-    #[inline(always)]
-    #[track_caller]
-    pub fn par_for_simple<I, F>(&self, inside: Option<usize>, range: Range<I>, weight: u32, body: F)
-    where
-        I: LoopInt,
-        F: Fn(((I, I), bool)) + Sync,
-    {
-        self.line::<true, _, _>(inside, range, weight, 1, body);
+        self.par_for_strips(inside, range, weight, 1, body);
     }
 
     /// As [`par_for`](Self::par_for), where `body` takes `strip` iterations at once as long as there are so many.
     #[inline(always)]
     #[track_caller]
-    pub fn par_for_strips<I, F>(
+    pub fn par_for_strips<I, W: Weight, F>(
         &self,
         inside: Option<usize>,
         range: Range<I>,
-        weight: u32,
+        weight: W,
         strip: usize,
         body: F,
     ) where
         I: LoopInt,
         F: Fn(((I, I), bool)) + Sync,
     {
-        self.line::<false, _, _>(inside, range, weight, strip, body);
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    fn line<const SIMPLE: bool, I, F>(
-        &self,
-        inside: Option<usize>,
-        range: Range<I>,
-        weight: u32,
-        strip: usize,
-        body: F,
-    ) where
-        I: LoopInt,
-        F: Fn(((I, I), bool)) + Sync,
-    {
-        let steps = range.start.steps(range.end);
-        let far = SIMPLE && steps >= FAR;
+        let (steps, weight) = (range.start.steps(range.end), weight.cost());
+        let far = W::SIMPLE && steps >= FAR;
         if steps == 0 || self.have_wrapped(&[(range.start, range.end)]) {
             return;
         }
@@ -109,14 +118,14 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         let strip = if CHECKED { 1 } else { worth_while(steps, strip as u64) };
         let pieces = pieces(steps, steps.div_ceil(strip), weight);
         if pieces <= 1 {
-            self.tile::<SIMPLE, _, _, 1>(far, [(range.start, range.end)], &inside, &body);
+            self.tile::<W, _, _, 1>(far, [(range.start, range.end)], &inside, &body);
             return;
         }
         pool::run(pieces, is_long(steps, weight), &|piece| {
             let (from, to) = part(steps.div_ceil(strip), pieces, piece);
             let at = |strips: u64| range.start.forward(strips.saturating_mul(strip).min(steps));
             let bounds = [(at(from), at(to))];
-            self.errors.run(|| self.tile::<SIMPLE, _, _, 1>(far, bounds, &inside, &body));
+            self.errors.run(|| self.tile::<W, _, _, 1>(far, bounds, &inside, &body));
         });
     }
 
@@ -124,50 +133,18 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// the bounds of its tile, row by row. Otherwise as [`par_for`](Self::par_for).
     #[inline(always)]
     #[track_caller]
-    pub fn nd_for<D, I, F, const N: usize>(
+    pub fn nd_for<D, I, W: Weight, F, const N: usize>(
         &self,
         inside: Option<usize>,
         space: ndrange<D>,
-        weight: u32,
+        weight: W,
         body: F,
     ) where
         I: LoopInt,
         D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
         F: Fn(([(I, I); N], bool)) + Sync,
     {
-        self.rows::<false, _, _, _, N>(inside, space, weight, body);
-    }
-
-    /// As [`nd_for`](Self::nd_for), where an iteration does little.
-    #[inline(always)]
-    #[track_caller]
-    pub fn nd_for_simple<D, I, F, const N: usize>(
-        &self,
-        inside: Option<usize>,
-        space: ndrange<D>,
-        weight: u32,
-        body: F,
-    ) where
-        I: LoopInt,
-        D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
-        F: Fn(([(I, I); N], bool)) + Sync,
-    {
-        self.rows::<true, _, _, _, N>(inside, space, weight, body);
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    fn rows<const SIMPLE: bool, D, I, F, const N: usize>(
-        &self,
-        inside: Option<usize>,
-        space: ndrange<D>,
-        weight: u32,
-        body: F,
-    ) where
-        I: LoopInt,
-        D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
-        F: Fn(([(I, I); N], bool)) + Sync,
-    {
+        let weight = weight.cost();
         let bounds = space.0.bounds().map(|range| (range.start, range.end));
         let steps: [u64; N] = bounds.map(|(begin, end)| begin.steps(end));
         if steps.contains(&0) || self.have_wrapped(&bounds) {
@@ -175,7 +152,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         }
         let inside = self.interior(inside);
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
-        let far = SIMPLE && total >= FAR;
+        let far = W::SIMPLE && total >= FAR;
         let wanted = pieces(total, u64::MAX, weight);
         let cuts = cuts(steps, wanted);
         let tile = |mut piece: usize| -> [(I, I); N] {
@@ -188,9 +165,9 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             tile
         };
         match cuts.iter().product() {
-            1 => self.tile::<SIMPLE, _, _, N>(far, tile(0), &inside, &body),
+            1 => self.tile::<W, _, _, N>(far, tile(0), &inside, &body),
             pieces => pool::run(pieces, is_long(total, weight), &|piece| {
-                self.errors.run(|| self.tile::<SIMPLE, _, _, N>(far, tile(piece), &inside, &body));
+                self.errors.run(|| self.tile::<W, _, _, N>(far, tile(piece), &inside, &body));
             }),
         }
     }
@@ -198,7 +175,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// Runs the iterations of a tile on this thread, which is in a body: in the checked form those of
     /// the interior without checks, and around them, slab by slab, the others.
     #[inline(always)]
-    fn tile<const SIMPLE: bool, I, F, const N: usize>(
+    fn tile<W: Weight, I, F, const N: usize>(
         &self,
         far: bool,
         tile: [(I, I); N],
@@ -210,7 +187,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     {
         if !CHECKED {
             self.errors.run_inside(|| {
-                if SIMPLE && far {
+                if W::SIMPLE && far {
                     self.call_far(body, (tile, true));
                 } else {
                     self.call(body, (tile, true));
