@@ -7,6 +7,7 @@ mod check;
 mod error;
 mod lower;
 mod races;
+mod resolve;
 mod source;
 pub mod syntax;
 mod visit;
@@ -15,7 +16,7 @@ pub use check::{Rejection, Rule, check};
 pub use error::Error;
 pub use lower::{is_builtin_function, is_builtin_method, lower, lower_checked};
 pub use quadrants_ir::types::name_number;
-pub use source::{FuncSource, KernelSource, Source};
+pub use source::{Callee, FuncSource, KernelSource, Source};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

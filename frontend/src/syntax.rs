@@ -434,8 +434,11 @@ pub enum ExprKind {
         name: String,
         /// Its other arguments.
         args: Vec<Expr>,
+        /// The entry of the source's table of callees that says whose method it is; none where it can only be
+        /// one that numbers, arrays, vectors and matrices have.
+        callee: Option<u32>,
     },
-    /// A call of an entry of the source's table of funcs.
+    /// A call of a func, an entry of the source's table of callees.
     Call {
         /// The entry.
         func: u32,

@@ -24,6 +24,7 @@ pub mod races;
 pub mod samples;
 mod scalar;
 mod simplify;
+pub mod source;
 mod task;
 pub mod types;
 pub mod verify;

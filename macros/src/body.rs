@@ -8,10 +8,7 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
-use quadrants_frontend::{
-    is_builtin_method,
-    syntax::{Order, ParamPassing},
-};
+use quadrants_frontend::syntax::{Order, ParamPassing};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{
     Expr, Pat, Stmt,
@@ -19,9 +16,7 @@ use syn::{
 };
 
 use crate::{
-    emit::without_arguments,
     index::is_assignment,
-    methods,
     reduce::{self, Reduction},
     signature::Param,
     spans,
@@ -57,6 +52,10 @@ pub(crate) struct Rewrite<'a> {
     pub(crate) reductions: &'a [Reduction],
     /// The names of tensors and of what threads share, whose own indexing is checked.
     pub(crate) tensors: Vec<Ident>,
+    /// The names of values in scope.
+    pub(crate) locals: Vec<Ident>,
+    /// The names of blocks of threads in scope.
+    pub(crate) blocks: Vec<Ident>,
     /// The context, in an iteration or a thread's phase, which a failed assertion ends.
     pub(crate) iteration: Option<Ident>,
 }
@@ -385,11 +384,22 @@ impl<'a> Body<'a> {
         tokens.rewritten(&mut self.rewrite(&[], false))
     }
 
-    /// What stands where a pattern's names are in scope.
+    /// What stands where a pattern's name is that of a block of threads.
     fn rewritten_under(&self, pattern: Option<&Pat>, tokens: impl Rewritable) -> TokenStream {
         let mut rewrite = self.rewrite(&[], false);
-        pattern.into_iter().for_each(|pattern| rewrite.hide(pattern));
+        if let Some(pattern) = pattern {
+            rewrite.hide(pattern);
+            rewrite.locals.retain(|local| !names(pattern).contains(local));
+            rewrite.blocks.extend(names(pattern));
+        }
         tokens.rewritten(&mut rewrite)
+    }
+
+    /// The names in scope that are values.
+    fn locals(&self) -> Vec<Ident> {
+        let last = |name: &Ident| self.names.iter().rev().find(|(known, _)| known == name);
+        let values = self.names.iter().filter(|(name, _)| last(name).is_some_and(|(_, t)| !t));
+        values.map(|(name, _)| name.clone()).collect()
     }
 
     /// The body of a parallel loop, whose innermost `for` has the label.
@@ -417,6 +427,7 @@ impl<'a> Body<'a> {
         });
         Rewrite {
             tensors: tensors.map(|(_, (name, _))| name.clone()).collect(),
+            locals: self.locals(),
             iteration: in_iteration.then(|| self.cx.clone()),
             reductions,
             ..Rewrite::new(self.support)
@@ -481,8 +492,17 @@ impl VisitMut for Rewrite<'_> {
             }
             self.hide(&local.pat);
             if is_shared {
-                self.tensors.extend(names(&local.pat));
+                let shared = names(&local.pat);
+                self.locals.retain(|local| !shared.contains(local));
+                self.tensors.extend(shared);
             }
+        }
+    }
+
+    /// What is bound may be changed by a method; that the author's own is not, the probed copy sees to.
+    fn visit_pat_ident_mut(&mut self, pattern: &mut syn::PatIdent) {
+        if pattern.by_ref.is_none() && !tree::is_constant(&pattern.ident) {
+            pattern.mutability = Some(Default::default());
         }
     }
 
@@ -547,6 +567,12 @@ impl VisitMut for Rewrite<'_> {
             *expr = Expr::Verbatim(quote_spanned!(start=> #support::Counted::count(&#receiver)));
             return;
         }
+        if let Expr::MethodCall(call) = expr
+            && let Some(called) = self.method(call)
+        {
+            *expr = Expr::Verbatim(called);
+            return;
+        }
         let mut before = TokenStream::new();
         let start = matches!(expr, Expr::Index(_)).then(|| spans::first(expr));
         match expr {
@@ -559,14 +585,10 @@ impl VisitMut for Rewrite<'_> {
             _ => visit_expr_mut(self, expr),
         }
         let replacement = match expr {
-            Expr::Binary(binary) => self.divided(binary),
-            Expr::Call(call) => {
-                let replaced = self.divided_by_path(call).or_else(|| self.clamped(call));
-                if replaced.is_none() {
-                    self.passed(call);
-                }
-                replaced
+            Expr::Binary(binary) => {
+                self.divided(binary).or_else(|| self.compared(binary).map(Expr::Verbatim))
             }
+            Expr::Call(call) => self.path_call(call).map(Expr::Verbatim),
             Expr::Index(index) => match self.bound(index) {
                 Some(bound) => {
                     *index.index = Expr::Verbatim(bound);
@@ -595,18 +617,7 @@ impl VisitMut for Rewrite<'_> {
                     }});
                     return;
                 }
-                if call.method == "clamp" && call.args.len() == 2 {
-                    // As an argument it needs no parentheses, and rustc would say so.
-                    let receiver = unparenthesized(&call.receiver);
-                    let (support, bounds) = (self.support, &call.args);
-                    *expr = Expr::Verbatim(quote!(#support::clamped(#receiver, #bounds)));
-                    return;
-                }
-                let replaced = self.divided_by_method(call);
-                if replaced.is_none() && is_of_func(call) {
-                    call.method = methods::twin(&call.method);
-                }
-                replaced
+                None
             }
             Expr::ForLoop(each) => {
                 each.attrs.clear();
@@ -626,7 +637,14 @@ impl VisitMut for Rewrite<'_> {
 
 impl<'a> Rewrite<'a> {
     pub(crate) fn new(support: &'a TokenStream) -> Self {
-        Self { support, tensors: Vec::new(), iteration: None, reductions: &[] }
+        Self {
+            support,
+            tensors: Vec::new(),
+            locals: Vec::new(),
+            blocks: Vec::new(),
+            iteration: None,
+            reductions: &[],
+        }
     }
 }
 
@@ -645,63 +663,23 @@ impl Rewrite<'_> {
         });
     }
 
-    fn gate(&self, expr: &mut Expr) {
+    pub(crate) fn gate(&self, expr: &mut Expr) {
         let support = self.support;
         *expr = Expr::Verbatim(quote!(#support::gate::<__OK, _>(#expr)));
     }
 
     fn scoped(&mut self, inner: impl FnOnce(&mut Self)) {
-        let known = self.tensors.clone();
+        let known = (self.tensors.clone(), self.locals.clone(), self.blocks.clone());
         inner(self);
-        self.tensors = known;
+        (self.tensors, self.locals, self.blocks) = known;
     }
 
-    /// Forgets tensors whose names a pattern takes.
+    /// A pattern's names are those of values from here on.
     fn hide(&mut self, pattern: &Pat) {
         let bound = names(pattern);
         self.tensors.retain(|tensor| !bound.contains(tensor));
-    }
-
-    /// A call of a func: a tensor is passed as what stands for it, which is copied.
-    fn passed(&self, call: &mut syn::ExprCall) {
-        for arg in &mut call.args {
-            while let Expr::Reference(syn::ExprReference { expr, .. })
-            | Expr::Paren(syn::ExprParen { expr, .. }) = arg
-            {
-                *arg = (**expr).clone();
-            }
-        }
-        let form = self.callee(&mut call.func);
-        if let Some(form) = form {
-            call.args.insert(0, form);
-        }
-    }
-
-    /// In a kernel's body a func is called by way of the type beside it, so that a name which is no
-    /// func's is reported for both uses of that type at once.
-    ///
-    /// A call with generic arguments says its form by a first argument.
-    fn callee(&self, callee: &mut Expr) -> Option<Expr> {
-        let Expr::Path(path) = callee else { return None };
-        if tree::is_of_func(path) {
-            if let Some(last) = path.path.segments.last_mut() {
-                last.ident = methods::twin(&last.ident);
-            }
-            return None;
-        }
-        if tree::is_scalar_method(path) || tree::is_of_type(path) || is_ndrange_path(path) {
-            return None;
-        }
-        let support = self.support;
-        let (bare, arguments) = without_arguments(path);
-        let form = arguments.as_ref().map(|_| Expr::Verbatim(quote!(#support::Form::<__CHECKED>)));
-        let at = spans::first(&bare);
-        *callee = Expr::Verbatim(match arguments {
-            Some(arguments) => quote_spanned!(at=> <#bare>::__call_with::<#arguments _>),
-            None => quote_spanned!(at=> <#bare>::__call),
-        });
-        self.gate(callee);
-        form
+        self.blocks.retain(|block| !bound.contains(block));
+        self.locals.extend(bound);
     }
 
     fn assertion(&mut self, call: &syn::Macro) -> Option<Expr> {
@@ -763,33 +741,6 @@ fn is_grid(call: &syn::ExprCall) -> bool {
 
 fn is_serial(each: &syn::ExprForLoop) -> bool {
     tree::loop_options(&each.attrs).is_some_and(|options| options.serial)
-}
-
-/// Whether a method is one that no `impl` block of the author's has.
-pub(crate) fn is_of_numbers(method: &str) -> bool {
-    is_builtin_method(method) || tree::conversion(method).is_some()
-}
-
-/// Whether a method call can be of a func: of none that kernels have.
-fn is_of_func(call: &syn::ExprMethodCall) -> bool {
-    let is_shape = call.method == "shape" && call.args.is_empty();
-    let ours = is_shape || tree::is_shared(&call.method);
-    !ours && !is_of_numbers(&call.method.to_string()) && !is_range(&call.receiver)
-}
-
-/// Whether an expression is a range, in reverse or with a step or not.
-fn is_range(expr: &Expr) -> bool {
-    match unparenthesized(expr) {
-        Expr::Range(_) => true,
-        Expr::MethodCall(call) if call.method == "rev" || call.method == "step_by" => {
-            is_range(&call.receiver)
-        }
-        _ => false,
-    }
-}
-
-fn is_ndrange_path(path: &syn::ExprPath) -> bool {
-    path.path.segments.last().is_some_and(|segment| segment.ident == "ndrange")
 }
 
 pub(crate) fn unparenthesized(expr: &Expr) -> &Expr {

@@ -92,10 +92,16 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 #(#private::Device::give(self.#members, scalars);)*
             }
             #[inline(always)]
+            fn kernel_eq(self, other: Self) -> bool {
+                true #(& #private::Device::kernel_eq(self.#members, other.#members))*
+            }
+            #[inline(always)]
             fn take(bits: &mut dyn ::core::ops::FnMut() -> u64) -> Self {
                 Self { #(#members: #private::Device::take(bits)),* }
             }
         }
+
+        impl #with #support::ValuesDoNotDeref for #name #arguments #bounds {}
 
         #(
             // SAFETY: the field of this name, where the struct has it.

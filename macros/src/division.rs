@@ -7,7 +7,7 @@ use syn::{BinOp, Expr, Ident};
 
 use crate::{
     body::{Rewrite, internal, unparenthesized},
-    spans, tree,
+    spans,
 };
 
 impl Rewrite<'_> {
@@ -48,50 +48,14 @@ impl Rewrite<'_> {
         }))
     }
 
-    /// As [`divided`](Self::divided), of a method's receiver by its argument.
-    pub(crate) fn divided_by_method(&self, call: &mut syn::ExprMethodCall) -> Option<Expr> {
-        let steps = call.method == "step_by";
-        let divides = steps || call.method == "rem_euclid" || call.method == "div_ceil";
-        let by = call.args.first_mut().filter(|by| divides && !is_number(by))?;
-        let start = if steps { spans::first(by) } else { spans::first(&call.receiver) };
-        let support = spans::at(self.support, start);
-        if steps {
+    /// The step of `range.step_by(step)`.
+    pub(crate) fn divided_step(&self, call: &mut syn::ExprMethodCall) {
+        let is_step = call.method == "step_by";
+        if let Some(by) = call.args.first_mut().filter(|by| is_step && !is_number(by)) {
+            let start = spans::first(by);
+            let support = spans::at(self.support, start);
             *by = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#by)));
-            return None;
         }
-        let dividend = internal("dividend");
-        *by = Expr::Verbatim(quote_spanned!(start=> #support::divisor_of(&#dividend, #by)));
-        let syn::ExprMethodCall { receiver, method, args, .. } = call;
-        Some(Expr::Verbatim(quote_spanned! {start=> #support::same({
-            let #dividend = #receiver;
-            #dividend.#method(#args)
-        })}))
-    }
-
-    /// As [`divided_by_method`](Self::divided_by_method), of `u32::div_ceil(a, b)` and its like.
-    pub(crate) fn divided_by_path(&self, call: &syn::ExprCall) -> Option<Expr> {
-        let (path, name) = of_number(&call.func)?;
-        let mut args = call.args.iter();
-        let (Some(left), Some(by), None) = (args.next(), args.next(), args.next()) else {
-            return None;
-        };
-        if name != "rem_euclid" && name != "div_ceil" || is_number(by) {
-            return None;
-        }
-        let start = spans::first(path);
-        let (support, dividend) = (spans::at(self.support, start), internal("dividend"));
-        Some(Expr::Verbatim(quote_spanned! {start=> #support::same({
-            let #dividend = #left;
-            #path(#dividend, #support::divisor_of(&#dividend, #by))
-        })}))
-    }
-
-    /// `f32::clamp(x, low, high)`, which panics where the bounds are no range.
-    pub(crate) fn clamped(&self, call: &syn::ExprCall) -> Option<Expr> {
-        let (_, name) = of_number(&call.func)?;
-        let (support, args) = (self.support, &call.args);
-        (name == "clamp" && args.len() == 3)
-            .then(|| Expr::Verbatim(quote!(#support::clamped(#args))))
     }
 
     /// What changes `value` as a compound operation does that has its right side in `by`.
@@ -109,13 +73,6 @@ impl Rewrite<'_> {
             quote!(#value #op #by;)
         }
     }
-}
-
-/// The path of a number's function, and the function's name.
-fn of_number(callee: &Expr) -> Option<(&syn::ExprPath, &Ident)> {
-    let Expr::Path(path) = callee else { return None };
-    let ours = tree::is_scalar_method(path) || tree::is_of_type(path);
-    Some((path, &path.path.segments.last()?.ident)).filter(|_| ours)
 }
 
 fn is_division(op: &BinOp) -> bool {

@@ -7,7 +7,8 @@ use quote::{quote, quote_spanned};
 use syn::{Expr, visit_mut::VisitMut};
 
 use crate::{
-    body::{Rewrite, internal, is_of_numbers, unparenthesized},
+    body::{Rewrite, internal, unparenthesized},
+    calls::is_of_numbers,
     methods, spans, tree,
 };
 
@@ -49,13 +50,13 @@ impl Rewrite<'_> {
                 let [at, value, result] = ["at", "value", "result"].map(internal);
                 let (place, number) =
                     (self.place(&mut call.receiver)?, methods::number(&call.method));
-                call.receiver = syn::parse_quote!(#value);
-                call.method = methods::twin(&call.method);
-                let support = self.support;
+                let (support, args) = (self.support, call.args.iter());
+                let given = internal("given");
                 Some(quote!({
                     let #at = #place;
                     let mut #value = #at.read();
-                    let #result = #call;
+                    let #given = (#(#args,)*);
+                    let #result = #support::call_on::<#number, _, _>(&mut #value, #given);
                     #support::put_back::<#number, _>(#at, #value);
                     #result
                 }))

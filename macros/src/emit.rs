@@ -118,33 +118,30 @@ fn rejected(
             let syn::Signature { ident: name, inputs, output, .. } = sig;
             let generics = Generics::new(&sig.generics);
             let (declared, bounds) = (generics.declared(), generics.bounds());
-            let Paths { frontend, body: support, .. } = &paths;
-            let with = (!generics.is_empty()).then(|| {
-                quote! {
-                    #[allow(unused)]
-                    #[doc(hidden)]
-                    pub fn __call_with<#declared const __CHECKED: bool>(
-                        _: #support::Form<__CHECKED>,
-                        #inputs
-                    ) #output #bounds { ::core::unreachable!() }
-                }
-            });
+            let Paths { body: support, .. } = &paths;
             Some(quote! {
                 #[allow(unused)]
                 #vis #sig { ::core::unreachable!() }
                 #[allow(non_camel_case_types)]
                 #[doc(hidden)]
                 #vis struct #name {}
+                // SAFETY: none of its functions is ever called, since this does not compile.
+                unsafe impl #support::Func for #name {}
                 impl #name {
                     #[allow(unused)]
                     #[doc(hidden)]
                     pub fn __call<#declared>(#inputs) #output #bounds { ::core::unreachable!() }
-                    #with
                     #[allow(unused)]
                     #[doc(hidden)]
-                    pub const fn __source_of<#declared __F>(
+                    pub fn __call_with<#declared const __CHECKED: bool>(
+                        _: #support::Form<__CHECKED>,
+                        #inputs
+                    ) #output #bounds { ::core::unreachable!() }
+                    #[allow(unused)]
+                    #[doc(hidden)]
+                    pub const fn __callee_of<#declared __F>(
                         _: &#support::Probe<__F>,
-                    ) -> fn() -> &'static #frontend::Source #bounds {
+                    ) -> fn() -> #support::Callee #bounds {
                         || ::core::unreachable!()
                     }
                 }
@@ -213,22 +210,14 @@ impl Emission {
     fn kernel(&self) -> TokenStream {
         let Paths { private, body: support, .. } = &self.paths;
         let header = header(&self.paths, &self.signature, &self.item);
-        let name = self.item.sig.ident.to_string();
         let arguments = self.signature.params.iter().map(|Param { name, .. }| {
             let push = quote_spanned!(name.span()=> .push(#support::gate::<__OK, _>(#name)););
             quote!(__launch #push)
         });
         let source = self.source();
         let native = self.native();
-        let frontend = &self.paths.frontend;
-        let (found, body) = (self.found(), self.body_type());
-        let made = quote! {
-            #private::KernelDef::new(
-                #name,
-                || ::core::result::Result::Ok(#frontend::lower_checked(#found)?),
-                ::core::option::Option::Some(#support::NativeBody::of::<#body>()),
-            )
-        };
+        let body = self.body_type();
+        let made = quote!(#private::KernelDef::of::<#body>());
         let def = if self.generics.is_empty() {
             quote! {
                 static __DEF: #private::KernelDef = #made;
@@ -237,7 +226,7 @@ impl Emission {
         } else {
             quote! {
                 static __INSTANCES: #private::Instances = #private::Instances::new();
-                let __def = __INSTANCES.of::<#body>(|| #made);
+                let __def = __INSTANCES.of::<#body>();
             }
         };
         // A launch is long: it is made where it is used.
@@ -280,13 +269,13 @@ impl Emission {
             .signature
             .params
             .iter()
-            .map(|Param { name, passing, ty, mutable, .. }| match passing {
+            .map(|Param { name, passing, ty, .. }| match passing {
                 ParamPassing::Value => {
-                    let mutable = mutable.then(|| quote!(mut));
-                    quote!(let #mutable #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
+                    quote!(let mut #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
-                    elements.extend(quote!(.max(#name.len())));
+                    elements =
+                        quote!(::core::cmp::Ord::max(#elements, #support::Counted::count(&#name)));
                     quote!(let mut #name = #support::gate::<__OK, _>(#args.tensor::<#ty>());)
                 }
             })
@@ -302,8 +291,10 @@ impl Emission {
             },
             None => body,
         };
-        let (quiet, in_scope) = (quiet(), in_scope(support));
+        let quiet = quiet();
         let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let (name, found) = (self.item.sig.ident.to_string(), self.found());
+        let (private, frontend) = (&self.paths.private, &self.paths.frontend);
         let (of, declared) = if self.generics.is_empty() {
             (quote!(__Body), None)
         } else {
@@ -316,13 +307,20 @@ impl Emission {
         });
         quote! {
             #item
+            // SAFETY: the tree and `run` are made of the same tokens. `run` uses `cx` as the tree's function says, and no
+            // token of the author's can name it.
             #quiet
-            impl #declared #support::Body for #of #bounds {
+            unsafe impl #declared #support::Body for #of #bounds {
+                const NAME: &'static ::core::primitive::str = #name;
+
+                fn ir() -> ::core::result::Result<#private::ir::Kernel, #private::BoxError> {
+                    ::core::result::Result::Ok(#frontend::lower_checked(#found)?)
+                }
+
                 #[inline(always)]
                 fn run<__Level: #support::Level, const __CHECKED: bool, const __WIDE: usize>(
                     #cx: &#support::Cx<'_, __Level, __CHECKED>,
                 ) {
-                    #in_scope
                     let mut #args = #cx.args();
                     #params
                     #size
@@ -335,7 +333,7 @@ impl Emission {
     fn func(&self) -> TokenStream {
         let ItemFn { attrs, vis, sig, .. } = &self.item;
         let name = &sig.ident;
-        let Paths { frontend, body: support, .. } = &self.paths;
+        let support = &self.paths.body;
         let called = self.called();
         let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
         let arguments = self.generics.arguments();
@@ -367,22 +365,25 @@ impl Emission {
             #[allow(non_camel_case_types)]
             #[doc(hidden)]
             #vis struct #name {}
+            // SAFETY: its functions are the func's source and body, made of the same tokens. The names that kernels
+            // use are all taken here, so that no other `impl` of the type can have them.
+            unsafe impl #support::Func for #name {}
             impl #name {
                 #called
                 #kept
 
                 #[allow(unused)]
                 #[doc(hidden)]
-                pub fn __source<#declared>() -> &'static #frontend::Source #bounds {
-                    #found
+                pub fn __callee<#declared>() -> #support::Callee #bounds {
+                    #support::Callee::Func({ #found })
                 }
 
                 #[allow(unused)]
                 #[doc(hidden)]
-                pub const fn __source_of<#of>(
+                pub const fn __callee_of<#of>(
                     _: &#support::Probe<__F>,
-                ) -> fn() -> &'static #frontend::Source #bounds {
-                    Self::__source::<#arguments>
+                ) -> fn() -> #support::Callee #bounds {
+                    Self::__callee::<#arguments>
                 }
             }
         }
@@ -428,36 +429,31 @@ impl Emission {
         let types: Vec<_> = types.collect();
         let form = self.takes_tensors().then(|| quote!(__CHECKED));
         // Where generic arguments are written, the form cannot be among them; it is in the first argument.
-        let with = (!self.generics.is_empty()).then(|| {
-            quote! {
-                #[allow(unused)]
-                #[doc(hidden)]
-                #[inline(always)]
-                pub fn __call_with<#declared const __CHECKED: bool>(
-                    _: #support::Form<__CHECKED>,
-                    #(#names: #types),*
-                ) #output #bounds {
-                    Self::__call::<#arguments #form>(#(#names),*)
-                }
+        let with = quote! {
+            #[allow(unused)]
+            #[doc(hidden)]
+            #[inline(always)]
+            pub fn __call_with<#declared const __CHECKED: bool>(
+                _: #support::Form<__CHECKED>,
+                #(#names: #types),*
+            ) #output #bounds {
+                Self::__call::<#arguments #form>(#(#names),*)
             }
-        });
+        };
         // The author's function knows tensors; what runs, what stands for them in a body.
         let params =
-            self.signature.params.iter().map(|Param { name, passing, ty, mutable, .. }| {
-                match passing {
-                    ParamPassing::Value => {
-                        let mutable = mutable.then(|| quote!(mut));
-                        quote!(#mutable #name: #ty)
-                    }
-                    ParamPassing::Ref | ParamPassing::RefMut => {
-                        quote!(mut #name: <#ty as #support::TensorParam>::View<__CHECKED>)
-                    }
+            self.signature.params.iter().map(|Param { name, passing, ty, .. }| match passing {
+                ParamPassing::Value => quote!(mut #name: #ty),
+                ParamPassing::Ref | ParamPassing::RefMut => {
+                    quote!(mut #name: <#ty as #support::TensorParam>::View<__CHECKED>)
                 }
             });
         let mut rewrite = Rewrite::new(support);
         rewrite.tensors = tensors(&self.signature.params);
+        let values = self.signature.params.iter().filter(|p| p.passing == ParamPassing::Value);
+        rewrite.locals = values.map(|param| param.name.clone()).collect();
         let body = (*self.item.block).clone().rewritten(&mut rewrite);
-        let (quiet, in_scope) = (quiet(), in_scope(support));
+        let quiet = quiet();
         let (checked, form) = match self.takes_tensors() {
             true => (Some(quote!(const __CHECKED: bool)), None),
             false => (
@@ -481,7 +477,6 @@ impl Emission {
             pub fn __call<#declared #checked>(#(#params),*) #output #bounds {
                 #gate
                 #form
-                #in_scope
                 #body
             }
         }
@@ -536,12 +531,15 @@ impl Emission {
                     let (bare, arguments) = without_arguments(path);
                     let arguments = arguments.map(|arguments| quote!(::<#arguments _>));
                     let at = probe.span();
-                    methods.push(quote_spanned!(at=> <#bare>::__source_of #arguments (&#probe)));
+                    methods.push(quote_spanned! {at=> {
+                        #support::is_func::<#bare>();
+                        <#bare>::__callee_of #arguments (&#probe)
+                    }});
                     quote!(#all_probed.1[#index])
                 }
                 FuncEntry::OfType { ty, name } => {
                     let number = methods::number(name);
-                    quote_spanned!(name.span()=> <#ty as #support::HasMethod<#number>>::source)
+                    quote_spanned!(name.span()=> <#ty as #support::HasMethod<#number>>::callee)
                 }
                 FuncEntry::Method { probe, name } => {
                     let (number, at) = (methods::number(name), methods.len());
@@ -600,7 +598,7 @@ impl Emission {
         let constants = quote! {
             const __PROBED: (
                 [#private::ir::types::Type; #count],
-                [fn() -> &'static #frontend::Source; #method_count],
+                [fn() -> #support::Callee; #method_count],
             ) = {
                 #in_scope
                 #(let #probes = #support::Probe::new();)*

@@ -50,7 +50,7 @@ impl Rewrite<'_> {
     }
 
     /// What is assigned. Its indices are computed before, as what they index is borrowed then.
-    fn target(&mut self, place: &mut Expr) -> TokenStream {
+    pub(crate) fn target(&mut self, place: &mut Expr) -> TokenStream {
         match place {
             Expr::Index(index) => {
                 let mut before = self.target(&mut index.expr);

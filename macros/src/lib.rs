@@ -13,6 +13,7 @@
 
 mod attribute;
 mod body;
+mod calls;
 mod device;
 mod division;
 mod elements;

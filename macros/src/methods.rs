@@ -3,21 +3,21 @@
 //! The author's block stays as it is, but for what a processor needs. Beside it, each function's source hangs
 //! on its type, under a number made of its name: so a kernel finds it by the type that rustc infers.
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quadrants_frontend::{
     is_builtin_function, is_builtin_method, name_number,
     syntax::{FunctionKind, ParamPassing},
 };
 use quote::{ToTokens, quote};
 use syn::{
-    FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Pat, ReceiverKind, Signature,
-    TraitItem, Type, ext::IdentExt, parse_quote,
+    FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, ReceiverKind, ReturnType, Signature,
+    TraitItem, Type, parse_quote,
 };
 
 use crate::{
     attribute::Attribute,
     body::{Rewritable, Rewrite, internal},
-    emit::{Emission, Paths, in_scope, quiet, ungated},
+    emit::{Emission, Paths, quiet, ungated},
     generics::Generics,
     reading,
     signature::{self, Param},
@@ -26,77 +26,28 @@ use crate::{
 
 /// The number of a method's name.
 pub(crate) fn number(name: &Ident) -> u64 {
-    name_number(&name.to_string())
+    use syn::ext::IdentExt;
+    name_number(&name.unraw().to_string())
 }
 
-/// The block, and the sources of its functions.
+/// The block, and what kernels call for its functions.
 pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream {
     let of = (*block.self_ty).clone();
-    let (mut sources, mut twins) = (reading::inert(&mut block.attrs), TokenStream::new());
+    let mut emitted = reading::inert(&mut block.attrs);
+    if block.trait_.is_some() && block.unsafety.is_none() {
+        // As `expand_trait` has declared it.
+        block.unsafety = Some(syn::Token![unsafe](Span::mixed_site()));
+    }
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        sources.extend(reading::inert(&mut method.attrs));
+        emitted.extend(reading::inert(&mut method.attrs));
         reading::unambiguous(&mut method.block);
-        match source(attribute, &of, &block.generics, method) {
-            Ok(source) => {
-                sources.extend(source);
-                twins.extend(twin_of(attribute, &of, &block.generics, method));
-            }
-            Err(error) => sources.extend(error.into_compile_error()),
+        match of_type(attribute, &of, &block.generics, method) {
+            Ok(tokens) => emitted.extend(tokens),
+            Err(error) => emitted.extend(error.into_compile_error()),
         }
     }
-    let (generics, bounds) = (Generics::new(&block.generics), &block.generics.where_clause);
-    let declared = generics.declared();
-    quote!(#block #sources impl<#declared> #of #bounds { #twins })
-}
-
-/// What kernels call in a func's place: of another name, so that no method of a trait, and none of the type
-/// beside a trait's func, is called instead.
-pub(crate) fn twin(name: &Ident) -> Ident {
-    Ident::new(&format!("__func_{}", name.unraw()), name.span())
-}
-
-/// The twin of a func, which has its body; the func calls it.
-fn twin_of(
-    attribute: &Attribute,
-    of: &Type,
-    generics: &syn::Generics,
-    method: &mut ImplItemFn,
-) -> TokenStream {
-    let support = Paths::new(&attribute.krate).body;
-    let (name, number) = (twin(&method.sig.ident), number(&method.sig.ident));
-    let body = method.block.clone().rewritten(&mut Rewrite::new(&support));
-    let (quiet, in_scope) = (quiet(), in_scope(&support));
-    let gate = if generics.params.is_empty() {
-        quote!(const __OK: bool = <#of as #support::HasMethod<#number>>::OK;)
-    } else {
-        ungated()
-    };
-    let mut sig = method.sig.clone();
-    sig.ident = name.clone();
-    let names = method.sig.inputs.iter().map(|input| match input {
-        FnArg::Receiver(receiver) => receiver.self_token.to_token_stream(),
-        FnArg::Typed(input) => match &*input.pat {
-            Pat::Ident(of) => of.ident.to_token_stream(),
-            other => other.to_token_stream(),
-        },
-    });
-    method.block = parse_quote!({ Self::#name(#(#names),*) });
-    method.sig = immutable(&method.sig);
-    method.attrs.push(parse_quote!(#[allow(clippy::used_underscore_binding)]));
-    method.attrs.push(parse_quote!(#[inline(always)]));
-    quote! {
-        #quiet
-        #[allow(dead_code, private_interfaces)]
-        #[doc(hidden)]
-        #[inline(always)]
-        pub #sig {
-            #gate
-            const __CHECKED: bool = true;
-            #in_scope
-            #body
-        }
-    }
+    quote!(#block #emitted)
 }
 
 /// A signature whose parameters are not `mut`.
@@ -106,7 +57,7 @@ pub(crate) fn immutable(sig: &Signature) -> Signature {
         match input {
             FnArg::Receiver(receiver) => receiver.mutability = None,
             FnArg::Typed(input) => {
-                if let Pat::Ident(of) = &mut *input.pat {
+                if let syn::Pat::Ident(of) = &mut *input.pat {
                     of.mutability = None;
                 }
             }
@@ -115,10 +66,12 @@ pub(crate) fn immutable(sig: &Signature) -> Signature {
     sig
 }
 
-/// A trait whose functions kernels can call: who implements it, by a block with `#[func]`, gives their sources.
+/// A trait whose functions kernels can call. It is unsafe to implement, so that only a block with `#[func]` does:
+/// kernels rely on what that emits beside the block.
 pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStream {
-    let Paths { private, body: support, frontend } = Paths::new(&attribute.krate);
-    let (mut errors, mut twins) = (TokenStream::new(), Vec::new());
+    let Paths { private, body: support, .. } = Paths::new(&attribute.krate);
+    let mut errors = reading::inert(&mut of.attrs);
+    of.unsafety = Some(syn::Token![unsafe](Span::mixed_site()));
     of.supertraits.push(parse_quote!(#private::Device));
     for item in &of.items {
         let TraitItem::Fn(method) = item else { continue };
@@ -129,34 +82,27 @@ pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStr
         });
         errors.extend(refused.map(syn::Error::into_compile_error));
         let number = number(&method.sig.ident);
-        twins.push(twin_of_trait(method));
-        of.supertraits.push(parse_quote!(#support::HasMethod<#number, Source = #frontend::Source>));
+        let has_receiver = matches!(method.sig.inputs.first(), Some(FnArg::Receiver(_)));
+        let types = method.sig.inputs.iter().filter_map(|input| match input {
+            FnArg::Typed(input) => Some(&input.ty),
+            FnArg::Receiver(_) => None,
+        });
+        let called =
+            Ident::new(if has_receiver { "Method" } else { "Function" }, Span::mixed_site());
+        let output = output_of(&method.sig.output);
+        of.supertraits.push(parse_quote!(#support::HasMethod<#number>));
+        of.supertraits
+            .push(parse_quote!(#support::#called<#number, (#(#types,)*), Output = #output>));
     }
-    of.items.extend(twins);
+    let doc = "# Safety\nImplement it by a block with `#[func]`.";
+    of.attrs.push(parse_quote!(#[doc = #doc]));
     quote!(#errors #of)
 }
 
-/// The twin of a trait's func, which calls what implements it.
-fn twin_of_trait(method: &syn::TraitItemFn) -> TraitItem {
-    let name = &method.sig.ident;
-    let mut sig = method.sig.clone();
-    sig.ident = twin(name);
-    let mut names = Vec::with_capacity(sig.inputs.len());
-    for (at, input) in sig.inputs.iter_mut().enumerate() {
-        names.push(match input {
-            FnArg::Receiver(receiver) => receiver.self_token.to_token_stream(),
-            FnArg::Typed(input) => {
-                let name = internal(&format!("argument{at}"));
-                *input.pat = parse_quote!(#name);
-                name.to_token_stream()
-            }
-        });
-    }
-    parse_quote! {
-        #[allow(dead_code, private_interfaces)]
-        #[doc(hidden)]
-        #[inline(always)]
-        #sig { Self::#name(#(#names),*) }
+fn output_of(output: &ReturnType) -> TokenStream {
+    match output {
+        ReturnType::Default => quote!(()),
+        ReturnType::Type(_, ty) => ty.to_token_stream(),
     }
 }
 
@@ -182,21 +128,18 @@ fn in_expressions(of: &Type) -> TokenStream {
     of.to_token_stream()
 }
 
-/// What hangs on the type for one function.
-fn source(
+/// What kernels call for one function of an `impl` block: its source for the IR and its body for the CPU, by one impl
+/// under its name. The author's function calls that body too.
+fn of_type(
     attribute: &Attribute,
     of: &Type,
     generics: &syn::Generics,
-    method: &ImplItemFn,
+    method: &mut ImplItemFn,
 ) -> syn::Result<TokenStream> {
-    let name = &method.sig.ident;
-    let text = name.to_string();
+    let name = method.sig.ident.clone();
     no_parameters(&method.sig)?;
-    if is_builtin_method(&text) || is_builtin_function(&text) || conversion(&text).is_some() {
-        let message = format!("kernels have a `{text}` of their own; give this one another name");
-        return Err(syn::Error::new(name.span(), message));
-    }
-    let this = unused("this", &method.to_token_stream());
+    refuse_name(&method.sig)?;
+    let this = unused("this_value", &method.to_token_stream());
     let renamed = |tokens: TokenStream| renamed(tokens, &this, of);
     let mut sig: Signature = method.sig.clone();
     let receiver = match sig.inputs.first() {
@@ -235,29 +178,158 @@ fn source(
             },
         );
     }
+    for param in &params.params {
+        if param.passing != ParamPassing::Value {
+            let message =
+                "a method that is a func takes values; for tensors, write a `#[func]` by itself";
+            return Err(syn::Error::new_spanned(&param.ty, message));
+        }
+    }
     let block: syn::Block = syn::parse2(renamed(method.block.to_token_stream()))?;
+    let body = block.clone();
     let mut item: ItemFn = parse_quote!(
         fn of_type() {}
     );
     item.sig = sig;
     item.block = Box::new(block);
+    let declared: Vec<Param> = params.params.iter().map(Param::clone).collect();
     let emission = Emission::new(FunctionKind::Func, attribute, params, item)
         .map_err(|rejected| rejected.0)?;
     let paths = Paths::new(&attribute.krate);
-    let (support, frontend) = (&paths.body, &paths.frontend);
-    let (source, found, number) = (emission.source(), emission.found(), number(name));
+    let support = &paths.body;
+    let (source, found, number) = (emission.source(), emission.found(), number(&name));
     let changes = emission.changes_receiver();
+    let is_generic = !generics.params.is_empty();
     let generics = Generics::new(generics);
-    let (declared, bounds) = (generics.declared(), generics.bounds());
+    let (with, bounds) = (generics.declared(), generics.bounds());
+    let has_receiver = matches!(method.sig.inputs.first(), Some(FnArg::Receiver(_)));
+    let mut rewrite = Rewrite::new(support);
+    rewrite.locals = declared.iter().map(|param| param.name.clone()).collect();
+    let body = body.rewritten(&mut rewrite);
+    let body = if changes { dereferenced(body, &this) } else { body };
+    let gate = match is_generic {
+        true => ungated(),
+        false => quote!(const __OK: bool = <#of as #support::HasMethod<#number>>::OK;),
+    };
+    let output = output_of(&method.sig.output);
+    let others = &declared[usize::from(has_receiver)..];
+    let (names, types): (Vec<_>, Vec<_>) = others.iter().map(|p| (&p.name, &p.ty)).unzip();
+    let copied = (has_receiver && !changes).then(|| quote!(let mut #this = *#this;));
+    let quiet = quiet();
+    let inner = quote! {
+        #gate
+        const __CHECKED: bool = true;
+        #copied
+        #body
+    };
+    let given = internal("given");
+    let called = if has_receiver {
+        // By path it is called with the receiver first, which is a copy.
+        let as_function = (!changes).then(|| {
+            quote! {
+                // SAFETY: it is the method.
+                unsafe impl<#with> #support::Function<#number, (Self, #(#types,)*)> for #of #bounds {
+                    type Output = #output;
+                    #[inline(always)]
+                    fn call((mut #given, #(#names,)*): (Self, #(#types,)*)) -> #output {
+                        <Self as #support::Method<#number, (#(#types,)*)>>::call(&mut #given, (#(#names,)*))
+                    }
+                }
+            }
+        });
+        quote! {
+            // SAFETY: made of the same tokens as the source, by the one rewriting.
+            unsafe impl<#with> #support::Method<#number, (#(#types,)*)> for #of #bounds {
+                type Output = #output;
+                #quiet
+                #[inline(always)]
+                fn call(#this: &mut Self, (#(mut #names,)*): (#(#types,)*)) -> #output { #inner }
+            }
+            #as_function
+        }
+    } else {
+        quote! {
+            // SAFETY: made of the same tokens as the source, by the one rewriting.
+            unsafe impl<#with> #support::Function<#number, (#(#types,)*)> for #of #bounds {
+                type Output = #output;
+                #quiet
+                #[inline(always)]
+                fn call((#(mut #names,)*): (#(#types,)*)) -> #output { #inner }
+            }
+        }
+    };
+    let receiver = method.sig.inputs.first().and_then(|input| match input {
+        FnArg::Receiver(receiver) => Some(receiver),
+        FnArg::Typed(_) => None,
+    });
+    let of_method = quote!(<Self as #support::Method<#number, (#(#types,)*)>>::call);
+    let own: Vec<_> = others.iter().map(|param| &param.name).collect();
+    method.block = match receiver.map(|receiver| (&receiver.kind, changes)) {
+        Some((_, true)) => parse_quote!({ #of_method(self, (#(#own,)*)) }),
+        Some((ReceiverKind::Value, false)) => {
+            parse_quote!({ let mut #given = self; #of_method(&mut #given, (#(#own,)*)) })
+        }
+        Some(_) => parse_quote!({ let mut #given = *self; #of_method(&mut #given, (#(#own,)*)) }),
+        None => parse_quote!({
+            <Self as #support::Function<#number, (#(#types,)*)>>::call((#(#own,)*))
+        }),
+    };
+    method.sig = immutable(&method.sig);
+    method.attrs.push(parse_quote!(#[allow(clippy::used_underscore_binding)]));
+    method.attrs.push(parse_quote!(#[inline(always)]));
     Ok(quote! {
+        // SAFETY: the source is made of the same tokens as the body below.
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
-        impl<#declared> #support::HasMethod<#number> for #of #bounds {
-            type Source = #frontend::Source;
-            const CHANGES: bool = #changes;
-            const SOURCE: &'static #frontend::Source = { #source #found };
+        unsafe impl<#with> #support::HasMethod<#number> for #of #bounds {
+            const CALLEE: #support::Callee = #support::Callee::Func({ #source #found });
+            const MUTATES: bool = #changes;
         }
+        #called
     })
+}
+
+/// The names that a func of a type cannot have.
+fn refuse_name(sig: &Signature) -> syn::Result<()> {
+    let name = &sig.ident;
+    let text = name.to_string();
+    let mutates = matches!(sig.inputs.first(), Some(FnArg::Receiver(receiver))
+        if matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_))));
+    let has_receiver = matches!(sig.inputs.first(), Some(FnArg::Receiver(_)));
+    let message = if is_builtin_function(&text) || conversion(&text).is_some() {
+        format!("kernels have a `{text}` of their own; give this one another name")
+    } else if is_builtin_method(&text) && !has_receiver {
+        format!(
+            "kernels have a method `{text}` of their own; give this function another name, or a `self`"
+        )
+    } else if is_builtin_method(&text) && mutates {
+        format!(
+            "kernels have a `{text}` of their own, which changes nothing; take `self`, or give this one another name"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(syn::Error::new(name.span(), message))
+}
+
+/// The tokens with `(*this)` for `this`.
+fn dereferenced(tokens: TokenStream, this: &Ident) -> TokenStream {
+    tokens
+        .into_iter()
+        .map(|token| match token {
+            TokenTree::Ident(ident) if ident == *this => {
+                let mut inner = Group::new(Delimiter::Parenthesis, quote!(*#ident));
+                inner.set_span(ident.span());
+                TokenTree::Group(inner)
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), dereferenced(group.stream(), this));
+                inner.set_span(group.span());
+                TokenTree::Group(inner)
+            }
+            other => other,
+        })
+        .collect()
 }
 
 /// A name that tokens do not have: the tree knows names by their text alone.

@@ -14,6 +14,7 @@ pub(crate) struct Signature {
 }
 
 /// A parameter.
+#[derive(Clone)]
 pub(crate) struct Param {
     pub(crate) name: syn::Ident,
     pub(crate) mutable: bool,

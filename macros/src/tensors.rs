@@ -50,11 +50,12 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 #(pub #names: <#tensors as #support::TensorParam>::View<CHECKED>,)*
             }
 
-            #[allow(unreachable_pub, clippy::all)]
-            impl<const CHECKED: bool> Views<CHECKED> {
+            impl<const CHECKED: bool> #support::Counted for Views<CHECKED> {
                 #[inline(always)]
-                pub fn len(&self) -> usize {
-                    0usize #(.max(self.#names.len()))*
+                fn count(&self) -> ::core::primitive::usize {
+                    let mut most = 0;
+                    #(most = ::core::cmp::Ord::max(most, #support::Counted::count(&self.#names));)*
+                    most
                 }
             }
 

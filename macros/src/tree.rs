@@ -11,12 +11,11 @@ mod parts;
 
 pub(crate) use blocks::{exchange_of, is_grid, is_shared, phase_of, rank};
 pub(crate) use expr::{
-    SCALARS, atomic, conversion, element, is_block, is_compound, is_of_type, is_scalar_method,
-    name_of,
+    Conversion, SCALARS, atomic, conversion, element, is_block, is_compound, is_of_type,
+    is_scalar_method, is_type_name, name_of,
 };
 pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
 pub(crate) use matches::is_constant;
-pub(crate) use parts::is_of_func;
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, TypeIx};
@@ -46,6 +45,8 @@ pub(crate) struct Tree {
     /// The paths by which `f16` was named for a function of its own.
     pub(crate) halves: Vec<syn::Path>,
     scopes: Vec<Vec<String>>,
+    /// The names in scope that are of shapes and shared arrays, by their place among all names in scope.
+    views: Vec<(String, usize)>,
     /// The names in scope that are constants of the body, and how many scopes are around each.
     constants: Vec<(String, usize)>,
     /// The parameters by reference.
@@ -90,7 +91,29 @@ impl Tree {
         if self.scopes.is_empty() {
             self.scopes.push(Vec::new());
         }
+        let place = self.scopes.iter().map(Vec::len).sum();
+        self.views.retain(|(_, view)| *view < place);
         self.scopes.last_mut().expect("pushed").push(name.to_string());
+    }
+
+    /// As [`bind`](Self::bind), of a shape or a shared array.
+    fn bind_view(&mut self, name: &Ident) {
+        self.bind(name);
+        let place = self.scopes.iter().map(Vec::len).sum::<usize>() - 1;
+        self.views.push((name.to_string(), place));
+    }
+
+    /// Whether a name is of a tensor, a shape or a shared array, whose length the IR knows by that name. A field of a
+    /// struct of tensors is written with that struct.
+    pub(crate) fn is_view(&self, name: &str) -> bool {
+        if name.contains('.') {
+            return true;
+        }
+        let place = self.scopes.iter().flatten().enumerate().filter(|(_, bound)| *bound == name);
+        place.last().is_some_and(|(place, _)| {
+            self.views.iter().any(|(_, view)| *view == place)
+                || self.is_by_reference(&Ident::new(name, Span::call_site()))
+        })
     }
 
     /// A block in a scope of its own.
@@ -190,11 +213,11 @@ impl Tree {
                 shape_of,
             ) => {
                 if let (Some(base), None) = (shape_of, mutability) {
-                    self.bind(ident);
+                    self.bind_view(ident);
                     return StmtKind::LetShape { name: ident.to_string(), base };
                 }
                 if let Some(shared) = self.shared(ident, &mut init.expr) {
-                    self.bind(ident);
+                    self.bind_view(ident);
                     return shared;
                 }
                 if mutability.is_none()

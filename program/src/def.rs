@@ -5,7 +5,11 @@ use std::{fmt, sync::OnceLock};
 use parking_lot::Mutex;
 use quadrants_ir::Kernel as IrKernel;
 
-use crate::{BoxError, Error, Result, body::NativeBody, open};
+use crate::{
+    BoxError, Error, Result,
+    body::{Body, NativeBody},
+    open,
+};
 
 /// Numbers of kernels are below this: a launch's number in the argument block has 24 bits for them, and all
 /// of them set is no launch's.
@@ -48,14 +52,11 @@ enum IrSource {
 }
 
 impl KernelDef {
-    /// A kernel whose IR is made when it is first launched.
+    /// The kernel of this body. Its IR is made when it is first launched.
     #[must_use]
-    pub const fn new(
-        name: &'static str,
-        ir: fn() -> Result<IrKernel, BoxError>,
-        native: Option<NativeBody>,
-    ) -> Self {
-        Self { name, source: IrSource::Emitted(ir), native, id: OnceLock::new() }
+    pub const fn of<B: Body>() -> Self {
+        let native = Some(NativeBody::of::<B>());
+        Self { name: B::NAME, source: IrSource::Emitted(B::ir), native, id: OnceLock::new() }
     }
 
     pub(crate) fn built(kernel: IrKernel) -> Self {

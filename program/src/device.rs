@@ -82,6 +82,11 @@ pub unsafe trait Device: Copy + Send + Sync + 'static {
     #[doc(hidden)]
     fn write(self, spot: Self::Spot);
 
+    /// `==` in kernels: whether all numbers of the two are equal. `PartialEq` is not asked, since the IR compares
+    /// the numbers.
+    #[doc(hidden)]
+    fn kernel_eq(self, other: Self) -> bool;
+
     /// The bytes of values that lie in tensors as they lie here.
     #[doc(hidden)]
     fn bytes(_values: &[Self]) -> Option<&[u8]> {
@@ -136,6 +141,10 @@ macro_rules! scalars {
             #[inline(always)]
             fn write(self, spot: At<$ty>) {
                 spot.write(self);
+            }
+            #[inline(always)]
+            fn kernel_eq(self, other: Self) -> bool {
+                self == other
             }
             fn bytes(values: &[Self]) -> Option<&[u8]> {
                 // SAFETY: scalars have no padding.
@@ -196,6 +205,10 @@ macro_rules! tuples {
             fn write(self, spot: Self::Spot) {
                 $(self.$at.write($name::within(spot.parts.$at, spot.element, spot.choice));)+
             }
+            #[inline(always)]
+            fn kernel_eq(self, other: Self) -> bool {
+                true $(& self.$at.kernel_eq(other.$at))+
+            }
         }
         tuples!(fields ($($name),+) $($name $at),+);
     )*};
@@ -254,6 +267,10 @@ unsafe impl<T: Device, const N: usize> Device for [T; N] {
             value.write(T::within(parts, element, choice * N + at));
         }
     }
+    #[inline(always)]
+    fn kernel_eq(self, other: Self) -> bool {
+        self.into_iter().zip(other).fold(true, |all, (a, b)| all & a.kernel_eq(b))
+    }
 }
 
 // SAFETY: the index is within the array, and counts values of its element's type.
@@ -293,6 +310,10 @@ macro_rules! wrappers {
             #[inline(always)]
             fn write(self, spot: Self::Spot) {
                 self.0.write(spot);
+            }
+            #[inline(always)]
+            fn kernel_eq(self, other: Self) -> bool {
+                self.0.kernel_eq(other.0)
             }
         }
 

@@ -2,7 +2,7 @@
 
 use std::{any::TypeId, sync::OnceLock};
 
-use crate::def::KernelDef;
+use crate::{body::Body, def::KernelDef};
 
 /// All instantiations of a generic kernel so far: a list that only grows, so that a launch reads it without a
 /// lock. It is as long as the program's text makes it, which is short.
@@ -28,13 +28,14 @@ impl Instances {
         Self { first: OnceLock::new() }
     }
 
-    /// The kernel of the instantiation that `T` stands for, made by `make` where there is none yet.
-    pub fn of<T: 'static>(&'static self, make: impl Fn() -> KernelDef) -> &'static KernelDef {
-        let of = TypeId::of::<T>();
+    /// The kernel of the instantiation whose body is `B`, made where there is none yet.
+    pub fn of<B: Body + 'static>(&'static self) -> &'static KernelDef {
+        let of = TypeId::of::<B>();
         let mut link = &self.first;
         loop {
-            let instance =
-                link.get_or_init(|| Box::new(Instance { of, def: make(), next: OnceLock::new() }));
+            let instance = link.get_or_init(|| {
+                Box::new(Instance { of, def: KernelDef::of::<B>(), next: OnceLock::new() })
+            });
             if instance.of == of {
                 return &instance.def;
             }
@@ -46,14 +47,26 @@ impl Instances {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        BoxError,
+        body::{Cx, Level},
+    };
 
     #[test]
     fn each_type_has_a_kernel_of_its_own_and_one_alone() {
+        struct Of<T>(T);
+        // SAFETY: never launched.
+        unsafe impl<T> Body for Of<T> {
+            const NAME: &'static str = "k";
+            fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
+                Err("not made".into())
+            }
+            fn run<L: Level, const CHECKED: bool, const WIDE: usize>(_: &Cx<'_, L, CHECKED>) {}
+        }
         static INSTANCES: Instances = Instances::new();
-        let make = || KernelDef::new("k", || Err("not made".into()), None);
-        let (a, b) = (INSTANCES.of::<f32>(make), INSTANCES.of::<f64>(make));
+        let (a, b) = (INSTANCES.of::<Of<f32>>(), INSTANCES.of::<Of<f64>>());
         assert!(!std::ptr::eq(a, b));
-        assert!(std::ptr::eq(a, INSTANCES.of::<f32>(|| unreachable!("it is there"))));
-        assert!(std::ptr::eq(b, INSTANCES.of::<f64>(|| unreachable!("it is there"))));
+        assert!(std::ptr::eq(a, INSTANCES.of::<Of<f32>>()));
+        assert!(std::ptr::eq(b, INSTANCES.of::<Of<f64>>()));
     }
 }

@@ -12,7 +12,40 @@ use std::{
     },
 };
 
-use crate::{Device, Element};
+use quadrants_ir::types::name_number;
+
+use crate::{
+    Device, Element,
+    body::{Function, HasMethod, Method},
+};
+
+/// The methods of what is ordered, which integers have from `Ord`.
+macro_rules! with_methods {
+    ($(#[$about:meta])* $name:ident: $($method:ident($($ty:ty),*) -> $result:ty,)*) => {
+        $(#[$about])*
+        pub trait $name: Sized $(
+            + HasMethod<{ name_number(stringify!($method)) }>
+            + Method<{ name_number(stringify!($method)) }, ($($ty,)*), Output = $result>
+            + Function<{ name_number(stringify!($method)) }, (Self, $($ty,)*), Output = $result>
+        )* {}
+    };
+}
+
+with_methods! {
+    /// What integers have in kernels as values that are ordered.
+    Ordered: min(Self) -> Self, max(Self) -> Self, clamp(Self, Self) -> Self,
+}
+
+with_methods! {
+    /// What numbers with a sign have in kernels.
+    WithSign: abs() -> Self, signum() -> Self,
+}
+
+macro_rules! ordered {
+    ($($ty:ident)*) => {$(impl Ordered for $ty {})*};
+}
+
+ordered!(i8 i16 i32 i64 u8 u16 u32 u64 usize);
 
 /// A number of kernels: `f32`, `f64` or an integer of up to 64 bits.
 ///
@@ -100,7 +133,7 @@ pub trait Number:
 }
 
 /// A number with a sign: `f32`, `f64` or a signed integer.
-pub trait Signed: Number + Neg<Output = Self> {
+pub trait Signed: Number + WithSign + Neg<Output = Self> {
     /// The absolute value.
     #[must_use]
     fn abs(self) -> Self;
@@ -138,6 +171,7 @@ numbers!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize);
 
 macro_rules! signed {
     ($($ty:ident)*) => {$(
+        impl WithSign for $ty {}
         impl Signed for $ty {
             #[inline(always)]
             fn abs(self) -> Self {
@@ -162,7 +196,11 @@ macro_rules! methods {
         $(fn $method:ident(self $(, $arg:ident: $ty:ty)*) -> $result:ty;)*
     ) => {
         $(#[$about])*
-        pub trait $name: $($bound)* {
+        pub trait $name: $($bound)* $(
+            + HasMethod<{ name_number(stringify!($method)) }>
+            + Method<{ name_number(stringify!($method)) }, ($($ty,)*), Output = $result>
+            + Function<{ name_number(stringify!($method)) }, (Self, $($ty,)*), Output = $result>
+        )* {
             $($(#[$said])* const $constant: $of;)*
             $(
                 #[doc = concat!("The number's own `", stringify!($method), "`.")]
@@ -272,6 +310,7 @@ methods! {
     pub trait Int: [
         Number
             + Ord
+            + Ordered
             + Not<Output = Self>
             + BitAnd<Output = Self>
             + BitOr<Output = Self>

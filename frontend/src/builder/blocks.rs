@@ -220,7 +220,7 @@ impl<'b> Threads<'b> {
     #[track_caller]
     fn ask(self, method: &str, args: Vec<Expr>) -> Value<'b> {
         let receiver = Box::new(Expr { kind: ExprKind::Name(self.name()), span: here() });
-        let kind = ExprKind::Method { receiver, name: method.to_owned(), args };
+        let kind = ExprKind::Method { receiver, name: method.to_owned(), args, callee: None };
         self.builder.compute(method, kind, ScalarType::U64)
     }
 

@@ -124,7 +124,7 @@ impl<'b> Value<'b> {
         for arg in args {
             exprs.push(self.builder.operand(*arg, ty));
         }
-        let kind = ExprKind::Method { receiver, name: name.to_owned(), args: exprs };
+        let kind = ExprKind::Method { receiver, name: name.to_owned(), args: exprs, callee: None };
         self.builder.compute(name, kind, self.ty)
     }
 

@@ -553,7 +553,7 @@ impl<'a> Checker<'a> {
                 }
             },
             ExprKind::Extent { axis, .. } => self.axis(Some(axis), axis.span),
-            ExprKind::Method { receiver, name, args }
+            ExprKind::Method { receiver, name, args, .. }
                 if matches!(&receiver.kind, ExprKind::Name(name)
                     if matches!(self.lookup(name), Some(Binding::Block))) =>
             {
@@ -567,7 +567,7 @@ impl<'a> Checker<'a> {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }
-            ExprKind::Method { receiver, name, args } => {
+            ExprKind::Method { receiver, name, args, .. } => {
                 self.expr(receiver);
                 args.iter().for_each(|e| self.expr(e));
                 if !is_method(name) && !is_linear_method(name) {

@@ -129,7 +129,7 @@ impl Lowerer {
             }
             ExprKind::Field { .. } | ExprKind::Element { .. } => self.part(expr),
             ExprKind::Index { base, .. } if self.has_parts(base) => self.part(expr),
-            ExprKind::Method { receiver, name, args } => match self.infer_type(receiver) {
+            ExprKind::Method { receiver, name, args, .. } => match self.infer_type(receiver) {
                 Some(ty) if ty.scalar().is_none() => {
                     self.linear_method(receiver, ty, name, args, span)
                 }

@@ -15,7 +15,7 @@ use super::{
     stmt::Target,
 };
 use crate::{
-    Error,
+    Callee, Error,
     syntax::{Expr, ExprKind, Span, Stmt, StmtKind},
     visit::assigns,
 };
@@ -27,7 +27,11 @@ impl Lowerer {
     /// Fills the current frame's list of funcs.
     pub(super) fn resolve_callees(&mut self) -> Result<()> {
         let unit = Rc::clone(&self.frame.unit);
-        for source in &unit.funcs {
+        for callee in &unit.funcs {
+            let Callee::Func(source) = callee else {
+                self.frame.callees.push(None);
+                continue;
+            };
             let known = self
                 .units
                 .iter()
@@ -41,14 +45,14 @@ impl Lowerer {
                     callee
                 }
             };
-            self.frame.callees.push(callee);
+            self.frame.callees.push(Some(callee));
         }
         Ok(())
     }
 
     /// The statements of a func's body in the current block, and its value where it has one.
     pub(super) fn call(&mut self, func: u32, args: &[Expr], span: Span) -> Result<Option<Value>> {
-        let Some(unit) = self.frame.callees.get(func as usize).cloned() else {
+        let Some(unit) = self.frame.callees.get(func as usize).cloned().flatten() else {
             return Err(self.unknown("a func", span));
         };
         let inlined = |frame: &Frame| Rc::ptr_eq(&frame.unit, &unit);

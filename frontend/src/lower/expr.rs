@@ -74,13 +74,13 @@ impl Lowerer {
                 Binding::Shape(tensor) => self.extent(tensor, axis, span),
                 _ => Err(self.unknown(format!("tensor `{base}`"), span)),
             },
-            ExprKind::Method { receiver, name, args } if self.is_block(receiver) => {
+            ExprKind::Method { receiver, name, args, .. } if self.is_block(receiver) => {
                 self.of_block(receiver, name, args, span)
             }
             ExprKind::Method { receiver, .. } if self.is_linear(receiver) => {
                 self.scalar_of(expr, expected)
             }
-            ExprKind::Method { receiver, name, args } => {
+            ExprKind::Method { receiver, name, args, .. } => {
                 self.method(receiver, name, args, expected, span)
             }
             ExprKind::Atomic { place, .. } => {

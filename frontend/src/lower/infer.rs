@@ -90,7 +90,7 @@ impl Lowerer {
                 ty => linear::method_type(name, ty),
             },
             ExprKind::Call { func, .. } => {
-                let unit = self.frame.callees.get(*func as usize)?;
+                let unit = self.frame.callees.get(*func as usize)?.as_ref()?;
                 unit.types.get(unit.function.result? as usize).copied()
             }
             ExprKind::Field { value, name } => {

@@ -65,8 +65,8 @@ pub(super) enum Scalar {
 /// A function being lowered.
 pub(super) struct Frame {
     pub(super) unit: Rc<Unit>,
-    /// The funcs of its table.
-    pub(super) callees: Vec<Rc<Unit>>,
+    /// The callees of its table: a func, or none for a built-in.
+    pub(super) callees: Vec<Option<Rc<Unit>>>,
     names: Vec<(String, Binding)>,
     /// How it is left before its end, where it ever is.
     pub(super) exit: Option<Exit>,

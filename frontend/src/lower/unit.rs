@@ -3,7 +3,7 @@
 use quadrants_ir::types::{Constant, ParamType, Type};
 
 use crate::{
-    Error, Source, check,
+    Callee, Error, Source, check, resolve,
     syntax::{Function, ParamPassing},
 };
 
@@ -14,19 +14,23 @@ pub(crate) struct Unit {
     pub(crate) file: String,
     pub(crate) params: Vec<ParamType>,
     pub(crate) types: Vec<Type>,
-    pub(crate) funcs: Vec<&'static Source>,
+    /// The callees of the tree.
+    pub(crate) funcs: Vec<Callee>,
     pub(crate) consts: Vec<Constant>,
 }
 
 impl Unit {
     /// Reads a source; checks the rules of the language where the macro has not.
     pub(crate) fn of_source(source: &Source, obeys: bool) -> Result<Self, Error> {
+        let funcs: Vec<_> = source.funcs.iter().map(|func| func()).collect();
+        let mut function = Function::decode(source.tree)?;
+        resolve::methods(&mut function, &funcs);
         let unit = Self {
-            function: Function::decode(source.tree)?,
+            function,
             file: source.file.to_owned(),
             params: (source.params)(),
             types: (source.types)(),
-            funcs: source.funcs.iter().map(|func| func()).collect(),
+            funcs,
             consts: source.consts.iter().map(|value| value()).collect(),
         };
         if obeys { unit.fitting() } else { unit.checked() }

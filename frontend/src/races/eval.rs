@@ -194,7 +194,7 @@ impl Walk<'_> {
                 Some(axis) => self.extent(base, axis),
                 None => Value::Later,
             },
-            ExprKind::Method { receiver, name, args } => {
+            ExprKind::Method { receiver, name, args, .. } => {
                 if let ExprKind::Name(block) = &receiver.kind
                     && let Some(Binding::Block { index, threads }) = self.lookup(block)
                 {

@@ -43,7 +43,7 @@ pub(super) fn expr(value: &Expr, shown: Shown<'_>) -> String {
         ExprKind::Field { value, name } => format!("{}.{name}", operand(value, shown)),
         ExprKind::Len { base } => format!("{base}.len()"),
         ExprKind::Extent { base, axis } => format!("{base}.shape()[{}]", expr(axis, shown)),
-        ExprKind::Method { receiver, name, args } => {
+        ExprKind::Method { receiver, name, args, .. } => {
             format!("{}.{name}({})", operand(receiver, shown), list(args))
         }
         _ => "…".to_owned(),

@@ -6,7 +6,7 @@ fn escape<'launch>(
 ) -> ::quadrants::__private::Launch<'launch, ()> {
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 4usize],
-        [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+        [fn() -> ::quadrants::__private::body::Callee; 0usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -89,17 +89,24 @@ fn escape<'launch>(
         clippy::all,
         clippy::pedantic
     )]
-    impl ::quadrants::__private::body::Body for __Body {
+    unsafe impl ::quadrants::__private::body::Body for __Body {
+        const NAME: &'static ::core::primitive::str = "escape";
+        fn ir() -> ::core::result::Result<
+            ::quadrants::__private::ir::Kernel,
+            ::quadrants::__private::BoxError,
+        > {
+            ::core::result::Result::Ok(
+                ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
+            )
+        }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
             const __CHECKED: bool,
             const __WIDE: usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            #[allow(unused_imports)]
-            use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();
-            let limit = ::quadrants::__private::body::gate::<
+            let mut limit = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
             >(args.value::<i32>());
@@ -217,9 +224,10 @@ fn escape<'launch>(
                                         let mut z = lanes0[lane];
                                         let mut n = lanes1[lane];
                                         {
-                                            if ::quadrants::__private::body::Places::place(&c, k).read()
-                                                == z
-                                            {
+                                            if ::quadrants::__private::body::equal(
+                                                ::quadrants::__private::body::Places::place(&c, k).read(),
+                                                z,
+                                            ) {
                                                 n -= 1;
                                             }
                                         }
@@ -331,9 +339,10 @@ fn escape<'launch>(
                                         let mut z = lanes0[lane];
                                         let mut n = lanes1[lane];
                                         {
-                                            if ::quadrants::__private::body::Places::place(&c, k).read()
-                                                == z
-                                            {
+                                            if ::quadrants::__private::body::equal(
+                                                ::quadrants::__private::body::Places::place(&c, k).read(),
+                                                z,
+                                            ) {
                                                 n -= 1;
                                             }
                                         }
@@ -378,9 +387,10 @@ fn escape<'launch>(
                                     __OK,
                                     _,
                                 >(0..::quadrants::__private::body::Counted::count(&c)) {
-                                    if ::quadrants::__private::body::Places::place(&c, k).read()
-                                        == z
-                                    {
+                                    if ::quadrants::__private::body::equal(
+                                        ::quadrants::__private::body::Places::place(&c, k).read(),
+                                        z,
+                                    ) {
                                         n -= 1;
                                     }
                                 }
@@ -396,15 +406,9 @@ fn escape<'launch>(
             );
         }
     }
-    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::new(
-        "escape",
-        || ::core::result::Result::Ok(
-            ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
-        ),
-        ::core::option::Option::Some(
-            ::quadrants::__private::body::NativeBody::of::<__Body>(),
-        ),
-    );
+    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::of::<
+        __Body,
+    >();
     let __def = &__DEF;
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);

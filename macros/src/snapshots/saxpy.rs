@@ -7,7 +7,7 @@ pub fn saxpy<'launch>(
 ) -> ::quadrants::__private::Launch<'launch, ()> {
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 1usize],
-        [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+        [fn() -> ::quadrants::__private::body::Callee; 0usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -65,17 +65,27 @@ pub fn saxpy<'launch>(
         clippy::all,
         clippy::pedantic
     )]
-    impl ::quadrants::__private::body::Body for __Body {
+    unsafe impl ::quadrants::__private::body::Body for __Body {
+        const NAME: &'static ::core::primitive::str = "saxpy";
+        fn ir() -> ::core::result::Result<
+            ::quadrants::__private::ir::Kernel,
+            ::quadrants::__private::BoxError,
+        > {
+            ::core::result::Result::Ok(
+                ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
+            )
+        }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
             const __CHECKED: bool,
             const __WIDE: usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            #[allow(unused_imports)]
-            use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();
-            let a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<f32>());
+            let mut a = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.value::<f32>());
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
@@ -112,15 +122,9 @@ pub fn saxpy<'launch>(
             );
         }
     }
-    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::new(
-        "saxpy",
-        || ::core::result::Result::Ok(
-            ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
-        ),
-        ::core::option::Option::Some(
-            ::quadrants::__private::body::NativeBody::of::<__Body>(),
-        ),
-    );
+    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::of::<
+        __Body,
+    >();
     let __def = &__DEF;
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);

@@ -8,7 +8,7 @@ fn scale<'launch, T: Float>(
     impl<T: Float> __Of<T> {
         const __PROBED: (
             [::quadrants::__private::ir::types::Type; 1usize],
-            [fn() -> &'static ::quadrants::__private::frontend::Source; 1usize],
+            [fn() -> ::quadrants::__private::body::Callee; 1usize],
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
@@ -30,7 +30,12 @@ fn scale<'launch, T: Float>(
             };
             (
                 [::quadrants::__private::body::type_of(&probe0)],
-                [<scaled>::__source_of::<_, 2, _>(&__func0)],
+                [
+                    {
+                        ::quadrants::__private::body::is_func::<scaled>();
+                        <scaled>::__callee_of::<_, 2, _>(&__func0)
+                    },
+                ],
             )
         };
         const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = Self::__PROBED
@@ -68,17 +73,24 @@ fn scale<'launch, T: Float>(
         clippy::all,
         clippy::pedantic
     )]
-    impl<T: Float> ::quadrants::__private::body::Body for __Of<T> {
+    unsafe impl<T: Float> ::quadrants::__private::body::Body for __Of<T> {
+        const NAME: &'static ::core::primitive::str = "scale";
+        fn ir() -> ::core::result::Result<
+            ::quadrants::__private::ir::Kernel,
+            ::quadrants::__private::BoxError,
+        > {
+            ::core::result::Result::Ok(
+                ::quadrants::__private::frontend::lower_checked(__Of::<T>::__SOURCE)?,
+            )
+        }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
             const __CHECKED: bool,
             const __WIDE: usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            #[allow(unused_imports)]
-            use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();
-            let a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<T>());
+            let mut a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<T>());
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
@@ -119,18 +131,7 @@ fn scale<'launch, T: Float>(
         }
     }
     static __INSTANCES: ::quadrants::__private::Instances = ::quadrants::__private::Instances::new();
-    let __def = __INSTANCES
-        .of::<
-            __Of<T>,
-        >(|| ::quadrants::__private::KernelDef::new(
-            "scale",
-            || ::core::result::Result::Ok(
-                ::quadrants::__private::frontend::lower_checked(__Of::<T>::__SOURCE)?,
-            ),
-            ::core::option::Option::Some(
-                ::quadrants::__private::body::NativeBody::of::<__Of<T>>(),
-            ),
-        ));
+    let __def = __INSTANCES.of::<__Of<T>>();
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);
     __launch.push(::quadrants::__private::body::gate::<__OK, _>(a));

@@ -5,6 +5,7 @@ fn scaled<T: Float, const N: usize>(x: &Tensor<T, 1>, at: usize) -> T {
 #[allow(non_camel_case_types)]
 #[doc(hidden)]
 struct scaled {}
+unsafe impl ::quadrants::__private::body::Func for scaled {}
 impl scaled {
     #[allow(unused)]
     #[doc(hidden)]
@@ -42,11 +43,9 @@ impl scaled {
             T,
             1,
         > as ::quadrants::__private::body::TensorParam>::View<__CHECKED>,
-        at: usize,
+        mut at: usize,
     ) -> T {
         const __OK: bool = true;
-        #[allow(unused_imports)]
-        use ::quadrants::__private::body::in_scope::*;
         {
             ::quadrants::__private::body::gate::<
                 __OK,
@@ -56,68 +55,75 @@ impl scaled {
             )(
                 ::quadrants::__private::body::Form::<__CHECKED>,
                 ::quadrants::__private::body::Places::place(&x, at).read(),
-            ) * T::from_usize(N)
+            ) * <T as ::quadrants::__private::body::Number>::from_usize(N)
         }
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub fn __source<T: Float, const N: usize>() -> &'static ::quadrants::__private::frontend::Source {
-        struct __Of<T, const N: usize>(::core::marker::PhantomData<(T,)>);
-        impl<T: Float, const N: usize> __Of<T, N> {
-            const __PROBED: (
-                [::quadrants::__private::ir::types::Type; 3usize],
-                [fn() -> &'static ::quadrants::__private::frontend::Source; 1usize],
-            ) = {
-                #[allow(unused_imports)]
-                use ::quadrants::__private::body::in_scope::*;
-                let __func0 = ::quadrants::__private::body::Probe::new();
-                #[allow(
-                    unused_unsafe,
-                    unused_variables,
-                    unused_assignments,
-                    unused_qualifications,
-                    clippy::no_effect,
-                    clippy::unnecessary_operation
-                )]
-                let _ = |x: &Tensor<T, 1>, at: usize| -> T {
-                    __func0.pass(half::<T>)(x[at]) * T::from_usize(N)
+    pub fn __callee<T: Float, const N: usize>() -> ::quadrants::__private::body::Callee {
+        ::quadrants::__private::body::Callee::Func({
+            struct __Of<T, const N: usize>(::core::marker::PhantomData<(T,)>);
+            impl<T: Float, const N: usize> __Of<T, N> {
+                const __PROBED: (
+                    [::quadrants::__private::ir::types::Type; 3usize],
+                    [fn() -> ::quadrants::__private::body::Callee; 1usize],
+                ) = {
+                    #[allow(unused_imports)]
+                    use ::quadrants::__private::body::in_scope::*;
+                    let __func0 = ::quadrants::__private::body::Probe::new();
+                    #[allow(
+                        unused_unsafe,
+                        unused_variables,
+                        unused_assignments,
+                        unused_qualifications,
+                        clippy::no_effect,
+                        clippy::unnecessary_operation
+                    )]
+                    let _ = |x: &Tensor<T, 1>, at: usize| -> T {
+                        __func0.pass(half::<T>)(x[at]) * T::from_usize(N)
+                    };
+                    (
+                        [
+                            <T as ::quadrants::__private::Device>::LAYOUT,
+                            ::quadrants::__private::body::number_type::<T>(),
+                            <::core::primitive::usize as ::quadrants::__private::Device>::LAYOUT,
+                        ],
+                        [
+                            {
+                                ::quadrants::__private::body::is_func::<half>();
+                                <half>::__callee_of::<T, _>(&__func0)
+                            },
+                        ],
+                    )
                 };
-                (
-                    [
-                        <T as ::quadrants::__private::Device>::LAYOUT,
-                        ::quadrants::__private::body::number_type::<T>(),
-                        <::core::primitive::usize as ::quadrants::__private::Device>::LAYOUT,
-                    ],
-                    [<half>::__source_of::<T, _>(&__func0)],
-                )
-            };
-            const __TYPES: [::quadrants::__private::ir::types::Type; 3usize] = Self::__PROBED
-                .0;
-            const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
-                ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(false),
-                ::quadrants::__private::body::value_type::<usize>(),
-            ];
-            const __SOURCE: &'static ::quadrants::__private::frontend::Source = &::quadrants::__private::frontend::Source {
-                file: ::core::file!(),
-                tree: b"...",
-                params: || Self::__PARAMS.to_vec(),
-                types: || Self::__TYPES.to_vec(),
-                funcs: &[Self::__PROBED.1[0usize]],
-                consts: &[|| ::quadrants::__private::constant(N)],
-            };
-        }
-        const __OK: bool = true;
-        __Of::<T, N>::__SOURCE
+                const __TYPES: [::quadrants::__private::ir::types::Type; 3usize] = Self::__PROBED
+                    .0;
+                const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
+                    ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(false),
+                    ::quadrants::__private::body::value_type::<usize>(),
+                ];
+                const __SOURCE: &'static ::quadrants::__private::frontend::Source = &::quadrants::__private::frontend::Source {
+                    file: ::core::file!(),
+                    tree: b"...",
+                    params: || Self::__PARAMS.to_vec(),
+                    types: || Self::__TYPES.to_vec(),
+                    funcs: &[Self::__PROBED.1[0usize]],
+                    consts: &[|| ::quadrants::__private::constant(N)],
+                };
+            }
+            const __OK: bool = true;
+            __Of::<T, N>::__SOURCE
+        })
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __source_of<
+    pub const fn __callee_of<
         T: Float,
         const N: usize,
         __F: ::core::ops::Fn(&Tensor<T, 1>, usize) -> T,
     >(
         _: &::quadrants::__private::body::Probe<__F>,
-    ) -> fn() -> &'static ::quadrants::__private::frontend::Source {
-        Self::__source::<T, N>
+    ) -> fn() -> ::quadrants::__private::body::Callee {
+        Self::__callee::<T, N>
     }
 }

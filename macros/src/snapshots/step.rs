@@ -6,7 +6,7 @@ fn step<'launch>(
 ) -> ::quadrants::__private::Launch<'launch, ()> {
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 4usize],
-        [fn() -> &'static ::quadrants::__private::frontend::Source; 1usize],
+        [fn() -> ::quadrants::__private::body::Callee; 1usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -59,7 +59,12 @@ fn step<'launch>(
                 ::quadrants::__private::body::type_of(&probe2),
                 ::quadrants::__private::body::type_of(&probe3),
             ],
-            [<wave>::__source_of(&__func0)],
+            [
+                {
+                    ::quadrants::__private::body::is_func::<wave>();
+                    <wave>::__callee_of(&__func0)
+                },
+            ],
         )
     };
     const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
@@ -99,17 +104,27 @@ fn step<'launch>(
         clippy::all,
         clippy::pedantic
     )]
-    impl ::quadrants::__private::body::Body for __Body {
+    unsafe impl ::quadrants::__private::body::Body for __Body {
+        const NAME: &'static ::core::primitive::str = "step";
+        fn ir() -> ::core::result::Result<
+            ::quadrants::__private::ir::Kernel,
+            ::quadrants::__private::BoxError,
+        > {
+            ::core::result::Result::Ok(
+                ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
+            )
+        }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
             const __CHECKED: bool,
             const __WIDE: usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            #[allow(unused_imports)]
-            use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();
-            let dt = ::quadrants::__private::body::gate::<__OK, _>(args.value::<f32>());
+            let mut dt = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(args.value::<f32>());
             let mut a = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
@@ -118,8 +133,14 @@ fn step<'launch>(
                 __OK,
                 _,
             >(args.tensor::<Tensor<i32, 2>>());
-            let elements = 0usize.max(a.len()).max(b.len());
-            let half = ::quadrants::__private::body::gate::<__OK, _>(0.5 * dt);
+            let elements = ::core::cmp::Ord::max(
+                ::core::cmp::Ord::max(
+                    0usize,
+                    ::quadrants::__private::body::Counted::count(&a),
+                ),
+                ::quadrants::__private::body::Counted::count(&b),
+            );
+            let mut half = ::quadrants::__private::body::gate::<__OK, _>(0.5 * dt);
             let block0 = cx
                 .block(
                     #[inline(always)]
@@ -188,7 +209,10 @@ fn step<'launch>(
                                             __OK,
                                             _,
                                         >(begin1..end1) {
-                                            if !::quadrants::__private::body::Cx::holds(cx, i != j) {
+                                            if !::quadrants::__private::body::Cx::holds(
+                                                cx,
+                                                !::quadrants::__private::body::equal(i, j),
+                                            ) {
                                                 continue 'iteration;
                                             }
                                             ::quadrants::__private::body::atomic_add(
@@ -205,15 +229,9 @@ fn step<'launch>(
             cx.region(&[&block0, &block1], elements, 20u32);
         }
     }
-    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::new(
-        "step",
-        || ::core::result::Result::Ok(
-            ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
-        ),
-        ::core::option::Option::Some(
-            ::quadrants::__private::body::NativeBody::of::<__Body>(),
-        ),
-    );
+    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::of::<
+        __Body,
+    >();
     let __def = &__DEF;
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);

@@ -5,7 +5,7 @@ fn sum<'launch>(
 ) -> ::quadrants::__private::Launch<'launch, ()> {
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 1usize],
-        [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+        [fn() -> ::quadrants::__private::body::Callee; 0usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -66,15 +66,22 @@ fn sum<'launch>(
         clippy::all,
         clippy::pedantic
     )]
-    impl ::quadrants::__private::body::Body for __Body {
+    unsafe impl ::quadrants::__private::body::Body for __Body {
+        const NAME: &'static ::core::primitive::str = "sum";
+        fn ir() -> ::core::result::Result<
+            ::quadrants::__private::ir::Kernel,
+            ::quadrants::__private::BoxError,
+        > {
+            ::core::result::Result::Ok(
+                ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
+            )
+        }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
             const __CHECKED: bool,
             const __WIDE: usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            #[allow(unused_imports)]
-            use ::quadrants::__private::body::in_scope::*;
             let mut args = cx.args();
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
@@ -166,15 +173,9 @@ fn sum<'launch>(
             );
         }
     }
-    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::new(
-        "sum",
-        || ::core::result::Result::Ok(
-            ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
-        ),
-        ::core::option::Option::Some(
-            ::quadrants::__private::body::NativeBody::of::<__Body>(),
-        ),
-    );
+    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::of::<
+        __Body,
+    >();
     let __def = &__DEF;
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);

@@ -6,7 +6,17 @@ fn wave(x: f32) -> f32 {
 #[allow(non_camel_case_types)]
 #[doc(hidden)]
 struct wave {}
+unsafe impl ::quadrants::__private::body::Func for wave {}
 impl wave {
+    #[allow(unused)]
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn __call_with<const __CHECKED: bool>(
+        _: ::quadrants::__private::body::Form<__CHECKED>,
+        x: f32,
+    ) -> f32 {
+        Self::__call(x)
+    }
     #[allow(
         deprecated,
         nonstandard_style,
@@ -28,25 +38,30 @@ impl wave {
     #[allow(dead_code, private_interfaces)]
     #[doc(hidden)]
     #[inline(always)]
-    pub fn __call(x: f32) -> f32 {
+    pub fn __call(mut x: f32) -> f32 {
         const __OK: bool = {
             let _ = <wave>::__FOUND;
             true
         };
         const __CHECKED: bool = true;
-        #[allow(unused_imports)]
-        use ::quadrants::__private::body::in_scope::*;
-        { (x * 0.01).sin() }
+        {
+            ::quadrants::__private::body::call::<
+                9387930553559073965u64,
+                _,
+                _,
+            >(x * 0.01, ())
+        }
     }
     #[allow(unused)]
     #[doc(hidden)]
     const __FOUND: &'static ::quadrants::__private::frontend::Source = {
         const __PROBED: (
-            [::quadrants::__private::ir::types::Type; 1usize],
-            [fn() -> &'static ::quadrants::__private::frontend::Source; 0usize],
+            [::quadrants::__private::ir::types::Type; 2usize],
+            [fn() -> ::quadrants::__private::body::Callee; 1usize],
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
+            let probe1 = ::quadrants::__private::body::Probe::new();
             #[allow(
                 unused_unsafe,
                 unused_variables,
@@ -55,10 +70,21 @@ impl wave {
                 clippy::no_effect,
                 clippy::unnecessary_operation
             )]
-            let _ = |x: f32| -> f32 { (x * 0.01).sin() };
-            ([<f32 as ::quadrants::__private::Device>::LAYOUT], [])
+            let _ = |x: f32| -> f32 { probe1.pass(x * 0.01).sin() };
+            (
+                [
+                    <f32 as ::quadrants::__private::Device>::LAYOUT,
+                    ::quadrants::__private::body::type_of(&probe1),
+                ],
+                [
+                    ::quadrants::__private::body::method_of::<
+                        9387930553559073965u64,
+                        _,
+                    >(&probe1),
+                ],
+            )
         };
-        const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
+        const __TYPES: [::quadrants::__private::ir::types::Type; 2usize] = __PROBED.0;
         const __PARAMS: [::quadrants::__private::ir::types::ParamType; 1usize] = [
             ::quadrants::__private::body::value_type::<f32>(),
         ];
@@ -71,21 +97,21 @@ impl wave {
             tree: b"...",
             params: || __PARAMS.to_vec(),
             types: || __TYPES.to_vec(),
-            funcs: &[],
+            funcs: &[__PROBED.1[0usize]],
             consts: &[],
         };
         &__SOURCE
     };
     #[allow(unused)]
     #[doc(hidden)]
-    pub fn __source() -> &'static ::quadrants::__private::frontend::Source {
-        Self::__FOUND
+    pub fn __callee() -> ::quadrants::__private::body::Callee {
+        ::quadrants::__private::body::Callee::Func({ Self::__FOUND })
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __source_of<__F: ::core::ops::Fn(f32) -> f32>(
+    pub const fn __callee_of<__F: ::core::ops::Fn(f32) -> f32>(
         _: &::quadrants::__private::body::Probe<__F>,
-    ) -> fn() -> &'static ::quadrants::__private::frontend::Source {
-        Self::__source
+    ) -> fn() -> ::quadrants::__private::body::Callee {
+        Self::__callee
     }
 }

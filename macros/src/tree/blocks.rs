@@ -58,7 +58,7 @@ impl Tree {
             let kind = LiteralKind::Int;
             let axis = ExprKind::Literal { kind, text: axis.to_string(), suffix: None };
             let args = vec![syntax::Expr { kind: axis, span }];
-            let kind = ExprKind::Method { receiver, name: "index".to_owned(), args };
+            let kind = ExprKind::Method { receiver, name: "index".to_owned(), args, callee: None };
             syntax::Expr { kind, span }
         };
         let ty = self.written(&syn::parse_quote!([::core::primitive::usize; #rank]));

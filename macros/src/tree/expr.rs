@@ -1,12 +1,9 @@
 //! Expressions.
 
 use proc_macro2::{Delimiter, Group, Ident, Span};
-use quadrants_frontend::{
-    is_builtin_method,
-    syntax::{
-        AtomicOp, BinaryOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument,
-        TypeIx, UnaryOp,
-    },
+use quadrants_frontend::syntax::{
+    AtomicOp, BinaryOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument,
+    TypeIx, UnaryOp,
 };
 use quote::{ToTokens, quote_spanned};
 use syn::{BinOp, Lit, UnOp};
@@ -145,7 +142,7 @@ impl Tree {
         let name = call.method.to_string();
         if call.args.is_empty() {
             match (name.as_str(), self.tensor(&call.receiver)) {
-                ("len", Some(base)) => return ExprKind::Len { base },
+                ("len", Some(base)) if self.is_view(&base) => return ExprKind::Len { base },
                 ("shape", _) => return ExprKind::Unsupported(Construct::Shape),
                 _ => {}
             }
@@ -174,10 +171,11 @@ impl Tree {
             let ty = self.written(&syn::parse_quote!(::core::primitive::#scalar));
             return ExprKind::Cast { value: Box::new(receiver_tree), ty };
         }
-        if of_block || is_builtin_method(&name) {
-            return ExprKind::Method { receiver: Box::new(receiver_tree), name, args };
+        if of_block {
+            let receiver = Box::new(receiver_tree);
+            return ExprKind::Method { receiver, name, args, callee: None };
         }
-        self.method_of_struct(expr, receiver_tree, args)
+        self.method_of_value(expr, receiver_tree, args)
     }
 
     /// The value of an expression that contains a call, with that call's kind.
@@ -231,7 +229,7 @@ impl Tree {
             if let Some(receiver) = args.next() {
                 let receiver = self.boxed(receiver);
                 let args = args.map(|arg| self.expr(arg)).collect();
-                return ExprKind::Method { receiver, name: last, args };
+                return ExprKind::Method { receiver, name: last, args, callee: None };
             }
         }
         let func = self.func(&mut call.func, path);
@@ -471,7 +469,7 @@ pub(crate) fn is_of_type(path: &syn::ExprPath) -> bool {
 }
 
 /// Whether a name is written as types are.
-pub(super) fn is_type_name(name: &str) -> bool {
+pub(crate) fn is_type_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_uppercase())
 }
 

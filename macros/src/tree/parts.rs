@@ -10,9 +10,9 @@ use syn::{Pat, PatIdent};
 
 use super::{
     FuncEntry, Tree, TypeEntry,
-    expr::{Conversion, conversion, is_of_type, is_type_name},
+    expr::{Conversion, conversion, is_type_name},
 };
-use crate::spans;
+use crate::{body::unparenthesized, spans};
 
 /// A function's type and name, of its path.
 fn of_type(path: &syn::Path) -> Option<(syn::Path, Ident)> {
@@ -20,15 +20,6 @@ fn of_type(path: &syn::Path) -> Option<(syn::Path, Ident)> {
     let name = ty.segments.pop()?.ident;
     ty.segments.pop_punct();
     Some((ty, name))
-}
-
-/// Whether a call by this path is of a type's func: as [`Tree::made`] has it.
-pub(crate) fn is_of_func(path: &syn::ExprPath) -> bool {
-    let Some(last) = path.path.segments.last() else { return false };
-    let name = last.ident.to_string();
-    let ours =
-        is_builtin_function(&name) || is_builtin_method(&name) || conversion(&name).is_some();
-    is_of_type(path) && !is_type_name(&name) && !ours
 }
 
 /// Whether an expression is something that can be changed: looking at it twice does nothing twice.
@@ -120,7 +111,12 @@ impl Tree {
             if is_builtin_method(&name.to_string()) && !parts.is_empty() {
                 self.add_type(TypeEntry::Number(ty));
                 let receiver = Box::new(parts.remove(0));
-                return ExprKind::Method { receiver, name: name.to_string(), args: parts };
+                return ExprKind::Method {
+                    receiver,
+                    name: name.to_string(),
+                    args: parts,
+                    callee: None,
+                };
             }
             self.funcs.push(FuncEntry::OfType { ty, name });
             return ExprKind::Call { func, args: parts, on_value: false, shared: 0 };
@@ -128,8 +124,8 @@ impl Tree {
         ExprKind::Unsupported(Construct::Associated(name))
     }
 
-    /// A method that kernels do not have of themselves: one of the receiver's type.
-    pub(super) fn method_of_struct(
+    /// A method of a value. A probe of the receiver's type says whose it is.
+    pub(super) fn method_of_value(
         &mut self,
         expr: &mut syn::Expr,
         receiver: Expr,
@@ -148,10 +144,17 @@ impl Tree {
             let of = of.clone();
             *expr = syn::Expr::Verbatim(quote!((#probe.see(&#of), #call).1));
         } else {
-            **of = syn::Expr::Verbatim(quote!(#probe.pass(#of)));
+            // As an argument it needs no parentheses, and rustc would say so.
+            let inner = unparenthesized(of);
+            **of = syn::Expr::Verbatim(quote!(#probe.pass(#inner)));
         }
         let func = self.funcs.len() as u32;
+        let text = name.to_string();
         self.funcs.push(FuncEntry::Method { probe, name });
+        if is_builtin_method(&text) {
+            let receiver = Box::new(receiver);
+            return ExprKind::Method { receiver, name: text, args, callee: Some(func) };
+        }
         args.insert(0, receiver);
         ExprKind::Call { func, args, on_value: true, shared: 0 }
     }

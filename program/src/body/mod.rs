@@ -16,6 +16,7 @@ mod failure;
 mod host;
 mod lanes;
 mod level;
+mod method;
 mod native;
 mod parallel;
 mod place;
@@ -34,15 +35,19 @@ pub(crate) use failure::within;
 pub use failure::{Bounded, PLACE_SITE, check, clamped, divisor, divisor_of, resolve_site};
 pub use lanes::{lane_of, lanes, rounds_apart, whole_strips};
 pub use level::Level;
+pub use method::{
+    Callee, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, associated, call,
+    call_on, equal, is_func, keep, method_of, put_back,
+};
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};
 pub(crate) use place::Component;
 pub use place::{At, Dense, HasElement, HasField, Memory, Place, Strided, Within};
 pub use probe::{
-    Form, Gate, HasMethod, Linear, Open, Probe, gate, group_field, linear_type_of, method_of,
-    number_type, put_back, same, same_function, tensor_type, type_of, value_type,
+    Form, Gate, Linear, Open, Probe, gate, group_field, linear_type_of, number_type, same,
+    same_function, tensor_type, type_of, value_type,
 };
-pub use readings::{Counted, Known, OfArrays, OfMatrices, OfScalars, in_scope};
+pub use readings::{Counted, OfArrays, in_scope};
 pub use reduce::{
     Part, finish_add, finish_max, finish_min, part_add, part_max, part_min, reduce_add, reduce_max,
     reduce_min, strips,
@@ -50,6 +55,8 @@ pub use reduce::{
 pub use threads::{Shared, Threads, block_in, blocks_of, weight_of_block};
 pub use view::{Formed, Places, View};
 pub use walk::{Values, Walk};
+
+pub use crate::Number;
 
 #[cfg(test)]
 mod tests;

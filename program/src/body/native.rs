@@ -5,10 +5,24 @@ use std::{fmt, sync::OnceLock};
 use quadrants_ir::abi::Form;
 
 use super::{cx::Cx, level};
-use crate::body::Level;
+use crate::{BoxError, body::Level};
 
 /// What the macro implements for each kernel.
-pub trait Body {
+///
+/// # Safety
+/// Implement it by `#[kernel]` alone. `ir` gives the kernel that `run` runs: a launch proves its accesses on the IR, and
+/// `run` makes them, unchecked in the proven form. `run` takes the parameters from `cx` in their order, once, each as
+/// its type, and uses what it is given there as long as it runs.
+pub unsafe trait Body {
+    /// The kernel's name.
+    const NAME: &'static str;
+
+    /// The kernel's IR.
+    ///
+    /// # Errors
+    /// Why the kernel cannot be lowered.
+    fn ir() -> Result<quadrants_ir::Kernel, BoxError>;
+
     /// Runs the kernel. Strips of iterations that hold little have `WIDE` of them: as many as suit the level.
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>);
 }

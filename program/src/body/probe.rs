@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use quadrants_ir::types::{GroupField, ParamType, Type};
 
-use super::{Place, TensorParam};
+use super::TensorParam;
 use crate::{Device, Element, Matrix, Number, Vector};
 
 /// A type that inference fills in: the never-called copy of a kernel shows it a binding, and
@@ -82,55 +82,10 @@ pub trait Linear: Device {}
 impl<T: Element, const N: usize> Linear for Vector<T, N> {}
 impl<T: Element, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
 
-/// A type with a method, or a function of the type, that kernels can call: the one whose name has this number.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no such method in kernels",
-    label = "no method or function that kernels can call",
-    note = "kernels have methods of numbers, arrays, `Vector` and `Matrix`, and those of `impl` blocks with `#[func]`"
-)]
-pub trait HasMethod<const NAME: u64> {
-    /// What the method is to the frontend.
-    type Source: 'static;
-
-    /// Whether it takes `&mut self`.
-    const CHANGES: bool;
-
-    /// Its source.
-    const SOURCE: &'static Self::Source;
-
-    /// Depends on the source, so that what is wrong with the method is said of it alone: see [`gate`].
-    const OK: bool = {
-        let _ = Self::SOURCE;
-        true
-    };
-
-    /// Its source.
-    #[must_use]
-    fn source() -> &'static Self::Source {
-        Self::SOURCE
-    }
-}
-
-/// The source of a method of the type that a probe found.
-#[must_use]
-pub const fn method_of<const NAME: u64, T: HasMethod<NAME>>(
-    _probe: &Probe<T>,
-) -> fn() -> &'static T::Source {
-    T::source
-}
-
 /// What a number is to the IR.
 #[must_use]
 pub const fn number_type<T: Number>() -> Type {
     T::LAYOUT
-}
-
-/// Puts the receiver of a method back where it came from, where the method may have changed it.
-#[inline(always)]
-pub fn put_back<const NAME: u64, T: HasMethod<NAME> + Device>(place: Place<T>, receiver: T) {
-    if T::CHANGES {
-        place.write(receiver);
-    }
 }
 
 /// What a parameter by value is to the IR.

@@ -8,14 +8,19 @@ use std::{
 use quadrants_ir::abi::{ErrorRecord, Form};
 
 use super::{Body, Cx, Formed, Level, NativeBody, Places, check, gate};
-use crate::{Tensor, dsl::ndrange};
+use crate::{BoxError, Tensor, dsl::ndrange};
 
 struct Saxpy;
 struct Fill;
 struct Panics;
 struct Region;
 
-impl Body for Saxpy {
+// SAFETY: run with arguments that are as it takes them.
+unsafe impl Body for Saxpy {
+    const NAME: &'static str = "Saxpy";
+    fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
+        Err("run without a launch".into())
+    }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
         let mut args = cx.args();
@@ -39,7 +44,12 @@ impl Body for Saxpy {
     }
 }
 
-impl Body for Fill {
+// SAFETY: run with arguments that are as it takes them.
+unsafe impl Body for Fill {
+    const NAME: &'static str = "Fill";
+    fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
+        Err("run without a launch".into())
+    }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
         let out = cx.args().tensor::<Tensor<u32, 3>>();
@@ -62,7 +72,12 @@ impl Body for Fill {
     }
 }
 
-impl Body for Panics {
+// SAFETY: run with arguments that are as it takes them.
+unsafe impl Body for Panics {
+    const NAME: &'static str = "Panics";
+    fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
+        Err("run without a launch".into())
+    }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
         let quietly = cx.args().value::<bool>();
@@ -81,7 +96,12 @@ impl Body for Panics {
     }
 }
 
-impl Body for Region {
+// SAFETY: run with arguments that are as it takes them.
+unsafe impl Body for Region {
+    const NAME: &'static str = "Region";
+    fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
+        Err("run without a launch".into())
+    }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
         static RUNS: AtomicUsize = AtomicUsize::new(0);
