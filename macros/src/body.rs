@@ -502,7 +502,7 @@ impl VisitMut for Rewrite<'_> {
     /// What is bound may be changed by a method; that the author's own is not, the probed copy sees to.
     fn visit_pat_ident_mut(&mut self, pattern: &mut syn::PatIdent) {
         if pattern.by_ref.is_none() && !tree::is_constant(&pattern.ident) {
-            pattern.mutability = Some(Default::default());
+            pattern.mutability = Some(syn::Token![mut](pattern.ident.span()));
         }
     }
 

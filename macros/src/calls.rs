@@ -51,7 +51,9 @@ impl Rewrite<'_> {
         let args = quote!((#(#list,)*));
         let number = number(&call.method);
         let Some(before) = place else {
-            return Some(quote_spanned!(start=> #support::call::<#number, _, _>(#receiver, #args)));
+            return Some(quote_spanned! {start=>
+                #support::call::<#number, _, _>(#support::gate::<__OK, _>(#receiver), #args)
+            });
         };
         let [this, given, result] = ["receiver", "given", "result"].map(internal);
         Some(quote_spanned! {start=> #support::same({
@@ -94,7 +96,7 @@ impl Rewrite<'_> {
         let number = number(&name);
         if is_builtin_function(&text) {
             return Some(quote_spanned! {start=>
-                #support::associated::<#number, _, _>(|#of { .. }| (), #args)
+                #support::associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
             });
         }
         let is_half = of.segments.last().is_some_and(|last| last.ident == "f16");
@@ -114,7 +116,9 @@ impl Rewrite<'_> {
                 }
             });
         }
-        Some(quote_spanned!(start=> <#of as #support::Function<#number, _>>::call(#args)))
+        Some(quote_spanned! {start=>
+            <#of as #support::Function<#number, _>>::call(#support::gate::<__OK, _>(#args))
+        })
     }
 
     /// A free func. A tensor is passed as what stands for it, which is copied.

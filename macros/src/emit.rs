@@ -271,7 +271,8 @@ impl Emission {
             .iter()
             .map(|Param { name, passing, ty, .. }| match passing {
                 ParamPassing::Value => {
-                    quote!(let mut #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
+                    let mutable = quote_spanned!(name.span()=> mut);
+                    quote!(let #mutable #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     elements =
@@ -443,7 +444,10 @@ impl Emission {
         // The author's function knows tensors; what runs, what stands for them in a body.
         let params =
             self.signature.params.iter().map(|Param { name, passing, ty, .. }| match passing {
-                ParamPassing::Value => quote!(mut #name: #ty),
+                ParamPassing::Value => {
+                    let mutable = quote_spanned!(name.span()=> mut);
+                    quote!(#mutable #name: #ty)
+                }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     quote!(mut #name: <#ty as #support::TensorParam>::View<__CHECKED>)
                 }
@@ -532,7 +536,7 @@ impl Emission {
                     let arguments = arguments.map(|arguments| quote!(::<#arguments _>));
                     let at = probe.span();
                     methods.push(quote_spanned! {at=> {
-                        #support::is_func::<#bare>();
+                        let () = <#bare as #support::Func>::IS;
                         <#bare>::__callee_of #arguments (&#probe)
                     }});
                     quote!(#all_probed.1[#index])

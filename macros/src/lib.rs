@@ -118,6 +118,9 @@ pub fn tensors(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 
 fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
     let item = reading::of_one_hygiene(item);
+    if let Some(error) = reading::reserved(item.clone()) {
+        return error.into_compile_error();
+    }
     if kind == FunctionKind::Func
         && let Ok(block) = syn::parse2::<syn::ItemImpl>(item.clone())
     {

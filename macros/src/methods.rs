@@ -228,6 +228,7 @@ fn of_type(
         let as_function = (!changes).then(|| {
             quote! {
                 // SAFETY: it is the method.
+                #[diagnostic::do_not_recommend]
                 unsafe impl<#with> #support::Function<#number, (Self, #(#types,)*)> for #of #bounds {
                     type Output = #output;
                     #[inline(always)]
@@ -239,6 +240,7 @@ fn of_type(
         });
         quote! {
             // SAFETY: made of the same tokens as the source, by the one rewriting.
+            #[diagnostic::do_not_recommend]
             unsafe impl<#with> #support::Method<#number, (#(#types,)*)> for #of #bounds {
                 type Output = #output;
                 #quiet
@@ -250,6 +252,7 @@ fn of_type(
     } else {
         quote! {
             // SAFETY: made of the same tokens as the source, by the one rewriting.
+            #[diagnostic::do_not_recommend]
             unsafe impl<#with> #support::Function<#number, (#(#types,)*)> for #of #bounds {
                 type Output = #output;
                 #quiet

@@ -5,6 +5,7 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{
     Attribute, Pat, PatIdent,
+    ext::IdentExt,
     punctuated::Punctuated,
     visit::{self, Visit},
     visit_mut::{self, VisitMut},
@@ -28,6 +29,18 @@ pub(crate) fn of_one_hygiene(item: TokenStream) -> TokenStream {
         Some(keyword) => resolved_at(item, keyword),
         None => item,
     }
+}
+
+/// The error for a name that emitted code may have: items know no hygiene.
+pub(crate) fn reserved(item: TokenStream) -> Option<syn::Error> {
+    item.into_iter().find_map(|token| match token {
+        TokenTree::Ident(ident) if ident.unraw().to_string().starts_with("__") => {
+            let message = "names in kernels and funcs that begin with `__` are reserved";
+            Some(syn::Error::new(ident.span(), message))
+        }
+        TokenTree::Group(group) => reserved(group.stream()),
+        _ => None,
+    })
 }
 
 /// What is refused in a function: attributes that the tree knows nothing of, and types made of constants

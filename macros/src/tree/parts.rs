@@ -109,14 +109,10 @@ impl Tree {
             }
             // `T::sqrt(x)` is `x.sqrt()`.
             if is_builtin_method(&name.to_string()) && !parts.is_empty() {
-                self.add_type(TypeEntry::Number(ty));
                 let receiver = Box::new(parts.remove(0));
-                return ExprKind::Method {
-                    receiver,
-                    name: name.to_string(),
-                    args: parts,
-                    callee: None,
-                };
+                let callee = Some(func);
+                self.funcs.push(FuncEntry::OfType { ty, name: name.clone() });
+                return ExprKind::Method { receiver, name: name.to_string(), args: parts, callee };
             }
             self.funcs.push(FuncEntry::OfType { ty, name });
             return ExprKind::Call { func, args: parts, on_value: false, shared: 0 };

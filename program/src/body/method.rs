@@ -86,7 +86,10 @@ pub unsafe trait Function<const NAME: u64, Args>: HasMethod<NAME> {
     message = "`{Self}` is no func",
     label = "kernels call functions with `#[func]` alone"
 )]
-pub unsafe trait Func {}
+pub unsafe trait Func {
+    /// Says that it is one.
+    const IS: () = ();
+}
 
 /// Calls a method on a value, which it must not change: a change would be lost.
 #[inline(always)]
@@ -135,9 +138,6 @@ pub const fn method_of<const NAME: u64, T: HasMethod<NAME>>(
 ) -> fn() -> Callee {
     T::callee
 }
-
-/// The source of a func, which its type gives.
-pub const fn is_func<F: Func>() {}
 
 /// A struct that derives `Device` must not implement `Deref`: where a field is private, `value.field` could mean the
 /// target's. This impl overlaps with the one that the derive emits for such a struct.
@@ -191,11 +191,13 @@ pub fn equal<T: Device>(a: T, b: T) -> bool {
 macro_rules! builtin {
     ($([$($generic:tt)*] $of:ty: $name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $body:expr;)*) => {$(
         // SAFETY: the IR's method of this name is defined to be this one, and neither changes its receiver.
+        #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             const CALLEE: Callee = Callee::Builtin;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.
+        #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Method<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
             type Output = $out;
             #[inline(always)]
@@ -206,6 +208,7 @@ macro_rules! builtin {
             }
         }
         // SAFETY: as above.
+        #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, (Self, $($ty,)*)> for $of {
             type Output = $out;
             #[inline(always)]
@@ -324,11 +327,13 @@ builtin! {
 macro_rules! functions {
     ($([$($generic:tt)*] $of:ty: $name:ident($($arg:ident: $ty:ty),*);)*) => {$(
         // SAFETY: the IR's function of this name is defined to be this one.
+        #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             const CALLEE: Callee = Callee::Builtin;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.
+        #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
             type Output = Self;
             #[inline(always)]

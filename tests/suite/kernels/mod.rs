@@ -6,6 +6,7 @@
 //! compiled text.
 
 mod aggregates;
+mod agreement;
 mod array;
 mod atomics;
 mod blocks;
