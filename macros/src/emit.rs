@@ -431,7 +431,7 @@ impl Emission {
         let form = self.takes_tensors().then(|| quote!(__CHECKED));
         // Where generic arguments are written, the form cannot be among them; it is in the first argument.
         let with = quote! {
-            #[allow(unused)]
+            #[allow(unused, clippy::too_many_arguments)]
             #[doc(hidden)]
             #[inline(always)]
             pub fn __call_with<#declared const __CHECKED: bool>(

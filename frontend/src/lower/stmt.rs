@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Error,
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
-    visit::root,
+    visit::{Node, any_in_expr, assigns, root},
 };
 
 /// A value that can be assigned, or a part of one.
@@ -242,6 +242,12 @@ impl Lowerer {
             let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
             return self.write_target(&place, &value, span);
         };
+        if ty.scalar().is_none() && order_matters(target, value) {
+            // Rust evaluates the index first here, and of numbers the right side: the CPU body does not know the types.
+            let what = "its index and its right side are evaluated in an order that depends on the type; \
+                        put one of them into a `let` before";
+            return Err(self.type_error(span, what));
+        }
         let rhs = match ty {
             Type::Scalar(ty) => {
                 let ty = self.operand(Some(op), value, ty);
@@ -322,4 +328,38 @@ impl Lowerer {
         let function = self.frame.unit.function.name.clone();
         Err(Error::TypeMismatch { function, name: name.to_owned(), rustc, found, span })
     }
+}
+
+/// Whether one of the place's indices and the value of a compound assignment change what the other is computed from.
+fn order_matters(target: &Expr, value: &Expr) -> bool {
+    let mut indices = Vec::new();
+    let mut place = target;
+    loop {
+        match &place.kind {
+            ExprKind::Field { value, .. } => place = value,
+            ExprKind::Element { value, index } => {
+                indices.extend(index);
+                place = value;
+            }
+            ExprKind::Index { index, .. } => {
+                indices.extend(index);
+                break;
+            }
+            _ => break,
+        }
+    }
+    let reads = |expr: &Expr| {
+        any_in_expr(expr, &mut |node| match node {
+            Node::Expr(expr) => {
+                matches!(
+                    expr.kind,
+                    ExprKind::Name(_) | ExprKind::Index { .. } | ExprKind::Call { .. }
+                )
+            }
+            Node::Stmt(_) => false,
+        })
+    };
+    indices
+        .into_iter()
+        .any(|index| assigns(value) && reads(index) || assigns(index) && reads(value))
 }

@@ -1,6 +1,6 @@
 //! What a lowered kernel does: order of evaluation, effects, funcs, top level.
 
-use quadrants_frontend::{Error, Rule, Source, lower, syntax::*};
+use quadrants_frontend::{Callee, Error, Rule, Source, lower, syntax::*};
 use quadrants_ir::{
     Const, Kernel,
     ScalarType::{Bool, F32, F64, I32, U64},
@@ -186,7 +186,7 @@ fn endless_func() -> &'static Source {
     static ENDLESS: std::sync::LazyLock<Source> = std::sync::LazyLock::new(|| {
         let body = value(call(0, vec![e!(n)]));
         let function = function(FunctionKind::Func, &["n"], Some(I32), body);
-        source_with(&function, || vec![scalar(I32)], &[endless_func], &[])
+        source_with(&function, || vec![scalar(I32)], &[|| Callee::Func(endless_func())], &[])
     });
     &ENDLESS
 }
@@ -204,8 +204,13 @@ fn funcs_evaluate_their_arguments_once_and_in_order() {
             run(3, call(0, vec![add_to("t", vec![e!(7)], e!(1)), e!(t), e!(6)])),
         ],
     );
-    let kernel =
-        lower(&source_with(&function, || vec![tensor(I32, 1, true)], &[add_func], &[])).unwrap();
+    let kernel = lower(&source_with(
+        &function,
+        || vec![tensor(I32, 1, true)],
+        &[|| Callee::Func(add_func())],
+        &[],
+    ))
+    .unwrap();
     let outcome = launch(&kernel, &[values(&[0, 1, 2, 3, 4, 5, 6, 7])]);
     assert_eq!(outcome.tensor::<i32>(0), [5, 1, 2, 5, 4, 5, 20, 8]);
 }
@@ -213,7 +218,8 @@ fn funcs_evaluate_their_arguments_once_and_in_order() {
 #[test]
 fn a_func_that_calls_itself_is_an_error() {
     let function = kernel(&["n"], vec![run(4, call(0, vec![e!(n)]))]);
-    let source = source_with(&function, || vec![scalar(I32)], &[endless_func], &[]);
+    let source =
+        source_with(&function, || vec![scalar(I32)], &[|| Callee::Func(endless_func())], &[]);
     assert!(matches!(lower(&source), Err(Error::Recursion { .. })));
 }
 
@@ -270,8 +276,10 @@ fn a_site_of_a_func_in_another_file_names_that_file() {
     }
     let stmts = vec![run(4, call(0, vec![e!(t)])), run(5, call(1, vec![e!(t)]))];
     let function = kernel(&["&mut t"], stmts);
-    let funcs: &[fn() -> &'static Source] =
-        &[elsewhere, || Box::leak(Box::new(Source { file: "job.rs", ..*elsewhere() }))];
+    let funcs: &[fn() -> Callee] = &[
+        || Callee::Func(elsewhere()),
+        || Callee::Func(Box::leak(Box::new(Source { file: "job.rs", ..*elsewhere() }))),
+    ];
     let source = source_with(&function, || vec![tensor(I32, 1, true)], funcs, &[]);
     let kernel = lower(&source).unwrap();
     let places: Vec<_> = kernel.sites.iter().map(|s| (s.file.as_deref(), s.line)).collect();

@@ -1,6 +1,6 @@
 //! Short ways to write syntax trees.
 
-use quadrants_frontend::{Source, syntax::*};
+use quadrants_frontend::{Callee, Source, syntax::*};
 use quadrants_ir::{
     ScalarType,
     types::{Constant, ParamType, Type},
@@ -112,7 +112,12 @@ pub(crate) fn choose(cond: Expr, then: Expr, otherwise: Expr) -> Expr {
 }
 
 pub(crate) fn method(receiver: Expr, name: &str, args: Vec<Expr>) -> Expr {
-    expr(ExprKind::Method { receiver: Box::new(receiver), name: name.to_owned(), args })
+    expr(ExprKind::Method {
+        receiver: Box::new(receiver),
+        name: name.to_owned(),
+        args,
+        callee: None,
+    })
 }
 
 pub(crate) fn index(base: &str, index: Vec<Expr>) -> Expr {
@@ -261,7 +266,7 @@ pub(crate) fn source(function: &Function, params: fn() -> Vec<ParamType>) -> Sou
 pub(crate) fn source_with(
     function: &Function,
     params: fn() -> Vec<ParamType>,
-    funcs: &'static [fn() -> &'static Source],
+    funcs: &'static [fn() -> Callee],
     consts: &'static [fn() -> Constant],
 ) -> Source {
     Source {

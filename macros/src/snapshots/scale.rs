@@ -32,7 +32,7 @@ fn scale<'launch, T: Float>(
                 [::quadrants::__private::body::type_of(&probe0)],
                 [
                     {
-                        ::quadrants::__private::body::is_func::<scaled>();
+                        let () = <scaled as ::quadrants::__private::body::Func>::IS;
                         <scaled>::__callee_of::<_, 2, _>(&__func0)
                     },
                 ],

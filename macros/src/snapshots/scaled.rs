@@ -7,7 +7,7 @@ fn scaled<T: Float, const N: usize>(x: &Tensor<T, 1>, at: usize) -> T {
 struct scaled {}
 unsafe impl ::quadrants::__private::body::Func for scaled {}
 impl scaled {
-    #[allow(unused)]
+    #[allow(unused, clippy::too_many_arguments)]
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call_with<T: Float, const N: usize, const __CHECKED: bool>(
@@ -90,7 +90,7 @@ impl scaled {
                         ],
                         [
                             {
-                                ::quadrants::__private::body::is_func::<half>();
+                                let () = <half as ::quadrants::__private::body::Func>::IS;
                                 <half>::__callee_of::<T, _>(&__func0)
                             },
                         ],

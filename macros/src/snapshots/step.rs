@@ -61,7 +61,7 @@ fn step<'launch>(
             ],
             [
                 {
-                    ::quadrants::__private::body::is_func::<wave>();
+                    let () = <wave as ::quadrants::__private::body::Func>::IS;
                     <wave>::__callee_of(&__func0)
                 },
             ],

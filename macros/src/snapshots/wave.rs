@@ -8,7 +8,7 @@ fn wave(x: f32) -> f32 {
 struct wave {}
 unsafe impl ::quadrants::__private::body::Func for wave {}
 impl wave {
-    #[allow(unused)]
+    #[allow(unused, clippy::too_many_arguments)]
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call_with<const __CHECKED: bool>(
@@ -49,7 +49,7 @@ impl wave {
                 9387930553559073965u64,
                 _,
                 _,
-            >(x * 0.01, ())
+            >(::quadrants::__private::body::gate::<__OK, _>(x * 0.01), ())
         }
     }
     #[allow(unused)]

@@ -234,3 +234,33 @@ fn funcs_of_a_trait_are_those_of_its_impl(#[values(Cpu, Cuda, AmdGpu)] on: TestB
     generic(First(1), &mut x).launch().unwrap();
     assert_eq!(x.to_vec().unwrap(), [0, 5, 6]);
 }
+
+#[qd::kernel]
+fn unordered(x: &mut Tensor<Vector<u32, 2>, 1>) {
+    for i in 0..1 {
+        let mut v = [Vector([1u32, 2]); 3];
+        let mut n = 0;
+        v[{
+            n += 1;
+            n
+        }] += {
+            n += 1;
+            Vector([n as u32, 5])
+        };
+        x[i] = v[1];
+    }
+}
+
+#[rstest]
+fn an_order_of_evaluation_that_types_decide_is_refused(
+    #[values(Cpu, Cuda, AmdGpu)] on: TestBackend,
+) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<Vector<u32, 2>, 1>([1]).unwrap();
+    let error = unordered(&mut x).launch().unwrap_err();
+    let reason = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    assert!(
+        format!("{error} {reason}").contains("put one of them into a `let`"),
+        "{error} {reason}"
+    );
+}

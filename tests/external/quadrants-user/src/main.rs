@@ -24,6 +24,38 @@ fn fall(bodies: &mut Bodies) {
     }
 }
 
+/// Kernels rely on what `#[func]` emits for an implementation, so that the trait is unsafe to implement by hand.
+#[qd::func]
+trait Shape {
+    fn area(&self) -> f32;
+}
+
+#[derive(Clone, Copy, Device)]
+struct Square(f32);
+
+#[qd::func]
+impl Shape for Square {
+    fn area(&self) -> f32 {
+        self.0 * self.0
+    }
+}
+
+#[qd::func]
+impl Square {
+    fn grow(&mut self, by: f32) {
+        self.0 += by;
+    }
+}
+
+#[qd::kernel]
+fn areas<T: Shape>(shape: T, out: &mut Tensor<f32, 1>) {
+    for i in 0..out.len() {
+        let mut square = Square(i as f32);
+        square.grow(1.0);
+        out[i] = shape.area() + square.area();
+    }
+}
+
 #[qd::func]
 fn wave(x: f32) -> f32 {
     (x * 0.01).sin()
@@ -63,5 +95,9 @@ fn main() -> qd::Result<()> {
     let pull = prog.tensor_from(&[-0.5], [1])?;
     fall(&mut Bodies { all: &mut all, pull: &pull }).launch()?;
     assert!(all.to_vec()?.iter().all(|body| body.place == 0.0));
+
+    let mut out = prog.zeros::<f32, 1>([2])?;
+    areas(Square(3.0), &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [10.0, 13.0]);
     Ok(())
 }
