@@ -96,6 +96,8 @@ pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStr
     }
     let doc = "# Safety\nImplement it by a block with `#[func]`.";
     of.attrs.push(parse_quote!(#[doc = #doc]));
+    // clippy does not see what a macro documents.
+    of.attrs.push(parse_quote!(#[allow(clippy::missing_safety_doc)]));
     quote!(#errors #of)
 }
 
