@@ -133,7 +133,7 @@ fn rejected(
                     pub fn __call<#declared>(#inputs) #output #bounds { ::core::unreachable!() }
                     #[allow(unused)]
                     #[doc(hidden)]
-                    pub fn __call_with<#declared const __CHECKED: bool>(
+                    pub fn __call_with<#declared const __CHECKED: ::core::primitive::bool>(
                         _: #support::Form<__CHECKED>,
                         #inputs
                     ) #output #bounds { ::core::unreachable!() }
@@ -319,7 +319,7 @@ impl Emission {
                 }
 
                 #[inline(always)]
-                fn run<__Level: #support::Level, const __CHECKED: bool, const __WIDE: usize>(
+                fn run<__Level: #support::Level, const __CHECKED: ::core::primitive::bool, const __WIDE: ::core::primitive::usize>(
                     #cx: &#support::Cx<'_, __Level, __CHECKED>,
                 ) {
                     let mut #args = #cx.args();
@@ -434,7 +434,7 @@ impl Emission {
             #[allow(unused, clippy::too_many_arguments)]
             #[doc(hidden)]
             #[inline(always)]
-            pub fn __call_with<#declared const __CHECKED: bool>(
+            pub fn __call_with<#declared const __CHECKED: ::core::primitive::bool>(
                 _: #support::Form<__CHECKED>,
                 #(#names: #types),*
             ) #output #bounds {
@@ -459,16 +459,16 @@ impl Emission {
         let body = (*self.item.block).clone().rewritten(&mut rewrite);
         let quiet = quiet();
         let (checked, form) = match self.takes_tensors() {
-            true => (Some(quote!(const __CHECKED: bool)), None),
+            true => (Some(quote!(const __CHECKED: ::core::primitive::bool)), None),
             false => (
                 None,
                 Some(quote!(
-                    const __CHECKED: bool = true;
+                    const __CHECKED: ::core::primitive::bool = true;
                 )),
             ),
         };
         let gate = if self.generics.is_empty() {
-            quote!(const __OK: bool = { let _ = <#name>::__FOUND; true };)
+            quote!(const __OK: ::core::primitive::bool = { let _ = <#name>::__FOUND; true };)
         } else {
             ungated()
         };
@@ -569,11 +569,11 @@ impl Emission {
                 .iter()
                 .map(|path| quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};))
                 .chain(self.tree.grids.iter().map(|path| {
-                    let grid = quote!(#private::dsl::block_for<usize, fn(#private::dsl::Block)>);
+                    let grid = quote!(#private::dsl::block_for<::core::primitive::usize, fn(#private::dsl::Block)>);
                     quote!(let _ = |#path(..): #grid| {};)
                 }))
                 .chain(self.tree.spaces.iter().map(
-                    |path| quote!(let _ = |#path(..): #private::dsl::ndrange<[usize; 1]>| {};),
+                    |path| quote!(let _ = |#path(..): #private::dsl::ndrange<[::core::primitive::usize; 1]>| {};),
                 ))
                 // These are functions; but two functions are of one type only where they are the same.
                 .chain(self.tree.atomics.iter().map(|(name, path)| {
@@ -627,7 +627,7 @@ impl Emission {
         if !generic {
             return quote! {
                 #constants
-                const __OK: bool = { let _ = (__TYPES, __PARAMS); true };
+                const __OK: ::core::primitive::bool = { let _ = (__TYPES, __PARAMS); true };
                 static __SOURCE: #frontend::Source = #source;
             };
         }
@@ -649,7 +649,7 @@ impl Emission {
 /// wrong with its body may be said twice.
 pub(crate) fn ungated() -> TokenStream {
     quote!(
-        const __OK: bool = true;
+        const __OK: ::core::primitive::bool = true;
     )
 }
 

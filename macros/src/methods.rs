@@ -211,7 +211,9 @@ fn of_type(
     let body = if changes { dereferenced(body, &this) } else { body };
     let gate = match is_generic {
         true => ungated(),
-        false => quote!(const __OK: bool = <#of as #support::HasMethod<#number>>::OK;),
+        false => {
+            quote!(const __OK: ::core::primitive::bool = <#of as #support::HasMethod<#number>>::OK;)
+        }
     };
     let output = output_of(&method.sig.output);
     let others = &declared[usize::from(has_receiver)..];
@@ -220,7 +222,7 @@ fn of_type(
     let quiet = quiet();
     let inner = quote! {
         #gate
-        const __CHECKED: bool = true;
+        const __CHECKED: ::core::primitive::bool = true;
         #copied
         #body
     };
@@ -288,7 +290,7 @@ fn of_type(
         #[diagnostic::do_not_recommend]
         unsafe impl<#with> #support::HasMethod<#number> for #of #bounds {
             const CALLEE: #support::Callee = #support::Callee::Func({ #source #found });
-            const MUTATES: bool = #changes;
+            const MUTATES: ::core::primitive::bool = #changes;
         }
         #called
     })

@@ -46,11 +46,11 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         const _: () = {
             #[allow(missing_docs, unreachable_pub)]
             #[derive(Clone, Copy)]
-            pub struct Views<const CHECKED: bool> {
+            pub struct Views<const CHECKED: ::core::primitive::bool> {
                 #(pub #names: <#tensors as #support::TensorParam>::View<CHECKED>,)*
             }
 
-            impl<const CHECKED: bool> #support::Counted for Views<CHECKED> {
+            impl<const CHECKED: ::core::primitive::bool> #support::Counted for Views<CHECKED> {
                 #[inline(always)]
                 fn count(&self) -> ::core::primitive::usize {
                     let mut most = 0;
@@ -59,16 +59,16 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
 
-            impl<const CHECKED: bool> #support::Formed for Views<CHECKED> {
+            impl<const CHECKED: ::core::primitive::bool> #support::Formed for Views<CHECKED> {
                 #[inline(always)]
-                fn formed(self, proven: bool) -> Self {
+                fn formed(self, proven: ::core::primitive::bool) -> Self {
                     Self { #(#names: #support::Formed::formed(self.#names, proven),)* }
                 }
             }
 
             // SAFETY: both are of the fields in their order.
             unsafe impl #with #support::TensorParam for #of #arguments #bounds {
-                type View<const CHECKED: bool> = Views<CHECKED>;
+                type View<const CHECKED: ::core::primitive::bool> = Views<CHECKED>;
 
                 const PARAM: #private::ir::types::ParamType = #private::ir::types::ParamType::Group {
                     fields: &[#(#support::group_field::<#tensors>(#texts, #writable)),*],
@@ -76,7 +76,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 };
 
                 #[inline(always)]
-                fn take<const CHECKED: bool>(
+                fn take<const CHECKED: ::core::primitive::bool>(
                     args: &mut #support::Args<'_, CHECKED>,
                 ) -> Views<CHECKED> {
                     Views { #(#names: args.tensor::<#tensors>()),* }

@@ -58,7 +58,7 @@ fn escape<'launch>(
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
         ::quadrants::__private::body::tensor_type::<Tensor<i32, 1>>(true),
     ];
-    const __OK: bool = {
+    const __OK: ::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
@@ -102,8 +102,8 @@ fn escape<'launch>(
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: bool,
-            const __WIDE: usize,
+            const __CHECKED: ::core::primitive::bool,
+            const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let mut args = cx.args();
             let mut limit = ::quadrants::__private::body::gate::<

@@ -54,7 +54,7 @@ fn scale<'launch, T: Float>(
             consts: &[],
         };
     }
-    const __OK: bool = true;
+    const __OK: ::core::primitive::bool = true;
     #[allow(
         deprecated,
         nonstandard_style,
@@ -86,8 +86,8 @@ fn scale<'launch, T: Float>(
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: bool,
-            const __WIDE: usize,
+            const __CHECKED: ::core::primitive::bool,
+            const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let mut args = cx.args();
             let mut a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<T>());

@@ -10,7 +10,11 @@ impl scaled {
     #[allow(unused, clippy::too_many_arguments)]
     #[doc(hidden)]
     #[inline(always)]
-    pub fn __call_with<T: Float, const N: usize, const __CHECKED: bool>(
+    pub fn __call_with<
+        T: Float,
+        const N: usize,
+        const __CHECKED: ::core::primitive::bool,
+    >(
         _: ::quadrants::__private::body::Form<__CHECKED>,
         x: <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::View<__CHECKED>,
         at: usize,
@@ -38,14 +42,14 @@ impl scaled {
     #[allow(dead_code, private_interfaces)]
     #[doc(hidden)]
     #[inline(always)]
-    pub fn __call<T: Float, const N: usize, const __CHECKED: bool>(
+    pub fn __call<T: Float, const N: usize, const __CHECKED: ::core::primitive::bool>(
         mut x: <Tensor<
             T,
             1,
         > as ::quadrants::__private::body::TensorParam>::View<__CHECKED>,
         mut at: usize,
     ) -> T {
-        const __OK: bool = true;
+        const __OK: ::core::primitive::bool = true;
         {
             ::quadrants::__private::body::gate::<
                 __OK,
@@ -111,7 +115,7 @@ impl scaled {
                     consts: &[|| ::quadrants::__private::constant(N)],
                 };
             }
-            const __OK: bool = true;
+            const __OK: ::core::primitive::bool = true;
             __Of::<T, N>::__SOURCE
         })
     }

@@ -47,7 +47,11 @@ fn step<'launch>(
         let _ = |
             qd::stream_parallel(_): ::quadrants::__private::dsl::stream_parallel<fn()>|
         {};
-        let _ = |qd::ndrange(..): ::quadrants::__private::dsl::ndrange<[usize; 1]>| {};
+        let _ = |
+            qd::ndrange(
+                ..,
+            ): ::quadrants::__private::dsl::ndrange<[::core::primitive::usize; 1]>|
+        {};
         let _ = || ::quadrants::__private::body::same_function(
             ::quadrants::__private::dsl::atomic_add::<i32>,
             qd::atomic_add,
@@ -73,7 +77,7 @@ fn step<'launch>(
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
         ::quadrants::__private::body::tensor_type::<Tensor<i32, 2>>(true),
     ];
-    const __OK: bool = {
+    const __OK: ::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
@@ -117,8 +121,8 @@ fn step<'launch>(
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: bool,
-            const __WIDE: usize,
+            const __CHECKED: ::core::primitive::bool,
+            const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let mut args = cx.args();
             let mut dt = ::quadrants::__private::body::gate::<

@@ -35,7 +35,7 @@ fn sum<'launch>(
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
     ];
-    const __OK: bool = {
+    const __OK: ::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
@@ -79,8 +79,8 @@ fn sum<'launch>(
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: bool,
-            const __WIDE: usize,
+            const __CHECKED: ::core::primitive::bool,
+            const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let mut args = cx.args();
             let mut x = ::quadrants::__private::body::gate::<

@@ -11,7 +11,7 @@ impl wave {
     #[allow(unused, clippy::too_many_arguments)]
     #[doc(hidden)]
     #[inline(always)]
-    pub fn __call_with<const __CHECKED: bool>(
+    pub fn __call_with<const __CHECKED: ::core::primitive::bool>(
         _: ::quadrants::__private::body::Form<__CHECKED>,
         x: f32,
     ) -> f32 {
@@ -39,11 +39,11 @@ impl wave {
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call(mut x: f32) -> f32 {
-        const __OK: bool = {
+        const __OK: ::core::primitive::bool = {
             let _ = <wave>::__FOUND;
             true
         };
-        const __CHECKED: bool = true;
+        const __CHECKED: ::core::primitive::bool = true;
         {
             ::quadrants::__private::body::call::<
                 9387930553559073965u64,
@@ -88,7 +88,7 @@ impl wave {
         const __PARAMS: [::quadrants::__private::ir::types::ParamType; 1usize] = [
             ::quadrants::__private::body::value_type::<f32>(),
         ];
-        const __OK: bool = {
+        const __OK: ::core::primitive::bool = {
             let _ = (__TYPES, __PARAMS);
             true
         };

@@ -264,3 +264,38 @@ fn an_order_of_evaluation_that_types_decide_is_refused(
         "{error} {reason}"
     );
 }
+
+/// A module in which the names of std mean something else.
+mod renamed {
+    #![allow(non_camel_case_types)]
+    use quadrants::{self as qd, Tensor};
+
+    type bool = u8;
+    type usize = u16;
+    type u64 = i8;
+    struct Option;
+    struct Result;
+    mod core {}
+    mod std {}
+
+    #[qd::func]
+    pub(super) fn halved(x: f32) -> f32 {
+        x * 0.5
+    }
+
+    #[qd::kernel]
+    pub(super) fn narrow(x: &mut Tensor<u32, 1>) {
+        for i in 0..x.len() {
+            // 300 as the module's `usize` and `u64`.
+            x[i] = (halved(700.0) as usize).wrapping_add(65500) as u32 + (300.0 as u64) as u32;
+        }
+    }
+}
+
+#[rstest]
+fn types_are_those_that_are_in_scope(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<u32, 1>([1]).unwrap();
+    renamed::narrow(&mut x).launch().unwrap();
+    assert_eq!(x.to_vec().unwrap(), [314 + 127]);
+}
