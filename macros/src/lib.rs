@@ -59,8 +59,13 @@ pub fn kernel(
 /// Makes a function callable from kernels. It stays an ordinary function too.
 ///
 /// On an `impl` block of a type of kernels, it makes all functions of the block callable: methods with `self`,
-/// `&self` or `&mut self`, and functions by the type's name. On a trait, it makes what implements the trait so
-/// usable in kernels and funcs that are generic over it.
+/// `&self` or `&mut self`, and functions by the type's name. A method may have the name of a built-in one, such as
+/// `norm`, unless it takes `&mut self`. In a kernel, `value.name(…)` is the func of the value's type, whatever traits
+/// with a method of that name are in scope.
+///
+/// On a trait, it makes what implements the trait usable in kernels and funcs that are generic over it. Each
+/// implementation is a block with `#[func]` too. Kernels rely on what that emits, so that the trait becomes
+/// `unsafe` to implement: an `impl` without `#[func]` does not compile.
 ///
 /// Argument: `crate = path` (where the facade crate is found, if not at `::quadrants`).
 #[proc_macro_attribute]
@@ -72,6 +77,9 @@ pub fn func(
 }
 
 /// Makes a struct a type of values in kernels: its fields are such types. It needs `Clone` and `Copy` too.
+///
+/// In kernels, `a == b` compares the fields, on every backend: an implementation of `PartialEq` by hand is needed for
+/// the kernel to type-check, and not called. The struct cannot implement `Deref`.
 ///
 /// ```text
 /// #[derive(Clone, Copy, quadrants::Device)]
