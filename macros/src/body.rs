@@ -293,14 +293,14 @@ impl<'a> Body<'a> {
         let label = iteration();
         let (cx, pattern, support) = (&self.cx, &each.pat, self.support);
         let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
-        let body = quote!({ let #pattern = #support::gate::<__OK, _>(#values.at(#nth)); #body });
+        let body = quote!({ let #pattern = #support::gate::<__OK, _>(#support::Walk::at(&#values, #nth)); #body });
         let loops = match reductions.is_empty() {
             true => quote!(#label: for #nth in #begin..#end #body),
             false => self.strips(each, &reductions, (&begin, &end), &nth.to_token_stream(), body),
         };
         let loops = self.reducing(&reductions, loops);
         let arguments = quote! {
-            #inside, 0..#values.len(), #weight,
+            #inside, 0..#support::Walk::len(&#values), #weight,
             #[inline(always)] move |((#begin, #end), #proven)| { #rebound #loops }
         };
         let call = call(each, cx, "par_for", arguments);
@@ -321,7 +321,7 @@ impl<'a> Body<'a> {
         let [from, to, at] = ["from", "to", "at"].map(internal);
         let label = iteration();
         let whole = (!each.body.stmts.iter().any(lanes::has_loop)).then(|| {
-            let lanes = reductions.iter().map(|reduction| reduction.lane_at(&at));
+            let lanes = reductions.iter().map(|reduction| reduction.lane_at(support, &at));
             quote! {
                 if !__CHECKED {
                     #[allow(unused_variables, unused_assignments)]
@@ -339,8 +339,8 @@ impl<'a> Body<'a> {
         let range = quote!(#support::gate::<__OK, _>(#from..#to));
         let (pattern, iterated) =
             reductions.iter().fold((pattern.clone(), range), |(pattern, iterated), reduction| {
-                let (lane, lanes) = (&reduction.lane, reduction.rest());
-                (quote!((#lane, #pattern)), quote!(#lanes.zip(#iterated)))
+                let (lane, lanes) = (&reduction.lane, reduction.rest(support));
+                (quote!((#lane, #pattern)), quote!(::core::iter::Iterator::zip(#lanes, #iterated)))
             });
         let moved = whole.is_some().then(|| quote!(let mut #begin = #begin;));
         quote! {{

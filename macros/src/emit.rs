@@ -211,8 +211,8 @@ impl Emission {
         let Paths { private, body: support, .. } = &self.paths;
         let header = header(&self.paths, &self.signature, &self.item);
         let arguments = self.signature.params.iter().map(|Param { name, .. }| {
-            let push = quote_spanned!(name.span()=> .push(#support::gate::<__OK, _>(#name)););
-            quote!(__launch #push)
+            let gated = quote_spanned!(name.span()=> #support::gate::<__OK, _>(#name));
+            quote!(#private::Launch::push(&mut __launch, #gated);)
         });
         let source = self.source();
         let native = self.native();
@@ -226,7 +226,7 @@ impl Emission {
         } else {
             quote! {
                 static __INSTANCES: #private::Instances = #private::Instances::new();
-                let __def = __INSTANCES.of::<#body>();
+                let __def = #private::Instances::of::<#body>(&__INSTANCES);
             }
         };
         // A launch is long: it is made where it is used.
@@ -272,12 +272,12 @@ impl Emission {
             .map(|Param { name, passing, ty, .. }| match passing {
                 ParamPassing::Value => {
                     let mutable = quote_spanned!(name.span()=> mut);
-                    quote!(let #mutable #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
+                    quote!(let #mutable #name = #support::gate::<__OK, _>(#support::Args::value::<#ty>(&mut #args));)
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     elements =
                         quote!(::core::cmp::Ord::max(#elements, #support::Counted::count(&#name)));
-                    quote!(let mut #name = #support::gate::<__OK, _>(#args.tensor::<#ty>());)
+                    quote!(let mut #name = #support::gate::<__OK, _>(#support::Args::tensor::<#ty>(&mut #args));)
                 }
             })
             .collect();
@@ -288,7 +288,7 @@ impl Emission {
         let body = match &self.signature.result {
             Some(ty) => quote! {
                 let #value = #support::gate::<__OK, _>({ #body });
-                #cx.finish::<#ty>(#value);
+                #support::Cx::finish::<#ty>(#cx, #value);
             },
             None => body,
         };
@@ -322,7 +322,7 @@ impl Emission {
                 fn run<__Level: #support::Level, const __CHECKED: ::core::primitive::bool, const __WIDE: ::core::primitive::usize>(
                     #cx: &#support::Cx<'_, __Level, __CHECKED>,
                 ) {
-                    let mut #args = #cx.args();
+                    let mut #args = #support::Cx::args(#cx);
                     #params
                     #size
                     #body
@@ -503,9 +503,9 @@ impl Emission {
                 let mut probe = probe.clone();
                 probe.set_span(probe.span().located_at(binding.span()));
                 if *linear {
-                    quote_spanned!(binding.span()=> #support::linear_type_of(&#probe))
+                    quote_spanned!(binding.span()=> #support::linear_type_of(#probe))
                 } else {
-                    quote_spanned!(binding.span()=> #support::type_of(&#probe))
+                    quote_spanned!(binding.span()=> #support::type_of(#probe))
                 }
             }
             TypeEntry::Written(ty) => {
@@ -537,7 +537,7 @@ impl Emission {
                     let at = probe.span();
                     methods.push(quote_spanned! {at=> {
                         let () = <#bare as #support::Func>::IS;
-                        <#bare>::__callee_of #arguments (&#probe)
+                        <#bare>::__callee_of #arguments (#probe)
                     }});
                     quote!(#all_probed.1[#index])
                 }
@@ -550,7 +550,7 @@ impl Emission {
                     let mut probe = probe.clone();
                     probe.set_span(probe.span().located_at(name.span()));
                     methods.push(
-                        quote_spanned!(name.span()=> #support::method_of::<#number, _>(&#probe)),
+                        quote_spanned!(name.span()=> #support::method_of::<#number, _>(#probe)),
                     );
                     quote!(#all_probed.1[#at])
                 }
@@ -605,7 +605,7 @@ impl Emission {
                 [fn() -> #support::Callee; #method_count],
             ) = {
                 #in_scope
-                #(let #probes = #support::Probe::new();)*
+                #(let #probes = &#support::Probe::new();)*
                 #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unnecessary_operation)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*

@@ -73,15 +73,15 @@ impl Reduction {
     }
 
     /// Defines the place of the iteration with this number in a whole strip.
-    pub(crate) fn lane_at(&self, at: &Ident) -> TokenStream {
+    pub(crate) fn lane_at(&self, support: &TokenStream, at: &Ident) -> TokenStream {
         let Self { part, lane, .. } = self;
-        quote!(let #lane = #part.lane(#at);)
+        quote!(let #lane = #support::Part::lane(&mut #part, #at);)
     }
 
     /// The places of the iterations that are in no whole strip.
-    pub(crate) fn rest(&self) -> TokenStream {
+    pub(crate) fn rest(&self, support: &TokenStream) -> TokenStream {
         let rest = &self.rest;
-        quote!(#rest.lanes())
+        quote!(#support::Part::lanes(&mut #rest))
     }
 
     /// The function that combines a value into the iteration's lane.

@@ -10,10 +10,10 @@ fn escape<'launch>(
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
-        let probe0 = ::quadrants::__private::body::Probe::new();
-        let probe1 = ::quadrants::__private::body::Probe::new();
-        let probe2 = ::quadrants::__private::body::Probe::new();
-        let probe3 = ::quadrants::__private::body::Probe::new();
+        let probe0 = &::quadrants::__private::body::Probe::new();
+        let probe1 = &::quadrants::__private::body::Probe::new();
+        let probe2 = &::quadrants::__private::body::Probe::new();
+        let probe3 = &::quadrants::__private::body::Probe::new();
         #[allow(
             unused_unsafe,
             unused_variables,
@@ -44,10 +44,10 @@ fn escape<'launch>(
         };
         (
             [
-                ::quadrants::__private::body::type_of(&probe0),
-                ::quadrants::__private::body::type_of(&probe1),
-                ::quadrants::__private::body::type_of(&probe2),
-                ::quadrants::__private::body::type_of(&probe3),
+                ::quadrants::__private::body::type_of(probe0),
+                ::quadrants::__private::body::type_of(probe1),
+                ::quadrants::__private::body::type_of(probe2),
+                ::quadrants::__private::body::type_of(probe3),
             ],
             [],
         )
@@ -105,19 +105,19 @@ fn escape<'launch>(
             const __CHECKED: ::core::primitive::bool,
             const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let mut args = cx.args();
+            let mut args = ::quadrants::__private::body::Cx::args(cx);
             let mut limit = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.value::<i32>());
+            >(::quadrants::__private::body::Args::value::<i32>(&mut args));
             let mut c = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
             let mut steps = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<i32, 1>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<i32, 1>>(&mut args));
             cx.par_for_strips(
                 ::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&c),
@@ -412,8 +412,17 @@ fn escape<'launch>(
     let __def = &__DEF;
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(limit));
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(c));
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(steps));
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(limit),
+    );
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(c),
+    );
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(steps),
+    );
     __launch
 }

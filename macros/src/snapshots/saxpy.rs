@@ -11,7 +11,7 @@ pub fn saxpy<'launch>(
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
-        let probe0 = ::quadrants::__private::body::Probe::new();
+        let probe0 = &::quadrants::__private::body::Probe::new();
         #[allow(
             unused_unsafe,
             unused_variables,
@@ -26,7 +26,7 @@ pub fn saxpy<'launch>(
                 y[i] += a * x[i];
             }
         };
-        ([::quadrants::__private::body::type_of(&probe0)], [])
+        ([::quadrants::__private::body::type_of(probe0)], [])
     };
     const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
@@ -81,19 +81,19 @@ pub fn saxpy<'launch>(
             const __CHECKED: ::core::primitive::bool,
             const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let mut args = cx.args();
+            let mut args = ::quadrants::__private::body::Cx::args(cx);
             let mut a = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.value::<f32>());
+            >(::quadrants::__private::body::Args::value::<f32>(&mut args));
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
             let mut y = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
             cx.par_for(
                 ::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&x),
@@ -128,8 +128,17 @@ pub fn saxpy<'launch>(
     let __def = &__DEF;
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(a));
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(x));
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(y));
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(a),
+    );
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(x),
+    );
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(y),
+    );
     __launch
 }

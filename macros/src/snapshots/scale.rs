@@ -12,8 +12,8 @@ fn scale<'launch, T: Float>(
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
-            let probe0 = ::quadrants::__private::body::Probe::new();
-            let __func0 = ::quadrants::__private::body::Probe::new();
+            let probe0 = &::quadrants::__private::body::Probe::new();
+            let __func0 = &::quadrants::__private::body::Probe::new();
             #[allow(
                 unused_unsafe,
                 unused_variables,
@@ -29,11 +29,11 @@ fn scale<'launch, T: Float>(
                 }
             };
             (
-                [::quadrants::__private::body::type_of(&probe0)],
+                [::quadrants::__private::body::type_of(probe0)],
                 [
                     {
                         let () = <scaled as ::quadrants::__private::body::Func>::IS;
-                        <scaled>::__callee_of::<_, 2, _>(&__func0)
+                        <scaled>::__callee_of::<_, 2, _>(__func0)
                     },
                 ],
             )
@@ -89,16 +89,19 @@ fn scale<'launch, T: Float>(
             const __CHECKED: ::core::primitive::bool,
             const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let mut args = cx.args();
-            let mut a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<T>());
+            let mut args = ::quadrants::__private::body::Cx::args(cx);
+            let mut a = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(::quadrants::__private::body::Args::value::<T>(&mut args));
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<T, 1>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<T, 1>>(&mut args));
             let mut y = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<T, 1>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<T, 1>>(&mut args));
             cx.par_for(
                 ::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&x),
@@ -131,11 +134,20 @@ fn scale<'launch, T: Float>(
         }
     }
     static __INSTANCES: ::quadrants::__private::Instances = ::quadrants::__private::Instances::new();
-    let __def = __INSTANCES.of::<__Of<T>>();
+    let __def = ::quadrants::__private::Instances::of::<__Of<T>>(&__INSTANCES);
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(a));
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(x));
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(y));
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(a),
+    );
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(x),
+    );
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(y),
+    );
     __launch
 }

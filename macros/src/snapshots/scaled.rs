@@ -74,7 +74,7 @@ impl scaled {
                 ) = {
                     #[allow(unused_imports)]
                     use ::quadrants::__private::body::in_scope::*;
-                    let __func0 = ::quadrants::__private::body::Probe::new();
+                    let __func0 = &::quadrants::__private::body::Probe::new();
                     #[allow(
                         unused_unsafe,
                         unused_variables,
@@ -95,7 +95,7 @@ impl scaled {
                         [
                             {
                                 let () = <half as ::quadrants::__private::body::Func>::IS;
-                                <half>::__callee_of::<T, _>(&__func0)
+                                <half>::__callee_of::<T, _>(__func0)
                             },
                         ],
                     )

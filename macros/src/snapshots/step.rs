@@ -10,11 +10,11 @@ fn step<'launch>(
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
-        let probe0 = ::quadrants::__private::body::Probe::new();
-        let probe1 = ::quadrants::__private::body::Probe::new();
-        let probe2 = ::quadrants::__private::body::Probe::new();
-        let probe3 = ::quadrants::__private::body::Probe::new();
-        let __func0 = ::quadrants::__private::body::Probe::new();
+        let probe0 = &::quadrants::__private::body::Probe::new();
+        let probe1 = &::quadrants::__private::body::Probe::new();
+        let probe2 = &::quadrants::__private::body::Probe::new();
+        let probe3 = &::quadrants::__private::body::Probe::new();
+        let __func0 = &::quadrants::__private::body::Probe::new();
         #[allow(
             unused_unsafe,
             unused_variables,
@@ -58,15 +58,15 @@ fn step<'launch>(
         );
         (
             [
-                ::quadrants::__private::body::type_of(&probe0),
-                ::quadrants::__private::body::type_of(&probe1),
-                ::quadrants::__private::body::type_of(&probe2),
-                ::quadrants::__private::body::type_of(&probe3),
+                ::quadrants::__private::body::type_of(probe0),
+                ::quadrants::__private::body::type_of(probe1),
+                ::quadrants::__private::body::type_of(probe2),
+                ::quadrants::__private::body::type_of(probe3),
             ],
             [
                 {
                     let () = <wave as ::quadrants::__private::body::Func>::IS;
-                    <wave>::__callee_of(&__func0)
+                    <wave>::__callee_of(__func0)
                 },
             ],
         )
@@ -124,19 +124,19 @@ fn step<'launch>(
             const __CHECKED: ::core::primitive::bool,
             const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let mut args = cx.args();
+            let mut args = ::quadrants::__private::body::Cx::args(cx);
             let mut dt = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.value::<f32>());
+            >(::quadrants::__private::body::Args::value::<f32>(&mut args));
             let mut a = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
             let mut b = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<i32, 2>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<i32, 2>>(&mut args));
             let elements = ::core::cmp::Ord::max(
                 ::core::cmp::Ord::max(
                     0usize,
@@ -239,8 +239,17 @@ fn step<'launch>(
     let __def = &__DEF;
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(dt));
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(a));
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(b));
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(dt),
+    );
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(a),
+    );
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(b),
+    );
     __launch
 }

@@ -9,7 +9,7 @@ fn sum<'launch>(
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
-        let probe0 = ::quadrants::__private::body::Probe::new();
+        let probe0 = &::quadrants::__private::body::Probe::new();
         #[allow(
             unused_unsafe,
             unused_variables,
@@ -28,7 +28,7 @@ fn sum<'launch>(
             ::quadrants::__private::dsl::atomic_add::<i32>,
             qd::atomic_add,
         );
-        ([::quadrants::__private::body::type_of(&probe0)], [])
+        ([::quadrants::__private::body::type_of(probe0)], [])
     };
     const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
@@ -82,15 +82,15 @@ fn sum<'launch>(
             const __CHECKED: ::core::primitive::bool,
             const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let mut args = cx.args();
+            let mut args = ::quadrants::__private::body::Cx::args(cx);
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
             let mut total = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
             cx.par_for(
                 ::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&x),
@@ -120,7 +120,10 @@ fn sum<'launch>(
                             >(&mut begin0, end0) {
                                 ::quadrants::__private::body::rounds_apart();
                                 'iteration: for at in 0..64usize {
-                                    let lane0 = part0.lane(at);
+                                    let lane0 = ::quadrants::__private::body::Part::lane(
+                                        &mut part0,
+                                        at,
+                                    );
                                     let i = ::quadrants::__private::body::gate::<
                                         __OK,
                                         _,
@@ -144,12 +147,10 @@ fn sum<'launch>(
                             _,
                             64usize,
                         >(begin0, end0) {
-                            'iteration: for (lane0, i) in rest0
-                                .lanes()
-                                .zip(
-                                    ::quadrants::__private::body::gate::<__OK, _>(from..to),
-                                )
-                            {
+                            'iteration: for (lane0, i) in ::core::iter::Iterator::zip(
+                                ::quadrants::__private::body::Part::lanes(&mut rest0),
+                                ::quadrants::__private::body::gate::<__OK, _>(from..to),
+                            ) {
                                 ::quadrants::__private::body::reduce_add::<
                                     false,
                                     _,
@@ -179,7 +180,13 @@ fn sum<'launch>(
     let __def = &__DEF;
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(x));
-    __launch.push(::quadrants::__private::body::gate::<__OK, _>(total));
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(x),
+    );
+    ::quadrants::__private::Launch::push(
+        &mut __launch,
+        ::quadrants::__private::body::gate::<__OK, _>(total),
+    );
     __launch
 }

@@ -61,7 +61,7 @@ impl wave {
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
-            let probe1 = ::quadrants::__private::body::Probe::new();
+            let probe1 = &::quadrants::__private::body::Probe::new();
             #[allow(
                 unused_unsafe,
                 unused_variables,
@@ -74,13 +74,13 @@ impl wave {
             (
                 [
                     <f32 as ::quadrants::__private::Device>::LAYOUT,
-                    ::quadrants::__private::body::type_of(&probe1),
+                    ::quadrants::__private::body::type_of(probe1),
                 ],
                 [
                     ::quadrants::__private::body::method_of::<
                         9387930553559073965u64,
                         _,
-                    >(&probe1),
+                    >(probe1),
                 ],
             )
         };

@@ -90,22 +90,6 @@ impl<const CHECKED: bool, G: Copy> Threads<CHECKED, G> {
         0..self.threads
     }
 
-    /// [`index`](Self::index), by the name that emitted code has for methods that are not of numbers.
-    #[doc(hidden)]
-    #[inline(always)]
-    #[must_use]
-    pub fn __func_index(self) -> G {
-        self.index
-    }
-
-    /// [`threads`](Self::threads), likewise.
-    #[doc(hidden)]
-    #[inline(always)]
-    #[must_use]
-    pub fn __func_threads(self) -> usize {
-        self.threads
-    }
-
     /// An array of zeros.
     #[inline(always)]
     #[must_use]

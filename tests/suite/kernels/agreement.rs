@@ -161,6 +161,26 @@ mod twin {
         fn read(self) -> usize {
             1 << 40
         }
+        fn at(self, _nth: u64) -> usize {
+            1 << 40
+        }
+        fn len(self) -> usize {
+            1 << 40
+        }
+        fn value<X: Default>(self) -> X {
+            X::default()
+        }
+        fn push<X>(self, _given: X) {}
+        fn of<X>(self) {}
+        fn pass<X>(self, given: X) -> X {
+            given
+        }
+        fn lane(self, _at: usize) -> Self {
+            self
+        }
+        fn index(self) -> usize {
+            1 << 40
+        }
     }
 
     impl<T> Twin for T {}
@@ -181,6 +201,23 @@ mod twin {
     }
 
     #[qd::kernel]
+    pub(super) fn summed<T: qd::Float>(by: T, x: &Tensor<u32, 1>, sums: &mut Tensor<u32, 1>) {
+        for i in 0..x.len() {
+            qd::atomic_add(&mut sums[0], x[i]);
+        }
+        for i in (0..x.len()).step_by(2) {
+            qd::atomic_add(&mut sums[1], x[i]);
+        }
+        qd::block_for(2, 32, |b| {
+            b.each(|t| {
+                if t == 0 {
+                    qd::atomic_add(&mut sums[2], b.index() as u32 + by.to_u32());
+                }
+            });
+        });
+    }
+
+    #[qd::kernel]
     pub(super) fn picked(s: Picks, x: &mut Tensor<u32, 1>) {
         for i in 0..x.len() {
             x[place(s.pick(i))] = i as u32 + 1;
@@ -198,6 +235,9 @@ fn no_name_of_emitted_code_can_be_taken(#[values(Cpu, Cuda, AmdGpu)] on: TestBac
     let mut x = on.program.zeros::<u32, 1>([3]).unwrap();
     twin::picked(twin::picks(), &mut x).launch().unwrap();
     assert_eq!(x.to_vec().unwrap(), [1, 2, 3]);
+    let mut sums = on.program.zeros::<u32, 1>([3]).unwrap();
+    twin::summed(5.0_f32, &x, &mut sums).launch().unwrap();
+    assert_eq!(sums.to_vec().unwrap(), [6, 4, 11]);
 }
 
 #[qd::func]
