@@ -198,25 +198,34 @@ impl Type {
         types
     }
 
-    /// Calls `each` with a name for each scalar of a value called `name`, and with the scalar's type.
+    /// Calls `each` with a name for each scalar of a value called `name`, and with the scalar's type. The names are
+    /// identifiers.
     pub fn each_leaf(self, name: &str, each: &mut dyn FnMut(&str, ScalarType)) {
+        self.each_path(name, '_', each);
+    }
+
+    /// Calls `each` with the path to each scalar of a value called `name`, and with the scalar's type: `name.place.0`.
+    /// Another value's path never begins with `name.`, since no identifier has a point.
+    pub fn each_leaf_path(self, name: &str, each: &mut dyn FnMut(&str, ScalarType)) {
+        self.each_path(name, '.', each);
+    }
+
+    fn each_path(self, name: &str, separator: char, each: &mut dyn FnMut(&str, ScalarType)) {
         let mut numbered = |count: usize, part: &dyn Fn(usize) -> Self| {
-            (0..count).for_each(|at| part(at).each_leaf(&format!("{name}_{at}"), each));
+            for at in 0..count {
+                part(at).each_path(&format!("{name}{separator}{at}"), separator, each);
+            }
         };
         match self {
             Self::Scalar(ty) => each(name, ty),
             Self::Tuple(parts) => numbered(parts.len(), &|at| parts[at]),
             Self::Array(element, len) => numbered(len, &|_| *element),
             Self::Vector(ty, len) => numbered(len, &|_| Self::Scalar(ty)),
-            Self::Matrix(ty, rows, columns) => {
-                for row in 0..rows {
-                    let name = format!("{name}_{row}");
-                    (0..columns).for_each(|column| each(&format!("{name}{column}"), ty));
-                }
-            }
+            Self::Matrix(ty, rows, columns) => numbered(rows, &|_| Self::Vector(ty, columns)),
             Self::Struct(of) => {
                 for field in of.fields {
-                    field.ty.each_leaf(&format!("{name}_{}", field.name), each);
+                    let name = format!("{name}{separator}{}", field.name);
+                    field.ty.each_path(&name, separator, each);
                 }
             }
         }

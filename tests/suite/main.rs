@@ -1,5 +1,6 @@
 //! The whole-system suite: one binary, one module per subject.
 
+mod arguments;
 mod bounds;
 mod cache;
 mod capture;

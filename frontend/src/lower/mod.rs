@@ -169,8 +169,9 @@ fn params(unit: &Unit) -> Vec<Param> {
             tensor_params(&name.join("."), tensor, &mut params);
         }
         if let ParamType::Value(ty) = *ty {
-            ty.each_leaf(&emit::identifier(&param.name), &mut |name, ty| {
-                params.push(Param { name: emit::identifier(name), kind: ParamKind::Scalar(ty) });
+            ty.each_leaf_path(&emit::identifier(&param.name), &mut |path, ty| {
+                let name: Vec<_> = path.split('.').map(emit::identifier).collect();
+                params.push(Param { name: name.join("."), kind: ParamKind::Scalar(ty) });
             });
         }
     }
