@@ -236,6 +236,18 @@ fn counts(kernel: &Offloaded, task: &Task, extents: &Extents) -> Result<SmallVec
         );
         return Err(Error::Grid { kernel: kernel.name.clone(), what });
     }
+    // Of bounds that only the device knows, it asks the same where it computes them.
+    if !task.kind.is_bounded_on_device() && extents.have_wrapped() {
+        let dims: Vec<_> =
+            extents.dims().iter().map(|(from, to)| format!("{from}..{to}")).collect();
+        let what = format!(
+            "the loop at line {} runs over {}, but bounds of parallel loops are at most 2^48 from zero: one of them has \
+             wrapped, or the loop should count from 0 and add its first value inside",
+            task.line,
+            dims.join(" and ")
+        );
+        return Err(Error::Grid { kernel: kernel.name.clone(), what });
+    }
     Ok(counts)
 }
 

@@ -90,7 +90,8 @@ impl Extents {
     }
 
     /// Whether something would run, and a bound is beyond [`MAX_BOUND`].
-    pub(crate) fn have_wrapped(&self) -> bool {
+    #[must_use]
+    pub fn have_wrapped(&self) -> bool {
         let beyond = |(begin, end): &(i128, i128)| *begin < -MAX_BOUND || *end > MAX_BOUND;
         !self.is_empty() && self.dims().iter().any(beyond)
     }
