@@ -114,7 +114,8 @@ pub enum Error {
     /// of a region, may touch one element at a time, one of them writing. Nothing was launched.
     #[error(
         "kernel `{kernel}` ({file}:{line}) may race on `{tensor}` with these arguments: its accesses in \
-         lines {} and {} may touch one element at the same time", .lines[0], .lines[1]
+         lines {} and {} may touch one element at the same time{}", .lines[0], .lines[1],
+        .counter.as_ref().map_or(String::new(), |overflow| format!("; {overflow}"))
     )]
     Race {
         /// The kernel.
@@ -127,6 +128,8 @@ pub enum Error {
         tensor: String,
         /// The lines of the two accesses; of an access that races with itself, twice the same.
         lines: [u32; 2],
+        /// Where the numbers of a counter would keep the accesses apart: why they do not.
+        counter: Option<Box<CounterOverflow>>,
     },
     /// Another stream's launch uses the same memory, one of the two writes it, and nothing orders them: under
     /// [`Hazards::Check`](crate::Hazards::Check). Nothing was launched.
@@ -286,6 +289,33 @@ impl Error {
             Self::Kernel(_) | Self::Panicked { .. } => Severity::LostData,
             _ => Severity::Recoverable,
         }
+    }
+}
+
+/// A counter that a launch may count up so often that its numbers come again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CounterOverflow {
+    /// The counter's tensor.
+    pub tensor: String,
+    /// How many bits it has.
+    pub bits: u32,
+    /// How often it is counted up at most; none where an inner loop may have any number of iterations.
+    pub draws: Option<u128>,
+}
+
+impl fmt::Display for CounterOverflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tensor, bits, draws } = self;
+        match draws {
+            Some(draws) => write!(f, "the launch may count up in `{tensor}` {draws} times")?,
+            None => write!(f, "nothing limits how often the launch counts up in `{tensor}`")?,
+        }
+        write!(
+            f,
+            ", and the numbers of a counter of {bits} bits come again after 2^{bits}: count in 64 bits, or limit the loops \
+             around it"
+        )
     }
 }
 

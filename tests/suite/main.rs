@@ -5,6 +5,7 @@ mod bounds;
 mod cache;
 mod capture;
 mod child;
+mod counters;
 mod current;
 mod detector;
 mod dump;

@@ -17,7 +17,7 @@ use prove::{Hull, Proof};
 use races::Races;
 
 pub use inside::may_split;
-pub use races::{Race, Touched};
+pub use races::{Overflow, Race, Touched};
 
 /// The bounds of a task's loop for one launch, outermost dimension first. Of a loop whose bounds
 /// [only the device knows](crate::TaskKind::is_bounded_on_device) the host knows bounds around them.
