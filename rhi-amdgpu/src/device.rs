@@ -165,6 +165,8 @@ fn read_info(
         read(Attribute::hipDeviceAttributeMaxGridDimY)?,
         read(Attribute::hipDeviceAttributeMaxGridDimZ)?,
     ];
+    // The runtime counts the threads of an axis in 32 bits, and no attribute says so: hipErrorInvalidConfiguration.
+    info.max_grid_threads = [u32::MAX.into(); 3];
     Ok(info)
 }
 
