@@ -562,6 +562,7 @@ impl VisitMut for Rewrite<'_> {
             Expr::Binary(binary) => self.divided(binary),
             Expr::Call(call) => {
                 let replaced = self.divided_by_path(call).or_else(|| self.clamped(call));
+                self.hide_powers(call);
                 if replaced.is_none() {
                     self.passed(call);
                 }
@@ -601,6 +602,10 @@ impl VisitMut for Rewrite<'_> {
                     let (support, bounds) = (self.support, &call.args);
                     *expr = Expr::Verbatim(quote!(#support::clamped(#receiver, #bounds)));
                     return;
+                }
+                if call.method == "powf" && call.args.len() == 1 {
+                    self.opaque(&mut call.receiver);
+                    self.opaque(&mut call.args[0]);
                 }
                 let replaced = self.divided_by_method(call);
                 if replaced.is_none() && is_of_func(call) {

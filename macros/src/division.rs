@@ -94,6 +94,20 @@ impl Rewrite<'_> {
             .then(|| Expr::Verbatim(quote!(#support::clamped(#args))))
     }
 
+    /// Keeps LLVM from computing `f32::powf(x, y)` in another way where an argument is a constant.
+    pub(crate) fn hide_powers(&self, call: &mut syn::ExprCall) {
+        let is_power = of_number(&call.func).is_some_and(|(_, name)| name == "powf");
+        if is_power && call.args.len() == 2 {
+            call.args.iter_mut().for_each(|arg| self.opaque(arg));
+        }
+    }
+
+    /// Makes a value one that LLVM knows nothing of.
+    pub(crate) fn opaque(&self, expr: &mut Expr) {
+        let (support, inner) = (self.support, unparenthesized(expr));
+        *expr = Expr::Verbatim(quote!(#support::opaque(#inner)));
+    }
+
     /// What changes `value` as a compound operation does that has its right side in `by`.
     pub(crate) fn changed(
         &self,

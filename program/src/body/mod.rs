@@ -31,7 +31,7 @@ pub use atomic::{atomic_add, atomic_max, atomic_min};
 pub use cx::{Args, Cx, TensorParam};
 pub use exchange::{Given, PerThread};
 pub(crate) use failure::within;
-pub use failure::{Bounded, PLACE_SITE, check, clamped, divisor, divisor_of, resolve_site};
+pub use failure::{Bounded, PLACE_SITE, check, clamped, divisor, divisor_of, opaque, resolve_site};
 pub use lanes::{lane_of, lanes, rounds_apart, whole_strips};
 pub use level::Level;
 pub use native::{Body, NativeBody};
