@@ -177,6 +177,37 @@ impl Type {
         }
     }
 
+    /// Whether a value has no scalars: it is an array of none, or has no other fields.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        match self {
+            Self::Scalar(_) => false,
+            Self::Array(element, len) => len == 0 || element.is_empty(),
+            Self::Vector(_, len) => len == 0,
+            Self::Matrix(_, rows, columns) => rows == 0 || columns == 0,
+            Self::Tuple(parts) => {
+                let mut at = 0;
+                while at < parts.len() {
+                    if !parts[at].is_empty() {
+                        return false;
+                    }
+                    at += 1;
+                }
+                true
+            }
+            Self::Struct(of) => {
+                let mut at = 0;
+                while at < of.fields.len() {
+                    if !of.fields[at].ty.is_empty() {
+                        return false;
+                    }
+                    at += 1;
+                }
+                true
+            }
+        }
+    }
+
     /// How many scalars a value has.
     #[must_use]
     pub fn leaves(self) -> usize {
@@ -267,7 +298,11 @@ impl Type {
             Self::Vector(ty, len) => (ty, len),
             Self::Matrix(ty, rows, columns) => (ty, rows.saturating_mul(columns)),
         };
-        components.push(Component { path, ty, scalars: scalars.saturating_mul(more) });
+        let scalars = scalars.saturating_mul(more);
+        // What has no numbers lies nowhere.
+        if scalars > 0 {
+            components.push(Component { path, ty, scalars });
+        }
     }
 
     /// How many components there are before a field's.

@@ -188,7 +188,8 @@ fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
     params.extend(elem.components().into_iter().map(|component| {
         let (elem, scalars) = (component.ty, component.scalars);
         let scalars = u32::try_from(scalars).unwrap_or(u32::MAX);
-        let name = format!("{name}[]{}", component.path);
+        let path: Vec<_> = component.path.split('.').map(emit::identifier).collect();
+        let name = format!("{name}[]{}", path.join("."));
         Param { name, kind: ParamKind::Component { elem, rank, writable, scalars } }
     }));
 }

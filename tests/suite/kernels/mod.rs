@@ -15,6 +15,7 @@ mod casts;
 mod choices;
 mod elements;
 mod exchanges;
+mod fields;
 mod floats;
 mod flow;
 mod generics;
