@@ -15,7 +15,7 @@ use std::{
 use quadrants_rhi::{
     self as rhi, Capabilities, Device, DeviceInfo, DevicePtr, DriverErrorKind, Error, EventHandle,
     EventOptions, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, Image, ImageKind,
-    LaunchConfig, ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions,
+    LaunchConfig, ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions, environment,
 };
 
 use crate::{
@@ -110,7 +110,8 @@ impl HipDevice {
         let mut capabilities = Capabilities::new(ImageKind::Binary);
         capabilities.priorities = read_priorities(&table)?;
         capabilities.graphs = graph::available(&table, version);
-        match memory::prepare_pool(&table, number, &info.arch) {
+        let off = environment::refuses_pools()?;
+        match memory::prepare_pool(&table, number, &info.arch, off) {
             Ok(()) => capabilities.stream_ordered_memory = true,
             Err(reason) => {
                 memory::log_fallback_once(&reason);

@@ -78,6 +78,14 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// A variable of the environment is no text.
+    #[error("the environment variable {variable} is not valid UTF-8: {value:?}")]
+    Environment {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: std::ffi::OsString,
+    },
     /// An argument that no driver call was made with.
     #[error("invalid argument: {what}")]
     InvalidArgument {

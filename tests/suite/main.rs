@@ -9,6 +9,7 @@ mod counters;
 mod current;
 mod detector;
 mod dump;
+mod environment;
 mod errors;
 mod events;
 mod exit;
