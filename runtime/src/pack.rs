@@ -65,7 +65,7 @@ pub struct PackWriter {
 #[non_exhaustive]
 pub enum PackError {
     /// It cannot be read or written.
-    #[error("cannot read or write `{path}`")]
+    #[error("cannot read or write `{path}`: {source}")]
     Io {
         /// The file.
         path: PathBuf,
