@@ -221,7 +221,8 @@ fn read_priorities(table: &Table) -> Result<PriorityRange> {
     Ok(PriorityRange { least, greatest })
 }
 
-impl Device for HipDevice {
+// SAFETY: each method is one operation of the HIP runtime, which documents what is promised; what it lacks is an error.
+unsafe impl Device for HipDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }

@@ -243,7 +243,8 @@ fn read_priorities(table: &Table) -> Result<PriorityRange> {
     Ok(PriorityRange { least, greatest })
 }
 
-impl Device for CudaDevice {
+// SAFETY: each method is one operation of the CUDA driver, which documents what is promised; what it lacks is an error.
+unsafe impl Device for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
