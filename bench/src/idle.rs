@@ -121,7 +121,8 @@ fn address(bytes: usize) -> u64 {
 #[derive(Debug)]
 struct NoCompiler;
 
-impl Compiler for NoCompiler {
+// SAFETY: the driver runs no image.
+unsafe impl Compiler for NoCompiler {
     fn identity(&self) -> codegen::Result<String> {
         Ok("none".to_owned())
     }

@@ -10,7 +10,26 @@ use quadrants_ir::{
 use crate::Result;
 
 /// Makes module images for one device.
-pub trait Compiler: Send + Sync + fmt::Debug {
+///
+/// # Safety
+/// Images are run on memory that safe code vouches for. An implementation promises that each function of an image does
+/// what the kernel's task means and no more: in the proven form it touches the elements that the task accesses, of the
+/// tensors whose addresses are in its argument block as [`quadrants_ir::abi`] lays it out, and in the checked form none
+/// out of range. Images that are [kept](Self::kept_as) or that other architectures [also run](Self::also_runs) are as good
+/// as those made anew.
+///
+/// So no safe code implements it:
+/// ```compile_fail,E0200
+/// use quadrants_codegen::{CompileRequest, Compiled, Compiler, Result};
+/// #[derive(Debug)]
+/// struct Liar;
+/// impl Compiler for Liar {
+///     fn identity(&self) -> Result<String> { Ok(String::new()) }
+///     fn compile(&self, _: &quadrants_ir::Offloaded, _: &CompileRequest<'_>) -> Result<Compiled> { todo!() }
+/// }
+/// ```
+#[allow(unsafe_code)] // the promise alone: nothing here is done without checks
+pub unsafe trait Compiler: Send + Sync + fmt::Debug {
     /// Name, version and fixed options of the compiler: what its images depend on beside kernel
     /// and request, and so a part of the key that they are cached under.
     ///

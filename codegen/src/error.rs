@@ -38,7 +38,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// The kernel breaks a rule of the IR, so that nothing can be made of it.
-    #[error("the kernel cannot be compiled")]
+    #[error("the kernel cannot be compiled: {0}")]
     InvalidKernel(#[from] VerifyError),
     /// The compiler rejected the text that was made from a kernel.
     #[error("{compiler} rejected kernel `{kernel}`:\n{log}")]

@@ -171,10 +171,12 @@ unsafe extern "C" fn launch<const SINCE_7: bool>(
             extra,
         )
     };
-    let block = [block_x, block_y, block_z].map(u64::from);
+    let block = [block_x, block_y, block_z];
+    let too_wide = hip::module::is_too_wide([grid_x, grid_y, grid_z], block);
+    let block = block.map(u64::from);
     let too_many = block.into_iter().fold(1, u64::saturating_mul) > THREADS;
     match Code(code) {
-        Code::INVALID_CONFIGURATION if !(SINCE_7 && too_many) => Code::INVALID_VALUE.0,
+        Code::INVALID_CONFIGURATION if !(too_wide || SINCE_7 && too_many) => Code::INVALID_VALUE.0,
         _ => code,
     }
 }

@@ -1,6 +1,6 @@
 //! Why there is no picture, in one line.
 
-use std::{error::Error as _, fmt::Write as _, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use quadrants as qd;
 
@@ -25,7 +25,7 @@ pub enum Error {
         largest: usize,
     },
     /// The folder for the pictures is not usable.
-    #[error("cannot write into the folder {path}")]
+    #[error("cannot write into the folder {path}: {source}")]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A picture cannot be written.
-    #[error("cannot write {path}")]
+    #[error("cannot write {path}: {source}")]
     Write {
         /// The picture.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum Error {
         source: image::ImageError,
     },
     /// There is no such device here.
-    #[error("the device {device} is not usable")]
+    #[error("the device {device} is not usable: {source}")]
     Open {
         /// The device.
         device: &'static str,
@@ -49,7 +49,7 @@ pub enum Error {
         source: Box<qd::Error>,
     },
     /// The device refused or failed.
-    #[error("the work on the device failed")]
+    #[error("the work on the device failed: {source}")]
     Device {
         /// Why.
         source: Box<qd::Error>,
@@ -57,20 +57,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error with its causes, in one line.
+    /// The error, which names its causes, in one line.
     #[must_use]
     pub fn one_line(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let more = error.to_string();
-            // An error may say itself what its cause says.
-            if !text.contains(&more) {
-                // Writing to a String does not fail.
-                let _ = write!(text, ": {more}");
-            }
-            cause = error.source();
-        }
+        let text = self.to_string();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }

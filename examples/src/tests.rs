@@ -139,7 +139,8 @@ fn no_number_is_close_to_nan() {
 #[derive(Debug)]
 struct Toy;
 
-impl qd::codegen::Compiler for Toy {
+// SAFETY: nothing runs its images.
+unsafe impl qd::codegen::Compiler for Toy {
     fn identity(&self) -> qd::codegen::Result<String> {
         Ok("toy".to_owned())
     }

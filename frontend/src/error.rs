@@ -12,7 +12,7 @@ use crate::{Rejection, builder::Misuse, syntax::Span};
 #[non_exhaustive]
 pub enum Error {
     /// The bytes of a tree could not be written or read.
-    #[error("the kernel's embedded syntax tree is unreadable")]
+    #[error("the kernel's embedded syntax tree is unreadable: {source}")]
     Tree {
         /// The serializer's word.
         source: postcard::Error,
@@ -83,7 +83,7 @@ pub enum Error {
         span: Span,
     },
     /// The finished IR broke its own rules.
-    #[error("{function}: the kernel's IR is invalid")]
+    #[error("{function}: the kernel's IR is invalid: {source}")]
     Invalid {
         /// The kernel.
         function: String,

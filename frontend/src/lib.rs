@@ -6,6 +6,7 @@ pub mod builder;
 mod check;
 mod error;
 mod lower;
+mod names;
 mod races;
 mod resolve;
 mod source;

@@ -41,8 +41,9 @@ pub const MAX_BLOCK_SIZE: u32 = 1024;
 /// The arrays that the threads of a block share have at most this many bytes, on every device.
 pub const MAX_SHARED_BYTES: u64 = 48 << 10;
 
-/// The bounds of a loop that only the device knows are at most this far from zero. What is beyond has
-/// wrapped, as `0..n - 1` does where `n` is 0; no loop that long would ever end.
+/// The bounds of a parallel loop are at most this far from zero. Mostly what is beyond has wrapped, as `0..n - 1` does
+/// where `n` is 0. A launch that knows the bounds is refused; bounds that only the device knows are an error of the
+/// kernel, and the loop runs nothing.
 pub const MAX_BOUND: i128 = 1 << 48;
 
 /// How a task's function gets the argument block.

@@ -7,7 +7,8 @@ use crate::ScalarType;
 /// A parameter.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Param {
-    /// Its name in the source.
+    /// Its name in the source; of what is one of several for a parameter of the source, also its path in that:
+    /// `place.0` in a value, `bodies[].place` in a tensor, `group.bodies` in a struct of tensors.
     pub name: String,
     /// What it is.
     pub kind: ParamKind,

@@ -177,6 +177,37 @@ impl Type {
         }
     }
 
+    /// Whether a value has no scalars: it is an array of none, or has no other fields.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        match self {
+            Self::Scalar(_) => false,
+            Self::Array(element, len) => len == 0 || element.is_empty(),
+            Self::Vector(_, len) => len == 0,
+            Self::Matrix(_, rows, columns) => rows == 0 || columns == 0,
+            Self::Tuple(parts) => {
+                let mut at = 0;
+                while at < parts.len() {
+                    if !parts[at].is_empty() {
+                        return false;
+                    }
+                    at += 1;
+                }
+                true
+            }
+            Self::Struct(of) => {
+                let mut at = 0;
+                while at < of.fields.len() {
+                    if !of.fields[at].ty.is_empty() {
+                        return false;
+                    }
+                    at += 1;
+                }
+                true
+            }
+        }
+    }
+
     /// How many scalars a value has.
     #[must_use]
     pub fn leaves(self) -> usize {
@@ -198,25 +229,34 @@ impl Type {
         types
     }
 
-    /// Calls `each` with a name for each scalar of a value called `name`, and with the scalar's type.
+    /// Calls `each` with a name for each scalar of a value called `name`, and with the scalar's type. The names are
+    /// identifiers.
     pub fn each_leaf(self, name: &str, each: &mut dyn FnMut(&str, ScalarType)) {
+        self.each_path(name, '_', each);
+    }
+
+    /// Calls `each` with the path to each scalar of a value called `name`, and with the scalar's type: `name.place.0`.
+    /// Another value's path never begins with `name.`, since no identifier has a point.
+    pub fn each_leaf_path(self, name: &str, each: &mut dyn FnMut(&str, ScalarType)) {
+        self.each_path(name, '.', each);
+    }
+
+    fn each_path(self, name: &str, separator: char, each: &mut dyn FnMut(&str, ScalarType)) {
         let mut numbered = |count: usize, part: &dyn Fn(usize) -> Self| {
-            (0..count).for_each(|at| part(at).each_leaf(&format!("{name}_{at}"), each));
+            for at in 0..count {
+                part(at).each_path(&format!("{name}{separator}{at}"), separator, each);
+            }
         };
         match self {
             Self::Scalar(ty) => each(name, ty),
             Self::Tuple(parts) => numbered(parts.len(), &|at| parts[at]),
             Self::Array(element, len) => numbered(len, &|_| *element),
             Self::Vector(ty, len) => numbered(len, &|_| Self::Scalar(ty)),
-            Self::Matrix(ty, rows, columns) => {
-                for row in 0..rows {
-                    let name = format!("{name}_{row}");
-                    (0..columns).for_each(|column| each(&format!("{name}{column}"), ty));
-                }
-            }
+            Self::Matrix(ty, rows, columns) => numbered(rows, &|_| Self::Vector(ty, columns)),
             Self::Struct(of) => {
                 for field in of.fields {
-                    field.ty.each_leaf(&format!("{name}_{}", field.name), each);
+                    let name = format!("{name}{separator}{}", field.name);
+                    field.ty.each_path(&name, separator, each);
                 }
             }
         }
@@ -258,7 +298,11 @@ impl Type {
             Self::Vector(ty, len) => (ty, len),
             Self::Matrix(ty, rows, columns) => (ty, rows.saturating_mul(columns)),
         };
-        components.push(Component { path, ty, scalars: scalars.saturating_mul(more) });
+        let scalars = scalars.saturating_mul(more);
+        // What has no numbers lies nowhere.
+        if scalars > 0 {
+            components.push(Component { path, ty, scalars });
+        }
     }
 
     /// How many components there are before a field's.

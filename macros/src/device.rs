@@ -60,7 +60,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             type Root = Self::Parts;
             type Spot = #support::Within<Self::Parts>;
             #[inline(always)]
-            fn parts(values: usize, memory: &mut #support::Memory<'_>) -> Self::Parts {
+            fn parts(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> Self::Parts {
                 (#(<#fields as #private::Device>::parts(values, memory),)*)
             }
             #[inline(always)]
@@ -68,14 +68,14 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 <Self as #private::Device>::parts(1, memory)
             }
             #[inline(always)]
-            fn element(root: Self::Parts, at: ::core::option::Option<usize>) -> Self::Spot {
+            fn element(root: Self::Parts, at: ::core::option::Option<::core::primitive::usize>) -> Self::Spot {
                 <Self as #private::Device>::within(root, at, 0)
             }
             #[inline(always)]
             fn within(
                 parts: Self::Parts,
-                element: ::core::option::Option<usize>,
-                choice: usize,
+                element: ::core::option::Option<::core::primitive::usize>,
+                choice: ::core::primitive::usize,
             ) -> Self::Spot {
                 #support::Within { parts, element, choice }
             }
@@ -92,11 +92,11 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 #(#private::Device::give(self.#members, scalars);)*
             }
             #[inline(always)]
-            fn kernel_eq(self, other: Self) -> bool {
+            fn kernel_eq(self, other: Self) -> ::core::primitive::bool {
                 true #(& #private::Device::kernel_eq(self.#members, other.#members))*
             }
             #[inline(always)]
-            fn take(bits: &mut dyn ::core::ops::FnMut() -> u64) -> Self {
+            fn take(bits: &mut dyn ::core::ops::FnMut() -> ::core::primitive::u64) -> Self {
                 Self { #(#members: #private::Device::take(bits)),* }
             }
         }

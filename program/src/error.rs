@@ -14,14 +14,18 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What can go wrong with a program.
-#[derive(Debug, thiserror::Error)]
+///
+/// `{}` prints the full reason: what happened, where, and what to do. So does `{:?}`, which is what a `main` that returns
+/// the error shows; `{:#?}` prints the fields. An error's text has that of its [`source`](std::error::Error::source) in
+/// it, so that who prints the one need not print the other.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The device, or the runtime around it.
     #[error(transparent)]
     Runtime(#[from] quadrants_runtime::Error),
     /// A kernel's IR could not be made.
-    #[error("kernel `{kernel}` cannot be built")]
+    #[error("kernel `{kernel}` cannot be built: {source}")]
     Build {
         /// The kernel.
         kernel: String,
@@ -40,7 +44,7 @@ pub enum Error {
         line: u32,
     },
     /// A kernel could not be compiled for the device.
-    #[error("kernel `{kernel}` cannot be compiled")]
+    #[error("kernel `{kernel}` cannot be compiled: {source}")]
     Compile {
         /// The kernel.
         kernel: String,
@@ -51,7 +55,7 @@ pub enum Error {
     },
     /// No file of exported kernels has a kernel for the device, and there is no compiler.
     #[error(
-        "kernel `{kernel}` for `{arch}` is not among the exported kernels of {}, and cannot be compiled",
+        "kernel `{kernel}` for `{arch}` is not among the exported kernels of {}, and cannot be compiled: {source}",
         files.join(", ")
     )]
     NotExported {
@@ -89,7 +93,10 @@ pub enum Error {
         kernel: String,
     },
     /// A launch failed at the device.
-    #[error("the launch of `{kernel}` failed{}", if *.started { " half-way" } else { "" })]
+    #[error(
+        "the launch of `{kernel}` failed{}: {source}",
+        if *.started { " half-way, so that what it writes is undefined" } else { "" }
+    )]
     Launch {
         /// The kernel.
         kernel: String,
@@ -114,7 +121,8 @@ pub enum Error {
     /// of a region, may touch one element at a time, one of them writing. Nothing was launched.
     #[error(
         "kernel `{kernel}` ({file}:{line}) may race on `{tensor}` with these arguments: its accesses in \
-         lines {} and {} may touch one element at the same time", .lines[0], .lines[1]
+         lines {} and {} may touch one element at the same time{}", .lines[0], .lines[1],
+        .counter.as_ref().map_or(String::new(), |overflow| format!("; {overflow}"))
     )]
     Race {
         /// The kernel.
@@ -127,6 +135,8 @@ pub enum Error {
         tensor: String,
         /// The lines of the two accesses; of an access that races with itself, twice the same.
         lines: [u32; 2],
+        /// Where the numbers of a counter would keep the accesses apart: why they do not.
+        counter: Option<Box<CounterOverflow>>,
     },
     /// Another stream's launch uses the same memory, one of the two writes it, and nothing orders them: under
     /// [`Hazards::Check`](crate::Hazards::Check). Nothing was launched.
@@ -262,6 +272,54 @@ pub enum Error {
     },
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        macro_rules! fields {
+            ($($one:ident)*; $($name:ident { $($field:ident),* })*) => {
+                match self {
+                    $(Self::$one(inner) => f.debug_tuple(stringify!($one)).field(inner).finish(),)*
+                    $(Self::$name { $($field),* } => f
+                        .debug_struct(stringify!($name))
+                        $(.field(stringify!($field), $field))*
+                        .finish(),)*
+                    Self::MovedSlice => f.write_str("MovedSlice"),
+                }
+            };
+        }
+        fields! {
+            Runtime Kernels Kernel Hazard;
+            Build { kernel, source }
+            Asserted { kernel, line }
+            Compile { kernel, source }
+            NotExported { kernel, arch, files, source }
+            NotKept { arch }
+            UnknownTarget { name }
+            NoCompiler { kernel }
+            Launch { kernel, started, source }
+            Panicked { kernel, message }
+            Race { kernel, file, line, tensor, lines, counter }
+            UnknownHazards { name }
+            UnknownGraphs { name }
+            Argument { kernel, position, given, expected }
+            ResultType { kernel, asked, returns }
+            TooManyKernels { kernel, limit }
+            NoProgram { kernel }
+            OtherProgram { what }
+            Shape { shape, expected, given }
+            Range { begin, end, shape }
+            TooLarge { shape }
+            UnknownBackend { name, known }
+            Capture { what }
+            UnknownArgument { name, known }
+            Overlap { kernel, parameters }
+            Grid { kernel, what }
+        }
+    }
+}
+
 impl From<quadrants_rhi::Error> for Error {
     fn from(error: quadrants_rhi::Error) -> Self {
         Self::Runtime(error.into())
@@ -286,6 +344,33 @@ impl Error {
             Self::Kernel(_) | Self::Panicked { .. } => Severity::LostData,
             _ => Severity::Recoverable,
         }
+    }
+}
+
+/// A counter that a launch may count up so often that its numbers come again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CounterOverflow {
+    /// The counter's tensor.
+    pub tensor: String,
+    /// How many bits it has.
+    pub bits: u32,
+    /// How often it is counted up at most; none where an inner loop may have any number of iterations.
+    pub draws: Option<u128>,
+}
+
+impl fmt::Display for CounterOverflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tensor, bits, draws } = self;
+        match draws {
+            Some(draws) => write!(f, "the launch may count up in `{tensor}` {draws} times")?,
+            None => write!(f, "nothing limits how often the launch counts up in `{tensor}`")?,
+        }
+        write!(
+            f,
+            ", and the numbers of a counter of {bits} bits come again after 2^{bits}: count in 64 bits, or limit the loops \
+             around it"
+        )
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::{
 
 use parking_lot::Mutex;
 use quadrants_ir::TaskId;
-use quadrants_rhi::{FunctionHandle, LaunchConfig, Severity, StreamHandle};
+use quadrants_rhi::{FunctionHandle, LaunchConfig, Severity, StreamHandle, environment};
 use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
 
 use crate::{Error, Result, image::LoadedForm, plan::LaunchShapes};
@@ -136,10 +136,10 @@ impl Graphs {
 }
 
 fn from_env() -> Result<bool> {
-    match std::env::var(GRAPHS_VARIABLE).as_deref() {
-        Err(_) | Ok("" | "on") => Ok(true),
-        Ok("off") => Ok(false),
-        Ok(other) => Err(Error::UnknownGraphs { name: other.to_owned() }),
+    match environment::word(GRAPHS_VARIABLE)?.as_deref() {
+        None | Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(other) => Err(Error::UnknownGraphs { name: other.to_owned() }),
     }
 }
 

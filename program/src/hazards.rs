@@ -17,7 +17,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use quadrants_rhi::StreamHandle;
+use quadrants_rhi::{StreamHandle, environment};
 use quadrants_runtime::{self as rt, Buffer, Origin, Stamp, Use};
 use smallvec::SmallVec;
 
@@ -106,9 +106,9 @@ impl FromStr for Hazards {
 impl Hazards {
     /// What the environment says, or the default.
     pub(crate) fn from_env() -> Result<Self> {
-        match std::env::var(HAZARDS_VARIABLE) {
-            Ok(name) if !name.is_empty() => name.parse(),
-            _ => Ok(Self::default()),
+        match environment::word(HAZARDS_VARIABLE)? {
+            Some(name) => name.parse(),
+            None => Ok(Self::default()),
         }
     }
 }

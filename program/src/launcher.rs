@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use quadrants_ir::{
     Offloaded, ParamKind, ScalarType, SiteKind, TaskKind,
     abi::{self, ErrorRecord, FIRST_PARAM_WORD, Form, LAUNCH_WORD, Passing},
-    host::{HostPlan, Race, Touched},
+    host::{HostPlan, Overflow, Race, Touched},
 };
 use quadrants_rhi::{ImageKind, LaunchConfig, Severity};
 use quadrants_runtime as rt;
@@ -26,7 +26,7 @@ pub(crate) use prepared::{Keep, Prepared};
 pub(crate) use quick::{Quick, quick};
 
 use crate::{
-    Error, KernelError, KernelErrorCause, Result,
+    CounterOverflow, Error, KernelError, KernelErrorCause, Result,
     arg::{ArgList, Code, TensorArg, Words, describe},
     body::NativeBody,
     capture,
@@ -642,6 +642,10 @@ pub(crate) fn race_error(kernel: &Offloaded, race: Race) -> Error {
             Touched::Shared(array) => kernel.locals[array].name.clone(),
         },
         lines: race.sites.map(|site| kernel.sites[site.index()].line),
+        counter: race.counter.map(|Overflow { tensor, bits, draws }| {
+            let tensor = kernel.params[tensor.index()].name.clone();
+            Box::new(CounterOverflow { tensor, bits, draws })
+        }),
     }
 }
 

@@ -51,7 +51,7 @@ mod workers;
 pub use capture::{Graph, GraphLaunch};
 pub use device::Device;
 pub use element::Element;
-pub use error::{BoxError, Error, KernelError, KernelErrorCause, Result};
+pub use error::{BoxError, CounterOverflow, Error, KernelError, KernelErrorCause, Result};
 pub use export::{Export, Exported, ExportedKernels, KERNELS_VARIABLE, Target};
 pub use graphs::{GRAPHS_VARIABLE, RegionStatistics};
 pub use hazards::{HAZARDS_VARIABLE, Hazard, HazardUse, Hazards};

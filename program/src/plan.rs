@@ -13,7 +13,7 @@ use quadrants_ir::{
     abi::Form,
     host::{Extents, HostPlan},
 };
-use quadrants_rhi::{Device, ImageKind, LaunchConfig, StreamHandle};
+use quadrants_rhi::{Device, DeviceInfo, ImageKind, LaunchConfig, StreamHandle};
 use quadrants_runtime as rt;
 use smallvec::SmallVec;
 
@@ -133,10 +133,7 @@ impl Plan {
             if task.kind.is_bounded_on_device() {
                 fit_device(&mut config, info.multiprocessors);
             }
-            for (dim, limit) in config.grid_dim.iter_mut().zip(info.max_grid_dim) {
-                // Device loops stride over the grid, so that a smaller one runs all iterations too.
-                *dim = (*dim).min(limit);
-            }
+            fit_limits(&mut config, info);
             let threads: u32 = config.block_dim.iter().product();
             if threads > info.max_threads_per_block {
                 let what = format!("a block of {threads} threads is too large for the device");
@@ -236,7 +233,30 @@ fn counts(kernel: &Offloaded, task: &Task, extents: &Extents) -> Result<SmallVec
         );
         return Err(Error::Grid { kernel: kernel.name.clone(), what });
     }
+    // Of bounds that only the device knows, it asks the same where it computes them.
+    if !task.kind.is_bounded_on_device() && extents.have_wrapped() {
+        let dims: Vec<_> =
+            extents.dims().iter().map(|(from, to)| format!("{from}..{to}")).collect();
+        let what = format!(
+            "the loop at line {} runs over {}, but bounds of parallel loops are at most 2^48 from zero: one of them has \
+             wrapped, or the loop should count from 0 and add its first value inside",
+            task.line,
+            dims.join(" and ")
+        );
+        return Err(Error::Grid { kernel: kernel.name.clone(), what });
+    }
     Ok(counts)
+}
+
+/// Makes a grid no larger than the device takes. Device loops stride over the grid, so that a smaller one runs all
+/// iterations too.
+fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
+    for axis in 0..3 {
+        let by_threads = info.max_grid_threads[axis] / u64::from(config.block_dim[axis].max(1));
+        let by_threads = u32::try_from(by_threads).unwrap_or(u32::MAX);
+        let most = info.max_grid_dim[axis].min(by_threads).max(1);
+        config.grid_dim[axis] = config.grid_dim[axis].min(most);
+    }
 }
 
 /// Makes a grid for unknown bounds no larger than fills the device: threads beyond would mostly find
@@ -358,5 +378,34 @@ impl Enqueue<'_> {
             unsafe { region.graphs.launch(context, graphs, way, &region.blocks, tasks, handle)? };
         self.started |= launched;
         Ok(launched)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_has_no_more_blocks_and_threads_than_the_device_takes() {
+        let mut info = DeviceInfo::new("toy", 0, String::new(), String::new());
+        let fitted = |info: &DeviceInfo, grid_dim, block_dim| {
+            let mut config = LaunchConfig { grid_dim, block_dim, shared_bytes: 0 };
+            fit_limits(&mut config, info);
+            assert_eq!(config.block_dim, block_dim);
+            config.grid_dim
+        };
+        let wide = [u32::MAX, 70_000, 3];
+        assert_eq!(fitted(&info, wide, [256, 1, 1]), [i32::MAX as u32, 65_535, 3]);
+        info.max_grid_threads = [u32::MAX.into(); 3];
+        let grid = fitted(&info, wide, [256, 4, 1]);
+        assert_eq!(grid, [(1 << 24) - 1, 65_535, 3]);
+        assert_eq!(fitted(&info, wide, [1, 1, 1]), [i32::MAX as u32, 65_535, 3]);
+        info.max_grid_dim = [u32::MAX; 3];
+        assert_eq!(
+            fitted(&info, [u32::MAX, 1 << 31, 9], [1, 2, 3]),
+            [u32::MAX, i32::MAX as u32, 9]
+        );
+        info.max_grid_threads = [100; 3];
+        assert_eq!(fitted(&info, [9, 9, 1], [256, 100, 1]), [1, 1, 1]);
     }
 }

@@ -1,9 +1,9 @@
 //! The list of backends: the one place, besides the tests and chores, that knows it.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{ffi::OsString, fmt, str::FromStr, sync::Arc};
 
 use quadrants_program::{Backend, Error, Opened, Result, Target};
-use quadrants_rhi::Driver;
+use quadrants_rhi::{Driver, environment};
 
 /// The environment variable that [`Arch::from_env_or_best`] reads.
 pub const ARCH_VARIABLE: &str = "QUADRANTS_ARCH";
@@ -33,7 +33,7 @@ pub struct DeviceChoice {
 /// The backend that the environment names, or the best that has a device; found when it is opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BestArch {
-    name: Option<String>,
+    name: Option<OsString>,
 }
 
 impl Arch {
@@ -48,10 +48,10 @@ impl Arch {
     ];
 
     /// The backend named by `QUADRANTS_ARCH` (`cuda`, `amdgpu`, `cpu`), else the first of CUDA, AMDGPU
-    /// and CPU that has a device. An unknown name is an error when the program is opened.
+    /// and CPU that has a device. An unknown name, and one that is no text, is an error when the program is opened.
     #[must_use]
     pub fn from_env_or_best() -> BestArch {
-        BestArch { name: std::env::var(ARCH_VARIABLE).ok().filter(|name| !name.is_empty()) }
+        BestArch { name: std::env::var_os(ARCH_VARIABLE) }
     }
 
     /// The backend's name.
@@ -196,7 +196,7 @@ impl Backend for DeviceChoice {
 
 impl Backend for BestArch {
     fn open(&self) -> Result<Opened> {
-        if let Some(name) = &self.name {
+        if let Some(name) = environment::word_of(ARCH_VARIABLE, self.name.clone())? {
             return name.parse::<Arch>()?.open();
         }
         let mut last = Error::UnknownBackend { name: "best".to_owned(), known: Vec::new() };

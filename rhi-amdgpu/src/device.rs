@@ -15,7 +15,7 @@ use std::{
 use quadrants_rhi::{
     self as rhi, Capabilities, Device, DeviceInfo, DevicePtr, DriverErrorKind, Error, EventHandle,
     EventOptions, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, Image, ImageKind,
-    LaunchConfig, ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions,
+    LaunchConfig, ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions, environment,
 };
 
 use crate::{
@@ -110,7 +110,8 @@ impl HipDevice {
         let mut capabilities = Capabilities::new(ImageKind::Binary);
         capabilities.priorities = read_priorities(&table)?;
         capabilities.graphs = graph::available(&table, version);
-        match memory::prepare_pool(&table, number, &info.arch) {
+        let off = environment::refuses_pools()?;
+        match memory::prepare_pool(&table, number, &info.arch, off) {
             Ok(()) => capabilities.stream_ordered_memory = true,
             Err(reason) => {
                 memory::log_fallback_once(&reason);
@@ -165,6 +166,8 @@ fn read_info(
         read(Attribute::hipDeviceAttributeMaxGridDimY)?,
         read(Attribute::hipDeviceAttributeMaxGridDimZ)?,
     ];
+    // The runtime counts the threads of an axis in 32 bits, and no attribute says so: hipErrorInvalidConfiguration.
+    info.max_grid_threads = [u32::MAX.into(); 3];
     Ok(info)
 }
 
@@ -218,7 +221,8 @@ fn read_priorities(table: &Table) -> Result<PriorityRange> {
     Ok(PriorityRange { least, greatest })
 }
 
-impl Device for HipDevice {
+// SAFETY: each method is one operation of the HIP runtime, which documents what is promised; what it lacks is an error.
+unsafe impl Device for HipDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }

@@ -103,7 +103,8 @@ impl HipDriver {
     }
 }
 
-impl Driver for HipDriver {
+// SAFETY: devices of one ordinal retain the one primary context that the runtime has of it.
+unsafe impl Driver for HipDriver {
     fn backend(&self) -> &'static str {
         BACKEND
     }

@@ -7,6 +7,8 @@ mod simulated;
 mod broken;
 #[path = "suite/current.rs"]
 mod current;
+#[path = "suite/limits.rs"]
+mod limits;
 #[path = "suite/pools.rs"]
 mod pools;
 #[path = "suite/support.rs"]

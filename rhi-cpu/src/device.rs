@@ -42,7 +42,9 @@ fn processor_name() -> String {
         .map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-impl Device for CpuDevice {
+// SAFETY: memory is the global allocator's, aligned and zeroed where that is promised, and every operation is over when its
+// call returns.
+unsafe impl Device for CpuDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }

@@ -17,7 +17,8 @@ pub fn driver() -> Result<Arc<dyn Driver>> {
 #[derive(Debug)]
 struct CpuDriver;
 
-impl Driver for CpuDriver {
+// SAFETY: there is one device, whose memory is the process's.
+unsafe impl Driver for CpuDriver {
     fn backend(&self) -> &'static str {
         BACKEND
     }

@@ -11,7 +11,7 @@ use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute};
 use quadrants_rhi::{
     self as rhi, Capabilities, Device, DeviceInfo, DevicePtr, DriverErrorKind, Error, EventHandle,
     EventOptions, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, Image, ImageKind,
-    LaunchConfig, ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions,
+    LaunchConfig, ModuleHandle, PriorityRange, Result, StreamHandle, StreamOptions, environment,
 };
 
 use crate::{BACKEND, event, graph, launch, memory, module, stream, table::Table};
@@ -142,7 +142,8 @@ impl CudaDevice {
         let entered = context.enter()?;
         capabilities.priorities = read_priorities(entered.table)?;
         capabilities.graphs = graph::available(entered.table);
-        match memory::prepare_pool(entered.table, device) {
+        let off = environment::refuses_pools()?;
+        match memory::prepare_pool(entered.table, device, off) {
             Ok(()) => capabilities.stream_ordered_memory = true,
             Err(reason) => {
                 memory::log_fallback_once(&reason);
@@ -242,7 +243,8 @@ fn read_priorities(table: &Table) -> Result<PriorityRange> {
     Ok(PriorityRange { least, greatest })
 }
 
-impl Device for CudaDevice {
+// SAFETY: each method is one operation of the CUDA driver, which documents what is promised; what it lacks is an error.
+unsafe impl Device for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }

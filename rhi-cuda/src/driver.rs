@@ -102,7 +102,8 @@ impl CudaDriver {
     }
 }
 
-impl Driver for CudaDriver {
+// SAFETY: devices of one ordinal retain the one primary context that the driver has of it.
+unsafe impl Driver for CudaDriver {
     fn backend(&self) -> &'static str {
         BACKEND
     }

@@ -16,12 +16,12 @@ use crate::{
     table::Table,
 };
 
-/// Decides whether memory is allocated in stream order, and sets the device's default pool up for it.
+/// Decides whether memory is allocated in stream order, where the environment does not say `off`, and sets the device's default pool up for it.
 ///
 /// # Errors
 /// The reason why it is not.
-pub(crate) fn prepare_pool(table: &Table, device: CUdevice) -> Result<(), String> {
-    if std::env::var_os("QUADRANTS_MEMPOOL").is_some_and(|value| value == "0") {
+pub(crate) fn prepare_pool(table: &Table, device: CUdevice, off: bool) -> Result<(), String> {
+    if off {
         return Err("QUADRANTS_MEMPOOL=0".to_owned());
     }
     let functions = &table.functions;

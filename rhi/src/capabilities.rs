@@ -86,6 +86,8 @@ pub struct DeviceInfo {
     pub max_threads_per_block: u32,
     /// The largest grid in x, y and z.
     pub max_grid_dim: [u32; 3],
+    /// The most threads that a grid has in x, y and z, in all its blocks together.
+    pub max_grid_threads: [u64; 3],
 }
 
 impl DeviceInfo {
@@ -104,6 +106,7 @@ impl DeviceInfo {
             warp_size: 1,
             max_threads_per_block: 1024,
             max_grid_dim: [i32::MAX as u32, 65_535, 65_535],
+            max_grid_threads: [u64::MAX; 3],
         }
     }
 }

@@ -89,8 +89,30 @@ impl Drop for Current<'_> {
 /// An open device: memory, streams, events, modules, launches and graphs.
 ///
 /// See the [module documentation](self) for the rules that all methods share.
-#[allow(clippy::missing_safety_doc)] // the handle rule, in the module documentation
-pub trait Device: Send + Sync + fmt::Debug {
+///
+/// # Safety
+/// Safe code above reads and writes what a device gives it. An implementation promises, as long as its callers keep to
+/// the handle rule:
+/// - What [`alloc`](Self::alloc), [`alloc_async`](Self::alloc_async) and [`alloc_pinned`](Self::alloc_pinned) give is
+///   not null, has as many bytes as asked for and the stated alignment, overlaps nothing else that is alive, and stays
+///   valid until it is freed. Pinned memory is zeroed, and can be read and written by the host and by the device.
+/// - Copies, fills and launches touch exactly what their arguments name, in the order of their stream and of the events
+///   that it waits for, and not after [`synchronize`](Self::synchronize), [`stream_synchronize`](Self::stream_synchronize)
+///   or [`event_synchronize`](Self::event_synchronize) has returned for them, or a query has said that they are complete.
+/// - A handle stands for what it was made for until it is destroyed, and no other that is alive is equal to it.
+/// - [`info`](Self::info) and [`capabilities`](Self::capabilities) always give the same, and what they say is so: images
+///   are of the kind that is loaded, and a capability that is on keeps its operations' contracts.
+/// - A launch of a native function calls it with the words that it was given, while they are valid.
+/// - A method that gives an error has enqueued nothing, unless it says otherwise.
+///
+/// So no safe code implements it:
+/// ```compile_fail,E0200
+/// #[derive(Debug)]
+/// struct Liar;
+/// impl quadrants_rhi::Device for Liar {}
+/// ```
+#[allow(clippy::missing_safety_doc)] // of the methods: the handle rule, in the module documentation
+pub unsafe trait Device: Send + Sync + fmt::Debug {
     /// What the device is.
     fn info(&self) -> &DeviceInfo;
 

@@ -7,7 +7,24 @@ use crate::{Device, Result};
 /// A loaded driver: it counts devices and opens them.
 ///
 /// Opening a driver loads its library and initializes it; it creates no context.
-pub trait Driver: Send + Sync + fmt::Debug {
+///
+/// # Safety
+/// What is built on a driver trusts the devices that it opens. An implementation promises that each keeps the contract of
+/// [`Device`], and that devices of one ordinal share one context, so that a handle or address of one is good for the
+/// other.
+///
+/// So no safe code implements it:
+/// ```compile_fail,E0200
+/// #[derive(Debug)]
+/// struct Liar;
+/// impl quadrants_rhi::Driver for Liar {
+///     fn backend(&self) -> &'static str { "liar" }
+///     fn version(&self) -> String { String::new() }
+///     fn device_count(&self) -> quadrants_rhi::Result<usize> { Ok(0) }
+///     fn open(&self, _: usize) -> quadrants_rhi::Result<std::sync::Arc<dyn quadrants_rhi::Device>> { todo!() }
+/// }
+/// ```
+pub unsafe trait Driver: Send + Sync + fmt::Debug {
     /// The backend's short name: `cuda`, `amdgpu` or `cpu`.
     fn backend(&self) -> &'static str;
 

@@ -40,7 +40,7 @@ pub enum Error {
         required: &'static str,
     },
     /// The driver is there and sees no device.
-    #[error("the {backend} driver found no device")]
+    #[error("the {backend} driver found no device{}", because(.source))]
     NoDevice {
         /// The backend.
         backend: &'static str,
@@ -62,7 +62,7 @@ pub enum Error {
     #[error(transparent)]
     Driver(#[from] DriverError),
     /// The device refused a module's image.
-    #[error("the image was refused: {log}")]
+    #[error("the image was refused{}{}", said(.log), because(.source))]
     ImageRejected {
         /// What the loader said.
         log: String,
@@ -78,6 +78,14 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// A variable of the environment is no text.
+    #[error("the environment variable {variable} is not valid UTF-8: {value:?}")]
+    Environment {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: std::ffi::OsString,
+    },
     /// An argument that no driver call was made with.
     #[error("invalid argument: {what}")]
     InvalidArgument {
@@ -90,6 +98,15 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
+}
+
+/// The reason, where there is one.
+fn because(source: &Option<DriverError>) -> String {
+    source.as_ref().map(|source| format!(": {source}")).unwrap_or_default()
+}
+
+fn said(log: &str) -> String {
+    if log.is_empty() { String::new() } else { format!(": {log}") }
 }
 
 fn introduced(version: &Option<&'static str>) -> String {

@@ -9,6 +9,7 @@
 mod capabilities;
 pub mod device;
 mod driver;
+pub mod environment;
 mod error;
 mod handle;
 mod image;

@@ -8,7 +8,12 @@
 //! Functions are declared to return a [`Status`], not the enum of the C header: a newer driver may
 //! return a code that the enum lacks, which a Rust enum must never hold.
 
-use std::{error::Error as _, ffi::c_void, path::Path};
+use std::{
+    error::Error as _,
+    ffi::c_void,
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 use crate::{Error, Result};
 
@@ -81,6 +86,13 @@ impl Library {
         &self.name
     }
 
+    /// The file that a function's code was loaded from, without symbolic links; none where the system does not say.
+    #[must_use]
+    pub fn file_of(&self, symbol: &str) -> Option<PathBuf> {
+        let address = self.resolve(symbol)?.addr();
+        loaded_files().find(|(range, _)| range.contains(&address)).map(|(_, file)| file)
+    }
+
     /// The address of a function, where the library has it.
     #[must_use]
     pub fn resolve(&self, symbol: &str) -> Option<*const c_void> {
@@ -89,6 +101,23 @@ impl Library {
         let address: *const c_void = *found;
         (!address.is_null()).then_some(address)
     }
+}
+
+/// The files that are mapped into this process, each with the addresses of a part of it. Linux alone tells.
+pub fn loaded_files() -> impl Iterator<Item = (Range<usize>, PathBuf)> {
+    let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
+    let maps = String::from_utf8_lossy(&maps).into_owned();
+    let files: Vec<_> = maps
+        .lines()
+        .filter_map(|line| {
+            // Range, rights, offset, device, inode, and a path that may have spaces.
+            let file = &line[line.find('/')?..];
+            let (from, to) = line.split_once(' ')?.0.split_once('-')?;
+            let address = |hex| usize::from_str_radix(hex, 16).ok();
+            Some((address(from)?..address(to)?, PathBuf::from(file)))
+        })
+        .collect();
+    files.into_iter()
 }
 
 /// Logs a finished driver call at trace level. For the expansion of [`driver_table!`](crate::driver_table), whose library's

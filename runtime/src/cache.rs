@@ -15,6 +15,10 @@ use std::{
 /// How files of this form begin.
 const MAGIC: &[u8; 8] = b"qdkern\x00\x01";
 const HASH_BYTES: usize = 32;
+/// How an entry begins: with the hash of the rest, and its key.
+pub(crate) const BEGIN_BYTES: usize = MAGIC.len() + HASH_BYTES + size_of::<ImageKey>();
+/// What an entry can have at most. Images have some kilobytes, rarely some megabytes.
+pub(crate) const ENTRY_LIMIT: u64 = 256 << 20;
 const EXTENSION: &str = "image";
 /// A hit makes a file young again if it is older than this: the order of use need not be finer.
 const FRESH: Duration = Duration::from_secs(600);
@@ -103,6 +107,9 @@ impl ImageCache {
     }
 
     fn write(&self, key: &ImageKey, made_by: &str, image: &[u8]) -> io::Result<()> {
+        if entry_bytes(made_by, image) > ENTRY_LIMIT {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the image is too large"));
+        }
         create_private(&self.folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(&encode(key, made_by, image))?;
@@ -122,7 +129,7 @@ impl ImageCache {
                 files.push((about.modified()?, about.len(), path));
             }
         }
-        let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        let mut bytes = files.iter().fold(0u64, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
         files.sort();
         for (_, its, path) in files {
             if bytes <= self.limit {
@@ -130,7 +137,7 @@ impl ImageCache {
             }
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => bytes -= its,
+                _ => bytes = bytes.saturating_sub(its),
             }
         }
         Ok(())
@@ -140,8 +147,12 @@ impl ImageCache {
 /// Who made the image in a file, and the image; none where the file is not a whole one of this key.
 fn read(path: &Path, key: &ImageKey) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut file = File::open(path).ok()?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
+    // A file may claim any length, and cost nobody anything: nothing is reserved for more than an entry can have.
+    let len = file.metadata().ok().map(|about| about.len()).filter(|len| *len <= ENTRY_LIMIT)?;
+    let mut bytes = vec![0; BEGIN_BYTES];
+    file.read_exact(&mut bytes).ok().filter(|()| begins_as(&bytes, key))?;
+    bytes.reserve_exact(usize::try_from(len).ok()?.saturating_sub(BEGIN_BYTES));
+    Read::by_ref(&mut file).take(ENTRY_LIMIT - BEGIN_BYTES as u64).read_to_end(&mut bytes).ok()?;
     let (made_by, image) = decode(&bytes, key)?;
     let age = file.metadata().and_then(|about| about.modified()).ok()?.elapsed();
     if age.is_ok_and(|age| age > FRESH) {
@@ -149,6 +160,11 @@ fn read(path: &Path, key: &ImageKey) -> Option<(Vec<u8>, Vec<u8>)> {
         let _ = file.set_modified(SystemTime::now());
     }
     Some((made_by.to_vec(), image.to_vec()))
+}
+
+/// Whether an entry of this key begins with these bytes, of which there are [`BEGIN_BYTES`].
+pub(crate) fn begins_as(begin: &[u8], key: &ImageKey) -> bool {
+    begin.starts_with(MAGIC.as_slice()) && begin.ends_with(key)
 }
 
 /// An entry: how it begins, the hash of the rest, its key, who made it, the image.
@@ -171,6 +187,11 @@ pub(crate) fn decode<'a>(entry: &'a [u8], key: &ImageKey) -> Option<(&'a [u8], &
     let body = body.strip_prefix(key.as_slice())?;
     let (len, body) = body.split_first_chunk()?;
     body.split_at_checked(u32::from_le_bytes(*len) as usize)
+}
+
+/// How many bytes an entry has.
+pub(crate) fn entry_bytes(made_by: &str, image: &[u8]) -> u64 {
+    (BEGIN_BYTES + 4 + made_by.len() + image.len()) as u64
 }
 
 /// Creates a folder that others can neither read nor write: what lies there is run.
@@ -232,6 +253,20 @@ mod tests {
         assert_eq!(cache.get(&KEY, None), None, "a folder");
         cache.put(&[9; HASH_BYTES], None, &whole);
         assert_eq!(cache.get(&[9; HASH_BYTES], None), Some(whole));
+    }
+
+    #[test]
+    fn a_file_that_only_claims_to_be_long_is_a_miss() {
+        let (_folder, cache) = cache(1 << 20);
+        cache.put(&KEY, None, &[1; 100]);
+        let path = cache.path(&KEY);
+        let whole = fs::read(&path).unwrap();
+        for begin in [&whole[..], &whole[..BEGIN_BYTES], &[]] {
+            fs::write(&path, begin).unwrap();
+            // Without blocks on disk. All of it in memory would end the process.
+            fs::File::options().write(true).open(&path).unwrap().set_len(1 << 43).unwrap();
+            assert_eq!(cache.get(&KEY, None), None);
+        }
     }
 
     #[test]

@@ -13,7 +13,9 @@ pub enum Error {
     #[error(transparent)]
     Device(#[from] rhi::Error),
     /// The context broke earlier; every call since says so.
-    #[error("the device context is lost")]
+    #[error(
+        "the device context is lost, and every call fails until the program is opened anew: {cause}"
+    )]
     ContextLost {
         /// The first error that said so.
         #[source]

@@ -65,7 +65,7 @@ pub struct PackWriter {
 #[non_exhaustive]
 pub enum PackError {
     /// It cannot be read or written.
-    #[error("cannot read or write `{path}`")]
+    #[error("cannot read or write `{path}`: {source}")]
     Io {
         /// The file.
         path: PathBuf,
@@ -105,7 +105,7 @@ pub enum PackError {
         /// How long it is.
         found: u64,
     },
-    /// Its header is not as it was written.
+    /// Its header is not as it was written, or claims entries larger than there are.
     #[error("the header of `{origin}` is damaged")]
     Damaged {
         /// The file, or that it is memory.
@@ -182,6 +182,9 @@ impl ImagePack {
             return Err(PackError::Release { origin, found: release });
         }
         let entries = header.entries().ok_or_else(damaged)?;
+        if entries.values().any(|place| place.len > cache::ENTRY_LIMIT) {
+            return Err(damaged());
+        }
         let end = |place: &Place| base.saturating_add(place.offset).saturating_add(place.len);
         match entries.values().map(end).max() {
             Some(end) if end > len => Err(cut_off(end)),
@@ -204,7 +207,12 @@ impl ImagePack {
     #[must_use]
     pub fn get(&self, key: &ImageKey) -> Option<Vec<u8>> {
         let place = self.entries.get(key)?;
-        let found = self.data.read(self.base + place.offset, place.len);
+        let begin = place.len.min(cache::BEGIN_BYTES as u64);
+        let begin = self.data.read(self.base + place.offset, begin);
+        // Nothing is reserved for what is no entry of the key.
+        let is_entry = begin.is_some_and(|begin| cache::begins_as(&begin, key));
+        let found =
+            if is_entry { self.data.read(self.base + place.offset, place.len) } else { None };
         let image = found.as_deref().and_then(|entry| cache::decode(entry, key));
         if image.is_none() {
             let (file, name) = (&self.origin, &place.entry.name);
@@ -268,6 +276,13 @@ impl PackWriter {
     /// # Errors
     /// [`PackError::Io`].
     pub fn write(&self, path: &Path) -> Result<u64, PackError> {
+        for (entry, image) in self.entries.values() {
+            if cache::entry_bytes(&entry.made_by, image) > cache::ENTRY_LIMIT {
+                let what = format!("the image of `{}` is too large", entry.name);
+                let source = io::Error::new(io::ErrorKind::FileTooLarge, what);
+                return Err(PackError::Io { path: path.to_owned(), source });
+            }
+        }
         let bytes = self.to_bytes();
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let write = || {
@@ -422,6 +437,33 @@ mod tests {
                 other => panic!("cut off at {len}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_file_that_only_claims_to_be_long_is_refused_or_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pack");
+        let claiming = |len: u64| {
+            let mut header = Vec::from((RELEASE.len() as u32).to_le_bytes());
+            header.extend_from_slice(RELEASE.as_bytes());
+            header.extend_from_slice(&1u32.to_le_bytes());
+            header.extend_from_slice(&KEYS[0]);
+            header.extend_from_slice(&[0u64.to_le_bytes(), len.to_le_bytes()].concat());
+            header.extend_from_slice(&[0; 12]);
+            let header_len = (header.len() as u32).to_le_bytes();
+            let hash = *blake3::hash(&header).as_bytes();
+            let file = [MAGIC.as_slice(), &[VERSION], &header_len, &hash, &header].concat();
+            std::fs::write(&path, &file).unwrap();
+            // Without blocks on disk. All of it in memory would end the process.
+            let all = file.len() as u64 + len;
+            File::options().write(true).open(&path).unwrap().set_len(all).unwrap();
+            ImagePack::open(&path)
+        };
+        for len in [1 << 43, cache::ENTRY_LIMIT + 1] {
+            let refused = claiming(len);
+            assert!(matches!(refused, Err(PackError::Damaged { .. })), "{refused:?}");
+        }
+        assert_eq!(claiming(cache::ENTRY_LIMIT).unwrap().get(&KEYS[0]), None);
     }
 
     #[test]

@@ -286,6 +286,80 @@ fn a_bound_that_wraps_before_the_launch_is_refused(
     Ok(())
 }
 
+#[qd::kernel]
+fn keys(base: u64, n: u64, out: &mut Tensor<u32, 1>) {
+    for key in base..base + n {
+        out[(key - base) as usize] = 1;
+    }
+}
+
+#[qd::kernel]
+fn signed_keys(base: i64, rows: i64, out: &mut Tensor<u32, 1>) {
+    for (_row, key) in qd::ndrange((0..rows, base..base + 2)) {
+        qd::atomic_add(&mut out[(key - base) as usize], 1);
+    }
+}
+
+#[qd::kernel]
+fn keys_of_the_device(base: &Tensor<i64, 1>, out: &mut Tensor<u32, 1>) {
+    let from = base[0];
+    for key in from..from + 2 {
+        out[(key - from) as usize] = 1;
+    }
+}
+
+/// The bounds of a loop are limited alike on every backend, whoever knows them.
+#[rstest]
+fn bounds_too_far_from_zero_are_refused_on_every_backend(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> Result<()> {
+    const FAR: u64 = 1 << 48;
+    const LINES: [u32; 3] = [291, 298, 306];
+    let Some(on) = backend.open() else { return Ok(()) };
+    let fresh = || on.program.zeros::<u32, 1>([2]);
+    let refused = |launched: Result<()>, named: &str, line: u32| {
+        let Err(Error::Grid { kernel, what }) = launched else { panic!("{launched:?}") };
+        assert_eq!(kernel, named);
+        assert!(what.contains(&format!("line {line} ")) && what.contains("2^48"), "{what}");
+    };
+
+    let mut out = fresh()?;
+    keys(FAR - 2, 2, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [1, 1]);
+    keys(u64::MAX - 9, 0, &mut out).launch()?;
+    for base in [FAR - 1, FAR, 1 << 60, 1 << 63, u64::MAX - 2] {
+        refused(keys(base, 2, &mut out).launch(), "keys", LINES[0]);
+    }
+
+    let far = FAR as i64;
+    let mut out = fresh()?;
+    signed_keys(-far, 3, &mut out).launch()?;
+    signed_keys(far - 2, 3, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [6, 6]);
+    signed_keys(i64::MIN, 0, &mut out).launch()?;
+    for base in [-far - 1, far - 1, i64::MIN, i64::MAX - 2] {
+        refused(signed_keys(base, 3, &mut out).launch(), "signed_keys", LINES[1]);
+    }
+    assert_eq!(out.to_vec()?, [6, 6]);
+
+    for (base, runs) in [(-far, true), (far - 2, true), (-far - 1, false), (far - 1, false)] {
+        let mut out = fresh()?;
+        let base = on.program.tensor_from(&[base], [1])?;
+        let launched =
+            keys_of_the_device(&base, &mut out).launch().and_then(|()| on.program.sync());
+        if runs {
+            launched?;
+            assert_eq!(out.to_vec()?, [1, 1]);
+            continue;
+        }
+        let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
+        assert_eq!((error.kernel.as_str(), error.line), ("keys_of_the_device", LINES[2]));
+        let KernelErrorCause::Bounds { iterations } = &error.cause else { panic!("{error:?}") };
+        assert_eq!(iterations, &[2]);
+    }
+    Ok(())
+}
+
 #[rstest]
 fn a_bound_that_floats_give_is_the_devices(
     #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,

@@ -54,8 +54,13 @@ fn run() {
     let (work, name) = asked.rsplit_once(' ').expect("a work and a backend");
     let backend = [Cpu, Cuda, AmdGpu].into_iter().find(|backend| backend.arch().name() == name);
     let backend = backend.expect("a backend");
-    let all =
-        [crate::exit::WORKS, crate::soak::WORKS, crate::detector::WORKS, crate::export::WORKS];
+    let all = [
+        crate::exit::WORKS,
+        crate::soak::WORKS,
+        crate::detector::WORKS,
+        crate::environment::WORKS,
+        crate::export::WORKS,
+    ];
     let mut all = all.into_iter().flatten();
     let (_, work) = all.find(|(name, _)| *name == work).expect("a known work");
     work(backend).expect("no error");

@@ -44,7 +44,8 @@ impl Simulated {
     }
 }
 
-impl Compiler for Simulated {
+// SAFETY: the images are those of another compiler.
+unsafe impl Compiler for Simulated {
     fn identity(&self) -> codegen::Result<String> {
         self.there().map(|()| "a compiler 1.0".to_owned())
     }

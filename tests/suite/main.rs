@@ -1,12 +1,15 @@
 //! The whole-system suite: one binary, one module per subject.
 
+mod arguments;
 mod bounds;
 mod cache;
 mod capture;
 mod child;
+mod counters;
 mod current;
 mod detector;
 mod dump;
+mod environment;
 mod errors;
 mod events;
 mod exit;

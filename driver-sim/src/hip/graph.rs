@@ -5,6 +5,7 @@ use std::{
     mem::offset_of,
 };
 
+use super::module::launch_of;
 use crate::{
     call::{Call, facade},
     code::{Code, Result},
@@ -134,5 +135,5 @@ fn launch(call: &Call, state: &State, params: &NodeParams) -> Result<Launch> {
     }
     let shape = Shape { grid: params.grid, block: params.block, shared_bytes: params.shared_bytes };
     let args = params.parameters.words(function.words())?;
-    function.launch(&shape, &args).ok_or(Code::INVALID_CONFIGURATION)
+    launch_of(function, &shape, &args)
 }

@@ -4,9 +4,9 @@ use std::ffi::{c_uint, c_void};
 
 use crate::{
     call::facade,
-    code::Code,
+    code::{Code, Result},
     handle::Kind,
-    module::Shape,
+    module::{Function, Launch, Shape},
     pointer::{ImageBytes, Out, Parameters, Text},
 };
 
@@ -57,7 +57,21 @@ facade! { Hip;
             shared_bytes,
         };
         let args = parameters.words(function.words())?;
-        let launch = function.launch(&shape, &args).ok_or(Code::INVALID_CONFIGURATION)?;
+        let launch = launch_of(function, &shape, &args)?;
         state.launch(launch, stream)?;
     }
+}
+
+/// Whether an axis of a grid has more threads than the runtime counts, in 32 bits.
+pub(crate) fn is_too_wide(grid: [u32; 3], block: [u32; 3]) -> bool {
+    let threads = |(blocks, threads): (u32, u32)| u64::from(blocks) * u64::from(threads);
+    grid.into_iter().zip(block).map(threads).any(|threads| threads > u64::from(u32::MAX))
+}
+
+/// A launch, where the runtime takes one of this shape.
+pub(super) fn launch_of(function: &Function, shape: &Shape, args: &[u64]) -> Result<Launch> {
+    if is_too_wide(shape.grid, shape.block) {
+        return Err(Code::INVALID_CONFIGURATION);
+    }
+    function.launch(shape, args).ok_or(Code::INVALID_CONFIGURATION)
 }

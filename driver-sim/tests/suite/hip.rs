@@ -219,6 +219,59 @@ fn releases_have_their_own_codes_for_shapes() {
     }
 }
 
+/// 2^32 threads along an axis are too many, in every release and in graphs too.
+#[test]
+fn an_axis_has_fewer_threads_than_32_bits_count() {
+    use sim::RocmRelease::{V5_1, V6_4, V7_0};
+    type Launch = unsafe extern "C" fn(
+        usize,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        usize,
+        *const *const u64,
+        *mut *mut c_void,
+    ) -> c_int;
+    let _world = open(Schedule::Lazy, 0);
+    let image = kernels::image(&kernels::nothing(), Passing::Value);
+    let module = get(|out| hipModuleLoadData(out, image.as_ptr()));
+    let function = get(|out| hipModuleGetFunction(out, module, c"nothing_0".as_ptr()));
+    let args = [0u64; 3];
+    let parameters = [args.as_ptr()];
+    for release in [V5_1, V6_4, V7_0] {
+        let symbol = release.symbol("hipModuleLaunchKernel").expect("every release has that");
+        // SAFETY: the function has this signature.
+        let launch: Launch = unsafe { std::mem::transmute(symbol) };
+        let shaped = |grid: [c_uint; 3], block: [c_uint; 3]| {
+            let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+            let (parameters, extra) = (parameters.as_ptr(), ptr::null_mut());
+            // SAFETY: the function takes so many words.
+            unsafe { launch(function, gx, gy, gz, bx, by, bz, 0, 0, parameters, extra) }
+        };
+        assert_eq!(shaped([(1 << 24) - 1, 1, 1], [256, 1, 1]), 0, "{release:?}");
+        assert_eq!(shaped([1 << 24, 1, 1], [256, 1, 1]), 9, "{release:?}");
+        assert_eq!(shaped([i32::MAX as u32, 1, 1], [4, 1, 1]), 9, "{release:?}");
+        assert_eq!(shaped([1, 65_535, 1], [1, 1024, 1]), 0, "{release:?}");
+    }
+    let graph = get(|out| hipGraphCreate(out, 0));
+    let mut node = NodeParams {
+        block: [256, 1, 1],
+        extra: ptr::null_mut(),
+        function,
+        grid: [1 << 24, 1, 1],
+        parameters: parameters.as_ptr(),
+        shared_bytes: 0,
+    };
+    let mut made = 0;
+    assert_eq!(hipGraphAddKernelNode(&mut made, graph, ptr::null(), 0, &node), 9);
+    node.grid[0] -= 1;
+    ok(hipGraphAddKernelNode(&mut made, graph, ptr::null(), 0, &node));
+}
+
 #[test]
 fn without_a_device_rocm_5_has_its_own_code() {
     use sim::RocmRelease::{V5_1, V5_7, V6_4, V7_0};

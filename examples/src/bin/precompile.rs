@@ -28,13 +28,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let mut text = error.to_string();
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                text += &format!(": {error}");
-                cause = error.source();
-            }
-            eprintln!("precompile: {text}");
+            eprintln!("precompile: {error}");
             ExitCode::FAILURE
         }
     }

@@ -1,6 +1,6 @@
 //! What a builder has collected so far.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use quadrants_ir::{
     Const, Options, ScalarType,
@@ -16,6 +16,8 @@ pub(super) struct State {
     pub(super) options: Options,
     pub(super) params: Vec<(Param, ParamType)>,
     pub(super) consts: Vec<Const>,
+    /// Where each of them is.
+    known_consts: HashMap<Const, u32>,
     /// The blocks being written, outermost first.
     pub(super) blocks: Vec<OpenBlock>,
     pub(super) result: Option<(Expr, ScalarType)>,
@@ -41,6 +43,7 @@ impl State {
             options: Options::default(),
             params: Vec::new(),
             consts: Vec::new(),
+            known_consts: HashMap::new(),
             blocks: vec![OpenBlock { id: 0, stmts: Vec::new() }],
             result: None,
             misuse: None,
@@ -59,11 +62,10 @@ impl State {
     }
 
     pub(super) fn constant(&mut self, value: Const) -> u32 {
-        let at = self.consts.iter().position(|c| *c == value).unwrap_or_else(|| {
+        *self.known_consts.entry(value).or_insert_with(|| {
             self.consts.push(value);
-            self.consts.len() - 1
-        });
-        at as u32
+            self.consts.len() as u32 - 1
+        })
     }
 
     /// The number of a new name: `name`, or where that is taken, one made from it.

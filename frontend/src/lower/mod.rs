@@ -169,8 +169,9 @@ fn params(unit: &Unit) -> Vec<Param> {
             tensor_params(&name.join("."), tensor, &mut params);
         }
         if let ParamType::Value(ty) = *ty {
-            ty.each_leaf(&emit::identifier(&param.name), &mut |name, ty| {
-                params.push(Param { name: emit::identifier(name), kind: ParamKind::Scalar(ty) });
+            ty.each_leaf_path(&emit::identifier(&param.name), &mut |path, ty| {
+                let name: Vec<_> = path.split('.').map(emit::identifier).collect();
+                params.push(Param { name: name.join("."), kind: ParamKind::Scalar(ty) });
             });
         }
     }
@@ -187,7 +188,8 @@ fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
     params.extend(elem.components().into_iter().map(|component| {
         let (elem, scalars) = (component.ty, component.scalars);
         let scalars = u32::try_from(scalars).unwrap_or(u32::MAX);
-        let name = format!("{name}[]{}", component.path);
+        let path: Vec<_> = component.path.split('.').map(emit::identifier).collect();
+        let name = format!("{name}[]{}", path.join("."));
         Param { name, kind: ParamKind::Component { elem, rank, writable, scalars } }
     }));
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use quadrants_ir::{Const, LocalId, ParamId, ScalarType, types::Type};
 
 use super::{Unit, exit::Exit, jumps::Loop};
+use crate::names::Names;
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +68,7 @@ pub(super) struct Frame {
     pub(super) unit: Rc<Unit>,
     /// The callees of its table: a func, or none for a built-in.
     pub(super) callees: Vec<Option<Rc<Unit>>>,
-    names: Vec<(String, Binding)>,
+    names: Names<Binding>,
     /// How it is left before its end, where it ever is.
     pub(super) exit: Option<Exit>,
     /// Its loops around what is being lowered, innermost last.
@@ -76,25 +77,25 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn new(unit: Rc<Unit>) -> Self {
-        Self { unit, callees: Vec::new(), names: Vec::new(), exit: None, loops: Vec::new() }
+        Self { unit, callees: Vec::new(), names: Names::new(), exit: None, loops: Vec::new() }
     }
 
     pub(super) fn bind(&mut self, name: &str, binding: Binding) {
         if name != "_" {
-            self.names.push((name.to_owned(), binding));
+            self.names.bind(name, binding);
         }
     }
 
     pub(super) fn lookup(&self, name: &str) -> Option<Binding> {
-        self.names.iter().rev().find(|(n, _)| n == name).map(|(_, binding)| *binding)
+        self.names.lookup(name).copied()
     }
 
     /// The mark to [leave](Self::leave) a scope entered here.
     pub(super) fn enter(&self) -> usize {
-        self.names.len()
+        self.names.mark()
     }
 
     pub(super) fn leave(&mut self, mark: usize) {
-        self.names.truncate(mark);
+        self.names.leave(mark);
     }
 }

@@ -10,6 +10,7 @@
 //! of a variable that changes.
 
 mod eval;
+mod profile;
 mod sample;
 mod text;
 mod walk;
@@ -19,6 +20,7 @@ use std::collections::HashMap;
 use quadrants_ir::races::{Form, Space, Var, VarKind, apart, apart_in_loop};
 
 use eval::{Counter, Value};
+use profile::{Judged, Profiles};
 use sample::{LONG, SAMPLES};
 use walk::{Access, AccessKind, Part, Task, walk};
 
@@ -80,6 +82,8 @@ struct Judge<'a> {
     /// Of each task in each launch: whether its loops are long, and whether they have two iterations,
     /// those that ever do.
     tells: Vec<Vec<Vec<(bool, bool)>>>,
+    /// What the accesses of each task have in common.
+    profiles: Vec<Vec<Profiles>>,
 }
 
 impl<'a> Judge<'a> {
@@ -100,7 +104,16 @@ impl<'a> Judge<'a> {
         };
         let tells = samples.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
         let tells = tells.map(|(at, part)| (0..part.tasks.len()).map(|t| of_task(at, t)).collect());
-        Self { samples, tells: tells.collect() }
+        let parts = samples.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
+        let profiles = parts.map(|(at, part)| {
+            (0..part.tasks.len()).map(|task| Profiles::new(samples, [at, task])).collect()
+        });
+        let (tells, profiles) = (tells.collect(), profiles.collect());
+        Self { samples, tells, profiles }
+    }
+
+    fn profiles(&self, [part, task]: [usize; 2]) -> &Profiles {
+        &self.profiles[part][task]
     }
 
     fn task(&self, sample: usize, [part, task]: [usize; 2]) -> &'a Task {
@@ -115,15 +128,26 @@ impl<'a> Judge<'a> {
             return Vec::new();
         }
         let accesses = &task.accesses;
+        let (telling, judged, profiles) =
+            (self.telling(&[at]), Judged::default(), self.profiles(at));
+        let is_fine = |a: usize, b: usize| {
+            !accesses[a].conflicts(&accesses[b])
+                || judged.is_fine([profiles; 2], [a, b], || self.loop_is_fine(at, &telling, a, b))
+        };
+        // Two of one profile stand for all pairs of it, also for one with itself.
+        let suspects = suspects(accesses, &profiles.first, &is_fine);
         let pairs = |itself: bool| {
-            let all = (0..accesses.len()).flat_map(|a| (a..accesses.len()).map(move |b| (a, b)));
-            all.filter(move |(a, b)| (a == b) == itself)
+            let pairs = suspects.iter().enumerate().flat_map(|(at, a)| {
+                let others = if itself { &suspects[at..=at] } else { &suspects[at + 1..] };
+                others.iter().map(|b| (*a, *b))
+            });
+            pairs.collect::<Vec<_>>()
         };
         // An access that races with itself says most.
-        for (a, b) in pairs(true).chain(pairs(false)) {
+        for (a, b) in pairs(true).into_iter().chain(pairs(false)) {
             let (first, second) = (&accesses[a], &accesses[b]);
             let known = found.iter().any(|(tensor, _)| *tensor == first.tensor);
-            if known || !first.conflicts(second) || self.loop_is_fine(at, a, b) {
+            if known || is_fine(a, b) {
                 continue;
             }
             let over = over(&task.names);
@@ -140,9 +164,8 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether a launch may keep two accesses apart in different iterations.
-    fn loop_is_fine(&self, at: [usize; 2], a: usize, b: usize) -> bool {
+    fn loop_is_fine(&self, at: [usize; 2], telling: &[usize], a: usize, b: usize) -> bool {
         let shifted = self.is_shift(at, a, b);
-        let telling = self.telling(&[at]);
         telling.is_empty()
             || telling.iter().any(|&sample| {
                 let task = self.task(sample, at);
@@ -161,8 +184,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether a launch may keep two accesses of different blocks apart.
-    fn blocks_are_fine(&self, at: [[usize; 2]; 2], a: usize, b: usize) -> bool {
-        let telling = self.telling(&at);
+    fn blocks_are_fine(&self, at: [[usize; 2]; 2], telling: &[usize], a: usize, b: usize) -> bool {
         telling.is_empty()
             || telling.iter().any(|&sample| {
                 let tasks = at.map(|at| self.task(sample, at));
@@ -179,11 +201,22 @@ impl<'a> Judge<'a> {
         let mut found: Vec<(&str, Rejection)> = Vec::new();
         for (i, of_first) in first.tasks.iter().enumerate() {
             for (j, of_second) in second.tasks.iter().enumerate() {
+                let at = [[earlier, i], [later, j]];
+                let (telling, judged) = (self.telling(&at), Judged::default());
+                let profiles = at.map(|at| self.profiles(at));
+                let is_fine = |a: usize, b: usize| {
+                    !of_first.accesses[a].conflicts(&of_second.accesses[b])
+                        || judged
+                            .is_fine(profiles, [a, b], || self.blocks_are_fine(at, &telling, a, b))
+                };
+                let [firsts, seconds] = profiles.map(|profiles| &profiles.first);
+                if firsts.iter().all(|a| seconds.iter().all(|b| is_fine(*a, *b))) {
+                    continue;
+                }
                 for (a, other) in of_first.accesses.iter().enumerate() {
                     for (b, here) in of_second.accesses.iter().enumerate() {
-                        let at = [[earlier, i], [later, j]];
                         let known = found.iter().any(|(tensor, _)| *tensor == here.tensor);
-                        if known || !other.conflicts(here) || self.blocks_are_fine(at, a, b) {
+                        if known || is_fine(a, b) {
                             continue;
                         }
                         let rule = Rule::RaceOfBlocks {
@@ -311,6 +344,31 @@ impl AccessKind {
             Self::Atomic | Self::Count => "atomically combines into",
         }
     }
+}
+
+/// The accesses among which two are not fine: those of the tensors whose profiles, given by an access each, have such a
+/// pair.
+fn suspects(
+    accesses: &[Access],
+    profiles: &[usize],
+    is_fine: &dyn Fn(usize, usize) -> bool,
+) -> Vec<usize> {
+    // Of a struct of tensors, by the struct's name.
+    let root = |access: &'_ Access| access.tensor.split('.').next().unwrap_or_default().to_owned();
+    let mut of_tensors: HashMap<String, Vec<usize>> = HashMap::new();
+    for &at in profiles {
+        of_tensors.entry(root(&accesses[at])).or_default().push(at);
+    }
+    of_tensors.retain(|_, its| {
+        let is_changed = its.iter().any(|at| accesses[*at].kind.is_write());
+        let mut pairs =
+            its.iter().enumerate().flat_map(|(at, a)| its[at..].iter().map(move |b| (*a, *b)));
+        is_changed && pairs.any(|(a, b)| !is_fine(a, b))
+    });
+    if of_tensors.is_empty() {
+        return Vec::new();
+    }
+    (0..accesses.len()).filter(|at| of_tensors.contains_key(&root(&accesses[*at]))).collect()
 }
 
 /// Whether two tensors are the same, or one of them is a struct of tensors that has the other.

@@ -9,6 +9,7 @@ use super::{
     sample::{SAMPLES, Symbol},
     text,
 };
+use crate::names::Names;
 use crate::syntax::{
     BinaryOp, Block, BlockFor, Dim, Expr, ExprKind, For, Function, Order, ParamPassing, Pattern,
     RegionArgument, Span, Stmt, StmtKind,
@@ -66,7 +67,7 @@ pub(super) struct PartOf<'e> {
     pub(super) index: Vec<&'e Expr>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum AccessKind {
     Read,
     Write,
@@ -98,7 +99,7 @@ pub(super) struct Walk<'a> {
     pub(super) sample: u32,
     /// The ranks of tensors, where an index tells.
     ranks: &'a HashMap<&'a str, usize>,
-    names: Vec<(String, Binding)>,
+    names: Names<Binding>,
     /// What names that no author wrote stand for.
     shown: HashMap<String, String>,
     pub(super) task: Task,
@@ -144,7 +145,7 @@ pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u3
     let mut walk = Walk {
         sample,
         ranks,
-        names: Vec::new(),
+        names: Names::new(),
         shown: HashMap::new(),
         task: Task::new(),
         parts: Vec::new(),
@@ -248,7 +249,7 @@ impl Walk<'_> {
         };
         self.serial();
         self.parts.push(Part { tasks: Vec::new(), span: expr.span });
-        let scope = self.names.len();
+        let scope = self.names.mark();
         for stmt in &body.stmts {
             self.top(stmt);
         }
@@ -256,7 +257,7 @@ impl Walk<'_> {
             self.eval(value);
         }
         self.serial();
-        self.names.truncate(scope);
+        self.names.leave(scope);
     }
 
     /// Ends the serial piece under way.
@@ -276,7 +277,7 @@ impl Walk<'_> {
     fn parallel(&mut self, each: &For) {
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
         self.serial();
-        let scope = self.names.len();
+        let scope = self.names.mark();
         self.loops += 1;
         for (dim, bounds) in each.dims.iter().zip(bounds) {
             // Bounds that are not known are of some length.
@@ -296,7 +297,7 @@ impl Walk<'_> {
         }
         self.block(&each.body);
         self.loops -= 1;
-        self.names.truncate(scope);
+        self.names.leave(scope);
         let task = std::mem::replace(&mut self.task, Task::new());
         self.push(task);
     }
@@ -310,7 +311,7 @@ impl Walk<'_> {
         let threads = self.eval(&each.threads);
         let size = self.form(&threads).and_then(|form| form.value()).unwrap_or(32);
         self.serial();
-        let scope = self.names.len();
+        let scope = self.names.mark();
         self.loops += 1;
         let mut index = Vec::new();
         for count in counts {
@@ -326,7 +327,7 @@ impl Walk<'_> {
         self.block(&each.body);
         self.threads = None;
         self.loops -= 1;
-        self.names.truncate(scope);
+        self.names.leave(scope);
         let task = std::mem::replace(&mut self.task, Task::new());
         self.push(task);
     }
@@ -337,13 +338,13 @@ impl Walk<'_> {
         threads.phases += 1;
         threads.in_phase = true;
         let number = threads.number.clone();
-        let scope = self.names.len();
+        let scope = self.names.mark();
         if !self.task.names.iter().any(|name| name == thread) {
             self.task.names.push(thread.to_owned());
         }
         self.bind(thread, Binding::Value(number));
         body(self);
-        self.names.truncate(scope);
+        self.names.leave(scope);
         if let Some(threads) = &mut self.threads {
             threads.in_phase = false;
         }
@@ -386,7 +387,7 @@ impl Walk<'_> {
     }
 
     pub(super) fn block(&mut self, block: &Block) -> Value {
-        let scope = self.names.len();
+        let scope = self.names.mark();
         for stmt in &block.stmts {
             self.stmt(stmt);
         }
@@ -394,7 +395,7 @@ impl Walk<'_> {
             Some(value) => self.eval(value),
             None => Value::Data,
         };
-        self.names.truncate(scope);
+        self.names.leave(scope);
         value
     }
 
@@ -531,7 +532,7 @@ impl Walk<'_> {
 
     fn inner(&mut self, each: &For) {
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
-        let scope = self.names.len();
+        let scope = self.names.mark();
         self.loops += 1;
         for (dim, (begin, end)) in each.dims.iter().zip(bounds) {
             let range = |form: Option<Form>| form.and_then(|form| self.task.space.range(&form));
@@ -556,7 +557,7 @@ impl Walk<'_> {
         }
         self.block(&each.body);
         self.loops -= 1;
-        self.names.truncate(scope);
+        self.names.leave(scope);
     }
 
     /// The element, or the part of one, that an expression is: of a tensor or of a shared array.
@@ -651,7 +652,7 @@ impl Walk<'_> {
     pub(super) fn lookup(&self, name: &str) -> Option<&Binding> {
         // A tensor of a struct of tensors, `p.place`, is what the struct is.
         let name = name.split_once('.').map_or(name, |(group, _)| group);
-        self.names.iter().rev().find(|(n, _)| n == name).map(|(_, binding)| binding)
+        self.names.lookup(name)
     }
 
     /// The tensor that a name or a name for its extents stands for.
@@ -663,7 +664,7 @@ impl Walk<'_> {
     }
 
     fn bind(&mut self, name: &str, binding: Binding) {
-        self.names.push((name.to_owned(), binding));
+        self.names.bind(name, binding);
     }
 
     fn fixed(&mut self) -> Value {

@@ -326,3 +326,28 @@ fn blocks_of_threads_keep_to_their_rules() {
     axis.block_for([2u64; 2], 32, |block| block.each(|_| x.atomic_add(0u64, block.index_along(2))));
     assert!(axis.build().is_err(), "a grid of two dimensions has no third");
 }
+
+/// Accesses that are alike are judged once, and names are found without a search.
+#[test]
+fn long_kernels_take_time_in_proportion_to_their_length() {
+    let time = |stores: u64| {
+        let build = || {
+            let b = KernelBuilder::new("long");
+            let x = b.param_tensor("x", F32, 2);
+            let y = b.param_tensor_mut("y", F32, 2);
+            b.range_for(0u64, x.extent(0), |i| {
+                for k in 0..stores {
+                    let k = b.constant(k);
+                    y.store([i, k], x.load([i, k]) + 1.0f32);
+                }
+            });
+            let begin = std::time::Instant::now();
+            b.build().unwrap();
+            begin.elapsed()
+        };
+        (0..3).map(|_| build()).min().unwrap()
+    };
+    let (short, long) = (time(500), time(4000));
+    // Eight times as long: in proportion to the square it would be 64.
+    assert!(long < short * 24, "{short:?} {long:?}");
+}

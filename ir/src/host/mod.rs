@@ -17,7 +17,7 @@ use prove::{Hull, Proof};
 use races::Races;
 
 pub use inside::may_split;
-pub use races::{Race, Touched};
+pub use races::{Overflow, Race, Touched};
 
 /// The bounds of a task's loop for one launch, outermost dimension first. Of a loop whose bounds
 /// [only the device knows](crate::TaskKind::is_bounded_on_device) the host knows bounds around them.
@@ -90,7 +90,8 @@ impl Extents {
     }
 
     /// Whether something would run, and a bound is beyond [`MAX_BOUND`].
-    pub(crate) fn have_wrapped(&self) -> bool {
+    #[must_use]
+    pub fn have_wrapped(&self) -> bool {
         let beyond = |(begin, end): &(i128, i128)| *begin < -MAX_BOUND || *end > MAX_BOUND;
         !self.is_empty() && self.dims().iter().any(beyond)
     }

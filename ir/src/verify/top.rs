@@ -166,8 +166,20 @@ fn check_param_name(param: &Param) -> Result<(), Rule> {
             tensor.split('.').try_for_each(check_name)
         }
         (ParamKind::Tensor { .. }, _) => param.name.split('.').try_for_each(check_name),
+        // A scalar of a value of several: `parameter.field.0`.
+        (ParamKind::Scalar(_), _) => {
+            let mut path = param.name.split('.');
+            check_name(path.next().unwrap_or_default())?;
+            path.try_for_each(check_field)
+        }
         _ => check_name(&param.name),
     }
+}
+
+/// The name of a field, or the number of a part.
+fn check_field(name: &str) -> Result<(), Rule> {
+    let is_number = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+    if is_number { Ok(()) } else { check_name(name) }
 }
 
 fn check_name(name: &str) -> Result<(), Rule> {

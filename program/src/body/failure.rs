@@ -103,6 +103,14 @@ pub fn divisor<T: Copy + 'static>(value: T) -> T {
     value
 }
 
+/// The value, of which LLVM knows nothing. Of `x.powf(2.0)` it would make `x * x`, and the like of other constants, which
+/// differs in the last bit from what the library's function gives for the same numbers.
+#[inline(always)]
+#[must_use]
+pub(super) fn opaque<T>(value: T) -> T {
+    std::hint::black_box(value)
+}
+
 /// `value.clamp(low, high)` as kernels have it: std's panics where the bounds are no range.
 #[inline(always)]
 #[must_use]

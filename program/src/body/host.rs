@@ -14,6 +14,10 @@ unsafe impl<T: Device, const N: usize> TensorParam for Tensor<T, N> {
 
     const PARAM: ParamType = {
         assert!(N <= MAX_RANK, "a kernel takes tensors of up to six dimensions");
+        assert!(
+            !T::LAYOUT.is_empty(),
+            "the elements of a kernel's tensor have at least one number"
+        );
         ParamType::Tensor { elem: T::LAYOUT, rank: N as u8, writable: true }
     };
 

@@ -7,7 +7,7 @@ use std::ops::{Add, Deref, Mul, Sub};
 pub use quadrants_ir::source::Callee;
 use quadrants_ir::types::name_number;
 
-use super::{divisor_of, place::Place};
+use super::{divisor_of, failure::opaque, place::Place};
 use crate::{Device, Element, Float, Matrix, Number, Signed, Vector, f16};
 
 /// A type with a method, or an associated function, that kernels can call: the one whose name has this number.
@@ -234,7 +234,7 @@ of_numbers! { [f32 f64] {
     ln() -> Self; log2() -> Self; log10() -> Self; floor() -> Self; ceil() -> Self; round() -> Self;
     trunc() -> Self; fract() -> Self; recip() -> Self; signum() -> Self; to_radians() -> Self;
     to_degrees() -> Self;
-    atan2(x: Self) -> Self; powf(exponent: Self) -> Self; powi(exponent: i32) -> Self;
+    atan2(x: Self) -> Self; powi(exponent: i32) -> Self;
     hypot(other: Self) -> Self; min(other: Self) -> Self; max(other: Self) -> Self;
     copysign(sign: Self) -> Self; mul_add(factor: Self, add: Self) -> Self; rem_euclid(by: Self) -> Self;
     is_nan() -> bool; is_finite() -> bool; is_infinite() -> bool; is_sign_negative() -> bool;
@@ -268,7 +268,11 @@ macro_rules! of_each {
     };
 }
 
-of_each! { [f32 f64] { clamp(this, low: Self, high: Self) -> Self = super::clamped(this, low, high); } }
+of_each! { [f32 f64] {
+    clamp(this, low: Self, high: Self) -> Self = super::clamped(this, low, high);
+    // LLVM computes some powers of constants in another way.
+    powf(this, exponent: Self) -> Self = opaque(this).powf(opaque(exponent));
+} }
 
 of_each! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     min(this, other: Self) -> Self = Ord::min(this, other);

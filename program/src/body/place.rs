@@ -164,6 +164,10 @@ impl<T> Dense<T> {
 impl<T> Strided<T> {
     #[inline(always)]
     pub(crate) fn take(scalars: usize, memory: &mut Memory<'_>) -> Self {
+        if scalars == 0 {
+            // It lies nowhere, and no place in it can be reached.
+            return Self { first: std::ptr::null_mut(), step: 0, plane: 0 };
+        }
         let Component { first, step, plane } = (memory.0)(scalars);
         Self { first: first.cast(), step, plane }
     }

@@ -189,10 +189,22 @@ impl KnownNames {
         let mut launches: Vec<NamedLaunch> = Vec::new();
         let (mut different, mut has_inputs) = (Vec::new(), false);
         for (number, Given { name, .. }) in given.iter().enumerate() {
-            let mut found = false;
-            for (op, launch) in recorded.launches() {
-                let Some(parameters) = place(recorded, launch, name) else { continue };
-                found = true;
+            let places = |name: Name<'_>| {
+                let its = recorded.launches();
+                let its = its
+                    .filter_map(|(op, launch)| Some((op, launch, name.place(recorded, launch)?)));
+                its.collect::<Vec<_>>()
+            };
+            // A kernel's name goes before that of a parameter with fields, so that full names have one meaning.
+            let mut found = Name::of_kernel(name).map(places).unwrap_or_default();
+            if found.is_empty() {
+                found = places(Name::of_all(name));
+            }
+            if found.is_empty() {
+                let known = recorded.arguments();
+                return Err(Error::UnknownArgument { name: (*name).to_owned(), known });
+            }
+            for (op, launch, parameters) in found {
                 let at = launches.binary_search_by_key(&op, |named| named.op);
                 let at = at.unwrap_or_else(|at| {
                     launches.insert(at, NamedLaunch { op, places: SmallVec::new() });
@@ -205,10 +217,6 @@ impl KnownNames {
                 let place = NamedPlace::new(recorded, launch, number, parameters);
                 has_inputs |= !place.inputs.is_empty();
                 launches[at].places.push(place);
-            }
-            if !found {
-                let known = recorded.arguments();
-                return Err(Error::UnknownArgument { name: (*name).to_owned(), known });
             }
         }
         if self.known.len() == NAMES_AT_MOST {
@@ -414,34 +422,55 @@ impl<'a> Replaced<'a> {
     }
 }
 
-/// The parameters of a launch that a name stands for: `parameter`, `kernel.parameter` or `kernel[number].parameter`.
-fn place(recorded: &Recorded, launch: &CapturedLaunch, name: &str) -> Option<Range<usize>> {
-    let params = recorded.params(launch);
-    let of_launch = || {
-        let rest = name.strip_prefix(recorded.name(launch))?;
-        if let Some(parameter) = rest.strip_prefix('.') {
-            return parameters(params, parameter);
-        }
-        let (number, rest) = rest.strip_prefix('[')?.split_once(']')?;
-        let its = number.parse::<usize>().is_ok_and(|number| number == launch.number_of_kernel);
-        if its { parameters(params, rest.strip_prefix('.')?) } else { None }
-    };
-    parameters(params, name).or_else(of_launch)
+/// A name that an argument is given by.
+#[derive(Clone, Copy)]
+struct Name<'a> {
+    /// The kernel, and which of its launches.
+    launch: Option<(&'a str, Option<usize>)>,
+    /// A parameter of the source, or a path in one.
+    path: &'a str,
 }
 
-/// The parameters that the kernel's author calls so: a value or tensor of several numbers is one for each.
-fn parameters(params: &[Param], name: &str) -> Option<Range<usize>> {
-    if name.is_empty() {
+impl<'a> Name<'a> {
+    /// `parameter`
+    fn of_all(name: &'a str) -> Self {
+        Self { launch: None, path: name }
+    }
+
+    /// `kernel.parameter` or `kernel[number].parameter`
+    fn of_kernel(name: &'a str) -> Option<Self> {
+        let (kernel, path) = name.split_once('.')?;
+        let Some((kernel, number)) = kernel.split_once('[') else {
+            return Some(Self { launch: Some((kernel, None)), path });
+        };
+        let digits = number.strip_suffix(']')?;
+        let number: usize = digits.parse().ok()?;
+        // As `Graph::arguments` writes it: without a sign or leading zeros.
+        (number.to_string() == digits)
+            .then_some(Self { launch: Some((kernel, Some(number))), path })
+    }
+
+    /// The parameters of a launch that it stands for.
+    fn place(self, recorded: &Recorded, launch: &CapturedLaunch) -> Option<Range<usize>> {
+        let is_its = self.launch.is_none_or(|(kernel, number)| {
+            kernel == recorded.name(launch)
+                && number.is_none_or(|number| number == launch.number_of_kernel)
+        });
+        if is_its { parameters(recorded.params(launch), self.path) } else { None }
+    }
+}
+
+/// The parameters that are what a path names or a part of it: a value or tensor of several numbers is one for each.
+fn parameters(params: &[Param], path: &str) -> Option<Range<usize>> {
+    if path.is_empty() {
         return None;
     }
-    if let Some(at) = params.iter().position(|param| param.name == name) {
-        return Some(at..at + 1);
-    }
+    // No identifier has points or brackets, so that what comes behind them is below the path.
     let is_part = |param: &Param| {
-        param.name.strip_prefix(name).is_some_and(|rest| match param.kind {
-            ParamKind::Scalar(_) => rest.starts_with('_'),
-            _ => rest.starts_with("[]") || rest.starts_with('.'),
-        })
+        param
+            .name
+            .strip_prefix(path)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with("[]"))
     };
     let first = params.iter().position(is_part)?;
     let count = params[first..].iter().take_while(|param| is_part(param)).count();

@@ -88,9 +88,9 @@ enum Backend {
 enum Error {
     #[error("{0}")]
     Usage(String),
-    #[error("cannot read {path}")]
+    #[error("cannot read {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
-    #[error("{path} is no PNG or JPEG picture that can be read")]
+    #[error("{path} is no PNG or JPEG picture that can be read: {source}")]
     Decode { path: PathBuf, source: image::ImageError },
     #[error(
         "the picture is {width}x{height} pixels, and must be at least {0}x{0}: a source is not \
@@ -101,11 +101,11 @@ enum Error {
     TooSmall { width: u32, height: u32 },
     #[error("the part {crop} does not lie within the picture of {width}x{height} pixels")]
     Crop { crop: Crop, width: u32, height: u32 },
-    #[error("cannot write into the folder {path}")]
+    #[error("cannot write into the folder {path}: {source}")]
     Folder { path: PathBuf, source: io::Error },
-    #[error("cannot write {path}")]
+    #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
-    #[error("cannot write {path}")]
+    #[error("cannot write {path}: {source}")]
     Encode { path: PathBuf, source: image::ImageError },
     #[error("{path}, line {line}: not a catalogue of this program")]
     Catalogue { path: PathBuf, line: usize },
@@ -114,9 +114,9 @@ enum Error {
         .found.x, .found.y, .found.snr
     )]
     Differs { found: Source, only_in: &'static str },
-    #[error("the device {device} is not usable")]
+    #[error("the device {device} is not usable: {source}")]
     Open { device: &'static str, source: Box<qd::Error> },
-    #[error("the work on the device failed")]
+    #[error("the work on the device failed: {source}")]
     Device { source: Box<qd::Error> },
 }
 
@@ -165,18 +165,9 @@ fn threshold(text: &str) -> Result<f32, String> {
     }
 }
 
-/// An error with its causes, in one line.
-fn one_line(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        // An error may say itself what its cause says.
-        if !text.contains(&more) {
-            let _ = write!(text, ": {more}");
-        }
-        cause = error.source();
-    }
+/// An error, which names its causes, in one line.
+fn one_line(error: &Error) -> String {
+    let text = error.to_string();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -13,7 +13,7 @@ use quadrants_codegen::{
 };
 use quadrants_rhi::{
     DriverError, DriverErrorKind, Error as RhiError,
-    table::{Library, Status},
+    table::{Library, Status, loaded_files},
 };
 
 use super::arch;
@@ -135,13 +135,18 @@ impl Hiprtc {
         // SAFETY: it writes two numbers.
         unsafe { table.version(&mut major, &mut minor) }?;
         let runtime = table.runtime();
-        let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        // The loader may have found it by its name alone.
+        let loaded = library.file_of("hiprtcVersion");
+        let file = loaded.or_else(|| path.canonicalize().ok()).unwrap_or_else(|| path.to_owned());
+        let version = match runtime {
+            Some((major, minor, _)) => (major, minor),
+            None => version_of(&file, &mut loaded_files().map(|(_, file)| file)),
+        };
         let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut identity = format!("hiprtc {major}.{minor} of {file}");
         if let Some((major, minor, patch)) = runtime {
             identity += &format!(", hip {major}.{minor}.{patch}");
         }
-        let version = runtime.map_or_else(|| (soname_major(&file), 0), |(x, y, _)| (x, y));
         let processors = table.processors().unwrap_or_else(|| arch::of_version(version));
         Ok(Self { table, identity, processors })
     }
@@ -312,8 +317,58 @@ fn with_log(error: Error, said: String) -> Error {
     }
 }
 
-/// The version in a library's file name: 6 in `libhiprtc.so.6.0.2`.
-fn soname_major(file: &str) -> c_int {
-    let digits = file.split(".so.").nth(1).and_then(|rest| rest.split('.').next());
-    digits.and_then(|digits| digits.parse().ok()).unwrap_or(5)
+/// The version of HIP that a library which cannot say it itself belongs to: by its file name, `libhiprtc.so.6.4.43482`; by
+/// that of the runtime beside it; by that of the runtime that is loaded. Where none has a minor version, the oldest of its
+/// major one, which knows the fewest architectures.
+fn version_of(file: &Path, loaded: &mut dyn Iterator<Item = PathBuf>) -> (c_int, c_int) {
+    let own = in_name(file);
+    if let Some((major, Some(minor))) = own {
+        return (major, minor);
+    }
+    let major = own.map_or(5, |(major, _)| major);
+    let beside = [format!("libamdhip64.so.{major}"), "libamdhip64.so".to_owned()];
+    let beside = beside.iter().filter_map(|name| file.with_file_name(name).canonicalize().ok());
+    let is_runtime = |file: &PathBuf| {
+        file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libamdhip64.so"))
+    };
+    let runtimes = beside.chain(loaded.filter(is_runtime));
+    let minor = runtimes.filter_map(|file| in_name(&file)).find_map(|(of, minor)| {
+        // Of another version it says nothing about this library.
+        minor.filter(|_| of == major)
+    });
+    (major, minor.unwrap_or(0))
+}
+
+/// The major and the minor version in a library's file name: 6 and 0 in `libhiprtc.so.6.0.2`.
+fn in_name(file: &Path) -> Option<(c_int, Option<c_int>)> {
+    let name = file.file_name()?.to_string_lossy();
+    let mut numbers = name.split_once(".so.")?.1.split('.').map(|digits| digits.parse().ok());
+    Some((numbers.next()??, numbers.next().flatten()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_that_of_the_file_or_of_the_runtime_beside_it() {
+        let none = || std::iter::empty();
+        let at = |file: &str, loaded: &[&str]| {
+            version_of(Path::new(file), &mut loaded.iter().map(PathBuf::from))
+        };
+        assert_eq!(at("/opt/rocm/lib/libhiprtc.so.6.4.43482", &[]), (6, 4));
+        assert_eq!(at("/opt/rocm/lib/libhiprtc.so.5.7.50700", &[]), (5, 7));
+        assert_eq!(at("/x/libhiprtc.so.6", &["/y/libamdhip64.so.6.3.42133"]), (6, 3));
+        assert_eq!(at("/x/libhiprtc.so.6", &["/y/libamdhip64.so.5.7.1", "/y/libc.so.6.4"]), (6, 0));
+        assert_eq!(at("libhiprtc.so", &[]), (5, 0));
+
+        let folder = std::env::temp_dir().join(format!("quadrants-hiprtc-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("libamdhip64.so.6.2.41133"), "").unwrap();
+        std::os::unix::fs::symlink("libamdhip64.so.6.2.41133", folder.join("libamdhip64.so.6"))
+            .unwrap();
+        assert_eq!(version_of(&folder.join("libhiprtc.so.6"), &mut none()), (6, 2));
+        assert_eq!(version_of(&folder.join("libhiprtc.so.5"), &mut none()), (5, 0));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

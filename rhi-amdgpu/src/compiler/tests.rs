@@ -112,6 +112,53 @@ fn a_missing_library_is_told_with_the_places() {
     );
 }
 
+/// A library with hipRTC's functions, as ROCm 5.4 to 6.4 have it beside the runtime: it does not say HIP's version.
+const OLD_HIPRTC: &str = "
+int hiprtcVersion(int *major, int *minor) { *major = 9; *minor = 0; return 0; }
+int hiprtcCreateProgram() { return 1; }
+int hiprtcDestroyProgram() { return 1; }
+int hiprtcCompileProgram() { return 1; }
+int hiprtcGetCodeSize() { return 1; }
+int hiprtcGetCode() { return 1; }
+int hiprtcGetProgramLogSize() { return 1; }
+int hiprtcGetProgramLog() { return 1; }
+";
+
+#[test]
+fn the_minor_version_of_an_old_hiprtc_is_that_of_its_file() {
+    let folder = std::env::temp_dir().join(format!("quadrants-old-hiprtc-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = folder.join("hiprtc.c");
+    std::fs::write(&source, OLD_HIPRTC).unwrap();
+    for (soname, version, knows, does_not) in [
+        ("libhiprtc.so.6", "6.4.43482", "gfx1201", "gfx950"),
+        ("libhiprtc.so.6", "6.2.41133", "gfx1151", "gfx1200"),
+        ("libhiprtc.so.5", "5.6.50600", "gfx1100", "gfx942"),
+    ] {
+        // The loader knows a library again by its path.
+        let its = folder.join(version);
+        std::fs::create_dir_all(&its).unwrap();
+        let file = its.join(format!("libhiprtc.so.{version}"));
+        let made = std::process::Command::new("cc")
+            .args(["-shared", "-fPIC", "-w", "-o"])
+            .args([&file, &source])
+            .status();
+        if !made.is_ok_and(|status| status.success()) {
+            println!("skipped: no C compiler");
+            return;
+        }
+        let link = its.join(soname);
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let env =
+            |name: &str| (name == super::LIBRARY_VARIABLE).then(|| link.clone().into_os_string());
+        let hiprtc = Hiprtc::find(&env).unwrap();
+        hiprtc.check_arch(knows).unwrap();
+        let refused = hiprtc.check_arch(does_not);
+        assert!(matches!(refused, Err(Error::UnknownArch { .. })), "{refused:?}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn a_library_that_is_no_hiprtc_is_told_by_its_missing_symbol() {
     let other = |name: &str| (name == super::LIBRARY_VARIABLE).then(|| OsString::from("libc.so.6"));

@@ -3,6 +3,7 @@
 mod calls;
 mod device;
 mod reports;
+mod texts;
 
 use quadrants::{Error, KernelError, Result};
 

@@ -1,5 +1,6 @@
 //! The methods of floats.
 
+use quadrants::{self as qd, Tensor};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
@@ -71,6 +72,66 @@ source! { literals;
             out[i] += 1e-3 * 0.0 + 3f32;
         }
     }
+}
+
+macro_rules! powers {
+    ($($constant:ident, $given:ident: $ty:ident;)*) => {$(
+        #[qd::kernel(strict)]
+        fn $constant(x: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>) {
+            for i in 0..x.len() {
+                let two = 2.0;
+                out[[i, 0]] = x[i].powf(0.5);
+                out[[i, 1]] = x[i].powf(two);
+                out[[i, 2]] = $ty::powf(x[i], -1.0);
+                out[[i, 3]] = (two + two).powf(x[i]);
+                out[[i, 4]] = $ty::powf(0.5, x[i]);
+            }
+        }
+
+        #[qd::kernel(strict)]
+        fn $given(a: [$ty; 5], x: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>) {
+            for i in 0..x.len() {
+                out[[i, 0]] = x[i].powf(a[0]);
+                out[[i, 1]] = x[i].powf(a[1]);
+                out[[i, 2]] = x[i].powf(a[2]);
+                out[[i, 3]] = a[3].powf(x[i]);
+                out[[i, 4]] = a[4].powf(x[i]);
+            }
+        }
+    )*};
+}
+
+powers! {
+    powers_f32, given_powers_f32: f32;
+    powers_f64, given_powers_f64: f64;
+}
+
+/// LLVM knows some powers that the interpreter asks the library for. Only what is optimized shows that.
+#[rstest]
+fn a_power_is_the_same_whether_its_numbers_are_constants_or_given(
+    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+) -> quadrants::Result<()> {
+    const N: usize = 20_000;
+    let Some(on) = backend.open() else { return Ok(()) };
+    if backend != Cpu && on.world.is_none() {
+        // Compilers of devices do as they like.
+        return Ok(());
+    }
+    macro_rules! check {
+        ($constant:ident $given:ident $ty:ident) => {{
+            let x: Vec<$ty> = (0..N).map(|i| i as $ty * 7.3e-4 + 1e-3).collect();
+            let x = on.program.tensor_from(&x, [N])?;
+            let mut constant = on.program.zeros::<$ty, 2>([N, 5])?;
+            let mut given = on.program.zeros::<$ty, 2>([N, 5])?;
+            $constant(&x, &mut constant).launch()?;
+            $given([0.5, 2.0, -1.0, 4.0, 0.5], &x, &mut given).launch()?;
+            let bits = |out: Vec<$ty>| out.into_iter().map($ty::to_bits).collect::<Vec<_>>();
+            assert!(bits(constant.to_vec()?) == bits(given.to_vec()?));
+        }};
+    }
+    check!(powers_f32 given_powers_f32 f32);
+    check!(powers_f64 given_powers_f64 f64);
+    Ok(())
 }
 
 const SPECIAL: [f64; 16] = [

@@ -16,6 +16,7 @@ mod casts;
 mod choices;
 mod elements;
 mod exchanges;
+mod fields;
 mod floats;
 mod flow;
 mod generics;

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use super::{
-    Access, AccessKind, Across, Counter, Index, Node, Pair, Races, Slot, TaskRaces, Touched,
+    Access, AccessKind, Across, Counter, Draw, Index, Node, Pair, Races, Repeat, Slot, TaskRaces,
+    Touched,
 };
 use crate::{
     AtomicOp, BinaryOp, BlockId, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded, ParamId,
@@ -46,15 +47,33 @@ struct Builder<'k, 'c> {
     in_phase: bool,
     /// The loop variables that conditions around the walk compare equal with something.
     pins: SmallVec<[(usize, Slot); 1]>,
+    /// The tensors whose draws are noted, and the inner loops around the walk.
+    drawn: &'c [bool],
+    loops: SmallVec<[Repeat; 2]>,
     task: TaskRaces,
 }
 
 pub(super) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
+    let races = races_with(kernel, layout, &vec![false; kernel.params.len()]);
+    // Only what is asked about needs the bounds of inner loops, on which the answers then depend.
+    let pairs = races.tasks.iter().flat_map(|task| &task.pairs);
+    let pairs = pairs.chain(races.across.iter().flat_map(|across| &across.pairs));
+    let mut drawn = vec![false; kernel.params.len()];
+    for counter in pairs.filter_map(|pair| pair.counter).map(|at| &races.counters[at]) {
+        drawn[counter.tensor.index()] |= counter.wraps.is_some();
+    }
+    if drawn.contains(&true) { races_with(kernel, layout, &drawn) } else { races }
+}
+
+fn races_with(kernel: &Offloaded, layout: &ArgLayout, drawn: &[bool]) -> Races {
     let mut counters = Vec::new();
     let mut tasks: Vec<TaskRaces> = kernel
         .tasks
         .iter()
-        .map(|task| Builder::task(kernel, layout, task, &countable(kernel, task), &mut counters))
+        .map(|task| {
+            let countable = countable(kernel, task);
+            Builder::task(kernel, layout, task, &countable, drawn, &mut counters)
+        })
         .collect();
     let mut across = Vec::new();
     for (at, first) in kernel.tasks.iter().enumerate() {
@@ -71,7 +90,7 @@ pub(super) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
     }
     for (at, task) in tasks.iter_mut().enumerate() {
         let used = across.iter().any(|a| a.tasks.iter().any(|task| task.index() == at));
-        if task.pairs.is_empty() && !used {
+        if task.pairs.is_empty() && task.draws.is_empty() && !used {
             *task = TaskRaces::default();
         }
     }
@@ -118,6 +137,7 @@ impl<'k, 'c> Builder<'k, 'c> {
         layout: &'k ArgLayout,
         task: &Task,
         countable: &'c [bool],
+        drawn: &'c [bool],
         counters: &'c mut Vec<Counter>,
     ) -> TaskRaces {
         let mut builder = Builder {
@@ -132,7 +152,9 @@ impl<'k, 'c> Builder<'k, 'c> {
             phase: 0,
             in_phase: false,
             pins: SmallVec::new(),
-            task: TaskRaces::default(),
+            drawn,
+            loops: SmallVec::new(),
+            task: TaskRaces { group: Some(task.group), ..TaskRaces::default() },
         };
         let mut reach = Reach::new(builder.nodes);
         builder.nodes.reach_block(task.body, &mut reach);
@@ -199,6 +221,9 @@ impl<'k, 'c> Builder<'k, 'c> {
                 _ => {}
             }
             self.in_phase |= matches!(stmt, Stmt::Each { .. });
+            let outer = self.loops.len();
+            let repeat = self.repeat(stmt);
+            self.loops.extend(repeat);
             if let Stmt::If { cond, then, otherwise } = *stmt {
                 let pins = self.pins.len();
                 let pin = self.pin(cond);
@@ -211,7 +236,23 @@ impl<'k, 'c> Builder<'k, 'c> {
             for inner in stmt.blocks() {
                 self.block(inner, changed);
             }
+            self.loops.truncate(outer);
             self.in_phase &= !matches!(stmt, Stmt::Each { .. });
+        }
+    }
+
+    /// How often an inner loop runs; of nothing else, and of nothing where no draws are noted.
+    fn repeat(&mut self, stmt: &Stmt) -> Option<Repeat> {
+        match *stmt {
+            _ if !self.drawn.contains(&true) => None,
+            Stmt::For { var, begin, end, .. } => {
+                let ty = self.nodes.locals[var].ty;
+                // So that the bounds of loops in it find its range.
+                self.local(var);
+                Some(Repeat::Range { ty, begin: self.value(begin), end: self.value(end) })
+            }
+            Stmt::Loop { .. } => Some(Repeat::Unknown),
+            _ => None,
         }
     }
 
@@ -237,6 +278,9 @@ impl<'k, 'c> Builder<'k, 'c> {
             }
             ExprKind::Atomic { tensor, ref index, site, .. } if changed[tensor.index()] => {
                 self.access(Touched::Tensor(tensor), AccessKind::Atomic, index, site);
+                if self.drawn[tensor.index()] {
+                    self.task.draws.push(Draw { tensor, loops: self.loops.clone() });
+                }
                 if let Some(local) = local {
                     self.ticket(local, tensor, index);
                 }
@@ -290,8 +334,10 @@ impl<'k, 'c> Builder<'k, 'c> {
             return;
         }
         let extents = self.layout.word(tensor) + 1;
-        let wraps = self.nodes.locals[local].ty.size() < 8;
-        let counter = Counter { extents, index, wraps };
+        let bits = 8 * self.nodes.locals[local].ty.size() as u32;
+        // No launch counts up to 2^64.
+        let wraps = (bits < 64).then_some(bits);
+        let counter = Counter { tensor, extents, index, wraps };
         let at = self.counters.iter().position(|known| *known == counter).unwrap_or_else(|| {
             self.counters.push(counter);
             self.counters.len() - 1

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 
 use super::{Extents, HostPlan, prove::argument};
 use crate::{
-    BinaryOp, DivRemOp, LocalId, MathFn, Offloaded, ParamId, ScalarType, SiteId, TaskId, UnaryOp,
+    BinaryOp, DivRemOp, GroupId, LocalId, MathFn, Offloaded, ParamId, ScalarType, SiteId, TaskId,
+    UnaryOp,
     abi::ArgLayout,
     races::{Form, Space, Var, VarKind, apart, apart_in_loop},
 };
@@ -29,6 +30,19 @@ pub struct Race {
     pub object: Touched,
     /// Where the two are; the same place where an access races with itself in another iteration.
     pub sites: [SiteId; 2],
+    /// Why a counter, whose old values the two are indexed with, does not keep them apart.
+    pub counter: Option<Overflow>,
+}
+
+/// A counter that may be counted up so often that its old values come again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overflow {
+    /// The counter's tensor.
+    pub tensor: ParamId,
+    /// How many different values it has, as a power of two.
+    pub bits: u32,
+    /// How often it is counted up at most; none where nothing is known of that.
+    pub draws: Option<u128>,
 }
 
 /// What accesses of different threads touch.
@@ -52,11 +66,32 @@ pub(super) struct Races {
 /// constants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Counter {
+    tensor: ParamId,
     /// The word of the tensor's first extent.
     extents: usize,
     index: Vec<Node>,
-    /// Whether a launch could count so far that numbers come again.
-    wraps: bool,
+    /// How many bits it has, where a launch could count so far that numbers come again.
+    wraps: Option<u32>,
+}
+
+/// An atomic operation on a counter's tensor, which each run of a task's body may execute more than once.
+#[derive(Clone, Debug)]
+struct Draw {
+    tensor: ParamId,
+    /// The inner loops around it.
+    loops: SmallVec<[Repeat; 2]>,
+}
+
+/// How often an inner loop repeats its body.
+#[derive(Clone, Copy, Debug)]
+enum Repeat {
+    Range {
+        ty: ScalarType,
+        begin: Slot,
+        end: Slot,
+    },
+    /// Until it is left.
+    Unknown,
 }
 
 /// Accesses to compare.
@@ -69,6 +104,7 @@ struct Pair {
 
 #[derive(Debug, Default)]
 struct TaskRaces {
+    group: Option<GroupId>,
     /// How many dimensions the loop has, the threads of a block among them.
     dims: usize,
     /// How many threads a block has, where the task is one of blocks.
@@ -81,6 +117,8 @@ struct TaskRaces {
     accesses: Vec<Access>,
     /// The accesses to compare between iterations.
     pairs: Vec<Pair>,
+    /// What counts up in tensors whose elements are counters that could wrap.
+    draws: Vec<Draw>,
 }
 
 #[derive(Debug)]
@@ -178,13 +216,14 @@ impl Races {
             if extents.is_empty() || extents.iterations() < 2 && task.threads.is_none() {
                 continue;
             }
-            let mut pairs = self.open(&task.pairs, args, task.times(&extents)).peekable();
+            let beside = |other: usize| other == at || self.tasks[other].group != task.group;
+            let mut pairs = self.open(&task.pairs, plan, args, &beside).peekable();
             if pairs.peek().is_none() {
                 continue;
             }
             let (space, values) = task.evaluate(args, &extents);
             let in_block = space.fixing(&task.of_block);
-            for [a, b] in pairs {
+            for ([a, b], counter) in pairs {
                 let (a, b) = (&task.accesses[a], &task.accesses[b]);
                 let space = match a.object {
                     Touched::Tensor(_) => &space,
@@ -192,24 +231,51 @@ impl Races {
                 };
                 let [forms_a, forms_b] = Access::forms_in_loop([a, b], &values);
                 if !apart_in_loop(space, &forms_a, &forms_b) {
-                    return Some(Race { task: id, object: a.object, sites: [a.site, b.site] });
+                    let sites = [a.site, b.site];
+                    return Some(Race { task: id, object: a.object, sites, counter });
                 }
             }
         }
         self.across.iter().find_map(|across| self.between(across, plan, args))
     }
 
-    /// The pairs that no counter keeps apart.
+    /// The pairs that no counter keeps apart, with the reason where one would if it had more bits.
     fn open<'a>(
         &'a self,
         pairs: &'a [Pair],
+        plan: &'a HostPlan,
         args: &'a [u64],
-        times: u64,
-    ) -> impl Iterator<Item = [usize; 2]> + 'a {
-        let is_open = move |pair: &&Pair| {
-            !pair.counter.is_some_and(|counter| self.counters[counter].counts(args, times))
+        beside: &'a dyn Fn(usize) -> bool,
+    ) -> impl Iterator<Item = ([usize; 2], Option<Overflow>)> + 'a {
+        pairs.iter().filter_map(move |pair| {
+            let Some(counter) = pair.counter.map(|at| &self.counters[at]) else {
+                return Some((pair.accesses, None));
+            };
+            if !counter.is_inside(args) {
+                return Some((pair.accesses, None));
+            }
+            self.overflow(counter, plan, args, beside)
+                .map(|overflow| (pair.accesses, Some(overflow)))
+        })
+    }
+
+    /// None where the counter gives each number once while these tasks run. Every operation on its tensor counts as if it
+    /// were on this element.
+    fn overflow(
+        &self,
+        counter: &Counter,
+        plan: &HostPlan,
+        args: &[u64],
+        beside: &dyn Fn(usize) -> bool,
+    ) -> Option<Overflow> {
+        let bits = counter.wraps?;
+        let tasks = self.tasks.iter().enumerate().filter(|(at, _)| beside(*at));
+        let of_task = |(at, task): (usize, &TaskRaces)| {
+            task.draws_from(counter.tensor, &plan.extents(TaskId::new(at as u32), args), args)
         };
-        pairs.iter().filter(is_open).map(|pair| pair.accesses)
+        let draws = tasks.map(of_task).try_fold(0u128, |sum, draws| sum.checked_add(draws?));
+        let fits = draws.is_some_and(|draws| draws <= 1 << bits);
+        (!fits).then_some(Overflow { tensor: counter.tensor, bits, draws })
     }
 
     fn between(&self, across: &Across, plan: &HostPlan, args: &[u64]) -> Option<Race> {
@@ -218,16 +284,15 @@ impl Races {
             return None;
         }
         let [task_a, task_b] = across.tasks.map(|task| &self.tasks[task.index()]);
-        let times = task_a.times(&extents_a).saturating_add(task_b.times(&extents_b));
-        let mut pairs = self.open(&across.pairs, args, times).peekable();
+        let mut pairs = self.open(&across.pairs, plan, args, &|_| true).peekable();
         pairs.peek()?;
         let (space_a, values_a) = task_a.evaluate(args, &extents_a);
         let (space_b, values_b) = task_b.evaluate(args, &extents_b);
-        for [a, b] in pairs {
+        for ([a, b], counter) in pairs {
             let (a, b) = (&task_a.accesses[a], &task_b.accesses[b]);
             if !apart(&space_a, &a.forms(&values_a), &space_b, &b.forms(&values_b)) {
                 let task = across.tasks[0];
-                return Some(Race { task, object: a.object, sites: [a.site, b.site] });
+                return Some(Race { task, object: a.object, sites: [a.site, b.site], counter });
             }
         }
         None
@@ -235,18 +300,16 @@ impl Races {
 }
 
 impl Counter {
-    /// Whether it gives no number twice to so many who count, each once: where it is out of range, all get a
-    /// zero.
-    fn counts(&self, args: &[u64], times: u64) -> bool {
-        let inside = self.index.iter().zip(&args[self.extents..]).all(|(node, extent)| {
+    /// Whether it is an element of its tensor: where it is out of range, all get a zero.
+    fn is_inside(&self, args: &[u64]) -> bool {
+        self.index.iter().zip(&args[self.extents..]).all(|(node, extent)| {
             let index = match *node {
                 Node::Const(value) => Some(value),
                 Node::Argument { word, ty } => argument(args[word], ty).value(),
                 _ => None,
             };
             index.is_some_and(|index| (0..i128::from(*extent)).contains(&index))
-        });
-        inside && !(self.wraps && times > 1 << 32)
+        })
     }
 }
 
@@ -277,6 +340,21 @@ impl TaskRaces {
         extents.iterations().saturating_mul(u64::from(self.threads.unwrap_or(1)))
     }
 
+    /// How often it counts up in a tensor at most; none where that is unknown.
+    fn draws_from(&self, tensor: ParamId, extents: &Extents, args: &[u64]) -> Option<u128> {
+        let mut draws = self.draws.iter().filter(|draw| draw.tensor == tensor).peekable();
+        if draws.peek().is_none() || extents.is_empty() {
+            return Some(0);
+        }
+        let times = u128::from(self.times(extents));
+        let (space, values) = self.evaluate(args, extents);
+        let each = |draw: &Draw| {
+            let mut repeats = draw.loops.iter().map(|repeat| repeat.most(&space, &values));
+            repeats.try_fold(times, |product, repeats| product.checked_mul(repeats?))
+        };
+        draws.map(each).try_fold(0u128, |sum, draws| sum.checked_add(draws?))
+    }
+
     fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, Values) {
         let mut space = Space::new();
         for &(begin, end) in extents.dims() {
@@ -294,6 +372,23 @@ impl TaskRaces {
             values.push(value);
         }
         (space, values)
+    }
+}
+
+impl Repeat {
+    /// The most iterations it may have.
+    fn most(self, space: &Space, values: &Values) -> Option<u128> {
+        let Self::Range { ty, begin, end } = self else { return None };
+        let all = ty.int_range()?;
+        let of = |slot: Slot| values[slot as usize].and_then(|form| exact(space, &form, ty));
+        // The bounds depend on the same iteration: a constant distance is more than the ends of their ranges say.
+        let (begin_form, end_form) = (values[begin as usize], values[end as usize]);
+        let exact_both = of(begin).is_some() && of(end).is_some();
+        let distance = begin_form.zip(end_form).filter(|_| exact_both);
+        let distance = distance.and_then(|(begin, end)| space.range(&end.sub(begin)?));
+        let around = of(end).unwrap_or(all).1 - of(begin).unwrap_or(all).0;
+        let most = distance.map_or(around, |(_, most)| most.min(around));
+        Some(most.max(0).unsigned_abs())
     }
 }
 

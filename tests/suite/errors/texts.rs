@@ -1,0 +1,132 @@
+//! What errors say: all of the reason, in one text, however it is asked for.
+
+use std::{error::Error as _, io, path::PathBuf};
+
+use quadrants::{
+    Error, KernelError, PackError, Program,
+    builder::KernelBuilder,
+    codegen,
+    ir::{ParamId, verify},
+    rhi::{self, DriverError, DriverErrorKind},
+};
+use quadrants_frontend as frontend;
+use quadrants_runtime as rt;
+
+fn driver_error() -> DriverError {
+    DriverError::new(
+        "launch",
+        "cuLaunchKernel",
+        1,
+        "CUDA_ERROR_INVALID_VALUE",
+        DriverErrorKind::Other,
+    )
+}
+
+fn verify_error() -> quadrants::ir::VerifyError {
+    let (at, rule) = (verify::Place::Param(ParamId::new(3)), verify::Rule::TensorRank { rank: 9 });
+    verify::VerifyError { kernel: "step".to_owned(), at, rule }
+}
+
+/// An error of each kind that has a reason, with words that only its innermost reason has.
+fn table() -> Vec<(Error, &'static str)> {
+    let kernel = || "step".to_owned();
+    let rhi_errors = || {
+        vec![
+            (rhi::Error::Driver(driver_error()), "CUDA_ERROR_INVALID_VALUE"),
+            (
+                rhi::Error::NoDevice { backend: "cuda", source: Some(driver_error()) },
+                "cuLaunchKernel",
+            ),
+            (
+                rhi::Error::ImageRejected { log: "line 7".into(), source: Some(driver_error()) },
+                "cuLaunchKernel",
+            ),
+            (rhi::Error::ImageRejected { log: "line 7".into(), source: None }, "line 7"),
+        ]
+    };
+    let mut table = Vec::new();
+    for (error, says) in rhi_errors() {
+        table.push((Error::from(error), says));
+    }
+    for (cause, says) in rhi_errors() {
+        let lost = rt::Error::ContextLost { cause: Box::new(cause.clone()) };
+        table.push((lost.clone().into(), says));
+        table.push((Error::Launch { kernel: kernel(), started: true, source: lost }, says));
+    }
+    let span = frontend::syntax::Span::new(0, 12, 5);
+    let frontends = [
+        (
+            frontend::Error::Recursion { function: kernel(), func: "again".to_owned(), span },
+            "write the repetition as a loop",
+        ),
+        (
+            frontend::Error::Type {
+                function: kernel(),
+                what: "a value of 1025 numbers".to_owned(),
+                span,
+            },
+            "1025 numbers",
+        ),
+        (
+            frontend::Error::Invalid { function: kernel(), source: verify_error() },
+            "up to 6 dimensions",
+        ),
+    ];
+    for (error, says) in frontends {
+        table.push((Error::Build { kernel: kernel(), source: error.into() }, says));
+    }
+    let searched = vec!["/opt/cuda has none".to_owned()];
+    let missing =
+        || codegen::Error::CompilerNotFound { compiler: "NVRTC", searched: searched.clone() };
+    table.push((Error::Compile { kernel: kernel(), source: missing() }, "/opt/cuda has none"));
+    let invalid = codegen::Error::InvalidKernel(verify_error());
+    table.push((Error::Compile { kernel: kernel(), source: invalid }, "up to 6 dimensions"));
+    let (arch, files) = ("sm_90".to_owned(), vec!["kernels.qdk".to_owned()]);
+    let not_exported =
+        Error::NotExported { kernel: kernel(), arch, files, source: Box::new(missing()) };
+    table.push((not_exported, "/opt/cuda has none"));
+    let source = io::Error::other("the disk is full");
+    let io = PackError::Io { path: PathBuf::from("kernels.qdk"), source };
+    table.push((Error::Kernels(io), "the disk is full"));
+    table
+}
+
+#[test]
+fn a_text_has_the_whole_reason_once() {
+    for (error, says) in table() {
+        let text = error.to_string();
+        assert_eq!(text.matches(says).count(), 1, "{text}");
+        assert!(!text.contains(": :") && !text.trim().ends_with(':'), "{text}");
+        let mut cause = error.source();
+        while let Some(reason) = cause {
+            assert!(text.contains(&reason.to_string()), "`{reason}` is missing in `{text}`");
+            cause = reason.source();
+        }
+        // What a `main` prints that returns it.
+        assert_eq!(format!("{error:?}"), text);
+        let fields = format!("{error:#?}");
+        assert!(fields != text && fields.contains(['{', '(']), "{fields}");
+    }
+}
+
+#[test]
+fn fields_are_shown_by_their_names() {
+    let error = Error::NoProgram { kernel: "step".to_owned() };
+    assert_eq!(format!("{error:#?}"), "NoProgram {\n    kernel: \"step\",\n}");
+    let error = Error::from(rhi::Error::Driver(driver_error()));
+    assert!(format!("{error:#?}").contains("code: 1"), "{error:#?}");
+}
+
+#[test]
+fn real_errors_say_what_is_wrong() {
+    let program = Program::open(quadrants::Arch::Cpu).unwrap();
+    let refused = program.zeros::<f64, 1>([usize::MAX]);
+    assert!(format!("{:?}", refused.unwrap_err()).contains("too large"));
+    let b = KernelBuilder::new("racing");
+    let x = b.param_tensor_mut("x", quadrants::ir::ScalarType::F32, 1);
+    b.range_for(0u64, x.len(), |_| x.store(0u64, 1.0f32));
+    let refused = b.build().unwrap_err();
+    assert!(refused.to_string().contains("x"), "{refused}");
+    fn is_shown<T: std::fmt::Debug>(_: &T) {}
+    is_shown(&None::<KernelError>);
+}
