@@ -48,6 +48,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let (with, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         // SAFETY: the fields in their order, each as its own type says.
+        #[allow(clippy::unused_unit)]
         unsafe impl #with #private::Device for #name #arguments #bounds {
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {
                 name: #text,

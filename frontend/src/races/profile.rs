@@ -18,6 +18,9 @@ pub(super) struct Profiles {
     pub(super) first: Vec<usize>,
 }
 
+/// The forms of an access's indices in a made-up launch, and the variables that are pinned there.
+type InLaunch<'a> = (&'a [Option<Form>], &'a [(usize, i128)]);
+
 /// All that a judgement of an access depends on.
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'a> {
@@ -28,8 +31,7 @@ struct Key<'a> {
     kind: AccessKind,
     asserted: bool,
     phase: Option<u32>,
-    /// The forms and the pins in each launch.
-    launches: Vec<(&'a [Option<Form>], &'a [(usize, i128)])>,
+    launches: Vec<InLaunch<'a>>,
 }
 
 /// What was judged of two profiles.
