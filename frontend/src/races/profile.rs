@@ -29,8 +29,11 @@ struct Key<'a> {
     asserted: bool,
     phase: Option<u32>,
     /// The forms and the pins in each launch.
-    launches: Vec<(&'a [Option<Form>], &'a [(usize, i128)])>,
+    launches: Vec<Indices<'a>>,
 }
+
+/// The forms of an access's indices, and its pins.
+type Indices<'a> = (&'a [Option<Form>], &'a [(usize, i128)]);
 
 /// What was judged of two profiles.
 #[derive(Default)]
