@@ -47,8 +47,9 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     }
     let (with, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
-        // SAFETY: the fields in their order, each as its own type says.
+        // Of a struct without fields nothing is taken.
         #[allow(clippy::unused_unit)]
+        // SAFETY: the fields in their order, each as its own type says.
         unsafe impl #with #private::Device for #name #arguments #bounds {
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {
                 name: #text,

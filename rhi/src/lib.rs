@@ -5,6 +5,9 @@
 //! own nothing; the crate `quadrants-runtime` wraps them in owners.
 //!
 //! This crate knows no kernel language and sets no policy: no pools, no caches, no retries.
+//!
+//! What its unsafe code relies on, who upholds it and which test fails otherwise:
+//! [docs/unsafe.md](https://github.com/quadrants-rs/quadrants/blob/main/docs/unsafe.md#quadrants-rhi).
 
 mod capabilities;
 pub mod device;

@@ -1,6 +1,9 @@
-//! The dependency rules of the workspace, read from its metadata.
+//! The dependency rules of the workspace, read from its metadata, and the tests that its documents name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand};
 
@@ -95,4 +98,34 @@ fn the_layers_are_those_of_the_architecture() {
         let found: Vec<&str> = layers.always[*name].iter().map(String::as_str).collect();
         assert_eq!(found, *dependencies, "{name}");
     }
+}
+
+/// The tests that `docs/unsafe.md` names are there.
+#[test]
+fn the_table_of_unsafe_obligations_names_tests_that_exist() {
+    fn collect(folder: &Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                collect(&path, text);
+            } else if name.ends_with(".rs") {
+                *text += &std::fs::read_to_string(&path).expect("a source");
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
+    let table = std::fs::read_to_string(root.join("docs/unsafe.md")).expect("the table");
+    let mut sources = String::new();
+    collect(root, &mut sources);
+    let names = table.split('`').skip(1).step_by(2).filter(|name| {
+        name.matches('_').count() > 2
+            && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
+    });
+    let mut count = 0;
+    for name in names {
+        count += 1;
+        assert!(sources.contains(&format!("fn {name}(")), "there is no test `{name}`");
+    }
+    assert!(count > 80, "{count}");
 }

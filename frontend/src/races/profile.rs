@@ -18,9 +18,6 @@ pub(super) struct Profiles {
     pub(super) first: Vec<usize>,
 }
 
-/// The forms of an access's indices in a made-up launch, and the variables that are pinned there.
-type InLaunch<'a> = (&'a [Option<Form>], &'a [(usize, i128)]);
-
 /// All that a judgement of an access depends on.
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'a> {
@@ -31,8 +28,12 @@ struct Key<'a> {
     kind: AccessKind,
     asserted: bool,
     phase: Option<u32>,
-    launches: Vec<InLaunch<'a>>,
+    /// The forms and the pins in each launch.
+    launches: Vec<Indices<'a>>,
 }
+
+/// The forms of an access's indices, and its pins.
+type Indices<'a> = (&'a [Option<Form>], &'a [(usize, i128)]);
 
 /// What was judged of two profiles.
 #[derive(Default)]
