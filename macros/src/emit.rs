@@ -272,12 +272,12 @@ impl Emission {
             .map(|Param { name, passing, ty, .. }| match passing {
                 ParamPassing::Value => {
                     let mutable = quote_spanned!(name.span()=> mut);
-                    quote!(let #mutable #name = #support::gate::<__OK, _>(#support::Args::value::<#ty>(&mut #args));)
+                    quote!(let #mutable #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     elements =
                         quote!(::core::cmp::Ord::max(#elements, #support::Counted::count(&#name)));
-                    quote!(let mut #name = #support::gate::<__OK, _>(#support::Args::tensor::<#ty>(&mut #args));)
+                    quote!(let mut #name = #support::gate::<__OK, _>(#args.tensor::<#ty>());)
                 }
             })
             .collect();
@@ -322,7 +322,8 @@ impl Emission {
                 fn run<__Level: #support::Level, const __CHECKED: ::core::primitive::bool, const __WIDE: ::core::primitive::usize>(
                     #cx: &#support::Cx<'_, __Level, __CHECKED>,
                 ) {
-                    let mut #args = #support::Cx::args(#cx);
+                    // By reference, so that its own methods come before those of traits in scope.
+                    let #args = &mut #support::Cx::args(#cx);
                     #params
                     #size
                     #body

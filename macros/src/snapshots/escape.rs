@@ -105,19 +105,19 @@ fn escape<'launch>(
             const __CHECKED: ::core::primitive::bool,
             const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let mut args = ::quadrants::__private::body::Cx::args(cx);
+            let args = &mut ::quadrants::__private::body::Cx::args(cx);
             let mut limit = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::value::<i32>(&mut args));
+            >(args.value::<i32>());
             let mut c = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
+            >(args.tensor::<Tensor<f32, 1>>());
             let mut steps = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::tensor::<Tensor<i32, 1>>(&mut args));
+            >(args.tensor::<Tensor<i32, 1>>());
             cx.par_for_strips(
                 ::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&c),

@@ -89,19 +89,16 @@ fn scale<'launch, T: Float>(
             const __CHECKED: ::core::primitive::bool,
             const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let mut args = ::quadrants::__private::body::Cx::args(cx);
-            let mut a = ::quadrants::__private::body::gate::<
-                __OK,
-                _,
-            >(::quadrants::__private::body::Args::value::<T>(&mut args));
+            let args = &mut ::quadrants::__private::body::Cx::args(cx);
+            let mut a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<T>());
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::tensor::<Tensor<T, 1>>(&mut args));
+            >(args.tensor::<Tensor<T, 1>>());
             let mut y = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::tensor::<Tensor<T, 1>>(&mut args));
+            >(args.tensor::<Tensor<T, 1>>());
             cx.par_for(
                 ::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&x),

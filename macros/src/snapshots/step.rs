@@ -124,19 +124,19 @@ fn step<'launch>(
             const __CHECKED: ::core::primitive::bool,
             const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let mut args = ::quadrants::__private::body::Cx::args(cx);
+            let args = &mut ::quadrants::__private::body::Cx::args(cx);
             let mut dt = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::value::<f32>(&mut args));
+            >(args.value::<f32>());
             let mut a = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
+            >(args.tensor::<Tensor<f32, 1>>());
             let mut b = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::tensor::<Tensor<i32, 2>>(&mut args));
+            >(args.tensor::<Tensor<i32, 2>>());
             let elements = ::core::cmp::Ord::max(
                 ::core::cmp::Ord::max(
                     0usize,

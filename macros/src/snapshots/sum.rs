@@ -82,15 +82,15 @@ fn sum<'launch>(
             const __CHECKED: ::core::primitive::bool,
             const __WIDE: ::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let mut args = ::quadrants::__private::body::Cx::args(cx);
+            let args = &mut ::quadrants::__private::body::Cx::args(cx);
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
+            >(args.tensor::<Tensor<f32, 1>>());
             let mut total = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(::quadrants::__private::body::Args::tensor::<Tensor<f32, 1>>(&mut args));
+            >(args.tensor::<Tensor<f32, 1>>());
             cx.par_for(
                 ::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&x),
