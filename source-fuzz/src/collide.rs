@@ -207,7 +207,10 @@ fn trait_of_vectors(generator: &mut Generator) -> Trap {
 /// A bound of the author's beside one of the library's.
 fn bound(generator: &mut Generator) -> Trap {
     let (bound, num) = generator.some_bound();
-    let fits = |m: &&Method| m.is_of(num) && !matches!(m.ret, Of::Divisor);
+    // One of a name that the bound has too, rustc mostly refuses.
+    let has = |m: &Method| m.bound.is_some_and(|of| of == bound || of == Bound::Number);
+    let known = generator.rng.percent(20);
+    let fits = |m: &&Method| m.is_of(num) && has(m) == known;
     let all: Vec<_> = METHODS[..OF_NUMBERS].iter().filter(fits).collect();
     let method = *generator.rng.pick(&all);
     bounded(generator, bound, num, method, true)
@@ -249,7 +252,9 @@ fn bounded(generator: &mut Generator, bound: Bound, num: Num, method: &Method, o
     let comma = if values.is_empty() { "" } else { ", " };
     let name = method.name;
     generator.extra.push((ty.clone(), format!("n.{name}({values})")));
-    generator.extra.push((ty, format!("T::{name}(n{comma}{values})")));
+    if this == "self" && generator.rng.percent(40) {
+        generator.extra.push((ty, format!("T::{name}(n{comma}{values})")));
+    }
     if own {
         generator.focus.push(name);
     }

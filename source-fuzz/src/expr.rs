@@ -149,10 +149,6 @@ impl Generator {
                 }
                 atom(format!("{}([{}])", self.matrix(), lines.join(", ")))
             }
-            Ty::Shape => {
-                let text = self.place(ty, false).unwrap_or_else(|| "s_shape".to_owned());
-                atom(text)
-            }
         }
     }
 
@@ -268,7 +264,6 @@ impl Generator {
             }
             Ty::Vector(num, count) => self.of_vector(*num, *count, depth),
             Ty::Matrix(num, rows, columns) => self.of_matrix(*num, *rows, *columns, depth),
-            Ty::Shape => self.leaf(ty),
         }
     }
 
@@ -758,7 +753,7 @@ impl Generator {
             3 => {
                 self.hit("expr.linear.splat");
                 let of = self.expr(&one, depth);
-                atom(format!("{}::splat({of})", self.vector()))
+                atom(format!("{}::<{}, {count}>::splat({of})", self.vector(), num.name()))
             }
             4 => {
                 self.hit("expr.linear.method");
@@ -808,7 +803,7 @@ impl Generator {
             3 if rows == columns => {
                 self.hit("expr.linear.diagonal");
                 let value = self.expr(&Ty::Num(num), depth);
-                atom(format!("{}::diagonal({value})", self.matrix()))
+                atom(format!("{}::<{}, {rows}, {rows}>::diagonal({value})", self.matrix(), num.name()))
             }
             _ => self.simple(&ty),
         }

@@ -234,7 +234,6 @@ impl Generator {
             Ty::Vector(num, count) => format!("Vector<{}, {count}>", num.name()),
             Ty::Matrix(num, rows, columns) => format!("Matrix<{}, {rows}, {columns}>", num.name()),
             Ty::Param => self.param.as_ref().map_or_else(|| "T".to_owned(), |of| of.name.clone()),
-            Ty::Shape => "P".to_owned(),
         }
     }
 
@@ -420,6 +419,20 @@ impl Generator {
                 return format!("usize::{}({index}{comma}{args})", method.name);
             }
             return format!("{index}.{}({args})", method.name);
+        }
+        index.to_owned()
+    }
+
+    /// The same of an index that is written: the author's funcs and conversions are known to leave it as it is, and of
+    /// other methods those alone that collide are tried.
+    pub(crate) fn again_to_write(&mut self, index: &str) -> String {
+        let plain = self.same.is_empty() && (self.focus.is_empty() || self.rng.percent(95));
+        if !plain {
+            return self.again(index);
+        }
+        if self.rng.percent(12) {
+            self.hit("index.same.method");
+            return format!("{index}.to_usize()");
         }
         index.to_owned()
     }

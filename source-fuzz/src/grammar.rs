@@ -6,6 +6,8 @@ use crate::{collide::WAYS, types::METHODS};
 
 /// Every production, by name.
 pub const PRODUCTIONS: &[&str] = &[
+    "collision.index",
+    "collision.value",
     "expr.and",
     "expr.arithmetic",
     "expr.arithmetic.float",

@@ -16,10 +16,8 @@ impl Generator {
             let ty = self.some_type(1);
             fields.push((if tuple { at.to_string() } else { format!("f{at}") }, ty));
         }
-        let derived = match equal {
-            Some(derived) => derived,
-            None => self.rng.percent(60),
-        };
+        let could = fields.iter().all(|(_, ty)| self.has_equality(ty));
+        let derived = could && equal.unwrap_or_else(|| self.rng.percent(60));
         let derives = if derived { "Clone, Copy, Debug, PartialEq, qd::Device" } else { "Clone, Copy, Debug, qd::Device" };
         let text = if tuple {
             self.hit("item.struct.tuple");
@@ -34,6 +32,15 @@ impl Generator {
         let equal = derived || equal == Some(false);
         self.structs.push(Struct { name, fields, tuple, equal });
         text
+    }
+
+    fn has_equality(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Struct(of) => self.structs[*of].equal,
+            Ty::Array(of, _) => self.has_equality(of),
+            Ty::Tuple(of) => of.iter().all(|of| self.has_equality(of)),
+            _ => true,
+        }
     }
 
     /// A constant of the module.

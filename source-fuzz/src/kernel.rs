@@ -47,6 +47,7 @@ impl Generator {
         if sums {
             params.push(("sums".to_owned(), Given::Tensor(Ty::Num(Num::I32), vec![3], true)));
         }
+        let forced = self.forced(extent, &mut params);
         let mut header = Vec::new();
         for (name, given) in &params {
             match given {
@@ -66,6 +67,13 @@ impl Generator {
         self.hoisting = self.rng.percent(25);
         let blocks = self.rng.percent(15);
         let mut body = self.top(blocks, sums);
+        for each in forced {
+            let _ = if blocks {
+                writeln!(body, "qd::stream_parallel(|| {{ {each} }});")
+            } else {
+                writeln!(body, "{each}")
+            };
+        }
         let result = if !blocks && self.rng.percent(35) {
             self.hit("kernel.value");
             let num = self.some_num();
@@ -94,6 +102,27 @@ impl Generator {
         KernelText { kernel, run }
     }
 
+    /// Loops that do nothing but use what collides, and the tensors that they write.
+    fn forced(&mut self, extent: usize, params: &mut Vec<(String, Given)>) -> Vec<String> {
+        let mut loops = Vec::new();
+        for (at, (ty, text)) in self.extra.clone().into_iter().enumerate() {
+            if at < 4 && self.rng.percent(85) {
+                self.hit("collision.value");
+                params.push((format!("e{at}"), Given::Tensor(ty, vec![extent], true)));
+                loops.push(format!("for i in 0..e{at}.len() {{ e{at}[i] = {text}; }}"));
+            }
+        }
+        for (at, text) in self.same.clone().into_iter().enumerate() {
+            if at < 3 && self.rng.percent(85) {
+                self.hit("collision.index");
+                params.push((format!("s{at}"), Given::Tensor(Ty::USIZE, vec![extent], true)));
+                let index = text.replace('@', "i");
+                loops.push(format!("for i in 0..s{at}.len() {{ s{at}[{index}] = i + 1; }}"));
+            }
+        }
+        loops
+    }
+
     fn some_shape(&mut self, extent: usize, wide: usize) -> Vec<usize> {
         if self.rng.percent(25) { vec![extent, wide] } else { vec![extent] }
     }
@@ -105,7 +134,7 @@ impl Generator {
             .frame
             .tensors
             .iter()
-            .filter(|t| t.writable && t.name != "sums")
+            .filter(|t| t.writable && t.name.starts_with('y'))
             .cloned()
             .collect();
         if self.rng.percent(60) && !blocks {
@@ -123,7 +152,7 @@ impl Generator {
         for output in &outputs {
             let text = match self.rng.below(12) {
                 0 => self.serial(&output.name, output.rank),
-                1 if output.rank == 1 => self.block_for(&output.name, &output.elem),
+                1 if output.rank == 1 && is_wide(&output.elem) => self.block_for(&output.name, &output.elem),
                 _ => self.parallel(&output.name, output.rank),
             };
             body.push_str(&text);
@@ -210,7 +239,7 @@ impl Generator {
             }
             _ => {
                 self.hit("kernel.loop");
-                let own = self.again(&name);
+                let own = self.again_to_write(&name);
                 (format!("0..{output}.len()"), own)
             }
         };
@@ -318,6 +347,11 @@ impl Generator {
     pub(crate) fn with_param(&mut self, name: &str, bound: crate::types::Bound, num: Num) {
         self.param = Some(Param { name: name.to_owned(), bound, num });
     }
+}
+
+/// Whether threads of a block can share such elements.
+fn is_wide(elem: &Ty) -> bool {
+    elem.num().is_some_and(|num| !num.is_narrow())
 }
 
 /// The function that makes the arguments, launches and keeps what was written.

@@ -147,7 +147,7 @@ impl Generator {
                 self.hit("stmt.assign.compound");
                 *self.rng.pick(&["&=", "|=", "^="])
             }
-            Ty::Vector(..) if self.rng.percent(40) => {
+            Ty::Vector(..) if !place.contains('[') && self.rng.percent(40) => {
                 self.hit("stmt.assign.vector");
                 *self.rng.pick(&["+=", "-="])
             }

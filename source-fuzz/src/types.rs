@@ -93,8 +93,6 @@ pub(crate) enum Ty {
     Matrix(Num, usize, usize),
     /// The type parameter of the function.
     Param,
-    /// A type parameter that a func trait bounds, which a struct of the module instantiates.
-    Shape,
 }
 
 impl Ty {
