@@ -85,6 +85,7 @@ impl Generator {
         let number = self.structs.len();
         self.structs.push(crate::generate::Struct {
             name: "Q".to_owned(),
+            of: String::new(),
             fields: vec![("a".to_owned(), Ty::Num(Num::U32)), ("b".to_owned(), Ty::Num(Num::F32))],
             tuple: false,
             equal: derives.contains("PartialEq"),
@@ -157,10 +158,13 @@ fn blanket_trait(generator: &mut Generator) -> Trap {
     let (result, value) = match method.ret {
         Of::Own | Of::Divisor | Of::Unsigned => {
             let last = method.args.iter().rposition(|of| matches!(of, Of::Own | Of::Divisor));
-            ("Self".to_owned(), last.map_or_else(
-                || if this == "self" { "self".to_owned() } else { "*self".to_owned() },
-                |at| format!("_a{at}"),
-            ))
+            (
+                "Self".to_owned(),
+                last.map_or_else(
+                    || if this == "self" { "self".to_owned() } else { "*self".to_owned() },
+                    |at| format!("_a{at}"),
+                ),
+            )
         }
         of => {
             let ty = Method::of(of, Num::U32);
@@ -197,7 +201,9 @@ fn trait_of_vectors(generator: &mut Generator) -> Trap {
     );
     generator.focus.push(name);
     match ty {
-        "[f32; 3]" => generator.extra.push((Ty::USIZE, "([1.5f32, 2.0, 3.0].len() - 1)".to_owned())),
+        "[f32; 3]" => {
+            generator.extra.push((Ty::USIZE, "([1.5f32, 2.0, 3.0].len() - 1)".to_owned()))
+        }
         "[u32; 2]" => generator.same.push("[@, 5].len().min(1).max(@)".to_owned()),
         _ => {}
     }

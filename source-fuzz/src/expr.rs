@@ -12,11 +12,11 @@ pub(crate) struct E {
     power: u8,
 }
 
-const ATOM: u8 = 16;
-const UNARY: u8 = 14;
-const CAST: u8 = 13;
-const MUL: u8 = 12;
-const ADD: u8 = 11;
+pub(crate) const ATOM: u8 = 16;
+pub(crate) const UNARY: u8 = 14;
+pub(crate) const CAST: u8 = 13;
+pub(crate) const MUL: u8 = 12;
+pub(crate) const ADD: u8 = 11;
 const SHIFT: u8 = 10;
 const AND: u8 = 9;
 const XOR: u8 = 8;
@@ -26,7 +26,7 @@ const BOTH: u8 = 5;
 const EITHER: u8 = 4;
 const BLOCK: u8 = 0;
 
-fn e(power: u8, text: impl Into<String>) -> E {
+pub(crate) fn e(power: u8, text: impl Into<String>) -> E {
     E { text: text.into(), power }
 }
 
@@ -41,7 +41,7 @@ impl Generator {
     }
 
     /// An expression as an operand of something that holds with this power.
-    fn operand(&mut self, ty: &Ty, depth: usize, least: u8) -> String {
+    pub(crate) fn operand(&mut self, ty: &Ty, depth: usize, least: u8) -> String {
         let whole = self.any(ty, depth);
         self.held(whole, least)
     }
@@ -65,7 +65,8 @@ impl Generator {
     }
 
     fn any(&mut self, ty: &Ty, depth: usize) -> E {
-        if self.hoisting && depth > 0 && matches!(ty, Ty::Num(_) | Ty::Bool) && self.rng.percent(8) {
+        if self.hoisting && depth > 0 && matches!(ty, Ty::Num(_) | Ty::Bool) && self.rng.percent(8)
+        {
             return self.hoisted(ty, depth);
         }
         if depth == 0 || self.rng.percent(12) {
@@ -107,7 +108,7 @@ impl Generator {
     }
 
     /// A value made of literals.
-    fn simple(&mut self, ty: &Ty) -> E {
+    pub(crate) fn simple(&mut self, ty: &Ty) -> E {
         match ty {
             Ty::Bool => {
                 self.hit("expr.literal.bool");
@@ -131,8 +132,12 @@ impl Generator {
                 atom(format!("({},)", parts.join(", ")))
             }
             Ty::Struct(number) => {
-                let values: Vec<_> =
-                    self.structs[*number].fields.clone().iter().map(|(_, ty)| self.simple(ty).text).collect();
+                let values: Vec<_> = self.structs[*number]
+                    .fields
+                    .clone()
+                    .iter()
+                    .map(|(_, ty)| self.simple(ty).text)
+                    .collect();
                 self.made(*number, values)
             }
             Ty::Vector(num, count) => {
@@ -159,8 +164,12 @@ impl Generator {
             return atom(format!("{}({})", of.name, values.join(", ")));
         }
         self.hit("expr.struct.named");
-        let mut fields: Vec<_> =
-            of.fields.iter().zip(values).map(|((name, _), value)| format!("{name}: {value}")).collect();
+        let mut fields: Vec<_> = of
+            .fields
+            .iter()
+            .zip(values)
+            .map(|((name, _), value)| format!("{name}: {value}"))
+            .collect();
         if self.rng.percent(50) {
             fields.reverse();
         }
@@ -182,7 +191,8 @@ impl Generator {
                 let name = *self.rng.pick(&["MAX", "EPSILON", "INFINITY", "MIN_POSITIVE", "MIN"]);
                 return atom(format!("{}::{name}", num.name()));
             }
-            let value = value.clone() + if value.contains('.') || value.contains('e') { "" } else { ".0" };
+            let value =
+                value.clone() + if value.contains('.') || value.contains('e') { "" } else { ".0" };
             return atom(format!("{value}{}", num.name()));
         }
         if self.rng.percent(10) {
@@ -227,7 +237,9 @@ impl Generator {
                 let value = self.rng.below(99);
                 atom(format!("{name}::from_{from}({value})"))
             }
-            _ if bound == Bound::Float => atom(format!("{name}::{}", self.rng.pick(&["PI", "E", "EPSILON"]))),
+            _ if bound == Bound::Float => {
+                atom(format!("{name}::{}", self.rng.pick(&["PI", "E", "EPSILON"])))
+            }
             _ => {
                 let value = self.rng.below(40);
                 atom(format!("{name}::from_f32({value}.5)"))
@@ -267,7 +279,7 @@ impl Generator {
         }
     }
 
-    fn binary(&mut self, ty: &Ty, depth: usize, op: &str, power: u8) -> E {
+    pub(crate) fn binary(&mut self, ty: &Ty, depth: usize, op: &str, power: u8) -> E {
         let left = self.any(ty, depth);
         // `a as b < c` is no comparison.
         let least = if op.starts_with('<') { ATOM } else { power };
@@ -293,12 +305,18 @@ impl Generator {
             }
             1 => {
                 self.hit("expr.and");
-                let (a, b) = (self.operand(&Ty::Bool, depth, BOTH), self.operand(&Ty::Bool, depth, BOTH + 1));
+                let (a, b) = (
+                    self.operand(&Ty::Bool, depth, BOTH),
+                    self.operand(&Ty::Bool, depth, BOTH + 1),
+                );
                 e(BOTH, format!("{a} && {b}"))
             }
             2 => {
                 self.hit("expr.or");
-                let (a, b) = (self.operand(&Ty::Bool, depth, EITHER), self.operand(&Ty::Bool, depth, EITHER + 1));
+                let (a, b) = (
+                    self.operand(&Ty::Bool, depth, EITHER),
+                    self.operand(&Ty::Bool, depth, EITHER + 1),
+                );
                 e(EITHER, format!("{a} || {b}"))
             }
             3 => {
@@ -307,7 +325,9 @@ impl Generator {
                 self.binary(&Ty::Bool, depth, op, power)
             }
             4 => self.method_of(None, &Ty::Bool, depth).unwrap_or_else(|| self.leaf(&Ty::Bool)),
-            5..9 if !self.structs.is_empty() && self.rng.percent(if self.wants_equality { 90 } else { 45 }) => {
+            5..9 if !self.structs.is_empty()
+                && self.rng.percent(if self.wants_equality { 90 } else { 45 }) =>
+            {
                 self.equality(depth)
             }
             _ => {
@@ -349,7 +369,8 @@ impl Generator {
         let op = *self.rng.pick(&["==", "!="]);
         let depth = depth.min(1);
         let left = self.operand(&ty, depth, ATOM);
-        let right = if self.rng.percent(40) { left.clone() } else { self.operand(&ty, depth, ATOM) };
+        let right =
+            if self.rng.percent(40) { left.clone() } else { self.operand(&ty, depth, ATOM) };
         e(COMPARE, format!("{left} {op} {right}"))
     }
 
@@ -389,6 +410,12 @@ impl Generator {
                 };
                 e(SHIFT, format!("{left} {op} {by}"))
             }
+            5 if num == Num::U32 && self.rng.percent(40) => {
+                self.hit("expr.random");
+                let (seed, draw) = (self.rng.below(99), self.expr(&ty, depth));
+                let stream = self.expr(&Ty::Num(Num::U64), depth);
+                atom(format!("qd::random_u32({seed}, {stream}, {draw})"))
+            }
             5 => {
                 self.hit("expr.not.int");
                 let of = self.operand(&ty, depth, UNARY);
@@ -401,6 +428,14 @@ impl Generator {
             }
             6..9 => self.cast(num, depth),
             9 => self.function_of_number(num, depth),
+            10 if num == Num::Usize && self.rng.percent(40) => {
+                self.hit("expr.len.array");
+                self.hit_method("len");
+                let count = self.rng.within(1, 4);
+                let of = Ty::Array(Box::new(Ty::Num(self.some_num())), count);
+                let of = self.operand(&of, depth.min(1), ATOM);
+                atom(format!("{of}.len()"))
+            }
             10 if num == Num::Usize => self.extent(),
             _ => self.method_of(Some(num), &ty, depth).unwrap_or_else(|| self.leaf(&ty)),
         }
@@ -420,6 +455,12 @@ impl Generator {
                 e(UNARY, format!("-{of}"))
             }
             5 | 6 => self.cast(num, depth),
+            7 if num == Num::F32 && self.rng.percent(30) => {
+                self.hit("expr.half");
+                let (a, b) = (self.expr(&ty, depth), self.expr(&ty, depth));
+                let op = *self.rng.pick(&["+", "-", "*", "/"]);
+                atom(format!("(qd::f16::from_f32({a}) {op} qd::f16::from_f32({b})).to_f32()"))
+            }
             7 => self.function_of_number(num, depth),
             8 => self.linear(num, depth),
             9 => {
@@ -466,7 +507,15 @@ impl Generator {
         let method = *self.focused(&fitting);
         if self.rng.percent(12) {
             self.hit("expr.path.from_number");
-            let from = *self.rng.pick(&[Num::F32, Num::F64, Num::I32, Num::I64, Num::U32, Num::U64, Num::Usize]);
+            let from = *self.rng.pick(&[
+                Num::F32,
+                Num::F64,
+                Num::I32,
+                Num::I64,
+                Num::U32,
+                Num::U64,
+                Num::Usize,
+            ]);
             let of = self.expr(&Ty::Num(from), depth);
             return atom(format!("{}::from_{}({of})", num.name(), from.name()));
         }
@@ -534,7 +583,8 @@ impl Generator {
 
     /// One of the methods, more often one whose name collides.
     fn focused<'m>(&mut self, all: &[&'m Method]) -> &'m Method {
-        let focused: Vec<_> = all.iter().filter(|m| self.focus.contains(&m.name)).copied().collect();
+        let focused: Vec<_> =
+            all.iter().filter(|m| self.focus.contains(&m.name)).copied().collect();
         if !focused.is_empty() && self.rng.percent(70) {
             *self.rng.pick(&focused)
         } else {
@@ -543,7 +593,8 @@ impl Generator {
     }
 
     fn of_param(&mut self, depth: usize) -> E {
-        let Some((name, bound, num)) = self.param.as_ref().map(|of| (of.name.clone(), of.bound, of.num))
+        let Some((name, bound, num)) =
+            self.param.as_ref().map(|of| (of.name.clone(), of.bound, of.num))
         else {
             return atom("0");
         };
@@ -706,7 +757,9 @@ impl Generator {
         } else {
             String::new()
         };
-        let (with, of) = if label.is_empty() { (String::new(), String::new()) } else {
+        let (with, of) = if label.is_empty() {
+            (String::new(), String::new())
+        } else {
             (format!("{label}: "), format!(" {label}"))
         };
         e(
@@ -715,97 +768,5 @@ impl Generator {
                 "{{ let mut {count} = 0usize; {with}loop {{ if {early} {{ break{of} ({first}); }} {count} += 1; if {count} >= {most} {{ break{of} ({last}); }} }} }}"
             ),
         )
-    }
-
-    /// A number of a vector, a matrix or an array.
-    fn linear(&mut self, num: Num, depth: usize) -> E {
-        let count = self.rng.within(2, 3);
-        let vector = Ty::Vector(num, count);
-        let name = match self.rng.below(7) {
-            0 => "norm",
-            1 => "norm_squared",
-            2 => "sum",
-            3 => "trace",
-            4 => "determinant",
-            _ => "dot",
-        };
-        self.hit("expr.linear.number");
-        self.hit_method(name);
-        let of = if matches!(name, "trace" | "determinant") { Ty::Matrix(num, 2, 2) } else { vector };
-        let receiver = self.operand(&of, depth.min(2), ATOM);
-        let arg = if name == "dot" { self.expr(&of, depth.min(2)) } else { String::new() };
-        atom(format!("{receiver}.{name}({arg})"))
-    }
-
-    fn of_vector(&mut self, num: Num, count: usize, depth: usize) -> E {
-        let (ty, one) = (Ty::Vector(num, count), Ty::Num(num));
-        match self.rng.below(9) {
-            0 | 1 => {
-                self.hit("expr.linear.operator");
-                let op = *self.rng.pick(&["+", "-"]);
-                self.binary(&ty, depth, op, ADD)
-            }
-            2 => {
-                self.hit("expr.linear.scaled");
-                let (of, by) = (self.operand(&ty, depth, MUL), self.operand(&one, depth, MUL + 1));
-                e(MUL, format!("{of} * {by}"))
-            }
-            3 => {
-                self.hit("expr.linear.splat");
-                let of = self.expr(&one, depth);
-                atom(format!("{}::<{}, {count}>::splat({of})", self.vector(), num.name()))
-            }
-            4 => {
-                self.hit("expr.linear.method");
-                self.hit_method("component_mul");
-                let (of, by) = (self.operand(&ty, depth, ATOM), self.expr(&ty, depth));
-                atom(format!("{of}.component_mul({by})"))
-            }
-            5 if count == 3 => {
-                self.hit("expr.linear.method");
-                self.hit_method("cross");
-                let (of, by) = (self.operand(&ty, depth, ATOM), self.expr(&ty, depth));
-                atom(format!("{of}.cross({by})"))
-            }
-            6 if num.is_float() => {
-                self.hit("expr.linear.method");
-                self.hit_method("normalized");
-                let of = self.operand(&ty, depth, ATOM);
-                atom(format!("{of}.normalized()"))
-            }
-            _ => {
-                self.hit("expr.vector");
-                let parts: Vec<_> = (0..count).map(|_| self.expr(&one, depth)).collect();
-                atom(format!("{}([{}])", self.vector(), parts.join(", ")))
-            }
-        }
-    }
-
-    fn of_matrix(&mut self, num: Num, rows: usize, columns: usize, depth: usize) -> E {
-        let ty = Ty::Matrix(num, rows, columns);
-        match self.rng.below(6) {
-            0 => {
-                self.hit("expr.linear.operator");
-                let op = *self.rng.pick(&["+", "-"]);
-                self.binary(&ty, depth, op, ADD)
-            }
-            1 if rows == columns => {
-                self.hit("expr.linear.product");
-                self.binary(&ty, depth.min(2), "*", MUL)
-            }
-            2 => {
-                self.hit("expr.linear.method");
-                let name = if rows == columns && self.rng.percent(30) { "inverse" } else { "transpose" };
-                self.hit_method(name);
-                let of = self.operand(&Ty::Matrix(num, columns, rows), depth, ATOM);
-                atom(format!("{of}.{name}()"))
-            }
-            3 if rows == columns => {
-                self.hit("expr.linear.diagonal");
-                let value = self.expr(&Ty::Num(num), depth);
-                atom(format!("{}::<{}, {rows}, {rows}>::diagonal({value})", self.matrix(), num.name()))
-            }
-            _ => self.simple(&ty),
-        }
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct TensorVar {
 #[derive(Clone, Debug)]
 pub(crate) struct Struct {
     pub(crate) name: String,
+    /// Its generic arguments, `<f32>`.
+    pub(crate) of: String,
     pub(crate) fields: Vec<(String, Ty)>,
     pub(crate) tuple: bool,
     /// Whether it has `==`.
@@ -90,6 +92,8 @@ pub(crate) struct Generator {
     pub(crate) consts: Vec<Var>,
     pub(crate) structs: Vec<Struct>,
     pub(crate) funcs: Vec<Func>,
+    /// Funcs that write an element, and its type.
+    pub(crate) writers: Vec<(String, Ty)>,
     /// Expressions of a kernel that use what collides, by their type.
     pub(crate) extra: Vec<(Ty, String)>,
     /// Texts with `@` that are the index put there.
@@ -120,6 +124,7 @@ impl Generator {
             consts: Vec::new(),
             structs: Vec::new(),
             funcs: Vec::new(),
+            writers: Vec::new(),
             extra: Vec::new(),
             same: Vec::new(),
             param: None,
@@ -230,7 +235,10 @@ impl Generator {
                 let parts: Vec<_> = of.iter().map(|of| self.text(of)).collect();
                 format!("({},)", parts.join(", "))
             }
-            Ty::Struct(number) => self.structs[*number].name.clone(),
+            Ty::Struct(number) => {
+                let of = &self.structs[*number];
+                format!("{}{}", of.name, of.of)
+            }
             Ty::Vector(num, count) => format!("Vector<{}, {count}>", num.name()),
             Ty::Matrix(num, rows, columns) => format!("Matrix<{}, {rows}, {columns}>", num.name()),
             Ty::Param => self.param.as_ref().map_or_else(|| "T".to_owned(), |of| of.name.clone()),
@@ -331,7 +339,11 @@ impl Generator {
             self.hit("index.modulo");
             let num = *self.rng.pick(&[Num::Usize, Num::Usize, Num::U32, Num::I32, Num::U8]);
             let of = self.leaf(&Ty::Num(num)).text;
-            if num == Num::Usize { format!("{of} % {count}") } else { format!("({of} as usize) % {count}") }
+            if num == Num::Usize {
+                format!("{of} % {count}")
+            } else {
+                format!("({of} as usize) % {count}")
+            }
         };
         self.in_index = false;
         text
@@ -411,7 +423,8 @@ impl Generator {
         let all: Vec<_> = METHODS.iter().filter(|m| m.same.is_some()).collect();
         let focused: Vec<_> = all.iter().filter(|m| self.focus.contains(&m.name)).collect();
         if self.rng.percent(if focused.is_empty() { 20 } else { 70 }) {
-            let method = if focused.is_empty() { *self.rng.pick(&all) } else { **self.rng.pick(&focused) };
+            let method =
+                if focused.is_empty() { *self.rng.pick(&all) } else { **self.rng.pick(&focused) };
             let args = method.same.unwrap_or_default();
             self.hit("index.same.method");
             if self.rng.percent(30) && !method.name.starts_with("to_") {
@@ -440,7 +453,8 @@ impl Generator {
     /// The extent of a tensor.
     pub(crate) fn extent(&mut self) -> crate::expr::E {
         let tensors: Vec<_> = self.frame.tensors.iter().map(|t| (t.name.clone(), t.rank)).collect();
-        let Some((name, rank)) = (!tensors.is_empty()).then(|| self.rng.pick(&tensors).clone()) else {
+        let Some((name, rank)) = (!tensors.is_empty()).then(|| self.rng.pick(&tensors).clone())
+        else {
             return crate::expr::atom("1usize");
         };
         if self.rng.percent(50) {

@@ -16,21 +16,42 @@ impl Generator {
             let ty = self.some_type(1);
             fields.push((if tuple { at.to_string() } else { format!("f{at}") }, ty));
         }
+        let generic = self.rng.percent(20).then(|| self.some_num());
         let could = fields.iter().all(|(_, ty)| self.has_equality(ty));
         let derived = could && equal.unwrap_or_else(|| self.rng.percent(60));
-        let derives = if derived { "Clone, Copy, Debug, PartialEq, qd::Device" } else { "Clone, Copy, Debug, qd::Device" };
+        let derives = if derived {
+            "Clone, Copy, Debug, PartialEq, qd::Device"
+        } else {
+            "Clone, Copy, Debug, qd::Device"
+        };
+        let mut written: Vec<_> = fields.iter().map(|(_, ty)| self.text(ty)).collect();
+        let (mut declared, mut of) = ("", String::new());
+        if let Some(num) = generic {
+            self.hit("item.struct.generic");
+            (declared, of) = ("<T>", format!("<{}>", num.name()));
+            let (at, inner) = if self.rng.percent(50) {
+                (Ty::Num(num), "T")
+            } else {
+                (Ty::Array(Box::new(Ty::Num(num)), 2), "[T; 2]")
+            };
+            fields[0].1 = at;
+            written[0] = inner.to_owned();
+        }
         let text = if tuple {
             self.hit("item.struct.tuple");
-            let parts: Vec<_> = fields.iter().map(|(_, ty)| format!("pub {}", self.text(ty))).collect();
-            format!("#[derive({derives})]\npub struct {name}({});\n", parts.join(", "))
+            let parts: Vec<_> = written.iter().map(|ty| format!("pub {ty}")).collect();
+            format!("#[derive({derives})]\npub struct {name}{declared}({});\n", parts.join(", "))
         } else {
             self.hit("item.struct.named");
-            let parts: Vec<_> =
-                fields.iter().map(|(name, ty)| format!("pub {name}: {},\n", self.text(ty))).collect();
-            format!("#[derive({derives})]\npub struct {name} {{\n{}}}\n", parts.concat())
+            let parts: Vec<_> = fields
+                .iter()
+                .zip(&written)
+                .map(|((name, _), ty)| format!("pub {name}: {ty},\n"))
+                .collect();
+            format!("#[derive({derives})]\npub struct {name}{declared} {{\n{}}}\n", parts.concat())
         };
         let equal = derived || equal == Some(false);
-        self.structs.push(Struct { name, fields, tuple, equal });
+        self.structs.push(Struct { name, of, fields, tuple, equal });
         text
     }
 
@@ -93,6 +114,22 @@ impl Generator {
         text
     }
 
+    /// A func that writes an element of a tensor.
+    pub(crate) fn writer(&mut self) -> String {
+        self.hit("item.func.writer");
+        let name = format!("put{}", self.writers.len());
+        let num = self.some_num();
+        let ty = num.name();
+        let value = {
+            let (_, body) = self.function(&[], None, &Ty::Num(num), false);
+            body
+        };
+        self.writers.push((name.clone(), Ty::Num(num)));
+        format!(
+            "#[qd::func]\nfn {name}(y: &mut Tensor<{ty}, 1>, at: usize, v: {ty}) -> {ty} {{\nlet old = y[at];\ny[at] = v;\nif y[at] == v {{ return old; }}\n{value}}}\n"
+        )
+    }
+
     /// A func that is generic over numbers, called with this one.
     pub(crate) fn generic_func(&mut self, extra: &str) -> String {
         self.hit("item.func.generic");
@@ -108,7 +145,12 @@ impl Generator {
         );
         let arg = FuncArg::Value(Ty::Num(num));
         let path = if self.rng.percent(50) { format!("{name}::<{}>", num.name()) } else { name };
-        self.funcs.push(Func { path, receiver: None, args: vec![arg.clone(), arg], ret: Ty::Num(num) });
+        self.funcs.push(Func {
+            path,
+            receiver: None,
+            args: vec![arg.clone(), arg],
+            ret: Ty::Num(num),
+        });
         text
     }
 
@@ -139,7 +181,7 @@ impl Generator {
     /// An `impl` block of funcs of a struct, with methods of these names beside others.
     pub(crate) fn methods(&mut self, of: usize) -> String {
         let ty = Ty::Struct(of);
-        let name = self.structs[of].name.clone();
+        let name = self.text(&Ty::Struct(of));
         let mut text = format!("#[qd::func]\nimpl {name} {{\n");
         let mut added = Vec::new();
         for at in 0..self.rng.within(1, 2) {
@@ -166,7 +208,12 @@ impl Generator {
             let args = vec![FuncArg::Value(Ty::Num(self.some_num()))];
             let (params, body) = self.function(&args, None, &ty, false);
             text.push_str(&format!("pub fn made({params}) -> Self {{\n{body}}}\n"));
-            added.push(Func { path: format!("{name}::made"), receiver: None, args, ret: ty });
+            added.push(Func {
+                path: format!("{}::made", name.replace('<', "::<")),
+                receiver: None,
+                args,
+                ret: ty,
+            });
         }
         text.push_str("}\n");
         self.funcs.extend(added);
@@ -176,7 +223,7 @@ impl Generator {
     /// A trait of funcs, and what implements it for a struct.
     pub(crate) fn func_trait(&mut self, of: usize) -> String {
         self.hit("item.trait");
-        let name = self.structs[of].name.clone();
+        let name = self.text(&Ty::Struct(of));
         let ret = Ty::Num(self.some_num());
         let args = vec![FuncArg::Value(Ty::Num(self.some_num()))];
         let (params, body) = self.function(&args, Some((of, false)), &ret, false);
@@ -228,7 +275,13 @@ impl Generator {
                 FuncArg::Tensor(elem) => {
                     params.push(format!("{name}: &Tensor<{}, 1>", self.text(elem)));
                     let (elem, rank) = (elem.clone(), 1);
-                    self.frame.tensors.push(TensorVar { name, elem, rank, writable: false, own: None });
+                    self.frame.tensors.push(TensorVar {
+                        name,
+                        elem,
+                        rank,
+                        writable: false,
+                        own: None,
+                    });
                 }
             }
         }

@@ -24,7 +24,12 @@ pub(crate) struct KernelText {
 
 impl Generator {
     /// A kernel. `generics` are declared behind its name, and are these numbers when it runs.
-    pub(crate) fn kernel(&mut self, generics: &str, instance: &str, extra: &[(String, Ty)]) -> KernelText {
+    pub(crate) fn kernel(
+        &mut self,
+        generics: &str,
+        instance: &str,
+        extra: &[(String, Ty)],
+    ) -> KernelText {
         let (extent, wide) = (self.rng.within(4, 14), self.rng.within(2, 5));
         let mut params: Vec<(String, Given)> = Vec::new();
         for (name, ty) in extra {
@@ -32,7 +37,11 @@ impl Generator {
         }
         for at in 0..self.rng.within(0, 3) {
             let ty = self.some_type(1);
-            let name = if self.pool.is_empty() || at > 0 { format!("p{at}") } else { self.pool[0].clone() };
+            let name = if self.pool.is_empty() || at > 0 {
+                format!("p{at}")
+            } else {
+                self.pool[0].clone()
+            };
             params.push((name, Given::Value(ty)));
         }
         for at in 0..self.rng.within(1, 3) {
@@ -78,7 +87,7 @@ impl Generator {
             self.hit("kernel.value");
             let num = self.some_num();
             for tensor in &mut self.frame.tensors {
-                tensor.own = Some(if tensor.rank == 1 { "0" } else { "[0, 1]" }.to_owned());
+                tensor.own = Some(["0", "[0, 1]", "[0, 1, 1]"][tensor.rank - 1].to_owned());
             }
             body.push_str(&self.expr(&Ty::Num(num), 2));
             format!(" -> {}", num.name())
@@ -87,7 +96,9 @@ impl Generator {
         };
         self.hoisting = false;
         let header = header.join(", ");
-        let mut kernel = format!("#[qd::kernel(strict)]\npub fn kernel{generics}({header}){result} {{\n{body}\n}}\n");
+        let mut kernel = format!(
+            "#[qd::kernel(strict)]\npub fn kernel{generics}({header}){result} {{\n{body}\n}}\n"
+        );
         let operands = std::mem::take(&mut self.operands);
         if !operands.is_empty() {
             self.hit("macro.kernel");
@@ -124,7 +135,11 @@ impl Generator {
     }
 
     fn some_shape(&mut self, extent: usize, wide: usize) -> Vec<usize> {
-        if self.rng.percent(25) { vec![extent, wide] } else { vec![extent] }
+        match self.rng.below(12) {
+            0 => vec![extent, wide, 2],
+            1 | 2 => vec![extent, wide],
+            _ => vec![extent],
+        }
     }
 
     /// The statements at a kernel's top level.
@@ -152,7 +167,9 @@ impl Generator {
         for output in &outputs {
             let text = match self.rng.below(12) {
                 0 => self.serial(&output.name, output.rank),
-                1 if output.rank == 1 && is_wide(&output.elem) => self.block_for(&output.name, &output.elem),
+                1 if output.rank == 1 && is_wide(&output.elem) => {
+                    self.block_for(&output.name, &output.elem)
+                }
                 _ => self.parallel(&output.name, output.rank),
             };
             body.push_str(&text);
@@ -180,7 +197,8 @@ impl Generator {
     fn parallel(&mut self, output: &str, rank: usize) -> String {
         let frozen = self.frozen();
         let mark = self.mark();
-        let (names, header, own) = if rank == 1 { self.line(output) } else { self.plane(output) };
+        let (names, header, own) =
+            if rank == 1 { self.line(output) } else { self.plane(output, rank) };
         for name in &names {
             self.bind(name, Ty::USIZE, false);
         }
@@ -211,7 +229,8 @@ impl Generator {
 
     /// A loop over one dimension: its variables, its header and the iteration's own element.
     fn line(&mut self, output: &str) -> (Vec<String>, String, String) {
-        let name = if self.pool.is_empty() { self.unique("i") } else { self.rng.pick(&self.pool).clone() };
+        let name =
+            if self.pool.is_empty() { self.unique("i") } else { self.rng.pick(&self.pool).clone() };
         let (range, own) = match self.rng.below(10) {
             0 => {
                 self.hit("kernel.loop.reversed");
@@ -247,17 +266,19 @@ impl Generator {
         (vec![name], header, own)
     }
 
-    fn plane(&mut self, output: &str) -> (Vec<String>, String, String) {
-        let (i, j) = (self.unique("i"), self.unique("j"));
-        let own = format!("[{i}, {j}]");
+    fn plane(&mut self, output: &str, rank: usize) -> (Vec<String>, String, String) {
+        let names: Vec<_> = (0..rank).map(|_| self.unique("i")).collect();
+        let all = names.join(", ");
         let header = if self.rng.percent(60) {
             self.hit("kernel.ndrange.shape");
-            format!("({i}, {j}) in qd::ndrange({output}.shape())")
+            format!("({all}) in qd::ndrange({output}.shape())")
         } else {
             self.hit("kernel.ndrange.ranges");
-            format!("({i}, {j}) in qd::ndrange((0..{output}.shape()[0], 1..{output}.shape()[1]))")
+            let ranges: Vec<_> =
+                (0..rank).map(|axis| format!("{}..{output}.shape()[{axis}]", axis % 2)).collect();
+            format!("({all}) in qd::ndrange(({}))", ranges.join(", "))
         };
-        (vec![i, j], header, own)
+        (names, header, format!("[{all}]"))
     }
 
     /// A loop of one thread.
@@ -266,7 +287,11 @@ impl Generator {
         let name = self.unique("i");
         let mark = self.mark();
         self.bind(&name, Ty::USIZE, false);
-        let own = if rank == 1 { name.clone() } else { format!("[{name}, 0]") };
+        let own = match rank {
+            1 => name.clone(),
+            2 => format!("[{name}, 0]"),
+            _ => format!("[{name}, 0, 1]"),
+        };
         for tensor in &mut self.frame.tensors {
             tensor.own = (tensor.name == output).then(|| own.clone());
         }
@@ -280,7 +305,8 @@ impl Generator {
         for tensor in &mut self.frame.tensors {
             tensor.own = None;
         }
-        let extent = if rank == 1 { format!("{output}.len()") } else { format!("{output}.shape()[0]") };
+        let extent =
+            if rank == 1 { format!("{output}.len()") } else { format!("{output}.shape()[0]") };
         format!("#[qd::serial]\n{label}for {name} in 0..{extent} {{\n{body}}}\n")
     }
 
@@ -292,7 +318,8 @@ impl Generator {
         let mark = self.mark();
         self.bind("t", Ty::USIZE, false);
         self.frame.index = vec!["t".to_owned()];
-        let (hoisting, jumps) = (std::mem::take(&mut self.hoisting), std::mem::take(&mut self.frame.jumps));
+        let (hoisting, jumps) =
+            (std::mem::take(&mut self.hoisting), std::mem::take(&mut self.frame.jumps));
         let first = self.expr(elem, 3);
         let second = self.expr(elem, 3);
         (self.hoisting, self.frame.jumps) = (hoisting, jumps);
@@ -300,16 +327,37 @@ impl Generator {
         self.release(mark);
         self.thawed(&frozen);
         let ty = num.name();
-        let sum = if num.is_float() || num.is_narrow() || self.rng.percent(50) {
-            ("", format!("tile[3 - t % 4]"))
-        } else {
-            self.hit("kernel.reduce");
-            ("let sum = b.reduce_add(|t| tile[t]);\n", "tile[3 - t % 4] ^ sum".to_owned())
+        let exact = !num.is_float();
+        let (exchange, used) = match self.rng.below(7) {
+            0 if exact => {
+                self.hit("kernel.reduce");
+                let of = *self.rng.pick(&["add", "min", "max"]);
+                (format!("let sum = b.reduce_{of}(|t| tile[t]);\n"), "sum")
+            }
+            1 if exact => {
+                self.hit("kernel.scan");
+                let of = *self.rng.pick(&["scan_add", "exclusive_scan_add", "scan_max"]);
+                (format!("let sum = b.{of}(|t| tile[t]);\n"), "sum[t]")
+            }
+            2 => {
+                self.hit("kernel.shuffle");
+                let of = *self.rng.pick(&["shuffle_xor", "shuffle_up", "shuffle_down"]);
+                let by = self.rng.within(1, 3);
+                (format!("let sum = b.{of}(|t| tile[t], {by});\n"), "sum[t]")
+            }
+            3 => {
+                self.hit("kernel.vote");
+                let of = *self.rng.pick(&["all", "any"]);
+                (
+                    format!("let vote = b.{of}(|t| tile[t] == tile[0]);\n"),
+                    "if vote { tile[0] } else { tile[t] }",
+                )
+            }
+            _ => (String::new(), "tile[3 - t % 4]"),
         };
         format!(
             "qd::block_for({output}.len() / 4, 4, |b| {{\nlet mut tile = b.shared::<{ty}>(4);\n\
-             b.each(|t| tile[t] = {first});\n{}b.each(|t| {{\nlet held: {ty} = {};\n{output}[b.index() * 4 + t] = if held > ({second}) {{ held }} else {{ {second} }};\n}});\n}});\n",
-            sum.0, sum.1
+             b.each(|t| tile[t] = {first});\n{exchange}b.each(|t| {{\nlet held: {ty} = {used};\n{output}[b.index() * 4 + t] = if held > ({second}) {{ held }} else {{ {second} }};\n}});\n}});\n",
         )
     }
 

@@ -7,6 +7,7 @@ mod generate;
 mod grammar;
 mod items;
 mod kernel;
+mod linear;
 mod module;
 mod names;
 mod of_structs;
@@ -17,3 +18,6 @@ mod types;
 
 pub use grammar::{Coverage, PRODUCTIONS};
 pub use module::Module;
+
+#[cfg(test)]
+mod tests;

@@ -76,10 +76,8 @@ fn run(args: &Args) -> Result<bool, Failure> {
         Some(number) => vec![number],
         None => (0..args.count).collect(),
     };
-    let modules: Vec<Module> = numbers
-        .iter()
-        .map(|number| Module::new(args.seed, *number, args.way.as_deref()))
-        .collect();
+    let modules: Vec<Module> =
+        numbers.iter().map(|number| Module::new(args.seed, *number, args.way.as_deref())).collect();
     let library = compile::library()?;
     let name = match args.only {
         Some(number) => format!("seed-{}-only-{number}", args.seed),

@@ -1,11 +1,6 @@
 //! A module of a generated crate: items, a kernel, and what runs it.
 
-use crate::{
-    collide::Trap,
-    generate::Generator,
-    grammar::Coverage,
-    rng::Rng,
-};
+use crate::{collide::Trap, generate::Generator, grammar::Coverage, rng::Rng};
 
 /// So many of a hundred modules have a trap.
 const TRAPPED: usize = 55;
@@ -110,7 +105,8 @@ impl Generator {
             items.push_str(&self.func_trait(of));
         }
         for _ in 0..self.rng.below(3) {
-            match self.rng.below(5) {
+            match self.rng.below(6) {
+                5 => items.push_str(&self.writer()),
                 0 => items.push_str(&self.generic_func("")),
                 1 => items.push_str(&self.func_of_constant()),
                 2 => {
@@ -134,18 +130,20 @@ impl Generator {
     fn values(&self) -> String {
         let mut text = String::new();
         for of in &self.structs {
-            let name = &of.name;
+            let (name, all) = (&of.name, format!("{}{}", of.name, of.of));
             let fields: Vec<_> =
                 of.fields.iter().map(|(field, _)| format!("{field}: Value::sample(rng)")).collect();
-            let bits: Vec<_> =
-                of.fields.iter().map(|(field, _)| format!("Value::bits(&self.{field}, out);")).collect();
+            let bits: Vec<_> = of
+                .fields
+                .iter()
+                .map(|(field, _)| format!("Value::bits(&self.{field}, out);"))
+                .collect();
             text.push_str(&format!(
-                "impl Value for user::{name} {{\nfn sample(rng: &mut Rng) -> Self {{ user::{name} {{ {} }} }}\nfn bits(&self, out: &mut Vec<u64>) {{ {} }}\n}}\n",
+                "impl Value for user::{all} {{\nfn sample(rng: &mut Rng) -> Self {{ user::{name} {{ {} }} }}\nfn bits(&self, out: &mut Vec<u64>) {{ {} }}\n}}\n",
                 fields.join(", "),
                 bits.join(" ")
             ));
         }
         text
     }
-
 }

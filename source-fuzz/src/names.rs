@@ -62,7 +62,8 @@ pub(crate) fn module_of_number(generator: &mut Generator) -> Trap {
 
 /// A module of a crate's name that emitted code could name.
 pub(crate) fn module_of_crate(generator: &mut Generator) -> Trap {
-    let name = *generator.rng.pick(&["core", "std", "quadrants_program", "alloc", "primitive", "body"]);
+    let name =
+        *generator.rng.pick(&["core", "std", "quadrants_program", "alloc", "primitive", "body"]);
     let items = format!(
         "pub mod {name} {{\n\
          pub mod primitive {{ pub type u32 = u64; pub type usize = u8; pub type f32 = f64; }}\n\
@@ -95,13 +96,20 @@ pub(crate) fn module_of_library(generator: &mut Generator) -> Trap {
         generator.extra.push((Ty::Num(Num::I32), "3i32".to_owned()));
     }
     if matches!(label, "Int" | "Number") {
-        let (bound, num) = if label == "Int" { (Bound::Int, Num::U32) } else { (Bound::Number, Num::U32) };
+        let (bound, num) =
+            if label == "Int" { (Bound::Int, Num::U32) } else { (Bound::Number, Num::U32) };
         generator.with_param("T", bound, num);
         generator.focus.push(if label == "Int" { "abs_diff" } else { "to_usize" });
         generator.extra.push((Ty::USIZE, "n.to_usize()".to_owned()));
         let generics = Some((format!("<T: qd::{label}>"), "::<u32>".to_owned()));
         let params = vec![("n".to_owned(), Ty::Param)];
-        return Trap { label: label.to_owned(), library: Some(item.to_owned()), generics, params, ..Trap::default() };
+        return Trap {
+            label: label.to_owned(),
+            library: Some(item.to_owned()),
+            generics,
+            params,
+            ..Trap::default()
+        };
     }
     Trap { label: label.to_owned(), library: Some(item.to_owned()), ..Trap::default() }
 }
@@ -125,7 +133,10 @@ pub(crate) fn alias(generator: &mut Generator) -> Trap {
     let num = Num::INTS.into_iter().chain([Num::F32, Num::F64]).find(|num| num.name() == name);
     if let Some(num) = num.filter(|num| !num.is_float()) {
         generator.extra.push((Ty::Num(Num::U64), format!("((300u16 as {name}) as u64)")));
-        generator.extra.push((Ty::Num(Num::U32), format!("(((5i8 - 9) as {name}) as ::core::primitive::u32)")));
+        generator.extra.push((
+            Ty::Num(Num::U32),
+            format!("(((5i8 - 9) as {name}) as ::core::primitive::u32)"),
+        ));
         let _ = num;
     }
     Trap { label: format!("{name} = {of}"), items: item, ..Trap::default() }
@@ -152,7 +163,10 @@ pub(crate) fn generic_name(generator: &mut Generator) -> Trap {
     Trap {
         label: name.to_owned(),
         params: vec![("n".to_owned(), Ty::Param)],
-        generics: Some((format!("<{name}: quadrants::{}>", bound.name()), format!("::<{}>", num.name()))),
+        generics: Some((
+            format!("<{name}: quadrants::{}>", bound.name()),
+            format!("::<{}>", num.name()),
+        )),
         ..Trap::default()
     }
 }
@@ -160,10 +174,55 @@ pub(crate) fn generic_name(generator: &mut Generator) -> Trap {
 /// Locals and parameters of names that other things have.
 pub(crate) fn locals(generator: &mut Generator) -> Trap {
     let names: &[&str] = match generator.rng.below(4) {
-        0 => &["cx", "args", "value", "given", "proven", "begin", "end", "index", "count", "size", "at0", "assigned", "part0", "lane0", "rest0", "array", "by", "this", "elements"],
-        1 => &["f32", "u32", "usize", "qd", "quadrants", "core", "std", "Tensor", "Vector", "i32", "bool"],
-        2 => &["__OK", "__CHECKED", "__launch", "__def", "__DEF", "__SOURCE", "probe0", "probe1", "__func0", "__Body", "unnamed0", "__Level", "__WIDE", "argument0"],
-        _ => &["len", "max", "sum", "shape", "func0", "func1", "kernel", "atomic_add", "ndrange", "stream_parallel", "block_for", "t", "b", "abs_diff"],
+        0 => &[
+            "cx", "args", "value", "given", "proven", "begin", "end", "index", "count", "size",
+            "at0", "assigned", "part0", "lane0", "rest0", "array", "by", "this", "elements",
+        ],
+        1 => &[
+            "f32",
+            "u32",
+            "usize",
+            "qd",
+            "quadrants",
+            "core",
+            "std",
+            "Tensor",
+            "Vector",
+            "i32",
+            "bool",
+        ],
+        2 => &[
+            "__OK",
+            "__CHECKED",
+            "__launch",
+            "__def",
+            "__DEF",
+            "__SOURCE",
+            "probe0",
+            "probe1",
+            "__func0",
+            "__Body",
+            "unnamed0",
+            "__Level",
+            "__WIDE",
+            "argument0",
+        ],
+        _ => &[
+            "len",
+            "max",
+            "sum",
+            "shape",
+            "func0",
+            "func1",
+            "kernel",
+            "atomic_add",
+            "ndrange",
+            "stream_parallel",
+            "block_for",
+            "t",
+            "b",
+            "abs_diff",
+        ],
     };
     generator.pool = names.iter().map(|name| (*name).to_owned()).collect();
     let label = names[0].to_owned();
@@ -172,20 +231,39 @@ pub(crate) fn locals(generator: &mut Generator) -> Trap {
 
 /// Constants, statics and unit structs of names that locals have.
 pub(crate) fn constants(generator: &mut Generator) -> Trap {
-    let name = *generator.rng.pick(&["v0", "v1", "v2", "i1", "k3", "n", "a0", "cx", "args", "value", "__OK", "begin", "p0", "x0", "y0"]);
+    let name = *generator.rng.pick(&[
+        "v0", "v1", "v2", "i1", "k3", "n", "a0", "cx", "args", "value", "__OK", "begin", "p0",
+        "x0", "y0",
+    ]);
     let (label, item) = match generator.rng.below(5) {
         0 => ("const", format!("const {name}: usize = 1;\n")),
         1 => ("static", format!("static {name}: usize = 1;\n")),
         2 => ("struct", format!("struct {name};\n")),
         3 => ("fn", format!("fn {name}() -> usize {{ 1 }}\n")),
-        _ => ("const by glob", format!("mod far {{ pub const {name}: usize = 1; }}\nuse far::*;\n")),
+        _ => {
+            ("const by glob", format!("mod far {{ pub const {name}: usize = 1; }}\nuse far::*;\n"))
+        }
     };
     Trap { label: format!("{label} {name}"), items: item, ..Trap::default() }
 }
 
 /// Macros of names that emitted code or kernels use.
 pub(crate) fn macros(generator: &mut Generator) -> Trap {
-    let name = *generator.rng.pick(&["assert", "assert", "debug_assert", "panic", "unreachable", "matches", "vec", "quote", "stringify", "concat", "file", "line", "include_bytes"]);
+    let name = *generator.rng.pick(&[
+        "assert",
+        "assert",
+        "debug_assert",
+        "panic",
+        "unreachable",
+        "matches",
+        "vec",
+        "quote",
+        "stringify",
+        "concat",
+        "file",
+        "line",
+        "include_bytes",
+    ]);
     let body = *generator.rng.pick(&["{ }", "{ () }", "{ return }", "{ 0 }"]);
     let item = if generator.rng.percent(50) {
         format!("macro_rules! {name} {{ ($($t:tt)*) => {body}; }}\n")
@@ -198,12 +276,40 @@ pub(crate) fn macros(generator: &mut Generator) -> Trap {
 /// Items of names that the prelude has.
 pub(crate) fn prelude(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
-        "Option", "Some", "None", "Ok", "Err", "Result", "Copy", "Clone", "Fn", "FnOnce", "Into", "From", "Iterator",
-        "Default", "Sized", "Send", "Sync", "Box", "Vec", "String", "PartialEq", "PartialOrd", "Ord", "Self_", "Drop",
+        "Option",
+        "Some",
+        "None",
+        "Ok",
+        "Err",
+        "Result",
+        "Copy",
+        "Clone",
+        "Fn",
+        "FnOnce",
+        "Into",
+        "From",
+        "Iterator",
+        "Default",
+        "Sized",
+        "Send",
+        "Sync",
+        "Box",
+        "Vec",
+        "String",
+        "PartialEq",
+        "PartialOrd",
+        "Ord",
+        "Self_",
+        "Drop",
     ]);
     let (label, item) = match generator.rng.below(5) {
         0 => ("struct", format!("pub struct {name};\n")),
-        1 => ("trait", format!("pub trait {name} {{ fn clone(&self) -> u8 {{ 3 }} fn from(_x: u8) -> u32 {{ 77 }} }}\n")),
+        1 => (
+            "trait",
+            format!(
+                "pub trait {name} {{ fn clone(&self) -> u8 {{ 3 }} fn from(_x: u8) -> u32 {{ 77 }} }}\n"
+            ),
+        ),
         2 => ("fn", format!("pub fn {name}<Z>(z: Z) -> Z {{ z }}\n")),
         3 => ("mod", format!("pub mod {name} {{}}\n")),
         _ => ("type", format!("pub type {name} = u32;\n")),
@@ -214,12 +320,79 @@ pub(crate) fn prelude(generator: &mut Generator) -> Trap {
 /// Methods, of everything, of names that emitted code calls.
 pub(crate) fn emitted_method(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
-        "see", "pass", "push", "args", "value", "tensor", "par_for", "block", "region", "finish", "holds", "shape", "count",
-        "get", "set", "at", "lane", "lanes", "rest", "each", "given", "give", "bounded", "gate", "threads", "index", "len",
-        "walk", "strided", "cell", "load", "store", "read", "write", "by", "launch", "ir", "of", "shared", "reduce_add",
-        "add", "sub", "mul", "neg", "not", "eq", "lt", "next", "into_iter", "deref", "borrow", "rem", "div", "bitand", "shl",
-        "add_assign", "index_mut", "partial_cmp", "cmp", "clone", "rev", "step_by", "clamped", "divisor", "divisor_of",
-        "combine", "element", "place", "as_ref", "call", "update", "element_mut", "extent",
+        "see",
+        "pass",
+        "push",
+        "args",
+        "value",
+        "tensor",
+        "par_for",
+        "block",
+        "region",
+        "finish",
+        "holds",
+        "shape",
+        "count",
+        "get",
+        "set",
+        "at",
+        "lane",
+        "lanes",
+        "rest",
+        "each",
+        "given",
+        "give",
+        "bounded",
+        "gate",
+        "threads",
+        "index",
+        "len",
+        "walk",
+        "strided",
+        "cell",
+        "load",
+        "store",
+        "read",
+        "write",
+        "by",
+        "launch",
+        "ir",
+        "of",
+        "shared",
+        "reduce_add",
+        "add",
+        "sub",
+        "mul",
+        "neg",
+        "not",
+        "eq",
+        "lt",
+        "next",
+        "into_iter",
+        "deref",
+        "borrow",
+        "rem",
+        "div",
+        "bitand",
+        "shl",
+        "add_assign",
+        "index_mut",
+        "partial_cmp",
+        "cmp",
+        "clone",
+        "rev",
+        "step_by",
+        "clamped",
+        "divisor",
+        "divisor_of",
+        "combine",
+        "element",
+        "place",
+        "as_ref",
+        "call",
+        "update",
+        "element_mut",
+        "extent",
     ]);
     let this = *generator.rng.pick(&["self", "self", "&self"]);
     let (args, result, value) = *generator.rng.pick(&[
@@ -242,8 +415,30 @@ pub(crate) fn emitted_method(generator: &mut Generator) -> Trap {
 /// Items of names that emitted code gives to its own.
 pub(crate) fn emitted_name(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
-        "__Body", "__SOURCE", "__DEF", "__INSTANCES", "__OK", "__CHECKED", "__Level", "__F", "__WIDE", "__KEPT", "Cx", "Probe",
-        "Level", "Body", "Source", "Launch", "support", "in_scope", "gate", "same", "Counted", "Bounded", "Number", "Known",
+        "__Body",
+        "__SOURCE",
+        "__DEF",
+        "__INSTANCES",
+        "__OK",
+        "__CHECKED",
+        "__Level",
+        "__F",
+        "__WIDE",
+        "__KEPT",
+        "Cx",
+        "Probe",
+        "Level",
+        "Body",
+        "Source",
+        "Launch",
+        "support",
+        "in_scope",
+        "gate",
+        "same",
+        "Counted",
+        "Bounded",
+        "Number",
+        "Known",
     ]);
     let item = match generator.rng.below(4) {
         0 => format!("pub struct {name};\n"),

@@ -16,18 +16,78 @@ pub(crate) fn operators(generator: &mut Generator) -> Trap {
     let mut trap = Trap::default();
     let q = generator.struct_q(&mut trap, "");
     let (label, item, of, used) = match generator.rng.below(12) {
-        0 => ("Add", "impl ::core::ops::Add for Q { type Output = Q; fn add(self, _o: Q) -> Q { Q { a: 77, b: 7.0 } } }", q, "(q + q)"),
-        1 => ("Sub", "impl ::core::ops::Sub for Q { type Output = Q; fn sub(self, _o: Q) -> Q { Q { a: 77, b: 7.0 } } }", q, "(q - q)"),
-        2 => ("Mul", "impl ::core::ops::Mul<f32> for Q { type Output = Q; fn mul(self, _o: f32) -> Q { Q { a: 77, b: 7.0 } } }", q, "(q * 2.0)"),
-        3 => ("Neg", "impl ::core::ops::Neg for Q { type Output = Q; fn neg(self) -> Q { Q { a: 77, b: 7.0 } } }", q, "(-q)"),
-        4 => ("Not", "impl ::core::ops::Not for Q { type Output = bool; fn not(self) -> bool { true } }", Ty::Bool, "(!q)"),
-        5 => ("Index", "impl ::core::ops::Index<usize> for Q { type Output = u32; fn index(&self, _i: usize) -> &u32 { &77 } }", Ty::Num(Num::U32), "q[0]"),
-        6 => ("PartialOrd", "impl PartialEq for Q { fn eq(&self, _o: &Q) -> bool { true } }\nimpl PartialOrd for Q { fn partial_cmp(&self, _o: &Q) -> Option<::core::cmp::Ordering> { Some(::core::cmp::Ordering::Less) } }", Ty::Bool, "(q < q)"),
-        7 => ("From", "impl From<Q> for u32 { fn from(_q: Q) -> u32 { 77 } }", Ty::Num(Num::U32), "u32::from(q)"),
-        8 => ("Into", "impl Into<u32> for Q { fn into(self) -> u32 { 77 } }", Ty::Num(Num::U32), "q.into()"),
-        9 => ("Mul of Vector", "impl ::core::ops::Mul<Q> for Vector<f32, 3> { type Output = f32; fn mul(self, _q: Q) -> f32 { 77.0 } }", Ty::Num(Num::F32), "(Vector([1.0f32, 2.0, 3.0]) * q)"),
-        10 => ("Add to a number", "impl ::core::ops::Add<Q> for u32 { type Output = u32; fn add(self, _q: Q) -> u32 { 77 } }", Ty::Num(Num::U32), "(3u32 + q)"),
-        _ => ("PartialEq with a number", "impl PartialEq<Q> for u32 { fn eq(&self, _q: &Q) -> bool { true } }", Ty::Bool, "(3u32 == q)"),
+        0 => (
+            "Add",
+            "impl ::core::ops::Add for Q { type Output = Q; fn add(self, _o: Q) -> Q { Q { a: 77, b: 7.0 } } }",
+            q,
+            "(q + q)",
+        ),
+        1 => (
+            "Sub",
+            "impl ::core::ops::Sub for Q { type Output = Q; fn sub(self, _o: Q) -> Q { Q { a: 77, b: 7.0 } } }",
+            q,
+            "(q - q)",
+        ),
+        2 => (
+            "Mul",
+            "impl ::core::ops::Mul<f32> for Q { type Output = Q; fn mul(self, _o: f32) -> Q { Q { a: 77, b: 7.0 } } }",
+            q,
+            "(q * 2.0)",
+        ),
+        3 => (
+            "Neg",
+            "impl ::core::ops::Neg for Q { type Output = Q; fn neg(self) -> Q { Q { a: 77, b: 7.0 } } }",
+            q,
+            "(-q)",
+        ),
+        4 => (
+            "Not",
+            "impl ::core::ops::Not for Q { type Output = bool; fn not(self) -> bool { true } }",
+            Ty::Bool,
+            "(!q)",
+        ),
+        5 => (
+            "Index",
+            "impl ::core::ops::Index<usize> for Q { type Output = u32; fn index(&self, _i: usize) -> &u32 { &77 } }",
+            Ty::Num(Num::U32),
+            "q[0]",
+        ),
+        6 => (
+            "PartialOrd",
+            "impl PartialEq for Q { fn eq(&self, _o: &Q) -> bool { true } }\nimpl PartialOrd for Q { fn partial_cmp(&self, _o: &Q) -> Option<::core::cmp::Ordering> { Some(::core::cmp::Ordering::Less) } }",
+            Ty::Bool,
+            "(q < q)",
+        ),
+        7 => (
+            "From",
+            "impl From<Q> for u32 { fn from(_q: Q) -> u32 { 77 } }",
+            Ty::Num(Num::U32),
+            "u32::from(q)",
+        ),
+        8 => (
+            "Into",
+            "impl Into<u32> for Q { fn into(self) -> u32 { 77 } }",
+            Ty::Num(Num::U32),
+            "q.into()",
+        ),
+        9 => (
+            "Mul of Vector",
+            "impl ::core::ops::Mul<Q> for Vector<f32, 3> { type Output = f32; fn mul(self, _q: Q) -> f32 { 77.0 } }",
+            Ty::Num(Num::F32),
+            "(Vector([1.0f32, 2.0, 3.0]) * q)",
+        ),
+        10 => (
+            "Add to a number",
+            "impl ::core::ops::Add<Q> for u32 { type Output = u32; fn add(self, _q: Q) -> u32 { 77 } }",
+            Ty::Num(Num::U32),
+            "(3u32 + q)",
+        ),
+        _ => (
+            "PartialEq with a number",
+            "impl PartialEq<Q> for u32 { fn eq(&self, _q: &Q) -> bool { true } }",
+            Ty::Bool,
+            "(3u32 == q)",
+        ),
     };
     trap.label = label.to_owned();
     let _ = writeln!(trap.items, "{item}");
@@ -43,11 +103,29 @@ pub(crate) fn equality(generator: &mut Generator) -> Trap {
         q.equal = true;
     }
     generator.wants_equality = true;
-    let eq = *generator.rng.pick(&["true", "false", "self.a != o.a", "self.a == o.a", "self.a ^ 1 == o.a"]);
+    let eq = *generator.rng.pick(&[
+        "true",
+        "false",
+        "self.a != o.a",
+        "self.a == o.a",
+        "self.a ^ 1 == o.a",
+    ]);
     let (label, item) = match generator.rng.below(4) {
-        0 => ("ne", format!("impl PartialEq for Q {{ fn eq(&self, o: &Q) -> bool {{ self.a == o.a && self.b == o.b }} fn ne(&self, o: &Q) -> bool {{ let _ = o; {} }} }}", eq.replace("self.a ^ 1 == o.a", "true"))),
-        1 => ("any", "impl<Z> PartialEq<Z> for Q { fn eq(&self, _o: &Z) -> bool { true } }".to_owned()),
-        _ => ("eq", format!("impl PartialEq for Q {{ fn eq(&self, o: &Q) -> bool {{ let _ = o; {eq} }} }}")),
+        0 => (
+            "ne",
+            format!(
+                "impl PartialEq for Q {{ fn eq(&self, o: &Q) -> bool {{ self.a == o.a && self.b == o.b }} fn ne(&self, o: &Q) -> bool {{ let _ = o; {} }} }}",
+                eq.replace("self.a ^ 1 == o.a", "true")
+            ),
+        ),
+        1 => (
+            "any",
+            "impl<Z> PartialEq<Z> for Q { fn eq(&self, _o: &Z) -> bool { true } }".to_owned(),
+        ),
+        _ => (
+            "eq",
+            format!("impl PartialEq for Q {{ fn eq(&self, o: &Q) -> bool {{ let _ = o; {eq} }} }}"),
+        ),
     };
     trap.label = label.to_owned();
     trap.items.push_str(&item);
@@ -90,7 +168,11 @@ pub(crate) fn func_trait(generator: &mut Generator) -> Trap {
          {beside}impl Q {{ {own} pub fn pick({params}) -> usize {{ i }} }}\n\
          {block}impl Pick for Q {{ {given} fn pick({params}) -> usize {{ i + {FAR} }} }}"
     );
-    trap.label = format!("{of}{}{}", if beside.is_empty() { " beside none" } else { "" }, if block.is_empty() { "" } else { " with #[func]" });
+    trap.label = format!(
+        "{of}{}{}",
+        if beside.is_empty() { " beside none" } else { "" },
+        if block.is_empty() { "" } else { " with #[func]" }
+    );
     if generator.rng.percent(70) {
         trap.params = vec![("q".to_owned(), Ty::Param)];
         let (bound, num) = (crate::types::Bound::Device, Num::U32);
@@ -120,41 +202,62 @@ pub(crate) fn twin(generator: &mut Generator) -> Trap {
     let _ = generator.struct_q(&mut trap, "");
     let far = *generator.rng.pick(&["i + (1 << 40)", "i + 1"]);
     let (label, items) = match generator.rng.below(7) {
-        0 => ("in a block with #[func]", format!(
-            "#[qd::func]\npub trait Pick {{ fn pick(self, i: usize) -> usize; }}\n\
+        0 => (
+            "in a block with #[func]",
+            format!(
+                "#[qd::func]\npub trait Pick {{ fn pick(self, i: usize) -> usize; }}\n\
              #[qd::func]\nimpl Pick for Q {{ fn pick(self, i: usize) -> usize {{ i }} fn __func_pick(self, i: usize) -> usize {{ {far} }} }}\n\
              #[qd::func]\nfn picked<T: Pick>(q: T, i: usize) -> usize {{ q.pick(i) }}"
-        )),
-        1 => ("in a block", format!(
-            "#[qd::func]\npub trait Pick {{ fn pick(self, i: usize) -> usize; }}\n\
+            ),
+        ),
+        1 => (
+            "in a block",
+            format!(
+                "#[qd::func]\npub trait Pick {{ fn pick(self, i: usize) -> usize; }}\n\
              #[qd::func]\nimpl Q {{ pub fn pick(self, i: usize) -> usize {{ i }} }}\n\
              impl Pick for Q {{ fn pick(self, i: usize) -> usize {{ i }} fn __func_pick(self, i: usize) -> usize {{ {far} }} }}\n\
              #[qd::func]\nfn picked<T: Pick>(q: T, i: usize) -> usize {{ q.pick(i) }}"
-        )),
-        2 => ("in the block of the func", format!(
-            "#[qd::func]\nimpl Q {{ pub fn pick(self, i: usize) -> usize {{ i }} pub fn __func_pick(self, i: usize) -> usize {{ {far} }} }}\n\
+            ),
+        ),
+        2 => (
+            "in the block of the func",
+            format!(
+                "#[qd::func]\nimpl Q {{ pub fn pick(self, i: usize) -> usize {{ i }} pub fn __func_pick(self, i: usize) -> usize {{ {far} }} }}\n\
              #[qd::func]\nfn picked(q: Q, i: usize) -> usize {{ q.pick(i) }}"
-        )),
-        3 => ("of a blanket trait", format!(
-            "pub trait Own: Sized {{ fn __func_pick(self, i: usize) -> usize {{ {far} }} }}\nimpl<Z> Own for Z {{}}\n\
+            ),
+        ),
+        3 => (
+            "of a blanket trait",
+            format!(
+                "pub trait Own: Sized {{ fn __func_pick(self, i: usize) -> usize {{ {far} }} }}\nimpl<Z> Own for Z {{}}\n\
              #[qd::func]\nimpl Q {{ pub fn pick(&self, i: usize) -> usize {{ i }} }}\n\
              #[qd::func]\nfn picked(q: Q, i: usize) -> usize {{ q.pick(i) }}"
-        )),
-        4 => ("in a block without its func", format!(
-            "impl Q {{ pub fn pick(self, i: usize) -> usize {{ i }} }}\n\
+            ),
+        ),
+        4 => (
+            "in a block without its func",
+            format!(
+                "impl Q {{ pub fn pick(self, i: usize) -> usize {{ i }} }}\n\
              #[qd::func]\nimpl Q {{ pub fn __func_pick(self, i: usize) -> usize {{ {far} }} }}\n\
              #[qd::func]\nfn picked(q: Q, i: usize) -> usize {{ q.pick(i) }}"
-        )),
-        5 => ("in a func trait", format!(
-            "#[qd::func]\npub trait Pick {{ fn pick(self, i: usize) -> usize; fn __func_pick(self, i: usize) -> usize; }}\n\
+            ),
+        ),
+        5 => (
+            "in a func trait",
+            format!(
+                "#[qd::func]\npub trait Pick {{ fn pick(self, i: usize) -> usize; fn __func_pick(self, i: usize) -> usize; }}\n\
              #[qd::func]\nimpl Pick for Q {{ fn pick(self, i: usize) -> usize {{ i }} fn __func_pick(self, i: usize) -> usize {{ {far} }} }}\n\
              #[qd::func]\nfn picked<T: Pick>(q: T, i: usize) -> usize {{ q.pick(i) }}"
-        )),
-        _ => ("of a type beside the func", format!(
-            "#[qd::func]\nfn pick(i: usize) -> usize {{ i }}\nimpl pick {{ pub fn __func_pick(i: usize) -> usize {{ {far} }} }}\n\
+            ),
+        ),
+        _ => (
+            "of a type beside the func",
+            format!(
+                "#[qd::func]\nfn pick(i: usize) -> usize {{ i }}\nimpl pick {{ pub fn __func_pick(i: usize) -> usize {{ {far} }} }}\n\
              impl Q {{ pub fn __func_method(self) -> u32 {{ 77 }} }}\n\
              #[qd::func]\nfn picked(q: Q, i: usize) -> usize {{ let _held = q; pick(i) }}"
-        )),
+            ),
+        ),
     };
     trap.label = label.to_owned();
     let _ = writeln!(trap.items, "{items}");
@@ -189,7 +292,11 @@ pub(crate) fn inherent_method(generator: &mut Generator) -> Trap {
     let ret = Ty::Num(ty);
     let attribute = *generator.rng.pick(&["", "", "#[qd::func]\n"]);
     let this = *generator.rng.pick(&["self", "&self"]);
-    let head = if generator.rng.percent(60) { "impl Q" } else { "pub trait Own { fn NAME(THISARGS) -> RET; }\nATTRimpl Own for Q" };
+    let head = if generator.rng.percent(60) {
+        "impl Q"
+    } else {
+        "pub trait Own { fn NAME(THISARGS) -> RET; }\nATTRimpl Own for Q"
+    };
     let head = head
         .replace("NAME", name)
         .replace("THIS", this)
@@ -224,7 +331,13 @@ pub(crate) fn dereferenced(generator: &mut Generator) -> Trap {
          #[qd::func]\nimpl Under {{ pub fn under(&self) -> u32 {{ self.c }} }}\n\
          impl ::core::ops::Deref for Q {{ type Target = Under; fn deref(&self) -> &Under {{ &Under {{ a: 77, c: 78 }} }} }}"
     );
-    let used = *generator.rng.pick(&["q.c", "(*q).a", "q.under()", "(*q).c", "{ let Under { a, .. } = *q; a }"]);
+    let used = *generator.rng.pick(&[
+        "q.c",
+        "(*q).a",
+        "q.under()",
+        "(*q).c",
+        "{ let Under { a, .. } = *q; a }",
+    ]);
     generator.extra.push((Ty::Num(Num::U32), used.to_owned()));
     trap.label = used.to_owned();
     trap

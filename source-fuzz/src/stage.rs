@@ -11,8 +11,8 @@ use std::{
 };
 
 use quadrants::{
-    Device, Element, Error, Hazards, Kernel, KernelResult, Matrix, Program, Result, Tensor, Vector,
-    f16, ir,
+    Device, Element, Error, Hazards, Kernel, KernelResult, Layout, Matrix, Program, Result, Tensor,
+    Vector, f16, ir,
 };
 use quadrants_tests::{On, TestBackend};
 
@@ -185,11 +185,15 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// What the program says.
-    pub fn tensor<T: Value, const N: usize>(&mut self, mut shape: [usize; N]) -> Result<Tensor<T, N>> {
+    pub fn tensor<T: Value, const N: usize>(
+        &mut self,
+        mut shape: [usize; N],
+    ) -> Result<Tensor<T, N>> {
         shape[0] += 2 * AROUND;
         let count = shape.iter().product();
         let elements: Vec<T> = (0..count).map(|_| T::sample(&mut self.rng)).collect();
-        self.program.tensor_with(&elements, shape, quadrants::Layout::default())
+        let layout = *self.rng.pick(&[Layout::ArrayOfStructs, Layout::StructOfArrays]);
+        self.program.tensor_with(&elements, shape, layout)
     }
 
     /// The rows of a tensor that the kernel is given.

@@ -59,6 +59,14 @@ impl Generator {
 
     /// A `let`.
     pub(crate) fn binding(&mut self, depth: usize) -> String {
+        let odd = match self.rng.below(14) {
+            0 => self.extents(),
+            1 => self.leaving(),
+            _ => None,
+        };
+        if let Some(text) = odd {
+            return text;
+        }
         let ty = self.some_type(2);
         let value = self.expr(&ty, depth);
         if let Some(pattern) = self.taken_apart(&ty) {
@@ -76,6 +84,45 @@ impl Generator {
         self.bind(&name, ty, mutable);
         let word = if mutable { "let mut" } else { "let" };
         format!("{word} {name}{written} = {value};\n")
+    }
+
+    /// `let` of a value that a branch leaves instead.
+    fn leaving(&mut self) -> Option<String> {
+        let (ty, cond) = (Ty::Num(self.some_num()), self.cond(1));
+        let value = self.expr(&ty, 1);
+        let leave = if let Some(ret) = self.frame.ret.clone() {
+            let value = self.expr(&ret, 1);
+            format!("return {value};")
+        } else if !self.frame.jumps.is_empty() {
+            "continue;".to_owned()
+        } else {
+            return None;
+        };
+        self.hit("stmt.let.leaving");
+        let name = self.name();
+        self.bind(&name, ty, true);
+        Some(format!("let mut {name} = if {cond} {{ {value} }} else {{ {leave} }};\n"))
+    }
+
+    /// The extents of a tensor, by a pattern or by a name.
+    fn extents(&mut self) -> Option<String> {
+        if self.frame.tensors.is_empty() {
+            return None;
+        }
+        let tensor = self.rng.pick(&self.frame.tensors).clone();
+        if self.rng.percent(50) {
+            self.hit("pattern.shape");
+            let names: Vec<_> = (0..tensor.rank).map(|_| self.unique("h")).collect();
+            for name in &names {
+                self.bind(name, Ty::USIZE, false);
+            }
+            return Some(format!("let [{}] = {}.shape();\n", names.join(", "), tensor.name));
+        }
+        self.hit("stmt.let.shape");
+        let (shape, extent) = (self.unique("shape"), self.unique("h"));
+        self.bind(&extent, Ty::USIZE, false);
+        let axis = self.rng.below(tensor.rank);
+        Some(format!("let {shape} = {}.shape();\nlet {extent} = {shape}[{axis}];\n", tensor.name))
     }
 
     /// A pattern that takes a value apart, and binds its names.
@@ -157,9 +204,7 @@ impl Generator {
             }
         };
         let value = match (op, ty) {
-            ("/=" | "%=", Ty::Num(num)) if !num.is_float() => {
-                self.rng.within(1, 90).to_string()
-            }
+            ("/=" | "%=", Ty::Num(num)) if !num.is_float() => self.rng.within(1, 90).to_string(),
             ("<<=" | ">>=", _) => self.rng.below(8).to_string(),
             _ => self.expr(ty, depth),
         };
@@ -180,6 +225,16 @@ impl Generator {
     pub(crate) fn write_to(&mut self, name: &str, depth: usize) -> String {
         let of = self.frame.tensors.iter().find(|t| t.name == name).cloned();
         let Some((of, Some(own))) = of.map(|of| (of.clone(), of.own)) else { return String::new() };
+        let fitting: Vec<_> =
+            self.writers.iter().filter(|(_, ty)| *ty == of.elem).cloned().collect();
+        if of.rank == 1 && !fitting.is_empty() && self.rng.percent(40) {
+            self.hit("stmt.write.func");
+            let (func, ty) = self.rng.pick(&fitting).clone();
+            let value = self.expr(&ty, depth);
+            let old = self.unique("old");
+            self.bind(&old, ty, false);
+            return format!("let {old} = {func}({name}, {own}, {value});\n");
+        }
         self.hit("stmt.write");
         let place = format!("{name}[{own}]");
         if let Ty::Struct(number) = &of.elem
@@ -274,14 +329,20 @@ impl Generator {
         self.hit("loop.while");
         let name = self.unique("n");
         let most = self.rng.within(1, 5);
-        let cond = if self.rng.percent(40) { format!(" && ({})", self.cond(depth.min(1))) } else { String::new() };
+        let cond = if self.rng.percent(40) {
+            format!(" && ({})", self.cond(depth.min(1)))
+        } else {
+            String::new()
+        };
         let label = self.looped(true);
         let mark = self.mark();
         self.bind(&name, Ty::USIZE, false);
         let body = self.statements(1, depth);
         self.release(mark);
         self.left();
-        format!("{{ let mut {name} = 0usize;\n{label}while {name} < {most}{cond} {{ {name} += 1;\n{body} }} }}\n")
+        format!(
+            "{{ let mut {name} = 0usize;\n{label}while {name} < {most}{cond} {{ {name} += 1;\n{body} }} }}\n"
+        )
     }
 
     fn endless(&mut self, depth: usize) -> String {
@@ -294,7 +355,9 @@ impl Generator {
         let body = self.statements(1, depth);
         self.release(mark);
         self.left();
-        format!("{{ let mut {name} = 0usize;\n{label}loop {{ {name} += 1;\nif {name} > {most} {{ break; }}\n{body} }} }}\n")
+        format!(
+            "{{ let mut {name} = 0usize;\n{label}loop {{ {name} += 1;\nif {name} > {most} {{ break; }}\n{body} }} }}\n"
+        )
     }
 
     /// Begins a loop, and gives its label.

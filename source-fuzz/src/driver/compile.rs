@@ -49,7 +49,14 @@ pub(crate) fn library() -> Result<Library, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
-    command.args(["build", "--quiet", "--lib", "--message-format=json", "--package", env!("CARGO_PKG_NAME")]);
+    command.args([
+        "build",
+        "--quiet",
+        "--lib",
+        "--message-format=json",
+        "--package",
+        env!("CARGO_PKG_NAME"),
+    ]);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
@@ -84,6 +91,9 @@ pub(crate) fn all(
     opt: &str,
 ) -> Result<Built, Failure> {
     fs::create_dir_all(folder).map_err(at(folder))?;
+    // A copy, so that a build of the workspace meanwhile changes nothing.
+    let own = folder.join("libquadrants_source_fuzz.rlib");
+    fs::copy(&library.own, &own).map_err(at(&library.own))?;
     for module in modules {
         let path = folder.join(module.file());
         fs::write(&path, &module.source).map_err(at(&path))?;
@@ -152,7 +162,7 @@ fn one(
             rustc.arg("-L").arg(format!("dependency={}", folder.display()));
         }
         rustc.arg("--extern").arg(format!("quadrants={}", library.quadrants.display()));
-        rustc.arg("--extern").arg(format!("quadrants_source_fuzz={}", library.own.display()));
+        rustc.arg("--extern").arg("quadrants_source_fuzz=libquadrants_source_fuzz.rlib");
         if checked {
             rustc.arg("-o").arg(&binary);
         } else {

@@ -102,14 +102,22 @@ impl<'a> Report<'a> {
                 row.iter().map(|(name, count)| format!("{name:<24}{count:>6}")).collect();
             println!("  {}", cells.join("   "));
         }
-        unused.extend(counts.iter().filter(|(_, count)| *count == 0).map(|(name, _)| name.as_str()));
+        unused
+            .extend(counts.iter().filter(|(_, count)| *count == 0).map(|(name, _)| name.as_str()));
         let covered = counts.len() - unused.len();
-        println!("productions never used: {}", if unused.is_empty() { "none".to_owned() } else { unused.join(", ") });
+        println!(
+            "productions never used: {}",
+            if unused.is_empty() { "none".to_owned() } else { unused.join(", ") }
+        );
 
         println!("\ntrap               kernels rejected    agree   errors   differ    crash");
-        for (way, sums) in ways.iter().map(|(way, sums)| (way.as_str(), sums)).chain([("all", &all)]) {
+        for (way, sums) in
+            ways.iter().map(|(way, sums)| (way.as_str(), sums)).chain([("all", &all)])
+        {
             let Sums { all, rejected, agree, errors, differ, crash } = sums;
-            println!("{way:<18}{all:>8} {rejected:>8} {agree:>8} {errors:>8} {differ:>8} {crash:>8}");
+            println!(
+                "{way:<18}{all:>8} {rejected:>8} {agree:>8} {errors:>8} {differ:>8} {crash:>8}"
+            );
         }
         let mut causes: BTreeMap<String, usize> = BTreeMap::new();
         for (number, why) in self.rejected {
@@ -130,15 +138,31 @@ impl<'a> Report<'a> {
         }
         for module in self.modules {
             if let Some(what) = self.wrong(module) {
-                let traps = if module.traps.is_empty() { "no trap".to_owned() } else { module.traps.join(", ") };
-                println!("\nFAILED: seed {}, number {} ({traps}): {what}", self.seed, module.number);
+                let traps = if module.traps.is_empty() {
+                    "no trap".to_owned()
+                } else {
+                    module.traps.join(", ")
+                };
+                println!(
+                    "\nFAILED: seed {}, number {} ({traps}): {what}",
+                    self.seed, module.number
+                );
                 println!("  source: {}", self.folder.join(module.file()).display());
-                println!("  alone:  cargo xtask fuzz --seed {} --only {}", self.seed, module.number);
+                println!(
+                    "  alone:  cargo xtask fuzz --seed {} --only {}",
+                    self.seed, module.number
+                );
             }
         }
         println!(
             "\n{} kernels, {} rejected, {} agree, {} agree on an error, {} differ, {} crash; {covered} of {} productions",
-            all.all, all.rejected, all.agree, all.errors, all.differ, all.crash, counts.len()
+            all.all,
+            all.rejected,
+            all.agree,
+            all.errors,
+            all.differ,
+            all.crash,
+            counts.len()
         );
     }
 }
