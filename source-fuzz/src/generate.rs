@@ -12,6 +12,8 @@ pub(crate) struct Var {
     pub(crate) name: String,
     pub(crate) ty: Ty,
     pub(crate) mutable: bool,
+    /// Whether it is `mut` outside of the parallel loop around: no method of an iteration takes it.
+    pub(crate) frozen: bool,
 }
 
 /// A tensor in scope.
@@ -80,6 +82,8 @@ pub(crate) struct Frame {
     /// The variables of the parallel loop around.
     pub(crate) index: Vec<String>,
     pub(crate) ret: Option<Ty>,
+    /// Whether `self` is a reference, which no kernel takes as a whole.
+    pub(crate) by_reference: bool,
 }
 
 /// Draws the source of one module.
@@ -185,7 +189,7 @@ impl Generator {
     }
 
     pub(crate) fn bind(&mut self, name: &str, ty: Ty, mutable: bool) {
-        self.frame.vars.push(Var { name: name.to_owned(), ty, mutable });
+        self.frame.vars.push(Var { name: name.to_owned(), ty, mutable, frozen: false });
     }
 
     pub(crate) fn vector(&mut self) -> &'static str {
@@ -271,7 +275,7 @@ impl Generator {
 
     /// The parts of a type that have another, with `#3` for an index below 3.
     fn parts(&self, text: &str, ty: &Ty, want: &Ty, depth: usize, out: &mut Vec<String>) {
-        if ty == want {
+        if ty == want && !(text == "self" && self.frame.by_reference) {
             out.push(text.to_owned());
         }
         if depth == 0 {
@@ -517,8 +521,12 @@ impl Generator {
     }
 
     fn any_receiver(&mut self, of: &Ty, depth: usize) -> String {
+        let frozen = |name: &str, this: &Self| {
+            let root = name.split(['.', '[']).next().unwrap_or_default();
+            this.frame.vars.iter().rev().find(|var| var.name == root).is_some_and(|var| var.frozen)
+        };
         match self.place(of, false) {
-            Some(place) if self.rng.percent(80) => place,
+            Some(place) if self.rng.percent(80) && !frozen(&place, self) => place,
             _ => format!("({})", self.expr(of, depth)),
         }
     }

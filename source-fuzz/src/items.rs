@@ -82,7 +82,7 @@ impl Generator {
             }
         };
         let text = format!("pub const {name}: {} = {value};\n", self.text(&ty));
-        self.consts.push(crate::generate::Var { name, ty, mutable: false });
+        self.consts.push(crate::generate::Var { name, ty, mutable: false, frozen: false });
         text
     }
 
@@ -198,7 +198,7 @@ impl Generator {
                 "&self" => "item.method.ref",
                 _ => "item.method.mut",
             });
-            let (params, body) = self.function(&args, Some((of, mutable)), &ret, mutable);
+            let (params, body) = self.function(&args, Some((of, mutable)), &ret, this != "self");
             let result = self.text(&ret);
             text.push_str(&format!("pub fn {method}({this}, {params}) -> {result} {{\n{body}}}\n"));
             added.push(Func { path: method, receiver: Some((ty.clone(), mutable)), args, ret });
@@ -255,12 +255,12 @@ impl Generator {
         args: &[FuncArg],
         receiver: Option<(usize, bool)>,
         ret: &Ty,
-        _mutable: bool,
+        by_reference: bool,
     ) -> (String, String) {
         let outer = std::mem::take(&mut self.frame);
         let (in_func, hoisting, loops) = (self.in_func, self.hoisting, self.loops);
         (self.in_func, self.hoisting, self.loops) = (true, false, 1);
-        self.frame = Frame { ret: Some(ret.clone()), ..Frame::default() };
+        self.frame = Frame { ret: Some(ret.clone()), by_reference, ..Frame::default() };
         if let Some((of, mutable)) = receiver {
             self.bind("self", Ty::Struct(of), mutable);
         }

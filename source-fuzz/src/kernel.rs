@@ -380,15 +380,18 @@ impl Generator {
     }
 
     /// Iterations assign nothing from outside.
-    fn frozen(&mut self) -> Vec<bool> {
-        let was = self.frame.vars.iter().map(|var| var.mutable).collect();
-        self.frame.vars.iter_mut().for_each(|var| var.mutable = false);
+    fn frozen(&mut self) -> Vec<(bool, bool)> {
+        let was = self.frame.vars.iter().map(|var| (var.mutable, var.frozen)).collect();
+        for var in &mut self.frame.vars {
+            var.frozen |= var.mutable;
+            var.mutable = false;
+        }
         was
     }
 
-    fn thawed(&mut self, was: &[bool]) {
+    fn thawed(&mut self, was: &[(bool, bool)]) {
         for (var, was) in self.frame.vars.iter_mut().zip(was) {
-            var.mutable = *was;
+            (var.mutable, var.frozen) = *was;
         }
     }
 

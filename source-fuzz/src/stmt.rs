@@ -175,7 +175,12 @@ impl Generator {
 
     /// An assignment to a local or a part of one.
     fn assignment(&mut self, depth: usize) -> Option<String> {
-        let ty = if self.rng.percent(70) { Ty::Num(self.some_num()) } else { self.some_type(1) };
+        let mutable: Vec<_> = self.frame.vars.iter().filter(|var| var.mutable).collect();
+        let ty = if self.rng.percent(60) || mutable.is_empty() {
+            Ty::Num(self.some_num())
+        } else {
+            self.rng.pick(&mutable).ty.clone()
+        };
         let place = self.place(&ty, true)?;
         Some(self.assigned(&place, &ty, depth))
     }
@@ -233,7 +238,8 @@ impl Generator {
             let value = self.expr(&ty, depth);
             let old = self.unique("old");
             self.bind(&old, ty, false);
-            return format!("let {old} = {func}({name}, {own}, {value});\n");
+            // A func that writes is judged where it is called, by its tensor alone.
+            return format!("let {old} = unsafe {{ {func}({name}, {own}, {value}) }};\n");
         }
         self.hit("stmt.write");
         let place = format!("{name}[{own}]");
@@ -264,8 +270,10 @@ impl Generator {
     fn cases(&mut self, depth: usize) -> String {
         self.hit("stmt.match");
         let num = *self.rng.pick(&Num::INTS);
-        let on = self.name();
         let value = self.expr(&Ty::Num(num), depth);
+        let on = self.name();
+        let mark = self.mark();
+        self.bind(&on, Ty::Num(num), false);
         let mut text = format!("{{ let {on}: {} = {value};\nmatch {on} {{\n", num.name());
         for _ in 0..self.rng.within(1, 2) {
             let pattern = self.pattern(num);
@@ -274,6 +282,7 @@ impl Generator {
         }
         let body = self.body(1, depth);
         text.push_str(&format!("_ => {body} }} }}\n"));
+        self.release(mark);
         text
     }
 

@@ -37,11 +37,22 @@ pub(crate) struct Binary {
     pub(crate) numbers: Vec<u64>,
 }
 
+/// What rustc says first of a module.
+#[derive(Debug, Default)]
+pub(crate) struct Rejection {
+    /// Code and message, in a line.
+    pub(crate) why: String,
+    /// All of it.
+    pub(crate) rendered: String,
+    /// Whether the first is one that follows from another.
+    echo: bool,
+}
+
 /// What was built, and why rustc rejected the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
     pub(crate) binaries: Vec<Binary>,
-    pub(crate) rejected: BTreeMap<u64, String>,
+    pub(crate) rejected: BTreeMap<u64, Rejection>,
 }
 
 /// Lets cargo build the library, and finds it.
@@ -180,6 +191,7 @@ fn one(
         }
         let text = String::from_utf8_lossy(&output.stderr);
         let before = built.rejected.len();
+        let mut found: BTreeMap<u64, Rejection> = BTreeMap::new();
         for line in text.lines() {
             let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
             if message["level"] != "error" && message["level"] != "error: internal compiler error" {
@@ -188,16 +200,40 @@ fn one(
             if let Some(number) = module_of(&message) {
                 let why = message["message"].as_str().unwrap_or_default();
                 let code = message["code"]["code"].as_str().unwrap_or("-");
-                let entry = built.rejected.entry(number);
-                entry.or_insert_with(|| format!("{code}: {}", why.replace('\n', " ")));
+                let rendered = message["rendered"].as_str().unwrap_or_default();
+                let of = found.entry(number).or_default();
+                of.rendered.push_str(rendered);
+                // What the library's gate says is said because of something else.
+                let echo = why.contains("Gate<") || why.contains("aborting");
+                if of.why.is_empty() || of.echo && !echo {
+                    of.why = format!("{code}: {}", why.replace('\n', " "));
+                    of.echo = echo;
+                }
             }
         }
+        // An error of one module can make rustc complain of others: those of traps go first, and by themselves.
+        let trapped: Vec<u64> = found
+            .iter()
+            .filter(|(number, of)| !of.echo && is_trapped(modules, **number))
+            .map(|(number, _)| *number)
+            .collect();
+        if trapped.is_empty() {
+            let any = found.values().any(|of| !of.echo);
+            found.retain(|_, of| !any || !of.echo);
+        } else {
+            found.retain(|number, _| trapped.contains(number));
+        }
+        built.rejected.append(&mut found);
         if built.rejected.len() == before {
             let text = text.lines().filter(|line| line.contains("error")).collect::<Vec<_>>();
             let text = text.join("\n").chars().take(4000).collect();
             return Err(Failure::Unattributed { crate_name: name, text });
         }
     }
+}
+
+fn is_trapped(modules: &[Module], number: u64) -> bool {
+    modules.iter().any(|module| module.number == number && !module.traps.is_empty())
 }
 
 /// The root of a crate of these modules.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use quadrants_source_fuzz::{Coverage, Module};
 
-use super::execute::Verdict;
+use super::{compile::Rejection, execute::Verdict};
 
 /// The defects that traps are known to find where their fixes are reverted.
 const KNOWN: [u8; 4] = [1, 2, 3, 4];
@@ -14,7 +14,7 @@ const KNOWN: [u8; 4] = [1, 2, 3, 4];
 pub(crate) struct Report<'a> {
     seed: u64,
     modules: &'a [Module],
-    rejected: &'a BTreeMap<u64, String>,
+    rejected: &'a BTreeMap<u64, Rejection>,
     verdicts: &'a BTreeMap<u64, Verdict>,
     folder: PathBuf,
 }
@@ -34,7 +34,7 @@ impl<'a> Report<'a> {
     pub(crate) fn new(
         seed: u64,
         modules: &'a [Module],
-        rejected: &'a BTreeMap<u64, String>,
+        rejected: &'a BTreeMap<u64, Rejection>,
         verdicts: &'a BTreeMap<u64, Verdict>,
         folder: &std::path::Path,
     ) -> Self {
@@ -44,8 +44,8 @@ impl<'a> Report<'a> {
     /// What is wrong with a module, if anything is.
     fn wrong(&self, module: &Module) -> Option<String> {
         let plain = module.traps.is_empty();
-        if let Some(why) = self.rejected.get(&module.number) {
-            return plain.then(|| format!("rejected without a trap: {why}"));
+        if let Some(of) = self.rejected.get(&module.number) {
+            return plain.then(|| format!("rejected without a trap:\n{}", of.rendered.trim_end()));
         }
         match self.verdicts.get(&module.number) {
             Some(Verdict::Agrees) => None,
@@ -120,7 +120,7 @@ impl<'a> Report<'a> {
             );
         }
         let mut causes: BTreeMap<String, usize> = BTreeMap::new();
-        for (number, why) in self.rejected {
+        for (number, Rejection { why, .. }) in self.rejected {
             let module = self.modules.iter().find(|module| module.number == *number);
             let traps = module.map(|module| module.traps.join(", ")).unwrap_or_default();
             let code = why.split(':').next().unwrap_or_default();
