@@ -585,11 +585,9 @@ impl Generator {
     fn focused<'m>(&mut self, all: &[&'m Method]) -> &'m Method {
         let focused: Vec<_> =
             all.iter().filter(|m| self.focus.contains(&m.name)).copied().collect();
-        if !focused.is_empty() && self.rng.percent(70) {
-            *self.rng.pick(&focused)
-        } else {
-            *self.rng.pick(all)
-        }
+        let focus = !focused.is_empty() && self.rng.percent(70);
+        let list = if focus { &focused[..] } else { all };
+        list[self.rng.below(list.len())]
     }
 
     fn of_param(&mut self, depth: usize) -> E {

@@ -6,6 +6,14 @@ use crate::{
     types::{Bound, METHODS, Num, Ty},
 };
 
+/// Whether conditions of `assert!` may have braces. `assert!(match x[i] { 3 => false, v => v < 9 })` is an invalid format
+/// string to rustc, as the macro gives the condition's text as the message; to be set when that is mended.
+pub(crate) const BRACES_IN_ASSERTIONS: bool = false;
+
+/// Whether matrices of integers are inverted. Where one has no inverse, the CPU's body panics and the IR reports a division
+/// by zero; to be set when they agree.
+pub(crate) const INVERSES_OF_INTEGERS: bool = false;
+
 /// A name with a type.
 #[derive(Clone, Debug)]
 pub(crate) struct Var {
@@ -270,7 +278,7 @@ impl Generator {
             false => self.rng.below(places.len()),
         };
         let place = places.swap_remove(at);
-        Some(self.filled(&place))
+        Some(self.filled(&place, mutable))
     }
 
     /// The parts of a type that have another, with `#3` for an index below 3.
@@ -296,25 +304,30 @@ impl Generator {
                 }
             }
             Ty::Vector(num, count) if Ty::Num(*num) == *want => {
-                out.push(format!("{text}[#{count}]"));
+                out.push(format!("{text}[#~{count}]"));
             }
             Ty::Matrix(num, rows, columns) if Ty::Num(*num) == *want => {
-                out.push(format!("{text}[[#{rows}, #{columns}]]"));
+                out.push(format!("{text}[[#~{rows}, #~{columns}]]"));
             }
             _ => {}
         }
     }
 
-    /// The text with indices in place of their extents.
-    fn filled(&mut self, text: &str) -> String {
+    /// The text with indices in place of their extents. Of a vector that is assigned, an index cannot use the vector.
+    fn filled(&mut self, text: &str, assigned: bool) -> String {
         let mut out = String::new();
         let mut parts = text.split('#');
         out.push_str(parts.next().unwrap_or_default());
         let mut any = false;
         for part in parts {
+            let (part, of_vector) = match part.strip_prefix('~') {
+                Some(part) => (part, true),
+                None => (part, false),
+            };
             let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
             let count: usize = part[..end].parse().unwrap_or(1);
-            out.push_str(&self.index_below(count));
+            let fixed = of_vector && assigned;
+            out.push_str(&self.index_below(count, fixed));
             out.push_str(&part[end..]);
             any = true;
         }
@@ -329,8 +342,8 @@ impl Generator {
     }
 
     /// An index of a local array.
-    fn index_below(&mut self, count: usize) -> String {
-        let dynamic = !self.in_index && self.rng.percent(45);
+    fn index_below(&mut self, count: usize, fixed: bool) -> String {
+        let dynamic = !fixed && !self.in_index && self.rng.percent(45);
         if !dynamic {
             self.hit("index.literal");
             return self.rng.below(count).to_string();
@@ -367,7 +380,7 @@ impl Generator {
         }
         let (tensor, part) = self.rng.pick(&fitting).clone();
         let index = self.index_of(&tensor);
-        let part = self.filled(&part);
+        let part = self.filled(&part, false);
         self.hit("expr.read");
         Some(crate::expr::atom(format!("{}[{index}]{part}", tensor.name)))
     }
