@@ -11,7 +11,10 @@ use crate::{
         alias, constants, emitted_method, emitted_name, generic_name, hidden_func, locals, macros,
         module_of_crate, module_of_library, module_of_number, own_type, prelude, range_methods,
     },
-    of_structs::{dereferenced, equality, func_trait, inherent_method, operators, twin},
+    of_structs::{
+        dereferenced, equality, func_of_another_type, func_trait, funcs_of_instances,
+        inherent_method, operators, twin,
+    },
     types::{Bound, METHODS, Method, Num, OF_NUMBERS, Of, Ty},
 };
 
@@ -49,6 +52,8 @@ pub(crate) const WAYS: &[(&str, Way)] = &[
     ("func.trait", func_trait),
     ("twin", twin),
     ("func.hidden", hidden_func),
+    ("func.type", func_of_another_type),
+    ("func.instance", funcs_of_instances),
     ("module.number", module_of_number),
     ("module.crate", module_of_crate),
     ("module.library", module_of_library),
@@ -77,6 +82,27 @@ impl Generator {
         let mut trap = way(self);
         trap.label = format!("{name}/{}", trap.label);
         self.coverage.hit_trap(name);
+        trap
+    }
+
+    /// A trap beside another: of a way that needs no parameter, with a trait of another name.
+    pub(crate) fn second_trap(&mut self) -> Trap {
+        const BESIDE: [&str; 11] = [
+            "trait.number",
+            "trait.number.ref",
+            "trait.blanket",
+            "module.number",
+            "module.crate",
+            "macro",
+            "prelude",
+            "emitted",
+            "emitted.name",
+            "range",
+            "local",
+        ];
+        let way = *self.rng.pick(&BESIDE);
+        let mut trap = self.trap(Some(way));
+        trap.items = trap.items.replace("Own", "Other").replace("mod far", "mod further");
         trap
     }
 

@@ -183,6 +183,11 @@ impl Generator {
     }
 
     pub(crate) fn label(&mut self) -> String {
+        // The name that emitted code gives to the loops around iterations.
+        if self.rng.percent(4) {
+            self.hit("name.label");
+            return "'iteration".to_owned();
+        }
         self.labels += 1;
         format!("'l{}", self.labels - 1)
     }

@@ -133,6 +133,7 @@ pub const PRODUCTIONS: &[&str] = &[
     "macro.kernel",
     "macro.operand",
     "name.hidden",
+    "name.label",
     "pattern.array",
     "pattern.literal",
     "pattern.or",
@@ -170,6 +171,8 @@ pub const PRODUCTIONS: &[&str] = &[
     "stmt.write",
     "stmt.write.field",
     "stmt.write.func",
+    "trap.by_glob",
+    "trap.second",
 ];
 
 /// How often each production was used.

@@ -79,10 +79,9 @@ fn run(args: &Args) -> Result<bool, Failure> {
     let modules: Vec<Module> =
         numbers.iter().map(|number| Module::new(args.seed, *number, args.way.as_deref())).collect();
     let library = compile::library()?;
-    let name = match args.only {
-        Some(number) => format!("seed-{}-only-{number}", args.seed),
-        None => format!("seed-{}", args.seed),
-    };
+    let way = args.way.as_ref().map(|way| format!("-{way}")).unwrap_or_default();
+    let only = args.only.map(|only| format!("-only-{only}")).unwrap_or_default();
+    let name = format!("seed-{}{way}{only}", args.seed);
     let folder = library.target.join("source-fuzz").join(name);
     let built = compile::all(&library, &modules, &folder, &args.opt)?;
     let compiled = begin.elapsed();

@@ -12,6 +12,8 @@ pub struct Module {
     pub seed: u64,
     /// The module's number, which with the seed gives all of it.
     pub number: u64,
+    /// The way that was asked for.
+    pub way: Option<String>,
     /// The traps: way and name.
     pub traps: Vec<String>,
     /// The known defects that those explore.
@@ -40,8 +42,21 @@ impl Module {
             items.push_str(&text);
         }
         if trapped {
-            let trap = generator.trap(way);
+            let mut trap = generator.trap(way);
+            if trap.params.is_empty() && !trap.glob && generator.rng.percent(25) {
+                generator.hit("trap.by_glob");
+                let macros = if trap.items.contains("macro_rules") { "#[macro_use]\n" } else { "" };
+                trap.items = format!(
+                    "{macros}pub mod given {{\nuse quadrants::{{self as qd, Tensor, Vector, Matrix}};\n{}}}\nuse given::*;\n",
+                    trap.items
+                );
+                trap.label.push_str(" by glob");
+            }
             traps.push(trap);
+            if generator.rng.percent(25) {
+                generator.hit("trap.second");
+                traps.push(generator.second_trap());
+            }
         }
         let helpers = generator.items(structs);
         items.push_str(&helpers);
@@ -61,6 +76,7 @@ impl Module {
         if !instance.is_empty() && params.is_empty() {
             params.push(("n".to_owned(), crate::types::Ty::Param));
         }
+        let given: String = traps.iter().map(|trap| trap.items.as_str()).collect();
         let kernel = generator.kernel(&generics, &instance, &params);
         generator.param = None;
         let values = generator.values();
@@ -77,9 +93,10 @@ impl Module {
         let source = format!(
             "//! Seed {seed}, number {number}: {what}.\n\nuse quadrants_source_fuzz::{{rng::Rng, stage::{{Stage, Value}}}};\n\n\
              pub mod user {{\n{imports}\n{}{items}\n{}}}\n\n{values}\n{}",
-            trap.items, kernel.kernel, kernel.run
+            given, kernel.kernel, kernel.run
         );
-        Self { seed, number, traps: named, bugs, source, coverage: generator.coverage }
+        let (way, coverage) = (way.map(str::to_owned), generator.coverage);
+        Self { seed, number, way, traps: named, bugs, source, coverage }
     }
 
     /// The file's name.

@@ -342,3 +342,73 @@ pub(crate) fn dereferenced(generator: &mut Generator) -> Trap {
     trap.label = used.to_owned();
     trap
 }
+
+/// A method of another type than the func's, which rustc finds first where it looks for the func's name.
+pub(crate) fn func_of_another_type(generator: &mut Generator) -> Trap {
+    let mut trap = Trap::default();
+    let _ = generator.struct_q(&mut trap, "");
+    let ret = *generator.rng.pick(&[
+        Num::U32,
+        Num::I64,
+        Num::U8,
+        Num::F32,
+        Num::U64,
+        Num::I32,
+        Num::Usize,
+    ]);
+    let of =
+        *generator.rng.pick(&["impl<Z> Own for Z {}", "impl Own for Q {}", "impl Own for &Q {}"]);
+    let value = if ret.is_float() { "7777.25" } else { "77" };
+    let by = if generator.rng.percent(70) { "" } else { "mut " };
+    let _ = writeln!(
+        trap.items,
+        "pub trait Own: Sized {{ fn pick({by}self, _i: usize) -> {0} {{ {value} }} fn made(_i: usize) -> {0} {{ {value} }} }}\n{of}\n\
+         #[qd::func]\nimpl Q {{ pub fn pick(&self, i: usize) -> usize {{ i + (1 << 33) }} pub fn made(i: usize) -> usize {{ i + (1 << 33) }} }}",
+        ret.name()
+    );
+    trap.label = format!("{} by {of}", ret.name());
+    generator.extra.extend([
+        (Ty::Num(Num::U64), "{ let v = q.pick(1); v as u64 }".to_owned()),
+        (Ty::Num(Num::U64), "(q.pick(1) as u64)".to_owned()),
+        (
+            Ty::Num(Num::F32),
+            "{ let v = q.pick(i); let w = [v, v]; (w[1] / w[0]) as f32 + v as f32 }"
+                .replace("(i)", "(2)"),
+        ),
+        (
+            Ty::Num(Num::I64),
+            "{ let (v, w) = (q.pick(3), Q::made(4)); v as i64 - w as i64 }".to_owned(),
+        ),
+    ]);
+    generator.same.push("((q.pick(@) as usize) - (1 << 33))".to_owned());
+    trap
+}
+
+/// Funcs of one name, of instances of one struct.
+pub(crate) fn funcs_of_instances(generator: &mut Generator) -> Trap {
+    let this = *generator.rng.pick(&["self", "&self"]);
+    let (label, blocks) = match generator.rng.below(3) {
+        0 => (
+            "two",
+            "#[qd::func]\nimpl G<u32> { pub fn pick(THIS, i: usize) -> usize { i } }\n#[qd::func]\nimpl G<f32> { pub fn pick(THIS, i: usize) -> usize { i + 1 } }",
+        ),
+        1 => (
+            "one without #[func]",
+            "#[qd::func]\nimpl G<u32> { pub fn pick(THIS, i: usize) -> usize { i } }\nimpl G<f32> { pub fn pick(THIS, i: usize) -> usize { i + (1 << 40) } }",
+        ),
+        _ => (
+            "generic and of a trait",
+            "#[qd::func]\nimpl<T: qd::Number> G<T> { pub fn pick(THIS, i: usize) -> usize { i } }\npub trait Own { fn pick(THIS, i: usize) -> usize; }\nimpl Own for G<f32> { fn pick(THIS, i: usize) -> usize { i + (1 << 40) } }",
+        ),
+    };
+    let items = format!(
+        "#[derive(Clone, Copy, Debug, qd::Device)]\npub struct G<T>(pub T);\n{}\n",
+        blocks.replace("THIS", this)
+    );
+    generator.same.push("G(1u32).pick(@)".to_owned());
+    generator.extra.push((Ty::USIZE, "G(1.5f32).pick(1)".to_owned()));
+    generator
+        .extra
+        .push((Ty::USIZE, "{ let g = G(2.5f32); g.pick(1) + G(1u32).pick(2) }".to_owned()));
+    Trap { label: label.to_owned(), items, ..Trap::default() }
+}
