@@ -50,6 +50,11 @@ impl Generator {
         }
         for at in 0..self.rng.within(1, 3) {
             let (elem, shape) = (self.some_type(1), self.some_shape(extent, wide));
+            let written = self.rng.below(3);
+            let (elem, shape) = match self.writers.get(written) {
+                Some((_, ty)) => (ty.clone(), vec![extent]),
+                None => (elem, shape),
+            };
             params.push((format!("y{at}"), Given::Tensor(elem, shape, true)));
         }
         let sums = self.rng.percent(25);

@@ -455,10 +455,14 @@ impl Generator {
         }
         let func = self.rng.pick(&all).clone();
         let (of, _) = func.receiver.clone()?;
-        let place = self.place(&of, true)?;
-        if place.contains('[') {
-            return None;
+        let (mut before, mut place) = (String::new(), self.place(&of, true));
+        if place.as_ref().is_none_or(|place| place.contains('[')) {
+            let (value, name) = (self.expr(&of, 1), self.unique("m"));
+            self.bind(&name, of.clone(), true);
+            before = format!("let mut {name} = {value};\n");
+            place = Some(name);
         }
+        let place = place?;
         self.hit("stmt.method.mut");
         let mut args = Vec::new();
         for arg in &func.args {
@@ -469,6 +473,6 @@ impl Generator {
         let name = self.name();
         let call = format!("{place}.{}({})", func.path, args.join(", "));
         self.bind(&name, func.ret, false);
-        Some(format!("let {name} = {call};\n"))
+        Some(format!("{before}let {name} = {call};\n"))
     }
 }
