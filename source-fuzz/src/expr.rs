@@ -87,10 +87,14 @@ impl Generator {
     /// What a macro around the kernel is given as one operand.
     fn hoisted(&mut self, ty: &Ty, depth: usize) -> E {
         self.hoisting = false;
-        let text = self.expr(ty, depth - 1);
+        let of = self.any(ty, depth - 1);
         self.hoisting = true;
+        // A statement cannot begin with one that ends in braces and go on.
+        if of.power == BLOCK {
+            return of;
+        }
         self.hit("macro.operand");
-        self.operands.push(text);
+        self.operands.push(of.text);
         atom(format!("$e{}", self.operands.len() - 1))
     }
 

@@ -14,6 +14,10 @@ pub(crate) const BRACES_IN_ASSERTIONS: bool = false;
 /// by zero; to be set when they agree.
 pub(crate) const INVERSES_OF_INTEGERS: bool = false;
 
+/// Whether a func is called as a method of a tensor's element. `if c { q[i].pick(1) ^ 1 } else { 2 }` is no Rust behind the
+/// macro, as it puts a block where the statement begins; to be set when that is mended.
+pub(crate) const METHODS_OF_ELEMENTS: bool = false;
+
 /// A name with a type.
 #[derive(Clone, Debug)]
 pub(crate) struct Var {
@@ -545,7 +549,14 @@ impl Generator {
         };
         match self.place(of, false) {
             Some(place) if self.rng.percent(80) && !frozen(&place, self) => place,
-            _ => format!("({})", self.expr(of, depth)),
+            _ => {
+                let text = self.expr(of, depth);
+                let is_element = self.frame.tensors.iter().any(|t| text.starts_with(&t.name));
+                if is_element && !METHODS_OF_ELEMENTS {
+                    return format!("({{ {text} }})");
+                }
+                format!("({text})")
+            }
         }
     }
 }

@@ -76,7 +76,7 @@ enum Command {
     /// against this workspace. CPU body, interpreter and both simulated GPUs run what rustc accepts. Ends with tables of
     /// productions and traps, and for each failure with how to run it alone. Full size: `--count 5000`.
     Fuzz(fuzz::FuzzArgs),
-    /// Run what CI runs: tidiness, tests, the example on every backend, external users.
+    /// Run what CI runs: tidiness, the source fuzzer, tests, the example on every backend, external users.
     Ci,
     /// Check formatting, lints and house rules.
     ///

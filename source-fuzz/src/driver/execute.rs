@@ -89,7 +89,7 @@ fn one(binary: &Binary) -> Result<BTreeMap<u64, Verdict>, Failure> {
         let status = child.wait().map_err(start)?;
         let _ = reader.join();
         let Some(number) = current else {
-            if !ended {
+            if !ended || !status.success() {
                 // Outside of all kernels: at the end, where simulated worlds are given back.
                 if let Some(last) = verdicts.keys().next_back().copied() {
                     verdicts.insert(last, Verdict::Crashed(format!("after it: {status}")));
