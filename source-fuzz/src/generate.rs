@@ -552,7 +552,7 @@ impl Generator {
             _ => {
                 let text = self.expr(of, depth);
                 let is_element = self.frame.tensors.iter().any(|t| text.starts_with(&t.name));
-                if is_element && !METHODS_OF_ELEMENTS {
+                if is_element && !METHODS_OF_ELEMENTS || frozen(&text, self) {
                     return format!("({{ {text} }})");
                 }
                 format!("({text})")
