@@ -71,13 +71,21 @@ pub(crate) const WAYS: &[(&str, Way)] = &[
     ("deref", dereferenced),
 ];
 
+/// The ways that explore known defects.
+pub const KNOWN_WAYS: [&str; 5] = ["func.trait", "bound", "bound.device", "equality", "twin"];
+
 impl Generator {
     /// A random trap of one of the ways.
     pub(crate) fn trap(&mut self, of: Option<&str>) -> Trap {
         let named = of.and_then(|of| WAYS.iter().find(|(name, _)| *name == of));
         let (name, way) = match named {
             Some(named) => *named,
-            None => *self.rng.pick(WAYS),
+            None => {
+                let known = self.rng.percent(30);
+                let fits = |(name, _): &&(&str, Way)| !known || KNOWN_WAYS.contains(name);
+                let ways: Vec<_> = WAYS.iter().filter(fits).collect();
+                **self.rng.pick(&ways)
+            }
         };
         let mut trap = way(self);
         trap.label = format!("{name}/{}", trap.label);

@@ -16,6 +16,7 @@ pub mod stage;
 mod stmt;
 mod types;
 
+pub use collide::KNOWN_WAYS;
 pub use grammar::{Coverage, PRODUCTIONS};
 pub use module::Module;
 

@@ -192,12 +192,15 @@ fn one(
         let text = String::from_utf8_lossy(&output.stderr);
         let before = built.rejected.len();
         let mut found: BTreeMap<u64, Rejection> = BTreeMap::new();
+        let is_lost = text.contains("\"E0463\"");
         for line in text.lines() {
             let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
             if message["level"] != "error" && message["level"] != "error: internal compiler error" {
                 continue;
             }
-            if let Some(number) = module_of(&message) {
+            // A library that was built anew meanwhile is no module's fault.
+            let lost = message["code"]["code"] == "E0463";
+            if let Some(number) = module_of(&message).filter(|_| !lost) {
                 let why = message["message"].as_str().unwrap_or_default();
                 let code = message["code"]["code"].as_str().unwrap_or("-");
                 let rendered = message["rendered"].as_str().unwrap_or_default();
@@ -224,7 +227,7 @@ fn one(
             found.retain(|number, _| trapped.contains(number));
         }
         built.rejected.append(&mut found);
-        if built.rejected.len() == before {
+        if built.rejected.len() == before || is_lost {
             let text = text.lines().filter(|line| line.contains("error")).collect::<Vec<_>>();
             let text = text.join("\n").chars().take(4000).collect();
             return Err(Failure::Unattributed { crate_name: name, text });
