@@ -11,7 +11,7 @@ mod driver {
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use clap::Parser;
-use quadrants_source_fuzz::Module;
+use quadrants_source_fuzz::{KNOWN_WAYS, Module};
 
 use driver::{compile, execute, report::Report};
 
@@ -76,8 +76,15 @@ fn run(args: &Args) -> Result<bool, Failure> {
         Some(number) => vec![number],
         None => (0..args.count).collect(),
     };
-    let modules: Vec<Module> =
-        numbers.iter().map(|number| Module::new(args.seed, *number, args.way.as_deref())).collect();
+    let modules: Vec<Module> = if args.self_check {
+        // Twelve of each way: more than are needed.
+        let ways = (0..).zip(KNOWN_WAYS);
+        let ways = ways.flat_map(|(at, way)| (0..12).map(move |n| (100 * at + n, way)));
+        ways.map(|(number, way)| Module::new(args.seed, number, Some(way))).collect()
+    } else {
+        let way = args.way.as_deref();
+        numbers.iter().map(|number| Module::new(args.seed, *number, way)).collect()
+    };
     let library = compile::library()?;
     let way = args.way.as_ref().map(|way| format!("-{way}")).unwrap_or_default();
     let only = args.only.map(|only| format!("-only-{only}")).unwrap_or_default();
