@@ -111,6 +111,16 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         shared.launcher.prepare(shared, self.kernel)
     }
 
+    /// The kernel's IR, for tests that interpret it.
+    ///
+    /// # Errors
+    /// [`Error::Build`] where it cannot be made.
+    #[doc(hidden)]
+    pub fn ir(&self) -> Result<quadrants_ir::Kernel> {
+        let name = || self.kernel.name().to_owned();
+        self.kernel.ir().map_err(|source| Error::Build { kernel: name(), source })
+    }
+
     /// Submits the launch to the current stream without index checks.
     ///
     /// # Safety

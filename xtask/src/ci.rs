@@ -5,6 +5,7 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use crate::{
+    fuzz,
     matrix::{self, BackendChoice, DeviceChoice},
     shell::{self, Failure, Workspace, at},
     tidy,
@@ -29,6 +30,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
         };
         step("tidy", tidy::run(workspace));
         step("documentation", documentation(workspace));
+        step("source fuzzer", fuzz::in_ci(workspace));
         for (name, result) in galaxies(workspace) {
             step(&name, result);
         }

@@ -6,6 +6,7 @@ mod bench;
 mod bindgen;
 mod bundle;
 mod ci;
+mod fuzz;
 mod matrix;
 mod precompile;
 mod probe;
@@ -69,7 +70,13 @@ enum Command {
     /// Needs NVRTC for NVIDIA's architectures and hipRTC for AMD's, and no GPU. The file is for
     /// QUADRANTS_KERNELS, or `ProgramBuilder::kernels`.
     Precompile(precompile::PrecompileArgs),
-    /// Run what CI runs: tidiness, tests, the example on every backend, external users.
+    /// Random kernels as Rust source, each run in four ways that must agree bit for bit, or be rejected by rustc.
+    ///
+    /// Generates modules, half of them with names that collide with what kernels have of themselves, and compiles them
+    /// against this workspace. CPU body, interpreter and both simulated GPUs run what rustc accepts. Ends with tables of
+    /// productions and traps, and for each failure with how to run it alone. Full size: `--count 5000`.
+    Fuzz(fuzz::FuzzArgs),
+    /// Run what CI runs: tidiness, the source fuzzer, tests, the example on every backend, external users.
     Ci,
     /// Check formatting, lints and house rules.
     ///
@@ -106,6 +113,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Bundle { backend, out } => bundle::make(&workspace, *backend, out),
         Command::Bench(args) => bench::run(&workspace, args),
         Command::Precompile(args) => precompile::run(&workspace, args),
+        Command::Fuzz(args) => fuzz::run(&workspace, args),
         Command::Ci => ci::run(&workspace),
         Command::Tidy => tidy::run(&workspace),
         Command::Bindgen { headers } => make_bindings(&workspace, headers),

@@ -1,0 +1,335 @@
+//! Items whose names collide with what kernels have of themselves, in many ways of providing them.
+//!
+//! A trap may make rustc reject the module. Where it does not, the collision must change nothing, or change it on all
+//! backends alike.
+
+use std::fmt::Write as _;
+
+use crate::{
+    generate::Generator,
+    names::{
+        alias, constants, emitted_method, emitted_name, generic_name, hidden_func, locals, macros,
+        module_of_crate, module_of_library, module_of_number, own_type, prelude, range_methods,
+    },
+    of_structs::{
+        dereferenced, equality, func_of_another_type, func_trait, funcs_of_instances,
+        inherent_method, operators, twin,
+    },
+    types::{Bound, METHODS, Method, Num, OF_NUMBERS, Of, Ty},
+};
+
+/// What a module has beside its random items.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trap {
+    /// The way and the name: `bound/abs_diff`.
+    pub(crate) label: String,
+    /// A known defect that this way explores, by the number it has in the issue.
+    pub(crate) bug: Option<u8>,
+    pub(crate) items: String,
+    /// Parameters that the kernel needs.
+    pub(crate) params: Vec<(String, Ty)>,
+    /// The kernel's generics, and with what it is called.
+    pub(crate) generics: Option<(String, String)>,
+    /// Whether names of the library come by a glob import, which the module's own hide.
+    pub(crate) glob: bool,
+    /// A module of the library's name in its place.
+    pub(crate) library: Option<String>,
+}
+
+/// The ways, and how many times more often than once each is drawn.
+type Way = fn(&mut Generator) -> Trap;
+
+/// A way of providing an item whose name collides.
+pub(crate) const WAYS: &[(&str, Way)] = &[
+    ("trait.number", trait_of_numbers),
+    ("trait.number.ref", trait_of_numbers_by_reference),
+    ("trait.blanket", blanket_trait),
+    ("trait.linear", trait_of_vectors),
+    ("bound", bound),
+    ("bound.device", bound_of_device),
+    ("operator", operators),
+    ("equality", equality),
+    ("func.trait", func_trait),
+    ("twin", twin),
+    ("func.hidden", hidden_func),
+    ("func.type", func_of_another_type),
+    ("func.instance", funcs_of_instances),
+    ("module.number", module_of_number),
+    ("module.crate", module_of_crate),
+    ("module.library", module_of_library),
+    ("alias", alias),
+    ("generic.name", generic_name),
+    ("local", locals),
+    ("constant", constants),
+    ("macro", macros),
+    ("prelude", prelude),
+    ("emitted", emitted_method),
+    ("emitted.name", emitted_name),
+    ("inherent", inherent_method),
+    ("range", range_methods),
+    ("type", own_type),
+    ("deref", dereferenced),
+];
+
+/// The ways that explore known defects.
+pub const KNOWN_WAYS: [&str; 5] = ["func.trait", "bound", "bound.device", "equality", "twin"];
+
+impl Generator {
+    /// A random trap of one of the ways.
+    pub(crate) fn trap(&mut self, of: Option<&str>) -> Trap {
+        let named = of.and_then(|of| WAYS.iter().find(|(name, _)| *name == of));
+        let (name, way) = match named {
+            Some(named) => *named,
+            None => {
+                let known = self.rng.percent(30);
+                let fits = |(name, _): &&(&str, Way)| !known || KNOWN_WAYS.contains(name);
+                let ways: Vec<_> = WAYS.iter().filter(fits).collect();
+                **self.rng.pick(&ways)
+            }
+        };
+        let mut trap = way(self);
+        trap.label = format!("{name}/{}", trap.label);
+        self.coverage.hit_trap(name);
+        trap
+    }
+
+    /// A trap beside another: of a way that needs no parameter, with a trait of another name.
+    pub(crate) fn second_trap(&mut self) -> Trap {
+        const BESIDE: [&str; 11] = [
+            "trait.number",
+            "trait.number.ref",
+            "trait.blanket",
+            "module.number",
+            "module.crate",
+            "macro",
+            "prelude",
+            "emitted",
+            "emitted.name",
+            "range",
+            "local",
+        ];
+        let way = *self.rng.pick(&BESIDE);
+        let mut trap = self.trap(Some(way));
+        trap.items = trap.items.replace("Own", "Other").replace("mod far", "mod further");
+        trap
+    }
+
+    /// A struct of the trap's own, and the parameter `q` of this type.
+    pub(crate) fn struct_q(&mut self, trap: &mut Trap, derives: &str) -> Ty {
+        let number = self.structs.len();
+        self.structs.push(crate::generate::Struct {
+            name: "Q".to_owned(),
+            of: String::new(),
+            fields: vec![("a".to_owned(), Ty::Num(Num::U32)), ("b".to_owned(), Ty::Num(Num::F32))],
+            tuple: false,
+            equal: derives.contains("PartialEq"),
+        });
+        let _ = writeln!(
+            trap.items,
+            "#[derive(Clone, Copy, Debug, {derives}qd::Device)]\npub struct Q {{ pub a: u32, pub b: f32 }}"
+        );
+        trap.params.push(("q".to_owned(), Ty::Struct(number)));
+        Ty::Struct(number)
+    }
+
+    /// A method of numbers, more often one that few think of.
+    fn some_method(&mut self) -> &'static Method {
+        &METHODS[self.rng.below(OF_NUMBERS)]
+    }
+}
+
+/// A value that no built-in of the name would give.
+pub(crate) fn wrong(of: &Ty) -> String {
+    match of {
+        Ty::Bool => "true".to_owned(),
+        Ty::Num(Num::Usize) => "1 << 40".to_owned(),
+        Ty::Num(num) if num.is_float() => "7777.25".to_owned(),
+        _ => "77".to_owned(),
+    }
+}
+
+fn args_of(method: &Method, own: &str) -> String {
+    let one = |(at, of): (usize, &Of)| match of {
+        Of::U32 | Of::Few => format!(", _a{at}: u32"),
+        _ => format!(", _a{at}: {own}"),
+    };
+    method.args.iter().enumerate().map(one).collect()
+}
+
+fn traits_of(generator: &mut Generator, this: &str) -> Trap {
+    let method = generator.some_method();
+    let mut items = String::new();
+    for num in Num::INTS.into_iter().chain([Num::F32, Num::F64]) {
+        if method.is_of(num) && generator.rng.percent(70) {
+            let (ty, ret) = (num.name(), Method::of(method.ret, num));
+            let (args, result) = (args_of(method, ty), generator.text(&ret));
+            let name = format!("Own{}", ty.to_uppercase());
+            let _ = writeln!(
+                items,
+                "pub trait {name} {{ fn {0}({this}{args}) -> {result}; }}\nimpl {name} for {ty} {{ fn {0}({this}{args}) -> {result} {{ {1} }} }}",
+                method.name,
+                wrong(&ret),
+            );
+        }
+    }
+    generator.focus.push(method.name);
+    Trap { label: method.name.to_owned(), items, ..Trap::default() }
+}
+
+fn trait_of_numbers(generator: &mut Generator) -> Trap {
+    traits_of(generator, "self")
+}
+
+fn trait_of_numbers_by_reference(generator: &mut Generator) -> Trap {
+    let this = *generator.rng.pick(&["&self", "&mut self"]);
+    traits_of(generator, this)
+}
+
+fn blanket_trait(generator: &mut Generator) -> Trap {
+    let method = generator.some_method();
+    let this = *generator.rng.pick(&["self", "self", "&self"]);
+    let args = args_of(method, "Self");
+    let (result, value) = match method.ret {
+        Of::Own | Of::Divisor | Of::Unsigned => {
+            let last = method.args.iter().rposition(|of| matches!(of, Of::Own | Of::Divisor));
+            (
+                "Self".to_owned(),
+                last.map_or_else(
+                    || if this == "self" { "self".to_owned() } else { "*self".to_owned() },
+                    |at| format!("_a{at}"),
+                ),
+            )
+        }
+        of => {
+            let ty = Method::of(of, Num::U32);
+            (generator.text(&ty), wrong(&ty))
+        }
+    };
+    generator.focus.push(method.name);
+    let items = format!(
+        "pub trait Own: Sized + Copy {{ fn {0}({this}{args}) -> {result} {{ {value} }} }}\nimpl<Z: Copy> Own for Z {{}}\n",
+        method.name
+    );
+    Trap { label: method.name.to_owned(), items, ..Trap::default() }
+}
+
+/// A trait of vectors, matrices and arrays.
+fn trait_of_vectors(generator: &mut Generator) -> Trap {
+    let (name, ty, args, result, value) = *generator.rng.pick(&[
+        ("len", "[f32; 3]", "", "usize", "1 << 40"),
+        ("len", "[u32; 2]", "", "usize", "1 << 40"),
+        ("sum", "Vector<f32, 3>", "", "f32", "7777.25"),
+        ("dot", "Vector<f32, 3>", ", _o: Self", "f32", "7777.25"),
+        ("norm", "Vector<f32, 2>", "", "f32", "7777.25"),
+        ("norm_squared", "Vector<f32, 2>", "", "f32", "7777.25"),
+        ("cross", "Vector<f32, 3>", ", o: Self", "Self", "o"),
+        ("component_mul", "Vector<f32, 3>", ", o: Self", "Self", "o"),
+        ("trace", "Matrix<f32, 2, 2>", "", "f32", "7777.25"),
+        ("determinant", "Matrix<f32, 2, 2>", "", "f32", "7777.25"),
+        ("transpose", "Matrix<f32, 2, 2>", "", "Self", "self"),
+    ]);
+    let this = *generator.rng.pick(&["self", "self", "&self"]);
+    let value = if this == "&self" && value == "self" { "*self" } else { value };
+    let items = format!(
+        "pub trait Own {{ fn {name}({this}{args}) -> {result} where Self: Sized; }}\nimpl Own for {ty} {{ fn {name}({this}{args}) -> {result} {{ {value} }} }}\n"
+    );
+    generator.focus.push(name);
+    match ty {
+        "[f32; 3]" => {
+            generator.extra.push((Ty::USIZE, "([1.5f32, 2.0, 3.0].len() - 1)".to_owned()))
+        }
+        "[u32; 2]" => generator.same.push("[@, 5].len().min(1).max(@)".to_owned()),
+        _ => {}
+    }
+    Trap { label: format!("{name} of {ty}"), items, ..Trap::default() }
+}
+
+/// A bound of the author's beside one of the library's.
+fn bound(generator: &mut Generator) -> Trap {
+    let (bound, num) = generator.some_bound();
+    // One of a name that the bound has too, rustc mostly refuses.
+    let has = |m: &Method| m.bound.is_some_and(|of| of == bound || of == Bound::Number);
+    let known = generator.rng.percent(20);
+    let fits = |m: &&Method| m.is_of(num) && has(m) == known;
+    let all: Vec<_> = METHODS[..OF_NUMBERS].iter().filter(fits).collect();
+    let method = *generator.rng.pick(&all);
+    bounded(generator, bound, num, method, true)
+}
+
+fn bound_of_device(generator: &mut Generator) -> Trap {
+    if generator.rng.percent(30) {
+        return bound_of_linear(generator);
+    }
+    let num = *generator.rng.pick(&[Num::U32, Num::F32, Num::I64, Num::Usize, Num::F64]);
+    let all: Vec<_> = METHODS[..OF_NUMBERS].iter().filter(|m| m.is_of(num)).collect();
+    let method = *generator.rng.pick(&all);
+    bounded(generator, Bound::Device, num, method, true)
+}
+
+fn bounded(generator: &mut Generator, bound: Bound, num: Num, method: &Method, own: bool) -> Trap {
+    let ret = Method::of(method.ret, num);
+    let (result, ty) = match method.ret {
+        Of::Own | Of::Divisor => ("Self".to_owned(), Ty::Param),
+        _ => (generator.text(&ret), ret.clone()),
+    };
+    let args = args_of(method, "Self");
+    let this = *generator.rng.pick(&["self", "self", "&self"]);
+    let number = num.name();
+    let items = format!(
+        "pub trait Own: Sized {{ fn {0}({this}{args}) -> {result}; }}\nimpl Own for {number} {{ fn {0}({this}{args}) -> {result} {{ {1} }} }}\n",
+        method.name,
+        wrong(&ret),
+    );
+    let mut values = String::new();
+    for (at, of) in method.args.iter().enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        values.push_str(comma);
+        values.push_str(match of {
+            Of::U32 | Of::Few => "2",
+            _ => "n",
+        });
+    }
+    let comma = if values.is_empty() { "" } else { ", " };
+    let name = method.name;
+    generator.extra.push((ty.clone(), format!("n.{name}({values})")));
+    if this == "self" && generator.rng.percent(40) {
+        generator.extra.push((ty, format!("T::{name}(n{comma}{values})")));
+    }
+    if own {
+        generator.focus.push(name);
+    }
+    generator.with_param("T", bound, num);
+    Trap {
+        label: name.to_owned(),
+        bug: Some(2),
+        items,
+        params: vec![("n".to_owned(), Ty::Param)],
+        generics: Some((format!("<T: qd::{} + Own>", bound.name()), format!("::<{number}>"))),
+        ..Trap::default()
+    }
+}
+
+/// A bound of the author's that a vector, a matrix or an array meets.
+fn bound_of_linear(generator: &mut Generator) -> Trap {
+    let (name, ty, float) = *generator.rng.pick(&[
+        ("len", "[f32; 3]", false),
+        ("sum", "quadrants::Vector<f32, 3>", true),
+        ("norm", "quadrants::Vector<f32, 3>", true),
+        ("trace", "quadrants::Matrix<f32, 2, 2>", true),
+        ("determinant", "quadrants::Matrix<f32, 2, 2>", true),
+    ]);
+    let of = if float { Ty::Num(Num::F32) } else { Ty::USIZE };
+    let (result, value) = (generator.text(&of), wrong(&of));
+    generator.extra.push((of, format!("n.{name}()")));
+    generator.with_param("T", Bound::Device, Num::F32);
+    Trap {
+        label: name.to_owned(),
+        bug: Some(2),
+        items: format!(
+            "pub trait Own: Sized {{ fn {name}(self) -> {result}; }}\nimpl Own for {ty} {{ fn {name}(self) -> {result} {{ {value} }} }}\n"
+        ),
+        params: vec![("n".to_owned(), Ty::Param)],
+        generics: Some(("<T: qd::Device + Own>".to_owned(), format!("::<{ty}>"))),
+        ..Trap::default()
+    }
+}

@@ -1,0 +1,119 @@
+//! Runs generated crates: each in a process, and in a further one behind a kernel that ended it.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use crate::{Failure, driver::compile::Binary};
+
+/// A kernel that takes longer does not end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What one kernel did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// All ways left the same.
+    Agrees,
+    /// All ways gave an error of this kind.
+    Error(String),
+    /// They did not.
+    Differs(String),
+    /// A way panicked, ended the process or did not end itself.
+    Crashed(String),
+}
+
+/// Runs all kernels.
+pub(crate) fn all(binaries: &[Binary]) -> Result<BTreeMap<u64, Verdict>, Failure> {
+    let mut verdicts = BTreeMap::new();
+    for chunk in binaries.chunks(2) {
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let running: Vec<_> =
+                chunk.iter().map(|binary| scope.spawn(move || one(binary))).collect();
+            running.into_iter().map(|thread| thread.join().expect("no thread panics")).collect()
+        });
+        for result in results {
+            verdicts.append(&mut result?);
+        }
+    }
+    Ok(verdicts)
+}
+
+fn one(binary: &Binary) -> Result<BTreeMap<u64, Verdict>, Failure> {
+    let mut verdicts = BTreeMap::new();
+    let mut from = 0;
+    loop {
+        let start = |source| Failure::Start { program: "a generated crate".to_owned(), source };
+        let mut child = Command::new(&binary.path)
+            .args(["--from", &from.to_string()])
+            .env("QUADRANTS_CACHE", "off")
+            .env("QUADRANTS_TEST_DEVICE", "simulated")
+            .env_remove("QUADRANTS_TEST_BACKENDS")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(start)?;
+        let output = child.stdout.take().map(BufReader::new);
+        let (send, lines) = mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let (mut current, mut ended, mut waited) = (None, false, true);
+        loop {
+            match lines.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    if line == "end" {
+                        ended = true;
+                    } else if let Some(number) = line.strip_prefix("begin ") {
+                        current = number.parse::<u64>().ok();
+                    } else if let Some((number, said)) = verdict(&line) {
+                        verdicts.insert(number, said);
+                        current = None;
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    waited = false;
+                    let _ = child.kill();
+                    break;
+                }
+            }
+        }
+        let status = child.wait().map_err(start)?;
+        let _ = reader.join();
+        let Some(number) = current else {
+            if !ended || !status.success() {
+                // Outside of all kernels: at the end, where simulated worlds are given back.
+                if let Some(last) = verdicts.keys().next_back().copied() {
+                    verdicts.insert(last, Verdict::Crashed(format!("after it: {status}")));
+                }
+            }
+            return Ok(verdicts);
+        };
+        let why = if waited { status.to_string() } else { "it does not end".to_owned() };
+        verdicts.insert(number, Verdict::Crashed(why));
+        from = number + 1;
+        if binary.numbers.iter().all(|number| *number < from) {
+            return Ok(verdicts);
+        }
+    }
+}
+
+fn verdict(line: &str) -> Option<(u64, Verdict)> {
+    let (number, said) = line.split_once(' ')?;
+    let verdict = match said.split_once(' ').unwrap_or((said, "")) {
+        ("agrees", _) => Verdict::Agrees,
+        ("error", text) => Verdict::Error(text.to_owned()),
+        ("differs", text) => Verdict::Differs(text.to_owned()),
+        ("panic", text) => Verdict::Crashed(format!("panic on {text}")),
+        _ => return None,
+    };
+    Some((number.parse().ok()?, verdict))
+}

@@ -1,0 +1,774 @@
+//! Random expressions of a type.
+
+use crate::{
+    generate::Generator,
+    types::{Bound, METHODS, Method, Num, OF_NUMBERS, Of, Ty},
+};
+
+/// An expression, and how strongly it holds together.
+#[derive(Clone, Debug)]
+pub(crate) struct E {
+    pub(crate) text: String,
+    power: u8,
+}
+
+pub(crate) const ATOM: u8 = 16;
+pub(crate) const UNARY: u8 = 14;
+pub(crate) const CAST: u8 = 13;
+pub(crate) const MUL: u8 = 12;
+pub(crate) const ADD: u8 = 11;
+const SHIFT: u8 = 10;
+const AND: u8 = 9;
+const XOR: u8 = 8;
+const OR: u8 = 7;
+const COMPARE: u8 = 6;
+const BOTH: u8 = 5;
+const EITHER: u8 = 4;
+const BLOCK: u8 = 0;
+
+pub(crate) fn e(power: u8, text: impl Into<String>) -> E {
+    E { text: text.into(), power }
+}
+
+pub(crate) fn atom(text: impl Into<String>) -> E {
+    e(ATOM, text)
+}
+
+impl Generator {
+    /// An expression as it can stand where any may.
+    pub(crate) fn expr(&mut self, ty: &Ty, depth: usize) -> String {
+        self.any(ty, depth).text
+    }
+
+    /// An expression as an operand of something that holds with this power.
+    pub(crate) fn operand(&mut self, ty: &Ty, depth: usize, least: u8) -> String {
+        let whole = self.any(ty, depth);
+        self.held(whole, least)
+    }
+
+    fn held(&mut self, whole: E, least: u8) -> String {
+        if whole.power < least || self.rng.percent(6) {
+            format!("({})", whole.text)
+        } else {
+            whole.text
+        }
+    }
+
+    /// A condition, as `if` and `while` take it.
+    pub(crate) fn cond(&mut self, depth: usize) -> String {
+        let cond = self.any(&Ty::Bool, depth);
+        if cond.power == BLOCK || cond.text.contains('{') {
+            format!("({})", cond.text)
+        } else {
+            cond.text
+        }
+    }
+
+    fn any(&mut self, ty: &Ty, depth: usize) -> E {
+        if self.hoisting && depth > 0 && matches!(ty, Ty::Num(_) | Ty::Bool) && self.rng.percent(8)
+        {
+            return self.hoisted(ty, depth);
+        }
+        if depth == 0 || self.rng.percent(12) {
+            return self.leaf(ty);
+        }
+        let depth = depth - 1;
+        match self.rng.below(24) {
+            0 => self.branch(ty, depth),
+            1 => self.block(ty, depth),
+            2 => self.choice(ty, depth),
+            3 => self.loop_value(ty, depth),
+            4..7 => self.called(ty, depth).unwrap_or_else(|| self.own(ty, depth)),
+            7 => self.leaf(ty),
+            _ => self.own(ty, depth),
+        }
+    }
+
+    /// What a macro around the kernel is given as one operand.
+    fn hoisted(&mut self, ty: &Ty, depth: usize) -> E {
+        self.hoisting = false;
+        let of = self.any(ty, depth - 1);
+        self.hoisting = true;
+        // A statement cannot begin with one that ends in braces and go on.
+        if of.power == BLOCK {
+            return of;
+        }
+        self.hit("macro.operand");
+        self.operands.push(of.text);
+        atom(format!("$e{}", self.operands.len() - 1))
+    }
+
+    /// An expression without parts: a place, a constant or a literal.
+    pub(crate) fn leaf(&mut self, ty: &Ty) -> E {
+        if self.rng.percent(75) {
+            if let Some(place) = self.place(ty, false) {
+                return atom(place);
+            }
+            if let Some(read) = self.read(ty) {
+                return read;
+            }
+        }
+        self.simple(ty)
+    }
+
+    /// A value made of literals.
+    pub(crate) fn simple(&mut self, ty: &Ty) -> E {
+        match ty {
+            Ty::Bool => {
+                self.hit("expr.literal.bool");
+                atom(if self.rng.percent(50) { "true" } else { "false" })
+            }
+            Ty::Num(num) => self.number(*num),
+            Ty::Param => self.of_param_simple(),
+            Ty::Array(of, count) => {
+                if self.rng.percent(40) {
+                    self.hit("expr.repeat");
+                    let value = self.simple(of).text;
+                    return atom(format!("[{value}; {count}]"));
+                }
+                self.hit("expr.array");
+                let parts: Vec<_> = (0..*count).map(|_| self.simple(of).text).collect();
+                atom(format!("[{}]", parts.join(", ")))
+            }
+            Ty::Tuple(of) => {
+                self.hit("expr.tuple");
+                let parts: Vec<_> = of.iter().map(|of| self.simple(of).text).collect();
+                atom(format!("({},)", parts.join(", ")))
+            }
+            Ty::Struct(number) => {
+                let values: Vec<_> = self.structs[*number]
+                    .fields
+                    .clone()
+                    .iter()
+                    .map(|(_, ty)| self.simple(ty).text)
+                    .collect();
+                self.made(*number, values)
+            }
+            Ty::Vector(num, count) => {
+                self.hit("expr.vector");
+                let parts: Vec<_> = (0..*count).map(|_| self.number(*num).text).collect();
+                atom(format!("{}([{}])", self.vector(), parts.join(", ")))
+            }
+            Ty::Matrix(num, rows, columns) => {
+                self.hit("expr.matrix");
+                let mut lines = Vec::new();
+                for _ in 0..*rows {
+                    let parts: Vec<_> = (0..*columns).map(|_| self.number(*num).text).collect();
+                    lines.push(format!("[{}]", parts.join(", ")));
+                }
+                atom(format!("{}([{}])", self.matrix(), lines.join(", ")))
+            }
+        }
+    }
+
+    fn made(&mut self, number: usize, values: Vec<String>) -> E {
+        let of = self.structs[number].clone();
+        if of.tuple {
+            self.hit("expr.struct.tuple");
+            return atom(format!("{}({})", of.name, values.join(", ")));
+        }
+        self.hit("expr.struct.named");
+        let mut fields: Vec<_> = of
+            .fields
+            .iter()
+            .zip(values)
+            .map(|((name, _), value)| format!("{name}: {value}"))
+            .collect();
+        if self.rng.percent(50) {
+            fields.reverse();
+        }
+        e(BLOCK, format!("{} {{ {} }}", of.name, fields.join(", ")))
+    }
+
+    fn number(&mut self, num: Num) -> E {
+        if num.is_float() {
+            self.hit("expr.literal.float");
+            let value = match self.rng.below(5) {
+                0 => "0.0".to_owned(),
+                1 => format!("{}.5", self.rng.below(9)),
+                2 => format!("{}e{}", self.rng.within(1, 9), self.rng.below(5)),
+                3 => format!("0.{}", self.rng.within(1, 999)),
+                _ => format!("{}.25", self.rng.below(99)),
+            };
+            if self.rng.percent(10) {
+                self.hit("expr.const.of_type");
+                let name = *self.rng.pick(&["MAX", "EPSILON", "INFINITY", "MIN_POSITIVE", "MIN"]);
+                return atom(format!("{}::{name}", num.name()));
+            }
+            let value =
+                value.clone() + if value.contains('.') || value.contains('e') { "" } else { ".0" };
+            return atom(format!("{value}{}", num.name()));
+        }
+        if self.rng.percent(10) {
+            self.hit("expr.const.of_type");
+            let name = *self.rng.pick(&["MAX", "MIN"]);
+            return atom(format!("{}::{name}", num.name()));
+        }
+        if num == Num::U32 && self.rng.percent(5) {
+            self.hit("expr.const.bits");
+            let of = self.rng.pick(&Num::INTS).name();
+            return atom(format!("{of}::BITS"));
+        }
+        self.hit("expr.literal.int");
+        let value = match self.rng.below(6) {
+            0 => 0,
+            1 => 1,
+            2 => num.most() - self.rng.below(3),
+            3 => self.rng.below(num.most()),
+            _ => self.rng.below(17),
+        };
+        atom(match self.rng.below(9) {
+            0 => format!("{value:#x}{}", if num.is_float() { "" } else { num.name() }),
+            1 => format!("{value:#b}_{}", num.name()),
+            _ => format!("{value}{}", num.name()),
+        })
+    }
+
+    /// A value of a parameter's type without parts.
+    fn of_param_simple(&mut self) -> E {
+        let Some((name, bound)) = self.param.as_ref().map(|of| (of.name.clone(), of.bound)) else {
+            return atom("0");
+        };
+        if bound == Bound::Device {
+            return atom(self.place(&Ty::Param, false).unwrap_or_else(|| "n".to_owned()));
+        }
+        self.hit("expr.param.constant");
+        match self.rng.below(4) {
+            0 => atom(format!("{name}::ONE")),
+            1 => atom(format!("{name}::{}", self.rng.pick(&["ZERO", "MAX", "MIN"]))),
+            2 => {
+                let from = self.rng.pick(&["i32", "u32", "i64", "u64", "usize"]);
+                let value = self.rng.below(99);
+                atom(format!("{name}::from_{from}({value})"))
+            }
+            _ if bound == Bound::Float => {
+                atom(format!("{name}::{}", self.rng.pick(&["PI", "E", "EPSILON"])))
+            }
+            _ => {
+                let value = self.rng.below(40);
+                atom(format!("{name}::from_f32({value}.5)"))
+            }
+        }
+    }
+
+    /// The constructors, operators and methods of a type.
+    fn own(&mut self, ty: &Ty, depth: usize) -> E {
+        match ty {
+            Ty::Bool => self.boolean(depth),
+            Ty::Num(num) if num.is_float() => self.float(*num, depth),
+            Ty::Num(num) => self.int(*num, depth),
+            Ty::Param => self.of_param(depth),
+            Ty::Array(of, count) => {
+                if self.rng.percent(25) {
+                    self.hit("expr.repeat");
+                    let value = self.expr(of, depth);
+                    return atom(format!("[{value}; {count}]"));
+                }
+                self.hit("expr.array");
+                let parts: Vec<_> = (0..*count).map(|_| self.expr(of, depth)).collect();
+                atom(format!("[{}]", parts.join(", ")))
+            }
+            Ty::Tuple(of) => {
+                self.hit("expr.tuple");
+                let parts: Vec<_> = of.iter().map(|of| self.expr(of, depth)).collect();
+                atom(format!("({},)", parts.join(", ")))
+            }
+            Ty::Struct(number) => {
+                let fields = self.structs[*number].fields.clone();
+                let values: Vec<_> = fields.iter().map(|(_, ty)| self.expr(ty, depth)).collect();
+                self.made(*number, values)
+            }
+            Ty::Vector(num, count) => self.of_vector(*num, *count, depth),
+            Ty::Matrix(num, rows, columns) => self.of_matrix(*num, *rows, *columns, depth),
+        }
+    }
+
+    pub(crate) fn binary(&mut self, ty: &Ty, depth: usize, op: &str, power: u8) -> E {
+        let left = self.any(ty, depth);
+        // `a as b < c` is no comparison.
+        let least = if op.starts_with('<') { ATOM } else { power };
+        let left = self.held(left, least);
+        let plain = self.rng.percent(15) && ty.num().is_some() && depth > 0;
+        let right = match ty {
+            Ty::Num(num) if plain && !op.contains("<<") && !op.contains(">>") => {
+                self.hit("expr.literal.inferred");
+                let value = self.rng.below(40);
+                if num.is_float() { format!("{value}.5") } else { value.to_string() }
+            }
+            _ => self.operand(ty, depth, power + 1),
+        };
+        e(power, format!("{left} {op} {right}"))
+    }
+
+    fn boolean(&mut self, depth: usize) -> E {
+        match self.rng.below(12) {
+            0 => {
+                self.hit("expr.not.bool");
+                let of = self.operand(&Ty::Bool, depth, UNARY);
+                e(UNARY, format!("!{of}"))
+            }
+            1 => {
+                self.hit("expr.and");
+                let (a, b) = (
+                    self.operand(&Ty::Bool, depth, BOTH),
+                    self.operand(&Ty::Bool, depth, BOTH + 1),
+                );
+                e(BOTH, format!("{a} && {b}"))
+            }
+            2 => {
+                self.hit("expr.or");
+                let (a, b) = (
+                    self.operand(&Ty::Bool, depth, EITHER),
+                    self.operand(&Ty::Bool, depth, EITHER + 1),
+                );
+                e(EITHER, format!("{a} || {b}"))
+            }
+            3 => {
+                self.hit("expr.bool.bits");
+                let (op, power) = *self.rng.pick(&[("&", AND), ("|", OR), ("^", XOR)]);
+                self.binary(&Ty::Bool, depth, op, power)
+            }
+            4 => self.method_of(None, &Ty::Bool, depth).unwrap_or_else(|| self.leaf(&Ty::Bool)),
+            5..9 if !self.structs.is_empty()
+                && self.rng.percent(if self.wants_equality { 90 } else { 45 }) =>
+            {
+                self.equality(depth)
+            }
+            _ => {
+                let ty = match (&self.param, self.rng.percent(35)) {
+                    (Some(of), true) if of.bound != Bound::Device => Ty::Param,
+                    _ => Ty::Num(self.some_num()),
+                };
+                self.hit("expr.compare");
+                let op = *self.rng.pick(&["==", "!=", "<", "<=", ">", ">="]);
+                let left = self.operand(&ty, depth, ATOM);
+                let right = self.operand(&ty, depth, COMPARE + 1);
+                e(COMPARE, format!("{left} {op} {right}"))
+            }
+        }
+    }
+
+    /// `==` and `!=` of aggregates.
+    fn equality(&mut self, depth: usize) -> E {
+        let equal: Vec<_> = (0..self.structs.len()).filter(|at| self.structs[*at].equal).collect();
+        let base = if equal.is_empty() {
+            Ty::Array(Box::new(Ty::Num(self.some_num())), 2)
+        } else {
+            Ty::Struct(*self.rng.pick(&equal))
+        };
+        let ty = match self.rng.below(6) {
+            0 => {
+                self.hit("expr.equal.array");
+                Ty::Array(Box::new(base), 2)
+            }
+            1 => {
+                self.hit("expr.equal.tuple");
+                Ty::Tuple(vec![base, Ty::Bool])
+            }
+            _ => {
+                self.hit("expr.equal.struct");
+                base
+            }
+        };
+        let op = *self.rng.pick(&["==", "!="]);
+        let depth = depth.min(1);
+        let left = self.operand(&ty, depth, ATOM);
+        let right =
+            if self.rng.percent(40) { left.clone() } else { self.operand(&ty, depth, ATOM) };
+        e(COMPARE, format!("{left} {op} {right}"))
+    }
+
+    fn int(&mut self, num: Num, depth: usize) -> E {
+        let ty = Ty::Num(num);
+        match self.rng.below(16) {
+            0 | 1 => {
+                self.hit("expr.arithmetic");
+                let (op, power) = *self.rng.pick(&[("+", ADD), ("-", ADD), ("*", MUL)]);
+                self.binary(&ty, depth, op, power)
+            }
+            2 => {
+                self.hit("expr.bits");
+                let (op, power) = *self.rng.pick(&[("&", AND), ("|", OR), ("^", XOR)]);
+                self.binary(&ty, depth, op, power)
+            }
+            3 => {
+                self.hit("expr.divide");
+                let op = *self.rng.pick(&["/", "%"]);
+                let left = self.operand(&ty, depth, MUL);
+                let by = match self.rng.below(12) {
+                    0 if !self.in_index => self.operand(&ty, depth, MUL + 1),
+                    1..6 => self.rng.within(1, 100).to_string(),
+                    _ => format!("({} | 1)", self.operand(&ty, depth, OR)),
+                };
+                e(MUL, format!("{left} {op} {by}"))
+            }
+            4 => {
+                self.hit("expr.shift");
+                let op = *self.rng.pick(&["<<", ">>"]);
+                let left = self.operand(&ty, depth, ATOM);
+                let by = if self.rng.percent(50) {
+                    self.rng.below(8).to_string()
+                } else {
+                    let of = *self.rng.pick(&[Num::U32, Num::I32, Num::Usize]);
+                    format!("({} & 7)", self.operand(&Ty::Num(of), depth, AND))
+                };
+                e(SHIFT, format!("{left} {op} {by}"))
+            }
+            5 if num == Num::U32 && self.rng.percent(40) => {
+                self.hit("expr.random");
+                let (seed, draw) = (self.rng.below(99), self.expr(&ty, depth));
+                let stream = self.expr(&Ty::Num(Num::U64), depth);
+                atom(format!("qd::random_u32({seed}, {stream}, {draw})"))
+            }
+            5 => {
+                self.hit("expr.not.int");
+                let of = self.operand(&ty, depth, UNARY);
+                e(UNARY, format!("!{of}"))
+            }
+            6 if num.is_signed() => {
+                self.hit("expr.negate");
+                let of = self.operand(&ty, depth, UNARY);
+                e(UNARY, format!("-{of}"))
+            }
+            6..9 => self.cast(num, depth),
+            9 => self.function_of_number(num, depth),
+            10 if num == Num::Usize && self.rng.percent(40) => {
+                self.hit("expr.len.array");
+                self.hit_method("len");
+                let count = self.rng.within(1, 4);
+                let of = Ty::Array(Box::new(Ty::Num(self.some_num())), count);
+                let of = self.operand(&of, depth.min(1), ATOM);
+                atom(format!("{of}.len()"))
+            }
+            10 if num == Num::Usize => self.extent(),
+            _ => self.method_of(Some(num), &ty, depth).unwrap_or_else(|| self.leaf(&ty)),
+        }
+    }
+
+    fn float(&mut self, num: Num, depth: usize) -> E {
+        let ty = Ty::Num(num);
+        match self.rng.below(12) {
+            0..4 => {
+                self.hit("expr.arithmetic.float");
+                let (op, power) = *self.rng.pick(&[("+", ADD), ("-", ADD), ("*", MUL), ("/", MUL)]);
+                self.binary(&ty, depth, op, power)
+            }
+            4 => {
+                self.hit("expr.negate");
+                let of = self.operand(&ty, depth, UNARY);
+                e(UNARY, format!("-{of}"))
+            }
+            5 | 6 => self.cast(num, depth),
+            7 if num == Num::F32 && self.rng.percent(30) => {
+                self.hit("expr.half");
+                let (a, b) = (self.expr(&ty, depth), self.expr(&ty, depth));
+                let op = *self.rng.pick(&["+", "-", "*", "/"]);
+                atom(format!("(qd::f16::from_f32({a}) {op} qd::f16::from_f32({b})).to_f32()"))
+            }
+            7 => self.function_of_number(num, depth),
+            8 => self.linear(num, depth),
+            9 => {
+                self.hit("expr.from_bits");
+                let bits = if num == Num::F32 { Num::U32 } else { Num::U64 };
+                let bits = self.expr(&Ty::Num(bits), depth);
+                atom(format!("{}::from_bits({bits})", num.name()))
+            }
+            _ => self.method_of(Some(num), &ty, depth).unwrap_or_else(|| self.leaf(&ty)),
+        }
+    }
+
+    fn cast(&mut self, to: Num, depth: usize) -> E {
+        if !to.is_float() && self.rng.percent(12) {
+            self.hit("expr.cast.bool");
+            let of = self.operand(&Ty::Bool, depth, CAST);
+            return e(CAST, format!("{of} as {}", to.name()));
+        }
+        if self.rng.percent(8) && self.param.is_none() {
+            // Lossless.
+            let from = match to {
+                Num::I32 | Num::I64 | Num::U32 | Num::U64 | Num::Usize => Some(Num::U8),
+                Num::F64 => Some(Num::F32),
+                _ => None,
+            };
+            if let Some(from) = from {
+                self.hit("expr.from");
+                let of = self.expr(&Ty::Num(from), depth);
+                return atom(format!("{}::from({of})", to.name()));
+            }
+        }
+        self.hit("expr.cast");
+        let from = self.some_num();
+        let of = self.operand(&Ty::Num(from), depth, CAST);
+        e(CAST, format!("{of} as {}", to.name()))
+    }
+
+    /// `u32::max(a, b)`
+    fn function_of_number(&mut self, num: Num, depth: usize) -> E {
+        let fitting: Vec<_> = METHODS[..OF_NUMBERS]
+            .iter()
+            .filter(|m| m.is_of(num) && m.ret == Of::Own && !m.name.starts_with("to_"))
+            .collect();
+        let method = *self.focused(&fitting);
+        if self.rng.percent(12) {
+            self.hit("expr.path.from_number");
+            let from = *self.rng.pick(&[
+                Num::F32,
+                Num::F64,
+                Num::I32,
+                Num::I64,
+                Num::U32,
+                Num::U64,
+                Num::Usize,
+            ]);
+            let of = self.expr(&Ty::Num(from), depth);
+            return atom(format!("{}::from_{}({of})", num.name(), from.name()));
+        }
+        self.hit("expr.path.method");
+        self.hit_method(method.name);
+        let receiver = self.expr(&Ty::Num(num), depth);
+        let args = self.args(&method, num, depth);
+        atom(format!("{}::{}({receiver}{args})", num.name(), method.name))
+    }
+
+    fn args(&mut self, method: &Method, num: Num, depth: usize) -> String {
+        let mut text = String::new();
+        for of in method.args {
+            let ty = Method::of(*of, num);
+            let arg = match of {
+                Of::Divisor if !num.is_float() => {
+                    let by = self.operand(&ty, depth, OR);
+                    format!("{by} | 1")
+                }
+                Of::Few => {
+                    let count = self.operand(&ty, depth, AND);
+                    format!("{count} & 3")
+                }
+                _ => self.expr(&ty, depth),
+            };
+            text.push_str(", ");
+            text.push_str(&arg);
+        }
+        text
+    }
+
+    /// A call of a method of numbers that gives this type; with this receiver, if one is named.
+    fn method_of(&mut self, receiver: Option<Num>, ty: &Ty, depth: usize) -> Option<E> {
+        let mut fitting = Vec::new();
+        for method in &METHODS[..OF_NUMBERS] {
+            for num in Num::INTS.into_iter().chain([Num::F32, Num::F64]) {
+                // Own results are of the receiver: of others only a few are tried.
+                if method.is_of(num) && Method::of(method.ret, num) == *ty {
+                    let own = receiver.is_none_or(|of| of == num) || method.ret != Of::Own;
+                    if own {
+                        fitting.push((method, num));
+                    }
+                }
+            }
+        }
+        let focused: Vec<_> =
+            fitting.iter().filter(|(m, _)| self.focus.contains(&m.name)).copied().collect();
+        let list = if !focused.is_empty() && self.rng.percent(60) { &focused } else { &fitting };
+        if list.is_empty() {
+            return None;
+        }
+        let (method, num) = *self.rng.pick(list);
+        self.hit("expr.method");
+        self.hit_method(method.name);
+        let of = if num.is_float() || !method.name.starts_with("is_") {
+            self.operand(&Ty::Num(num), depth, ATOM)
+        } else {
+            let of = self.expr(&Ty::Num(num), depth);
+            format!("({of})")
+        };
+        let args = self.args(method, num, depth);
+        let args = args.strip_prefix(", ").unwrap_or(&args);
+        Some(atom(format!("{of}.{}({args})", method.name)))
+    }
+
+    /// One of the methods, more often one whose name collides.
+    fn focused<'m>(&mut self, all: &[&'m Method]) -> &'m Method {
+        let focused: Vec<_> =
+            all.iter().filter(|m| self.focus.contains(&m.name)).copied().collect();
+        let focus = !focused.is_empty() && self.rng.percent(70);
+        let list = if focus { &focused[..] } else { all };
+        list[self.rng.below(list.len())]
+    }
+
+    fn of_param(&mut self, depth: usize) -> E {
+        let Some((name, bound, num)) =
+            self.param.as_ref().map(|of| (of.name.clone(), of.bound, of.num))
+        else {
+            return atom("0");
+        };
+        let fits = |m: &&Method| {
+            let known = m.bound == Some(bound) || self.focus.contains(&m.name) && m.is_of(num);
+            known && m.ret == Of::Own && m.args.iter().all(|of| *of != Of::Divisor)
+        };
+        let fitting: Vec<_> = METHODS[..OF_NUMBERS].iter().filter(fits).collect();
+        if bound == Bound::Device {
+            return self.leaf(&Ty::Param);
+        }
+        match self.rng.below(6) {
+            0 | 1 => {
+                self.hit("expr.param.arithmetic");
+                let (op, power) = *self.rng.pick(&[("+", ADD), ("-", ADD), ("*", MUL)]);
+                self.binary(&Ty::Param, depth, op, power)
+            }
+            2 => {
+                self.hit("expr.param.from");
+                let from = *self.rng.pick(&[Num::F32, Num::I32, Num::U64, Num::Usize]);
+                let of = self.expr(&Ty::Num(from), depth);
+                atom(format!("{name}::from_{}({of})", from.name()))
+            }
+            3 | 4 if !fitting.is_empty() => {
+                let method = self.focused(&fitting);
+                self.hit_method(method.name);
+                let args: Vec<_> = method
+                    .args
+                    .iter()
+                    .map(|of| match of {
+                        Of::Own => self.expr(&Ty::Param, depth),
+                        Of::Few => self.rng.below(4).to_string(),
+                        _ => format!("{}u32", self.rng.below(32)),
+                    })
+                    .collect();
+                if self.rng.percent(30) {
+                    self.hit("expr.param.path");
+                    let of = self.expr(&Ty::Param, depth);
+                    let all: Vec<_> = std::iter::once(of).chain(args).collect();
+                    return atom(format!("{name}::{}({})", method.name, all.join(", ")));
+                }
+                self.hit("expr.param.method");
+                let of = self.operand(&Ty::Param, depth, ATOM);
+                atom(format!("{of}.{}({})", method.name, args.join(", ")))
+            }
+            _ => self.leaf(&Ty::Param),
+        }
+    }
+
+    fn branch(&mut self, ty: &Ty, depth: usize) -> E {
+        self.hit("expr.if");
+        let cond = self.cond(depth);
+        let (yes, no) = (self.body_of(ty, depth), self.body_of(ty, depth));
+        if self.rng.percent(20) {
+            self.hit("expr.if.chain");
+            let (again, third) = (self.cond(depth.min(1)), self.body_of(ty, depth.min(1)));
+            return e(BLOCK, format!("if {cond} {yes} else if {again} {third} else {no}"));
+        }
+        e(BLOCK, format!("if {cond} {yes} else {no}"))
+    }
+
+    fn block(&mut self, ty: &Ty, depth: usize) -> E {
+        let body = self.body_of(ty, depth);
+        if self.rng.percent(15) && !self.in_func {
+            self.hit("expr.unsafe");
+            return e(BLOCK, format!("unsafe {body}"));
+        }
+        self.hit("expr.block");
+        e(BLOCK, body)
+    }
+
+    /// `match` with a value.
+    fn choice(&mut self, ty: &Ty, depth: usize) -> E {
+        if self.rng.percent(20) {
+            self.hit("expr.match.bool");
+            let on = self.cond(depth);
+            let (yes, no) = (self.expr(ty, depth), self.expr(ty, depth));
+            return e(BLOCK, format!("match {on} {{ true => {{ {yes} }} false => {{ {no} }} }}"));
+        }
+        let num = *self.rng.pick(&Num::INTS);
+        let on = self.any(&Ty::Num(num), depth);
+        let on = if on.text.contains('{') { format!("({})", on.text) } else { on.text };
+        let mut arms = Vec::new();
+        for _ in 0..self.rng.within(1, 3) {
+            self.hit("expr.match.arm");
+            let pattern = self.pattern(num);
+            let guard = if self.rng.percent(25) {
+                self.hit("expr.match.guard");
+                format!(" if {}", self.cond(depth.min(1)))
+            } else {
+                String::new()
+            };
+            let value = self.expr(ty, depth);
+            arms.push(format!("{pattern}{guard} => {{ {value} }}"));
+        }
+        if self.rng.percent(40) {
+            self.hit("expr.match.binding");
+            let name = self.name();
+            let mark = self.mark();
+            self.bind(&name, Ty::Num(num), false);
+            let value = self.expr(ty, depth);
+            self.release(mark);
+            arms.push(format!("{name} => {{ {value} }}"));
+        } else {
+            let value = self.expr(ty, depth);
+            arms.push(format!("_ => {{ {value} }}"));
+        }
+        e(BLOCK, format!("match {on} {{ {} }}", arms.join(", ")))
+    }
+
+    pub(crate) fn pattern(&mut self, num: Num) -> String {
+        let low = self.rng.below(60);
+        match self.rng.below(6) {
+            0 => {
+                self.hit("pattern.or");
+                format!("{low} | {}", low + 1)
+            }
+            1 => {
+                self.hit("pattern.range");
+                format!("{low}..{}", low + 1 + self.rng.below(40))
+            }
+            2 => {
+                self.hit("pattern.range.closed");
+                format!("{low}..={}", low + self.rng.below(40))
+            }
+            3 => {
+                self.hit("pattern.range.open");
+                format!("{}..", low + 60)
+            }
+            4 => {
+                self.hit("pattern.path");
+                format!("{}::MAX", num.name())
+            }
+            _ => {
+                self.hit("pattern.literal");
+                let sign = if num.is_signed() && self.rng.percent(30) { "-" } else { "" };
+                format!("{sign}{low}")
+            }
+        }
+    }
+
+    /// `loop { … break value; }`
+    fn loop_value(&mut self, ty: &Ty, depth: usize) -> E {
+        if self.loops > 1 {
+            return self.leaf(ty);
+        }
+        self.hit("expr.loop");
+        let count = self.name();
+        let mark = self.mark();
+        self.bind(&count, Ty::USIZE, false);
+        self.loops += 1;
+        let early = self.cond(depth.min(1));
+        let (first, last) = (self.expr(ty, depth), self.expr(ty, depth));
+        self.loops -= 1;
+        self.release(mark);
+        let most = self.rng.within(1, 4);
+        let label = if self.rng.percent(40) {
+            self.hit("expr.loop.label");
+            self.label()
+        } else {
+            String::new()
+        };
+        let (with, of) = if label.is_empty() {
+            (String::new(), String::new())
+        } else {
+            (format!("{label}: "), format!(" {label}"))
+        };
+        e(
+            BLOCK,
+            format!(
+                "{{ let mut {count} = 0usize; {with}loop {{ if {early} {{ break{of} ({first}); }} {count} += 1; if {count} >= {most} {{ break{of} ({last}); }} }} }}"
+            ),
+        )
+    }
+}

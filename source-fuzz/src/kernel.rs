@@ -1,0 +1,450 @@
+//! A random kernel, and the function that runs it.
+
+use std::fmt::Write as _;
+
+use crate::{
+    generate::{Generator, Param, TensorVar},
+    types::{Num, Ty},
+};
+
+/// What a kernel has as a parameter.
+#[derive(Clone, Debug)]
+pub(crate) enum Given {
+    Value(Ty),
+    /// A tensor: its elements, its extents, whether it is written.
+    Tensor(Ty, Vec<usize>, bool),
+}
+
+/// A kernel's text, and that of its run.
+#[derive(Debug)]
+pub(crate) struct KernelText {
+    pub(crate) kernel: String,
+    pub(crate) run: String,
+}
+
+impl Generator {
+    /// A kernel. `generics` are declared behind its name, and are these numbers when it runs.
+    pub(crate) fn kernel(
+        &mut self,
+        generics: &str,
+        instance: &str,
+        extra: &[(String, Ty)],
+    ) -> KernelText {
+        let (extent, wide) = (self.rng.within(4, 14), self.rng.within(2, 5));
+        let mut params: Vec<(String, Given)> = Vec::new();
+        for (name, ty) in extra {
+            params.push((name.clone(), Given::Value(ty.clone())));
+        }
+        for at in 0..self.rng.within(0, 3) {
+            let ty = self.some_type(1);
+            let name = if self.pool.is_empty() || at > 0 {
+                format!("p{at}")
+            } else {
+                self.pool[0].clone()
+            };
+            params.push((name, Given::Value(ty)));
+        }
+        for at in 0..self.rng.within(1, 3) {
+            let (elem, shape) = (self.some_type(1), self.some_shape(extent, wide));
+            params.push((format!("x{at}"), Given::Tensor(elem, shape, false)));
+        }
+        for at in 0..self.rng.within(1, 3) {
+            let (elem, shape) = (self.some_type(1), self.some_shape(extent, wide));
+            let written = self.rng.below(3);
+            let (elem, shape) = match self.writers.get(written) {
+                Some((_, ty)) => (ty.clone(), vec![extent]),
+                None => (elem, shape),
+            };
+            params.push((format!("y{at}"), Given::Tensor(elem, shape, true)));
+        }
+        let sums = self.rng.percent(25);
+        if sums {
+            params.push(("sums".to_owned(), Given::Tensor(Ty::Num(Num::I32), vec![3], true)));
+        }
+        let forced = self.forced(extent, &mut params);
+        let mut header = Vec::new();
+        for (name, given) in &params {
+            match given {
+                Given::Value(ty) => {
+                    header.push(format!("{name}: {}", self.text(ty)));
+                    self.bind(name, ty.clone(), false);
+                }
+                Given::Tensor(elem, shape, writable) => {
+                    let by = if *writable { "&mut " } else { "&" };
+                    let rank = shape.len();
+                    header.push(format!("{name}: {by}Tensor<{}, {rank}>", self.text(elem)));
+                    let (name, elem, writable) = (name.clone(), elem.clone(), *writable);
+                    self.frame.tensors.push(TensorVar { name, elem, rank, writable, own: None });
+                }
+            }
+        }
+        self.hoisting = self.rng.percent(25);
+        let blocks = self.rng.percent(15);
+        let mut body = self.top(blocks, sums);
+        for each in forced {
+            let _ = if blocks {
+                writeln!(body, "qd::stream_parallel(|| {{ {each} }});")
+            } else {
+                writeln!(body, "{each}")
+            };
+        }
+        let result = if !blocks && self.rng.percent(35) {
+            self.hit("kernel.value");
+            let num = self.some_num();
+            for tensor in &mut self.frame.tensors {
+                tensor.own = Some(["0", "[0, 1]", "[0, 1, 1]"][tensor.rank - 1].to_owned());
+            }
+            body.push_str(&self.expr(&Ty::Num(num), 2));
+            format!(" -> {}", num.name())
+        } else {
+            String::new()
+        };
+        self.hoisting = false;
+        let header = header.join(", ");
+        let mut kernel = format!(
+            "#[qd::kernel(strict)]\npub fn kernel{generics}({header}){result} {{\n{body}\n}}\n"
+        );
+        let operands = std::mem::take(&mut self.operands);
+        if !operands.is_empty() {
+            self.hit("macro.kernel");
+            let params: Vec<_> = (0..operands.len()).map(|at| format!("$e{at}:expr")).collect();
+            kernel = format!(
+                "macro_rules! made {{ ({}) => {{\n{kernel}}} }}\nmade!({});\n",
+                params.join(", "),
+                operands.join(", ")
+            );
+        }
+        let run = run(&params, instance);
+        KernelText { kernel, run }
+    }
+
+    /// Loops that do nothing but use what collides, and the tensors that they write.
+    fn forced(&mut self, extent: usize, params: &mut Vec<(String, Given)>) -> Vec<String> {
+        let mut loops = Vec::new();
+        for (at, (ty, text)) in self.extra.clone().into_iter().enumerate() {
+            if at < 4 && self.rng.percent(85) {
+                self.hit("collision.value");
+                params.push((format!("e{at}"), Given::Tensor(ty, vec![extent], true)));
+                loops.push(format!("for i in 0..e{at}.len() {{ e{at}[i] = {text}; }}"));
+            }
+        }
+        for (at, text) in self.same.clone().into_iter().enumerate() {
+            if at < 3 && self.rng.percent(85) {
+                self.hit("collision.index");
+                params.push((format!("s{at}"), Given::Tensor(Ty::USIZE, vec![extent], true)));
+                let index = text.replace('@', "i");
+                loops.push(format!("for i in 0..s{at}.len() {{ s{at}[{index}] = i + 1; }}"));
+            }
+        }
+        loops
+    }
+
+    fn some_shape(&mut self, extent: usize, wide: usize) -> Vec<usize> {
+        match self.rng.below(12) {
+            0 => vec![extent, wide, 2],
+            1 | 2 => vec![extent, wide],
+            _ => vec![extent],
+        }
+    }
+
+    /// The statements at a kernel's top level.
+    fn top(&mut self, blocks: bool, sums: bool) -> String {
+        let mut body = String::new();
+        let outputs: Vec<_> = self
+            .frame
+            .tensors
+            .iter()
+            .filter(|t| t.writable && t.name.starts_with('y'))
+            .cloned()
+            .collect();
+        if self.rng.percent(60) && !blocks {
+            body.push_str(&self.binding(2));
+        }
+        if blocks {
+            for output in &outputs {
+                self.hit("kernel.stream_parallel");
+                let text = self.parallel(&output.name, output.rank);
+                let call = *self.rng.pick(&["qd::stream_parallel", "quadrants::stream_parallel"]);
+                let _ = writeln!(body, "{call}(|| {{\n{text}}});");
+            }
+            return body;
+        }
+        for output in &outputs {
+            let text = match self.rng.below(12) {
+                0 => self.serial(&output.name, output.rank),
+                1 if output.rank == 1 && is_wide(&output.elem) => {
+                    self.block_for(&output.name, &output.elem)
+                }
+                _ => self.parallel(&output.name, output.rank),
+            };
+            body.push_str(&text);
+            if self.rng.percent(25) {
+                body.push_str(&self.binding(2));
+            }
+            if self.rng.percent(10) {
+                self.hit("kernel.serial");
+                body.push_str(&self.branches_at_top());
+            }
+        }
+        if sums {
+            body.push_str(&self.reduction(&outputs[0].name));
+        }
+        body
+    }
+
+    fn branches_at_top(&mut self) -> String {
+        let cond = self.cond(2);
+        let body = self.body(1, 1);
+        format!("if {cond} {body}")
+    }
+
+    /// A parallel loop that writes an output.
+    fn parallel(&mut self, output: &str, rank: usize) -> String {
+        let frozen = self.frozen();
+        let mark = self.mark();
+        let (names, header, own) =
+            if rank == 1 { self.line(output) } else { self.plane(output, rank) };
+        for name in &names {
+            self.bind(name, Ty::USIZE, false);
+        }
+        self.frame.index = names;
+        for tensor in &mut self.frame.tensors {
+            tensor.own = (tensor.name == output).then(|| own.clone());
+        }
+        let label = self.looped(false);
+        self.loops -= 1;
+        let count = self.rng.within(1, 4);
+        let mut body = self.statements(count, 3);
+        body.push_str(&self.write_to(output, 4));
+        self.frame.jumps.pop();
+        self.release(mark);
+        self.thawed(&frozen);
+        self.frame.index.clear();
+        for tensor in &mut self.frame.tensors {
+            tensor.own = None;
+        }
+        let attribute = if self.rng.percent(10) {
+            self.hit("kernel.block_size");
+            "#[qd::block_size(64)]\n"
+        } else {
+            ""
+        };
+        format!("{attribute}{label}for {header} {{\n{body}}}\n")
+    }
+
+    /// A loop over one dimension: its variables, its header and the iteration's own element.
+    fn line(&mut self, output: &str) -> (Vec<String>, String, String) {
+        let name =
+            if self.pool.is_empty() { self.unique("i") } else { self.rng.pick(&self.pool).clone() };
+        let (range, own) = match self.rng.below(10) {
+            0 => {
+                self.hit("kernel.loop.reversed");
+                (format!("(0..{output}.len()).rev()"), name.clone())
+            }
+            1 => {
+                self.hit("kernel.loop.stepped");
+                (format!("(0..{output}.len()).step_by(2)"), name.clone())
+            }
+            2 => {
+                self.hit("kernel.loop.closed");
+                (format!("0..={output}.len() - 1"), name.clone())
+            }
+            3 => {
+                self.hit("kernel.loop.from");
+                (format!("1..{output}.len()"), format!("{name} - 1"))
+            }
+            4 => {
+                self.hit("kernel.loop.scaled");
+                (format!("0..{output}.len() / 2"), format!("2 * {name} + 1"))
+            }
+            5 => {
+                self.hit("kernel.loop.shape");
+                (format!("0..{output}.shape()[0]"), name.clone())
+            }
+            _ => {
+                self.hit("kernel.loop");
+                let own = self.again_to_write(&name);
+                (format!("0..{output}.len()"), own)
+            }
+        };
+        let header = format!("{name} in {range}");
+        (vec![name], header, own)
+    }
+
+    fn plane(&mut self, output: &str, rank: usize) -> (Vec<String>, String, String) {
+        let names: Vec<_> = (0..rank).map(|_| self.unique("i")).collect();
+        let all = names.join(", ");
+        let header = if self.rng.percent(60) {
+            self.hit("kernel.ndrange.shape");
+            format!("({all}) in qd::ndrange({output}.shape())")
+        } else {
+            self.hit("kernel.ndrange.ranges");
+            let ranges: Vec<_> =
+                (0..rank).map(|axis| format!("{}..{output}.shape()[{axis}]", axis % 2)).collect();
+            format!("({all}) in qd::ndrange(({}))", ranges.join(", "))
+        };
+        (names, header, format!("[{all}]"))
+    }
+
+    /// A loop of one thread.
+    fn serial(&mut self, output: &str, rank: usize) -> String {
+        self.hit("kernel.serial.loop");
+        let name = self.unique("i");
+        let mark = self.mark();
+        self.bind(&name, Ty::USIZE, false);
+        let own = match rank {
+            1 => name.clone(),
+            2 => format!("[{name}, 0]"),
+            _ => format!("[{name}, 0, 1]"),
+        };
+        for tensor in &mut self.frame.tensors {
+            tensor.own = (tensor.name == output).then(|| own.clone());
+        }
+        self.frame.index = vec![name.clone()];
+        let label = self.looped(true);
+        let mut body = self.statements(2, 2);
+        body.push_str(&self.write_to(output, 3));
+        self.left();
+        self.release(mark);
+        self.frame.index.clear();
+        for tensor in &mut self.frame.tensors {
+            tensor.own = None;
+        }
+        let extent =
+            if rank == 1 { format!("{output}.len()") } else { format!("{output}.shape()[0]") };
+        format!("#[qd::serial]\n{label}for {name} in 0..{extent} {{\n{body}}}\n")
+    }
+
+    /// A block of threads: two phases with a shared array between.
+    fn block_for(&mut self, output: &str, elem: &Ty) -> String {
+        self.hit("kernel.block_for");
+        let Ty::Num(num) = elem else { return self.parallel(output, 1) };
+        let frozen = self.frozen();
+        let mark = self.mark();
+        self.bind("t", Ty::USIZE, false);
+        self.frame.index = vec!["t".to_owned()];
+        let (hoisting, jumps) =
+            (std::mem::take(&mut self.hoisting), std::mem::take(&mut self.frame.jumps));
+        let first = self.expr(elem, 3);
+        let second = self.expr(elem, 3);
+        (self.hoisting, self.frame.jumps) = (hoisting, jumps);
+        self.frame.index.clear();
+        self.release(mark);
+        self.thawed(&frozen);
+        let ty = num.name();
+        let exact = !num.is_float();
+        let (exchange, used) = match self.rng.below(7) {
+            0 if exact => {
+                self.hit("kernel.reduce");
+                let of = *self.rng.pick(&["add", "min", "max"]);
+                (format!("let sum = b.reduce_{of}(|t| tile[t]);\n"), "sum")
+            }
+            1 if exact => {
+                self.hit("kernel.scan");
+                let of = *self.rng.pick(&["scan_add", "exclusive_scan_add", "scan_max"]);
+                (format!("let sum = b.{of}(|t| tile[t]);\n"), "sum[t]")
+            }
+            2 => {
+                self.hit("kernel.shuffle");
+                let of = *self.rng.pick(&["shuffle_xor", "shuffle_up", "shuffle_down"]);
+                let by = self.rng.within(1, 3);
+                (format!("let sum = b.{of}(|t| tile[t], {by});\n"), "sum[t]")
+            }
+            3 => {
+                self.hit("kernel.vote");
+                let of = *self.rng.pick(&["all", "any"]);
+                (
+                    format!("let vote = b.{of}(|t| tile[t] == tile[0]);\n"),
+                    "if vote { tile[0] } else { tile[t] }",
+                )
+            }
+            _ => (String::new(), "tile[3 - t % 4]"),
+        };
+        format!(
+            "qd::block_for({output}.len() / 4, 4, |b| {{\nlet mut tile = b.shared::<{ty}>(4);\n\
+             b.each(|t| tile[t] = {first});\n{exchange}b.each(|t| {{\nlet held: {ty} = {used};\n{output}[b.index() * 4 + t] = if held > ({second}) {{ held }} else {{ {second} }};\n}});\n}});\n",
+        )
+    }
+
+    /// What all iterations combine into elements.
+    fn reduction(&mut self, over: &str) -> String {
+        self.hit("kernel.reduction");
+        let name = self.unique("i");
+        let frozen = self.frozen();
+        let mark = self.mark();
+        self.bind(&name, Ty::USIZE, false);
+        self.frame.index = vec![name.clone()];
+        let values: Vec<_> = (0..3).map(|_| self.expr(&Ty::Num(Num::I32), 2)).collect();
+        self.frame.index.clear();
+        self.release(mark);
+        self.thawed(&frozen);
+        format!(
+            "for {name} in 0..{over}.len() {{\nqd::atomic_add(&mut sums[0], {});\nqd::atomic_min(&mut sums[1], {});\nqd::atomic_max(&mut sums[2], {});\n}}\n",
+            values[0], values[1], values[2]
+        )
+    }
+
+    /// Iterations assign nothing from outside.
+    fn frozen(&mut self) -> Vec<(bool, bool)> {
+        let was = self.frame.vars.iter().map(|var| (var.mutable, var.frozen)).collect();
+        for var in &mut self.frame.vars {
+            var.frozen |= var.mutable;
+            var.mutable = false;
+        }
+        was
+    }
+
+    fn thawed(&mut self, was: &[(bool, bool)]) {
+        for (var, was) in self.frame.vars.iter_mut().zip(was) {
+            (var.mutable, var.frozen) = *was;
+        }
+    }
+
+    pub(crate) fn with_param(&mut self, name: &str, bound: crate::types::Bound, num: Num) {
+        self.param = Some(Param { name: name.to_owned(), bound, num });
+    }
+}
+
+/// Whether threads of a block can share such elements.
+fn is_wide(elem: &Ty) -> bool {
+    elem.num().is_some_and(|num| !num.is_narrow())
+}
+
+/// The function that makes the arguments, launches and keeps what was written.
+fn run(params: &[(String, Given)], instance: &str) -> String {
+    let mut text = String::from("pub fn run(on: &mut Stage<'_>) -> quadrants::Result<()> {\n");
+    let (mut args, mut pushed, mut kept) = (Vec::new(), String::new(), String::new());
+    let mut parts = String::new();
+    for (at, (_, given)) in params.iter().enumerate() {
+        match given {
+            Given::Value(_) => {
+                let _ = writeln!(text, "let a{at} = on.value();");
+                args.push(format!("a{at}"));
+                let _ = write!(pushed, ".arg(a{at})");
+            }
+            Given::Tensor(_, shape, writable) => {
+                let rank = shape.len();
+                let (by, part, word) = match writable {
+                    true => ("&mut ", "slice_mut", "mut "),
+                    false => ("&", "slice", ""),
+                };
+                let _ = writeln!(text, "let mut t{at} = on.tensor::<_, {rank}>({shape:?})?;");
+                let _ = writeln!(text, "let rows{at} = Stage::rows(&t{at});");
+                let _ = writeln!(parts, "let {word}a{at} = t{at}.{part}(rows{at})?;");
+                args.push(format!("{by}a{at}"));
+                let _ = write!(pushed, ".arg({by}a{at})");
+                let _ = writeln!(kept, "on.keep(&t{at})?;");
+            }
+        }
+    }
+    let args = args.join(", ");
+    let _ = write!(
+        text,
+        "let launched = {{\n{parts}if on.interprets() {{\n\
+         let ir = user::kernel{instance}({args}).ir();\n\
+         ir.and_then(|ir| on.interpreted(ir)).and_then(|kernel| kernel.call(){pushed}.launch())\n\
+         }} else {{\nuser::kernel{instance}({args}).launch()\n}}\n}};\n\
+         on.launched(launched);\n{kept}Ok(())\n}}\n"
+    );
+    text
+}

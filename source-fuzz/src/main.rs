@@ -1,0 +1,111 @@
+//! The driver: generates a run's modules, compiles them, runs them, and says what it found.
+#![forbid(unsafe_code)]
+
+mod driver {
+    //! The steps of a run.
+    pub(crate) mod compile;
+    pub(crate) mod execute;
+    pub(crate) mod report;
+}
+
+use std::{path::PathBuf, process::ExitCode, time::Instant};
+
+use clap::Parser;
+use quadrants_source_fuzz::{KNOWN_WAYS, Module};
+
+use driver::{compile, execute, report::Report};
+
+/// Random kernels as Rust source: the CPU's body, the interpreter and both simulated GPUs agree bit for bit, or rustc
+/// rejects the kernel.
+#[derive(Parser, Debug)]
+struct Args {
+    /// The seed of the run.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many kernels.
+    #[arg(long, default_value_t = 300)]
+    count: u64,
+    /// The number of one kernel, to be generated and run alone.
+    #[arg(long)]
+    only: Option<u64>,
+    /// Give every kernel a trap of this way, such as `func.trait`.
+    #[arg(long)]
+    way: Option<String>,
+    /// Find each of the four defects whose fixes are reverted: fails where one is not found.
+    #[arg(long)]
+    self_check: bool,
+    /// Keep sources and binaries also where all kernels agree.
+    #[arg(long)]
+    keep: bool,
+    /// Show why each module was rejected.
+    #[arg(long)]
+    rejections: bool,
+    /// The optimization level of the generated crates.
+    #[arg(long, default_value = "0")]
+    opt: String,
+}
+
+/// Why a run could not be done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{path}: {source}")]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("{program} could not be started: {source}")]
+    Start { program: String, source: std::io::Error },
+    #[error("the library was not built: {text}")]
+    Library { text: String },
+    #[error("rustc failed on {crate_name} and named no module:\n{text}")]
+    Unattributed { crate_name: String, text: String },
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(failure) => {
+            eprintln!("source-fuzz: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<bool, Failure> {
+    let begin = Instant::now();
+    let numbers: Vec<u64> = match args.only {
+        Some(number) => vec![number],
+        None => (0..args.count).collect(),
+    };
+    let modules: Vec<Module> = if args.self_check {
+        // Twelve of each way: more than are needed.
+        let ways = (0..).zip(KNOWN_WAYS);
+        let ways = ways.flat_map(|(at, way)| (0..12).map(move |n| (100 * at + n, way)));
+        ways.map(|(number, way)| Module::new(args.seed, number, Some(way))).collect()
+    } else {
+        let way = args.way.as_deref();
+        numbers.iter().map(|number| Module::new(args.seed, *number, way)).collect()
+    };
+    let library = compile::library()?;
+    let way = args.way.as_ref().map(|way| format!("-{way}")).unwrap_or_default();
+    let only = args.only.map(|only| format!("-only-{only}")).unwrap_or_default();
+    let name = format!("seed-{}{way}{only}", args.seed);
+    let folder = library.target.join("source-fuzz").join(name);
+    let built = compile::all(&library, &modules, &folder, &args.opt)?;
+    let compiled = begin.elapsed();
+    let verdicts = execute::all(&built.binaries)?;
+    let report = Report::new(args.seed, &modules, &built.rejected, &verdicts, &folder);
+    report.print(args.rejections);
+    println!(
+        "compiled in {:.1} s, ran in {:.1} s",
+        compiled.as_secs_f64(),
+        (begin.elapsed() - compiled).as_secs_f64()
+    );
+    let fine = if args.self_check { report.finds_all() } else { report.is_fine() };
+    if fine && !args.keep && args.only.is_none() {
+        // What cannot be removed is in nobody's way.
+        let _ = std::fs::remove_dir_all(&folder);
+    } else {
+        println!("sources: {}", folder.display());
+    }
+    Ok(fine)
+}

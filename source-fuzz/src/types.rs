@@ -1,0 +1,276 @@
+//! The types of generated kernels, and the methods that numbers have.
+
+/// A number of kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Num {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    Usize,
+    F32,
+    F64,
+}
+
+impl Num {
+    pub(crate) const INTS: [Self; 9] = [
+        Self::I32,
+        Self::U32,
+        Self::Usize,
+        Self::I64,
+        Self::U64,
+        Self::U8,
+        Self::I8,
+        Self::I16,
+        Self::U16,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::I8 => "i8",
+            Self::I16 => "i16",
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::U8 => "u8",
+            Self::U16 => "u16",
+            Self::U32 => "u32",
+            Self::U64 => "u64",
+            Self::Usize => "usize",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+
+    pub(crate) fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+
+    pub(crate) fn is_signed(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
+    }
+
+    pub(crate) fn is_narrow(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::U8 | Self::U16)
+    }
+
+    /// The type of absolute differences.
+    pub(crate) fn unsigned(self) -> Self {
+        match self {
+            Self::I8 => Self::U8,
+            Self::I16 => Self::U16,
+            Self::I32 => Self::U32,
+            Self::I64 => Self::U64,
+            other => other,
+        }
+    }
+
+    /// The largest literal that is always in range.
+    pub(crate) fn most(self) -> usize {
+        match self {
+            Self::I8 => 127,
+            Self::U8 => 255,
+            Self::I16 => 32_767,
+            Self::U16 => 65_535,
+            _ => 1 << 30,
+        }
+    }
+}
+
+/// A type of values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ty {
+    Bool,
+    Num(Num),
+    Array(Box<Ty>, usize),
+    Tuple(Vec<Ty>),
+    /// A struct of the module, by its number.
+    Struct(usize),
+    Vector(Num, usize),
+    Matrix(Num, usize, usize),
+    /// The type parameter of the function.
+    Param,
+}
+
+impl Ty {
+    pub(crate) fn num(&self) -> Option<Num> {
+        match self {
+            Self::Num(num) => Some(*num),
+            _ => None,
+        }
+    }
+
+    pub(crate) const USIZE: Self = Self::Num(Num::Usize);
+}
+
+/// What a generic function's parameter is known to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bound {
+    Number,
+    Int,
+    Float,
+    /// A value and nothing more: it has the methods of the author's traits alone.
+    Device,
+}
+
+impl Bound {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Number => "Number",
+            Self::Int => "Int",
+            Self::Float => "Float",
+            Self::Device => "Device",
+        }
+    }
+}
+
+/// Which numbers have a method.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    Int,
+    Wide,
+    Signed,
+    Unsigned,
+    Float,
+    Any,
+    /// Floats, and signed integers.
+    Negative,
+}
+
+/// The type of an argument or a result, with regard to the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Of {
+    Own,
+    /// Its own type, and no zero.
+    Divisor,
+    Unsigned,
+    U32,
+    /// A small `u32`.
+    Few,
+    Bool,
+    To(Num),
+}
+
+/// A method that numbers have in kernels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Method {
+    pub(crate) name: &'static str,
+    pub(crate) class: Class,
+    pub(crate) args: &'static [Of],
+    pub(crate) ret: Of,
+    /// What bound of a type parameter gives it, if one does.
+    pub(crate) bound: Option<Bound>,
+    /// An index that is `i` again: the arguments behind the receiver `i`, where there are such.
+    pub(crate) same: Option<&'static str>,
+}
+
+impl Method {
+    pub(crate) fn is_of(&self, num: Num) -> bool {
+        match self.class {
+            Class::Int => !num.is_float(),
+            Class::Wide => !num.is_float() && !num.is_narrow(),
+            Class::Signed => num.is_signed(),
+            Class::Unsigned => !num.is_float() && !num.is_signed(),
+            Class::Float => num.is_float(),
+            Class::Any => true,
+            Class::Negative => num.is_float() || num.is_signed(),
+        }
+    }
+
+    pub(crate) fn of(of: Of, num: Num) -> Ty {
+        match of {
+            Of::Own | Of::Divisor => Ty::Num(num),
+            Of::Unsigned => Ty::Num(num.unsigned()),
+            Of::U32 | Of::Few => Ty::Num(Num::U32),
+            Of::Bool => Ty::Bool,
+            Of::To(num) => Ty::Num(num),
+        }
+    }
+}
+
+const fn method(
+    name: &'static str,
+    class: Class,
+    args: &'static [Of],
+    ret: Of,
+    bound: Option<Bound>,
+    same: Option<&'static str>,
+) -> Method {
+    Method { name, class, args, ret, bound, same }
+}
+
+/// The methods that are the same to the last bit on every backend.
+pub(crate) const METHODS: [Method; 58] = {
+    use Class::{Any, Float, Int, Negative, Signed, Unsigned, Wide};
+    use Of::{Bool, Divisor, Few, Own, To, U32};
+    const INT: Option<Bound> = Some(Bound::Int);
+    const FLOAT: Option<Bound> = Some(Bound::Float);
+    const NUMBER: Option<Bound> = Some(Bound::Number);
+    [
+        method("wrapping_add", Int, &[Own], Own, INT, Some("0")),
+        method("wrapping_sub", Int, &[Own], Own, INT, Some("0")),
+        method("wrapping_mul", Int, &[Own], Own, INT, Some("1")),
+        method("wrapping_neg", Int, &[], Own, INT, None),
+        method("wrapping_shl", Wide, &[U32], Own, INT, Some("0")),
+        method("wrapping_shr", Wide, &[U32], Own, INT, Some("0")),
+        method("saturating_add", Int, &[Own], Own, INT, Some("0")),
+        method("saturating_sub", Int, &[Own], Own, INT, Some("0")),
+        method("rotate_left", Wide, &[U32], Own, INT, None),
+        method("rotate_right", Wide, &[U32], Own, INT, None),
+        method("count_ones", Int, &[], U32, INT, None),
+        method("leading_zeros", Int, &[], U32, INT, None),
+        method("trailing_zeros", Int, &[], U32, INT, None),
+        method("is_power_of_two", Unsigned, &[], Bool, None, None),
+        method("rem_euclid", Int, &[Divisor], Own, INT, Some("1000")),
+        method("div_ceil", Unsigned, &[Divisor], Own, None, Some("1")),
+        method("pow", Int, &[Few], Own, INT, Some("1")),
+        method("clamp", Any, &[Own, Own], Own, FLOAT, Some("0, 999")),
+        method("signum", Negative, &[], Own, None, None),
+        method("abs_diff", Int, &[Own], Of::Unsigned, None, Some("0")),
+        method("unsigned_abs", Signed, &[], Of::Unsigned, None, None),
+        method("is_positive", Signed, &[], Bool, None, None),
+        method("is_negative", Signed, &[], Bool, None, None),
+        method("abs", Negative, &[], Own, None, None),
+        method("min", Any, &[Own], Own, FLOAT, Some("999")),
+        method("max", Any, &[Own], Own, FLOAT, Some("0")),
+        method("sqrt", Float, &[], Own, FLOAT, None),
+        method("floor", Float, &[], Own, FLOAT, None),
+        method("ceil", Float, &[], Own, FLOAT, None),
+        method("round", Float, &[], Own, FLOAT, None),
+        method("trunc", Float, &[], Own, FLOAT, None),
+        method("fract", Float, &[], Own, FLOAT, None),
+        method("recip", Float, &[], Own, FLOAT, None),
+        method("mul_add", Float, &[Own, Own], Own, FLOAT, None),
+        method("to_radians", Float, &[], Own, FLOAT, None),
+        method("to_degrees", Float, &[], Own, FLOAT, None),
+        method("is_nan", Float, &[], Bool, FLOAT, None),
+        method("is_finite", Float, &[], Bool, FLOAT, None),
+        method("is_infinite", Float, &[], Bool, FLOAT, None),
+        method("to_f32", Any, &[], To(Num::F32), NUMBER, None),
+        method("to_f64", Any, &[], To(Num::F64), NUMBER, None),
+        method("to_i32", Any, &[], To(Num::I32), NUMBER, None),
+        method("to_i64", Any, &[], To(Num::I64), NUMBER, None),
+        method("to_u32", Any, &[], To(Num::U32), NUMBER, None),
+        method("to_u64", Any, &[], To(Num::U64), NUMBER, None),
+        method("to_usize", Any, &[], To(Num::Usize), NUMBER, Some("")),
+        // Of arrays, vectors and matrices.
+        method("len", Class::Float, &[], Of::To(Num::Usize), None, None),
+        method("sum", Class::Float, &[], Own, None, None),
+        method("dot", Class::Float, &[Own], Own, None, None),
+        method("norm", Class::Float, &[], Own, None, None),
+        method("norm_squared", Class::Float, &[], Own, None, None),
+        method("normalized", Class::Float, &[], Own, None, None),
+        method("component_mul", Class::Float, &[Own], Own, None, None),
+        method("cross", Class::Float, &[Own], Own, None, None),
+        method("transpose", Class::Float, &[], Own, None, None),
+        method("trace", Class::Float, &[], Own, None, None),
+        method("determinant", Class::Float, &[], Own, None, None),
+        method("inverse", Class::Float, &[], Own, None, None),
+    ]
+};
+
+/// Those of numbers among [`METHODS`]; the others are of vectors, matrices and arrays.
+pub(crate) const OF_NUMBERS: usize = 46;

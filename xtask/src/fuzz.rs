@@ -1,0 +1,70 @@
+//! Random kernels as Rust source: a shorter name for the driver of `source-fuzz`.
+
+use clap::Args;
+
+use crate::shell::{self, Failure, Workspace};
+
+/// As many kernels as CI draws: with those of one seed, a few minutes on two cores.
+const IN_CI: u64 = 250;
+
+/// What is drawn and run.
+#[derive(Args)]
+pub(crate) struct FuzzArgs {
+    /// The seed of the run.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many kernels.
+    #[arg(long, default_value_t = IN_CI)]
+    count: u64,
+    /// The number of one kernel, to be generated and run alone.
+    #[arg(long)]
+    only: Option<u64>,
+    /// Give every kernel a trap of this way, such as `func.trait`.
+    #[arg(long)]
+    way: Option<String>,
+    /// Succeed where each of the known defects is found: to be run with their fixes reverted.
+    #[arg(long)]
+    self_check: bool,
+    /// Keep sources and binaries also where all kernels agree.
+    #[arg(long)]
+    keep: bool,
+    /// Show why each module was rejected.
+    #[arg(long)]
+    rejections: bool,
+}
+
+/// Runs the driver.
+pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> Result<(), Failure> {
+    let mut fuzz = workspace.cargo(["run", "--quiet", "--package", "quadrants-source-fuzz", "--"]);
+    fuzz.arg(format!("--seed={}", args.seed)).arg(format!("--count={}", args.count));
+    if let Some(only) = args.only {
+        fuzz.arg(format!("--only={only}"));
+    }
+    if let Some(way) = &args.way {
+        fuzz.arg(format!("--way={way}"));
+    }
+    for (flag, set) in [
+        ("--self-check", args.self_check),
+        ("--keep", args.keep),
+        ("--rejections", args.rejections),
+    ] {
+        if set {
+            fuzz.arg(flag);
+        }
+    }
+    shell::run(&mut fuzz)
+}
+
+/// The step of CI.
+pub(crate) fn in_ci(workspace: &Workspace) -> Result<(), Failure> {
+    let args = FuzzArgs {
+        seed: 1,
+        count: IN_CI,
+        only: None,
+        way: None,
+        self_check: false,
+        keep: false,
+        rejections: false,
+    };
+    run(workspace, &args)
+}
