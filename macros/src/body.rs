@@ -16,7 +16,7 @@ use syn::{
 };
 
 use crate::{
-    index::is_assignment,
+    index::{is_assignment, is_simple_place},
     reduce::{self, Reduction},
     signature::Param,
     spans,
@@ -590,11 +590,11 @@ impl VisitMut for Rewrite<'_> {
             }
             Expr::Call(call) => self.path_call(call).map(Expr::Verbatim),
             Expr::Index(index) => match self.bound(index) {
-                Some(bound) => {
+                Some(bound) if is_simple_place(&index.expr) => {
                     *index.index = Expr::Verbatim(bound);
                     None
                 }
-                None => start.and_then(|start| self.bound_of_value(index, start)),
+                _ => start.and_then(|start| self.bound_of_value(index, start)),
             },
             Expr::MethodCall(call) => {
                 if let Some(closure) = tree::exchange_of(call) {
@@ -684,7 +684,7 @@ impl Rewrite<'_> {
 
     fn assertion(&mut self, call: &syn::Macro) -> Option<Expr> {
         let start = spans::first(call);
-        let Assert { mut cond, message } =
+        let Assert { mut cond, message, .. } =
             call.path.is_ident("assert").then(|| call.parse_body().ok())??;
         let text = message.map_or_else(|| tree::text_of(&cond), |message| message.value());
         self.visit_expr_mut(&mut cond);

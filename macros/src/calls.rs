@@ -60,6 +60,7 @@ impl Rewrite<'_> {
             #before
             let mut #this = #receiver;
             let #given = #args;
+            #support::again::<#number, _>(&mut #this, #receiver);
             let #result = #support::call_on::<#number, _, _>(&mut #this, #given);
             #support::keep::<#number, _>(&mut #receiver, #this);
             #result

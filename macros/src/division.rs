@@ -27,7 +27,7 @@ impl Rewrite<'_> {
             **right = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#by)));
             return None;
         }
-        if compound && is_path(left) {
+        if compound && is_path(left) && matches!(by, Expr::Path(_) | Expr::Lit(_)) {
             let divisor = quote_spanned!(start=> #support::divisor_of(&#left, #by));
             **right = Expr::Verbatim(divisor);
             return None;

@@ -52,14 +52,14 @@ impl Rewrite<'_> {
                     (self.place(&mut call.receiver)?, methods::number(&call.method));
                 let (support, args) = (self.support, call.args.iter());
                 let given = internal("given");
-                Some(quote!({
+                Some(quote!(#support::same({
                     let #at = #place;
                     let mut #value = #at.read();
                     let #given = (#(#args,)*);
                     let #result = #support::call_on::<#number, _, _>(&mut #value, #given);
                     #support::put_back::<#number, _>(#at, #value);
                     #result
-                }))
+                })))
             }
             Expr::Call(call) => self.atomic(call),
             _ => None,

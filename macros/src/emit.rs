@@ -495,8 +495,8 @@ impl Emission {
             TypeEntry::Written(_) | TypeEntry::Number(_) => None,
         });
         let probes = probes.chain(self.tree.funcs.iter().filter_map(|entry| match entry {
-            FuncEntry::Path { probe, .. } => Some(probe),
-            FuncEntry::Method { .. } | FuncEntry::OfType { .. } => None,
+            FuncEntry::Path { probe, .. } | FuncEntry::OfType { probe, .. } => Some(probe),
+            FuncEntry::Method { .. } => None,
         }));
         let types = self.tree.types.iter().map(|entry| match entry {
             TypeEntry::Probe { probe, binding, linear } => {
@@ -542,7 +542,7 @@ impl Emission {
                     }});
                     quote!(#all_probed.1[#index])
                 }
-                FuncEntry::OfType { ty, name } => {
+                FuncEntry::OfType { ty, name, .. } => {
                     let number = methods::number(name);
                     quote_spanned!(name.span()=> <#ty as #support::HasMethod<#number>>::callee)
                 }
@@ -583,6 +583,12 @@ impl Emission {
                         let _ = || #support::same_function(#private::dsl::#name::<i32>, #path);
                     }
                 }))
+                .chain(self.tree.funcs.iter().filter_map(|entry| match entry {
+                    FuncEntry::OfType { probe, ty, .. } => {
+                        Some(quote_spanned!(ty.span()=> let _: &#support::Probe<#ty> = #probe;))
+                    }
+                    FuncEntry::Path { .. } | FuncEntry::Method { .. } => None,
+                }))
                 .chain(
                     self.tree
                         .halves
@@ -607,7 +613,7 @@ impl Emission {
             ) = {
                 #in_scope
                 #(let #probes = &#support::Probe::new();)*
-                #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unnecessary_operation)]
+                #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unit_arg, clippy::unnecessary_operation)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*
                 ([#(#types),*], [#(#methods),*])

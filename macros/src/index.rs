@@ -22,9 +22,12 @@ impl Rewrite<'_> {
         })
     }
 
-    /// An element of an array that has no name, such as a call's value; none of what has one.
+    /// An element of an array that has no name, such as a call's value, or that is itself found by an index, which must
+    /// not be evaluated twice; none of what is a name or a field.
     pub(crate) fn bound_of_value(&self, index: &syn::ExprIndex, start: Span) -> Option<Expr> {
-        if root(&index.expr).is_some() || is_literal(&index.index) {
+        let of_tensor = root(&index.expr)
+            .is_some_and(|path| path.get_ident().is_some_and(|name| self.tensors.contains(name)));
+        if of_tensor || is_simple_place(&index.expr) || is_literal(&index.index) {
             return None;
         }
         let support = spans::at(self.support, start);
@@ -111,6 +114,16 @@ fn root(place: &Expr) -> Option<&syn::Path> {
         Expr::Index(index) => root(&index.expr),
         Expr::Paren(paren) => root(&paren.expr),
         _ => None,
+    }
+}
+
+/// Whether an expression does nothing, so that it may stand twice in emitted code: a name or a field of one.
+pub(crate) fn is_simple_place(place: &Expr) -> bool {
+    match place {
+        Expr::Path(_) => true,
+        Expr::Field(field) => is_simple_place(&field.base),
+        Expr::Paren(paren) => is_simple_place(&paren.expr),
+        _ => false,
     }
 }
 

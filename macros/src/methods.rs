@@ -90,9 +90,8 @@ pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStr
         let called =
             Ident::new(if has_receiver { "Method" } else { "Function" }, Span::mixed_site());
         let output = output_of(&method.sig.output);
-        of.supertraits.push(parse_quote!(#support::HasMethod<#number>));
-        of.supertraits
-            .push(parse_quote!(#support::#called<#number, (#(#types,)*), Output = #output>));
+        of.supertraits.push(parse_quote!(#support::HasMethod<#number, Output = #output>));
+        of.supertraits.push(parse_quote!(#support::#called<#number, (#(#types,)*)>));
     }
     let doc = "# Safety\nImplement it by a block with `#[func]`.";
     of.attrs.push(parse_quote!(#[doc = #doc]));
@@ -234,7 +233,6 @@ fn of_type(
                 // SAFETY: it is the method.
                 #[diagnostic::do_not_recommend]
                 unsafe impl<#with> #support::Function<#number, (Self, #(#types,)*)> for #of #bounds {
-                    type Output = #output;
                     #[inline(always)]
                     fn call((mut #given, #(#names,)*): (Self, #(#types,)*)) -> #output {
                         <Self as #support::Method<#number, (#(#types,)*)>>::call(&mut #given, (#(#names,)*))
@@ -246,7 +244,6 @@ fn of_type(
             // SAFETY: made of the same tokens as the source, by the one rewriting.
             #[diagnostic::do_not_recommend]
             unsafe impl<#with> #support::Method<#number, (#(#types,)*)> for #of #bounds {
-                type Output = #output;
                 #quiet
                 #[inline(always)]
                 fn call(#this: &mut Self, (#(mut #names,)*): (#(#types,)*)) -> #output { #inner }
@@ -258,7 +255,6 @@ fn of_type(
             // SAFETY: made of the same tokens as the source, by the one rewriting.
             #[diagnostic::do_not_recommend]
             unsafe impl<#with> #support::Function<#number, (#(#types,)*)> for #of #bounds {
-                type Output = #output;
                 #quiet
                 #[inline(always)]
                 fn call((#(mut #names,)*): (#(#types,)*)) -> #output { #inner }
@@ -289,6 +285,7 @@ fn of_type(
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
         unsafe impl<#with> #support::HasMethod<#number> for #of #bounds {
+            type Output = #output;
             const CALLEE: #support::Callee = #support::Callee::Func({ #source #found });
             const MUTATES: ::core::primitive::bool = #changes;
         }

@@ -111,8 +111,13 @@ fn resolved_at(tokens: TokenStream, at: Span) -> TokenStream {
     let tokens = tokens.into_iter().map(|token| match token {
         // Which crate that is, its hygiene says.
         TokenTree::Ident(ident) if ident == "$crate" => ident.into(),
-        TokenTree::Ident(mut ident) => {
-            ident.set_span(ident.span().resolved_at(at));
+        TokenTree::Ident(ident) => {
+            let span = ident.span().resolved_at(at);
+            // `r#k` and `k` are one name to rustc; of a keyword there is but the raw one.
+            let text = ident.unraw().to_string();
+            let plain = syn::parse_str::<Ident>(&text).is_ok();
+            let mut ident = if plain { Ident::new(&text, span) } else { ident };
+            ident.set_span(span);
             ident.into()
         }
         TokenTree::Group(group) => {
@@ -224,13 +229,19 @@ struct Names;
 
 impl VisitMut for Names {
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
-        let Ok(Assert { mut cond, message }) = call.parse_body() else { return };
+        let Ok(Assert { mut cond, message, is_value }) = call.parse_body() else { return };
         let own = text_of(&cond);
         let before = cond.to_token_stream().to_string();
         self.visit_expr_mut(&mut cond);
         if cond.to_token_stream().to_string() != before {
-            let message = message.unwrap_or_else(|| syn::LitStr::new(&own, Span::call_site()));
-            call.tokens = quote!(#cond, #message);
+            call.tokens = match message {
+                Some(message) if !is_value => quote!(#cond, #message),
+                message => {
+                    let message =
+                        message.unwrap_or_else(|| syn::LitStr::new(&own, Span::call_site()));
+                    quote!(#cond, "{}", #message)
+                }
+            };
         }
     }
 

@@ -61,8 +61,8 @@ pub(crate) enum FuncEntry {
     Path { probe: Ident, path: syn::ExprPath },
     /// A method of the type that a probe has seen.
     Method { probe: Ident, name: Ident },
-    /// A function of a type, by the type's path.
-    OfType { ty: syn::Path, name: Ident },
+    /// A function of a type, by the type's path. The probe is of that type.
+    OfType { probe: Ident, ty: syn::Path, name: Ident },
 }
 
 /// How rustc is asked for a type.
@@ -114,6 +114,20 @@ impl Tree {
             self.views.iter().any(|(_, view)| *view == place)
                 || self.is_by_reference(&Ident::new(name, Span::call_site()))
         })
+    }
+
+    /// A value that is of this type, as rustc has it: of a literal the IR would find another.
+    fn typed(
+        &mut self,
+        value: quadrants_frontend::syntax::Expr,
+        ty: TypeIx,
+    ) -> quadrants_frontend::syntax::Expr {
+        let span = value.span;
+        let name = format!("__typed{}", self.types.len());
+        let named = quadrants_frontend::syntax::Expr { kind: ExprKind::Name(name.clone()), span };
+        let kind = StmtKind::Let { name, mutable: false, ty, value };
+        let block = Block { stmts: vec![Stmt { kind, span }], value: Some(Box::new(named)) };
+        quadrants_frontend::syntax::Expr { kind: ExprKind::Block(block), span }
     }
 
     /// A block in a scope of its own.
@@ -268,14 +282,15 @@ impl Tree {
             let name = call.path.to_token_stream().to_string().replace(' ', "");
             return StmtKind::Unsupported(Construct::Macro(name));
         }
-        let Ok(Assert { mut cond, message }) = call.parse_body() else {
+        let Ok(Assert { mut cond, message, is_value }) = call.parse_body() else {
             return StmtKind::Unsupported(Construct::Other(
                 "`assert!` takes a condition and at most a text without values".to_owned(),
             ));
         };
         let text = message.as_ref().map_or_else(|| text_of(&cond), syn::LitStr::value);
         let tree = self.expr(&mut cond);
-        let message = message.map(|message| quote!(, #message));
+        let format = is_value.then(|| quote!(, "{}"));
+        let message = message.map(|message| quote!(#format, #message));
         call.tokens = quote!(#cond #message);
         StmtKind::Assert { cond: tree, message: text }
     }
@@ -327,17 +342,22 @@ impl Tree {
 pub(crate) struct Assert {
     pub(crate) cond: Expr,
     pub(crate) message: Option<syn::LitStr>,
+    /// Whether the message is written as a value of the format `"{}"`.
+    pub(crate) is_value: bool,
 }
 
 impl syn::parse::Parse for Assert {
     fn parse(input: syn::parse::ParseStream<'_>) -> syn::Result<Self> {
         let cond = input.parse()?;
-        let mut message = None;
+        let (mut message, mut is_value) = (None, false);
         if input.parse::<Option<syn::Token![,]>>()?.is_some() && !input.is_empty() {
-            message = Some(input.parse()?);
+            let text: syn::LitStr = input.parse()?;
             input.parse::<Option<syn::Token![,]>>()?;
+            // As this crate writes a text that is no format.
+            is_value = text.value() == "{}" && !input.is_empty();
+            message = Some(if is_value { input.parse()? } else { text });
         }
-        Ok(Self { cond, message })
+        Ok(Self { cond, message, is_value })
     }
 }
 

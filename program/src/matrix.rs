@@ -7,7 +7,7 @@ use std::ops::{
 
 use crate::{
     Signed, Vector,
-    body::{Bounded, within},
+    body::{Bounded, divisor, divisor_of, within},
 };
 
 /// `R` rows of `C` numbers, indexed by `[row, column]`.
@@ -126,11 +126,12 @@ macro_rules! square {
             #[must_use]
             #[track_caller]
             pub fn inverse(self) -> Self {
-                let by = self.determinant();
+                let by = divisor(self.determinant());
                 Self(std::array::from_fn(|r| {
                     std::array::from_fn(|c| {
                         let minor = $of_minor(&minor(&self.0, c, r));
-                        (if (r + c) % 2 == 1 { -minor } else { minor }) / by
+                        let minor = if (r + c) % 2 == 1 { -minor } else { minor };
+                        minor / divisor_of(&minor, by)
                     })
                 }))
             }
@@ -205,7 +206,7 @@ impl<T: Signed, const R: usize, const C: usize> Div<T> for Matrix<T, R, C> {
     #[inline(always)]
     #[track_caller]
     fn div(self, by: T) -> Self {
-        Self(self.0.map(|row| row.map(|value| value / by)))
+        Self(self.0.map(|row| row.map(|value| value / divisor_of(&value, by))))
     }
 }
 

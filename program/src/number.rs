@@ -24,9 +24,9 @@ macro_rules! with_methods {
     ($(#[$about:meta])* $name:ident: $($method:ident($($ty:ty),*) -> $result:ty,)*) => {
         $(#[$about])*
         pub trait $name: Sized $(
-            + HasMethod<{ name_number(stringify!($method)) }>
-            + Method<{ name_number(stringify!($method)) }, ($($ty,)*), Output = $result>
-            + Function<{ name_number(stringify!($method)) }, (Self, $($ty,)*), Output = $result>
+            + HasMethod<{ name_number(stringify!($method)) }, Output = $result>
+            + Method<{ name_number(stringify!($method)) }, ($($ty,)*)>
+            + Function<{ name_number(stringify!($method)) }, (Self, $($ty,)*)>
         )* {}
     };
 }
@@ -197,9 +197,9 @@ macro_rules! methods {
     ) => {
         $(#[$about])*
         pub trait $name: $($bound)* $(
-            + HasMethod<{ name_number(stringify!($method)) }>
-            + Method<{ name_number(stringify!($method)) }, ($($ty,)*), Output = $result>
-            + Function<{ name_number(stringify!($method)) }, (Self, $($ty,)*), Output = $result>
+            + HasMethod<{ name_number(stringify!($method)) }, Output = $result>
+            + Method<{ name_number(stringify!($method)) }, ($($ty,)*)>
+            + Function<{ name_number(stringify!($method)) }, (Self, $($ty,)*)>
         )* {
             $($(#[$said])* const $constant: $of;)*
             $(

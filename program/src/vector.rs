@@ -9,7 +9,7 @@ use std::ops::{
 
 use crate::{
     Element, Float,
-    body::{Bounded, within},
+    body::{Bounded, divisor_of, within},
 };
 
 /// `N` numbers.
@@ -170,7 +170,7 @@ impl<T: Element + Div<Output = T>, const N: usize> Div<T> for Vector<T, N> {
     #[inline(always)]
     #[track_caller]
     fn div(self, by: T) -> Self {
-        Self(self.0.map(|value| value / by))
+        Self(self.0.map(|value| value / divisor_of(&value, by)))
     }
 }
 

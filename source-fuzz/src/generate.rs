@@ -8,15 +8,15 @@ use crate::{
 
 /// Whether conditions of `assert!` may have braces. `assert!(match x[i] { 3 => false, v => v < 9 })` is an invalid format
 /// string to rustc, as the macro gives the condition's text as the message; to be set when that is mended.
-pub(crate) const BRACES_IN_ASSERTIONS: bool = false;
+pub(crate) const BRACES_IN_ASSERTIONS: bool = true;
 
 /// Whether matrices of integers are inverted. Where one has no inverse, the CPU's body panics and the IR reports a division
 /// by zero; to be set when they agree.
-pub(crate) const INVERSES_OF_INTEGERS: bool = false;
+pub(crate) const INVERSES_OF_INTEGERS: bool = true;
 
 /// Whether a func is called as a method of a tensor's element. `if c { q[i].pick(1) ^ 1 } else { 2 }` is no Rust behind the
 /// macro, as it puts a block where the statement begins; to be set when that is mended.
-pub(crate) const METHODS_OF_ELEMENTS: bool = false;
+pub(crate) const METHODS_OF_ELEMENTS: bool = true;
 
 /// A name with a type.
 #[derive(Clone, Debug)]

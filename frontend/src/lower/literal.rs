@@ -46,7 +46,7 @@ pub(super) fn default_type(kind: LiteralKind) -> ScalarType {
 }
 
 /// Whether rustc lets the literal at the end of `expr` take the type that it is cast to. It does
-/// through signs, blocks and branches, but not through binary operators.
+/// through signs and blocks, but not through binary operators and branches.
 pub(super) fn takes_cast_type(expr: &Expr, ty: ScalarType) -> bool {
     match &expr.kind {
         ExprKind::Literal { kind, suffix: None, .. } => match kind {
@@ -58,7 +58,6 @@ pub(super) fn takes_cast_type(expr: &Expr, ty: ScalarType) -> bool {
         ExprKind::Block(block) | ExprKind::Unsafe(block) => {
             block.value.as_ref().is_some_and(|v| takes_cast_type(v, ty))
         }
-        ExprKind::If { then, .. } => then.value.as_ref().is_some_and(|v| takes_cast_type(v, ty)),
         _ => false,
     }
 }

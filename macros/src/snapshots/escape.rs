@@ -20,6 +20,7 @@ fn escape<'launch>(
             unused_assignments,
             unused_qualifications,
             clippy::no_effect,
+            clippy::unit_arg,
             clippy::unnecessary_operation
         )]
         let _ = |limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>| -> () {

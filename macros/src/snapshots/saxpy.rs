@@ -18,6 +18,7 @@ pub fn saxpy<'launch>(
             unused_assignments,
             unused_qualifications,
             clippy::no_effect,
+            clippy::unit_arg,
             clippy::unnecessary_operation
         )]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {

@@ -20,6 +20,7 @@ fn scale<'launch, T: Float>(
                 unused_assignments,
                 unused_qualifications,
                 clippy::no_effect,
+                clippy::unit_arg,
                 clippy::unnecessary_operation
             )]
             let _ = |a: T, x: &Tensor<T, 1>, y: &mut Tensor<T, 1>| -> () {

@@ -81,6 +81,7 @@ impl scaled {
                         unused_assignments,
                         unused_qualifications,
                         clippy::no_effect,
+                        clippy::unit_arg,
                         clippy::unnecessary_operation
                     )]
                     let _ = |x: &Tensor<T, 1>, at: usize| -> T {

@@ -21,6 +21,7 @@ fn step<'launch>(
             unused_assignments,
             unused_qualifications,
             clippy::no_effect,
+            clippy::unit_arg,
             clippy::unnecessary_operation
         )]
         let _ = |dt: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<i32, 2>| -> () {

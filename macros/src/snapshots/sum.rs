@@ -16,6 +16,7 @@ fn sum<'launch>(
             unused_assignments,
             unused_qualifications,
             clippy::no_effect,
+            clippy::unit_arg,
             clippy::unnecessary_operation
         )]
         let _ = |x: &Tensor<f32, 1>, total: &mut Tensor<f32, 1>| -> () {

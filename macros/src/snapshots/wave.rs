@@ -68,9 +68,12 @@ impl wave {
                 unused_assignments,
                 unused_qualifications,
                 clippy::no_effect,
+                clippy::unit_arg,
                 clippy::unnecessary_operation
             )]
-            let _ = |x: f32| -> f32 { probe1.pass(x * 0.01).sin() };
+            let _ = |x: f32| -> f32 {
+                probe1.called::<9387930553559073965u64, _>(probe1.pass(x * 0.01).sin())
+            };
             (
                 [
                     <f32 as ::quadrants::__private::Device>::LAYOUT,

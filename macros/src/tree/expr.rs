@@ -227,7 +227,16 @@ impl Tree {
                 };
             }
             if let Some(receiver) = args.next() {
-                let receiver = self.boxed(receiver);
+                let receiver = self.expr(receiver);
+                let of = own.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+                let ty = match (&*last, &*of) {
+                    ("from_bits", "f16") => syn::parse_quote!(::core::primitive::u16),
+                    ("from_bits", "f32") => syn::parse_quote!(::core::primitive::u32),
+                    ("from_bits", _) => syn::parse_quote!(::core::primitive::u64),
+                    _ => syn::parse_quote!(#own),
+                };
+                let ty = self.written(&ty);
+                let receiver = Box::new(self.typed(receiver, ty));
                 let args = args.map(|arg| self.expr(arg)).collect();
                 return ExprKind::Method { receiver, name: last, args, callee: None };
             }

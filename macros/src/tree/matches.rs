@@ -29,7 +29,7 @@ impl Tree {
         let span = self.spans.of(&*each.expr);
         let value = self.expr(&mut each.expr);
         // Shown in messages as what it stands for, as every name of this form is.
-        let name = format!("_match{}", self.types.len());
+        let name = format!("__match{}", self.types.len());
         let matched = Matched { name: name.clone(), ty: self.passed(&mut each.expr), span };
         let mut arms = Vec::with_capacity(each.arms.len());
         for arm in &mut each.arms {
@@ -98,9 +98,13 @@ impl Tree {
             Pat::Guard(guarded) => (&*guarded.pat, Some(&mut *guarded.guard)),
             pattern => (&*pattern, None),
         };
-        let test = self.pattern(pattern, matched)?;
+        // With a guard, rustc tries the alternatives of an or-pattern one after the other, each with the guard.
+        let patterns = if guard.is_some() { alternatives(pattern) } else { vec![pattern.clone()] };
+        let tests = patterns.iter().map(|pattern| self.pattern(pattern, matched));
+        let tests = tests.collect::<Option<Vec<_>>>()?;
+        let binding = tests.first().and_then(|test| test.binding.clone());
         self.scopes.push(Vec::new());
-        if let Some(binding) = &test.binding {
+        if let Some(binding) = &binding {
             self.bind(binding);
         }
         let guard = guard.map(|guard| self.expr(guard));
@@ -112,7 +116,7 @@ impl Tree {
         *arm.body = syn::parse_quote!(#body);
         self.scopes.pop();
 
-        let bound = |value: Block| match &test.binding {
+        let bound = |value: Block| match &binding {
             Some(binding) => {
                 let mut stmts = vec![Stmt { kind: matched.bound_to(binding), span }];
                 stmts.extend(value.stmts);
@@ -125,10 +129,12 @@ impl Tree {
             let block = Block { stmts: Vec::new(), value: Some(Box::new(guard)) };
             Expr { kind: ExprKind::Block(bound(block)), span }
         });
-        let cond = match (test.cond, guard) {
+        let fits = tests.into_iter().map(|test| match (test.cond, guard.clone()) {
             (Some(cond), Some(guard)) => Some(logic(LogicOp::And, cond, guard)),
             (cond, guard) => cond.or(guard),
-        };
+        });
+        // Without a guard there is one.
+        let cond = fits.reduce(|any, fits| Some(logic(LogicOp::Or, any?, fits?))).flatten();
         Some((cond, bound(tree), span))
     }
 
@@ -231,4 +237,19 @@ fn logic(op: LogicOp, lhs: Expr, rhs: Expr) -> Expr {
 pub(crate) fn is_constant(name: &Ident) -> bool {
     let text = name.to_token_stream().to_string();
     text.chars().any(char::is_alphabetic) && !text.chars().any(char::is_lowercase)
+}
+
+/// The patterns that a pattern with alternatives stands for, in their order.
+fn alternatives(pattern: &Pat) -> Vec<Pat> {
+    match pattern {
+        Pat::Or(or) => or.cases.iter().flat_map(alternatives).collect(),
+        Pat::Paren(paren) => alternatives(&paren.pat),
+        Pat::Ident(named @ PatIdent { subpat: Some((at, inner)), .. }) => {
+            let all = alternatives(inner).into_iter().map(|inner| {
+                Pat::Ident(PatIdent { subpat: Some((*at, Box::new(inner))), ..named.clone() })
+            });
+            all.collect()
+        }
+        other => vec![other.clone()],
+    }
 }

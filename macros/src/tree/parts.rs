@@ -109,15 +109,30 @@ impl Tree {
             }
             // `T::sqrt(x)` is `x.sqrt()`.
             if is_builtin_method(&name.to_string()) && !parts.is_empty() {
-                let receiver = Box::new(parts.remove(0));
+                if name == "from_bits" {
+                    // Its argument's type is not the type itself.
+                    return ExprKind::Unsupported(Construct::Associated(name.to_string()));
+                }
+                let of = self.written(&syn::parse_quote!(#ty));
+                let receiver = parts.remove(0);
+                let receiver = Box::new(self.typed(receiver, of));
                 let callee = Some(func);
-                self.funcs.push(FuncEntry::OfType { ty, name: name.clone() });
+                self.of_type(expr, ty, name.clone());
                 return ExprKind::Method { receiver, name: name.to_string(), args: parts, callee };
             }
-            self.funcs.push(FuncEntry::OfType { ty, name });
+            self.of_type(expr, ty, name);
             return ExprKind::Call { func, args: parts, on_value: false, shared: 0 };
         }
         ExprKind::Unsupported(Construct::Associated(name))
+    }
+
+    /// Notes a call of a type's function, and lets its value pass through a probe of that type.
+    fn of_type(&mut self, call: &mut syn::Expr, ty: syn::Path, name: Ident) {
+        let probe = Ident::new(&format!("func{}", self.funcs.len()), Span::mixed_site());
+        let number = crate::methods::number(&name);
+        let at = spans::first(&ty);
+        *call = syn::Expr::Verbatim(quote_spanned!(at=> #probe.called::<#number, _>(#call)));
+        self.funcs.push(FuncEntry::OfType { probe, ty, name });
     }
 
     /// A method of a value. A probe of the receiver's type says whose it is.
@@ -133,21 +148,27 @@ impl Tree {
         let name = call.method.clone();
         let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
         let binding = Ident::new("value", name.span());
-        self.add_type(TypeEntry::Probe { probe: probe.clone(), binding, linear: false });
+        let ty = self.add_type(TypeEntry::Probe { probe: probe.clone(), binding, linear: false });
+        let number = crate::methods::number(&name);
         let of = &mut call.receiver;
-        if is_place(of) {
+        let (has_place, at) = (is_place(of), name.span());
+        if has_place {
             // The method may change it where it is. No block: a statement could not begin with one and go on.
             let of = of.clone();
-            *expr = syn::Expr::Verbatim(quote!((#probe.see(&#of), #call).1));
+            *expr = syn::Expr::Verbatim(
+                quote_spanned!(at=> #probe.called::<#number, _>((#probe.see(&#of), #call).1)),
+            );
         } else {
             // As an argument it needs no parentheses, and rustc would say so.
             let inner = unparenthesized(of);
             **of = syn::Expr::Verbatim(quote!(#probe.pass(#inner)));
+            *expr = syn::Expr::Verbatim(quote_spanned!(at=> #probe.called::<#number, _>(#call)));
         }
         let func = self.funcs.len() as u32;
         let text = name.to_string();
         self.funcs.push(FuncEntry::Method { probe, name });
         if is_builtin_method(&text) {
+            let receiver = if has_place { receiver } else { self.typed(receiver, ty) };
             let receiver = Box::new(receiver);
             return ExprKind::Method { receiver, name: text, args, callee: Some(func) };
         }

@@ -23,6 +23,9 @@ use crate::{Device, Element, Float, Matrix, Number, Signed, Vector, f16};
             a type parameter has those of its bounds (`Number`, `Signed`, `Float`, `Int`, or a trait with `#[func]`)"
 )]
 pub unsafe trait HasMethod<const NAME: u64> {
+    /// The type of its value.
+    type Output;
+
     /// What a call of it is to the IR.
     const CALLEE: Callee;
 
@@ -52,9 +55,6 @@ pub unsafe trait HasMethod<const NAME: u64> {
     label = "no method that kernels can call"
 )]
 pub unsafe trait Method<const NAME: u64, Args>: HasMethod<NAME> {
-    /// The type of its value.
-    type Output;
-
     /// Calls it.
     #[track_caller]
     fn call(this: &mut Self, args: Args) -> Self::Output;
@@ -70,9 +70,6 @@ pub unsafe trait Method<const NAME: u64, Args>: HasMethod<NAME> {
     label = "no function that kernels can call"
 )]
 pub unsafe trait Function<const NAME: u64, Args>: HasMethod<NAME> {
-    /// The type of its value.
-    type Output;
-
     /// Calls it.
     #[track_caller]
     fn call(args: Args) -> Self::Output;
@@ -113,6 +110,14 @@ pub fn associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), args: A)
 #[track_caller]
 pub fn call_on<const NAME: u64, T: Method<NAME, A>, A>(this: &mut T, args: A) -> T::Output {
     T::call(this, args)
+}
+
+/// Reads the receiver of a method once more, where the method changes it where it is: its arguments come before.
+#[inline(always)]
+pub fn again<const NAME: u64, T: HasMethod<NAME>>(receiver: &mut T, now: T) {
+    if T::MUTATES {
+        *receiver = now;
+    }
 }
 
 /// Puts the receiver of a method back to the element that it came from, where the method may have changed it.
@@ -193,13 +198,13 @@ macro_rules! builtin {
         // SAFETY: the IR's method of this name is defined to be this one, and neither changes its receiver.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
+            type Output = $out;
             const CALLEE: Callee = Callee::Builtin;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Method<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
-            type Output = $out;
             #[inline(always)]
             #[track_caller]
             fn call(this: &mut Self, ($($arg,)*): ($($ty,)*)) -> $out {
@@ -210,7 +215,6 @@ macro_rules! builtin {
         // SAFETY: as above.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, (Self, $($ty,)*)> for $of {
-            type Output = $out;
             #[inline(always)]
             #[track_caller]
             fn call(($this, $($arg,)*): (Self, $($ty,)*)) -> $out {
@@ -346,13 +350,13 @@ macro_rules! functions {
         // SAFETY: the IR's function of this name is defined to be this one.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
+            type Output = Self;
             const CALLEE: Callee = Callee::Builtin;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
-            type Output = Self;
             #[inline(always)]
             fn call(($($arg,)*): ($($ty,)*)) -> Self {
                 Self::$name($($arg),*)

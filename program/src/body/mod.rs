@@ -36,7 +36,7 @@ pub use failure::{Bounded, PLACE_SITE, check, clamped, divisor, divisor_of, reso
 pub use lanes::{lane_of, lanes, rounds_apart, whole_strips};
 pub use level::Level;
 pub use method::{
-    Callee, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, associated, call,
+    Callee, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, again, associated, call,
     call_on, equal, keep, method_of, put_back,
 };
 pub use native::{Body, NativeBody};
