@@ -223,7 +223,8 @@ impl Stage<'_> {
         match launched.and_then(|value| self.program.sync().map(|()| value)) {
             Ok(value) => self.outcome.bits.push(value.shown()),
             Err(error) => {
-                let debug = format!("{error:?}");
+                // The fields, by which the kind is the first word.
+                let debug = format!("{error:#?}");
                 let mut kind: String =
                     debug.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                 if let Error::Build { .. } = error {
