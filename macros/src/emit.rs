@@ -495,8 +495,8 @@ impl Emission {
             TypeEntry::Written(_) | TypeEntry::Number(_) => None,
         });
         let probes = probes.chain(self.tree.funcs.iter().filter_map(|entry| match entry {
-            FuncEntry::Path { probe, .. } | FuncEntry::OfType { probe, .. } => Some(probe),
-            FuncEntry::Method { .. } => None,
+            FuncEntry::Path { probe, .. } => Some(probe),
+            FuncEntry::OfType { result, .. } | FuncEntry::Method { result, .. } => Some(result),
         }));
         let types = self.tree.types.iter().map(|entry| match entry {
             TypeEntry::Probe { probe, binding, linear } => {
@@ -542,17 +542,20 @@ impl Emission {
                     }});
                     quote!(#all_probed.1[#index])
                 }
-                FuncEntry::OfType { ty, name, .. } => {
-                    let number = methods::number(name);
-                    quote_spanned!(name.span()=> <#ty as #support::HasMethod<#number>>::callee)
+                FuncEntry::OfType { result, ty, name } => {
+                    let (number, at) = (methods::number(name), methods.len());
+                    methods.push(quote_spanned! {ty.span()=>
+                        #support::function_of::<#number, #ty, _>(#result)
+                    });
+                    quote!(#all_probed.1[#at])
                 }
-                FuncEntry::Method { probe, name } => {
+                FuncEntry::Method { probe, result, name } => {
                     let (number, at) = (methods::number(name), methods.len());
                     let mut probe = probe.clone();
                     probe.set_span(probe.span().located_at(name.span()));
-                    methods.push(
-                        quote_spanned!(name.span()=> #support::method_of::<#number, _>(#probe)),
-                    );
+                    methods.push(quote_spanned! {name.span()=>
+                        #support::method_of::<#number, _, _>(#probe, #result)
+                    });
                     quote!(#all_probed.1[#at])
                 }
             });
@@ -582,12 +585,6 @@ impl Emission {
                     quote_spanned! {name.span()=>
                         let _ = || #support::same_function(#private::dsl::#name::<i32>, #path);
                     }
-                }))
-                .chain(self.tree.funcs.iter().filter_map(|entry| match entry {
-                    FuncEntry::OfType { probe, ty, .. } => {
-                        Some(quote_spanned!(ty.span()=> let _: &#support::Probe<#ty> = #probe;))
-                    }
-                    FuncEntry::Path { .. } | FuncEntry::Method { .. } => None,
                 }))
                 .chain(
                     self.tree

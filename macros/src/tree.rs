@@ -59,10 +59,10 @@ pub(crate) struct Tree {
 pub(crate) enum FuncEntry {
     /// By its path; the probe has seen the function itself, with its generic arguments.
     Path { probe: Ident, path: syn::ExprPath },
-    /// A method of the type that a probe has seen.
-    Method { probe: Ident, name: Ident },
-    /// A function of a type, by the type's path. The probe is of that type.
-    OfType { probe: Ident, ty: syn::Path, name: Ident },
+    /// A method of the type that a probe has seen; another has seen its value.
+    Method { probe: Ident, result: Ident, name: Ident },
+    /// A function of a type, by the type's path. A probe has seen its value.
+    OfType { result: Ident, ty: syn::Path, name: Ident },
 }
 
 /// How rustc is asked for a type.

@@ -62,6 +62,7 @@ impl wave {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
             let probe1 = &::quadrants::__private::body::Probe::new();
+            let result0 = &::quadrants::__private::body::Probe::new();
             #[allow(
                 unused_unsafe,
                 unused_variables,
@@ -71,9 +72,7 @@ impl wave {
                 clippy::unit_arg,
                 clippy::unnecessary_operation
             )]
-            let _ = |x: f32| -> f32 {
-                probe1.called::<9387930553559073965u64, _>(probe1.pass(x * 0.01).sin())
-            };
+            let _ = |x: f32| -> f32 { result0.pass(probe1.pass(x * 0.01).sin()) };
             (
                 [
                     <f32 as ::quadrants::__private::Device>::LAYOUT,
@@ -83,7 +82,8 @@ impl wave {
                     ::quadrants::__private::body::method_of::<
                         9387930553559073965u64,
                         _,
-                    >(probe1),
+                        _,
+                    >(probe1, result0),
                 ],
             )
         };

@@ -126,13 +126,17 @@ impl Tree {
         ExprKind::Unsupported(Construct::Associated(name))
     }
 
+    /// The name of the probe of what the next callee gives.
+    fn result(&self) -> Ident {
+        Ident::new(&format!("result{}", self.funcs.len()), Span::mixed_site())
+    }
+
     /// Notes a call of a type's function, and lets its value pass through a probe of that type.
     fn of_type(&mut self, call: &mut syn::Expr, ty: syn::Path, name: Ident) {
-        let probe = Ident::new(&format!("func{}", self.funcs.len()), Span::mixed_site());
-        let number = crate::methods::number(&name);
+        let result = self.result();
         let at = spans::first(&ty);
-        *call = syn::Expr::Verbatim(quote_spanned!(at=> #probe.called::<#number, _>(#call)));
-        self.funcs.push(FuncEntry::OfType { probe, ty, name });
+        *call = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#call)));
+        self.funcs.push(FuncEntry::OfType { result, ty, name });
     }
 
     /// A method of a value. A probe of the receiver's type says whose it is.
@@ -149,24 +153,23 @@ impl Tree {
         let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
         let binding = Ident::new("value", name.span());
         let ty = self.add_type(TypeEntry::Probe { probe: probe.clone(), binding, linear: false });
-        let number = crate::methods::number(&name);
+        let result = self.result();
         let of = &mut call.receiver;
         let (has_place, at) = (is_place(of), name.span());
         if has_place {
             // The method may change it where it is. No block: a statement could not begin with one and go on.
             let of = of.clone();
-            *expr = syn::Expr::Verbatim(
-                quote_spanned!(at=> #probe.called::<#number, _>((#probe.see(&#of), #call).1)),
-            );
+            *expr =
+                syn::Expr::Verbatim(quote_spanned!(at=> #result.pass((#probe.see(&#of), #call).1)));
         } else {
             // As an argument it needs no parentheses, and rustc would say so.
             let inner = unparenthesized(of);
             **of = syn::Expr::Verbatim(quote!(#probe.pass(#inner)));
-            *expr = syn::Expr::Verbatim(quote_spanned!(at=> #probe.called::<#number, _>(#call)));
+            *expr = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#call)));
         }
         let func = self.funcs.len() as u32;
         let text = name.to_string();
-        self.funcs.push(FuncEntry::Method { probe, name });
+        self.funcs.push(FuncEntry::Method { probe, result, name });
         if is_builtin_method(&text) {
             let receiver = if has_place { receiver } else { self.typed(receiver, ty) };
             let receiver = Box::new(receiver);

@@ -7,7 +7,7 @@ use std::ops::{Add, Deref, Mul, Sub};
 pub use quadrants_ir::source::Callee;
 use quadrants_ir::types::name_number;
 
-use super::{divisor_of, failure::opaque, place::Place};
+use super::{Probe, divisor_of, failure::opaque, place::Place};
 use crate::{Device, Element, Float, Matrix, Number, Signed, Vector, f16};
 
 /// A type with a method, or an associated function, that kernels can call: the one whose name has this number.
@@ -136,10 +136,20 @@ pub fn keep<const NAME: u64, T: HasMethod<NAME>>(local: &mut T, receiver: T) {
     }
 }
 
-/// What a call of a method of the type that a probe found is to the IR.
+/// What a call of a method of the type that a probe found is to the IR. What rustc found the call to give, in the copy that
+/// is never called, is of the type that the method gives: so that both speak of the same types from there on.
 #[must_use]
-pub const fn method_of<const NAME: u64, T: HasMethod<NAME>>(
-    _probe: &super::Probe<T>,
+pub const fn method_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
+    _receiver: &Probe<T>,
+    _result: &Probe<R>,
+) -> fn() -> Callee {
+    T::callee
+}
+
+/// As [`method_of`], of a function of the type `T`.
+#[must_use]
+pub const fn function_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
+    _result: &Probe<R>,
 ) -> fn() -> Callee {
     T::callee
 }

@@ -37,7 +37,7 @@ pub use lanes::{lane_of, lanes, rounds_apart, whole_strips};
 pub use level::Level;
 pub use method::{
     Callee, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, again, associated, call,
-    call_on, equal, keep, method_of, put_back,
+    call_on, equal, function_of, keep, method_of, put_back,
 };
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};

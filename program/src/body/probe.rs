@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use quadrants_ir::types::{GroupField, ParamType, Type};
 
-use super::{HasMethod, TensorParam};
+use super::TensorParam;
 use crate::{Device, Element, Matrix, Number, Vector};
 
 /// A type that inference fills in: the never-called copy of a kernel shows it a binding, and
@@ -47,15 +47,6 @@ impl<T> Probe<T> {
 
     /// Says that the type is that of `value`, which it gives back.
     pub const fn pass(&self, value: T) -> T {
-        value
-    }
-
-    /// Says that `value` is what the method of this name gives of a value of the type, as kernels have it.
-    pub const fn called<const NAME: u64, R>(&self, value: R) -> R
-    where
-        T: HasMethod<NAME, Output = R>,
-        R: Copy,
-    {
         value
     }
 
