@@ -1,6 +1,6 @@
 //! Puts what is emitted for a function together.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::{
     check,
     syntax::{Function, FunctionKind, ParamPassing},
@@ -494,9 +494,9 @@ impl Emission {
             TypeEntry::Probe { probe, .. } => Some(probe),
             TypeEntry::Written(_) | TypeEntry::Number(_) => None,
         });
-        let probes = probes.chain(self.tree.funcs.iter().filter_map(|entry| match entry {
-            FuncEntry::Path { probe, .. } => Some(probe),
-            FuncEntry::OfType { result, .. } | FuncEntry::Method { result, .. } => Some(result),
+        let probes = probes.chain(self.tree.funcs.iter().map(|entry| match entry {
+            FuncEntry::Path { probe, .. } => probe,
+            FuncEntry::OfType { result, .. } | FuncEntry::Method { result, .. } => result,
         }));
         let types = self.tree.types.iter().map(|entry| match entry {
             TypeEntry::Probe { probe, binding, linear } => {
@@ -544,6 +544,7 @@ impl Emission {
                 }
                 FuncEntry::OfType { result, ty, name } => {
                     let (number, at) = (methods::number(name), methods.len());
+                    let result = located(result, name.span());
                     methods.push(quote_spanned! {ty.span()=>
                         #support::function_of::<#number, #ty, _>(#result)
                     });
@@ -551,8 +552,8 @@ impl Emission {
                 }
                 FuncEntry::Method { probe, result, name } => {
                     let (number, at) = (methods::number(name), methods.len());
-                    let mut probe = probe.clone();
-                    probe.set_span(probe.span().located_at(name.span()));
+                    let (probe, result) =
+                        (located(probe, name.span()), located(result, name.span()));
                     methods.push(quote_spanned! {name.span()=>
                         #support::method_of::<#number, _, _>(#probe, #result)
                     });
@@ -647,6 +648,13 @@ impl Emission {
             #ungated
         }
     }
+}
+
+/// A name of the emitted code, which errors show as being there.
+fn located(name: &Ident, at: Span) -> Ident {
+    let mut name = name.clone();
+    name.set_span(name.span().located_at(at));
+    name
 }
 
 /// What stands for the gate in a generic function: no gate can hang on what a parameter decides. So what is
