@@ -6,18 +6,6 @@ use crate::{
     types::{Bound, METHODS, Num, Ty},
 };
 
-/// Whether conditions of `assert!` may have braces. `assert!(match x[i] { 3 => false, v => v < 9 })` is an invalid format
-/// string to rustc, as the macro gives the condition's text as the message; to be set when that is mended.
-pub(crate) const BRACES_IN_ASSERTIONS: bool = true;
-
-/// Whether matrices of integers are inverted. Where one has no inverse, the CPU's body panics and the IR reports a division
-/// by zero; to be set when they agree.
-pub(crate) const INVERSES_OF_INTEGERS: bool = true;
-
-/// Whether a func is called as a method of a tensor's element. `if c { q[i].pick(1) ^ 1 } else { 2 }` is no Rust behind the
-/// macro, as it puts a block where the statement begins; to be set when that is mended.
-pub(crate) const METHODS_OF_ELEMENTS: bool = true;
-
 /// A name with a type.
 #[derive(Clone, Debug)]
 pub(crate) struct Var {
@@ -551,8 +539,7 @@ impl Generator {
             Some(place) if self.rng.percent(80) && !frozen(&place, self) => place,
             _ => {
                 let text = self.expr(of, depth);
-                let is_element = self.frame.tensors.iter().any(|t| text.starts_with(&t.name));
-                if is_element && !METHODS_OF_ELEMENTS || frozen(&text, self) {
+                if frozen(&text, self) {
                     return format!("({{ {text} }})");
                 }
                 format!("({text})")

@@ -2,7 +2,7 @@
 
 use crate::{
     expr::{ADD, ATOM, E, MUL, atom, e},
-    generate::{Generator, INVERSES_OF_INTEGERS},
+    generate::Generator,
     types::{Num, Ty},
 };
 
@@ -86,14 +86,8 @@ impl Generator {
             }
             2 => {
                 self.hit("expr.linear.method");
-                let name = if rows == columns
-                    && (num.is_float() || INVERSES_OF_INTEGERS)
-                    && self.rng.percent(30)
-                {
-                    "inverse"
-                } else {
-                    "transpose"
-                };
+                let name =
+                    if rows == columns && self.rng.percent(30) { "inverse" } else { "transpose" };
                 self.hit_method(name);
                 let of = self.operand(&Ty::Matrix(num, columns, rows), depth, ATOM);
                 atom(format!("{of}.{name}()"))

@@ -1,7 +1,7 @@
 //! Random statements.
 
 use crate::{
-    generate::{BRACES_IN_ASSERTIONS, FuncArg, Generator, Jump},
+    generate::{FuncArg, Generator, Jump},
     types::{Num, Ty},
 };
 
@@ -416,16 +416,13 @@ impl Generator {
 
     fn assertion(&mut self) -> String {
         self.hit("stmt.assert");
-        let mut cond = if self.rng.percent(15) {
+        let cond = if self.rng.percent(15) {
             self.hit("stmt.assert.wild");
             self.cond(1)
         } else {
             let value = self.leaf(&Ty::Num(Num::U32)).text;
             format!("({value}) | 1 != 0")
         };
-        if cond.contains('{') && !BRACES_IN_ASSERTIONS {
-            cond = "0u32 | 1 != 0".to_owned();
-        }
         if self.rng.percent(50) {
             self.hit("stmt.assert.message");
             return format!("assert!({cond}, \"as said\");\n");
