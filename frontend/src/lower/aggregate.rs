@@ -522,9 +522,15 @@ impl Lowerer {
     }
 
     pub(super) fn read_place(&mut self, place: &Place) -> Value {
+        let ty = place.ty;
+        if place.indices.iter().any(|index| index.extent == 0) {
+            // No index is in range of an array without elements, which is reported before this is used.
+            let zero = |ty| self.emit.constant(Const::from_bits(ty, 0));
+            return Value { ty, leaves: ty.leaf_types().into_iter().map(zero).collect() };
+        }
         let leaves =
-            (0..place.ty.leaves()).map(|leaf| self.chosen(place, place.first + leaf, 0)).collect();
-        Value { ty: place.ty, leaves }
+            (0..ty.leaves()).map(|leaf| self.chosen(place, place.first + leaf, 0)).collect();
+        Value { ty, leaves }
     }
 
     /// The scalar at `first`, moved on by the indices from `depth` on.

@@ -150,10 +150,12 @@ impl Lanes<'_, '_> {
     fn local(&mut self, local: &syn::Local, in_loop: bool) -> Option<TokenStream> {
         let (pattern, init) = (fit::ident(&local.pat)?, local.init.as_ref()?);
         let stmt = Stmt::Local(local.clone());
-        if init.diverge.is_some() || self.body.is_tensor(&pattern.ident) {
+        let name = &pattern.ident;
+        // Each piece of a strip binds the loop's variable anew, which would hide a local of its name.
+        let hides_variable = super::names(self.variable).contains(name);
+        if init.diverge.is_some() || hides_variable || self.body.is_tensor(name) {
             return None;
         }
-        let name = &pattern.ident;
         if pattern.mutability.is_none() && self.is_shared(&init.expr) {
             let value = self.rewritten(vec![stmt], Some(name));
             self.names.push((name.clone(), Meaning::Shared));

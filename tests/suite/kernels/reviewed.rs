@@ -209,3 +209,68 @@ fn what_was_valid_and_refused_compiles(#[values(Cpu, Cuda, AmdGpu)] on: TestBack
     let error = failed.unwrap_err().to_string();
     assert!(error.contains("zero"), "{error}");
 }
+
+#[qd::kernel]
+fn shadowed(x: &Tensor<u32, 1>, y: &mut Tensor<u32, 2>, z: &mut Tensor<u32, 1>) {
+    for i in 0..z.len() {
+        let j = i;
+        // A value that all iterations share, by the name of the loop's variable.
+        let i = 0usize;
+        let mut s = 0u32;
+        for k in 0..4u32 {
+            s += k;
+        }
+        if x.len() > 0 {
+            s += x[i * 100_000_000];
+        }
+        z[j] = s;
+    }
+    for (i, j) in qd::ndrange(y.shape()) {
+        let a = j;
+        let j = 7u32;
+        let mut s = 0;
+        for k in 0..3 {
+            s = s * 3 + j + k;
+        }
+        y[[i, a]] = s;
+    }
+}
+
+#[rstest]
+fn a_local_may_hide_the_variable_of_its_loop(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let x = on.program.tensor_from(&[1; 6], [6]).unwrap();
+    let mut y = on.program.zeros::<u32, 2>([2, 100]).unwrap();
+    let mut z = on.program.zeros::<u32, 1>([100]).unwrap();
+    shadowed(&x, &mut y, &mut z).launch().unwrap();
+    assert_eq!(z.to_vec().unwrap(), [7; 100]);
+    assert_eq!(y.to_vec().unwrap(), [96; 200]);
+}
+
+#[qd::kernel]
+fn of_none<const N: usize>(n: usize, y: &mut Tensor<i32, 1>) {
+    for i in 0..y.len() {
+        let a = [3; N];
+        let mut s = 1;
+        for k in 0..N {
+            s += a[k];
+        }
+        if n > 5 {
+            s += a[n];
+        }
+        y[i] = s;
+    }
+}
+
+#[rstest]
+fn an_array_without_elements_has_none(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut y = on.program.zeros::<i32, 1>([2]).unwrap();
+    of_none::<0>(0, &mut y).launch().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [1; 2]);
+    of_none::<2>(0, &mut y).launch().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [7; 2]);
+    let failed = of_none::<0>(6, &mut y).launch().and_then(|()| on.program.sync());
+    let error = failed.unwrap_err().to_string();
+    assert!(error.contains("an index is beyond the"), "{error}");
+}
