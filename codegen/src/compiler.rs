@@ -25,7 +25,7 @@ use crate::Result;
 /// struct Liar;
 /// impl Compiler for Liar {
 ///     fn identity(&self) -> Result<String> { Ok(String::new()) }
-///     fn compile(&self, _: &quadrants_ir::Offloaded, _: &CompileRequest<'_>) -> Result<Compiled> { todo!() }
+///     fn compile(&self, _: &quadrants_ir::Offloaded, _: &CompileRequest<'_>) -> Result<Compiled> { unreachable!() }
 /// }
 /// ```
 #[allow(unsafe_code)] // the promise alone: nothing here is done without checks

@@ -384,7 +384,7 @@ impl<'a> Body<'a> {
         tokens.rewritten(&mut self.rewrite(&[], false))
     }
 
-    /// What stands where a pattern's name is that of a block of threads.
+    /// Rewrites code in which the pattern's name is a block of threads.
     fn rewritten_under(&self, pattern: Option<&Pat>, tokens: impl Rewritable) -> TokenStream {
         let mut rewrite = self.rewrite(&[], false);
         if let Some(pattern) = pattern {

@@ -122,11 +122,9 @@ impl Rewrite<'_> {
         })
     }
 
-    /// A free func. A tensor is passed as what stands for it, which is copied.
-    ///
-    /// In a kernel's body a func is called by way of the type beside it, so that a name which is no
-    /// func's is reported for both uses of that type at once. A call with generic arguments says its form by a first
-    /// argument.
+    /// A call of a free func, through the type that `#[func]` emits under its name. A tensor is passed as its view, which is
+    /// `Copy`. A call with generic arguments passes the form as its first argument, because rustc does not infer some
+    /// generic arguments where others are written.
     fn call_of_func(&self, call: &mut ExprCall) {
         for arg in &mut call.args {
             while let Expr::Reference(syn::ExprReference { expr, .. })

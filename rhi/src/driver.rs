@@ -21,7 +21,7 @@ use crate::{Device, Result};
 ///     fn backend(&self) -> &'static str { "liar" }
 ///     fn version(&self) -> String { String::new() }
 ///     fn device_count(&self) -> quadrants_rhi::Result<usize> { Ok(0) }
-///     fn open(&self, _: usize) -> quadrants_rhi::Result<std::sync::Arc<dyn quadrants_rhi::Device>> { todo!() }
+///     fn open(&self, _: usize) -> quadrants_rhi::Result<std::sync::Arc<dyn quadrants_rhi::Device>> { unreachable!() }
 /// }
 /// ```
 pub unsafe trait Driver: Send + Sync + fmt::Debug {

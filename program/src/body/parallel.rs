@@ -77,7 +77,7 @@ impl Weight for Simple {
 
 impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// A parallel loop of one variable. `body` runs the iterations from its first number to before its
-    /// second, and is told whether they are proven; `weight` is the cost of one. The loop's interior is
+    /// second, and receives whether they are proven; `weight` is the cost of one. The loop's interior is
     /// at `inside` among those of the launch; none of one that has none.
     #[inline(always)]
     #[track_caller]

@@ -19,7 +19,7 @@ pub(crate) struct Report<'a> {
     folder: PathBuf,
 }
 
-/// What became of the modules of one way.
+/// The outcomes of the modules with one kind of trap.
 #[derive(Default)]
 struct Sums {
     all: usize,
