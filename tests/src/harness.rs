@@ -80,7 +80,7 @@ impl Release {
     /// A device of this release, with or without memory pools, as
     /// [`simulated_device`](TestBackend::simulated_device); none where its backend is not under test.
     #[must_use]
-    pub fn open_device(self, pools: bool) -> Option<(Opened, sim::Claim)> {
+    pub fn open_device(self, pools: bool) -> Option<(sim::Claim, Opened)> {
         if !self.backend().is_selected() {
             println!("skipped: {self:?} is not in QUADRANTS_TEST_BACKENDS");
             return None;
@@ -105,7 +105,7 @@ impl Release {
         world.set_pools(pools);
         let driver = driver.expect("every release has what is required");
         let opened = self.backend().arch().open_with(&*driver, world.ordinal());
-        Some((opened.expect("the simulator opens"), world))
+        Some((world, opened.expect("the simulator opens")))
     }
 }
 
@@ -173,7 +173,7 @@ impl TestBackend {
 
     /// A GPU, or one of the simulator, as [`open`](Self::open) chooses; none on the CPU.
     #[must_use]
-    pub fn open_device(self) -> Option<(Opened, Option<sim::Claim>)> {
+    pub fn open_device(self) -> Option<(Option<sim::Claim>, Opened)> {
         if self == Self::Cpu || !self.is_selected() {
             println!("skipped: {self:?} is no GPU's, or is not in QUADRANTS_TEST_BACKENDS");
             return None;
@@ -184,26 +184,27 @@ impl TestBackend {
             DevicePolicy::Auto => self.arch().open().ok(),
         };
         Some(match opened {
-            Some(opened) => (opened, None),
+            Some(opened) => (None, opened),
             None => {
-                let (opened, world) = self.simulated_device();
-                (opened, Some(world))
+                let (world, opened) = self.simulated_device();
+                (Some(world), opened)
             }
         })
     }
 
-    /// A device of the simulator, in a world of its own. A test whose operations race fails there when the
+    /// A device of the simulator, in a world of its own. The world comes first, so that it is given back after all that a
+    /// test makes of the device: a context that is released later would be the next claim's. A test whose operations race fails there when the
     /// world is given back, unless it says that they may.
     #[must_use]
-    pub fn simulated_device(self) -> (Opened, sim::Claim) {
+    pub fn simulated_device(self) -> (sim::Claim, Opened) {
         let world = sim::claim();
         world.forbid_races();
         let opened = self.arch().open_with(&*self.simulator(), world.ordinal());
-        (opened.expect("the simulator opens"), world)
+        (world, opened.expect("the simulator opens"))
     }
 
     fn simulated(self, builder: ProgramBuilder) -> On {
-        let (opened, world) = self.simulated_device();
+        let (world, opened) = self.simulated_device();
         let program = builder.open(opened).expect("the simulator opens");
         On { program, world: Some(world) }
     }

@@ -67,7 +67,7 @@ fn compiled(
     kept_as: KeptAs,
     body: impl FnOnce(&Program) -> qd::Result<()>,
 ) -> qd::Result<usize> {
-    let (opened, _world) = backend.simulated_device();
+    let (_world, opened) = backend.simulated_device();
     let counting = Arc::new(Counting {
         compiler: opened.compiler.clone().expect("a compiler"),
         kept_as,

@@ -75,7 +75,7 @@ unsafe impl Compiler for Simulated {
 
 /// The architecture of a simulated device, or another, with a compiler for it.
 fn target(backend: TestBackend, arch: Option<&str>) -> Target {
-    let (opened, _world) = backend.simulated_device();
+    let (_world, opened) = backend.simulated_device();
     let compiler = opened.compiler.expect("a compiler");
     let compiler = Simulated { compiler, installed: true, also_runs: Vec::new() };
     let arch = arch.unwrap_or(&opened.device.info().arch);
@@ -90,7 +90,7 @@ fn run<T>(
     also_runs: &[&str],
     body: impl FnOnce(&Program) -> qd::Result<T>,
 ) -> qd::Result<T> {
-    let (opened, _world) = backend.simulated_device();
+    let (_world, opened) = backend.simulated_device();
     let also_runs = also_runs.iter().map(|&arch| arch.to_owned()).collect();
     let compiler = opened.compiler.clone().expect("a compiler");
     let compiler = Simulated { compiler, installed, also_runs };
@@ -363,7 +363,7 @@ fn a_device_runs_from_the_file_in_a_process_without_a_compiler(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> qd::Result<()> {
     let opened = match backend.open_device() {
-        Some((opened, None)) => opened,
+        Some((None, opened)) => opened,
         _ => {
             println!("skipped: {backend:?} has no hardware here");
             return Ok(());

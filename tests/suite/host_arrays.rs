@@ -232,7 +232,7 @@ fn every_call_of_a_launch_with_arrays_may_fail(
     #[values(Code::UNKNOWN, Code::OUT_OF_MEMORY)] code: Code,
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
-    let (opened, world) = backend.simulated_device();
+    let (world, opened) = backend.simulated_device();
     world.set_schedule(Schedule::Random);
     let program = qd::Program::open(opened)?;
     let stream = program.create_stream()?;

@@ -40,7 +40,7 @@ fn built(name: &str) -> Kernel {
 fn numbers_of_gone_streams_are_used_again_and_old_stamps_mean_nothing(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
-    let (opened, world) = backend.simulated_device();
+    let (world, opened) = backend.simulated_device();
     world.set_schedule(Schedule::Lazy);
     let context = rt::Context::new(opened.device)?;
     let buffer = rt::Buffer::zeroed(&context, 16)?;
@@ -74,7 +74,7 @@ fn numbers_of_gone_streams_are_used_again_and_old_stamps_mean_nothing(
 fn a_foreign_stream_is_not_touched_once_its_wrapper_is_gone(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
-    let (opened, world) = backend.simulated_device();
+    let (world, opened) = backend.simulated_device();
     world.set_schedule(Schedule::Eager);
     let device = opened.device.clone();
     let context = rt::Context::new(opened.device)?;
@@ -214,7 +214,7 @@ fn a_thread_may_launch_and_drop_in_its_last_breath(
 fn a_launch_waits_for_frees_where_memory_is_short(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
-    let (opened, world) = backend.simulated_device();
+    let (world, opened) = backend.simulated_device();
     world.set_schedule(Schedule::Lazy);
     let program = Program::builder().argument_limit(0).open(opened)?;
     let (s1, s2) = (program.create_stream()?, program.create_stream()?);
@@ -303,7 +303,7 @@ fn what_others_enqueue_by_the_handle_is_waited_for(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
     #[values(false, true)] foreign: bool,
 ) -> Result<()> {
-    let (opened, world) = backend.simulated_device();
+    let (world, opened) = backend.simulated_device();
     world.set_schedule(Schedule::Lazy);
     let device = opened.device.clone();
     let program = Program::builder().open(opened)?;

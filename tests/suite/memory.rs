@@ -282,7 +282,7 @@ fn a_program_leaves_nothing_behind(
     #[values(Schedule::Lazy, Schedule::Random)] schedule: Schedule,
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
-    let (opened, world) = backend.simulated_device();
+    let (world, opened) = backend.simulated_device();
     world.set_schedule(schedule);
     let mut builder = qd::Program::builder();
     if let Some(limit) = argument_limit {

@@ -171,7 +171,7 @@ struct Foreign {
 
 impl Foreign {
     fn new(backend: TestBackend) -> Result<Option<Self>> {
-        let Some((opened, world)) = backend.open_device() else { return Ok(None) };
+        let Some((world, opened)) = backend.open_device() else { return Ok(None) };
         let handle = opened.device.create_stream(StreamOptions::default())?;
         Ok(Some(Self { opened, handle, world }))
     }

@@ -64,10 +64,10 @@ fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
     // Launches go another way where nobody looks for hazards.
     #[values(Hazards::Explicit, Hazards::Report)] hazards: Hazards,
 ) -> quadrants::Result<()> {
-    let (opened, world) = match backend {
+    let (world, opened) = match backend {
         Cpu if place == On::Foreign => return Ok(()),
         Cpu if backend.open().is_none() => return Ok(()),
-        Cpu => (backend.arch().open()?, None),
+        Cpu => (None, backend.arch().open()?),
         _ => match backend.open_device() {
             Some(device) => device,
             None => return Ok(()),

@@ -33,7 +33,7 @@ fn work_of_a_stream_dropped_by_a_panic_is_waited_for(
     #[values(None, Some(0))] argument_limit: Option<usize>,
     #[values(Schedule::Lazy, Schedule::Random)] schedule: Schedule,
 ) -> Result<()> {
-    let (opened, world) = backend.simulated_device();
+    let (world, opened) = backend.simulated_device();
     let builder = match argument_limit {
         Some(limit) => Program::builder().argument_limit(limit),
         None => Program::builder(),

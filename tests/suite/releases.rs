@@ -42,7 +42,7 @@ fn all_releases_do_the_same(
             if name == LONG_COPIES {
                 continue;
             }
-            let Some((opened, world)) = release.open_device(pools) else { return Ok(()) };
+            let Some((world, opened)) = release.open_device(pools) else { return Ok(()) };
             world.set_schedule(schedule);
             world.set_seed(seed);
             let builder = Program::builder().hazards(hazards);
@@ -77,7 +77,7 @@ fn a_release_says_what_it_is_and_can(
     #[case] arch: &str,
     #[values(true, false)] pools: bool,
 ) {
-    let Some((opened, world)) = release.open_device(pools) else { return };
+    let Some((world, opened)) = release.open_device(pools) else { return };
     let (info, can) = (opened.device.info(), opened.device.capabilities());
     assert_eq!((&*info.driver_version, &*info.arch), (version, arch));
     let (has_pools, has_graphs) = has(release);

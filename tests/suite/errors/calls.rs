@@ -77,7 +77,7 @@ fn a_program_without_a_compiler_opens_and_only_launches_fail(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
-    let (Opened { device, .. }, _world) = backend.simulated_device();
+    let (_world, Opened { device, .. }) = backend.simulated_device();
     let program = Program::open(Opened { device, compiler: None })?;
     let mut x = program.tensor_from(&[1.0f32, 2.0], [2])?;
     match set(3.0, &mut x).launch() {
@@ -116,7 +116,7 @@ fn a_compiler_that_is_nowhere_is_answered_with_the_places(
         return Ok(());
     }
 
-    let (Opened { device, .. }, _world) = backend.simulated_device();
+    let (_world, Opened { device, .. }) = backend.simulated_device();
     let mut hardware = device.info().clone();
     hardware.simulated = false;
     let compiler = match backend {

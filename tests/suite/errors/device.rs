@@ -97,7 +97,7 @@ fn a_lost_context_is_named_with_its_first_cause_by_every_later_call(
     #[values(Cuda, AmdGpu)] backend: TestBackend,
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
-    let (opened, world) = backend.simulated_device();
+    let (world, opened) = backend.simulated_device();
     let program = Program::open(opened.clone())?;
     let (stream, event) = (program.create_stream()?, program.create_event()?);
     let mut out = program.zeros::<f32, 1>([4])?;

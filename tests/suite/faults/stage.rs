@@ -29,7 +29,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Nothing runs before it has to, so that what is forgotten is still there to be found.
     pub(super) fn new(backend: TestBackend, argument_limit: Option<usize>) -> Result<Self> {
-        let (opened, world) = backend.simulated_device();
+        let (world, opened) = backend.simulated_device();
         world.set_schedule(Schedule::Adversarial);
         // Without a limit as where nobody looks for hazards: launches go another way then.
         let builder = match argument_limit {

@@ -197,7 +197,7 @@ fn run(
     (schedule, seed): (Schedule, u64),
     mutant: Mutant,
 ) -> Verdict {
-    let (opened, world) = backend.simulated_device();
+    let (world, opened) = backend.simulated_device();
     world.allow_races();
     world.set_schedule(schedule);
     world.set_seed(seed);

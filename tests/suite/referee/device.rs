@@ -31,7 +31,7 @@ pub(super) struct OnDevice {
 
 #[rstest]
 fn random_kernels_on_a_device(#[values(Cuda, AmdGpu)] backend: TestBackend) {
-    let Some((opened, world)) = backend.open_device() else { return };
+    let Some((world, opened)) = backend.open_device() else { return };
     let on = OnDevice::new(opened);
     let kernels = if world.is_some() { SIMULATED } else { ON_HARDWARE };
     let [checked, proven] = all(&on, seeds(kernels), true, "referee::device");

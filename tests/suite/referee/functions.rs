@@ -43,7 +43,7 @@ const VALUES: u64 = 2000;
 
 #[rstest]
 fn functions_are_as_near_as_promised(#[values(Cuda, AmdGpu)] backend: TestBackend) {
-    let Some((opened, _world)) = backend.open_device() else { return };
+    let Some((_world, opened)) = backend.open_device() else { return };
     let on = OnDevice::new(opened);
     let mut worst = Vec::new();
     for ((function, limit), seed) in FUNCTIONS.into_iter().zip(1..) {

@@ -25,7 +25,7 @@ fn random_kernels_through_the_hosts_compiler(#[case] backend: TestBackend, #[cas
         println!("skipped: no C++ compiler");
         return;
     }
-    let (opened, _world) = backend.simulated_device();
+    let (_world, opened) = backend.simulated_device();
     let host = Host { compiler: opened.compiler.expect("text is compiled") };
     let [checked, proven] = all(&host, seeds(kernels), false, "referee::host");
     println!("{checked} kernels checked, {proven} of them also proven");
