@@ -186,7 +186,7 @@ fn conversion(support: &TokenStream, name: &Ident) -> TokenStream {
     quote_spanned!(name.span()=> #support::#of::#name)
 }
 
-/// Whether a method is one that no `impl` block of the author's has, or one that does not change its receiver.
+/// Whether a method never changes its receiver: it has the name of a built-in one, or is a conversion.
 pub(crate) fn is_of_numbers(method: &str) -> bool {
     is_builtin_method(method) || tree::conversion(method).is_some()
 }

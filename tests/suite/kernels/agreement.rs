@@ -339,3 +339,38 @@ fn types_are_those_that_are_in_scope(#[values(Cpu, Cuda, AmdGpu)] on: TestBacken
     renamed::narrow(&mut x).launch().unwrap();
     assert_eq!(x.to_vec().unwrap(), [314 + 127]);
 }
+
+#[qd::kernel]
+fn in_strips(given: Named, q: &mut Tensor<Named, 1>, x: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        let mut sum = i as u32;
+        let named = Named::made(i as u32 % 5);
+        for k in 0..6u32 {
+            // A func by the name of what processors have for whole vectors, beside that.
+            sum = sum.max(k) + given.max(k, sum % 3) + named.max(k, 2);
+        }
+        sum += q[i].grow(sum % 7 + 1);
+        x[i] = sum;
+    }
+}
+
+#[rstest]
+fn funcs_of_built_in_names_run_in_strips(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    const N: u32 = 301;
+    let given = Named { a: 4, b: Vector([3.0, 4.0]) };
+    let all: Vec<_> = (0..N).map(|i| Named { a: i, ..given }).collect();
+    let mut q = on.program.tensor_from(&all, [N as usize]).unwrap();
+    let mut x = on.program.zeros::<u32, 1>([N as usize]).unwrap();
+    in_strips(given, &mut q, &mut x).launch().unwrap();
+    let expected = |i: u32| {
+        let mut sum = i;
+        for k in 0..6 {
+            sum = sum.max(k) + 4.max(k).max(sum % 3) + (i % 5).max(k).max(2);
+        }
+        (sum + i, i + sum % 7)
+    };
+    for (i, (x, q)) in (0..N).zip(x.to_vec().unwrap().into_iter().zip(q.to_vec().unwrap())) {
+        assert_eq!((x, q.a), expected(i), "{i}");
+    }
+}
