@@ -24,7 +24,10 @@ use smallvec::SmallVec;
 pub(crate) use clock::Clock;
 
 use crate::{
-    Error, Result, arg::TensorArg, launcher::TensorParam, program::Shared, stream::StreamState,
+    Error, Result,
+    launch::{arguments::TensorArg, context::TensorParam},
+    program::ProgramShared,
+    stream::StreamState,
 };
 
 /// The environment variable that says what a program does about hazards, where its builder does not:
@@ -290,7 +293,7 @@ impl Tracker {
     /// What the work up to now of the streams of `stamps` comes behind, before somebody waits for it.
     pub(crate) fn before_a_wait(
         &self,
-        shared: &Shared,
+        shared: &ProgramShared,
         stamps: impl IntoIterator<Item = Stamp>,
     ) -> Before {
         let newest = |stamp| shared.manager.find(stamp).map_or(stamp, |live| live.stream.newest());
@@ -319,7 +322,7 @@ impl Tracker {
     /// [`Error::Hazard`] where hazards are refused; why a wait could not be inserted.
     pub(crate) fn before(
         &self,
-        shared: &Shared,
+        shared: &ProgramShared,
         launch: &LaunchUses<'_>,
         stream: &StreamState,
     ) -> Result<()> {
@@ -348,7 +351,12 @@ impl Tracker {
     }
 
     #[cold]
-    fn found(&self, shared: &Shared, found: &[(Use, Use)], stream: &StreamState) -> Result<()> {
+    fn found(
+        &self,
+        shared: &ProgramShared,
+        found: &[(Use, Use)],
+        stream: &StreamState,
+    ) -> Result<()> {
         if self.policy == Hazards::Auto {
             return self.order_behind(shared, found, stream);
         }
@@ -364,7 +372,12 @@ impl Tracker {
     ///
     /// # Errors
     /// [`Error::Hazard`] where hazards are refused.
-    pub(crate) fn unordered(&self, shared: &Shared, earlier: &Use, later: &Use) -> Result<bool> {
+    pub(crate) fn unordered(
+        &self,
+        shared: &ProgramShared,
+        earlier: &Use,
+        later: &Use,
+    ) -> Result<bool> {
         if self.policy == Hazards::Auto {
             self.inserted.fetch_add(1, Relaxed);
             return Ok(true);
@@ -373,7 +386,7 @@ impl Tracker {
         Ok(false)
     }
 
-    fn tell(&self, shared: &Shared, earlier: &Use, later: &Use) -> Result<()> {
+    fn tell(&self, shared: &ProgramShared, earlier: &Use, later: &Use) -> Result<()> {
         let pair = [earlier.by, later.by];
         if self.policy == Hazards::Report && !self.told.lock().pairs.insert(pair) {
             return Ok(());
@@ -392,7 +405,7 @@ impl Tracker {
 
     fn order_behind(
         &self,
-        shared: &Shared,
+        shared: &ProgramShared,
         found: &[(Use, Use)],
         stream: &StreamState,
     ) -> Result<()> {
@@ -420,7 +433,7 @@ impl Tracker {
     }
 }
 
-fn describe(shared: &Shared, one: &Use) -> HazardUse {
+fn describe(shared: &ProgramShared, one: &Use) -> HazardUse {
     let (kernel, parameter) = shared.launcher.names(one.by.kernel, one.by.parameter);
     HazardUse {
         kernel,
@@ -434,7 +447,7 @@ fn describe(shared: &Shared, one: &Use) -> HazardUse {
 
 /// Makes a stream wait for the work behind `stamps`.
 pub(crate) fn order_behind(
-    shared: &Shared,
+    shared: &ProgramShared,
     stream: &StreamState,
     stamps: impl IntoIterator<Item = Stamp>,
 ) -> Result<()> {
@@ -451,7 +464,7 @@ pub(crate) fn order_behind(
 
 /// Runs what waits for work, and where it has, notes that the work is over that `up_to` names before.
 pub(crate) fn waiting<R>(
-    shared: &Shared,
+    shared: &ProgramShared,
     up_to: impl FnOnce(&Tracker) -> Clock,
     wait: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
@@ -464,7 +477,7 @@ pub(crate) fn waiting<R>(
 
 /// Runs what waits for the work behind `stamps`, as far as it says, and notes that this is over.
 pub(crate) fn waiting_behind(
-    shared: &Shared,
+    shared: &ProgramShared,
     stamps: impl IntoIterator<Item = Stamp>,
     wait: impl FnOnce() -> Result<rt::Over>,
 ) -> Result<()> {

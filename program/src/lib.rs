@@ -5,72 +5,52 @@
 //! [`KernelLauncher`] keeps what a launch needs in an address-stable table; a `stream_parallel`
 //! region forks from the launch stream and joins it again by events.
 
-mod arg;
 #[doc(hidden)]
 pub mod body;
 mod capture;
-mod claim;
-mod current;
-mod def;
-mod device;
 pub mod dsl;
-mod dump;
-mod element;
 mod error;
-mod export;
-mod graphs;
 mod hazards;
-mod host;
-mod host_memory;
-mod image;
-mod instances;
-mod kept;
 mod kernel;
+mod kernel_cache;
 mod launch;
-mod launcher;
-mod layout;
-mod manager;
-mod matrix;
-mod number;
-mod open;
-mod plan;
 mod program;
-mod recall;
-mod record;
-mod scratch;
-mod short;
-mod slice;
+mod program_registry;
 mod stream;
 mod sync;
-mod table;
 mod tensor;
-mod vector;
-mod verdict;
-mod workers;
+mod value;
 
 pub use capture::{Graph, GraphLaunch};
-pub use device::Device;
-pub use element::Element;
 pub use error::{BoxError, CounterOverflow, Error, KernelError, KernelErrorCause, Result};
-pub use export::{Export, Exported, ExportedKernels, KERNELS_VARIABLE, Target};
-pub use graphs::{GRAPHS_VARIABLE, RegionStatistics};
 pub use hazards::{HAZARDS_VARIABLE, Hazard, HazardUse, Hazards};
-pub use host::{host, host_mut};
-pub use kept::CACHE_VARIABLE;
 pub use kernel::Kernel;
-pub use launch::{KernelResult, Launch};
-pub use launcher::KernelLauncher;
-pub use layout::Layout;
-pub use manager::StreamManager;
-pub use matrix::Matrix;
-pub use number::{Float, Int, Number, Signed};
+pub use kernel_cache::{
+    CACHE_VARIABLE,
+    export::{Export, Exported, ExportedKernels, KERNELS_VARIABLE, Target},
+};
+pub use launch::{
+    KernelResult, Launch,
+    launcher::KernelLauncher,
+    region_graph::{GRAPHS_VARIABLE, RegionStatistics},
+};
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
 pub use quadrants_runtime::{CacheStatistics, PackEntry, PackError, PoolStatistics};
-pub use slice::{Slice, SliceMut};
-pub use stream::{Event, Stream};
-pub use tensor::Tensor;
-pub use vector::Vector;
+pub use stream::{Event, Stream, manager::StreamManager};
+pub use tensor::{
+    Tensor,
+    element::Element,
+    host_array::{host, host_mut},
+    layout::Layout,
+    slice::{Slice, SliceMut},
+};
+pub use value::{
+    Device,
+    matrix::Matrix,
+    numeric::{Float, Int, Number, Signed},
+    vector::Vector,
+};
 
 pub use half::f16;
 
@@ -82,15 +62,11 @@ pub use quadrants_rhi as rhi;
 #[doc(hidden)]
 pub mod emit {
     pub use crate::{
-        BoxError, Launch, Tensor,
-        arg::{Arg, ArgList},
-        body,
-        def::KernelDef,
-        device::{Device, constant},
-        dsl,
-        element::Element,
-        f16,
-        instances::Instances,
+        BoxError, Launch, Tensor, body, dsl, f16,
+        kernel::{kernel_def::KernelDef, monomorphizations::Monomorphizations},
+        launch::arguments::{Arg, ArgList},
+        tensor::element::Element,
+        value::{Device, constant},
     };
     pub use quadrants_ir as ir;
 }

@@ -13,13 +13,11 @@ use quadrants_runtime::{CacheStatistics, Context, PoolStatistics, Stream as RtSt
 
 use crate::{
     Error, Event, ExportedKernels, Layout, RegionStatistics, Result, Stream, StreamManager, Tensor,
-    capture::{Turns, refuse},
-    graphs::Graphs,
+    capture::{HostExclusion, refuse},
     hazards::{Clock, Hazard, Hazards, Tracker, waiting},
-    kept::{Kept, folder_from_env},
-    launcher::KernelLauncher,
-    open,
-    record::RecordPool,
+    kernel_cache::{KernelCache, folder_from_env},
+    launch::{error_record::RecordPool, launcher::KernelLauncher, region_graph::Graphs},
+    program_registry,
     stream::{LeftBehind, StreamState},
 };
 
@@ -57,7 +55,7 @@ pub struct Program {
 }
 
 /// What all parts of a program share; the default stream apart, which holds it too.
-pub(crate) struct Shared {
+pub(crate) struct ProgramShared {
     // Modules unload, and pinned records are freed, while the context is alive: each holds it.
     pub(crate) launcher: KernelLauncher,
     // Behind the launcher: its modules wait for the device before they unload.
@@ -66,11 +64,11 @@ pub(crate) struct Shared {
     pub(crate) manager: StreamManager,
     pub(crate) context: Arc<Context>,
     pub(crate) compiler: Option<Arc<dyn Compiler>>,
-    pub(crate) kept: Kept,
+    pub(crate) kernel_cache: KernelCache,
     pub(crate) argument_limit: usize,
     pub(crate) launches: AtomicU64,
     pub(crate) graphs: Graphs,
-    pub(crate) turns: Turns,
+    pub(crate) host_exclusion: HostExclusion,
     /// None where hazards are not looked for.
     pub(crate) hazards: Option<Tracker>,
     deferred: Mutex<Vec<Error>>,
@@ -78,10 +76,10 @@ pub(crate) struct Shared {
 
 pub(crate) struct ProgramInner {
     pub(crate) default: Arc<StreamState>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ProgramShared>,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ProgramShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").field("context", &self.context).finish_non_exhaustive()
     }
@@ -101,15 +99,15 @@ impl fmt::Debug for Program {
     }
 }
 
-impl Drop for Shared {
+impl Drop for ProgramShared {
     fn drop(&mut self) {
-        open::leave(self);
+        program_registry::unregister(self);
         let info = self.context.device().info();
         tracing::info!(device = info.name, backend = info.backend, "close");
     }
 }
 
-impl Shared {
+impl ProgramShared {
     /// Waits for all work on all streams.
     pub(crate) fn synchronize(&self) -> Result<()> {
         let up_to = |tracker: &Tracker| {
@@ -198,15 +196,15 @@ impl ProgramBuilder {
         let Opened { device, compiler } = backend.open()?;
         tracing::info!(device = device.info().name, backend = device.info().backend, "open");
         let graphs = Graphs::new(self.graphs, device.capabilities().graphs)?;
-        let turns = Turns::new(device.capabilities().asynchronous);
+        let host_exclusion = HostExclusion::new(device.capabilities().asynchronous);
         let device_limit = device.capabilities().max_argument_bytes;
         let context = Context::new(device)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ProgramShared {
             launcher: KernelLauncher::new(),
             left_behind: Mutex::new(Vec::new()),
             records: RecordPool::default(),
             manager: StreamManager::default(),
-            kept: Kept::new(
+            kernel_cache: KernelCache::new(
                 exported,
                 self.cache.unwrap_or_else(folder_from_env),
                 compiler.as_deref(),
@@ -215,12 +213,12 @@ impl ProgramBuilder {
             compiler,
             launches: AtomicU64::new(1),
             graphs,
-            turns,
+            host_exclusion,
             hazards: Tracker::new(hazards),
             deferred: Mutex::new(Vec::new()),
             context: context.clone(),
         });
-        open::enter(&shared);
+        program_registry::register(&shared);
         let default = StreamState::new(&shared, RtStream::default_of(&context)?)?;
         let inner = Arc::new(ProgramInner { default: default.clone(), shared });
         Ok(Program { default: Arc::new(Stream { program: inner, state: default }) })
@@ -246,7 +244,7 @@ impl Program {
         &self.default.program
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<ProgramShared> {
         &self.inner().shared
     }
 
@@ -424,7 +422,7 @@ impl Program {
     /// What files of exported kernels and the folder of kept ones gave and took so far.
     #[must_use]
     pub fn cache_statistics(&self) -> CacheStatistics {
-        self.shared().kept.statistics()
+        self.shared().kernel_cache.statistics()
     }
 
     /// How the regions of all kernels were launched so far.

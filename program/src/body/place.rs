@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::failure::within;
-use crate::{Device, Element, element::load};
+use crate::{Device, Element, tensor::element::load};
 
 /// A value in a tensor's memory, or none where the index was out of range: that reads as zeros, and a write
 /// to it goes nowhere. Several threads may hold it at once.

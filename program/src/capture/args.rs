@@ -11,11 +11,12 @@ use smallvec::SmallVec;
 use super::record::{CapturedLaunch, Recorded};
 use crate::{
     Error, Result,
-    arg::{ArgKind, Args, Code, Place, TensorArg, describe},
-    launcher::KernelContext,
-    layout::ComponentAt,
+    launch::{
+        arguments::{ArgKind, Args, Code, Place, TensorArg, describe},
+        context::KernelContext,
+    },
     program::ProgramInner,
-    tensor::TensorCore,
+    tensor::{TensorCore, layout::ComponentAt},
 };
 
 /// An argument that needs no borrow.
@@ -275,7 +276,7 @@ impl<'a> Replacements<'a> {
     /// Whether all that was given fits all kernels.
     pub(super) fn fit(self) -> bool {
         self.named.parameters.iter().all(|(given, kernel, parameters)| {
-            let context = self.recorded.program.shared.launcher.kept(*kernel);
+            let context = self.recorded.program.shared.launcher.retained(*kernel);
             let codes = &self.given[*given].args.codes;
             context.is_some_and(|context| context.takes_at(parameters, codes))
         })

@@ -11,7 +11,10 @@ use super::{
     record::{Behind, CapturedCopy, CapturedLaunch, Recorded, Work},
 };
 use crate::{
-    Error, Result, launcher::Prepared, program::Shared, scratch::StreamScratch, stream::StreamState,
+    Error, Result,
+    launch::{prepared::PreparedLaunch, temporaries::StreamScratch},
+    program::ProgramShared,
+    stream::StreamState,
 };
 
 /// A graph has at most so many; the oldest makes room.
@@ -25,7 +28,7 @@ pub(super) struct Executables(Vec<Executable>);
 pub(super) struct Change<'a> {
     pub(super) op: usize,
     pub(super) launch: &'a CapturedLaunch,
-    pub(super) prepared: Prepared,
+    pub(super) prepared: PreparedLaunch,
 }
 
 #[derive(Debug)]
@@ -55,7 +58,7 @@ struct Nodes {
     first: usize,
     /// Those tasks, and their functions.
     functions: SmallVec<[(usize, FunctionHandle); 1]>,
-    set: Prepared,
+    set: PreparedLaunch,
     /// Written by the launch before it is read.
     scratch: Option<Buffer>,
     /// The argument block, where it is not passed by value.
@@ -261,7 +264,7 @@ impl Executable {
         &mut self,
         recorded: &Recorded,
         op: usize,
-        wanted: &Prepared,
+        wanted: &PreparedLaunch,
         replaced: Option<Replaced<'_>>,
         stream: &StreamState,
     ) -> Result<()> {
@@ -329,7 +332,7 @@ impl Nodes {
         builder: &mut GraphBuilder,
         recorded: &Recorded,
         launch: &CapturedLaunch,
-        mut set: Prepared,
+        mut set: PreparedLaunch,
         mut before: Behind,
         stream: &StreamState,
     ) -> Result<(Self, Behind)> {
@@ -377,7 +380,7 @@ impl Nodes {
     }
 
     /// Writes the argument block behind the launches that read it.
-    fn put(&self, shared: &Shared, block: &Buffer, stream: &StreamState) -> Result<()> {
+    fn put(&self, shared: &ProgramShared, block: &Buffer, stream: &StreamState) -> Result<()> {
         let words = &self.set.words;
         let staged = StreamScratch::stage(stream, words)?;
         // SAFETY: the block has as many bytes as the longest form; the staged words stay until the copy is complete.
@@ -409,7 +412,11 @@ fn copy_nodes(builder: &mut GraphBuilder, copy: &CapturedCopy, before: Behind) -
 }
 
 /// What a launch shall do.
-fn wanted<'a>(launch: &'a CapturedLaunch, changes: &'a [Change<'_>], op: usize) -> &'a Prepared {
+fn wanted<'a>(
+    launch: &'a CapturedLaunch,
+    changes: &'a [Change<'_>],
+    op: usize,
+) -> &'a PreparedLaunch {
     change_of(changes, op).map_or(&launch.prepared, |change| &change.prepared)
 }
 

@@ -13,12 +13,13 @@ use super::{
 };
 use crate::{
     Result, Stream,
-    arg::{Arg, ArgKind, Args, TensorArg},
-    current::with_current,
     hazards::{LaunchUses, order_behind},
-    launcher::Submission,
-    program::Shared,
-    stream::StreamState,
+    launch::{
+        arguments::{Arg, ArgKind, Args, TensorArg},
+        submit::LaunchTarget,
+    },
+    program::ProgramShared,
+    stream::{StreamState, current::with_current},
 };
 
 /// What [`Program::capture`](crate::Program::capture) recorded, to be launched again and again.
@@ -143,7 +144,7 @@ impl Graph {
         if recorded.may_report(&changes) {
             stream.report_anew(&shared.context)?;
         }
-        let _turn = shared.turns.of_graph();
+        let _turn = shared.host_exclusion.of_graph();
         // Before the turn is over, so that who comes next finds the stamps.
         let _stamped = used;
         if recorded.ops.is_empty() {
@@ -236,13 +237,13 @@ fn replay(
             Work::Launch(launch) => {
                 let changed = change_of(changes, at);
                 let prepared = changed.map_or(&launch.prepared, |change| &change.prepared);
-                let submission = Submission { stream, checks: launch.checks, at: op.at };
+                let target = LaunchTarget { stream, checks: launch.checks, at: op.at };
                 let (id, context) = (launch.kernel.id, recorded.context(launch));
                 let mut words = prepared.words.clone();
                 if let Some(replaced) = replaced.get(at) {
                     replaced.put(&mut words, 0);
                 }
-                context.enqueue_prepared(shared, id, prepared, words, submission)?;
+                context.enqueue_prepared(shared, id, prepared, words, target)?;
             }
             Work::Copy(CapturedCopy { from, to, spans, .. }) => {
                 for span in spans {
@@ -285,7 +286,7 @@ struct Used<'a> {
 }
 
 impl Used<'_> {
-    fn before(&self, shared: &Shared) -> Result<()> {
+    fn before(&self, shared: &ProgramShared) -> Result<()> {
         let recorded = self.replaced.recorded;
         // As copies by themselves, these come behind all uses.
         let ops = if recorded.has_copies { &recorded.ops[..] } else { &[] };

@@ -11,29 +11,27 @@
 //! A graph goes on using tensors that their owners have back, which no borrow shows. On a device that works beside the
 //! host that is what streams do anyway: all uses are stamped, frees and reads of the host come behind them. Where
 //! kernels run on the thread that launches them, it would be a race; there, who reaches memory that a graph keeps
-//! takes a turn ([`Turns`]).
+//! takes a turn ([`HostExclusion`]).
 
 mod args;
 mod executable;
 mod graph;
+mod host_exclusion;
 mod order;
 mod record;
-mod turns;
 
 use std::{cell::Cell, panic::Location, ptr, sync::Arc};
 
 pub use graph::{Graph, GraphLaunch};
-pub(crate) use turns::Turns;
+pub(crate) use host_exclusion::HostExclusion;
 
 use crate::{
     Error, Program, Result,
-    arg::ArgList,
-    def::KernelDef,
-    launcher::Submission,
-    layout::Span,
-    program::{ProgramInner, Shared},
+    kernel::kernel_def::KernelDef,
+    launch::{arguments::ArgList, submit::LaunchTarget},
+    program::{ProgramInner, ProgramShared},
     stream::StreamState,
-    tensor::TensorCore,
+    tensor::{TensorCore, layout::Span},
 };
 use record::Capture;
 
@@ -93,7 +91,7 @@ pub(crate) fn is_on() -> bool {
 /// # Errors
 /// [`Error::Capture`]
 #[inline]
-pub(crate) fn refuse(shared: &Shared, what: &'static str) -> Result<()> {
+pub(crate) fn refuse(shared: &ProgramShared, what: &'static str) -> Result<()> {
     if is_on() { with(shared, |_| Err(Error::Capture { what })).unwrap_or(Ok(())) } else { Ok(()) }
 }
 
@@ -104,13 +102,17 @@ pub(crate) fn launch(
     kernel: &KernelDef,
     args: &ArgList<'_>,
     has_value: bool,
-    submission: Submission<'_>,
+    target: LaunchTarget<'_>,
 ) -> Option<Result<()>> {
-    with(&program.shared, |capture| capture.launch(kernel, args, has_value, submission))
+    with(&program.shared, |capture| capture.launch(kernel, args, has_value, target))
 }
 
 /// Captures the record of an event; none where the program is not captured.
-pub(crate) fn record(shared: &Shared, event: u64, stream: &StreamState) -> Option<Result<()>> {
+pub(crate) fn record(
+    shared: &ProgramShared,
+    event: u64,
+    stream: &StreamState,
+) -> Option<Result<()>> {
     with(shared, |capture| {
         capture.record(event, stream);
         Ok(())
@@ -118,7 +120,7 @@ pub(crate) fn record(shared: &Shared, event: u64, stream: &StreamState) -> Optio
 }
 
 /// Captures the wait of a stream for an event; none where the program is not captured.
-pub(crate) fn wait(shared: &Shared, event: u64, stream: &StreamState) -> Option<Result<()>> {
+pub(crate) fn wait(shared: &ProgramShared, event: u64, stream: &StreamState) -> Option<Result<()>> {
     with(shared, |capture| capture.wait(event, stream))
 }
 
@@ -134,7 +136,7 @@ pub(crate) fn copy(
     with(&to.program.shared, |capture| capture.copy(to, elements, bytes, spans, at))
 }
 
-fn with<R>(shared: &Shared, then: impl FnOnce(&Capture) -> R) -> Option<R> {
+fn with<R>(shared: &ProgramShared, then: impl FnOnce(&Capture) -> R) -> Option<R> {
     // SAFETY: `Program::capture` holds what it set until `End` has taken it off, on this thread's stack, below this.
     let capture = unsafe { CAPTURE.get().as_ref() }?;
     ptr::eq(Arc::as_ptr(&capture.program().shared), shared).then(|| then(capture))

@@ -11,7 +11,7 @@ use super::{
     args::{OwnedArg, Replacements},
     record::{Behind, Recorded},
 };
-use crate::{Result, arg::ArgKind, hazards::Tracker};
+use crate::{Result, hazards::Tracker, launch::arguments::ArgKind};
 
 /// Of each operation, those that it comes behind, a bit each.
 struct Order(Vec<Vec<u64>>);

@@ -9,13 +9,17 @@ use smallvec::SmallVec;
 use super::{Graph, args::OwnedArg, order};
 use crate::{
     Error, Result,
-    arg::{ArgList, TensorArg},
-    def::KernelDef,
-    launcher::{COPY, Checks, KernelContext, Prepared, Submission, TensorParam},
-    layout::Span,
+    kernel::kernel_def::KernelDef,
+    launch::{
+        arguments::{ArgList, TensorArg},
+        context::{KernelContext, TensorParam},
+        launch_id::COPY_KERNEL_ID,
+        prepared::PreparedLaunch,
+        submit::{Checks, LaunchTarget},
+    },
     program::ProgramInner,
     stream::StreamState,
-    tensor::TensorCore,
+    tensor::{TensorCore, layout::Span},
 };
 
 /// Operations by their numbers; each is behind all before them on its way.
@@ -84,13 +88,13 @@ pub(super) struct CapturedCopy {
 
 #[derive(Debug)]
 pub(super) struct CapturedLaunch {
-    pub(super) kernel: KeptKernel,
+    pub(super) kernel: RetainedKernel,
     /// How many launches of kernels of this name were captured before.
     pub(super) number_of_kernel: usize,
     pub(super) checks: Checks,
     /// By which reports name it.
     pub(super) number: u64,
-    pub(super) prepared: Prepared,
+    pub(super) prepared: PreparedLaunch,
 }
 
 impl Op {
@@ -108,12 +112,12 @@ impl Op {
 
 /// A kernel that stays while this lives.
 #[derive(Debug)]
-pub(super) struct KeptKernel {
+pub(super) struct RetainedKernel {
     program: Arc<ProgramInner>,
     pub(super) id: u32,
 }
 
-impl Drop for KeptKernel {
+impl Drop for RetainedKernel {
     fn drop(&mut self) {
         self.program.shared.launcher.release(&self.program.shared, self.id);
     }
@@ -133,15 +137,15 @@ impl Capture {
         kernel: &KernelDef,
         args: &ArgList<'_>,
         has_value: bool,
-        Submission { stream, checks, at }: Submission<'_>,
+        LaunchTarget { stream, checks, at }: LaunchTarget<'_>,
     ) -> Result<()> {
         if has_value {
             return Err(Error::Capture { what: "a kernel with a value" });
         }
         let owned = args.iter().map(|arg| OwnedArg::new(&arg)).collect::<Result<Vec<_>>>()?;
         let shared = &self.program.shared;
-        let (id, context) = shared.launcher.keep(shared, kernel)?;
-        let kernel = KeptKernel { program: self.program.clone(), id };
+        let (id, context) = shared.launcher.retain(shared, kernel)?;
+        let kernel = RetainedKernel { program: self.program.clone(), id };
         let number = shared.next_launch();
         let prepared = context.prepare(shared, id, number, args.iter(), checks, stream)?;
 
@@ -215,7 +219,7 @@ impl Capture {
             ops.iter().filter_map(Op::launch).any(|launch| launch.prepared.may_report());
         let (buffers, program) = (Vec::new(), self.program);
         let shared = &program.shared;
-        let is_asked = shared.hazards.is_some() || shared.turns.are_taken();
+        let is_asked = shared.hazards.is_some() || shared.host_exclusion.are_taken();
         let is_plain = !(has_copies || may_report || is_asked);
         let mut recorded = Recorded { ops, buffers, program, has_copies, may_report, is_plain };
         recorded.find_buffers();
@@ -244,8 +248,8 @@ impl Recorded {
     }
 
     pub(super) fn context(&self, launch: &CapturedLaunch) -> &KernelContext {
-        let kept = self.program.shared.launcher.kept(launch.kernel.id);
-        kept.expect("a graph keeps its kernels")
+        let retained = self.program.shared.launcher.retained(launch.kernel.id);
+        retained.expect("a graph keeps its kernels")
     }
 
     pub(super) fn name(&self, launch: &CapturedLaunch) -> &str {
@@ -265,7 +269,7 @@ impl Recorded {
     pub(super) fn uses<'a>(&'a self, op: &'a Op) -> (&'a [TensorParam], u32) {
         match &op.work {
             Work::Launch(launch) => (self.context(launch).tensors(), launch.kernel.id),
-            Work::Copy(copy) => (&copy.params, COPY),
+            Work::Copy(copy) => (&copy.params, COPY_KERNEL_ID),
         }
     }
 

@@ -15,16 +15,16 @@ use quadrants_ir::TaskId;
 use quadrants_rhi::{FunctionHandle, LaunchConfig, Severity, StreamHandle, environment};
 use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
 
-use crate::{Error, Result, image::LoadedForm, plan::LaunchShapes};
+use crate::{Error, Result, kernel::image::LoadedForm, launch::plan::LaunchShapes};
 
 /// The environment variable that says whether repeated regions become graphs: `on`, which they do where nothing
 /// is said and the device has graphs, or `off`.
 pub const GRAPHS_VARIABLE: &str = "QUADRANTS_GRAPHS";
 
 /// So often a region is launched by events before it becomes a graph.
-const EAGER: u8 = 2;
+const LAUNCHES_BEFORE_GRAPH: u8 = 2;
 /// So many ways of launching one region are known; further ones use events.
-const WAYS: usize = 32;
+const MAX_GRAPHS_PER_REGION: usize = 32;
 
 /// How the regions of a program were launched.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -52,11 +52,11 @@ pub(crate) struct Graphs {
 
 /// The graphs of one region.
 #[derive(Debug, Default)]
-pub(crate) struct RegionGraphs(Mutex<Vec<Known>>);
+pub(crate) struct RegionGraphCache(Mutex<Vec<GraphEntry>>);
 
 /// In which way a region is launched: what a graph of it is good for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Way {
+pub(crate) struct GraphKey {
     /// The launch stream's number: one executable never overlaps itself, and so is not shared by streams.
     pub(crate) stream: u32,
     /// The first task's function, which tells the form.
@@ -76,34 +76,34 @@ pub(crate) struct Tasks<'a> {
 }
 
 #[derive(Debug)]
-struct Known {
-    way: Way,
+struct GraphEntry {
+    key: GraphKey,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
     /// Launched by events so often.
-    Seen(u8),
-    Idle(Box<Ready>),
+    Counted(u8),
+    Idle(Box<CachedGraph>),
     /// With a launch that is under way.
-    Out,
+    InUse,
     Refused,
 }
 
 /// A graph, and what its nodes are set to.
 #[derive(Debug)]
-struct Ready {
+struct CachedGraph {
     graph: Graph,
     shapes: LaunchShapes,
     args: Vec<u64>,
 }
 
 /// What there is for a launch.
-enum Taken {
-    Graph(Box<Ready>),
+enum Lookup {
+    Graph(Box<CachedGraph>),
     /// Nothing yet, but it is time.
-    Due,
+    Build,
     Nothing,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Tasks<'a> {
     }
 }
 
-impl Ready {
+impl CachedGraph {
     fn is_set_to(&self, tasks: &Tasks<'_>) -> bool {
         self.args == tasks.args && self.shapes[..] == *tasks.shapes
     }
@@ -158,7 +158,7 @@ impl Ready {
     /// Sets all launches.
     ///
     /// # Safety
-    /// As for [`RegionGraphs::launch`]; the graph was made of these blocks, launched in the same way.
+    /// As for [`RegionGraphCache::launch`]; the graph was made of these blocks, launched in the same way.
     unsafe fn set(&self, blocks: &[Vec<TaskId>], tasks: Tasks<'_>) -> rt::Result<()> {
         let mut node = 0;
         for block in blocks {
@@ -180,7 +180,7 @@ impl Ready {
     }
 }
 
-impl RegionGraphs {
+impl RegionGraphCache {
     /// Launches the region on the stream as a graph; false where events have to do it, and nothing is enqueued.
     ///
     /// # Errors
@@ -188,49 +188,49 @@ impl RegionGraphs {
     ///
     /// # Safety
     /// The functions stay loaded as long as this, and the argument block is one of theirs, whose memory lives until
-    /// the launches are over. `stream` is the live stream of `way`.
+    /// the launches are over. `stream` is the live stream of `key`.
     pub(crate) unsafe fn launch(
         &self,
         context: &Arc<Context>,
         graphs: &Graphs,
-        way: Way,
+        key: GraphKey,
         blocks: &[Vec<TaskId>],
         tasks: Tasks<'_>,
         stream: StreamHandle,
     ) -> rt::Result<bool> {
-        let ready = match self.take(way) {
-            Taken::Nothing => return Ok(false),
-            Taken::Graph(ready) if ready.is_set_to(&tasks) => Ok(ready),
-            Taken::Graph(mut ready) => {
+        let cached = match self.take(key) {
+            Lookup::Nothing => return Ok(false),
+            Lookup::Graph(cached) if cached.is_set_to(&tasks) => Ok(cached),
+            Lookup::Graph(mut cached) => {
                 // SAFETY: the caller's promise; blocks of the same way are the same launches in order.
-                unsafe { ready.set(blocks, tasks) }.map(|()| {
-                    ready.note(&tasks);
-                    ready
+                unsafe { cached.set(blocks, tasks) }.map(|()| {
+                    cached.note(&tasks);
+                    cached
                 })
             }
-            Taken::Due => {
+            Lookup::Build => {
                 let chains =
                     blocks.iter().map(|block| block.iter().filter_map(|task| tasks.get(*task)));
                 // SAFETY: the caller's promise.
                 unsafe { Graph::of_chains(context, chains) }.map(|graph| {
                     graphs.made.fetch_add(1, Relaxed);
-                    tracing::debug!(launches = graph.len(), stream = way.stream, "graph");
+                    tracing::debug!(launches = graph.len(), stream = key.stream, "graph");
                     let (shapes, args) = (tasks.shapes.into(), tasks.args.to_vec());
-                    Box::new(Ready { graph, shapes, args })
+                    Box::new(CachedGraph { graph, shapes, args })
                 })
             }
         };
         // SAFETY: the caller's promise.
         let launched =
-            ready.and_then(|ready| unsafe { ready.graph.launch(stream) }.map(|()| ready));
+            cached.and_then(|cached| unsafe { cached.graph.launch(stream) }.map(|()| cached));
         match launched {
-            Ok(ready) => {
-                self.give_back(way, State::Idle(ready));
+            Ok(cached) => {
+                self.give_back(key, State::Idle(cached));
                 graphs.as_graph.fetch_add(1, Relaxed);
                 Ok(true)
             }
             Err(error) => {
-                self.give_back(way, State::Refused);
+                self.give_back(key, State::Refused);
                 if error.severity() == Severity::ContextLost {
                     return Err(error);
                 }
@@ -241,35 +241,36 @@ impl RegionGraphs {
         }
     }
 
-    fn take(&self, way: Way) -> Taken {
-        let mut known = self.0.lock();
-        let Some(at) = known.iter().position(|known| known.way == way) else {
-            if known.len() == WAYS {
+    fn take(&self, key: GraphKey) -> Lookup {
+        let mut entries = self.0.lock();
+        let Some(at) = entries.iter().position(|entries| entries.key == key) else {
+            if entries.len() == MAX_GRAPHS_PER_REGION {
                 // One of a stream that was used once or twice makes room.
-                let seen = known.iter().position(|known| matches!(known.state, State::Seen(_)));
-                let Some(seen) = seen else { return Taken::Nothing };
-                known.remove(seen);
+                let seen =
+                    entries.iter().position(|entries| matches!(entries.state, State::Counted(_)));
+                let Some(seen) = seen else { return Lookup::Nothing };
+                entries.remove(seen);
             }
-            known.push(Known { way, state: State::Seen(1) });
-            return Taken::Nothing;
+            entries.push(GraphEntry { key, state: State::Counted(1) });
+            return Lookup::Nothing;
         };
-        let state = &mut known[at].state;
+        let state = &mut entries[at].state;
         match state {
-            State::Seen(times) if *times < EAGER => {
+            State::Counted(times) if *times < LAUNCHES_BEFORE_GRAPH => {
                 *times += 1;
-                Taken::Nothing
+                Lookup::Nothing
             }
-            State::Out | State::Refused => Taken::Nothing,
-            State::Seen(_) | State::Idle(_) => match std::mem::replace(state, State::Out) {
-                State::Idle(ready) => Taken::Graph(ready),
-                _ => Taken::Due,
+            State::InUse | State::Refused => Lookup::Nothing,
+            State::Counted(_) | State::Idle(_) => match std::mem::replace(state, State::InUse) {
+                State::Idle(cached) => Lookup::Graph(cached),
+                _ => Lookup::Build,
             },
         }
     }
 
-    fn give_back(&self, way: Way, state: State) {
-        if let Some(known) = self.0.lock().iter_mut().find(|known| known.way == way) {
-            known.state = state;
+    fn give_back(&self, key: GraphKey, state: State) {
+        if let Some(entries) = self.0.lock().iter_mut().find(|entries| entries.key == key) {
+            entries.state = state;
         }
     }
 }

@@ -8,7 +8,7 @@ use quadrants_ir::Kernel as IrKernel;
 use crate::{
     BoxError, Error, Result,
     body::{Body, NativeBody},
-    open,
+    program_registry,
 };
 
 /// Numbers of kernels are below this: a launch's number in the argument block has 24 bits for them, and all
@@ -123,7 +123,7 @@ impl Drop for KernelDef {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
         // SAFETY: launches borrow the kernel, so that there are none.
-        let forgotten = unsafe { open::forget_kernel(id) };
+        let forgotten = unsafe { program_registry::forget_kernel(id) };
         if forgotten {
             NUMBERS.lock().free.push(id);
         }

@@ -5,37 +5,37 @@
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::program::Shared;
+use crate::program::ProgramShared;
 
-static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static PROGRAMS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 /// Signalled when a program has been told.
-static TOLD: Condvar = Condvar::new();
+static NOTIFIED: Condvar = Condvar::new();
 
 struct Entry {
-    program: Open,
+    program: ProgramPtr,
     leases: usize,
 }
 
 /// A program that is on the list.
 #[derive(Clone, Copy, PartialEq)]
-struct Open(*const Shared);
+struct ProgramPtr(*const ProgramShared);
 
 // SAFETY: what it points to is shared between threads anyway.
-unsafe impl Send for Open {}
+unsafe impl Send for ProgramPtr {}
 
 /// Puts a program on the list.
-pub(crate) fn enter(program: &Shared) {
-    OPEN.lock().push(Entry { program: Open(program), leases: 0 });
+pub(crate) fn register(program: &ProgramShared) {
+    PROGRAMS.lock().push(Entry { program: ProgramPtr(program), leases: 0 });
 }
 
 /// Takes a program off the list that is about to go.
-pub(crate) fn leave(program: &Shared) {
-    let mut open = OPEN.lock();
-    while let Some(at) = open.iter().position(|entry| entry.program == Open(program)) {
-        if open[at].leases == 0 {
-            open.swap_remove(at);
+pub(crate) fn unregister(program: &ProgramShared) {
+    let mut programs = PROGRAMS.lock();
+    while let Some(at) = programs.iter().position(|entry| entry.program == ProgramPtr(program)) {
+        if programs[at].leases == 0 {
+            programs.swap_remove(at);
         } else {
-            TOLD.wait(&mut open);
+            NOTIFIED.wait(&mut programs);
         }
     }
 }
@@ -45,7 +45,7 @@ pub(crate) fn leave(program: &Shared) {
 /// # Safety
 /// The kernel is launched no more.
 pub(crate) unsafe fn forget_kernel(id: u32) -> bool {
-    let its: Vec<Open> = OPEN
+    let interested: Vec<ProgramPtr> = PROGRAMS
         .lock()
         .iter_mut()
         // SAFETY: who is on the list is alive.
@@ -56,14 +56,14 @@ pub(crate) unsafe fn forget_kernel(id: u32) -> bool {
         })
         .collect();
     let mut all = true;
-    for program in its {
+    for program in interested {
         // Out of the lock: it waits for the device.
         // SAFETY: it stays on the list until the lease ends; the kernel is the caller's promise.
         all &= unsafe { (*program.0).launcher.forget(&*program.0, id) };
-        for entry in OPEN.lock().iter_mut().filter(|entry| entry.program == program) {
+        for entry in PROGRAMS.lock().iter_mut().filter(|entry| entry.program == program) {
             entry.leases -= 1;
         }
-        TOLD.notify_all();
+        NOTIFIED.notify_all();
     }
     all
 }

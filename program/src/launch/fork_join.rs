@@ -8,15 +8,15 @@ use std::sync::Arc;
 use quadrants_rhi::StreamHandle;
 use quadrants_runtime::{self as rt, Context, EventLease, StreamLease};
 
-use crate::{program::Shared, stream::StreamState};
+use crate::{program::ProgramShared, stream::StreamState};
 
 /// At most this many blocks of a region run beside each other; further ones follow on the workers of
 /// earlier ones. More streams than the device has queues gain nothing.
-pub(crate) const WORKERS_AT_MOST: usize = 31;
+pub(crate) const MAX_WORKERS: usize = 31;
 
 /// What a launch stream keeps from one region to the next.
 #[derive(Debug)]
-pub(crate) struct Team {
+pub(crate) struct WorkerSet {
     fork: EventLease,
     /// In the order of the blocks that they ran.
     workers: Vec<Worker>,
@@ -30,18 +30,18 @@ struct Worker {
 
 /// The workers of one region under way. On every way out they are joined where they have work, and
 /// given back to the launch stream; one that cannot be joined is waited for and destroyed.
-pub(crate) struct Workers<'a> {
-    shared: &'a Shared,
+pub(crate) struct ForkJoin<'a> {
+    shared: &'a ProgramShared,
     stream: &'a StreamState,
     /// All that the stream had; the first `count` work. None once it is given back.
-    team: Option<Box<Team>>,
+    worker_set: Option<Box<WorkerSet>>,
     count: usize,
     joined: usize,
     /// Whether all are joined, and none failed to be.
     all: bool,
 }
 
-impl Team {
+impl WorkerSet {
     #[cold]
     fn new(context: &Arc<Context>) -> rt::Result<Box<Self>> {
         Ok(Box::new(Self { fork: context.lease_event()?, workers: Vec::new() }))
@@ -57,24 +57,25 @@ impl Team {
     }
 }
 
-impl<'a> Workers<'a> {
+impl<'a> ForkJoin<'a> {
     /// Those that the launch stream joined last, in the same order, and further ones from the pool.
     pub(crate) fn take(
-        shared: &'a Shared,
+        shared: &'a ProgramShared,
         stream: &'a StreamState,
         count: usize,
     ) -> rt::Result<Self> {
-        let kept = stream.team.lock().take();
-        let team = match kept {
-            Some(team) => team,
-            None => Team::new(&shared.context)?,
+        let idle = stream.worker_set.lock().take();
+        let worker_set = match idle {
+            Some(worker_set) => worker_set,
+            None => WorkerSet::new(&shared.context)?,
         };
-        let workers = team.workers.len();
-        let mut taken = Self { shared, stream, team: Some(team), count: 0, joined: 0, all: false };
-        if let Some(team) = &mut taken.team
+        let workers = worker_set.workers.len();
+        let mut taken =
+            Self { shared, stream, worker_set: Some(worker_set), count: 0, joined: 0, all: false };
+        if let Some(worker_set) = &mut taken.worker_set
             && workers < count
         {
-            team.grow(&shared.context, count)?;
+            worker_set.grow(&shared.context, count)?;
         }
         taken.count = count;
         Ok(taken)
@@ -83,13 +84,13 @@ impl<'a> Workers<'a> {
     /// Makes the workers wait for what the launch stream was given so far.
     #[inline]
     pub(crate) fn fork(&mut self) -> rt::Result<()> {
-        let Some(team) = &self.team else { return Ok(()) };
-        let (context, fork) = (&*self.shared.context, team.fork.handle());
+        let Some(worker_set) = &self.worker_set else { return Ok(()) };
+        let (context, fork) = (&*self.shared.context, worker_set.fork.handle());
         let device = &**context.device();
         // SAFETY: the event and the workers are leased to us, the launch stream is held by its state.
         unsafe {
             context.observe(device.event_record(fork, self.stream.stream.handle()))?;
-            for worker in &team.workers[..self.count] {
+            for worker in &worker_set.workers[..self.count] {
                 context.observe(device.stream_wait_event(worker.stream.handle(), fork))?;
             }
         }
@@ -99,8 +100,9 @@ impl<'a> Workers<'a> {
     /// The worker of the next block, which is given work now. Further blocks than there are workers begin again at the
     /// first.
     #[inline]
-    pub(crate) fn of_block(&mut self, next: &mut usize) -> StreamHandle {
-        let workers = self.team.as_mut().map_or(&mut [][..], |team| &mut team.workers);
+    pub(crate) fn next_worker(&mut self, next: &mut usize) -> StreamHandle {
+        let workers =
+            self.worker_set.as_mut().map_or(&mut [][..], |worker_set| &mut worker_set.workers);
         let worker = &mut workers[*next];
         *next = if *next + 1 == self.count { 0 } else { *next + 1 };
         worker.stream.set_unjoined(true);
@@ -110,10 +112,10 @@ impl<'a> Workers<'a> {
     /// Makes the launch stream wait for all workers that are not joined yet.
     #[inline]
     pub(crate) fn join(&mut self) -> rt::Result<()> {
-        let Some(team) = &mut self.team else { return Ok(()) };
+        let Some(worker_set) = &mut self.worker_set else { return Ok(()) };
         let (context, launch_stream) = (&*self.shared.context, self.stream.stream.handle());
         let device = &**context.device();
-        for worker in &mut team.workers[self.joined..self.count] {
+        for worker in &mut worker_set.workers[self.joined..self.count] {
             self.joined += 1;
             // SAFETY: event and worker are leased to us, the launch stream is held by its state. The
             // wait keeps the record, so that the event may be recorded again at once.
@@ -137,26 +139,26 @@ impl<'a> Workers<'a> {
                 self.shared.context.defer(error);
             }
         }
-        if let Some(team) = &mut self.team {
-            team.workers.retain(|worker| !worker.stream.is_unjoined());
+        if let Some(worker_set) = &mut self.worker_set {
+            worker_set.workers.retain(|worker| !worker.stream.is_unjoined());
         }
     }
 
     /// Where another thread has given its team back meanwhile: ours come in front of its, so that the next
     /// region finds them in the same order.
     #[cold]
-    fn merge(&self, mut ours: Box<Team>) {
+    fn merge(&self, mut ours: Box<WorkerSet>) {
         let mut beyond = Vec::new();
         // Events and streams go back behind the lock: a full pool destroys them.
         let _theirs = {
-            let mut kept = self.stream.team.lock();
-            let theirs = kept.take().map(|mut theirs| {
+            let mut idle = self.stream.worker_set.lock();
+            let theirs = idle.take().map(|mut theirs| {
                 ours.workers.append(&mut theirs.workers);
                 theirs
             });
-            let most = ours.workers.len().min(WORKERS_AT_MOST);
+            let most = ours.workers.len().min(MAX_WORKERS);
             beyond.extend(ours.workers.drain(most..));
-            *kept = Some(ours);
+            *idle = Some(ours);
             theirs
         };
         // Joined, but under way: a stranger would wait for this launch.
@@ -164,23 +166,23 @@ impl<'a> Workers<'a> {
     }
 }
 
-impl Drop for Workers<'_> {
+impl Drop for ForkJoin<'_> {
     #[inline]
     fn drop(&mut self) {
         if !self.all {
             self.join_rest();
         }
-        let Some(team) = self.team.take() else { return };
-        if team.workers.is_empty() {
+        let Some(worker_set) = self.worker_set.take() else { return };
+        if worker_set.workers.is_empty() {
             return;
         }
         {
-            let mut kept = self.stream.team.lock();
-            if kept.is_none() {
-                *kept = Some(team);
+            let mut idle = self.stream.worker_set.lock();
+            if idle.is_none() {
+                *idle = Some(worker_set);
                 return;
             }
         }
-        self.merge(team);
+        self.merge(worker_set);
     }
 }

@@ -11,17 +11,23 @@ use quadrants_ir::abi::FIRST_PARAM_WORD;
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
-use super::{Checks, KernelContext, TensorParam, number_of};
+use super::{
+    context::{KernelContext, TensorParam},
+    launch_id::number_of,
+    submit::Checks,
+};
 use crate::{
-    arg::{ArgList, Args, TensorArg},
     capture,
-    def::KernelDef,
-    plan::Failed,
-    program::{ProgramInner, Shared},
+    kernel::kernel_def::KernelDef,
+    launch::{
+        arguments::{ArgList, Args, TensorArg},
+        plan::LaunchFailure,
+    },
+    program::{ProgramInner, ProgramShared},
     stream::StreamState,
 };
 
-/// Stamps the tensors of a launch behind it, also where the device panics: as `StampedAtEnd`, but in registers.
+/// Stamps the tensors of a launch behind it, also where the device panics: as `StampGuard`, but in registers.
 struct Stamped<'a> {
     params: &'a [TensorParam],
     tensors: &'a [TensorArg<'a>],
@@ -51,37 +57,39 @@ fn stamp(params: &[TensorParam], tensors: &[TensorArg<'_>], stream: &StreamState
 }
 
 /// What became of a launch. In registers.
-pub(crate) enum Quick<'a> {
+pub(crate) enum FastPath<'a> {
     Launched,
     /// And what it may report is there.
     Reported,
-    Failed(Box<Failed>),
+    LaunchFailure(Box<LaunchFailure>),
     /// The context could not be made current.
-    NotCurrent(Box<rt::Error>),
+    ContextError(Box<rt::Error>),
     /// This is not the place to do it, and nothing has happened.
-    Unusual(Args<'a>),
+    Declined(Args<'a>),
 }
 
 /// Launches a kernel that has no value.
 #[inline(never)]
-pub(crate) fn quick<'a>(
+pub(crate) fn submit_fast<'a>(
     mut args: Args<'a>,
     def: &KernelDef,
     program: &Arc<ProgramInner>,
     stream: &StreamState,
     checks: Checks,
-) -> Quick<'a> {
-    let Some(context) = usual(&args, def, program, stream) else { return Quick::Unusual(args) };
+) -> FastPath<'a> {
+    let Some(context) = eligible(&args, def, program, stream) else {
+        return FastPath::Declined(args);
+    };
     let shared = &*program.shared;
-    if !context.plain {
+    if !context.single_call {
         return steps(args, context, shared, stream, checks);
     }
     let mut config = LaunchConfig { grid_dim: [0; 3], block_dim: [0; 3], shared_bytes: 0 };
     let ArgList { words, tensors, .. } = &mut *args;
     let (Some(words), Some(tensors)) = (words.in_place_mut(), tensors.in_place()) else {
-        return Quick::Unusual(args);
+        return FastPath::Declined(args);
     };
-    match context.verdicts.proven(stream.stream.id(), checks, words, &mut config) {
+    match context.launch_cache.proven(stream.stream.id(), checks, words, &mut config) {
         Some(function) => {
             let launch = Found { context, function, config: &config, words, tensors };
             let launched = launch.submit(shared, stream, context.number_when_proven);
@@ -92,19 +100,19 @@ pub(crate) fn quick<'a>(
     }
 }
 
-/// As [`quick`], in the checked form.
+/// As [`submit_fast`], in the checked form.
 #[inline(never)]
 fn checked<'a>(
     mut args: Args<'a>,
     context: &KernelContext,
-    shared: &Shared,
+    shared: &ProgramShared,
     stream: &StreamState,
     checks: Checks,
-) -> Quick<'a> {
+) -> FastPath<'a> {
     let ArgList { words, tensors, .. } = &mut *args;
-    let Some((function, config)) = context.verdicts.checked(stream.stream.id(), checks, words)
+    let Some((function, config)) = context.launch_cache.checked(stream.stream.id(), checks, words)
     else {
-        return Quick::Unusual(args);
+        return FastPath::Declined(args);
     };
     let launch = Found { context, function, config: &config, words, tensors };
     let launched = launch.submit(shared, stream, number_of(u64::MAX));
@@ -114,30 +122,30 @@ fn checked<'a>(
 
 #[cold]
 #[inline(never)]
-fn failed(source: rt::Error) -> Quick<'static> {
-    Quick::Failed(Box::new(Failed { started: false, source }))
+fn failed(source: rt::Error) -> FastPath<'static> {
+    FastPath::LaunchFailure(Box::new(LaunchFailure { started: false, source }))
 }
 
-/// As [`quick`], of a kernel whose launch is several calls.
+/// As [`submit_fast`], of a kernel whose launch is several calls.
 #[inline(never)]
 fn steps<'a>(
     mut args: Args<'a>,
     context: &KernelContext,
-    shared: &Shared,
+    shared: &ProgramShared,
     stream: &StreamState,
     checks: Checks,
-) -> Quick<'a> {
+) -> FastPath<'a> {
     let ArgList { words, shapes, tensors, .. } = &mut *args;
-    let form = context.verdicts.again(stream.stream.id(), checks, words, shapes);
+    let form = context.launch_cache.again(stream.stream.id(), checks, words, shapes);
     let loaded = form.and_then(|form| Some((form, context.forms[form as usize].loaded.get()?)));
     let Some((form, loaded)) = loaded else {
-        words.truncate(context.verdicts.arguments());
-        return Quick::Unusual(args);
+        words.truncate(context.launch_cache.arguments());
+        return FastPath::Declined(args);
     };
     // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
     let current = match unsafe { shared.context.make_current() } {
         Ok(current) => current,
-        Err(error) => return Quick::NotCurrent(Box::new(error)),
+        Err(error) => return FastPath::ContextError(Box::new(error)),
     };
     let number = shared.launches.fetch_add(1, Relaxed);
     let words = &mut words[..];
@@ -153,15 +161,15 @@ fn steps<'a>(
     drop(current);
     args.give_back();
     match enqueued {
-        Err(failed) => Quick::Failed(Box::new(failed)),
-        Ok(()) if context.reports_at_once => Quick::Reported,
-        Ok(()) => Quick::Launched,
+        Err(failed) => FastPath::LaunchFailure(Box::new(failed)),
+        Ok(()) if context.reports_at_once => FastPath::Reported,
+        Ok(()) => FastPath::Launched,
     }
 }
 
 /// The kernel, where its launch is as usual.
 #[inline(always)]
-fn usual<'a>(
+fn eligible<'a>(
     args: &ArgList<'_>,
     def: &KernelDef,
     program: &'a Arc<ProgramInner>,
@@ -169,17 +177,17 @@ fn usual<'a>(
 ) -> Option<&'a KernelContext> {
     let shared = &*program.shared;
     let context = shared.launcher.contexts.get(def.known_id()?)?;
-    let usual = context.quick
-        && args.is_usual(program)
+    let eligible = context.fast_path
+        && args.all_on_device(program)
         && !capture::is_on()
         && !shared.context.is_lost()
         && !stream.has_report();
-    if !usual {
+    if !eligible {
         return None;
     }
     let (codes, tensors) = (args.codes.in_place()?, args.tensors.in_place()?);
     let fits = context.is_for(codes) || context.takes(codes);
-    (fits && !shared.turns.are_due(tensors)).then_some(context)
+    (fits && !shared.host_exclusion.are_due(tensors)).then_some(context)
 }
 
 /// A launch of which all is found.
@@ -194,7 +202,7 @@ struct Found<'a, 'b> {
 impl Found<'_, '_> {
     /// Submits it; of its number those bits stand in the argument block by which reports name it.
     #[inline(always)]
-    fn submit(self, shared: &Shared, stream: &StreamState, named: u64) -> Quick<'static> {
+    fn submit(self, shared: &ProgramShared, stream: &StreamState, named: u64) -> FastPath<'static> {
         let Self { context, function, config, words, tensors } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
         if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
@@ -212,8 +220,8 @@ impl Found<'_, '_> {
         stamp(params, tensors, stream);
         match launched {
             Err(error) => failed(shared.context.failed(error)),
-            Ok(()) if context.reports_at_once => Quick::Reported,
-            Ok(()) => Quick::Launched,
+            Ok(()) if context.reports_at_once => FastPath::Reported,
+            Ok(()) => FastPath::Launched,
         }
     }
 }

@@ -6,17 +6,17 @@
 use parking_lot::{Mutex, MutexGuard};
 use quadrants_runtime::Buffer;
 
-use crate::arg::TensorArg;
+use crate::launch::arguments::TensorArg;
 
 /// Who uses marked memory, one after another.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct HostExclusion {
     /// Whether kernels run on the thread that launches them.
     on: bool,
     turn: Mutex<()>,
 }
 
-impl Turns {
+impl HostExclusion {
     pub(crate) fn new(asynchronous: bool) -> Self {
         Self { on: !asynchronous, turn: Mutex::new(()) }
     }

@@ -15,7 +15,7 @@ use quadrants_ir::{
 use quadrants_rhi::{Capabilities, ImageKind};
 use quadrants_runtime::{ImageKey, ImagePack, PackEntry, PackWriter};
 
-use crate::{Error, Program, Result, kept::Kept, program::Shared};
+use crate::{Error, Program, Result, kernel_cache::KernelCache, program::ProgramShared};
 
 /// The environment variable that names a file of exported kernels for programs that are opened without one.
 pub const KERNELS_VARIABLE: &str = "QUADRANTS_KERNELS";
@@ -152,7 +152,13 @@ impl Export {
                 for form in [Form::Proven, Form::Checked] {
                     for passing in passings(shared, &kernel) {
                         let request = CompileRequest::new(&target.arch, form, passing);
-                        compile_into(&mut self.images, &shared.kept, target, &kernel, &request)?;
+                        compile_into(
+                            &mut self.images,
+                            &shared.kernel_cache,
+                            target,
+                            &kernel,
+                            &request,
+                        )?;
                     }
                 }
             }
@@ -196,7 +202,7 @@ impl Program {
 }
 
 /// How a device passes the arguments of a kernel, and how this program does.
-fn passings(shared: &Shared, kernel: &Offloaded) -> Vec<Passing> {
+fn passings(shared: &ProgramShared, kernel: &Offloaded) -> Vec<Passing> {
     let bytes = 8 * abi::block_words(kernel, Form::Checked);
     let usual = Capabilities::new(ImageKind::Binary).max_argument_bytes;
     let passing = |limit: usize| if bytes <= limit { Passing::Value } else { Passing::Buffer };
@@ -207,15 +213,15 @@ fn passings(shared: &Shared, kernel: &Offloaded) -> Vec<Passing> {
 
 fn compile_into(
     images: &mut PackWriter,
-    kept: &Kept,
+    kernel_cache: &KernelCache,
     target: &Target,
     kernel: &Offloaded,
     request: &CompileRequest<'_>,
 ) -> Result<()> {
     let Target { arch, compiler } = target;
     let failed = |source| Error::Compile { kernel: kernel.name.clone(), source };
-    let library = kept.library_of(&**compiler);
-    let place = kept.place(&**compiler, library.as_deref(), kernel, request);
+    let library = kernel_cache.library_of(&**compiler);
+    let place = kernel_cache.place(&**compiler, library.as_deref(), kernel, request);
     let place = place.ok_or_else(|| Error::NotKept { arch: arch.clone() })?;
     let key = place.keyed().key(arch);
     if images.contains(&key) {

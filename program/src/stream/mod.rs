@@ -1,5 +1,8 @@
 //! Streams and events, as the user holds them.
 
+pub(crate) mod current;
+pub(crate) mod manager;
+
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -11,12 +14,10 @@ use quadrants_rhi::{EventHandle, EventOptions, StreamHandle, StreamOptions};
 use quadrants_runtime as rt;
 
 use crate::{
-    Error, Result, capture, current,
+    Error, Result, capture,
     hazards::{Clock, Tracker, waiting},
-    program::{ProgramInner, Shared},
-    record::RecordSlot,
-    scratch::StreamScratch,
-    workers::Team,
+    launch::{error_record::RecordSlot, fork_join::WorkerSet, temporaries::StreamScratch},
+    program::{ProgramInner, ProgramShared},
 };
 
 /// What captures refuse.
@@ -39,7 +40,7 @@ pub struct Stream {
 /// What all handles and launches of one stream share.
 #[derive(Debug)]
 pub(crate) struct StreamState {
-    shared: Arc<Shared>,
+    shared: Arc<ProgramShared>,
     pub(crate) stream: Arc<rt::Stream>,
     record: Option<RecordSlot>,
     /// Where the record is.
@@ -47,7 +48,7 @@ pub(crate) struct StreamState {
     /// Whether others have the handle, who may enqueue what has no stamp.
     shared_handle: AtomicBool,
     /// What the last region launched here forked to and joined by.
-    pub(crate) team: Mutex<Option<Box<Team>>>,
+    pub(crate) worker_set: Mutex<Option<Box<WorkerSet>>>,
     pub(crate) scratch: StreamScratch,
 }
 
@@ -55,12 +56,12 @@ pub(crate) struct StreamState {
 #[derive(Debug)]
 pub(crate) struct LeftBehind {
     _record: Option<RecordSlot>,
-    _team: Option<Box<Team>>,
+    _worker_set: Option<Box<WorkerSet>>,
     _scratch: StreamScratch,
 }
 
 impl StreamState {
-    pub(crate) fn new(shared: &Arc<Shared>, stream: Arc<rt::Stream>) -> Result<Arc<Self>> {
+    pub(crate) fn new(shared: &Arc<ProgramShared>, stream: Arc<rt::Stream>) -> Result<Arc<Self>> {
         let record = shared.records.take(&shared.context)?;
         let record_address = record.address();
         let foreign = stream.origin() == rt::StreamOrigin::Foreign;
@@ -70,7 +71,7 @@ impl StreamState {
             record: Some(record),
             record_address,
             shared_handle: AtomicBool::new(foreign),
-            team: Mutex::new(None),
+            worker_set: Mutex::new(None),
             scratch: StreamScratch::default(),
         });
         if let Some(tracker) = &shared.hazards {
@@ -190,7 +191,7 @@ impl Drop for StreamState {
             // Nothing is waited for, and unfinished work may still use all this.
             let left = LeftBehind {
                 _record: self.record.take(),
-                _team: self.team.get_mut().take(),
+                _worker_set: self.worker_set.get_mut().take(),
                 _scratch: std::mem::take(&mut self.scratch),
             };
             self.shared.left_behind.lock().push(left);

@@ -1,5 +1,10 @@
 //! Tensors: dense row-major arrays in device memory, of numbers or of what is made of numbers.
 
+pub(crate) mod element;
+pub(crate) mod host_array;
+pub(crate) mod layout;
+pub(crate) mod slice;
+
 use std::{fmt, marker::PhantomData, panic::Location, ptr, sync::Arc};
 
 use quadrants_rhi::DevicePtr;
@@ -8,9 +13,11 @@ use quadrants_runtime::{Buffer, Over, Pieces};
 use crate::{
     Device, Error, Result, capture,
     hazards::waiting_behind,
-    host::HostArray,
-    layout::{ComponentAt, Layout, Stored},
     program::ProgramInner,
+    tensor::{
+        host_array::HostArray,
+        layout::{ComponentAt, Layout, Stored},
+    },
 };
 
 /// A dense row-major array of `N` dimensions in the memory of a program's device.
@@ -288,7 +295,7 @@ impl TensorCore {
     pub(crate) fn read<T: Device>(&self, count: usize) -> Result<Vec<T>> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         capture::refuse(shared, "reading a tensor")?;
-        let turn = shared.turns.of_copy(buffer);
+        let turn = shared.host_exclusion.of_copy(buffer);
         let part = self.stored.resized(count);
         let mut memory = words(&part);
         waiting_behind(shared, buffer.writers(), || {
@@ -329,7 +336,7 @@ impl TensorCore {
                 return captured;
             }
         }
-        let _turn = shared.turns.of_copy(buffer);
+        let _turn = shared.host_exclusion.of_copy(buffer);
         waiting_behind(shared, buffer.users(), || {
             let mut over = Over::new();
             for span in self.stored.spans(self.first, part) {

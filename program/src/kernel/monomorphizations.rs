@@ -2,12 +2,12 @@
 
 use std::{any::TypeId, sync::OnceLock};
 
-use crate::{body::Body, def::KernelDef};
+use crate::{body::Body, kernel::kernel_def::KernelDef};
 
 /// All instantiations of a generic kernel so far: a list that only grows, so that a launch reads it without a
 /// lock. It is as long as the program's text makes it, which is short.
 #[derive(Debug)]
-pub struct Instances {
+pub struct Monomorphizations {
     first: Link,
 }
 
@@ -20,7 +20,7 @@ struct Instance {
     next: Link,
 }
 
-impl Instances {
+impl Monomorphizations {
     /// None yet.
     #[must_use]
     #[allow(clippy::new_without_default)] // it stands in a `static` alone
@@ -63,7 +63,7 @@ mod tests {
             }
             fn run<L: Level, const CHECKED: bool, const WIDE: usize>(_: &Cx<'_, L, CHECKED>) {}
         }
-        static INSTANCES: Instances = Instances::new();
+        static INSTANCES: Monomorphizations = Monomorphizations::new();
         let (a, b) = (INSTANCES.of::<Of<f32>>(), INSTANCES.of::<Of<f64>>());
         assert!(!std::ptr::eq(a, b));
         assert!(std::ptr::eq(a, INSTANCES.of::<Of<f32>>()));

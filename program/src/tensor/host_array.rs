@@ -10,10 +10,9 @@ use smallvec::SmallVec;
 
 use crate::{
     Device, Result, Slice, SliceMut, Tensor,
-    arg::{ArgKind, ArgList, Place, TensorArg},
-    layout::Stored,
+    launch::arguments::{ArgKind, ArgList, Place, TensorArg},
     program::ProgramInner,
-    tensor::{Home, TensorCore},
+    tensor::{Home, TensorCore, layout::Stored},
 };
 
 /// An array of the host where a kernel takes a tensor to be read.

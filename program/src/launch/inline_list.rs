@@ -9,7 +9,7 @@ use std::{
 };
 
 /// A list of which `N` items need no allocation.
-pub(crate) struct Short<T, const N: usize> {
+pub(crate) struct InlineList<T, const N: usize> {
     items: [MaybeUninit<T>; N],
     /// How many of `items` are set; `N + 1` where all are in `more` instead.
     len: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Short<T, const N: usize> {
     more: Vec<T>,
 }
 
-impl<T: Copy, const N: usize> Short<T, N> {
+impl<T: Copy, const N: usize> InlineList<T, N> {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
         Self { items: [const { MaybeUninit::uninit() }; N], len: 0, more: Vec::new() }
@@ -29,12 +29,12 @@ impl<T: Copy, const N: usize> Short<T, N> {
             self.items[self.len].write(item);
             self.len += 1;
         } else {
-            self.push_further(item);
+            self.push_spilled(item);
         }
     }
 
     #[cold]
-    fn push_further(&mut self, item: T) {
+    fn push_spilled(&mut self, item: T) {
         if self.len == N {
             self.more.clear();
             // SAFETY: so many items are set.
@@ -61,7 +61,7 @@ impl<T: Copy, const N: usize> Short<T, N> {
     }
 }
 
-impl<T, const N: usize> Short<T, N> {
+impl<T, const N: usize> InlineList<T, N> {
     /// The items, where they are so few that they have place.
     #[inline(always)]
     pub(crate) fn in_place(&self) -> Option<&[T]> {
@@ -71,7 +71,7 @@ impl<T, const N: usize> Short<T, N> {
     }
 }
 
-impl<T, const N: usize> Short<T, N> {
+impl<T, const N: usize> InlineList<T, N> {
     /// As [`in_place`](Self::in_place), to be changed.
     #[inline(always)]
     pub(crate) fn in_place_mut(&mut self) -> Option<&mut [T]> {
@@ -81,7 +81,7 @@ impl<T, const N: usize> Short<T, N> {
     }
 }
 
-impl<T, const N: usize> Deref for Short<T, N> {
+impl<T, const N: usize> Deref for InlineList<T, N> {
     type Target = [T];
 
     #[inline(always)]
@@ -90,7 +90,7 @@ impl<T, const N: usize> Deref for Short<T, N> {
     }
 }
 
-impl<T, const N: usize> DerefMut for Short<T, N> {
+impl<T, const N: usize> DerefMut for InlineList<T, N> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         if self.len > N {
@@ -101,13 +101,13 @@ impl<T, const N: usize> DerefMut for Short<T, N> {
     }
 }
 
-impl<T: Copy, const N: usize> Extend<T> for Short<T, N> {
+impl<T: Copy, const N: usize> Extend<T> for InlineList<T, N> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
         items.into_iter().for_each(|item| self.push(item));
     }
 }
 
-impl<T: fmt::Debug, const N: usize> fmt::Debug for Short<T, N> {
+impl<T: fmt::Debug, const N: usize> fmt::Debug for InlineList<T, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_list_is_the_same_in_place_and_beyond() {
         for count in 0..10 {
-            let mut list = Short::<usize, 4>::new();
+            let mut list = InlineList::<usize, 4>::new();
             list.extend(0..count);
             assert_eq!(list[..], Vec::from_iter(0..count));
             list.iter_mut().for_each(|item| *item += 1);

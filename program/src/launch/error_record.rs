@@ -15,7 +15,7 @@ use quadrants_ir::abi::ErrorRecord;
 use quadrants_rhi::DevicePtr;
 use quadrants_runtime::{Buffer, Context, Pinned};
 
-use crate::{KernelError, Result, claim, sync::AtomicU32};
+use crate::{KernelError, Result, launch::report_slot, sync::AtomicU32};
 
 /// How many records one pinned block holds: allocating pinned memory is slow and comes in pages.
 const RECORDS_PER_BLOCK: usize = 32;
@@ -24,12 +24,12 @@ const RECORDS_PER_BLOCK: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct RecordPool {
     idle: Mutex<Vec<RecordSlot>>,
-    told: Mutex<Told>,
+    decoding: Mutex<DecodeState>,
 }
 
 /// Held while a record is read and understood.
 #[derive(Debug, Default)]
-struct Told {
+struct DecodeState {
     blocks: Vec<Arc<RecordBlock>>,
     /// What records that were not taken yet say of kernels that are gone, by the record's address.
     of_gone_kernels: HashMap<u64, KernelError>,
@@ -55,7 +55,7 @@ impl RecordPool {
             return Ok(slot);
         }
         let block = Arc::new(RecordBlock::new(context)?);
-        self.told.lock().blocks.push(block.clone());
+        self.decoding.lock().blocks.push(block.clone());
         let mut slots: Vec<_> = (0..RECORDS_PER_BLOCK)
             .rev()
             .map(|index| RecordSlot { block: block.clone(), index })
@@ -71,9 +71,9 @@ impl RecordPool {
         slot: &RecordSlot,
         decode: impl FnOnce(&ErrorRecord) -> KernelError,
     ) -> Option<KernelError> {
-        let mut told = self.told.lock();
+        let mut decoding = self.decoding.lock();
         let record = slot.take()?;
-        let known = told.of_gone_kernels.remove(&slot.address());
+        let known = decoding.of_gone_kernels.remove(&slot.address());
         Some(known.unwrap_or_else(|| decode(&record)))
     }
 
@@ -85,13 +85,16 @@ impl RecordPool {
         decode: impl Fn(&ErrorRecord) -> KernelError,
         remove: impl FnOnce() -> R,
     ) -> R {
-        let mut told = self.told.lock();
-        let told = &mut *told;
-        for block in &told.blocks {
+        let mut decoding = self.decoding.lock();
+        let decoding = &mut *decoding;
+        for block in &decoding.blocks {
             for index in 0..RECORDS_PER_BLOCK {
                 let slot = RecordSlot { block: block.clone(), index };
                 if let Some(record) = slot.peek().filter(&is_its) {
-                    told.of_gone_kernels.entry(slot.address()).or_insert_with(|| decode(&record));
+                    decoding
+                        .of_gone_kernels
+                        .entry(slot.address())
+                        .or_insert_with(|| decode(&record));
                 }
             }
         }
@@ -100,7 +103,7 @@ impl RecordPool {
 
     /// Runs `body` while no kernel goes.
     pub(crate) fn while_all_stay<R>(&self, body: impl FnOnce() -> R) -> R {
-        let _told = self.told.lock();
+        let _told = self.decoding.lock();
         body()
     }
 
@@ -168,10 +171,10 @@ impl RecordSlot {
             .then(|| unsafe { ptr::read_volatile(self.pointer()) })
     }
 
-    /// As [`claim::take`].
+    /// As [`report_slot::take`].
     fn take(&self) -> Option<ErrorRecord> {
         // SAFETY: FULL was stored after all fields with release or a system-wide fence, and nobody
         // writes a record that is not EMPTY.
-        claim::take(self.state(), || unsafe { ptr::read_volatile(self.pointer()) })
+        report_slot::take(self.state(), || unsafe { ptr::read_volatile(self.pointer()) })
     }
 }

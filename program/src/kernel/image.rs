@@ -14,8 +14,11 @@ use quadrants_rhi::{
 use quadrants_runtime::Module;
 
 use crate::{
-    Error, ExportedKernels, Result, body::NativeBody, dump, host_memory::HostMemory,
-    kept::KeptKernel, program::Shared,
+    Error, ExportedKernels, Result,
+    body::NativeBody,
+    kernel::{dump, host_memory::HostMemory},
+    kernel_cache::CachedKernel,
+    program::ProgramShared,
 };
 
 /// A module with the functions of a plan, in the order of the tasks.
@@ -39,7 +42,7 @@ impl LoadedForm {
     }
 
     pub(crate) fn load(
-        shared: &Shared,
+        shared: &ProgramShared,
         kernel: &str,
         image: Image<'_>,
         names: &[String],
@@ -53,7 +56,7 @@ impl LoadedForm {
     }
 
     pub(crate) fn compile(
-        shared: &Shared,
+        shared: &ProgramShared,
         kernel: &Offloaded,
         form: Form,
         passing: Passing,
@@ -64,9 +67,9 @@ impl LoadedForm {
         let device = shared.context.device();
         let request = CompileRequest::new(&device.info().arch, form, passing);
         dump::source(kernel, form, || compiler.text(kernel, &request));
-        let kept = shared.kept.of(&**compiler, kernel, &request);
-        if let Some(kept) = &kept
-            && let Some(loaded) = Self::load_kept(shared, kernel, &**compiler, kept)?
+        let cached = shared.kernel_cache.of(&**compiler, kernel, &request);
+        if let Some(cached) = &cached
+            && let Some(loaded) = Self::load_cached(shared, kernel, &**compiler, cached)?
         {
             return Ok(loaded);
         }
@@ -74,18 +77,18 @@ impl LoadedForm {
         let compiled = compiler.compile(kernel, &request).map_err(failed)?;
         tracing::debug!(kernel = kernel.name, ?form, bytes = compiled.image.len(), "compile");
         let loaded = Self::load_compiled(shared, kernel, &compiled.image)?;
-        if let Some(kept) = kept {
-            kept.put(request.arch, &compiled.image);
+        if let Some(cached) = cached {
+            cached.put(request.arch, &compiled.image);
         }
         Ok(loaded)
     }
 
     /// What need not be compiled. An image that the driver refuses is as good as none.
-    fn load_kept(
-        shared: &Shared,
+    fn load_cached(
+        shared: &ProgramShared,
         kernel: &Offloaded,
         compiler: &dyn Compiler,
-        kept: &KeptKernel<'_>,
+        cached: &CachedKernel<'_>,
     ) -> Result<Option<Self>> {
         let load = |image: Vec<u8>| match Self::load_compiled(shared, kernel, &image) {
             Err(error) if error.severity() != Severity::ContextLost => {
@@ -95,18 +98,18 @@ impl LoadedForm {
             loaded => loaded.map(Some),
         };
         let arch = &shared.context.device().info().arch;
-        if !shared.kept.exported().is_empty() {
-            for image in kept.exported(arch, &compiler.also_runs(arch)) {
+        if !shared.kernel_cache.exported().is_empty() {
+            for image in cached.exported(arch, &compiler.also_runs(arch)) {
                 if let Some(loaded) = load(image)? {
-                    kept.found_exported();
+                    cached.found_exported();
                     return Ok(Some(loaded));
                 }
             }
         }
-        kept.get(arch).map_or(Ok(None), load)
+        cached.get(arch).map_or(Ok(None), load)
     }
 
-    fn load_compiled(shared: &Shared, kernel: &Offloaded, image: &[u8]) -> Result<Self> {
+    fn load_compiled(shared: &ProgramShared, kernel: &Offloaded, image: &[u8]) -> Result<Self> {
         let names: Vec<String> = kernel.tasks().map(|(id, _)| kernel.function_name(id)).collect();
         let image = match shared.context.device().capabilities().image {
             ImageKind::Text => match std::str::from_utf8(image) {
@@ -121,10 +124,14 @@ impl LoadedForm {
 
 /// Why there is no image, where the exported kernels were asked before.
 #[cold]
-fn compile_error(shared: &Shared, kernel: &Offloaded, source: quadrants_codegen::Error) -> Error {
+fn compile_error(
+    shared: &ProgramShared,
+    kernel: &Offloaded,
+    source: quadrants_codegen::Error,
+) -> Error {
     let kernel = kernel.name.clone();
     let absent = matches!(source, quadrants_codegen::Error::CompilerNotFound { .. });
-    match shared.kept.exported() {
+    match shared.kernel_cache.exported() {
         files if absent && !files.is_empty() => Error::NotExported {
             kernel,
             arch: shared.context.device().info().arch.clone(),

@@ -3,6 +3,8 @@
 //! A key is all that an image depends on but the compiler's own library: that is noted beside the image, so that a
 //! machine without a compiler finds what another has made. Where a kernel is written is no part of it.
 
+pub(crate) mod export;
+
 use std::{
     env, fs,
     path::PathBuf,
@@ -29,7 +31,7 @@ const LIMIT_BYTES: u64 = 256 << 20;
 
 /// A program's compiled kernels.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KernelCache {
     exported: Vec<ExportedKernels>,
     found_exported: AtomicU64,
     /// None where compiled kernels are not kept on disk.
@@ -39,8 +41,8 @@ pub(crate) struct Kept {
 }
 
 /// One kernel among them, or its place.
-pub(crate) struct KeptKernel<'a> {
-    kept: &'a Kept,
+pub(crate) struct CachedKernel<'a> {
+    cache: &'a KernelCache,
     keyed: Keyed,
     library: Option<&'a str>,
 }
@@ -48,7 +50,7 @@ pub(crate) struct KeptKernel<'a> {
 /// All that the images of a kernel depend on but their architecture.
 pub(crate) struct Keyed(Vec<u8>);
 
-impl Kept {
+impl KernelCache {
     /// In these files, and in that folder. The library of the compiler is looked for now, when a device is opened, which
     /// takes long, and not in a first launch.
     pub(crate) fn new(
@@ -57,9 +59,9 @@ impl Kept {
         compiler: Option<&dyn Compiler>,
     ) -> Self {
         let cache = folder.map(|folder| ImageCache::new(folder, LIMIT_BYTES));
-        let mut kept = Self { exported, found_exported: AtomicU64::new(0), cache, library: None };
-        kept.library = compiler.and_then(|compiler| kept.library_of(compiler));
-        kept
+        let mut cache = Self { exported, found_exported: AtomicU64::new(0), cache, library: None };
+        cache.library = compiler.and_then(|compiler| cache.library_of(compiler));
+        cache
     }
 
     /// The library that makes a compiler's images: its path, its length, the time of its last change. None where nothing
@@ -88,7 +90,7 @@ impl Kept {
         compiler: &dyn Compiler,
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
-    ) -> Option<KeptKernel<'_>> {
+    ) -> Option<CachedKernel<'_>> {
         if self.exported.is_empty() && self.cache.is_none() {
             return None;
         }
@@ -102,13 +104,13 @@ impl Kept {
         library: Option<&'a str>,
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
-    ) -> Option<KeptKernel<'a>> {
+    ) -> Option<CachedKernel<'a>> {
         let keyed = Keyed::new(&compiler.kept_as()?, kernel, request);
-        Some(KeptKernel { kept: self, keyed, library })
+        Some(CachedKernel { cache: self, keyed, library })
     }
 }
 
-impl<'k> KeptKernel<'k> {
+impl<'k> CachedKernel<'k> {
     /// Its images in exported files for a device of `arch`, which runs those of `also` too, the best first.
     pub(crate) fn exported<'a>(
         &'a self,
@@ -116,7 +118,7 @@ impl<'k> KeptKernel<'k> {
         also: &'a [String],
     ) -> impl Iterator<Item = Vec<u8>> + use<'a, 'k> {
         let archs = [arch].into_iter().chain(also.iter().map(String::as_str));
-        let files = &self.kept.exported;
+        let files = &self.cache.exported;
         archs.flat_map(move |arch| {
             let with = files.iter().filter(move |file| file.has_arch(arch));
             with.filter_map(move |file| file.get(&self.keyed.key(arch)))
@@ -125,16 +127,16 @@ impl<'k> KeptKernel<'k> {
 
     /// Notes that an exported image is used.
     pub(crate) fn found_exported(&self) {
-        self.kept.found_exported.fetch_add(1, Relaxed);
+        self.cache.found_exported.fetch_add(1, Relaxed);
     }
 
     /// Its image on disk.
     pub(crate) fn get(&self, arch: &str) -> Option<Vec<u8>> {
-        self.kept.cache.as_ref()?.get(&self.keyed.key(arch), self.library)
+        self.cache.cache.as_ref()?.get(&self.keyed.key(arch), self.library)
     }
 
     pub(crate) fn put(&self, arch: &str, image: &[u8]) {
-        if let Some(cache) = &self.kept.cache {
+        if let Some(cache) = &self.cache.cache {
             cache.put(&self.keyed.key(arch), self.library, image);
         }
     }

@@ -1,8 +1,15 @@
 //! Kernels made at run time.
 
+pub(crate) mod dump;
+pub(crate) mod host_memory;
+pub(crate) mod image;
+pub(crate) mod kernel_def;
+pub(crate) mod monomorphizations;
+pub(crate) mod stable_table;
+
 use quadrants_ir::Kernel as IrKernel;
 
-use crate::{Error, Launch, Result, def::KernelDef, launch::KernelResult};
+use crate::{Error, Launch, Result, kernel::kernel_def::KernelDef, launch::KernelResult};
 
 /// A kernel made at run time, by the builder or from any IR.
 ///

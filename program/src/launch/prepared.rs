@@ -9,22 +9,28 @@ use quadrants_ir::{
 use quadrants_rhi::FunctionHandle;
 
 use super::{
-    Checks, Going, KernelContext, KernelLauncher, Submission, TensorParam, Verdict, argument_error,
-    launch_word, result_error,
+    context::{KernelContext, TensorParam},
+    errors::{argument_error, launch_error, result_error},
+    launch_cache::LaunchDecision,
+    launch_id::{launch_word, number_of},
+    launcher::KernelLauncher,
+    submit::{Checks, LaunchTarget, Submission},
 };
 use crate::{
     Error, Result,
-    arg::{ArgKind, ArgList, Code},
-    def::KernelDef,
-    plan::LaunchShapes,
-    program::Shared,
-    scratch::LaunchBlock,
+    kernel::kernel_def::KernelDef,
+    launch::{
+        arguments::{ArgKind, ArgList, Code},
+        plan::LaunchShapes,
+        temporaries::LaunchBlock,
+    },
+    program::ProgramShared,
     stream::StreamState,
 };
 
 /// What a launch's numbers decide. Its argument block lacks the addresses that are the stream's.
 #[derive(Clone, Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedLaunch {
     pub(crate) form: Form,
     pub(crate) shapes: LaunchShapes,
     pub(crate) words: Vec<u64>,
@@ -32,21 +38,21 @@ pub(crate) struct Prepared {
 
 /// Whether a kernel may go: not while graphs keep it.
 #[derive(Debug, Default)]
-pub(crate) struct Keep {
+pub(crate) struct Retention {
     graphs: usize,
     /// Its owner is gone.
     orphan: bool,
 }
 
-impl Prepared {
+impl PreparedLaunch {
     /// Whether the launch has a number, by which what it reports is known.
     pub(crate) fn may_report(&self) -> bool {
-        super::number_of(self.words[LAUNCH_WORD]) != 0
+        number_of(self.words[LAUNCH_WORD]) != 0
     }
 
     /// Whether a graph that was made for the other can be set to this.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        fn live(of: &Prepared) -> impl Iterator<Item = bool> {
+        fn live(of: &PreparedLaunch) -> impl Iterator<Item = bool> {
             of.shapes.iter().map(Option::is_some)
         }
         self.form == other.form && live(self).eq(live(other))
@@ -55,24 +61,28 @@ impl Prepared {
 
 impl KernelLauncher {
     /// The kernel of a launch that is captured, which stays until [`release`](Self::release). It has no value.
-    pub(crate) fn keep(&self, shared: &Shared, def: &KernelDef) -> Result<(u32, &KernelContext)> {
+    pub(crate) fn retain(
+        &self,
+        shared: &ProgramShared,
+        def: &KernelDef,
+    ) -> Result<(u32, &KernelContext)> {
         shared.context.check()?;
         let id = def.id()?;
         let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def, id))?;
         if context.kernel.result.is_some() {
             return Err(result_error(&context.kernel, None));
         }
-        context.keep.lock().graphs += 1;
+        context.retention.lock().graphs += 1;
         Ok((id, context))
     }
 
     /// Lets go of a kernel that was kept; where it was the last to need it, for good.
-    pub(crate) fn release(&self, shared: &Shared, id: u32) {
+    pub(crate) fn release(&self, shared: &ProgramShared, id: u32) {
         let Some(context) = self.contexts.get(id) else { return };
         let last = {
-            let mut keep = context.keep.lock();
-            keep.graphs -= 1;
-            keep.graphs == 0 && keep.orphan
+            let mut retention = context.retention.lock();
+            retention.graphs -= 1;
+            retention.graphs == 0 && retention.orphan
         };
         if last {
             // SAFETY: its owner is gone, and so are the graphs that launched it.
@@ -81,12 +91,12 @@ impl KernelLauncher {
     }
 
     /// A kernel that is kept.
-    pub(crate) fn kept(&self, id: u32) -> Option<&KernelContext> {
+    pub(crate) fn retained(&self, id: u32) -> Option<&KernelContext> {
         self.contexts.get(id)
     }
 }
 
-impl Keep {
+impl Retention {
     /// Whether the kernel may go now that its owner does.
     pub(super) fn may_go(&mut self) -> bool {
         self.orphan = true;
@@ -98,13 +108,13 @@ impl KernelContext {
     /// Judges a launch as all are judged, and loads what it runs.
     pub(crate) fn prepare<'a>(
         &self,
-        shared: &Shared,
+        shared: &ProgramShared,
         id: u32,
         number: u64,
         given: impl Iterator<Item = ArgKind<'a>>,
         checks: Checks,
         stream: &StreamState,
-    ) -> Result<Prepared> {
+    ) -> Result<PreparedLaunch> {
         let mut args = ArgList::new();
         given.for_each(|arg| args.push(arg));
         if !self.takes(&args.codes) {
@@ -112,26 +122,26 @@ impl KernelContext {
         }
         let mut words = args.words;
         let mut shapes = LaunchShapes::new();
-        let Verdict { form, first } =
-            self.judge(shared, stream, checks, &mut words, &mut shapes)?;
+        let LaunchDecision { form, first } =
+            self.decide(shared, stream, checks, &mut words, &mut shapes)?;
         if shapes.is_empty() {
             shapes.push(first);
         }
         words[LAUNCH_WORD] = launch_word(id, if self.names(form) { number } else { 0 });
         self.loaded(shared, form)?;
-        Ok(Prepared { form, shapes, words: words.to_vec() })
+        Ok(PreparedLaunch { form, shapes, words: words.to_vec() })
     }
 
     /// Enqueues a launch by itself, as if it had just been made, with this argument block.
     pub(crate) fn enqueue_prepared(
         &self,
-        shared: &Shared,
+        shared: &ProgramShared,
         id: u32,
-        prepared: &Prepared,
+        prepared: &PreparedLaunch,
         mut words: Vec<u64>,
-        submission: Submission<'_>,
+        target: LaunchTarget<'_>,
     ) -> Result<()> {
-        let stream = submission.stream;
+        let stream = target.stream;
         let scratch = match self.scratch_bytes() {
             0 => None,
             bytes => Some(LaunchBlock::new(stream, bytes)?),
@@ -139,16 +149,16 @@ impl KernelContext {
         words[abi::ERROR_WORD] = stream.record_address();
         words[abi::SCRATCH_WORD] = scratch.as_ref().map_or(0, |block| block.address().raw());
         let loaded = self.loaded(shared, prepared.form)?;
-        let going = Going { shared, context: self, id, submission };
+        let submission = Submission { shared, context: self, id, target };
         let first = prepared.shapes.first().copied().flatten();
-        going.enqueue(loaded, first, &prepared.shapes, &words)?;
+        submission.enqueue(loaded, first, &prepared.shapes, &words)?;
         if self.reports_at_once { stream.check() } else { Ok(()) }
     }
 
     /// The functions of a form that was loaded.
     pub(crate) fn function(
         &self,
-        shared: &Shared,
+        shared: &ProgramShared,
         form: Form,
         task: TaskId,
     ) -> Result<FunctionHandle> {
@@ -188,7 +198,7 @@ impl KernelContext {
 
     /// What went wrong at the device with a launch of it.
     pub(crate) fn failed(&self, source: quadrants_runtime::Error) -> Error {
-        super::launch_error(&self.kernel, false, source)
+        launch_error(&self.kernel, false, source)
     }
 
     pub(crate) fn offloaded(&self) -> &Offloaded {
@@ -196,7 +206,7 @@ impl KernelContext {
     }
 }
 
-impl Shared {
+impl ProgramShared {
     /// The next launch's number.
     pub(crate) fn next_launch(&self) -> u64 {
         self.launches.fetch_add(1, Relaxed)

@@ -16,12 +16,13 @@ use quadrants_runtime::Pieces;
 
 use crate::{
     Device, Slice, SliceMut, Tensor,
-    host::HostElements,
-    layout::{ComponentAt, Stored},
-    plan::LaunchShapes,
+    launch::{inline_list::InlineList, plan::LaunchShapes},
     program::ProgramInner,
-    short::Short,
-    tensor::{Elements, TensorCore, count},
+    tensor::{
+        Elements, TensorCore, count,
+        host_array::HostElements,
+        layout::{ComponentAt, Stored},
+    },
 };
 
 /// An argument of a launch: a value of kernels, a tensor or a part of one by reference.
@@ -36,9 +37,9 @@ pub struct ArgList<'a> {
     /// The argument block up to the last argument, with room for what all launches have in front.
     pub(crate) words: Words,
     /// What each argument is.
-    pub(crate) codes: Short<Code, 8>,
+    pub(crate) codes: InlineList<Code, 8>,
     /// The tensors among them, in order; one of aggregates is as many as it has components.
-    pub(crate) tensors: Short<TensorArg<'a>, 8>,
+    pub(crate) tensors: InlineList<TensorArg<'a>, 8>,
     /// That of the first tensor in a device's memory.
     pub(crate) program: Option<&'a Arc<ProgramInner>>,
     /// Whether all tensors are in that program's memory, and where they may be used.
@@ -168,7 +169,7 @@ impl fmt::Debug for Args<'_> {
 }
 
 /// An argument block: up to so many words need no allocation.
-pub(crate) type Words = Short<u64, 32>;
+pub(crate) type Words = InlineList<u64, 32>;
 
 /// What an argument or a parameter is, in one word: a launch compares each.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -277,9 +278,9 @@ impl<'a> ArgList<'a> {
     #[inline(always)]
     pub(crate) fn new() -> Self {
         let mut list = Self {
-            words: Short::new(),
-            codes: Short::new(),
-            tensors: Short::new(),
+            words: InlineList::new(),
+            codes: InlineList::new(),
+            tensors: InlineList::new(),
             program: None,
             plain: true,
             shapes: LaunchShapes::new(),
@@ -305,7 +306,7 @@ impl<'a> ArgList<'a> {
 
     /// Whether all tensors are in this program's memory, and where they may be used.
     #[inline(always)]
-    pub(crate) fn is_usual(&self, program: &Arc<ProgramInner>) -> bool {
+    pub(crate) fn all_on_device(&self, program: &Arc<ProgramInner>) -> bool {
         self.plain && self.program.is_none_or(|of_tensors| Arc::ptr_eq(of_tensors, program))
     }
 

@@ -1,5 +1,9 @@
 //! The types of values in kernels: numbers, and what is made of them.
 
+pub(crate) mod matrix;
+pub(crate) mod numeric;
+pub(crate) mod vector;
+
 use half::f16;
 use quadrants_ir::{
     Const,

@@ -12,18 +12,22 @@ use quadrants_rhi::{FunctionHandle, LaunchConfig};
 
 use crate::{
     Result,
-    arg::Words,
-    launcher::{Checks, KernelContext, race_error},
-    plan::{LaunchShapes, Plan},
-    program::Shared,
-    recall::Recall,
+    launch::{
+        arguments::Words,
+        context::KernelContext,
+        errors::race_error,
+        plan::{LaunchShapes, Plan},
+        seqlock::Seqlock,
+        submit::Checks,
+    },
+    program::ProgramShared,
     sync::AtomicU64,
 };
 
 /// What was found of a kernel's launches: by the stream's number, so that threads with streams of their own find
 /// their own.
-pub(crate) struct Verdicts {
-    found: [Recall; SLOTS],
+pub(crate) struct LaunchCache {
+    found: [Seqlock; SLOTS],
     /// How many words the arguments end at.
     arguments: usize,
     /// In the words of one, behind its head: how many are the numbers it was found for, each behind its place among the
@@ -38,7 +42,7 @@ pub(crate) struct Verdicts {
 
 /// What was found.
 #[derive(Clone, Copy)]
-pub(crate) struct Verdict {
+pub(crate) struct LaunchDecision {
     pub(crate) form: Form,
     /// The first shape.
     pub(crate) first: Option<LaunchConfig>,
@@ -53,14 +57,14 @@ const SHAPE: usize = 4;
 /// The words in front: the form, the first function, the first shape.
 const HEAD: usize = 2 + SHAPE;
 
-impl Verdicts {
+impl LaunchCache {
     pub(crate) fn new(kernel: &Offloaded, host: &HostPlan, plan: &Plan) -> Self {
         let arguments = abi::block_words(kernel, Form::Proven);
         let numbers = 2 * host.inputs().len();
         let inside = HEAD + numbers;
         let others = inside + abi::block_words(kernel, Form::Checked) - arguments;
         let words = others + SHAPE * plan.shapes_of_a_launch().saturating_sub(1);
-        let found = std::array::from_fn(|_| Recall::new(words));
+        let found = std::array::from_fn(|_| Seqlock::new(words));
         Self { found, arguments, numbers, inside, others, only: plan.is_one_call() }
     }
 
@@ -84,7 +88,7 @@ impl Verdicts {
         let function = FunctionHandle(function.load(Relaxed));
         // In its place at once: a shape is many registers.
         *config = unpacked_of([a, b, c, d])?;
-        slot.is_still(version).then_some(function)
+        slot.validate(version).then_some(function)
     }
 
     /// As [`proven`](Self::proven), in the checked form: the interiors are put behind the arguments. Where there is
@@ -106,7 +110,7 @@ impl Verdicts {
         let function = FunctionHandle(function.load(Relaxed));
         let config = unpacked_of([a, b, c, d])?;
         self.put_inside(known, words);
-        if slot.is_still(version) {
+        if slot.validate(version) {
             return Some((function, config));
         }
         words.truncate(self.arguments);
@@ -138,19 +142,19 @@ impl Verdicts {
     /// The verdict on a launch with these words on the stream of that number, or why it is refused; its shapes are put into
     /// `shapes`, where the first is not all. In the checked form the interiors of its loops are put behind the arguments.
     #[inline(always)]
-    pub(crate) fn judge(
+    pub(crate) fn decide(
         &self,
         stream: u32,
-        shared: &Shared,
+        shared: &ProgramShared,
         context: &KernelContext,
         checks: Checks,
         words: &mut Words,
         shapes: &mut LaunchShapes,
-    ) -> Result<Verdict> {
+    ) -> Result<LaunchDecision> {
         let slot = &self.found[stream as usize % SLOTS];
         match self.known(slot, checks, words, shapes) {
             Some(verdict) => Ok(verdict),
-            None => self.judge_anew(slot, shared, context, checks, words, shapes),
+            None => self.decide_uncached(slot, shared, context, checks, words, shapes),
         }
     }
 
@@ -158,11 +162,11 @@ impl Verdicts {
     #[inline(always)]
     fn known(
         &self,
-        slot: &Recall,
+        slot: &Seqlock,
         checks: Checks,
         words: &mut Words,
         shapes: &mut LaunchShapes,
-    ) -> Option<Verdict> {
+    ) -> Option<LaunchDecision> {
         let (version, known) = slot.read()?;
         let [form, _, a, b, c, d, numbers @ ..] = known else { return None };
         let form = match form.load(Relaxed) ^ checks as u64 {
@@ -191,8 +195,8 @@ impl Verdicts {
         if form == Form::Checked {
             self.put_inside(known, words);
         }
-        if slot.is_still(version) {
-            return Some(Verdict { form, first });
+        if slot.validate(version) {
+            return Some(LaunchDecision { form, first });
         }
         words.truncate(self.arguments);
         None
@@ -213,15 +217,15 @@ impl Verdicts {
     }
 
     #[cold]
-    fn judge_anew(
+    fn decide_uncached(
         &self,
-        slot: &Recall,
-        shared: &Shared,
+        slot: &Seqlock,
+        shared: &ProgramShared,
         context: &KernelContext,
         checks: Checks,
         words: &mut Words,
         shapes: &mut LaunchShapes,
-    ) -> Result<Verdict> {
+    ) -> Result<LaunchDecision> {
         let KernelContext { kernel, host, plan, .. } = context;
         // A loop without an end is refused for that, whatever its iterations would do to each other.
         *shapes = plan.shapes(kernel, host, words, shared)?;
@@ -252,7 +256,7 @@ impl Verdicts {
             let head = [code ^ checks as u64, function.raw()].into_iter().chain(packed(first));
             slot.write(head.chain(numbers).chain(inside).chain(others));
         }
-        Ok(Verdict { form, first })
+        Ok(LaunchDecision { form, first })
     }
 }
 

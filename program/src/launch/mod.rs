@@ -1,17 +1,38 @@
 //! A launch under construction: a kernel with its arguments.
 
+pub(crate) mod arguments;
+pub(crate) mod context;
+pub(crate) mod error_record;
+pub(crate) mod errors;
+pub(crate) mod fast_path;
+pub(crate) mod fork_join;
+pub(crate) mod grid;
+pub(crate) mod inline_list;
+pub(crate) mod launch_cache;
+pub(crate) mod launch_id;
+pub(crate) mod launcher;
+pub(crate) mod plan;
+pub(crate) mod prepared;
+pub(crate) mod region_graph;
+pub(crate) mod report_slot;
+pub(crate) mod seqlock;
+pub(crate) mod submit;
+pub(crate) mod temporaries;
+
 use std::{marker::PhantomData, mem, panic::Location, sync::Arc};
 
 use quadrants_ir::ScalarType;
 
 use crate::{
     Element, Error, Program, Result, Stream,
-    arg::{Arg, Args},
-    current::with_current,
-    def::KernelDef,
-    launcher::{Checks, Quick, Submission, quick},
+    kernel::kernel_def::KernelDef,
+    launch::{
+        arguments::{Arg, Args},
+        fast_path::{FastPath, submit_fast},
+        submit::{Checks, LaunchTarget},
+    },
     program::ProgramInner,
-    stream::StreamState,
+    stream::{StreamState, current::with_current},
 };
 
 /// A kernel with its arguments, not yet launched. Calling a kernel gives one.
@@ -173,16 +194,20 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         at: &'static Location<'static>,
     ) -> Result<R> {
         let Self { kernel, args, .. } = self;
-        let quick = match R::TYPE {
-            None => quick(args, kernel, program, stream, checks),
-            Some(_) => Quick::Unusual(args),
+        let submit_fast = match R::TYPE {
+            None => submit_fast(args, kernel, program, stream, checks),
+            Some(_) => FastPath::Declined(args),
         };
-        if let Quick::Launched = quick {
+        if let FastPath::Launched = submit_fast {
             // Nothing is in it; but the compiler would ask.
-            mem::forget(quick);
+            mem::forget(submit_fast);
             return Ok(R::from_word(None));
         }
-        let submission = Submission { stream, checks, at };
-        program.shared.launcher.go_on(program, kernel, quick, R::TYPE, submission).map(R::from_word)
+        let target = LaunchTarget { stream, checks, at };
+        program
+            .shared
+            .launcher
+            .submit_slow(program, kernel, submit_fast, R::TYPE, target)
+            .map(R::from_word)
     }
 }

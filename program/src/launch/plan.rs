@@ -13,18 +13,20 @@ use quadrants_ir::{
     abi::Form,
     host::{Extents, HostPlan},
 };
-use quadrants_rhi::{Device, DeviceInfo, ImageKind, LaunchConfig, StreamHandle};
+use quadrants_rhi::{Device, ImageKind, LaunchConfig, StreamHandle};
 use quadrants_runtime as rt;
 use smallvec::SmallVec;
 
 use crate::{
     Error, Result,
-    graphs::{RegionGraphs, Tasks, Way},
-    image::LoadedForm,
-    launcher::{block_config, is_loop, launch_config},
-    program::Shared,
+    kernel::image::LoadedForm,
+    launch::{
+        fork_join::{ForkJoin, MAX_WORKERS},
+        grid::{block_config, fit_device, fit_limits, is_loop, launch_config},
+        region_graph::{GraphKey, RegionGraphCache, Tasks},
+    },
+    program::ProgramShared,
     stream::StreamState,
-    workers::{WORKERS_AT_MOST, Workers},
 };
 
 /// What is launched, in order.
@@ -50,14 +52,14 @@ enum Step {
 struct Region {
     /// The tasks of each block.
     blocks: Vec<Vec<TaskId>>,
-    graphs: RegionGraphs,
+    graphs: RegionGraphCache,
 }
 
 /// The launch shape of each task; none where the task has no iteration.
 pub(crate) type LaunchShapes = SmallVec<[Option<LaunchConfig>; 8]>;
 
 /// A launch that failed.
-pub(crate) struct Failed {
+pub(crate) struct LaunchFailure {
     /// Whether something was enqueued before.
     pub(crate) started: bool,
     pub(crate) source: rt::Error,
@@ -102,7 +104,7 @@ impl Plan {
         kernel: &Offloaded,
         host: &HostPlan,
         words: &[u64],
-        shared: &Shared,
+        shared: &ProgramShared,
     ) -> Result<LaunchShapes> {
         if matches!(self.steps.as_slice(), [Step::Native]) {
             for (id, task) in kernel.tasks() {
@@ -193,13 +195,13 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn enqueue(
         &self,
-        shared: &Shared,
+        shared: &ProgramShared,
         loaded: &LoadedForm,
         first: Option<LaunchConfig>,
         shapes: &[Option<LaunchConfig>],
         args: &[u64],
         stream: &StreamState,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), LaunchFailure> {
         let device = &**shared.context.device();
         let enqueue = Enqueue { shared, device, loaded, shapes, args, started: false };
         if !self.only {
@@ -207,17 +209,21 @@ impl Plan {
         }
         let Some(config) = first else { return Ok(()) };
         let launched = enqueue.launch(0, &config, stream.stream.handle());
-        launched.map_err(|source| Failed { started: false, source })
+        launched.map_err(|source| LaunchFailure { started: false, source })
     }
 
     #[inline]
-    fn enqueue_steps(&self, mut enqueue: Enqueue<'_>, stream: &StreamState) -> Result<(), Failed> {
+    fn enqueue_steps(
+        &self,
+        mut enqueue: Enqueue<'_>,
+        stream: &StreamState,
+    ) -> Result<(), LaunchFailure> {
         let result = self.steps.iter().try_for_each(|step| match step {
             Step::Native => enqueue.task(0, stream.stream.handle()),
             Step::Task(task) => enqueue.task(task.index(), stream.stream.handle()),
             Step::Region(region) => enqueue.region(region, stream),
         });
-        result.map_err(|source| Failed { started: enqueue.started, source })
+        result.map_err(|source| LaunchFailure { started: enqueue.started, source })
     }
 }
 
@@ -248,35 +254,11 @@ fn counts(kernel: &Offloaded, task: &Task, extents: &Extents) -> Result<SmallVec
     Ok(counts)
 }
 
-/// Makes a grid no larger than the device takes. Device loops stride over the grid, so that a smaller one runs all
-/// iterations too.
-fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
-    for axis in 0..3 {
-        let by_threads = info.max_grid_threads[axis] / u64::from(config.block_dim[axis].max(1));
-        let by_threads = u32::try_from(by_threads).unwrap_or(u32::MAX);
-        let most = info.max_grid_dim[axis].min(by_threads).max(1);
-        config.grid_dim[axis] = config.grid_dim[axis].min(most);
-    }
-}
-
-/// Makes a grid for unknown bounds no larger than fills the device: threads beyond would mostly find
-/// nothing to do, and those that are there stride over the rest.
-fn fit_device(config: &mut LaunchConfig, multiprocessors: u32) {
-    const BLOCKS_EACH: u64 = 8;
-    let most = BLOCKS_EACH * u64::from(multiprocessors.max(1));
-    let grid = &mut config.grid_dim;
-    while grid.iter().map(|&size| u64::from(size)).product::<u64>() > most {
-        if let Some(largest) = grid.iter_mut().max() {
-            *largest = largest.div_ceil(2);
-        }
-    }
-}
-
 /// The threads that fill a multiprocessor.
 const THREADS_EACH: u32 = 2048;
 
 struct Enqueue<'a> {
-    shared: &'a Shared,
+    shared: &'a ProgramShared,
     device: &'a dyn Device,
     loaded: &'a LoadedForm,
     shapes: &'a [Option<LaunchConfig>],
@@ -342,12 +324,12 @@ impl Enqueue<'_> {
             return Ok(());
         }
         self.shared.graphs.count_by_events();
-        let mut workers = Workers::take(self.shared, stream, WORKERS_AT_MOST.min(count - 1))?;
+        let mut workers = ForkJoin::take(self.shared, stream, MAX_WORKERS.min(count - 1))?;
         workers.fork()?;
         self.chain(first, launch_stream)?;
         let mut next = 0;
         for block in live {
-            let worker = workers.of_block(&mut next);
+            let worker = workers.next_worker(&mut next);
             self.chain(block, worker)?;
         }
         workers.join()
@@ -370,42 +352,13 @@ impl Enqueue<'_> {
             }
         }
         let Some(first) = first.map(|task| self.loaded.function(task)) else { return Ok(false) };
-        let way = Way { stream: stream.stream.id(), first, live };
+        let key = GraphKey { stream: stream.stream.id(), first, live };
         let tasks = Tasks { loaded: self.loaded, shapes: self.shapes, args: self.args };
         let (context, handle) = (&self.shared.context, stream.stream.handle());
         // SAFETY: as in `task`. The kernel's context drops its plan before its modules.
         let launched =
-            unsafe { region.graphs.launch(context, graphs, way, &region.blocks, tasks, handle)? };
+            unsafe { region.graphs.launch(context, graphs, key, &region.blocks, tasks, handle)? };
         self.started |= launched;
         Ok(launched)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_grid_has_no_more_blocks_and_threads_than_the_device_takes() {
-        let mut info = DeviceInfo::new("toy", 0, String::new(), String::new());
-        let fitted = |info: &DeviceInfo, grid_dim, block_dim| {
-            let mut config = LaunchConfig { grid_dim, block_dim, shared_bytes: 0 };
-            fit_limits(&mut config, info);
-            assert_eq!(config.block_dim, block_dim);
-            config.grid_dim
-        };
-        let wide = [u32::MAX, 70_000, 3];
-        assert_eq!(fitted(&info, wide, [256, 1, 1]), [i32::MAX as u32, 65_535, 3]);
-        info.max_grid_threads = [u32::MAX.into(); 3];
-        let grid = fitted(&info, wide, [256, 4, 1]);
-        assert_eq!(grid, [(1 << 24) - 1, 65_535, 3]);
-        assert_eq!(fitted(&info, wide, [1, 1, 1]), [i32::MAX as u32, 65_535, 3]);
-        info.max_grid_dim = [u32::MAX; 3];
-        assert_eq!(
-            fitted(&info, [u32::MAX, 1 << 31, 9], [1, 2, 3]),
-            [u32::MAX, i32::MAX as u32, 9]
-        );
-        info.max_grid_threads = [100; 3];
-        assert_eq!(fitted(&info, [9, 9, 1], [256, 100, 1]), [1, 1, 1]);
     }
 }

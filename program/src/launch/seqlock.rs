@@ -9,19 +9,19 @@ use crate::sync::{AtomicU64, fence};
 
 /// As many words as were asked for, of which nothing is known yet.
 #[derive(Debug)]
-pub(crate) struct Recall {
+pub(crate) struct Seqlock {
     /// 0 before the first write.
     version: AtomicU64,
     words: Box<[AtomicU64]>,
 }
 
-impl Recall {
+impl Seqlock {
     pub(crate) fn new(words: usize) -> Self {
         let words = (0..words).map(|_| AtomicU64::new(0)).collect();
         Self { version: AtomicU64::new(0), words }
     }
 
-    /// The words, and the version that [`is_still`](Self::is_still) takes behind what was read of them. None where
+    /// The words, and the version that [`validate`](Self::validate) takes behind what was read of them. None where
     /// nothing was written yet, or another thread writes.
     #[inline(always)]
     pub(crate) fn read(&self) -> Option<(u64, &[AtomicU64])> {
@@ -32,7 +32,7 @@ impl Recall {
     /// Whether what was read since `read` gave this version was written together. Else it is of several writes, and
     /// says nothing.
     #[inline(always)]
-    pub(crate) fn is_still(&self, version: u64) -> bool {
+    pub(crate) fn validate(&self, version: u64) -> bool {
         // Whoever saw a word of a later write sees its version too.
         fence(Acquire);
         self.version.load(Relaxed) == version
@@ -57,15 +57,15 @@ impl Recall {
 mod tests {
     use super::*;
 
-    fn all(recall: &Recall) -> Option<Vec<u64>> {
+    fn all(recall: &Seqlock) -> Option<Vec<u64>> {
         let (version, words) = recall.read()?;
         let words = words.iter().map(|word| word.load(Relaxed)).collect();
-        recall.is_still(version).then_some(words)
+        recall.validate(version).then_some(words)
     }
 
     #[test]
     fn what_was_written_last_is_read() {
-        let recall = Recall::new(3);
+        let recall = Seqlock::new(3);
         assert_eq!(all(&recall), None);
         recall.write([1, 2, 3]);
         recall.write([4, 5, 6]);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn nobody_reads_a_part_of_a_write() {
-        let recall = Recall::new(4);
+        let recall = Seqlock::new(4);
         std::thread::scope(|scope| {
             for thread in 0..2u64 {
                 let recall = &recall;

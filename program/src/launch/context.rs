@@ -1,0 +1,208 @@
+//! The context of a kernel: what the launcher keeps of it between launches.
+
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
+use quadrants_ir::{
+    Offloaded, ParamKind, SiteKind,
+    abi::{self, Form, Passing},
+    host::HostPlan,
+};
+use quadrants_rhi::ImageKind;
+
+use super::{
+    arguments::{Code, Words},
+    launch_cache::{LaunchCache, LaunchDecision},
+    launch_id::{launch_word, number_of},
+    plan::{LaunchShapes, Plan},
+    prepared::Retention,
+    submit::Checks,
+};
+use crate::{
+    Error, Result,
+    body::NativeBody,
+    kernel::{
+        dump,
+        image::{LoadedForm, native_image},
+        kernel_def::KernelDef,
+    },
+    program::ProgramShared,
+    stream::StreamState,
+};
+
+/// A parameter that is a tensor, or a component of one.
+#[derive(Debug)]
+pub(crate) struct TensorParam {
+    /// Its number among all.
+    pub(crate) number: usize,
+    pub(crate) writable: bool,
+    /// Whether the tasks write it; none where they do not use it.
+    pub(crate) touch: Option<bool>,
+}
+
+impl TensorParam {
+    /// One that is written.
+    pub(crate) fn written(number: usize) -> Self {
+        Self { number, writable: true, touch: Some(true) }
+    }
+}
+
+/// What the launcher keeps of one kernel.
+pub(crate) struct KernelContext {
+    pub(crate) kernel: Offloaded,
+    pub(crate) host: HostPlan,
+    /// What the parameters are.
+    pub(super) codes: Box<[Code]>,
+    pub(super) passing: Passing,
+    /// Bytes of each launch's own memory.
+    pub(super) scratch: usize,
+    /// Whether a launch is one call of the driver, which makes the context current by itself, and needs no memory of
+    /// its own.
+    pub(super) single_call: bool,
+    /// What stands in the argument block of a launch without a number.
+    pub(super) word: u64,
+    /// The bits of a launch's number that stand there in the proven form.
+    pub(super) number_when_proven: u64,
+    /// Whether a launch needs no memory of its own, and nobody looks for hazards.
+    pub(super) fast_path: bool,
+    // Before the forms: its graphs use their functions.
+    pub(crate) plan: Plan,
+    pub(super) native: Option<NativeBody>,
+    /// Its tensor parameters.
+    pub(super) tensors: Box<[TensorParam]>,
+    pub(super) forms: [FormSlot; 2],
+    /// Whether what it may report is there when the launch returns, and it may report something.
+    pub(super) reports_at_once: bool,
+    /// Whether the proven form has anything to report: all but indices of tensors.
+    pub(super) reports_when_proven: bool,
+    pub(super) retention: Mutex<Retention>,
+    pub(super) launch_cache: LaunchCache,
+}
+
+#[derive(Default)]
+pub(super) struct FormSlot {
+    pub(super) loaded: OnceLock<LoadedForm>,
+    pub(super) loading: Mutex<()>,
+}
+
+impl KernelContext {
+    pub(super) fn new(shared: &ProgramShared, def: &KernelDef, id: u32) -> Result<Self> {
+        let failed = |source| Error::Build { kernel: def.name().to_owned(), source };
+        let ir = def.ir().map_err(failed)?;
+        let kernel = quadrants_ir::offload(&ir).map_err(|e| failed(e.into()))?;
+        let kernel = quadrants_ir::simplify(&kernel);
+        dump::ir(&ir, &kernel);
+        let capabilities = shared.context.device().capabilities();
+        let image = capabilities.image;
+        // A native body is called with the words themselves: there is nothing to pass by buffer.
+        let words = abi::block_words(&kernel, Form::Checked);
+        let by_value = image == ImageKind::Native || 8 * words <= shared.argument_limit;
+        let (host, plan) = (HostPlan::new(&kernel), Plan::new(&kernel, image));
+        let scratch = abi::scratch_bytes(&kernel);
+        // Native bodies also report what rustc checks by itself.
+        let reports_when_proven = image == ImageKind::Native
+            || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_)));
+        let single_call = by_value && scratch == 0 && plan.is_one_call();
+        Ok(Self {
+            launch_cache: LaunchCache::new(&kernel, &host, &plan),
+            host,
+            codes: kernel.params.iter().map(|param| Code::of(param.kind)).collect(),
+            scratch,
+            single_call,
+            word: launch_word(id, 0),
+            number_when_proven: if reports_when_proven { number_of(u64::MAX) } else { 0 },
+            fast_path: by_value && scratch == 0 && shared.hazards.is_none(),
+            plan,
+            passing: if by_value { Passing::Value } else { Passing::Buffer },
+            native: def.native().copied(),
+            forms: Default::default(),
+            retention: Mutex::default(),
+            tensors: tensors(&kernel),
+            // Where nothing runs beside the host, or it waits for a value.
+            reports_at_once: !kernel.sites.is_empty()
+                && (!capabilities.asynchronous || kernel.result.is_some()),
+            reports_when_proven,
+            kernel,
+        })
+    }
+
+    /// As [`LaunchCache::decide`].
+    #[inline(always)]
+    pub(super) fn decide(
+        &self,
+        shared: &ProgramShared,
+        stream: &StreamState,
+        checks: Checks,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Result<LaunchDecision> {
+        self.launch_cache.decide(stream.stream.id(), shared, self, checks, words, shapes)
+    }
+
+    /// Whether what a launch reports names it.
+    #[inline]
+    pub(crate) fn names(&self, form: Form) -> bool {
+        form == Form::Checked || self.reports_when_proven
+    }
+
+    /// Whether these are its arguments.
+    #[inline(always)]
+    pub(super) fn takes(&self, codes: &[Code]) -> bool {
+        codes.len() == self.codes.len()
+            && codes.iter().zip(&self.codes).all(|(given, param)| given.fits(*param))
+    }
+
+    /// Whether these are its arguments, and none may be written that it only reads; most lists are like that.
+    #[inline(always)]
+    pub(super) fn is_for(&self, codes: &[Code]) -> bool {
+        codes.len() == self.codes.len()
+            && codes.iter().zip(&self.codes).all(|(given, param)| given == param)
+    }
+
+    #[inline(always)]
+    pub(crate) fn loaded(&self, shared: &ProgramShared, form: Form) -> Result<&LoadedForm> {
+        let slot = &self.forms[form as usize];
+        match slot.loaded.get() {
+            Some(loaded) => Ok(loaded),
+            None => self.load(shared, form, slot),
+        }
+    }
+
+    #[cold]
+    fn load<'a>(
+        &self,
+        shared: &ProgramShared,
+        form: Form,
+        slot: &'a FormSlot,
+    ) -> Result<&'a LoadedForm> {
+        let _loading = slot.loading.lock();
+        if let Some(loaded) = slot.loaded.get() {
+            return Ok(loaded);
+        }
+        let loaded = if shared.context.device().capabilities().image == ImageKind::Native {
+            let image = native_image(&self.kernel, self.native.as_ref(), form);
+            LoadedForm::load(shared, &self.kernel.name, image, &["body".to_owned()])?
+        } else {
+            LoadedForm::compile(shared, &self.kernel, form, self.passing)?
+        };
+        Ok(slot.loaded.get_or_init(|| loaded))
+    }
+}
+
+/// The tensor parameters, and how the tasks together use them.
+fn tensors(kernel: &Offloaded) -> Box<[TensorParam]> {
+    let mut touches = vec![None; kernel.params.len()];
+    for access in kernel.tasks.iter().flat_map(|task| &task.accesses) {
+        let touch = &mut touches[access.param.index()];
+        *touch = Some(touch.unwrap_or(false) || access.write || access.atomic);
+    }
+    let tensors = kernel.params.iter().zip(touches).enumerate();
+    tensors
+        .filter(|(_, (param, _))| !matches!(param.kind, ParamKind::Scalar(_)))
+        .map(|(number, (param, touch))| TensorParam {
+            number,
+            writable: param.kind.is_writable(),
+            touch,
+        })
+        .collect()
+}

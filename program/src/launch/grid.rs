@@ -1,0 +1,133 @@
+//! Launch shapes: the grid and block size of a task for given extents, within the limits of the device.
+
+use quadrants_ir::TaskKind;
+use quadrants_rhi::{DeviceInfo, LaunchConfig};
+
+/// The launch shape of a task over these extents, in blocks of the size that its author wants: the last
+/// dimension along x.
+pub(super) fn launch_config(
+    extents: &[u64],
+    block_size: Option<u32>,
+    square: bool,
+) -> LaunchConfig {
+    const LIMIT_YZ: u64 = 65_535;
+    const THREADS: u32 = 256;
+    let size = block_size.unwrap_or(THREADS);
+    let blocks =
+        |n: u64, block: u32, limit: u64| n.div_ceil(u64::from(block)).clamp(1, limit) as u32;
+    // No wider than what there is, so that short rows leave no thread idle.
+    let width =
+        |n: u64, most: u32| n.min(u64::from(most)).next_power_of_two().min(u64::from(most)) as u32;
+    match *extents {
+        [n] => LaunchConfig::linear(n, size),
+        [rows, columns] => {
+            let x = width(columns, size.min(if square { 16 } else { 128 }));
+            let y = (size / x).max(1);
+            LaunchConfig {
+                grid_dim: [blocks(columns, x, i32::MAX as u64), blocks(rows, y, LIMIT_YZ), 1],
+                block_dim: [x, y, 1],
+                shared_bytes: 0,
+            }
+        }
+        [planes, rows, columns] => {
+            const DEEPEST: u32 = 64;
+            let x = width(columns, size.min(64));
+            let y = width(rows, (size / x).max(1)).max(size / x / DEEPEST);
+            let z = (size / (x * y)).clamp(1, DEEPEST);
+            LaunchConfig {
+                grid_dim: [
+                    blocks(columns, x, i32::MAX as u64),
+                    blocks(rows, y, LIMIT_YZ),
+                    blocks(planes, z, LIMIT_YZ),
+                ],
+                block_dim: [x, y, z],
+                shared_bytes: 0,
+            }
+        }
+        _ => LaunchConfig::SERIAL,
+    }
+}
+
+/// The launch shape of blocks of threads: the last dimension of the grid along x. Each block takes as many
+/// turns as a smaller grid needs.
+pub(super) fn block_config(extents: &[u64], threads: u32) -> LaunchConfig {
+    const LIMITS: [u64; 3] = [i32::MAX as u64, 65_535, 65_535];
+    let mut grid_dim = [1; 3];
+    for ((size, &extent), limit) in grid_dim.iter_mut().zip(extents.iter().rev()).zip(LIMITS) {
+        *size = extent.clamp(1, limit) as u32;
+    }
+    LaunchConfig { grid_dim, block_dim: [threads, 1, 1], shared_bytes: 0 }
+}
+
+/// Whether a task loops, and so has a shape of its own.
+pub(super) fn is_loop(kind: &TaskKind) -> bool {
+    kind.dims().is_some()
+}
+
+/// Makes a grid no larger than the device takes. Device loops stride over the grid, so that a smaller one runs all
+/// iterations too.
+pub(super) fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
+    for axis in 0..3 {
+        let by_threads = info.max_grid_threads[axis] / u64::from(config.block_dim[axis].max(1));
+        let by_threads = u32::try_from(by_threads).unwrap_or(u32::MAX);
+        let most = info.max_grid_dim[axis].min(by_threads).max(1);
+        config.grid_dim[axis] = config.grid_dim[axis].min(most);
+    }
+}
+
+/// Makes a grid for unknown bounds no larger than fills the device: threads beyond would mostly find
+/// nothing to do, and those that are there stride over the rest.
+pub(super) fn fit_device(config: &mut LaunchConfig, multiprocessors: u32) {
+    const BLOCKS_EACH: u64 = 8;
+    let most = BLOCKS_EACH * u64::from(multiprocessors.max(1));
+    let grid = &mut config.grid_dim;
+    while grid.iter().map(|&size| u64::from(size)).product::<u64>() > most {
+        if let Some(largest) = grid.iter_mut().max() {
+            *largest = largest.div_ceil(2);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_the_size_that_is_asked_for() {
+        for extents in [&[1000u64][..], &[10, 1000], &[7, 10, 1000]] {
+            for size in [1u32, 32, 64, 96, 256, 1024] {
+                let config = launch_config(extents, Some(size), false);
+                let threads: u32 = config.block_dim.iter().product();
+                assert!(threads <= size && 2 * threads > size, "{extents:?} in {size}: {threads}");
+                for (k, &extent) in extents.iter().rev().enumerate() {
+                    let covered = u64::from(config.grid_dim[k]) * u64::from(config.block_dim[k]);
+                    assert!(covered >= extent, "{extents:?} in {size}: {config:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_grid_has_no_more_blocks_and_threads_than_the_device_takes() {
+        let mut info = DeviceInfo::new("toy", 0, String::new(), String::new());
+        let fitted = |info: &DeviceInfo, grid_dim, block_dim| {
+            let mut config = LaunchConfig { grid_dim, block_dim, shared_bytes: 0 };
+            fit_limits(&mut config, info);
+            assert_eq!(config.block_dim, block_dim);
+            config.grid_dim
+        };
+        let wide = [u32::MAX, 70_000, 3];
+        assert_eq!(fitted(&info, wide, [256, 1, 1]), [i32::MAX as u32, 65_535, 3]);
+        info.max_grid_threads = [u32::MAX.into(); 3];
+        let grid = fitted(&info, wide, [256, 4, 1]);
+        assert_eq!(grid, [(1 << 24) - 1, 65_535, 3]);
+        assert_eq!(fitted(&info, wide, [1, 1, 1]), [i32::MAX as u32, 65_535, 3]);
+        info.max_grid_dim = [u32::MAX; 3];
+        assert_eq!(
+            fitted(&info, [u32::MAX, 1 << 31, 9], [1, 2, 3]),
+            [u32::MAX, i32::MAX as u32, 9]
+        );
+        info.max_grid_threads = [100; 3];
+        assert_eq!(fitted(&info, [9, 9, 1], [256, 100, 1]), [1, 1, 1]);
+    }
+}
