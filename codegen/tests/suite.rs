@@ -149,7 +149,7 @@ fn shared_expressions_are_printed_once_per_statement() {
     golden("sharing.txt", &functions(&text));
     let deep = print_kernel(&samples::sharing(100), &Plain, Form::Proven, Passing::Value);
     // Neither does what the host prepares; as a tree the expression has 2^100 nodes.
-    let _ = quadrants_ir::host::HostPlan::new(&samples::sharing(100));
+    let _ = quadrants_ir::launch_analysis::HostPlan::new(&samples::sharing(100));
     assert!(deep.len() < 100_000, "{} bytes", deep.len());
 }
 

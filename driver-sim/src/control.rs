@@ -4,8 +4,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::{
-    call::facade,
     code::Code,
+    entry::facade,
     pointer::{Out, Text},
     schedule::Schedule,
     world::{World, world},

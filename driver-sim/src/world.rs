@@ -5,9 +5,9 @@ use std::{env, sync::OnceLock};
 use parking_lot::Mutex;
 
 use crate::{
-    call::{self, Guard},
     code::{Code, Result},
     counts::{Creates, Live},
+    entry::{self, Guard},
     fault::{Action, When},
     race::Race,
     replay,
@@ -130,7 +130,7 @@ impl World {
     /// How often a driver function was called for this device; failed calls count too.
     #[must_use]
     pub fn calls(self, function: &str) -> u64 {
-        let index = call::names().iter().position(|name| *name == function);
+        let index = entry::names().iter().position(|name| *name == function);
         let count = |index: usize| self.with(|state| state.calls.get(index).copied());
         index.and_then(count).unwrap_or(0)
     }
@@ -139,13 +139,13 @@ impl World {
     #[must_use]
     pub fn all_calls(self) -> Vec<(&'static str, u64)> {
         let counts = self.with(|state| state.calls.clone());
-        call::names().into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+        entry::names().into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 
     /// The functions that were called for this device, in order: the first 65536.
     #[must_use]
     pub fn call_log(self) -> Vec<&'static str> {
-        let names = call::names();
+        let names = entry::names();
         self.with(|state| {
             state.call_log.iter().filter_map(|at| names.get(*at as usize).copied()).collect()
         })

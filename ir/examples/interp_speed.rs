@@ -8,8 +8,8 @@ use quadrants_ir::{
     Options, ParallelFor, Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind, Stmt,
     TaskId, TopStmt,
     abi::Form,
-    host::HostPlan,
     interp::{Fault, Interpreter, Memory},
+    launch_analysis::HostPlan,
     offload,
 };
 

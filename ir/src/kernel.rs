@@ -253,7 +253,7 @@ pub struct Exchange {
     pub local: LocalId,
 }
 
-/// How values of a block's threads are exchanged; in which order, [`exchange`](mod@crate::exchange) says.
+/// How values of a block's threads are exchanged; in which order, [`exchange`](mod@crate::collective) says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ExchangeOp {
     /// One value of all.

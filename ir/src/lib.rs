@@ -10,12 +10,12 @@
 
 pub mod abi;
 mod arena;
-mod batch;
-pub mod exchange;
-pub mod host;
+mod coarsen;
+pub mod collective;
 mod image;
 pub mod interp;
 mod kernel;
+pub mod launch_analysis;
 mod offload;
 mod param;
 mod print;
@@ -31,7 +31,7 @@ pub mod verify;
 mod visit;
 
 pub use arena::{Arena, Id};
-pub use batch::Batch;
+pub use coarsen::Coarsening;
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
     AtomicOp, BinaryOp, Block, BlockFor, BlockId, DivRemOp, Exchange, ExchangeOp, Expr, ExprId,

@@ -23,11 +23,11 @@ use crate::{
     tree::{self, Assert, Chain},
 };
 
+mod cost;
 mod jumps;
 mod lanes;
-mod measure;
 
-use measure::{identifiers, is_simple, names, weight};
+use cost::{identifiers, is_simple, names, weight};
 
 /// Makes a kernel's body.
 pub(crate) struct Body<'a> {

@@ -1,4 +1,4 @@
-//! `#[derive(Device)]`: a struct as a type of values in kernels.
+//! `#[derive(KernelValue)]`: a struct as a type of values in kernels.
 //!
 //! The traits are unsafe to implement by hand, so that what is emitted says `unsafe`; lints for the author's own
 //! code do not see that.
@@ -38,40 +38,40 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         .enumerate()
         .map(|(at, ty)| {
             let at = syn::Index::from(at);
-            quote!(<#ty as #private::Device>::within(spot.parts.#at, spot.element, spot.choice))
+            quote!(<#ty as #private::KernelValue>::within(spot.parts.#at, spot.element, spot.choice))
         })
         .collect();
     let mut generics = input.generics.clone();
     for parameter in generics.type_params_mut() {
-        parameter.bounds.push(parse_quote!(#private::Device));
+        parameter.bounds.push(parse_quote!(#private::KernelValue));
     }
     let (with, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         // Of a struct without fields nothing is taken.
         #[allow(clippy::unused_unit)]
         // SAFETY: the fields in their order, each as its own type says.
-        unsafe impl #with #private::Device for #name #arguments #bounds {
+        unsafe impl #with #private::KernelValue for #name #arguments #bounds {
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {
                 name: #text,
                 fields: &[#(#types::Field {
                     name: #names,
-                    ty: <#fields as #private::Device>::LAYOUT,
+                    ty: <#fields as #private::KernelValue>::LAYOUT,
                 }),*],
             });
-            type Parts = (#(<#fields as #private::Device>::Parts,)*);
+            type Parts = (#(<#fields as #private::KernelValue>::Parts,)*);
             type Root = Self::Parts;
             type Spot = #support::Within<Self::Parts>;
             #[inline(always)]
             fn parts(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> Self::Parts {
-                (#(<#fields as #private::Device>::parts(values, memory),)*)
+                (#(<#fields as #private::KernelValue>::parts(values, memory),)*)
             }
             #[inline(always)]
             fn root(memory: &mut #support::Memory<'_>) -> Self::Parts {
-                <Self as #private::Device>::parts(1, memory)
+                <Self as #private::KernelValue>::parts(1, memory)
             }
             #[inline(always)]
             fn element(root: Self::Parts, at: ::core::option::Option<::core::primitive::usize>) -> Self::Spot {
-                <Self as #private::Device>::within(root, at, 0)
+                <Self as #private::KernelValue>::within(root, at, 0)
             }
             #[inline(always)]
             fn within(
@@ -83,23 +83,23 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
             #[inline(always)]
             fn read(spot: Self::Spot) -> Self {
-                Self { #(#members: <#fields as #private::Device>::read(#spots)),* }
+                Self { #(#members: <#fields as #private::KernelValue>::read(#spots)),* }
             }
             #[inline(always)]
             fn write(self, spot: Self::Spot) {
-                #(#private::Device::write(self.#members, #spots);)*
+                #(#private::KernelValue::write(self.#members, #spots);)*
             }
             #[inline(always)]
             fn give(self, scalars: &mut dyn ::core::ops::FnMut(#private::ir::Const)) {
-                #(#private::Device::give(self.#members, scalars);)*
+                #(#private::KernelValue::give(self.#members, scalars);)*
             }
             #[inline(always)]
             fn kernel_eq(self, other: Self) -> ::core::primitive::bool {
-                true #(& #private::Device::kernel_eq(self.#members, other.#members))*
+                true #(& #private::KernelValue::kernel_eq(self.#members, other.#members))*
             }
             #[inline(always)]
             fn take(bits: &mut dyn ::core::ops::FnMut() -> ::core::primitive::u64) -> Self {
-                Self { #(#members: #private::Device::take(bits)),* }
+                Self { #(#members: #private::KernelValue::take(bits)),* }
             }
         }
 
@@ -111,8 +111,8 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 type Of = #fields;
                 #[inline(always)]
                 fn field(
-                    spot: <Self as #private::Device>::Spot,
-                ) -> <#fields as #private::Device>::Spot {
+                    spot: <Self as #private::KernelValue>::Spot,
+                ) -> <#fields as #private::KernelValue>::Spot {
                     #spots
                 }
             }

@@ -12,7 +12,7 @@ use crate::{
     attribute::Attribute,
     body::{Body, Rewritable, Rewrite, internal, tensors},
     generics::Generics,
-    methods, reading,
+    hygiene, methods,
     signature::{self, Param, Signature},
     tree::{FuncEntry, Tree, TypeEntry},
 };
@@ -185,7 +185,7 @@ impl Emission {
         let syntax = syntax(kind, attribute, &signature, &item, &mut tree, &mut probed);
         let rejections = check(&syntax).into_iter();
         let errors = rejections.map(|r| tree.spans.error(r.span, r.rule.to_string()));
-        let errors = errors.chain(reading::refused(&item.sig, &item.block));
+        let errors = errors.chain(hygiene::refused(&item.sig, &item.block));
         let error = errors.reduce(|mut all, error| {
             all.combine(error);
             all
@@ -225,8 +225,8 @@ impl Emission {
             }
         } else {
             quote! {
-                static __INSTANCES: #private::Instances = #private::Instances::new();
-                let __def = #private::Instances::of::<#body>(&__INSTANCES);
+                static __INSTANCES: #private::Monomorphizations = #private::Monomorphizations::new();
+                let __def = #private::Monomorphizations::of::<#body>(&__INSTANCES);
             }
         };
         // A launch is long: it is made where it is used.
@@ -510,7 +510,7 @@ impl Emission {
                 }
             }
             TypeEntry::Written(ty) => {
-                quote_spanned!(ty.span()=> <#ty as #private::Device>::LAYOUT)
+                quote_spanned!(ty.span()=> <#ty as #private::KernelValue>::LAYOUT)
             }
             TypeEntry::Number(ty) => quote_spanned!(ty.span()=> #support::number_type::<#ty>()),
         });

@@ -19,9 +19,9 @@ mod division;
 mod elements;
 mod emit;
 mod generics;
+mod hygiene;
 mod index;
 mod methods;
-mod reading;
 mod reduce;
 mod signature;
 mod spans;
@@ -82,7 +82,7 @@ pub fn func(
 /// the kernel to type-check, and not called. The struct cannot implement `Deref`.
 ///
 /// ```text
-/// #[derive(Clone, Copy, quadrants::Device)]
+/// #[derive(Clone, Copy, quadrants::KernelValue)]
 /// struct Ray {
 ///     origin: Vector<f32, 3>,
 ///     direction: Vector<f32, 3>,
@@ -90,7 +90,7 @@ pub fn func(
 /// ```
 ///
 /// Attribute: `#[device(crate = path)]` (where the facade crate is found, if not at `::quadrants`).
-#[proc_macro_derive(Device, attributes(device))]
+#[proc_macro_derive(KernelValue, attributes(device))]
 pub fn device(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(item).and_then(|input| device::derive(&input)) {
         Ok(tokens) => tokens.into(),
@@ -125,8 +125,8 @@ pub fn tensors(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 }
 
 fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let item = reading::of_one_hygiene(item);
-    if let Some(error) = reading::reserved(item.clone()) {
+    let item = hygiene::of_one_hygiene(item);
+    if let Some(error) = hygiene::reserved(item.clone()) {
         return error.into_compile_error();
     }
     if kind == FunctionKind::Func
@@ -150,9 +150,9 @@ fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> Toke
 
 fn expand_function(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
     let parsed = syn::parse2(item).and_then(|mut function: syn::ItemFn| {
-        reading::unambiguous(&mut function.block);
+        hygiene::unambiguous(&mut function.block);
         let attribute = attribute::parse(kind, arguments)?;
-        let refused = reading::inert(&mut function.attrs);
+        let refused = hygiene::inert(&mut function.attrs);
         Ok((refused, attribute, function))
     });
     match parsed {

@@ -19,7 +19,7 @@ use crate::{
     body::{Rewritable, Rewrite, internal},
     emit::{Emission, Paths, quiet, ungated},
     generics::Generics,
-    reading,
+    hygiene,
     signature::{self, Param},
     tree::conversion,
 };
@@ -33,15 +33,15 @@ pub(crate) fn number(name: &Ident) -> u64 {
 /// The block, and what kernels call for its functions.
 pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream {
     let of = (*block.self_ty).clone();
-    let mut emitted = reading::inert(&mut block.attrs);
+    let mut emitted = hygiene::inert(&mut block.attrs);
     if block.trait_.is_some() && block.unsafety.is_none() {
         // As `expand_trait` has declared it.
         block.unsafety = Some(syn::Token![unsafe](Span::mixed_site()));
     }
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        emitted.extend(reading::inert(&mut method.attrs));
-        reading::unambiguous(&mut method.block);
+        emitted.extend(hygiene::inert(&mut method.attrs));
+        hygiene::unambiguous(&mut method.block);
         match of_type(attribute, &of, &block.generics, method) {
             Ok(tokens) => emitted.extend(tokens),
             Err(error) => emitted.extend(error.into_compile_error()),
@@ -70,9 +70,9 @@ pub(crate) fn immutable(sig: &Signature) -> Signature {
 /// kernels rely on what that emits beside the block.
 pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStream {
     let Paths { private, body: support, .. } = Paths::new(&attribute.krate);
-    let mut errors = reading::inert(&mut of.attrs);
+    let mut errors = hygiene::inert(&mut of.attrs);
     of.unsafety = Some(syn::Token![unsafe](Span::mixed_site()));
-    of.supertraits.push(parse_quote!(#private::Device));
+    of.supertraits.push(parse_quote!(#private::KernelValue));
     for item in &of.items {
         let TraitItem::Fn(method) = item else { continue };
         let refused = no_parameters(&method.sig).err().or_else(|| {

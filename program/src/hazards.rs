@@ -479,7 +479,7 @@ pub(crate) fn waiting<R>(
 pub(crate) fn waiting_behind(
     shared: &ProgramShared,
     stamps: impl IntoIterator<Item = Stamp>,
-    wait: impl FnOnce() -> Result<rt::Over>,
+    wait: impl FnOnce() -> Result<rt::Completed>,
 ) -> Result<()> {
     let Some(tracker) = &shared.hazards else { return wait().map(drop) };
     let before = tracker.before_a_wait(shared, stamps);

@@ -46,7 +46,7 @@ pub use tensor::{
     slice::{Slice, SliceMut},
 };
 pub use value::{
-    Device,
+    KernelValue,
     matrix::Matrix,
     numeric::{Float, Int, Number, Signed},
     vector::Vector,
@@ -66,7 +66,7 @@ pub mod emit {
         kernel::{kernel_def::KernelDef, monomorphizations::Monomorphizations},
         launch::arguments::{Arg, ArgList},
         tensor::element::Element,
-        value::{Device, constant},
+        value::{KernelValue, constant},
     };
     pub use quadrants_ir as ir;
 }

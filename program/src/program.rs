@@ -302,7 +302,7 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::TooLarge`], out of memory, or what the device returns.
-    pub fn zeros<T: crate::Device, const N: usize>(
+    pub fn zeros<T: crate::KernelValue, const N: usize>(
         &self,
         shape: [usize; N],
     ) -> Result<Tensor<T, N>> {
@@ -313,7 +313,7 @@ impl Program {
     ///
     /// # Errors
     /// As for [`zeros`](Self::zeros).
-    pub fn zeros_with<T: crate::Device, const N: usize>(
+    pub fn zeros_with<T: crate::KernelValue, const N: usize>(
         &self,
         shape: [usize; N],
         layout: Layout,
@@ -326,7 +326,7 @@ impl Program {
     /// # Errors
     /// [`Error::Shape`] where their number is not the shape's, out of memory, or what the device
     /// returns.
-    pub fn tensor_from<T: crate::Device, const N: usize>(
+    pub fn tensor_from<T: crate::KernelValue, const N: usize>(
         &self,
         elements: &[T],
         shape: [usize; N],
@@ -353,7 +353,7 @@ impl Program {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn tensor_with<T: crate::Device, const N: usize>(
+    pub fn tensor_with<T: crate::KernelValue, const N: usize>(
         &self,
         elements: &[T],
         shape: [usize; N],

@@ -9,7 +9,7 @@
 //! one operation. So no product here is added to anything but by `mul_add`, unless it is exact, and a
 //! normal draw takes its sign as a bit, lest its last product meet an addition of the caller.
 
-use quadrants_macros::{Device, func};
+use quadrants_macros::{KernelValue, func};
 
 /// The draw numbered `draw` of a stream of random numbers: 32 random bits.
 ///
@@ -90,7 +90,7 @@ pub fn random_normal(seed: u64, stream: u64, draw: u32) -> f32 {
 /// assert_eq!(x.to_vec()?[7], rng.normal() + rng.normal() + rng.normal());
 /// # Ok::<(), qd::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Device)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, KernelValue)]
 #[device(crate = crate)]
 pub struct Rng {
     seed: u64,

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 
-use quadrants_rhi::{Error, FunctionHandle, Image, ModuleHandle, Result, StagedImage};
+use quadrants_rhi::{Error, FunctionHandle, Image, ModuleHandle, PaddedImage, Result};
 
 use crate::{
     device::HipDevice,
@@ -17,7 +17,7 @@ pub(crate) fn load(device: &HipDevice, image: &Image<'_>) -> Result<ModuleHandle
             reason: "an AMD device loads binary images (code objects)".to_owned(),
         });
     };
-    let staged = StagedImage::new(bytes)?;
+    let staged = PaddedImage::new(bytes)?;
     let context = device.enter()?;
 
     let mut module: hipModule_t = std::ptr::null_mut();

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_void};
 
 use cudarc::driver::sys::{CUfunction, CUjit_option, CUmodule};
-use quadrants_rhi::{Error, FunctionHandle, Image, ModuleHandle, Result, StagedImage};
+use quadrants_rhi::{Error, FunctionHandle, Image, ModuleHandle, PaddedImage, Result};
 
 use crate::{device::CudaDevice, error::is_image_rejected};
 
@@ -17,7 +17,7 @@ pub(crate) fn load(device: &CudaDevice, image: &Image<'_>) -> Result<ModuleHandl
             reason: "a CUDA device loads binary images (cubin, PTX)".to_owned(),
         });
     };
-    let staged = StagedImage::new(bytes)?;
+    let staged = PaddedImage::new(bytes)?;
     let context = device.enter()?;
 
     let mut log = vec![0u8; LOG_BYTES];

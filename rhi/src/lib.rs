@@ -17,7 +17,7 @@ mod error;
 mod handle;
 mod image;
 mod launch;
-mod staged;
+mod padded_image;
 pub mod table;
 
 pub use capabilities::{Capabilities, DeviceInfo, ImageKind, PriorityRange};
@@ -30,7 +30,7 @@ pub use handle::{
 };
 pub use image::{Image, NativeCall, NativeEntry, NativeFunction, NativeImage};
 pub use launch::LaunchConfig;
-pub use staged::StagedImage;
+pub use padded_image::PaddedImage;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

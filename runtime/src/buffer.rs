@@ -8,7 +8,7 @@ use std::sync::{
 use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 
 use crate::{
-    Context, Error, Over, Result, Stamp, StreamLease, Uses,
+    AccessHistory, Completed, Context, Error, Result, Stamp, StreamLease,
     staging::{Pinned, STAGING_CHUNK},
     stamps::Stamps,
 };
@@ -25,7 +25,7 @@ pub struct Buffer {
     bytes: usize,
     readers: Stamps,
     writers: Stamps,
-    uses: Uses,
+    uses: AccessHistory,
     shared: AtomicBool,
 }
 
@@ -88,7 +88,7 @@ impl Buffer {
             bytes: 0,
             readers: Stamps::default(),
             writers: Stamps::default(),
-            uses: Uses::default(),
+            uses: AccessHistory::default(),
             shared: AtomicBool::new(false),
         };
         if bytes == 0 {
@@ -154,7 +154,7 @@ impl Buffer {
 
     /// What uses it and where, for whoever keeps that; nothing here does.
     #[must_use]
-    pub fn uses(&self) -> &Uses {
+    pub fn uses(&self) -> &AccessHistory {
         &self.uses
     }
 
@@ -202,10 +202,10 @@ impl Buffer {
     ///
     /// # Errors
     /// As for [`read`](Self::read).
-    pub fn read_over(&self, offset: usize, out: &mut [u8]) -> Result<Over> {
+    pub fn read_over(&self, offset: usize, out: &mut [u8]) -> Result<Completed> {
         self.check_range(offset, out.len())?;
         if out.is_empty() {
-            return Ok(Over::new());
+            return Ok(Completed::new());
         }
         self.context.check()?;
         // SAFETY: calls of this device alone.
@@ -231,10 +231,10 @@ impl Buffer {
     ///
     /// # Errors
     /// As for [`write`](Self::write).
-    pub fn write_over(&self, offset: usize, contents: &[u8]) -> Result<Over> {
+    pub fn write_over(&self, offset: usize, contents: &[u8]) -> Result<Completed> {
         self.check_range(offset, contents.len())?;
         if contents.is_empty() {
-            return Ok(Over::new());
+            return Ok(Completed::new());
         }
         self.context.check()?;
         // SAFETY: calls of this device alone.
@@ -250,7 +250,7 @@ impl Buffer {
 
     /// A pooled stream that waits for `users`; marked, so that it goes back to the pool only where the
     /// transfer was waited for.
-    fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<(StreamLease, Over)> {
+    fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<(StreamLease, Completed)> {
         let mut stream = self.context.lease_stream()?;
         stream.set_unjoined(true);
         // SAFETY: the stream is leased to us.

@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 
 use crate::{
     Error, Result, Stamp,
-    handles::HandlePool,
-    live::{Found, LiveStreams},
+    handle_pool::HandlePool,
     staging::StagingPool,
+    stream_registry::{Found, LiveStreams},
 };
 
 /// Of streams, up to where their work is over, or comes before something.
-pub type Over = SmallVec<[Stamp; 4]>;
+pub type Completed = SmallVec<[Stamp; 4]>;
 
 /// A device, its pools, its internal streams and the list of its live streams.
 ///
@@ -183,9 +183,9 @@ impl Context {
         self: &Arc<Self>,
         waiter: StreamHandle,
         stamps: impl IntoIterator<Item = Stamp>,
-    ) -> Result<Over> {
+    ) -> Result<Completed> {
         let asynchronous = self.device.capabilities().asynchronous;
-        let mut over = Over::new();
+        let mut over = Completed::new();
         for stamp in stamps {
             let stream = match self.live.find(stamp) {
                 None => {

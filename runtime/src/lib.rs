@@ -9,37 +9,37 @@
 //! or a host write looks at the stamps, and orders itself behind exactly those streams: by events,
 //! made at that moment. Ordinary use costs a few atomic operations.
 
+mod access_history;
 mod buffer;
 mod cache;
 mod context;
 mod error;
 mod event;
 mod graph;
-mod handles;
-mod live;
+mod handle_pool;
+mod image_bundle;
 mod module;
-mod pack;
-mod pieces;
 mod pool;
 mod staging;
 mod stamps;
 mod stream;
+mod stream_registry;
+mod strided_range;
 mod sync;
-mod uses;
 
+pub use access_history::{AccessHistory, Origin, Use};
 pub use buffer::Buffer;
 pub use cache::{CacheStatistics, ImageCache, ImageKey};
-pub use context::{Context, Over};
+pub use context::{Completed, Context};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use graph::{Graph, GraphBuilder, NodeLaunch};
+pub use image_bundle::{ImagePack, PackEntry, PackError, PackWriter};
 pub use module::Module;
-pub use pack::{ImagePack, PackEntry, PackError, PackWriter};
-pub use pieces::Pieces;
 pub use pool::{EventLease, PoolStatistics, StreamLease};
 pub use staging::Pinned;
 pub use stamps::Stamp;
 pub use stream::{Stream, StreamOrigin};
-pub use uses::{Origin, Use, Uses};
+pub use strided_range::StridedRange;
 
 pub use quadrants_rhi as rhi;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quadrants_rhi::{self as rhi, EventHandle, StreamHandle, StreamOptions};
 
-use crate::{Context, Result, context::destroy_stream, handles::HandlePool};
+use crate::{Context, Result, context::destroy_stream, handle_pool::HandlePool};
 
 /// So many idle streams and events are kept: more than a program uses at once that does not make new ones all
 /// the time. Those beyond are destroyed when they come back.

@@ -5,7 +5,8 @@ use std::{sync::Arc, thread};
 use quadrants_rhi::{DevicePtr, EventHandle, Severity, StreamHandle, StreamOptions};
 
 use crate::{
-    Context, Result, Stamp, context::destroy_stream, live::Position, stamps::LAST_SEQUENCE,
+    Context, Result, Stamp, context::destroy_stream, stamps::LAST_SEQUENCE,
+    stream_registry::Position,
 };
 
 /// Who made a stream, and so who destroys it.

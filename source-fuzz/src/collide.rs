@@ -126,7 +126,7 @@ impl Generator {
         });
         let _ = writeln!(
             trap.items,
-            "#[derive(Clone, Copy, Debug, {derives}qd::Device)]\npub struct Q {{ pub a: u32, pub b: f32 }}"
+            "#[derive(Clone, Copy, Debug, {derives}qd::KernelValue)]\npub struct Q {{ pub a: u32, pub b: f32 }}"
         );
         trap.params.push(("q".to_owned(), Ty::Struct(number)));
         Ty::Struct(number)
@@ -263,7 +263,7 @@ fn bound_of_device(generator: &mut Generator) -> Trap {
     let num = *generator.rng.pick(&[Num::U32, Num::F32, Num::I64, Num::Usize, Num::F64]);
     let all: Vec<_> = METHODS[..OF_NUMBERS].iter().filter(|m| m.is_of(num)).collect();
     let method = *generator.rng.pick(&all);
-    bounded(generator, Bound::Device, num, method, true)
+    bounded(generator, Bound::KernelValue, num, method, true)
 }
 
 fn bounded(generator: &mut Generator, bound: Bound, num: Num, method: &Method, own: bool) -> Trap {
@@ -321,7 +321,7 @@ fn bound_of_linear(generator: &mut Generator) -> Trap {
     let of = if float { Ty::Num(Num::F32) } else { Ty::USIZE };
     let (result, value) = (generator.text(&of), wrong(&of));
     generator.extra.push((of, format!("n.{name}()")));
-    generator.with_param("T", Bound::Device, Num::F32);
+    generator.with_param("T", Bound::KernelValue, Num::F32);
     Trap {
         label: name.to_owned(),
         bug: Some(2),
@@ -329,7 +329,7 @@ fn bound_of_linear(generator: &mut Generator) -> Trap {
             "pub trait Own: Sized {{ fn {name}(self) -> {result}; }}\nimpl Own for {ty} {{ fn {name}(self) -> {result} {{ {value} }} }}\n"
         ),
         params: vec![("n".to_owned(), Ty::Param)],
-        generics: Some(("<T: qd::Device + Own>".to_owned(), format!("::<{ty}>"))),
+        generics: Some(("<T: qd::KernelValue + Own>".to_owned(), format!("::<{ty}>"))),
         ..Trap::default()
     }
 }

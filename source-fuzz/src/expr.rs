@@ -229,7 +229,7 @@ impl Generator {
         let Some((name, bound)) = self.param.as_ref().map(|of| (of.name.clone(), of.bound)) else {
             return atom("0");
         };
-        if bound == Bound::Device {
+        if bound == Bound::KernelValue {
             return atom(self.place(&Ty::Param, false).unwrap_or_else(|| "n".to_owned()));
         }
         self.hit("expr.param.constant");
@@ -336,7 +336,7 @@ impl Generator {
             }
             _ => {
                 let ty = match (&self.param, self.rng.percent(35)) {
-                    (Some(of), true) if of.bound != Bound::Device => Ty::Param,
+                    (Some(of), true) if of.bound != Bound::KernelValue => Ty::Param,
                     _ => Ty::Num(self.some_num()),
                 };
                 self.hit("expr.compare");
@@ -605,7 +605,7 @@ impl Generator {
             known && m.ret == Of::Own && m.args.iter().all(|of| *of != Of::Divisor)
         };
         let fitting: Vec<_> = METHODS[..OF_NUMBERS].iter().filter(fits).collect();
-        if bound == Bound::Device {
+        if bound == Bound::KernelValue {
             return self.leaf(&Ty::Param);
         }
         match self.rng.below(6) {

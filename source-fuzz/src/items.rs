@@ -20,9 +20,9 @@ impl Generator {
         let could = fields.iter().all(|(_, ty)| self.has_equality(ty));
         let derived = could && equal.unwrap_or_else(|| self.rng.percent(60));
         let derives = if derived {
-            "Clone, Copy, Debug, PartialEq, qd::Device"
+            "Clone, Copy, Debug, PartialEq, qd::KernelValue"
         } else {
-            "Clone, Copy, Debug, qd::Device"
+            "Clone, Copy, Debug, qd::KernelValue"
         };
         let mut written: Vec<_> = fields.iter().map(|(_, ty)| self.text(ty)).collect();
         let (mut declared, mut of) = ("", String::new());

@@ -16,7 +16,7 @@ pub(crate) fn hidden_func(generator: &mut Generator) -> Trap {
         ("generic function", "fn shifted<Z>(i: Z) -> Z { i }"),
         ("constant", "const shifted: fn(usize) -> usize = |i| i + (1 << 40);"),
         ("static", "static shifted: fn(usize) -> usize = away; fn away(i: usize) -> usize { i + (1 << 40) }"),
-        ("struct", "#[derive(Clone, Copy, Debug, qd::Device)] struct shifted(usize);"),
+        ("struct", "#[derive(Clone, Copy, Debug, qd::KernelValue)] struct shifted(usize);"),
         ("module", "mod shifted { pub fn __call(i: usize) -> usize { i + 8 } }"),
         ("trait", "trait shifted { fn __call(i: usize) -> usize { i + 8 } }"),
         ("type", "type shifted = u32;"),
@@ -84,7 +84,7 @@ pub(crate) fn module_of_library(generator: &mut Generator) -> Trap {
         ("ndrange", "pub fn ndrange(of: [usize; 2]) -> quadrants::ndrange<[usize; 2]> { quadrants::ndrange([of[0] / 2, of[1]]) }"),
         ("atomic_add", "pub fn atomic_add(x: &mut i32, v: i32) -> i32 { *x -= v; v }"),
         ("stream_parallel", "pub fn stream_parallel(f: impl FnOnce()) { f(); }"),
-        ("Vector", "#[derive(Clone, Copy, quadrants::Device)] pub struct Vector<T, const N: usize>(pub [T; N]);"),
+        ("Vector", "#[derive(Clone, Copy, quadrants::KernelValue)] pub struct Vector<T, const N: usize>(pub [T; N]);"),
         ("Int", "pub trait Int: quadrants::Int { fn abs_diff(self, _o: Self) -> Self { self } } impl<Z: quadrants::Int> Int for Z {}"),
         ("Number", "pub trait Number: quadrants::Number { fn to_usize(self) -> usize { 1 << 40 } } impl<Z: quadrants::Number> Number for Z {}"),
         ("random", "pub fn random_u32(_a: u64, _b: u64, _c: u64) -> u32 { 77 }"),
@@ -128,7 +128,9 @@ pub(crate) fn alias(generator: &mut Generator) -> Trap {
     let item = match generator.rng.below(3) {
         0 => format!("pub type {name} = {of};\n"),
         1 => format!("pub mod far {{ pub type {name} = {of}; }}\nuse far::*;\n"),
-        _ => format!("#[derive(Clone, Copy, Debug, qd::Device)]\npub struct {name}(pub {of});\n"),
+        _ => format!(
+            "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct {name}(pub {of});\n"
+        ),
     };
     let num = Num::INTS.into_iter().chain([Num::F32, Num::F64]).find(|num| num.name() == name);
     if let Some(num) = num.filter(|num| !num.is_float()) {
@@ -467,11 +469,11 @@ pub(crate) fn range_methods(generator: &mut Generator) -> Trap {
 /// A type of the library's name, which hides the library's.
 pub(crate) fn own_type(generator: &mut Generator) -> Trap {
     let (label, items) = *generator.rng.pick(&[
-        ("Vector", "#[derive(Clone, Copy, Debug, qd::Device)]\npub struct Vector<T, const N: usize>(pub [T; N]);\n#[qd::func]\nimpl<T: quadrants::Number> Vector<T, 3> { pub fn own(self) -> T { self.0[0] } }\n"),
+        ("Vector", "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct Vector<T, const N: usize>(pub [T; N]);\n#[qd::func]\nimpl<T: quadrants::Number> Vector<T, 3> { pub fn own(self) -> T { self.0[0] } }\n"),
         ("Vector alias", "pub type Vector<T, const N: usize> = quadrants::Vector<T, N>;\n"),
-        ("Matrix", "#[derive(Clone, Copy, Debug, qd::Device)]\npub struct Matrix<T, const R: usize, const C: usize>(pub [[T; C]; R]);\n"),
+        ("Matrix", "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct Matrix<T, const R: usize, const C: usize>(pub [[T; C]; R]);\n"),
         ("Tensor", "pub type Tensor<T, const N: usize> = quadrants::Tensor<T, N>;\n"),
-        ("Device", "pub trait Device {}\n"),
+        ("KernelValue", "pub trait KernelValue {}\n"),
         ("Int", "pub trait Int {}\n"),
         ("Float", "pub type Float = f32;\n"),
         ("ndrange", "pub fn ndrange() -> usize { 3 }\n"),

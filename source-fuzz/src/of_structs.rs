@@ -175,7 +175,7 @@ pub(crate) fn func_trait(generator: &mut Generator) -> Trap {
     );
     if generator.rng.percent(70) {
         trap.params = vec![("q".to_owned(), Ty::Param)];
-        let (bound, num) = (crate::types::Bound::Device, Num::U32);
+        let (bound, num) = (crate::types::Bound::KernelValue, Num::U32);
         generator.with_param("T", bound, num);
         trap.generics = Some(("<T: Pick>".to_owned(), "::<user::Q>".to_owned()));
         generator.same.push(call.to_owned());
@@ -327,7 +327,7 @@ pub(crate) fn dereferenced(generator: &mut Generator) -> Trap {
     let _ = generator.struct_q(&mut trap, "");
     let _ = writeln!(
         trap.items,
-        "#[derive(Clone, Copy, Debug, qd::Device)]\npub struct Under {{ pub a: u32, pub c: u32 }}\n\
+        "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct Under {{ pub a: u32, pub c: u32 }}\n\
          #[qd::func]\nimpl Under {{ pub fn under(&self) -> u32 {{ self.c }} }}\n\
          impl ::core::ops::Deref for Q {{ type Target = Under; fn deref(&self) -> &Under {{ &Under {{ a: 77, c: 78 }} }} }}"
     );
@@ -402,7 +402,7 @@ pub(crate) fn funcs_of_instances(generator: &mut Generator) -> Trap {
         ),
     };
     let items = format!(
-        "#[derive(Clone, Copy, Debug, qd::Device)]\npub struct G<T>(pub T);\n{}\n",
+        "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct G<T>(pub T);\n{}\n",
         blocks.replace("THIS", this)
     );
     generator.same.push("G(1u32).pick(@)".to_owned());

@@ -11,8 +11,8 @@ use std::{
 };
 
 use quadrants::{
-    Device, Element, Error, Hazards, Kernel, KernelResult, Layout, Matrix, Program, Result, Tensor,
-    Vector, f16, ir,
+    Element, Error, Hazards, Kernel, KernelResult, KernelValue, Layout, Matrix, Program, Result,
+    Tensor, Vector, f16, ir,
 };
 use quadrants_tests::{On, TestBackend};
 
@@ -22,7 +22,7 @@ use crate::rng::Rng;
 const AROUND: usize = 3;
 
 /// A value of kernels that can be drawn and compared.
-pub trait Value: Device {
+pub trait Value: KernelValue {
     /// A random one.
     fn sample(rng: &mut Rng) -> Self;
     /// Its scalars' bits, in order. All NaNs are one.
@@ -198,7 +198,7 @@ impl Stage<'_> {
 
     /// The rows of a tensor that the kernel is given.
     #[must_use]
-    pub fn rows<T: Device, const N: usize>(tensor: &Tensor<T, N>) -> std::ops::Range<usize> {
+    pub fn rows<T: KernelValue, const N: usize>(tensor: &Tensor<T, N>) -> std::ops::Range<usize> {
         AROUND..tensor.shape()[0] - AROUND
     }
 

@@ -113,7 +113,7 @@ pub(crate) enum Bound {
     Int,
     Float,
     /// A value and nothing more: it has the methods of the author's traits alone.
-    Device,
+    KernelValue,
 }
 
 impl Bound {
@@ -122,7 +122,7 @@ impl Bound {
             Self::Number => "Number",
             Self::Int => "Int",
             Self::Float => "Float",
-            Self::Device => "Device",
+            Self::KernelValue => "KernelValue",
         }
     }
 }

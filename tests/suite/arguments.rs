@@ -5,7 +5,7 @@ use quadrants::{Error, Result, Tensor, Vector};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Pace {
     dt: f32,
     dt_max: f32,

@@ -1,7 +1,7 @@
 //! Hazards: what is reported, refused and ordered of launches on two streams, and what is left alone.
 
 use quadrants::{
-    self as qd, Device, Error, Event, Hazards, Layout, Program, Result, Stream, Tensor, Vector,
+    self as qd, Error, Event, Hazards, KernelValue, Layout, Program, Result, Stream, Tensor, Vector,
 };
 use quadrants_driver_sim::{Code, Schedule};
 use quadrants_tests::{
@@ -14,7 +14,7 @@ use crate::common::{copy, set};
 
 const N: usize = 256;
 
-#[derive(Clone, Copy, Debug, PartialEq, Device)]
+#[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
 struct Cell {
     heat: f64,
     flow: [f32; 3],

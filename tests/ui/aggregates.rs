@@ -1,7 +1,7 @@
 use quadrants as qd;
-use quadrants::{Device, Tensor, Vector};
+use quadrants::{KernelValue, Tensor, Vector};
 
-#[derive(Clone, Copy, Device)]
+#[derive(Clone, Copy, KernelValue)]
 struct Known {
     x: f32,
     y: f32,
@@ -18,7 +18,7 @@ impl Known {
     }
 }
 
-#[derive(Clone, Copy, Device)]
+#[derive(Clone, Copy, KernelValue)]
 enum Either {
     One,
     Two,

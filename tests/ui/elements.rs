@@ -1,7 +1,7 @@
 use quadrants as qd;
-use quadrants::{Device, Tensor, Tensors, Vector};
+use quadrants::{KernelValue, Tensor, Tensors, Vector};
 
-#[derive(Clone, Copy, Device)]
+#[derive(Clone, Copy, KernelValue)]
 struct Body {
     place: Vector<f32, 3>,
     mass: f32,

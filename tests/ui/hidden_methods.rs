@@ -2,18 +2,18 @@
 
 use quadrants::{self as qd, Tensor};
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct S(u32);
 
 /// A type of the same name and layout as another, with other funcs.
 mod other {
     use quadrants as qd;
 
-    #[derive(Clone, Copy, qd::Device)]
+    #[derive(Clone, Copy, qd::KernelValue)]
     pub struct S(pub u32);
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Maker(u32);
 
 impl Maker {

@@ -43,7 +43,7 @@ impl Maker {
     }
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct One(usize);
 
 #[allow(non_snake_case)]

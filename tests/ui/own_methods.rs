@@ -32,26 +32,26 @@ fn difference<T: qd::Int + Own>(a: T, b: T, x: &mut Tensor<f32, 1>) {
 }
 
 #[qd::kernel]
-fn converted<T: qd::Device + Own>(a: T, x: &mut Tensor<f32, 1>) {
+fn converted<T: qd::KernelValue + Own>(a: T, x: &mut Tensor<f32, 1>) {
     for i in 0..1 {
         x[i + a.to_usize()] = 1.0;
     }
 }
 
 #[qd::kernel]
-fn counted<T: qd::Device + Own>(a: T, x: &mut Tensor<f32, 1>) {
+fn counted<T: qd::KernelValue + Own>(a: T, x: &mut Tensor<f32, 1>) {
     for i in 0..1 {
         x[i + a.len()] = 1.0;
     }
 }
 
 #[qd::func]
-fn root<T: qd::Device + Own>(a: T) -> f32 {
+fn root<T: qd::KernelValue + Own>(a: T) -> f32 {
     a.sqrt()
 }
 
 #[qd::func]
-fn length<T: qd::Device>(v: Vector<T, 2>) -> T
+fn length<T: qd::KernelValue>(v: Vector<T, 2>) -> T
 where
     Vector<T, 2>: OfVectors<T>,
 {
@@ -59,7 +59,7 @@ where
 }
 
 #[qd::func]
-fn by_path<T: qd::Device + Own>(a: T) -> f32 {
+fn by_path<T: qd::KernelValue + Own>(a: T) -> f32 {
     T::sqrt(a)
 }
 
@@ -68,7 +68,7 @@ trait Pick {
     fn pick(self, i: usize) -> usize;
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct S(u32);
 
 #[qd::func]
@@ -82,7 +82,7 @@ impl S {
     }
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Chosen(u32);
 
 #[qd::func]
@@ -98,7 +98,7 @@ impl Pick for Chosen {
     }
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Outer {
     value: u32,
 }

@@ -27,7 +27,7 @@ fn of_a_kernel(x: &mut Tensor<f32, 1>) {
     }
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Pair(f32, f32);
 
 #[qd::func]

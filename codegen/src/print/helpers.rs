@@ -3,7 +3,7 @@
 
 use quadrants_ir::{ExchangeOp, ScalarType, UnaryOp, abi::ErrorRecord};
 
-use super::{consts, exchange, types};
+use super::{collective, consts, types};
 use crate::Dialect;
 
 /// A device function of ours.
@@ -67,7 +67,7 @@ impl Helper {
             }
             Self::Div(ty) => format!("qd_div_{ty}"),
             Self::Rem(ty) => format!("qd_rem_{ty}"),
-            Self::Exchange { op, ty } => exchange::name(op, ty),
+            Self::Exchange { op, ty } => collective::name(op, ty),
             Self::Words => "qd_words".to_owned(),
             Self::Fail => "qd_fail".to_owned(),
         }
@@ -79,7 +79,7 @@ impl Helper {
         match self {
             Self::Words => format!("struct alignas(16) {name} {{\n    u32 parts[4];\n}};\n"),
             Self::Fail => fail(dialect),
-            Self::Exchange { op, ty } => exchange::definition(op, ty, dialect),
+            Self::Exchange { op, ty } => collective::definition(op, ty, dialect),
             Self::IsFirst => inline(
                 "bool",
                 &name,

@@ -13,19 +13,19 @@
 //! blocks is to be launched with any grid of the blocks that it says, along x.
 
 mod address;
-mod ahead;
 mod blocks;
+mod coarsen;
+mod collective;
 mod consts;
-mod exchange;
+mod cse;
 mod expr;
-mod filled;
 mod helpers;
-mod lanes;
+mod loop_versioning;
 mod names;
+mod privatize;
 mod reduce;
-mod scatter;
-mod shared;
-mod split;
+mod shared_init;
+mod speculate;
 mod stmt;
 mod task;
 mod types;
@@ -68,7 +68,7 @@ pub fn print_kernel(
     passing: Passing,
 ) -> String {
     let (params, names) = names::name_params(&kernel.params);
-    let shared = shared::find(kernel);
+    let shared = cse::find(kernel);
     let cx = Context { kernel, dialect, form, passing, params: &params, shared: &shared };
     let mut helpers = BTreeSet::new();
     let mut functions = String::new();

@@ -12,7 +12,7 @@ use quadrants_ir::{
     abi::{Form, MAX_BLOCK_SIZE},
 };
 
-use super::{consts, helpers::Helper, scatter, task::TaskPrinter, types};
+use super::{consts, helpers::Helper, privatize, task::TaskPrinter, types};
 
 /// More than these would take too much of the memory that a block's threads share.
 const AT_MOST: usize = 4;
@@ -203,7 +203,7 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>)
                         Use::Otherwise
                     } else if index.iter().all(|at| is_constant(kernel, *at)) {
                         Use::Reduced(*op, index.clone(), ty)
-                    } else if scatter::can_be(kernel, *tensor, ty) {
+                    } else if privatize::can_be(kernel, *tensor, ty) {
                         Use::Scattered(*op, ty)
                     } else {
                         Use::Otherwise

@@ -6,7 +6,7 @@ use quadrants_ir::{
     abi::{Form, result_word, temp_word},
 };
 
-use super::{ahead::Walk, consts, expr::Level, helpers::Helper, shared, task::TaskPrinter, types};
+use super::{consts, cse, expr::Level, helpers::Helper, speculate::Walk, task::TaskPrinter, types};
 
 /// An element that a statement accesses.
 pub(super) struct Place {
@@ -94,9 +94,7 @@ impl TaskPrinter<'_> {
         self.indented(|this| this.block(then));
         match otherwise_block.stmts.as_slice() {
             [] => self.line("}"),
-            [Stmt::If { cond, then, otherwise }]
-                if !shared::within(self.cx.shared, kernel, *cond) =>
-            {
+            [Stmt::If { cond, then, otherwise }] if !cse::within(self.cx.shared, kernel, *cond) => {
                 let cond = self.expr(*cond);
                 self.line(&format!("}} else if ({cond}) {{"));
                 self.branches(&kernel.blocks[*otherwise], *then, *otherwise);

@@ -6,8 +6,8 @@ use std::{
 };
 
 use quadrants_ir::{
-    Batch, BlockId, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType,
-    SiteId, TaskId, TaskKind,
+    BlockId, Coarsening, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind,
+    ScalarType, SiteId, TaskId, TaskKind,
     abi::{Form, MAX_BOUND, Passing},
 };
 
@@ -17,8 +17,8 @@ use super::{
     expr::Level,
     helpers::Helper,
     names::{Names, ParamNames},
+    privatize::Scatter,
     reduce::Reduction,
-    scatter::Scatter,
     types,
 };
 use crate::Dialect;
@@ -128,7 +128,7 @@ impl<'a> TaskPrinter<'a> {
                 self.block(task.prelude);
                 self.begin_reductions(task);
                 self.source_line(task.line);
-                let batch = Batch::of(kernel, task, self.cx.form);
+                let batch = Coarsening::of(kernel, task, self.cx.form);
                 if batch.lanes > 1 {
                     let loops = self.loops_of(dims, *on_device);
                     self.in_batches(dims, &loops, batch, task.body);

@@ -8,8 +8,8 @@ use quadrants_ir::{
         ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, SCRATCH_WORD, block_words,
         scratch_bytes,
     },
-    host::HostPlan,
     interp::{Fault, Interpreter, SliceMemory},
+    launch_analysis::HostPlan,
     samples::make::{Arg, strides},
 };
 

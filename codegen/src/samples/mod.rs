@@ -2,20 +2,20 @@
 //!
 //! Each kernel's arguments are tensors of matching types and scalars; none needs particular contents.
 
-mod batch;
 mod blocks;
 mod build;
 pub mod case;
+mod coarsen;
 mod flow;
-pub mod host;
+pub mod host_program;
 mod loops;
 mod rows;
 mod scalar;
 
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
 
-pub use self::batch::{batch, dumped};
 use self::build::Build;
+pub use self::coarsen::{batch, dumped};
 
 /// All of them, each with a name of its own.
 #[must_use]

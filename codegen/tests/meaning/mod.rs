@@ -6,13 +6,13 @@ use quadrants_codegen::{
     samples::{
         self,
         case::Case,
-        host::{Checks, HostProgram, HostText},
+        host_program::{Checks, HostProgram, HostText},
     },
 };
 use quadrants_ir::{
     Offloaded, ParamId, ParamKind, ScalarType, TaskId,
     abi::{ERROR_WORD, Form, Passing},
-    host,
+    launch_analysis,
 };
 
 use crate::Plain;
@@ -107,7 +107,7 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
                 }
             }
         }
-        let plan = host::HostPlan::new(kernel);
+        let plan = launch_analysis::HostPlan::new(kernel);
         // The bounds that only the device finds are short or refused.
         let short = |task: &TaskId| {
             kernel.tasks[task.index()].kind.is_bounded_on_device()

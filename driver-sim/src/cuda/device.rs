@@ -6,9 +6,9 @@ use std::{
 };
 
 use crate::{
-    call::{Stop, facade},
     code::{Code, Result},
     context,
+    entry::{Stop, facade},
     module::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS},
     pointer::Out,
     stream::PRIORITIES,

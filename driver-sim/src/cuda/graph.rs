@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    call::{Call, Stop, facade},
     code::{Code, Result},
+    entry::{Call, Stop, facade},
     graph::NodeWork,
     handle::{Key, Kind},
     module::{Launch, Shape},

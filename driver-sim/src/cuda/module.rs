@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::{
-    call::facade,
     code::Code,
+    entry::facade,
     handle::Kind,
     module::Shape,
     pointer::{Array, ImageBytes, Out, Parameters, Text},

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::{call::facade, code::Code, handle::Kind, pointer::Out};
+use crate::{code::Code, entry::facade, handle::Kind, pointer::Out};
 
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: c_uint = 1;

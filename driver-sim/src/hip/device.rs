@@ -3,9 +3,9 @@
 use std::ffi::{c_char, c_int, c_uint};
 
 use crate::{
-    call::facade,
     code::{Code, Result},
     context,
+    entry::facade,
     module::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS},
     pointer::Out,
     stream::PRIORITIES,

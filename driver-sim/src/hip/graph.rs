@@ -7,8 +7,8 @@ use std::{
 
 use super::module::launch_of;
 use crate::{
-    call::{Call, facade},
     code::{Code, Result},
+    entry::{Call, facade},
     graph::NodeWork,
     handle::{Key, Kind},
     module::{Launch, Shape},

@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::{
-    call::facade,
     code::Code,
+    entry::facade,
     op::OpKind,
     pointer::{Out, Source, Target},
 };

@@ -3,8 +3,8 @@
 use std::ffi::{c_uint, c_void};
 
 use crate::{
-    call::facade,
     code::{Code, Result},
+    entry::facade,
     handle::Kind,
     module::{Function, Launch, Shape},
     pointer::{ImageBytes, Out, Parameters, Text},

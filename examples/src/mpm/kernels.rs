@@ -5,7 +5,7 @@
 //! `shape` (the deformation gradient, row by row), `packing` (what snow has kept of its volume) and
 //! `kind`.
 
-use quadrants::{self as qd, Device, Matrix, Tensor, Vector};
+use quadrants::{self as qd, KernelValue, Matrix, Tensor, Vector};
 
 /// Keeps its shape.
 pub(crate) const JELLY: u32 = 0;
@@ -43,7 +43,7 @@ pub(crate) fn hardness(kind: u32, packing: f32) -> f32 {
 }
 
 /// A particle's matter after it was deformed.
-#[derive(Clone, Copy, Debug, Device)]
+#[derive(Clone, Copy, Debug, KernelValue)]
 pub(crate) struct Deformed {
     pub(crate) shape: Matrix<f32, 2, 2>,
     pub(crate) packing: f32,

@@ -4,7 +4,7 @@
 use quadrants_ir::{
     AtomicOp, BinaryOp, BlockFor as IrBlockFor, Const, Exchange, ExchangeOp, ExprId,
     ExprKind as Ir, LocalId, LoopDim, ScalarType, SiteKind, Stmt as IrStmt, TopStmt,
-    exchange::WARP,
+    collective::WARP,
     types::{Constant, Type},
 };
 

@@ -10,7 +10,7 @@ use quadrants_ir::{
 use super::{
     Lowerer, Result, Unit,
     aggregate::Value,
-    exit,
+    early_return,
     scope::{Binding, Frame, Held, Leaf, Scalar, ValueId},
     stmt::Target,
 };
@@ -154,8 +154,8 @@ impl Lowerer {
         let mut stmts = function.body.stmts.iter().enumerate();
         let ends =
             |at: usize, stmt: &Stmt| at == last && matches!(stmt.kind, StmtKind::Return { .. });
-        if stmts.any(|(at, stmt)| exit::returns(stmt) && !ends(at, stmt))
-            || function.body.value.as_deref().is_some_and(exit::expr_returns)
+        if stmts.any(|(at, stmt)| early_return::returns(stmt) && !ends(at, stmt))
+            || function.body.value.as_deref().is_some_and(early_return::expr_returns)
         {
             return self.early_func_body(unit);
         }

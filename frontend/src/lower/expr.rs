@@ -8,7 +8,7 @@ use quadrants_ir::{
 use super::{
     Lowerer, Result,
     aggregate::Value,
-    exit, literal,
+    early_return, literal,
     scope::{Binding, Scalar},
 };
 use crate::{
@@ -111,7 +111,7 @@ impl Lowerer {
         span: Span,
     ) -> Result<Value> {
         let scope = self.frame.enter();
-        let value = if self.frame.exit.is_some() && block.stmts.iter().any(exit::returns) {
+        let value = if self.frame.exit.is_some() && block.stmts.iter().any(early_return::returns) {
             self.value_unless_returned(block, expected, span)
         } else {
             block.stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
@@ -135,7 +135,7 @@ impl Lowerer {
         let Some(ty) = ty else {
             return Err(self.type_error(span, "this block has no type"));
         };
-        if block.value.is_none() && !exit::ends_in_return(block) {
+        if block.value.is_none() && !early_return::ends_in_return(block) {
             return Err(self.type_error(span, "this block has no value"));
         }
         let locals = self.zeros("value", ty);

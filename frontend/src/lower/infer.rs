@@ -3,7 +3,7 @@
 use quadrants_ir::{ScalarType, types::Type};
 
 use super::{
-    Lowerer, linear,
+    Lowerer, linalg,
     literal::{default_type, scalar_suffix},
     method,
     scope::{Binding, Scalar},
@@ -68,7 +68,7 @@ impl Lowerer {
             ExprKind::Unary { value, .. } => self.infer_ahead(value, ahead),
             ExprKind::Binary { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.infer_ahead(lhs, ahead), self.infer_ahead(rhs, ahead));
-                linear::operator_type(*op, lhs, rhs)
+                linalg::operator_type(*op, lhs, rhs)
             }
             ExprKind::Logic { .. } => Some(Type::Scalar(ScalarType::Bool)),
             ExprKind::Cast { ty, .. }
@@ -87,7 +87,7 @@ impl Lowerer {
             }
             ExprKind::Method { receiver, name, .. } => match self.infer_ahead(receiver, ahead)? {
                 Type::Scalar(ty) => Some(Type::Scalar(method::result_of(name, ty))),
-                ty => linear::method_type(name, ty),
+                ty => linalg::method_type(name, ty),
             },
             ExprKind::Call { func, .. } => {
                 let unit = self.frame.callees.get(*func as usize)?.as_ref()?;

@@ -8,7 +8,7 @@ use quadrants_ir::{Const, ExprId, LocalId, Stmt as Ir, types::Type};
 use super::{
     Lowerer, Result,
     aggregate::Value,
-    exit::{self, block_returns},
+    early_return::{self, block_returns},
 };
 use crate::{
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
@@ -208,7 +208,7 @@ impl Lowerer {
 fn jumped_to(body: &Block, jumps: &dyn Fn(&StmtKind) -> bool) -> bool {
     let mut jump = |node: Node<'_>| matches!(node, Node::Stmt(stmt) if jumps(&stmt.kind));
     any_in_block(body, &mut |node| match node {
-        Node::Stmt(stmt) => exit::is_loop(stmt) && any_in_stmt(stmt, &mut jump),
+        Node::Stmt(stmt) => early_return::is_loop(stmt) && any_in_stmt(stmt, &mut jump),
         Node::Expr(expr) => {
             matches!(expr.kind, ExprKind::Loop { .. }) && any_in_expr(expr, &mut jump)
         }

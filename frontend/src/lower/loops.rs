@@ -8,7 +8,7 @@ use quadrants_ir::{
     Stmt as IrStmt, types::Type,
 };
 
-use super::{Lowerer, Result, exit::block_returns, jumps::Loop, scope::Binding};
+use super::{Lowerer, Result, early_return::block_returns, jumps::Loop, scope::Binding};
 use crate::{
     syntax::{Dim, Expr, For, Order, Span},
     visit::assigns,

@@ -10,20 +10,20 @@
 mod aggregate;
 mod blocks;
 mod call;
+mod early_return;
 mod element;
 mod emit;
-mod exit;
 mod expr;
 mod infer;
 mod jumps;
-mod linear;
+mod kernel_body;
+mod linalg;
 mod literal;
 mod loops;
 mod method;
 mod operator;
 mod scope;
 mod stmt;
-mod top;
 mod unit;
 
 use std::{collections::HashMap, rc::Rc};
@@ -33,7 +33,7 @@ use quadrants_ir::{
     types::{ParamType, Type},
 };
 
-pub(crate) use linear::{is_linear_function, is_linear_method};
+pub(crate) use linalg::{is_linear_function, is_linear_method};
 pub(crate) use literal::scalar_suffix;
 pub(crate) use method::is_method;
 pub(crate) use unit::Unit;
@@ -99,7 +99,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, obey: bool) -> Result<Kernel> {
     let mut next = 0;
     for (param, ty) in function.params.iter().zip(&unit.params) {
         // Where there are blocks, nothing can assign it.
-        let mutable = param.mutable && !top::has_blocks(function);
+        let mutable = param.mutable && !kernel_body::has_blocks(function);
         for (name, tensor) in ty.tensors(&param.name) {
             let ParamType::Tensor { elem, writable, .. } = tensor else { continue };
             let first = ParamId::new(next);

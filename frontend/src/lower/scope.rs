@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use quadrants_ir::{Const, LocalId, ParamId, ScalarType, types::Type};
 
-use super::{Unit, exit::Exit, jumps::Loop};
+use super::{Unit, early_return::Exit, jumps::Loop};
 use crate::names::Names;
 
 /// What a name stands for.

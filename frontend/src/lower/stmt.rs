@@ -7,7 +7,7 @@ use super::{
     aggregate::{Place, Value},
     element::Element,
     jumps::Loop,
-    linear,
+    linalg,
     scope::Binding,
 };
 use crate::{
@@ -255,7 +255,7 @@ impl Lowerer {
                 Value::scalar(ty, value)
             }
             _ => {
-                let hint = self.infer_type(value).or(linear::scalar_of(ty).map(Type::Scalar));
+                let hint = self.infer_type(value).or(linalg::scalar_of(ty).map(Type::Scalar));
                 self.parts(value, hint)?
             }
         };

@@ -13,8 +13,8 @@ use quadrants_ir::{
     ScalarType::{I32, I64, U32, U64},
     SiteKind, TaskId,
     abi::{ErrorRecord, Form},
-    host::HostPlan,
     interp::{Interpreter, SliceMemory},
+    launch_analysis::HostPlan,
     offload, simplify,
 };
 

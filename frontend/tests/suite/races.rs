@@ -16,8 +16,8 @@ use quadrants_ir::{
     GroupId, Kernel, Offloaded,
     ScalarType::{U32, U64},
     abi::Form,
-    host::HostPlan,
     interp::{Fault, Interpreter, Memory, SliceMemory},
+    launch_analysis::HostPlan,
     offload,
 };
 
@@ -315,7 +315,7 @@ fn races(kernel: &Offloaded, args: &Args) -> bool {
     let (words, mut memory) = args.place();
     let mut blocks = Footprint::new();
     for (id, task) in kernel.tasks() {
-        let iterations = quadrants_ir::host::extents(kernel, id, &words).iterations();
+        let iterations = quadrants_ir::launch_analysis::extents(kernel, id, &words).iterations();
         let mut of_task = Footprint::new();
         for at in 0..iterations {
             memory.touched.clear();

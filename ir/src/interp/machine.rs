@@ -7,7 +7,7 @@ use super::memory::{Fault, Memory, Size};
 use smallvec::SmallVec;
 
 use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK};
-use crate::exchange;
+use crate::collective;
 
 /// The number of a register. The first ones hold the argument block.
 pub(super) type Reg = u32;
@@ -353,22 +353,22 @@ macro_rules! machine {
                     }
                     Op::Reduce { to, first, len, how } => {
                         let values = &mut regs[first as usize..][..len as usize];
-                        let total = exchange::reduce(values, 0, |a, b| how.combine(a, b));
+                        let total = collective::reduce(values, 0, |a, b| how.combine(a, b));
                         r!(to) = total;
                     }
                     Op::Scan { first, len, how, exclusive } => {
                         let values = &mut regs[first as usize..][..len as usize];
                         let none = exclusive.then(|| how.identity());
-                        exchange::scan(values, none, |a, b| how.combine(a, b));
+                        collective::scan(values, none, |a, b| how.combine(a, b));
                     }
                     Op::Shuffle { first, len, from } => {
                         let from = regs[from as usize..][..len as usize].to_vec();
-                        exchange::shuffle(&mut regs[first as usize..][..len as usize], &from);
+                        collective::shuffle(&mut regs[first as usize..][..len as usize], &from);
                     }
                     Op::Ballot { first, len } => {
                         let values = &mut regs[first as usize..][..len as usize];
                         let votes: Vec<bool> = values.iter().map(|vote| *vote != 0).collect();
-                        for (warp, bits) in values.chunks_mut(exchange::WARP).zip(exchange::ballots(&votes)) {
+                        for (warp, bits) in values.chunks_mut(collective::WARP).zip(collective::ballots(&votes)) {
                             warp.fill(u64::from(bits));
                         }
                     }

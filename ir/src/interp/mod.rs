@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use crate::{
     Const, Offloaded, ScalarType, TaskId,
     abi::{self, ArgLayout, Form},
-    host::Extents,
+    launch_analysis::Extents,
 };
 
 use machine::Run;

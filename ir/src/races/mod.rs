@@ -21,9 +21,9 @@
 //! Devices compute indices modulo 2⁶⁴. Two agree there only where the difference is a multiple of 2⁶⁴,
 //! and so it must be shorter than that. All arithmetic is in 128 bits and checked.
 
-mod form;
+mod affine;
 
-pub use form::{Form, MAX_VARS, Space, Var, VarKind};
+pub use affine::{Form, MAX_VARS, Space, Var, VarKind};
 
 /// Below this a difference that is zero modulo 2⁶⁴ is zero.
 const MODULUS: i128 = 1 << 64;

@@ -2,8 +2,8 @@
 
 use crate::{
     abi::{self, Form},
-    host::HostPlan,
     interp::{Fault, Interpreter, Memory, SliceMemory},
+    launch_analysis::HostPlan,
     *,
 };
 

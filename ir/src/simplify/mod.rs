@@ -9,9 +9,9 @@
 //! Every access to memory stays where it is, with its site, its checks and its report, and so does every division
 //! that can fail. Locals keep their names. What a GPU may compute to other last bits is left to it.
 
-mod dead;
+mod dce;
 mod exprs;
-mod invariant;
+mod licm;
 
 use crate::{
     BlockId, Const, ExprId, ExprKind, LocalId, LoopDim, Offloaded, Stmt, TaskKind, UnaryOp,
@@ -35,8 +35,8 @@ pub fn simplify(kernel: &Offloaded) -> Offloaded {
     let Simplifier { mut out, exprs, .. } = simplifier;
     out.exprs = exprs.finish();
     for at in 0..out.tasks.len() {
-        dead::eliminate(&mut out, at);
-        invariant::hoist(&mut out, at);
+        dce::eliminate(&mut out, at);
+        licm::hoist(&mut out, at);
         let mut reach = Reach::new(Nodes::from(&out));
         Nodes::from(&out).reach_block(out.tasks[at].body, &mut reach);
         out.tasks[at].accesses = reach.accesses();

@@ -30,12 +30,12 @@
 //! in serial tasks and have the declared types; access lists are exactly what the bodies touch.
 
 mod exprs;
+mod kernel_body;
 mod stmts;
-mod top;
 
 use crate::{BlockId, ExprId, ParamId, ScalarType};
 
-pub use top::{verify, verify_offloaded};
+pub use kernel_body::{verify, verify_offloaded};
 
 /// How deep expressions and blocks may nest, so that walking them needs little stack.
 pub const MAX_DEPTH: u16 = 512;

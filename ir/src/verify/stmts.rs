@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     BlockId, Exchange, ExchangeOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, SiteId, Stmt,
-    abi::MAX_SHARED_BYTES, exchange::WARP, visit::Nodes,
+    abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
 };
 
 /// What stands around a statement.

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     abi::Form,
-    host::{HostPlan, Touched},
+    launch_analysis::{HostPlan, Touched},
     verify::Rule,
     *,
 };

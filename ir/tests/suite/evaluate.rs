@@ -28,7 +28,7 @@ enum End {
     Break,
     Continue,
     /// An assertion failed: the iteration is over.
-    Over,
+    Completed,
 }
 
 struct Evaluator<'k> {
@@ -236,7 +236,7 @@ impl Evaluator<'_> {
                     self.locals.insert(*var, value);
                     match self.block(*body) {
                         End::Break => break,
-                        End::Over => return End::Over,
+                        End::Completed => return End::Completed,
                         End::Normal | End::Continue => {}
                     }
                 }
@@ -244,7 +244,7 @@ impl Evaluator<'_> {
             Stmt::Loop { body } => loop {
                 match self.block(*body) {
                     End::Break => break,
-                    End::Over => return End::Over,
+                    End::Completed => return End::Completed,
                     End::Normal | End::Continue => {}
                 }
             },
@@ -253,7 +253,7 @@ impl Evaluator<'_> {
             Stmt::Assert { cond, site } => {
                 if !self.truth(*cond) {
                     self.raise(*site, Vec::new());
-                    return End::Over;
+                    return End::Completed;
                 }
             }
             Stmt::SetTemp { .. }

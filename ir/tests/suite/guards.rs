@@ -2,8 +2,8 @@
 
 use quadrants_ir::{
     abi::Form,
-    host::HostPlan,
     interp::{Fault, SliceMemory},
+    launch_analysis::HostPlan,
     *,
 };
 

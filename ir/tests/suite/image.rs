@@ -77,7 +77,7 @@ fn no_damage_makes_decoding_panic() {
             if let Ok(image) = SimImage::decode(&damaged) {
                 // What is accepted can be used.
                 let _ = interp::Interpreter::new(&image.kernel);
-                let _ = host::HostPlan::new(&image.kernel);
+                let _ = launch_analysis::HostPlan::new(&image.kernel);
                 assert!(!image.kernel.to_string().is_empty());
             }
         }

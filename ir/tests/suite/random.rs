@@ -87,7 +87,7 @@ impl Drop for Replay {
 
 fn all_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
     let words = crate::make::block_of(kernel, args, &mut interp::SliceMemory::new());
-    kernel.tasks().all(|(task, _)| host::prove(kernel, task, &words))
+    kernel.tasks().all(|(task, _)| launch_analysis::prove(kernel, task, &words))
 }
 
 /// Equal, but for the bits of NaN.

@@ -59,7 +59,7 @@ fn differs((kernel, args): &Sample) -> bool {
 
 fn is_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
     let words = block_of(kernel, args, &mut interp::SliceMemory::new());
-    kernel.tasks().all(|(task, _)| host::prove(kernel, task, &words))
+    kernel.tasks().all(|(task, _)| launch_analysis::prove(kernel, task, &words))
 }
 
 /// What a frontend makes of `let n = 2 * 4; for i in 0..x.len() { if n > 7 { x[i + 0] = f(x[i], n) } }`.

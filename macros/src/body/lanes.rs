@@ -18,11 +18,11 @@ use syn::{Expr, Pat, Stmt, visit::Visit, visit_mut::VisitMut};
 use super::{Body, Rewritable, internal, unparenthesized};
 use crate::tree;
 
-mod fit;
 #[cfg(test)]
 mod tests;
+mod vectorizable;
 
-use fit::jumps;
+use vectorizable::jumps;
 
 /// Iterations of a strip where two locals live across an inner loop: enough to hide what an operation takes.
 const WIDE: usize = 64;
@@ -148,7 +148,7 @@ impl Lanes<'_, '_> {
 
     /// A local between inner loops.
     fn local(&mut self, local: &syn::Local, in_loop: bool) -> Option<TokenStream> {
-        let (pattern, init) = (fit::ident(&local.pat)?, local.init.as_ref()?);
+        let (pattern, init) = (vectorizable::ident(&local.pat)?, local.init.as_ref()?);
         let stmt = Stmt::Local(local.clone());
         let name = &pattern.ident;
         // Each piece of a strip binds the loop's variable anew, which would hide a local of its name.
@@ -161,7 +161,7 @@ impl Lanes<'_, '_> {
             self.names.push((name.clone(), Meaning::Shared));
             return Some(quote!(let #name = #value;));
         }
-        let alone = fit::assigned(std::slice::from_ref(&stmt)).is_empty() && !jumps(&stmt);
+        let alone = vectorizable::assigned(std::slice::from_ref(&stmt)).is_empty() && !jumps(&stmt);
         if !alone || !self.fits(&init.expr, in_loop) {
             return None;
         }
@@ -289,7 +289,7 @@ impl Lanes<'_, '_> {
 
     /// The locals that statements say, of one iteration.
     fn loads(&self, stmts: &[Stmt]) -> TokenStream {
-        let said = fit::said(stmts);
+        let said = vectorizable::said(stmts);
         let lane = internal("lane");
         let known = self.arrays_known();
         let known = known.filter(|(name, _)| said.contains(&name.to_string()));
@@ -298,7 +298,7 @@ impl Lanes<'_, '_> {
 
     /// Puts back what statements assign.
     fn stores(&self, stmts: &[Stmt]) -> TokenStream {
-        let assigned = fit::assigned(stmts);
+        let assigned = vectorizable::assigned(stmts);
         let lane = internal("lane");
         let known = self.arrays_known();
         let known = known.filter(|(name, _)| assigned.contains(&name.to_string()));
@@ -364,7 +364,7 @@ fn name_of(pattern: &Pat) -> Option<Option<Ident>> {
     match pattern {
         Pat::Wild(_) => Some(None),
         _ => {
-            let pattern = fit::ident(pattern)?;
+            let pattern = vectorizable::ident(pattern)?;
             pattern.mutability.is_none().then(|| Some(pattern.ident.clone()))
         }
     }

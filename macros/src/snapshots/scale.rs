@@ -131,8 +131,8 @@ fn scale<'launch, T: Float>(
             );
         }
     }
-    static __INSTANCES: ::quadrants::__private::Instances = ::quadrants::__private::Instances::new();
-    let __def = ::quadrants::__private::Instances::of::<__Of<T>>(&__INSTANCES);
+    static __INSTANCES: ::quadrants::__private::Monomorphizations = ::quadrants::__private::Monomorphizations::new();
+    let __def = ::quadrants::__private::Monomorphizations::of::<__Of<T>>(&__INSTANCES);
     #[allow(unused_mut)]
     let mut __launch = ::quadrants::__private::Launch::new(__def);
     ::quadrants::__private::Launch::push(

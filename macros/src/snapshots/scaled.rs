@@ -89,9 +89,9 @@ impl scaled {
                     };
                     (
                         [
-                            <T as ::quadrants::__private::Device>::LAYOUT,
+                            <T as ::quadrants::__private::KernelValue>::LAYOUT,
                             ::quadrants::__private::body::number_type::<T>(),
-                            <::core::primitive::usize as ::quadrants::__private::Device>::LAYOUT,
+                            <::core::primitive::usize as ::quadrants::__private::KernelValue>::LAYOUT,
                         ],
                         [
                             {

@@ -75,7 +75,7 @@ impl wave {
             let _ = |x: f32| -> f32 { result0.pass(probe1.pass(x * 0.01).sin()) };
             (
                 [
-                    <f32 as ::quadrants::__private::Device>::LAYOUT,
+                    <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
                     ::quadrants::__private::body::type_of(probe1),
                 ],
                 [

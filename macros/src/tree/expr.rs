@@ -506,7 +506,7 @@ pub(crate) fn conversion(name: &str) -> Option<Conversion> {
     name.strip_prefix("to_").and_then(known).map(Conversion::To)
 }
 
-/// Whether a path is `f32::sqrt` or the like, as [`reading`](crate::reading) leaves it: from `::core` on, but for
+/// Whether a path is `f32::sqrt` or the like, as [`reading`](crate::hygiene) leaves it: from `::core` on, but for
 /// `f16`, which is no type of Rust's own.
 pub(crate) fn is_scalar_method(path: &syn::ExprPath) -> bool {
     let segments = &path.path.segments;

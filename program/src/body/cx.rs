@@ -14,7 +14,7 @@ use super::{
     place::{Component, Memory},
     view::{Formed, View},
 };
-use crate::{Device, Element};
+use crate::{Element, KernelValue};
 
 /// One launch of a body: its argument block, and the level and form that it runs in.
 pub struct Cx<'a, L, const CHECKED: bool> {
@@ -136,7 +136,7 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
 impl<const CHECKED: bool> Args<'_, CHECKED> {
     /// The next parameter, a value.
     #[inline(always)]
-    pub fn value<T: Device>(&mut self) -> T {
+    pub fn value<T: KernelValue>(&mut self) -> T {
         T::take(&mut || self.word())
     }
 
@@ -149,7 +149,7 @@ impl<const CHECKED: bool> Args<'_, CHECKED> {
     /// The next parameter as the view of a tensor.
     #[inline(always)]
     #[must_use]
-    pub fn view<T: Device, const N: usize>(&mut self) -> View<T, N, CHECKED> {
+    pub fn view<T: KernelValue, const N: usize>(&mut self) -> View<T, N, CHECKED> {
         let mut shape = [0; N];
         let mut next = |scalars| {
             let first = self.word() as *mut u8;

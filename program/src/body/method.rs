@@ -8,7 +8,7 @@ pub use quadrants_ir::source::Callee;
 use quadrants_ir::types::name_number;
 
 use super::{Probe, divisor_of, failure::opaque, place::Place};
-use crate::{Device, Element, Float, Matrix, Number, Signed, Vector, f16};
+use crate::{Element, Float, KernelValue, Matrix, Number, Signed, Vector, f16};
 
 /// A type with a method, or an associated function, that kernels can call: the one whose name has this number.
 ///
@@ -122,7 +122,7 @@ pub fn again<const NAME: u64, T: HasMethod<NAME>>(receiver: &mut T, now: T) {
 
 /// Puts the receiver of a method back to the element that it came from, where the method may have changed it.
 #[inline(always)]
-pub fn put_back<const NAME: u64, T: HasMethod<NAME> + Device>(place: Place<T>, receiver: T) {
+pub fn put_back<const NAME: u64, T: HasMethod<NAME> + KernelValue>(place: Place<T>, receiver: T) {
     if T::MUTATES {
         place.write(receiver);
     }
@@ -154,7 +154,7 @@ pub const fn function_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
     T::callee
 }
 
-/// A struct that derives `Device` must not implement `Deref`: where a field is private, `value.field` could mean the
+/// A struct that derives `KernelValue` must not implement `Deref`: where a field is private, `value.field` could mean the
 /// target's. This impl overlaps with the one that the derive emits for such a struct.
 pub trait ValuesDoNotDeref {}
 
@@ -198,7 +198,7 @@ impl ToFloat for f16 {
 /// `a == b` in kernels: of numbers as theirs is, of aggregates by their numbers. A user's `PartialEq` is not asked.
 #[inline(always)]
 #[must_use]
-pub fn equal<T: Device>(a: T, b: T) -> bool {
+pub fn equal<T: KernelValue>(a: T, b: T) -> bool {
     a.kernel_eq(b)
 }
 
@@ -330,7 +330,7 @@ builtin! {
     [] f32: to_bits(this) -> u32 = this.to_bits();
     [] f64: to_bits(this) -> u64 = this.to_bits();
 
-    [T: Device, const N: usize] [T; N]: len(_this) -> usize = N;
+    [T: KernelValue, const N: usize] [T; N]: len(_this) -> usize = N;
     [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]
         Vector<T, N>: dot(this, other: Self) -> T = this.dot(other);
     [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]

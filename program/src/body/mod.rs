@@ -10,10 +10,10 @@
 //! once, in the words that rustc has for the code as it was written.
 
 mod atomic;
+mod collective;
 mod cx;
-mod exchange;
 mod failure;
-mod host;
+mod host_index;
 mod lanes;
 mod level;
 mod method;
@@ -29,8 +29,8 @@ mod view;
 mod walk;
 
 pub use atomic::{atomic_add, atomic_max, atomic_min};
+pub use collective::{Given, PerThread};
 pub use cx::{Args, Cx, TensorParam};
-pub use exchange::{Given, PerThread};
 pub(crate) use failure::within;
 pub use failure::{Bounded, PLACE_SITE, check, clamped, divisor, divisor_of, resolve_site};
 pub use lanes::{lane_of, lanes, rounds_apart, whole_strips};

@@ -7,11 +7,11 @@
 use std::fmt;
 
 use super::failure::within;
-use crate::{Device, Element, tensor::element::load};
+use crate::{Element, KernelValue, tensor::element::load};
 
 /// A value in a tensor's memory, or none where the index was out of range: that reads as zeros, and a write
 /// to it goes nowhere. Several threads may hold it at once.
-pub struct Place<T: Device>(T::Spot);
+pub struct Place<T: KernelValue>(T::Spot);
 
 /// A scalar in memory.
 pub struct At<T>(Option<*mut T>);
@@ -53,31 +53,31 @@ pub(crate) struct Component {
 ///
 /// # Safety
 /// `field` gives where that field of what is at `spot` lies.
-pub unsafe trait HasField<const NAME: u64>: Device {
+pub unsafe trait HasField<const NAME: u64>: KernelValue {
     /// The field's type.
-    type Of: Device;
+    type Of: KernelValue;
 
     /// The field of a value in memory.
-    fn field(spot: Self::Spot) -> <Self::Of as Device>::Spot;
+    fn field(spot: Self::Spot) -> <Self::Of as KernelValue>::Spot;
 }
 
 /// A type with elements, by indices of type `I`.
 ///
 /// # Safety
 /// `element_of` gives where that element of what is at `spot` lies, and panics where there is none.
-pub unsafe trait HasElement<I>: Device {
+pub unsafe trait HasElement<I>: KernelValue {
     /// The elements' type.
-    type Of: Device;
+    type Of: KernelValue;
 
     /// The element of a value in memory.
     ///
     /// # Panics
     /// Where it has no such element.
     #[track_caller]
-    fn element_of(spot: Self::Spot, at: I) -> <Self::Of as Device>::Spot;
+    fn element_of(spot: Self::Spot, at: I) -> <Self::Of as KernelValue>::Spot;
 }
 
-impl<T: Device> Place<T> {
+impl<T: KernelValue> Place<T> {
     pub(super) fn of(spot: T::Spot) -> Self {
         Self(spot)
     }
@@ -215,7 +215,7 @@ macro_rules! copies {
 }
 
 copies! {
-    [T: Device] Place<T>;
+    [T: KernelValue] Place<T>;
     [T] At<T>;
     [T] Dense<T>;
     [T] Strided<T>;

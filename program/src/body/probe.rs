@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use quadrants_ir::types::{GroupField, ParamType, Type};
 
 use super::TensorParam;
-use crate::{Device, Element, Matrix, Number, Vector};
+use crate::{Element, KernelValue, Matrix, Number, Vector};
 
 /// A type that inference fills in: the never-called copy of a kernel shows it a binding, and
 /// the code around that copy reads the binding's type.
@@ -61,7 +61,7 @@ impl<T> Probe<T> {
 
 /// The type that a probe found.
 #[must_use]
-pub const fn type_of<T: Device>(_probe: &Probe<T>) -> Type {
+pub const fn type_of<T: KernelValue>(_probe: &Probe<T>) -> Type {
     T::LAYOUT
 }
 
@@ -77,7 +77,7 @@ pub const fn linear_type_of<T: Linear>(_probe: &Probe<T>) -> Type {
     label = "a function of a type that is no `Vector` and no `Matrix`",
     note = "write a `#[func]` and call it"
 )]
-pub trait Linear: Device {}
+pub trait Linear: KernelValue {}
 
 impl<T: Element, const N: usize> Linear for Vector<T, N> {}
 impl<T: Element, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
@@ -90,7 +90,7 @@ pub const fn number_type<T: Number>() -> Type {
 
 /// What a parameter by value is to the IR.
 #[must_use]
-pub const fn value_type<T: Device>() -> ParamType {
+pub const fn value_type<T: KernelValue>() -> ParamType {
     ParamType::Value(T::LAYOUT)
 }
 

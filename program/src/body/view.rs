@@ -9,13 +9,13 @@ use super::{
     place::Place,
     readings::Counted,
 };
-use crate::{Device, tensor::count};
+use crate::{KernelValue, tensor::count};
 
 /// A tensor in a body: where its elements lie, and its extents. Indexing is unchecked in the proven
 /// form, whose launch has proven every access; in the checked form a read out of range gives zero, a
 /// write goes nowhere, and the error is recorded.
 #[derive(Clone, Copy)]
-pub struct View<T: Device, const N: usize, const CHECKED: bool> {
+pub struct View<T: KernelValue, const N: usize, const CHECKED: bool> {
     root: T::Root,
     shape: [usize; N],
     errors: Errors,
@@ -34,7 +34,7 @@ pub trait Formed: Copy {
 /// A tensor that has places for indices of type `I`.
 pub trait Places<I> {
     /// The type of an element.
-    type Element: Device;
+    type Element: KernelValue;
 
     /// Whether indices are checked, and reported.
     const CHECKED: bool;
@@ -47,11 +47,11 @@ pub trait Places<I> {
 }
 
 // SAFETY: a view is an address; the launch that made it vouches that its iterations do not race.
-unsafe impl<T: Device, const N: usize, const CHECKED: bool> Send for View<T, N, CHECKED> {}
+unsafe impl<T: KernelValue, const N: usize, const CHECKED: bool> Send for View<T, N, CHECKED> {}
 // SAFETY: as above.
-unsafe impl<T: Device, const N: usize, const CHECKED: bool> Sync for View<T, N, CHECKED> {}
+unsafe impl<T: KernelValue, const N: usize, const CHECKED: bool> Sync for View<T, N, CHECKED> {}
 
-impl<T: Device, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// # Safety
     /// The memory is valid for reads and, where the kernel may write the tensor, writes of the product
     /// of `shape` elements, as long as the view and its copies are used. In the proven form every
@@ -107,14 +107,14 @@ impl<T: Device, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     }
 }
 
-impl<T: Device, const N: usize, const CHECKED: bool> Counted for View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize, const CHECKED: bool> Counted for View<T, N, CHECKED> {
     #[inline(always)]
     fn count(&self) -> usize {
         self.len()
     }
 }
 
-impl<T: Device, const N: usize, const CHECKED: bool> Formed for View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize, const CHECKED: bool> Formed for View<T, N, CHECKED> {
     #[inline(always)]
     fn formed(self, proven: bool) -> Self {
         Self { proven, ..self }
@@ -123,7 +123,7 @@ impl<T: Device, const N: usize, const CHECKED: bool> Formed for View<T, N, CHECK
 
 macro_rules! indexing {
     ($([$($generic:tt)*] $rank:tt by $index:ty, |$i:ident| $array:expr;)*) => {$(
-        impl<T: Device, $($generic)* const CHECKED: bool> Places<$index>
+        impl<T: KernelValue, $($generic)* const CHECKED: bool> Places<$index>
             for View<T, $rank, CHECKED>
         {
             type Element = T;

@@ -124,7 +124,7 @@ impl<G: Copy> Block<G> {
 /// [value per thread](PerThread), which later phases read at their own thread, `sums[t]`.
 ///
 /// The order in which floats are combined is fixed, and the same on every backend:
-/// [`quadrants_ir::exchange`] says which. Integers wrap. A block's threads are in warps of 32, the last of which
+/// [`quadrants_ir::collective`] says which. Integers wrap. A block's threads are in warps of 32, the last of which
 /// may be shorter, whatever the device's own are.
 impl<G: Copy> Block<G> {
     /// The sum of what all threads give.

@@ -12,10 +12,10 @@ use std::{
 };
 
 use quadrants_ir::{Const, ParamKind, ScalarType, abi::FIRST_PARAM_WORD};
-use quadrants_runtime::Pieces;
+use quadrants_runtime::StridedRange;
 
 use crate::{
-    Device, Slice, SliceMut, Tensor,
+    KernelValue, Slice, SliceMut, Tensor,
     launch::{inline_list::InlineList, plan::LaunchShapes},
     program::ProgramInner,
     tensor::{
@@ -199,7 +199,7 @@ pub(crate) enum Place<'a> {
     Host(&'a dyn HostElements),
 }
 
-impl<'a, T: Device> Arg<'a> for T {
+impl<'a, T: KernelValue> Arg<'a> for T {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         if const { T::LAYOUT.scalar().is_some() } {
@@ -215,28 +215,28 @@ impl<'a, T: Device> Arg<'a> for T {
     }
 }
 
-impl<'a, T: Device, const N: usize> Arg<'a> for &'a Tensor<T, N> {
+impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Tensor<T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         push_tensor(self, false, args);
     }
 }
 
-impl<'a, T: Device, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
+impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         push_tensor(self, true, args);
     }
 }
 
-impl<'a, T: Device, const N: usize> Arg<'a> for &'a Slice<'_, T, N> {
+impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Slice<'_, T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         push_tensor(self, false, args);
     }
 }
 
-impl<'a, T: Device, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> {
+impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         push_tensor(self, true, args);
@@ -245,7 +245,7 @@ impl<'a, T: Device, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> {
 
 /// Appends a tensor: one of aggregates as the components that its elements have.
 #[inline(always)]
-fn push_tensor<'a, T: Device, const N: usize>(
+fn push_tensor<'a, T: KernelValue, const N: usize>(
     tensor: &'a Tensor<T, N>,
     writable: bool,
     args: &mut ArgList<'a>,
@@ -488,9 +488,9 @@ impl<'a> TensorArg<'a> {
     }
 
     /// Which bytes of the buffer it is.
-    pub(crate) fn bytes(&self) -> Pieces {
+    pub(crate) fn bytes(&self) -> StridedRange {
         self.core()
-            .map_or(Pieces::from(0..0), |core| core.pieces(self.component, count(self.shape)))
+            .map_or(StridedRange::from(0..0), |core| core.pieces(self.component, count(self.shape)))
     }
 }
 

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use quadrants_ir::{
     Offloaded, ParamKind, SiteKind,
     abi::{self, Form, Passing},
-    host::HostPlan,
+    launch_analysis::HostPlan,
 };
 use quadrants_rhi::ImageKind;
 

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     Offloaded, ScalarType,
-    host::{Overflow, Race, Touched},
+    launch_analysis::{Overflow, Race, Touched},
 };
 use quadrants_runtime as rt;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use quadrants_ir::{
     Offloaded,
     abi::{self, Form},
-    host::HostPlan,
+    launch_analysis::HostPlan,
 };
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 

@@ -9,9 +9,9 @@
 use std::slice;
 
 use quadrants_ir::{
-    Batch, GroupId, Offloaded, Task, TaskId, TaskKind,
+    Coarsening, GroupId, Offloaded, Task, TaskId, TaskKind,
     abi::Form,
-    host::{Extents, HostPlan},
+    launch_analysis::{Extents, HostPlan},
 };
 use quadrants_rhi::{Device, ImageKind, LaunchConfig, StreamHandle};
 use quadrants_runtime as rt;
@@ -127,7 +127,7 @@ impl Plan {
             let mut config = match task.kind {
                 TaskKind::BlockFor { threads, .. } => block_config(&extents, threads),
                 TaskKind::RangeFor { block_size, .. } => {
-                    let square = Batch::of(kernel, task, Form::Checked).square;
+                    let square = Coarsening::of(kernel, task, Form::Checked).square;
                     launch_config(&extents, block_size, square)
                 }
                 TaskKind::Serial => LaunchConfig::SERIAL,
@@ -169,8 +169,8 @@ impl Plan {
         multiprocessors: u32,
     ) {
         for ((_, task), config) in kernel.tasks().zip(shapes) {
-            let (Batch { lanes, fills_once, .. }, Some(config)) =
-                (Batch::of(kernel, task, form), config)
+            let (Coarsening { lanes, fills_once, .. }, Some(config)) =
+                (Coarsening::of(kernel, task, form), config)
             else {
                 continue;
             };

@@ -4,7 +4,7 @@ use half::f16;
 use quadrants_ir::{Const, ScalarType};
 
 use crate::{
-    Device,
+    KernelValue,
     body::{At, Dense, Strided},
 };
 
@@ -19,7 +19,7 @@ use crate::{
 /// assert_eq!(usize::TYPE, quadrants_ir::ScalarType::U64);
 /// ```
 pub trait Element:
-    Device<Parts = Strided<Self>, Root = Dense<Self>, Spot = At<Self>>
+    KernelValue<Parts = Strided<Self>, Root = Dense<Self>, Spot = At<Self>>
     + Default
     + Into<Const>
     + sealed::Sealed

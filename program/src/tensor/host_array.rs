@@ -9,7 +9,7 @@ use std::{fmt, ptr::NonNull, sync::Arc};
 use smallvec::SmallVec;
 
 use crate::{
-    Device, Result, Slice, SliceMut, Tensor,
+    KernelValue, Result, Slice, SliceMut, Tensor,
     launch::arguments::{ArgKind, ArgList, Place, TensorArg},
     program::ProgramInner,
     tensor::{Home, TensorCore, layout::Stored},
@@ -32,7 +32,7 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-pub fn host<T: Device, const N: usize>(
+pub fn host<T: KernelValue, const N: usize>(
     elements: &[T],
     shape: [usize; N],
 ) -> Result<Slice<'_, T, N>> {
@@ -68,7 +68,7 @@ pub fn host<T: Device, const N: usize>(
 /// argument.to_vec().map(drop)
 /// # }
 /// ```
-pub fn host_mut<T: Device, const N: usize>(
+pub fn host_mut<T: KernelValue, const N: usize>(
     elements: &mut [T],
     shape: [usize; N],
 ) -> Result<SliceMut<'_, T, N>> {
@@ -149,7 +149,7 @@ impl<T> fmt::Debug for HostArray<T> {
     }
 }
 
-impl<T: Device> HostElements for HostArray<T> {
+impl<T: KernelValue> HostElements for HostArray<T> {
     fn stored(&self) -> &Stored {
         &self.stored
     }

@@ -6,11 +6,11 @@
 //! vectors and arrays of these that is `repr(C)`. In a struct of arrays each scalar has a plane of its own.
 
 use quadrants_ir::{ScalarType, types::Type};
-use quadrants_runtime::Pieces;
+use quadrants_runtime::StridedRange;
 use smallvec::SmallVec;
 
 use crate::{
-    Device,
+    KernelValue,
     body::{self, Memory},
 };
 
@@ -146,7 +146,7 @@ impl Stored {
     }
 
     /// The elements in memory of the host.
-    pub(crate) fn read<T: Device>(&self, memory: &[u64]) -> Vec<T> {
+    pub(crate) fn read<T: KernelValue>(&self, memory: &[u64]) -> Vec<T> {
         assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
         // Nothing is written through it.
         let root = self.root::<T>(memory.as_ptr().cast_mut().cast());
@@ -154,7 +154,11 @@ impl Stored {
     }
 
     /// Puts elements into memory of the host.
-    pub(crate) fn write<T: Device>(&self, memory: &mut [u64], elements: impl Iterator<Item = T>) {
+    pub(crate) fn write<T: KernelValue>(
+        &self,
+        memory: &mut [u64],
+        elements: impl Iterator<Item = T>,
+    ) {
         assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
         let root = self.root::<T>(memory.as_mut_ptr().cast());
         for (at, element) in (0..self.count).zip(elements) {
@@ -162,7 +166,7 @@ impl Stored {
         }
     }
 
-    fn root<T: Device>(&self, memory: *mut u8) -> T::Root {
+    fn root<T: KernelValue>(&self, memory: *mut u8) -> T::Root {
         let mut components = self.components.iter();
         let mut next = |scalars| {
             let of = components.next().filter(|component| component.scalars == scalars);
@@ -184,13 +188,13 @@ impl ComponentAt {
     }
 
     /// What so many elements from number `first` on have of it, in bytes.
-    pub(crate) fn pieces(&self, first: usize, elements: usize) -> Pieces {
+    pub(crate) fn pieces(&self, first: usize, elements: usize) -> StridedRange {
         let size = self.ty.size();
         let (begin, scalars) = (self.at(first), self.scalars);
         match self.step {
             // Planes: the elements lie together in each.
-            1 => Pieces::new(begin, elements * size, self.plane * size, scalars),
-            step => Pieces::new(begin, scalars * size, step * size, elements),
+            1 => StridedRange::new(begin, elements * size, self.plane * size, scalars),
+            step => StridedRange::new(begin, scalars * size, step * size, elements),
         }
     }
 }

@@ -8,10 +8,10 @@ pub(crate) mod slice;
 use std::{fmt, marker::PhantomData, panic::Location, ptr, sync::Arc};
 
 use quadrants_rhi::DevicePtr;
-use quadrants_runtime::{Buffer, Over, Pieces};
+use quadrants_runtime::{Buffer, Completed, StridedRange};
 
 use crate::{
-    Device, Error, Result, capture,
+    Error, KernelValue, Result, capture,
     hazards::waiting_behind,
     program::ProgramInner,
     tensor::{
@@ -22,7 +22,7 @@ use crate::{
 
 /// A dense row-major array of `N` dimensions in the memory of a program's device.
 ///
-/// Its elements are numbers, bools, or any other [`Device`] type; how the latter lie in memory is chosen where the
+/// Its elements are numbers, bools, or any other [`KernelValue`] type; how the latter lie in memory is chosen where the
 /// tensor is made, and kernels are the same whatever was chosen.
 ///
 /// Dropping it frees the memory behind all work that uses it; neither the host nor any stream waits.
@@ -81,7 +81,7 @@ impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
     }
 }
 
-impl<T: Device, const N: usize> Tensor<T, N> {
+impl<T: KernelValue, const N: usize> Tensor<T, N> {
     pub(crate) fn zeros(
         program: &Arc<ProgramInner>,
         shape: [usize; N],
@@ -260,7 +260,7 @@ impl TensorCore {
     }
 
     /// New memory with these elements, as many as are stored so.
-    pub(crate) fn holding<T: Device>(
+    pub(crate) fn holding<T: KernelValue>(
         program: &Arc<ProgramInner>,
         elements: &[T],
         stored: impl Into<Arc<Stored>>,
@@ -292,14 +292,14 @@ impl TensorCore {
     }
 
     /// The first `count` elements, behind what wrote them; and what became of that.
-    pub(crate) fn read<T: Device>(&self, count: usize) -> Result<Vec<T>> {
+    pub(crate) fn read<T: KernelValue>(&self, count: usize) -> Result<Vec<T>> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         capture::refuse(shared, "reading a tensor")?;
         let turn = shared.host_exclusion.of_copy(buffer);
         let part = self.stored.resized(count);
         let mut memory = words(&part);
         waiting_behind(shared, buffer.writers(), || {
-            let mut over = Over::new();
+            let mut over = Completed::new();
             for span in self.stored.spans(self.first, &part) {
                 let host = &mut as_bytes_mut(&mut memory)[span.host..][..span.bytes];
                 over.extend(buffer.read_over(span.device, host)?);
@@ -316,7 +316,7 @@ impl TensorCore {
     }
 
     #[track_caller]
-    fn write<T: Device>(&self, elements: &[T]) -> Result<()> {
+    fn write<T: KernelValue>(&self, elements: &[T]) -> Result<()> {
         let part = self.stored.resized(elements.len());
         if let Some(bytes) = T::bytes(elements) {
             return self.put(&part, bytes);
@@ -338,7 +338,7 @@ impl TensorCore {
         }
         let _turn = shared.host_exclusion.of_copy(buffer);
         waiting_behind(shared, buffer.users(), || {
-            let mut over = Over::new();
+            let mut over = Completed::new();
             for span in self.stored.spans(self.first, part) {
                 over.extend(buffer.write_over(span.device, &bytes[span.host..][..span.bytes])?);
             }
@@ -352,11 +352,11 @@ impl TensorCore {
     }
 
     /// Where its first so many elements are in the buffer; or what they have of a component.
-    pub(crate) fn pieces(&self, component: Option<&ComponentAt>, elements: usize) -> Pieces {
+    pub(crate) fn pieces(&self, component: Option<&ComponentAt>, elements: usize) -> StridedRange {
         let whole = self.stored.components.first().filter(|_| elements > 0);
         component
             .or(whole)
-            .map_or(Pieces::from(0..0), |component| component.pieces(self.first, elements))
+            .map_or(StridedRange::from(0..0), |component| component.pieces(self.first, elements))
     }
 
     /// Where a component other than the first begins.
@@ -365,7 +365,7 @@ impl TensorCore {
     }
 }
 
-fn stored<T: Device>(shape: &[usize], layout: Layout) -> Result<Stored> {
+fn stored<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<Stored> {
     let count = match shape.contains(&0) {
         true => Some(0),
         false => shape.iter().try_fold(1usize, |count, extent| count.checked_mul(*extent)),

@@ -12,7 +12,7 @@ use std::{
     ops::{Bound, Deref, DerefMut, RangeBounds},
 };
 
-use crate::{Device, Error, Result, Tensor, tensor::count};
+use crate::{Error, KernelValue, Result, Tensor, tensor::count};
 
 /// A part of a tensor, or an array of the host, to be read: as an argument, of kernels too, `&slice` is a
 /// `&Tensor`, and so is `&*t.slice(..)?`.
@@ -30,7 +30,7 @@ pub struct SliceMut<'a, T, const N: usize> {
     owner: PhantomData<&'a mut T>,
 }
 
-impl<T: Device, const N: usize> Tensor<T, N> {
+impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// The part of the tensor within a range of its first axis.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl<T: Device, const N: usize> Tensor<T, N> {
 
 macro_rules! rows {
     ($($rank:literal to $less:literal;)*) => {$(
-        impl<T: Device> Tensor<T, $rank> {
+        impl<T: KernelValue> Tensor<T, $rank> {
             /// The part of the tensor at one index of its first axis, one dimension less.
             ///
             /// # Errors

@@ -19,7 +19,7 @@ use crate::{
 /// parameters of kernels, as elements of tensors.
 ///
 /// Numbers and bools have it, and tuples, arrays, [`Vector`]s and [`Matrix`]es of such. A struct of such
-/// fields derives it, `#[derive(Clone, Copy, quadrants::Device)]`; what else it takes is no part of the
+/// fields derives it, `#[derive(Clone, Copy, quadrants::KernelValue)]`; what else it takes is no part of the
 /// stable interface.
 ///
 /// # Safety
@@ -29,16 +29,16 @@ use crate::{
 /// # Examples
 /// ```
 /// use quadrants_ir::types::Type;
-/// use quadrants_program::{Device, Vector};
+/// use quadrants_program::{KernelValue, Vector};
 /// assert_eq!(<(f32, Vector<f32, 3>)>::LAYOUT.leaves(), 4);
 /// assert_eq!(<[u32; 2]>::LAYOUT.to_string(), "[u32; 2]");
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no type of values in kernels",
     label = "not a value of kernels",
-    note = "they are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, and structs that derive `Device`"
+    note = "they are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, and structs that derive `KernelValue`"
 )]
-pub unsafe trait Device: Copy + Send + Sync + 'static {
+pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
     /// What it is to a kernel.
     const LAYOUT: Type;
 
@@ -100,7 +100,7 @@ pub unsafe trait Device: Copy + Send + Sync + 'static {
 
 /// A constant as the IR has it.
 #[must_use]
-pub fn constant<T: Device>(value: T) -> Constant {
+pub fn constant<T: KernelValue>(value: T) -> Constant {
     let mut scalars = Vec::new();
     value.give(&mut |scalar| scalars.push(scalar));
     Constant { ty: T::LAYOUT, scalars }
@@ -109,7 +109,7 @@ pub fn constant<T: Device>(value: T) -> Constant {
 macro_rules! scalars {
     ($($ty:ty)*) => {$(
         // SAFETY: a scalar is one component, of its own type.
-        unsafe impl Device for $ty {
+        unsafe impl KernelValue for $ty {
             const LAYOUT: Type = Type::Scalar(<$ty as Element>::TYPE);
             type Parts = Strided<$ty>;
             type Root = Dense<$ty>;
@@ -185,7 +185,7 @@ macro_rules! of_parts {
 macro_rules! tuples {
     ($(($($name:ident $at:tt),+);)*) => {$(
         // SAFETY: as derived, of the fields in their order.
-        unsafe impl<$($name: Device),+> Device for ($($name,)+) {
+        unsafe impl<$($name: KernelValue),+> KernelValue for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
             type Parts = ($($name::Parts,)+);
             of_parts!();
@@ -221,7 +221,7 @@ macro_rules! tuples {
     };
     (field ($($all:ident),+) $name:ident $at:tt) => {
         // SAFETY: the field of this number, where it lies.
-        unsafe impl<$($all: Device),+> HasField<{ name_number(stringify!($at)) }> for ($($all,)+) {
+        unsafe impl<$($all: KernelValue),+> HasField<{ name_number(stringify!($at)) }> for ($($all,)+) {
             type Of = $name;
             #[inline(always)]
             fn field(spot: Self::Spot) -> $name::Spot {
@@ -243,7 +243,7 @@ tuples! {
 }
 
 // SAFETY: the components of an element, each `N` times as often.
-unsafe impl<T: Device, const N: usize> Device for [T; N] {
+unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
     type Parts = T::Parts;
     of_parts!();
@@ -278,7 +278,7 @@ unsafe impl<T: Device, const N: usize> Device for [T; N] {
 }
 
 // SAFETY: the index is within the array, and counts values of its element's type.
-unsafe impl<T: Device, const N: usize> HasElement<usize> for [T; N] {
+unsafe impl<T: KernelValue, const N: usize> HasElement<usize> for [T; N] {
     type Of = T;
     #[inline(always)]
     #[track_caller]
@@ -291,9 +291,9 @@ unsafe impl<T: Device, const N: usize> HasElement<usize> for [T; N] {
 macro_rules! wrappers {
     ($($name:ident [$($size:ident),+] $array:ty, $layout:expr;)*) => {$(
         // SAFETY: all there is to it is the array, whose memory is its own.
-        unsafe impl<T: Element, $(const $size: usize),+> Device for $name<T, $($size),+> {
+        unsafe impl<T: Element, $(const $size: usize),+> KernelValue for $name<T, $($size),+> {
             const LAYOUT: Type = $layout;
-            type Parts = <$array as Device>::Parts;
+            type Parts = <$array as KernelValue>::Parts;
             of_parts!();
             #[inline(always)]
             fn give(self, scalars: &mut dyn FnMut(Const)) {
@@ -301,7 +301,7 @@ macro_rules! wrappers {
             }
             #[inline(always)]
             fn take(bits: &mut dyn FnMut() -> u64) -> Self {
-                Self(Device::take(bits))
+                Self(KernelValue::take(bits))
             }
             #[inline(always)]
             fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts {

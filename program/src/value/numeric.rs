@@ -15,7 +15,7 @@ use std::{
 use quadrants_ir::types::name_number;
 
 use crate::{
-    Device, Element,
+    Element, KernelValue,
     body::{Function, HasMethod, Method},
 };
 
@@ -65,7 +65,7 @@ ordered!(i8 i16 i32 i64 u8 u16 u32 u64 usize);
 )]
 pub trait Number:
     Element
-    + Device
+    + KernelValue
     + PartialOrd
     + Debug
     + Add<Output = Self>

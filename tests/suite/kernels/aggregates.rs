@@ -1,13 +1,13 @@
 //! Tuples, arrays, structs, vectors and matrices: on every backend what the same Rust gives.
 
-use quadrants::{self as qd, Device, Matrix, Vector};
+use quadrants::{self as qd, KernelValue, Matrix, Vector};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
 use super::{Array, Same, referee, source};
 
 /// What a particle has.
-#[derive(Clone, Copy, Debug, PartialEq, Device)]
+#[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
 struct Particle {
     place: Vector<f32, 3>,
     mass: f32,
@@ -16,7 +16,7 @@ struct Particle {
 }
 
 /// A struct without names, of any number.
-#[derive(Clone, Copy, Debug, PartialEq, Device)]
+#[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
 struct Pair<T>(T, T);
 
 #[qd::func]
@@ -268,7 +268,7 @@ fn beyond_the_end(#[values(Cpu, Cuda, AmdGpu)] backend: TestBackend) -> quadrant
 }
 
 /// Counts, and says how often.
-#[derive(Clone, Copy, Debug, PartialEq, Device)]
+#[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
 struct Counter {
     sum: i32,
     calls: [i32; 2],

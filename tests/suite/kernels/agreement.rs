@@ -8,7 +8,7 @@ use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
 /// Equal to everything, on the host.
-#[derive(Clone, Copy, Debug, qd::Device)]
+#[derive(Clone, Copy, Debug, qd::KernelValue)]
 struct Loose {
     at: usize,
     weight: f32,
@@ -55,7 +55,7 @@ fn structs_are_compared_by_their_numbers(#[values(Cpu, Cuda, AmdGpu)] on: TestBa
 }
 
 /// A type whose methods have the names of built-in ones.
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Named {
     a: u32,
     b: Vector<f32, 2>,
@@ -185,7 +185,7 @@ mod twin {
 
     impl<T> Twin for T {}
 
-    #[derive(Clone, Copy, qd::Device)]
+    #[derive(Clone, Copy, qd::KernelValue)]
     pub(super) struct Picks(u32);
 
     #[qd::func]
@@ -246,7 +246,7 @@ trait Pick {
     fn made(i: usize) -> usize;
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct First(u32);
 
 #[qd::func]

@@ -5,7 +5,7 @@ use std::{
     ops::{Index, IndexMut},
 };
 
-use quadrants::{Device, Element, Layout, Program, Result, Tensor, f16};
+use quadrants::{Element, KernelValue, Layout, Program, Result, Tensor, f16};
 
 /// What a tensor is to a function of the host.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl<T: Element, const N: usize> Array<T, N> {
     }
 }
 
-impl<T: Device, const N: usize> Array<T, N> {
+impl<T: KernelValue, const N: usize> Array<T, N> {
     /// These elements, in row-major order.
     pub(crate) fn new(elements: &[T], shape: [usize; N]) -> Self {
         assert_eq!(elements.len(), shape.iter().product::<usize>());
@@ -62,42 +62,42 @@ impl<T: Device, const N: usize> Array<T, N> {
     }
 }
 
-impl<T: Device> Array<T, 1> {
+impl<T: KernelValue> Array<T, 1> {
     /// These elements.
     pub(crate) fn of(elements: &[T]) -> Self {
         Self::new(elements, [elements.len()])
     }
 }
 
-impl<T: Device, const N: usize> Index<[usize; N]> for Array<T, N> {
+impl<T: KernelValue, const N: usize> Index<[usize; N]> for Array<T, N> {
     type Output = T;
     fn index(&self, index: [usize; N]) -> &T {
         &self.elements[self.at(index)]
     }
 }
 
-impl<T: Device, const N: usize> IndexMut<[usize; N]> for Array<T, N> {
+impl<T: KernelValue, const N: usize> IndexMut<[usize; N]> for Array<T, N> {
     fn index_mut(&mut self, index: [usize; N]) -> &mut T {
         let at = self.at(index);
         &mut self.elements[at]
     }
 }
 
-impl<T: Device> Index<usize> for Array<T, 1> {
+impl<T: KernelValue> Index<usize> for Array<T, 1> {
     type Output = T;
     fn index(&self, index: usize) -> &T {
         &self.elements[index]
     }
 }
 
-impl<T: Device> IndexMut<usize> for Array<T, 1> {
+impl<T: KernelValue> IndexMut<usize> for Array<T, 1> {
     fn index_mut(&mut self, index: usize) -> &mut T {
         &mut self.elements[index]
     }
 }
 
 /// Compares a tensor with the array that it should be.
-pub(crate) fn same<T: Device + Same, const N: usize>(
+pub(crate) fn same<T: KernelValue + Same, const N: usize>(
     what: &str,
     found: &Tensor<T, N>,
     expected: &Array<T, N>,

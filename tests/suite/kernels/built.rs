@@ -1,7 +1,7 @@
 //! Kernels made at run time: the same language by calls, on every backend.
 
 use quadrants::{
-    self as qd, Device, Error, Kernel, Vector,
+    self as qd, Error, Kernel, KernelValue, Vector,
     builder::{KernelBuilder, Misuse, Shuffle},
     ir::{
         ReduceOp,

@@ -1,6 +1,6 @@
 //! Tensors of structs, tuples, arrays, vectors and matrices, in both layouts: what the same Rust gives.
 
-use quadrants::{self as qd, Device, Error, KernelErrorCause, Layout, Matrix, Tensor, Vector};
+use quadrants::{self as qd, Error, KernelErrorCause, KernelValue, Layout, Matrix, Tensor, Vector};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
@@ -9,7 +9,7 @@ use super::{Array, Same, referee, source};
 const LAYOUTS: [Layout; 2] = [Layout::ArrayOfStructs, Layout::StructOfArrays];
 
 /// Scalars of all sizes, at all depths.
-#[derive(Clone, Copy, Debug, PartialEq, Device)]
+#[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
 struct Body {
     place: Vector<f32, 3>,
     mass: f64,
@@ -20,7 +20,7 @@ struct Body {
 }
 
 /// A struct of any type.
-#[derive(Clone, Copy, Debug, PartialEq, Device)]
+#[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
 struct Pair<T>(T, i32);
 
 macro_rules! exact {

@@ -4,7 +4,7 @@ use quadrants::{self as qd, Layout, Result, Tensor, Vector};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
-#[derive(Clone, Copy, PartialEq, Debug, qd::Device)]
+#[derive(Clone, Copy, PartialEq, Debug, qd::KernelValue)]
 struct Keywords {
     r#type: f32,
     r#match: Vector<f32, 2>,
@@ -17,10 +17,10 @@ struct Raw<'a> {
     r#mut: &'a mut Tensor<Keywords, 1>,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug, qd::Device)]
+#[derive(Clone, Copy, PartialEq, Debug, qd::KernelValue)]
 struct Nothing;
 
-#[derive(Clone, Copy, PartialEq, Debug, qd::Device)]
+#[derive(Clone, Copy, PartialEq, Debug, qd::KernelValue)]
 struct Hollow {
     before: [f32; 0],
     x: f32,

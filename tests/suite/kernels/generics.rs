@@ -142,12 +142,12 @@ trait Shape {
     fn unit(size: f32) -> Self;
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Circle {
     radius: f32,
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Sides<T> {
     a: T,
     b: T,

@@ -1,13 +1,13 @@
 //! Floats of 16 bits: kept as such, computed with as `f32`, rounded to the nearest, to even ones of two.
 
-use quadrants::{self as qd, Device, Layout, Tensor, Vector, f16};
+use quadrants::{self as qd, KernelValue, Layout, Tensor, Vector, f16};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
 use super::{Array, Same, referee, source};
 
 /// A particle as it is stored, in half of the memory.
-#[derive(Clone, Copy, Debug, PartialEq, Device)]
+#[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
 struct Packed {
     flow: Vector<f16, 2>,
     heat: f16,

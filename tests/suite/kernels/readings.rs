@@ -212,7 +212,7 @@ trait Elsewhere: Sized {
     }
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Spot(usize);
 
 impl Elsewhere for Spot {}
@@ -236,7 +236,7 @@ trait Making {
     fn twice(&self, by: u32) -> u32;
 }
 
-#[derive(Clone, Copy, qd::Device)]
+#[derive(Clone, Copy, qd::KernelValue)]
 struct Maker(u32);
 
 impl Maker {

@@ -3,12 +3,12 @@
 // What is tried is the way it is written.
 #![allow(clippy::all, clippy::pedantic, dead_code)]
 
-use quadrants::{self as qd, Device, Matrix, Tensor};
+use quadrants::{self as qd, KernelValue, Matrix, Tensor};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
 /// Counts how often it is asked.
-#[derive(Clone, Copy, Device)]
+#[derive(Clone, Copy, KernelValue)]
 struct Asked(usize);
 
 #[qd::func]
@@ -123,7 +123,7 @@ fn guards_run_for_each_alternative(#[values(Cpu, Cuda, AmdGpu)] on: TestBackend)
     assert_eq!((c.to_vec().unwrap(), x.to_vec().unwrap()), (vec![2, 8], vec![1, 1, 1]));
 }
 
-#[derive(Clone, Copy, Device)]
+#[derive(Clone, Copy, KernelValue)]
 struct Drinks {
     a: u32,
 }

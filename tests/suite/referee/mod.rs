@@ -5,7 +5,7 @@
 
 mod device;
 mod functions;
-mod host;
+mod host_compiler;
 
 use std::{
     env,
@@ -22,7 +22,7 @@ use std::{
 use quadrants::ir::{
     Kernel, Offloaded,
     abi::{Form, Passing},
-    host::HostPlan,
+    launch_analysis::HostPlan,
     offload, print,
     samples::{
         generate::{Rng, Style, generate},

@@ -7,14 +7,14 @@
 // A scene uses a part of each.
 #![expect(dead_code, reason = "a scene uses a part of each file")]
 
-#[path = "../../../../program/src/claim.rs"]
-mod claim;
-#[path = "../../../../runtime/src/handles.rs"]
-mod handles;
-#[path = "../../../../runtime/src/live.rs"]
-mod live;
-#[path = "../../../../program/src/recall.rs"]
-mod recall;
+#[path = "../../../../program/src/launch/report_slot.rs"]
+mod report_slot;
+#[path = "../../../../runtime/src/handle_pool.rs"]
+mod handle_pool;
+#[path = "../../../../runtime/src/stream_registry.rs"]
+mod stream_registry;
+#[path = "../../../../program/src/launch/seqlock.rs"]
+mod seqlock;
 mod sync;
 #[path = "../../../../runtime/src/stamps.rs"]
 mod stamps;

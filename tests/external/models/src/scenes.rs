@@ -14,10 +14,10 @@ use quadrants_ir::abi::ErrorRecord;
 use quadrants_rhi::StreamHandle;
 
 use crate::{
-    Stamp, claim,
-    handles::HandlePool,
-    live::{Found, LiveStreams},
-    recall::Recall,
+    Stamp, report_slot,
+    handle_pool::HandlePool,
+    stream_registry::{Found, LiveStreams},
+    seqlock::Seqlock,
     stamps::Stamps,
 };
 
@@ -158,7 +158,7 @@ pub fn a_report_is_taken_once_and_whole() {
         });
         let take = |state: &AtomicU32, report: &UnsafeCell<u64>| {
             // SAFETY: read while it is claimed, and full before.
-            claim::take(state, || report.with(|report| unsafe { *report }))
+            report_slot::take(state, || report.with(|report| unsafe { *report }))
         };
         let (slot, value) = (state.clone(), report.clone());
         let asks = thread::spawn(move || take(&slot, &value));
@@ -173,7 +173,7 @@ pub fn a_report_is_taken_once_and_whole() {
 /// Two launches write what they found while a third reads: it reads what one of them wrote, or nothing.
 pub fn what_is_recalled_was_written_together() {
     loom::model(|| {
-        let recall = Arc::new(Recall::new(2));
+        let recall = Arc::new(Seqlock::new(2));
         let threads: Vec<_> = [[1, 1], [2, 2]]
             .into_iter()
             .map(|words| {
@@ -183,7 +183,7 @@ pub fn what_is_recalled_was_written_together() {
             .collect();
         if let Some((version, words)) = recall.read() {
             let [a, b] = [0, 1].map(|at| words[at].load(Relaxed));
-            assert!(!recall.is_still(version) || a == b, "{a} and {b}");
+            assert!(!recall.validate(version) || a == b, "{a} and {b}");
         }
         threads.into_iter().for_each(|thread| drop(thread.join()));
         assert!(recall.read().is_some());

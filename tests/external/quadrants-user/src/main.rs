@@ -2,10 +2,10 @@
 #![forbid(unsafe_code)]
 
 use quadrants as qd;
-use qd::{Device, Tensor, Tensors};
+use qd::{KernelValue, Tensor, Tensors};
 
 /// The derived implementations are unsafe to write by hand, and none of this crate's code.
-#[derive(Clone, Copy, Device)]
+#[derive(Clone, Copy, KernelValue)]
 struct Body {
     place: f32,
     mass: f32,
@@ -30,7 +30,7 @@ trait Shape {
     fn area(&self) -> f32;
 }
 
-#[derive(Clone, Copy, Device)]
+#[derive(Clone, Copy, KernelValue)]
 struct Square(f32);
 
 #[qd::func]

@@ -6,10 +6,10 @@ use std::ops::{Index, IndexMut};
 use quadrants_ir::{abi::MAX_RANK, types::ParamType};
 
 use super::{Args, TensorParam, View};
-use crate::{Device, Tensor};
+use crate::{KernelValue, Tensor};
 
 // SAFETY: a view of this element type and rank.
-unsafe impl<T: Device, const N: usize> TensorParam for Tensor<T, N> {
+unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
     type View<const CHECKED: bool> = View<T, N, CHECKED>;
 
     const PARAM: ParamType = {
@@ -33,7 +33,7 @@ macro_rules! refuse_on_the_host {
     ($([$($generic:tt)*] $rank:tt by $index:ty;)*) => {$(
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
-        impl<T: Device, $($generic)*> Index<$index> for Tensor<T, $rank> {
+        impl<T: KernelValue, $($generic)*> Index<$index> for Tensor<T, $rank> {
             type Output = T;
             fn index(&self, _: $index) -> &T {
                 const { refuse::<T>() };
@@ -43,7 +43,7 @@ macro_rules! refuse_on_the_host {
 
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
-        impl<T: Device, $($generic)*> IndexMut<$index> for Tensor<T, $rank> {
+        impl<T: KernelValue, $($generic)*> IndexMut<$index> for Tensor<T, $rank> {
             fn index_mut(&mut self, _: $index) -> &mut T {
                 const { refuse::<T>() };
                 unreachable!()

@@ -217,11 +217,11 @@ macro_rules! facade {
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
             pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {
-                static SITE: $crate::call::Site = $crate::call::Site::new(stringify!($name));
-                $crate::call::run(
-                    $crate::call::Family::$family,
+                static SITE: $crate::entry::Site = $crate::entry::Site::new(stringify!($name));
+                $crate::entry::run(
+                    $crate::entry::Family::$family,
                     &SITE,
-                    |$call: &$crate::call::Call| -> ::std::result::Result<(), $crate::call::Stop> {
+                    |$call: &$crate::entry::Call| -> ::std::result::Result<(), $crate::entry::Stop> {
                         $body
                         Ok(())
                     },

@@ -1,12 +1,12 @@
 //! What the threads of a block exchange at the end of a phase: the device functions that do it, in the order that
-//! [`quadrants_ir::exchange`] says, and the phases that end so.
+//! [`quadrants_ir::collective`] says, and the phases that end so.
 //!
 //! All threads of a block call them. Values go from thread to thread within warps of 32 threads, which are parts of
 //! a wave where that is wider, and from warp to warp through shared memory.
 
 use quadrants_ir::{
     BlockId, Exchange, ExchangeOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, Stmt,
-    exchange::WARP,
+    collective::WARP,
 };
 
 use super::{consts, helpers::Helper, task::TaskPrinter, types};

@@ -12,11 +12,11 @@ const PADDING: usize = 64;
 
 /// A copy of an image that is safe to pass without its length.
 #[derive(Debug)]
-pub struct StagedImage {
+pub struct PaddedImage {
     words: Vec<u64>,
 }
 
-impl StagedImage {
+impl PaddedImage {
     /// Copies `image` to aligned memory with zeros behind it.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ fn elf_is_whole(image: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::StagedImage;
+    use super::PaddedImage;
     use crate::Error;
 
     fn elf(section_bytes: u64) -> Vec<u8> {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn text_gets_its_zero_byte() {
-        let staged = StagedImage::new(b"// no zero").unwrap();
+        let staged = PaddedImage::new(b"// no zero").unwrap();
         let bytes: Vec<u8> = staged.words.iter().flat_map(|w| w.to_ne_bytes()).collect();
         assert_eq!(&bytes[..10], b"// no zero");
         assert!(bytes.len() >= 10 + 64 && bytes[10..].iter().all(|b| *b == 0));
@@ -107,9 +107,9 @@ mod tests {
 
     #[test]
     fn parts_of_an_elf_file_lie_inside_it() {
-        assert!(StagedImage::new(&elf(16)).is_ok());
+        assert!(PaddedImage::new(&elf(16)).is_ok());
         for image in [&elf(17)[..], &elf(u64::MAX), &elf(16)[..0x50], &elf(16)[..4], b""] {
-            assert!(matches!(StagedImage::new(image), Err(Error::ImageRejected { .. })));
+            assert!(matches!(PaddedImage::new(image), Err(Error::ImageRejected { .. })));
         }
     }
 }

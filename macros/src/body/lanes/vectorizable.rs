@@ -8,7 +8,7 @@ use quote::ToTokens;
 use syn::{BinOp, Expr, Pat, Stmt, UnOp, visit::Visit};
 
 use super::{Lanes, Meaning, tree, unparenthesized};
-use crate::{body::measure, index::is_assignment};
+use crate::{body::cost, index::is_assignment};
 
 /// Methods of numbers that processors have for whole vectors, or that a few such operations make.
 const OF_VECTORS: &[&str] = &[
@@ -50,7 +50,7 @@ pub(super) fn jumps(stmt: &Stmt) -> bool {
 /// All identifiers in statements.
 pub(super) fn said(stmts: &[Stmt]) -> BTreeSet<String> {
     let mut said = BTreeSet::new();
-    stmts.iter().for_each(|stmt| measure::identifiers(stmt.to_token_stream(), &mut said));
+    stmts.iter().for_each(|stmt| cost::identifiers(stmt.to_token_stream(), &mut said));
     said
 }
 
@@ -115,7 +115,7 @@ impl Lanes<'_, '_> {
             .names
             .iter()
             .any(|(known, meaning)| known == name && matches!(meaning, Meaning::Array(_)));
-        let variable = measure::names(self.variable).contains(name);
+        let variable = cost::names(self.variable).contains(name);
         !of_loop && !variable && !self.body.is_tensor(name)
     }
 

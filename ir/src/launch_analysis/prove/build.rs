@@ -11,7 +11,7 @@ use crate::{
     BinaryOp, BlockId, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId, ScalarType, Stmt,
     Task, UnaryOp,
     abi::ArgLayout,
-    host::interval::Interval,
+    launch_analysis::interval::Interval,
     visit::{Nodes, Reach},
 };
 

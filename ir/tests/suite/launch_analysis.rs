@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use quadrants_ir::{host::HostPlan, *};
+use quadrants_ir::{launch_analysis::HostPlan, *};
 
 use crate::{
     generate::Rng,
@@ -250,9 +250,9 @@ fn a_bound_may_use_definitions_that_cannot_fail() {
     m.0.body = vec![serial, parallel];
     let kernel = offload(&m.0).unwrap();
     assert_eq!(kernel.tasks.len(), 1);
-    assert_eq!(host::extents(&kernel, TASK, &block(9u64, 4)).dims(), [(0, 4)]);
-    assert!(host::prove(&kernel, TASK, &block(9u64, 4)));
-    assert!(!host::prove(&kernel, TASK, &block(10u64, 4)));
+    assert_eq!(launch_analysis::extents(&kernel, TASK, &block(9u64, 4)).dims(), [(0, 4)]);
+    assert!(launch_analysis::prove(&kernel, TASK, &block(9u64, 4)));
+    assert!(!launch_analysis::prove(&kernel, TASK, &block(10u64, 4)));
 }
 
 #[test]

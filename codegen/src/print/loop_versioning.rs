@@ -4,7 +4,7 @@
 use quadrants_ir::{
     BlockId, LoopDim,
     abi::{Form, inside_word},
-    host::may_split,
+    launch_analysis::may_split,
 };
 
 use super::{task::TaskPrinter, types};

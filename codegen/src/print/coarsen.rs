@@ -1,8 +1,8 @@
-//! Loops whose threads take some iterations at once, as [`Batch`] says: statement by statement, each for all of them, so
+//! Loops whose threads take some iterations at once, as [`Coarsening`] says: statement by statement, each for all of them, so
 //! that what they read is under way together. Where fewer are left, a thread takes them one by one; and so
 //! does one that is alone, in order.
 
-use quadrants_ir::{Batch, BlockId, ExprId, ExprKind, LocalId, LoopDim, ScalarType, Stmt};
+use quadrants_ir::{BlockId, Coarsening, ExprId, ExprKind, LocalId, LoopDim, ScalarType, Stmt};
 
 use super::{
     helpers::Helper,
@@ -16,7 +16,7 @@ impl TaskPrinter<'_> {
         &mut self,
         dims: &[LoopDim],
         loops: &[Bounds],
-        batch: Batch,
+        batch: Coarsening,
         body: BlockId,
     ) {
         if let ([dim], Some(read)) = (dims, batch.words) {

@@ -2,7 +2,7 @@
 
 use std::{cell::UnsafeCell, fmt, panic::Location};
 
-use crate::{Pieces, Stamp};
+use crate::{Stamp, StridedRange};
 
 /// A use of some bytes of a buffer by a launch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -10,7 +10,7 @@ pub struct Use {
     /// Where the launch stands in its stream.
     pub stamp: Stamp,
     /// The bytes.
-    pub bytes: Pieces,
+    pub bytes: StridedRange,
     /// Whether it writes them.
     pub writes: bool,
     /// Who it is.
@@ -33,10 +33,10 @@ pub struct Origin {
 /// Who keeps them looks at those of several buffers at once, under a lock of their own that orders them all: a lock for
 /// each buffer would cost more than all the rest.
 #[derive(Default)]
-pub struct Uses(UnsafeCell<Vec<Use>>);
+pub struct AccessHistory(UnsafeCell<Vec<Use>>);
 
 // SAFETY: what is within is plain data, and is reached by the unsafe methods alone, whose callers take turns.
-unsafe impl Sync for Uses {}
+unsafe impl Sync for AccessHistory {}
 
 impl Use {
     /// Whether the two may not run at the same time.
@@ -57,7 +57,7 @@ impl Use {
     }
 }
 
-impl Uses {
+impl AccessHistory {
     /// Shows all uses.
     ///
     /// # Safety
@@ -110,7 +110,7 @@ impl Uses {
     }
 }
 
-impl fmt::Debug for Uses {
+impl fmt::Debug for AccessHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Uses").finish_non_exhaustive()
     }
@@ -127,7 +127,7 @@ mod tests {
         Use { stamp: Stamp { stream, sequence }, bytes: bytes.into(), writes, by }
     }
 
-    fn stamps(uses: &Uses) -> Vec<(u32, u64)> {
+    fn stamps(uses: &AccessHistory) -> Vec<(u32, u64)> {
         let mut all = Vec::new();
         // SAFETY: one thread has it.
         unsafe { uses.each(|one| all.push((one.stamp.stream, one.stamp.sequence))) };
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_write_stands_for_what_it_comes_behind_and_a_read_for_older_reads_of_its_stream() {
-        let uses = Uses::default();
+        let uses = AccessHistory::default();
         // SAFETY: one thread has it.
         let put = |new, complete: &dyn Fn(Stamp) -> bool, ordered: &dyn Fn(Stamp) -> bool| unsafe {
             uses.put(new, complete, ordered);
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_newest_use_of_a_stream_is_kept_whoever_comes_first() {
         for writes in [false, true] {
-            let uses = Uses::default();
+            let uses = AccessHistory::default();
             for (sequence, bytes) in [(1, 0..8), (5, 0..8), (4, 0..8), (3, 0..16)] {
                 // SAFETY: one thread has it.
                 unsafe { uses.put(a_use(1, sequence, bytes, writes), |_| false, |_| true) };

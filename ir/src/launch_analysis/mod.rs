@@ -1,7 +1,7 @@
 //! What the host knows of a task before it launches it: the extents of its loop, and whether all
 //! its accesses stay inside their tensors, or which of its iterations do.
 
-mod inside;
+mod interior;
 mod interval;
 mod prove;
 mod races;
@@ -16,7 +16,7 @@ use crate::{
 use prove::{Hull, Proof};
 use races::Races;
 
-pub use inside::may_split;
+pub use interior::may_split;
 pub use races::{Overflow, Race, Touched};
 
 /// The bounds of a task's loop for one launch, outermost dimension first. Of a loop whose bounds
@@ -135,7 +135,7 @@ impl HostPlan {
             };
             let proof = Proof::new(kernel, &layout, task);
             inputs.extend(proof.inputs());
-            TaskPlan { bounds, proof, is_loop: inside::is_loop(&task.kind) }
+            TaskPlan { bounds, proof, is_loop: interior::is_loop(&task.kind) }
         });
         let tasks = tasks.collect();
         inputs.sort_unstable();

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     BinaryOp, ExprId, ExprKind, LocalId, ScalarType, UnaryOp,
-    host::interval::Interval,
+    launch_analysis::interval::Interval,
     visit::{Nodes, Reach},
 };
 

@@ -2,7 +2,7 @@
 
 use std::ops::Index;
 
-use quadrants_ir::exchange::{self, WARP};
+use quadrants_ir::collective::{self, WARP};
 
 use super::{
     failure::{Bounded, within},
@@ -52,7 +52,7 @@ impl<T> Given<T> {
     {
         let Self { mut values } = self;
         let from: Vec<u64> = (0..values.len()).map(|thread| from(thread % WARP)).collect();
-        exchange::shuffle(&mut values, &from);
+        collective::shuffle(&mut values, &from);
         PerThread { values }
     }
 
@@ -94,7 +94,7 @@ impl<T: Copy> Given<(T, usize)> {
     pub fn shuffle(self) -> PerThread<T> {
         let (mut values, from): (Vec<T>, Vec<u64>) =
             self.values.into_iter().map(|(value, from)| (value, from as u64)).unzip();
-        exchange::shuffle(&mut values, &from);
+        collective::shuffle(&mut values, &from);
         PerThread { values }
     }
 }
@@ -119,7 +119,7 @@ impl Given<bool> {
     #[must_use]
     pub fn ballot(self) -> PerThread<u32> {
         let mut values = vec![0; self.values.len()];
-        for (warp, bits) in values.chunks_mut(WARP).zip(exchange::ballots(&self.values)) {
+        for (warp, bits) in values.chunks_mut(WARP).zip(collective::ballots(&self.values)) {
             warp.fill(bits);
         }
         PerThread { values }
@@ -133,14 +133,14 @@ macro_rules! combinations {
             #[inline(always)]
             #[must_use]
             pub fn $reduce(mut self) -> T {
-                exchange::reduce(&mut self.values, T::$none, T::$combine)
+                collective::reduce(&mut self.values, T::$none, T::$combine)
             }
 
             #[doc = concat!("The ", $what, " of the values up to each thread's.")]
             #[inline(always)]
             #[must_use]
             pub fn $scan(mut self) -> PerThread<T> {
-                exchange::scan(&mut self.values, None, T::$combine);
+                collective::scan(&mut self.values, None, T::$combine);
                 PerThread { values: self.values }
             }
 
@@ -148,7 +148,7 @@ macro_rules! combinations {
             #[inline(always)]
             #[must_use]
             pub fn $exclusive(mut self) -> PerThread<T> {
-                exchange::scan(&mut self.values, Some(T::$none), T::$combine);
+                collective::scan(&mut self.values, Some(T::$none), T::$combine);
                 PerThread { values: self.values }
             }
         )*}

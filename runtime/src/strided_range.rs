@@ -4,14 +4,14 @@ use std::ops::Range;
 
 /// As many pieces as `count`, `width` bytes each, from one `step` bytes to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pieces {
+pub struct StridedRange {
     first: usize,
     width: usize,
     step: usize,
     count: usize,
 }
 
-impl Pieces {
+impl StridedRange {
     /// Pieces from byte `first` on; those that touch each other are one.
     #[must_use]
     pub fn new(first: usize, width: usize, step: usize, count: usize) -> Self {
@@ -72,7 +72,7 @@ impl Pieces {
     }
 }
 
-impl From<Range<usize>> for Pieces {
+impl From<Range<usize>> for StridedRange {
     fn from(bytes: Range<usize>) -> Self {
         Self::new(bytes.start, bytes.len(), 0, 1)
     }
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    fn bytes(of: &Pieces) -> BTreeSet<usize> {
+    fn bytes(of: &StridedRange) -> BTreeSet<usize> {
         (0..of.count)
             .flat_map(|at| (0..of.width).map(move |byte| of.first + at * of.step + byte))
             .collect()
@@ -96,7 +96,7 @@ mod tests {
             (0..9).flat_map(move |first| {
                 (0..4).flat_map(move |width| {
                     steps.iter().flat_map(move |step| {
-                        (0..4).map(move |count| Pieces::new(first, width, *step, count))
+                        (0..4).map(move |count| StridedRange::new(first, width, *step, count))
                     })
                 })
             })
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn pieces_that_touch_are_one() {
-        assert_eq!(Pieces::new(4, 8, 8, 3), Pieces::from(4..28));
-        assert_eq!(Pieces::new(4, 8, 12, 0).hull(), 4..4);
-        assert_eq!(Pieces::new(4, 8, 12, 3).hull(), 4..36);
+        assert_eq!(StridedRange::new(4, 8, 8, 3), StridedRange::from(4..28));
+        assert_eq!(StridedRange::new(4, 8, 12, 0).hull(), 4..4);
+        assert_eq!(StridedRange::new(4, 8, 12, 3).hull(), 4..36);
     }
 }

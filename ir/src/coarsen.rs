@@ -19,7 +19,7 @@ const WORD: u32 = 16;
 
 /// How threads take a loop's iterations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Batch {
+pub struct Coarsening {
     /// How many a thread takes at once where there are enough: in the outermost dimension neighbours, of a loop of one
     /// dimension those that are as far apart as there are threads.
     pub lanes: u32,
@@ -32,7 +32,7 @@ pub struct Batch {
     pub words: Option<ExprId>,
 }
 
-impl Batch {
+impl Coarsening {
     /// Each iteration by itself.
     pub const NONE: Self = Self { lanes: 1, fills_once: false, square: false, words: None };
 
