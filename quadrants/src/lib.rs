@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod arch;
+#[cfg(test)]
+mod configuration;
 mod random;
 
 pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice, target};

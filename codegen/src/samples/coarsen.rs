@@ -13,13 +13,13 @@ pub fn batch<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     all
 }
 
-/// The texts of files `*.extension` in the folder that `QUADRANTS_SOURCES` names, in the order of their names:
+/// The texts of files `*.extension` in the folder that `QUADRANTS_COMPILE_DUMP` names, in the order of their names:
 /// what test runs left there by `QUADRANTS_DUMP`. None where the variable is not set.
 ///
 /// # Errors
 /// What reading the folder and its files gives.
 pub fn dumped(extension: &str) -> io::Result<Option<Vec<String>>> {
-    let Some(folder) = env::var_os("QUADRANTS_SOURCES") else { return Ok(None) };
+    let Some(folder) = env::var_os("QUADRANTS_COMPILE_DUMP") else { return Ok(None) };
     let mut paths = Vec::new();
     for entry in fs::read_dir(Path::new(&folder))? {
         let path = entry?.path();

@@ -21,7 +21,7 @@ use quadrants_ir::{
     offload,
 };
 
-/// How many are drawn; `QUADRANTS_KERNELS` says another number.
+/// How many are drawn; `QUADRANTS_TEST_KERNELS` sets another number.
 const KERNELS: u64 = 10_000;
 pub(crate) const RECORD: u64 = 0x1000;
 pub(crate) const SCRATCH: u64 = 0x2000;
@@ -384,7 +384,7 @@ impl Counts {
 
 #[test]
 fn accepted_kernels_touch_no_element_twice_at_a_time() {
-    let kernels = std::env::var("QUADRANTS_KERNELS").map_or(KERNELS, |n| n.parse().unwrap());
+    let kernels = std::env::var("QUADRANTS_TEST_KERNELS").map_or(KERNELS, |n| n.parse().unwrap());
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let mut all = Counts::default();
     std::thread::scope(|scope| {

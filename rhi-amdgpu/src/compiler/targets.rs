@@ -1,4 +1,4 @@
-//! All text that is emitted: the samples for every architecture that is promised or, where `QUADRANTS_SOURCES` names a
+//! All text that is emitted: the samples for every architecture that is promised or, where `QUADRANTS_COMPILE_DUMP` names a
 //! folder, what other tests left there, for one architecture each, in turn. hipRTC compiles for what it knows; a clang of
 //! its own for all.
 
