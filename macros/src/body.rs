@@ -19,6 +19,7 @@ use crate::{
     index::{is_assignment, is_simple_place},
     reduce::{self, Reduction},
     signature::Param,
+    sites::{self, Site, Sites},
     spans,
     tree::{self, Assert, Chain},
 };
@@ -43,6 +44,17 @@ pub(crate) struct Body<'a> {
     strict: bool,
     /// How many words the interiors of the loops before take.
     inside: usize,
+    typing: Typing<'a>,
+}
+
+/// Where the body finds the types that the IR has.
+#[derive(Clone)]
+pub(crate) struct Typing<'a> {
+    pub(crate) sites: &'a Sites,
+    /// The type whose `SiteTable` has the identities: those of types, then those of calls.
+    pub(crate) table: TokenStream,
+    /// How many types there are.
+    pub(crate) types: usize,
 }
 
 /// Replaces what differs inside loops and in funcs.
@@ -58,11 +70,18 @@ pub(crate) struct Rewrite<'a> {
     pub(crate) blocks: Vec<Ident>,
     /// The context, in an iteration or a thread's phase, which a failed assertion ends.
     pub(crate) iteration: Option<Ident>,
+    typing: Typing<'a>,
 }
 
 impl<'a> Body<'a> {
-    pub(crate) fn new(support: &'a TokenStream, params: &[Param], strict: bool) -> Self {
+    pub(crate) fn new(
+        support: &'a TokenStream,
+        params: &[Param],
+        strict: bool,
+        typing: Typing<'a>,
+    ) -> Self {
         Self {
+            typing,
             support,
             cx: internal("cx"),
             names: params
@@ -414,7 +433,10 @@ impl<'a> Body<'a> {
         if let Some(label) = &each.label {
             jumps::redirect(&mut body, &label.name, &iteration());
         }
-        body.rewritten(&mut rewrite)
+        let seen = rewrite.seen(&mut each.pat.clone());
+        rewrite.visit_block_mut(&mut body);
+        body.stmts.splice(0..0, seen);
+        body.into_token_stream()
     }
 
     fn is_tensor(&self, name: &Ident) -> bool {
@@ -430,7 +452,7 @@ impl<'a> Body<'a> {
             locals: self.locals(),
             iteration: in_iteration.then(|| self.cx.clone()),
             reductions,
-            ..Rewrite::new(self.support)
+            ..Rewrite::new(self.support, self.typing.clone())
         }
     }
 }
@@ -483,11 +505,16 @@ impl VisitMut for Rewrite<'_> {
             *stmt = Stmt::Expr(check, Some(Default::default()));
             return;
         }
+        let site = match stmt {
+            Stmt::Local(local) => sites::take(&mut local.attrs),
+            _ => None,
+        };
         let is_shared = matches!(stmt, Stmt::Local(syn::Local { init: Some(init), .. })
             if matches!(&*init.expr, Expr::MethodCall(call) if tree::is_shared(&call.method)));
         syn::visit_mut::visit_stmt_mut(self, stmt);
         if let Stmt::Local(local) = stmt {
             if let Some(init) = &mut local.init {
+                self.typed(site, &mut init.expr);
                 self.gate(&mut init.expr);
             }
             self.hide(&local.pat);
@@ -512,10 +539,12 @@ impl VisitMut for Rewrite<'_> {
 
     fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
         self.visit_expr_mut(&mut each.expr);
+        let seen = self.seen(&mut each.pat);
         self.scoped(|this| {
             this.hide(&each.pat);
             this.visit_block_mut(&mut each.body);
         });
+        each.body.stmts.splice(0..0, seen);
     }
 
     fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
@@ -533,6 +562,62 @@ impl VisitMut for Rewrite<'_> {
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let site = match expr {
+            // Of a call, the receiver or the arguments have the types.
+            Expr::MethodCall(_) | Expr::Match(_) => None,
+            _ => sites::of(expr)
+                .filter(|site| matches!(self.typing.sites.get(Some(*site)), Some(Site::Type(_)))),
+        };
+        self.rewrite(expr);
+        self.typed(site, expr);
+    }
+
+    fn visit_expr_match_mut(&mut self, each: &mut syn::ExprMatch) {
+        let site = sites::take(&mut each.attrs);
+        syn::visit_mut::visit_expr_match_mut(self, each);
+        self.typed(site, &mut each.expr);
+    }
+}
+
+impl Rewrite<'_> {
+    /// Lets a value pass a check that its type is the one that the IR has at this site.
+    pub(crate) fn typed(&self, site: Option<usize>, value: &mut Expr) {
+        if let Some(at) = self.type_at(site) {
+            let (start, inner) = (spans::first(value), unparenthesized(value));
+            let support = spans::at(self.support, start);
+            *value = Expr::Verbatim(quote_spanned!(start=> #support::typed::<_, #at>(#inner)));
+        }
+    }
+
+    /// Table and number of the type that the IR has at a site.
+    pub(crate) fn type_at(&self, site: Option<usize>) -> Option<TokenStream> {
+        match self.typing.sites.get(site)? {
+            Site::Type(number) => Some(sites::arguments(&self.typing.table, number)),
+            Site::Call(_) => None,
+        }
+    }
+
+    /// Table and number of the arguments' types of a call.
+    pub(crate) fn call_at(&self, site: Option<usize>) -> Option<TokenStream> {
+        let Typing { sites, table, types } = &self.typing;
+        match sites.get(site)? {
+            Site::Type(_) => None,
+            Site::Call(number) => Some(sites::arguments(table, types + number)),
+        }
+    }
+
+    /// Statements that check the types of a loop's variables.
+    fn seen(&self, pattern: &mut Pat) -> Vec<Stmt> {
+        let names = sites::of_names(pattern).into_iter();
+        let checks = names.filter_map(|(name, site)| {
+            let (at, support) = (self.type_at(site)?, self.support);
+            let check = quote!(#support::seen::<_, #at>(&#name));
+            Some(Stmt::Expr(Expr::Verbatim(check), Some(Default::default())))
+        });
+        checks.collect()
+    }
+
+    fn rewrite(&mut self, expr: &mut Expr) {
         if let Expr::Macro(call) = expr
             && let Some(check) = self.assertion(&call.mac)
         {
@@ -636,8 +721,9 @@ impl VisitMut for Rewrite<'_> {
 }
 
 impl<'a> Rewrite<'a> {
-    pub(crate) fn new(support: &'a TokenStream) -> Self {
+    pub(crate) fn new(support: &'a TokenStream, typing: Typing<'a>) -> Self {
         Self {
+            typing,
             support,
             tensors: Vec::new(),
             locals: Vec::new(),

@@ -6,7 +6,9 @@
 use proc_macro2::TokenStream;
 use quadrants_frontend::name_number;
 use quote::quote;
-use syn::{Data, DeriveInput, Member, Path, parse_quote};
+use syn::{Data, DeriveInput, Member, Path, ext::IdentExt, parse_quote};
+
+use crate::sites;
 
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -26,7 +28,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let names: Vec<_> = members
         .iter()
         .map(|member| match member {
-            Member::Named(name) => name.to_string(),
+            Member::Named(name) => name.unraw().to_string(),
             Member::Unnamed(index) => index.index.to_string(),
         })
         .collect();
@@ -45,8 +47,24 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!(#private::KernelValue));
     }
+    // What tells the struct from all others, with its generic arguments.
+    let parts: Vec<_> = generics
+        .params
+        .iter()
+        .filter_map(|param| match param {
+            syn::GenericParam::Type(of) => {
+                let name = &of.ident;
+                Some(quote!(<#name as #private::KernelValue>::IDENTITY))
+            }
+            syn::GenericParam::Const(of) => {
+                let name = &of.ident;
+                Some(quote!(#name as ::core::primitive::u128))
+            }
+            syn::GenericParam::Lifetime(_) => None,
+        })
+        .collect();
     let (with, arguments, bounds) = generics.split_for_impl();
-    Ok(quote! {
+    let derived = quote! {
         // Of a struct without fields nothing is taken.
         #[allow(clippy::unused_unit)]
         // SAFETY: the fields in their order, each as its own type says.
@@ -58,6 +76,14 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                     ty: <#fields as #private::KernelValue>::LAYOUT,
                 }),*],
             });
+            const IDENTITY: ::core::primitive::u128 = {
+                let all = #support::identity(::core::concat!(
+                    ::core::module_path!(), "::", #text, " ", ::core::file!(), ":", ::core::line!(), ":", ::core::column!()
+                ));
+                #(let all = #support::with_part(all, #parts);)*
+                #(let all = #support::with_part(all, <#fields as #private::KernelValue>::IDENTITY);)*
+                all
+            };
             type Parts = (#(<#fields as #private::KernelValue>::Parts,)*);
             type Root = Self::Parts;
             type Spot = #support::Within<Self::Parts>;
@@ -117,7 +143,8 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
         )*
-    })
+    };
+    Ok(sites::finished(derived, &private))
 }
 
 /// The path of the facade crate.

@@ -10,7 +10,7 @@ use syn::{Expr, Stmt, visit::Visit};
 
 use crate::{
     body::{internal, unparenthesized},
-    tree,
+    sites, tree,
 };
 
 /// More than these would take too many registers.
@@ -166,7 +166,11 @@ impl Found {
             index => self.is_fixed(index),
         };
         let known = fixed && call.args.len() == 2;
-        known.then_some((base.path.get_ident()?.clone(), op, element.index.to_token_stream()))
+        known.then_some((
+            base.path.get_ident()?.clone(),
+            op,
+            sites::without(element.index.to_token_stream()),
+        ))
     }
 
     fn is_fixed(&self, index: &Expr) -> bool {

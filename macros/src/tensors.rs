@@ -32,7 +32,9 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         tensors.push(&reference.elem);
         writable.push(reference.mutability.is_some());
     }
-    let texts = names.iter().map(|name| name.as_ref().map(ToString::to_string));
+    let texts = names
+        .iter()
+        .map(|name| name.as_ref().map(|name| syn::ext::IdentExt::unraw(name).to_string()));
     let given = names.iter().zip(&writable).map(|(name, writable)| match writable {
         true => quote!(&mut *self.#name),
         false => quote!(&*self.#name),
@@ -42,7 +44,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let mut launched = input.generics.clone();
     launched.params.insert(0, syn::parse_quote!('launch));
     let (launched, ..) = launched.split_for_impl();
-    Ok(quote! {
+    let derived = quote! {
         const _: () = {
             #[allow(missing_docs, unreachable_pub)]
             #[derive(Clone, Copy)]
@@ -95,5 +97,6 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
         };
-    })
+    };
+    Ok(crate::sites::finished(derived, &private))
 }

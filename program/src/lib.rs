@@ -61,6 +61,9 @@ pub use quadrants_rhi as rhi;
 /// What emitted kernels are made of; no part of the stable interface.
 #[doc(hidden)]
 pub mod emit {
+    /// Emitted code finds `core` here: a crate may give that name to another one.
+    pub use core;
+
     pub use crate::{
         BoxError, Launch, Tensor, body, dsl, f16,
         kernel::{kernel_def::KernelDef, monomorphizations::Monomorphizations},

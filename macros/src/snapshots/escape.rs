@@ -7,6 +7,7 @@ fn escape<'launch>(
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 4usize],
         [fn() -> ::quadrants::__private::body::Callee; 0usize],
+        [::quadrants::__private::core::primitive::u128; 4usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -51,20 +52,28 @@ fn escape<'launch>(
                 ::quadrants::__private::body::type_of(probe3),
             ],
             [],
+            [
+                ::quadrants::__private::body::identity_of(probe0),
+                ::quadrants::__private::body::identity_of(probe1),
+                ::quadrants::__private::body::identity_of(probe2),
+                ::quadrants::__private::body::identity_of(probe3),
+            ],
         )
     };
+    const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 4usize] = __PROBED
+        .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
         ::quadrants::__private::body::value_type::<i32>(),
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
         ::quadrants::__private::body::tensor_type::<Tensor<i32, 1>>(true),
     ];
-    const __OK: ::core::primitive::bool = {
+    const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
     static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-        file: ::core::file!(),
+        file: ::quadrants::__private::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
@@ -72,6 +81,9 @@ fn escape<'launch>(
         consts: &[],
     };
     struct __Body;
+    impl ::quadrants::__private::body::SiteTable for __Body {
+        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__IDENTITIES;
+    }
     #[allow(
         deprecated,
         nonstandard_style,
@@ -92,19 +104,19 @@ fn escape<'launch>(
     )]
     unsafe impl ::quadrants::__private::body::Body for __Body {
         const NAME: &'static ::core::primitive::str = "escape";
-        fn ir() -> ::core::result::Result<
+        fn ir() -> ::quadrants::__private::core::result::Result<
             ::quadrants::__private::ir::Kernel,
             ::quadrants::__private::BoxError,
         > {
-            ::core::result::Result::Ok(
+            ::quadrants::__private::core::result::Result::Ok(
                 ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::core::primitive::bool,
-            const __WIDE: ::core::primitive::usize,
+            const __CHECKED: ::quadrants::__private::core::primitive::bool,
+            const __WIDE: ::quadrants::__private::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let args = &mut ::quadrants::__private::body::Cx::args(cx);
             let mut limit = ::quadrants::__private::body::gate::<
@@ -120,7 +132,7 @@ fn escape<'launch>(
                 _,
             >(args.tensor::<Tensor<i32, 1>>());
             cx.par_for_strips(
-                ::core::option::Option::Some(0usize),
+                ::quadrants::__private::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::Counted::count(&c),
                 554u32,
                 32usize,
@@ -154,7 +166,9 @@ fn escape<'launch>(
                                             let mut z = ::quadrants::__private::body::gate::<
                                                 __OK,
                                                 _,
-                                            >(0.0f32);
+                                            >(
+                                                ::quadrants::__private::body::typed::<_, __Body, 1>(0.0f32),
+                                            );
                                             z
                                         }
                                     },
@@ -173,7 +187,7 @@ fn escape<'launch>(
                                             let mut n = ::quadrants::__private::body::gate::<
                                                 __OK,
                                                 _,
-                                            >(0);
+                                            >(::quadrants::__private::body::typed::<_, __Body, 2>(0));
                                             n
                                         }
                                     },
@@ -269,7 +283,9 @@ fn escape<'launch>(
                                             let mut z = ::quadrants::__private::body::gate::<
                                                 __OK,
                                                 _,
-                                            >(0.0f32);
+                                            >(
+                                                ::quadrants::__private::body::typed::<_, __Body, 1>(0.0f32),
+                                            );
                                             z
                                         }
                                     },
@@ -288,7 +304,7 @@ fn escape<'launch>(
                                             let mut n = ::quadrants::__private::body::gate::<
                                                 __OK,
                                                 _,
-                                            >(0);
+                                            >(::quadrants::__private::body::typed::<_, __Body, 2>(0));
                                             n
                                         }
                                     },
@@ -371,14 +387,17 @@ fn escape<'launch>(
                                 __OK,
                                 _,
                             >(begin0..end0) {
+                                ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
                                 let mut z = ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0.0f32);
+                                >(
+                                    ::quadrants::__private::body::typed::<_, __Body, 1>(0.0f32),
+                                );
                                 let mut n = ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0);
+                                >(::quadrants::__private::body::typed::<_, __Body, 2>(0));
                                 while n < limit && z * z < 4.0 {
                                     z = z * z
                                         + ::quadrants::__private::body::Places::place(&c, i).read();
@@ -388,6 +407,7 @@ fn escape<'launch>(
                                     __OK,
                                     _,
                                 >(0..::quadrants::__private::body::Counted::count(&c)) {
+                                    ::quadrants::__private::body::seen::<_, __Body, 3>(&k);
                                     if ::quadrants::__private::body::equal(
                                         ::quadrants::__private::body::Places::place(&c, k).read(),
                                         z,

@@ -7,6 +7,7 @@ use quadrants_frontend::syntax::{
 use syn::{Pat, PatIdent, visit::Visit};
 
 use super::{Tree, expr};
+use crate::sites;
 
 /// The bounds of a dimension before its variable is known.
 struct Bounds {
@@ -118,9 +119,11 @@ impl Tree {
         for (pattern, bounds) in variables.into_iter().zip(bounds) {
             let Bounds { begin, end, inclusive, step, order } = bounds;
             let (name, mutable) = match pattern {
-                Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }) => {
+                Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, attrs }) => {
+                    let site = sites::take(attrs);
                     self.bind(ident);
                     let (ty, probe) = self.probe(ident, None);
+                    self.typed_at(site, ty);
                     probes.push((ty, probe));
                     (ident.to_string(), mutability.is_some())
                 }

@@ -5,15 +5,16 @@
 use std::ops::{Add, Deref, Mul, Sub};
 
 pub use quadrants_ir::source::Callee;
+use quadrants_ir::source::Source;
 use quadrants_ir::types::name_number;
 
-use super::{Probe, divisor_of, failure::opaque, place::Place};
+use super::{Arguments, Probe, SiteTable, check_site, divisor_of, failure::opaque, place::Place};
 use crate::{Element, Float, KernelValue, Matrix, Number, Signed, Vector, f16};
 
 /// A type with a method, or an associated function, that kernels can call: the one whose name has this number.
 ///
 /// # Safety
-/// Implement it by `#[func]` alone. `CALLEE` is the IR's side of what [`Method::call`] and [`Function::call`] do for
+/// Implement it by `#[func]` alone. `SOURCE` is the IR's side of what [`Method::call`] and [`Function::call`] do for
 /// the same name; proofs that are made on the one are used by the other. `MUTATES` is true where that changes its
 /// receiver.
 #[diagnostic::on_unimplemented(
@@ -26,8 +27,20 @@ pub unsafe trait HasMethod<const NAME: u64> {
     /// The type of its value.
     type Output;
 
+    /// The source of a func, and its table of [sites](super::SiteTable); none of what is built in.
+    const SOURCE: Option<(&'static Source, &'static [u128])>;
+
     /// What a call of it is to the IR.
-    const CALLEE: Callee;
+    const CALLEE: Callee = match Self::SOURCE {
+        Some((source, _)) => Callee::Func(source),
+        None => Callee::Builtin,
+    };
+
+    /// The identities of the types at its sites.
+    const IDENTITIES: &'static [u128] = match Self::SOURCE {
+        Some((_, identities)) => identities,
+        None => &[],
+    };
 
     /// Whether it takes `&mut self`.
     const MUTATES: bool;
@@ -105,6 +118,28 @@ pub fn associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), args: A)
     T::call(args)
 }
 
+/// Calls an associated function of a type whose argument types are those at a site.
+#[inline(always)]
+#[track_caller]
+pub fn function<const NAME: u64, T, A, S, const IX: usize>(args: A) -> T::Output
+where
+    T: Function<NAME, A>,
+    A: Arguments,
+    S: SiteTable,
+{
+    const { check_site::<S, IX>(A::IDENTITY) }
+    T::call(args)
+}
+
+/// The identity of the arguments of the function that [`function_of`] finds.
+#[must_use]
+pub const fn arguments_of<const NAME: u64, T, R, A: Arguments>(_result: &Probe<R>) -> u128
+where
+    T: Function<NAME, A> + HasMethod<NAME, Output = R>,
+{
+    A::IDENTITY
+}
+
 /// Calls a method on a copy of its receiver, which [`put_back`] and [`keep`] may write back.
 #[inline(always)]
 #[track_caller]
@@ -160,6 +195,29 @@ pub trait ValuesDoNotDeref {}
 
 impl<T: Deref> ValuesDoNotDeref for T {}
 
+/// The functions of `f16` that convert from other floats.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such function in kernels",
+    label = "not `f16`"
+)]
+pub trait FromFloat: Sized {
+    /// The nearest `f16`.
+    fn from_f32(value: f32) -> Self;
+    /// The nearest `f16`.
+    fn from_f64(value: f64) -> Self;
+}
+
+impl FromFloat for f16 {
+    #[inline(always)]
+    fn from_f32(value: f32) -> Self {
+        f16::from_f32(value)
+    }
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        f16::from_f64(value)
+    }
+}
+
 /// The conversions that `f16` has too, which is no [`Number`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no conversion of this name in kernels",
@@ -209,7 +267,7 @@ macro_rules! builtin {
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             type Output = $out;
-            const CALLEE: Callee = Callee::Builtin;
+            const SOURCE: Option<(&'static Source, &'static [u128])> = None;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.
@@ -361,7 +419,7 @@ macro_rules! functions {
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             type Output = Self;
-            const CALLEE: Callee = Callee::Builtin;
+            const SOURCE: Option<(&'static Source, &'static [u128])> = None;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.

@@ -24,6 +24,7 @@ mod pool;
 mod probe;
 mod readings;
 mod reduce;
+mod site;
 mod threads;
 mod view;
 mod walk;
@@ -36,8 +37,9 @@ pub use failure::{Bounded, PLACE_SITE, check, clamped, divisor, divisor_of, reso
 pub use lanes::{lane_of, lanes, rounds_apart, whole_strips};
 pub use level::Level;
 pub use method::{
-    Callee, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, again, associated, call,
-    call_on, equal, function_of, keep, method_of, put_back,
+    Callee, FromFloat, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, again,
+    arguments_of, associated, call, call_on, equal, function, function_of, keep, method_of,
+    put_back,
 };
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};
@@ -51,6 +53,10 @@ pub use readings::{Counted, OfArrays, in_scope};
 pub use reduce::{
     Part, finish_add, finish_max, finish_min, part_add, part_max, part_min, reduce_add, reduce_max,
     reduce_min, strips,
+};
+pub use site::{
+    Arguments, CallSite, MethodTable, SiteTable, check_site, identity, identity_of, seen, typed,
+    with_part,
 };
 pub use threads::{Shared, Threads, block_in, blocks_of, weight_of_block};
 pub use view::{Formed, Places, View};

@@ -12,7 +12,7 @@ use quadrants_ir::{
 
 use crate::{
     Element, Matrix, Vector,
-    body::{At, Dense, HasElement, HasField, Memory, Strided, Within},
+    body::{At, Dense, HasElement, HasField, Memory, Strided, Within, identity, with_part},
 };
 
 /// A type whose values live in kernels: as locals, as parameters by value and results of funcs, as
@@ -41,6 +41,10 @@ use crate::{
 pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
     /// What it is to a kernel.
     const LAYOUT: Type;
+
+    /// A number that no other type has: two types may have one layout.
+    #[doc(hidden)]
+    const IDENTITY: u128;
 
     /// Where the components of such values lie, within a tensor of aggregates.
     #[doc(hidden)]
@@ -111,6 +115,7 @@ macro_rules! scalars {
         // SAFETY: a scalar is one component, of its own type.
         unsafe impl KernelValue for $ty {
             const LAYOUT: Type = Type::Scalar(<$ty as Element>::TYPE);
+            const IDENTITY: u128 = identity(stringify!($ty));
             type Parts = Strided<$ty>;
             type Root = Dense<$ty>;
             type Spot = At<$ty>;
@@ -187,6 +192,11 @@ macro_rules! tuples {
         // SAFETY: as derived, of the fields in their order.
         unsafe impl<$($name: KernelValue),+> KernelValue for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
+            const IDENTITY: u128 = {
+                let all = identity("tuple");
+                $(let all = with_part(all, $name::IDENTITY);)+
+                all
+            };
             type Parts = ($($name::Parts,)+);
             of_parts!();
             #[inline(always)]
@@ -245,6 +255,7 @@ tuples! {
 // SAFETY: the components of an element, each `N` times as often.
 unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
+    const IDENTITY: u128 = with_part(with_part(identity("array"), T::IDENTITY), N as u128);
     type Parts = T::Parts;
     of_parts!();
     #[inline(always)]
@@ -293,6 +304,11 @@ macro_rules! wrappers {
         // SAFETY: all there is to it is the array, whose memory is its own.
         unsafe impl<T: Element, $(const $size: usize),+> KernelValue for $name<T, $($size),+> {
             const LAYOUT: Type = $layout;
+            const IDENTITY: u128 = {
+                let all = with_part(identity(stringify!($name)), T::IDENTITY);
+                $(let all = with_part(all, $size as u128);)+
+                all
+            };
             type Parts = <$array as KernelValue>::Parts;
             of_parts!();
             #[inline(always)]
