@@ -433,7 +433,7 @@ impl<'a> Body<'a> {
         if let Some(label) = &each.label {
             jumps::redirect(&mut body, &label.name, &iteration());
         }
-        let seen = rewrite.seen(&mut each.pat.clone());
+        let seen = rewrite.seen(each);
         rewrite.visit_block_mut(&mut body);
         body.stmts.splice(0..0, seen);
         body.into_token_stream()
@@ -514,8 +514,8 @@ impl VisitMut for Rewrite<'_> {
         syn::visit_mut::visit_stmt_mut(self, stmt);
         if let Stmt::Local(local) = stmt {
             if let Some(init) = &mut local.init {
-                self.typed(site, &mut init.expr);
                 self.gate(&mut init.expr);
+                self.check(site, &mut init.expr);
             }
             self.hide(&local.pat);
             if is_shared {
@@ -539,7 +539,7 @@ impl VisitMut for Rewrite<'_> {
 
     fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
         self.visit_expr_mut(&mut each.expr);
-        let seen = self.seen(&mut each.pat);
+        let seen = self.seen(each);
         self.scoped(|this| {
             this.hide(&each.pat);
             this.visit_block_mut(&mut each.body);
@@ -569,19 +569,24 @@ impl VisitMut for Rewrite<'_> {
                 .filter(|site| matches!(self.typing.sites.get(Some(*site)), Some(Site::Type(_)))),
         };
         self.rewrite(expr);
-        self.typed(site, expr);
+        if site.is_some() {
+            let inner = unparenthesized(expr).clone();
+            *expr = inner;
+            self.gate(expr);
+            self.check(site, expr);
+        }
     }
 
     fn visit_expr_match_mut(&mut self, each: &mut syn::ExprMatch) {
         let site = sites::take(&mut each.attrs);
         syn::visit_mut::visit_expr_match_mut(self, each);
-        self.typed(site, &mut each.expr);
+        self.check(site, &mut each.expr);
     }
 }
 
 impl Rewrite<'_> {
     /// Lets a value pass a check that its type is the one that the IR has at this site.
-    pub(crate) fn typed(&self, site: Option<usize>, value: &mut Expr) {
+    fn check(&self, site: Option<usize>, value: &mut Expr) {
         if let Some(at) = self.type_at(site) {
             let (start, inner) = (spans::first(value), unparenthesized(value));
             let support = spans::at(self.support, start);
@@ -607,10 +612,11 @@ impl Rewrite<'_> {
     }
 
     /// Statements that check the types of a loop's variables.
-    fn seen(&self, pattern: &mut Pat) -> Vec<Stmt> {
-        let names = sites::of_names(pattern).into_iter();
-        let checks = names.filter_map(|(name, site)| {
-            let (at, support) = (self.type_at(site)?, self.support);
+    fn seen(&self, each: &syn::ExprForLoop) -> Vec<Stmt> {
+        let Some(first) = sites::take(&mut each.attrs.clone()) else { return Vec::new() };
+        let names = sites::variables(&each.pat).into_iter().enumerate();
+        let checks = names.filter_map(|(nth, name)| {
+            let (at, support, name) = (self.type_at(Some(first + nth))?, self.support, name?);
             let check = quote!(#support::seen::<_, #at>(&#name));
             Some(Stmt::Expr(Expr::Verbatim(check), Some(Default::default())))
         });

@@ -55,11 +55,13 @@ impl Rewrite<'_> {
         let at = self.type_at(site);
         let Some(before) = place else {
             let receiver = match &at {
-                Some(at) => quote_spanned!(start=> #support::typed::<_, #at>(#receiver)),
-                None => quote!(#receiver),
+                Some(at) => quote_spanned! {start=>
+                    #support::typed::<_, #at>(#support::gate::<__OK, _>(#receiver))
+                },
+                None => quote_spanned!(start=> #support::gate::<__OK, _>(#receiver)),
             };
             return Some(quote_spanned! {start=>
-                #support::call::<#number, _, _>(#support::gate::<__OK, _>(#receiver), #args)
+                #support::call::<#number, _, _>(#receiver, #args)
             });
         };
         let seen = at.map(|at| quote!(#support::seen::<_, #at>(&#this);));

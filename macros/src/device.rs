@@ -6,9 +6,9 @@
 use proc_macro2::TokenStream;
 use quadrants_frontend::name_number;
 use quote::quote;
-use syn::{Data, DeriveInput, Member, Path, ext::IdentExt, parse_quote};
+use syn::{Data, DeriveInput, Member, Path, parse_quote};
 
-use crate::sites;
+use crate::{hygiene, sites};
 
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -28,7 +28,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let names: Vec<_> = members
         .iter()
         .map(|member| match member {
-            Member::Named(name) => name.unraw().to_string(),
+            Member::Named(name) => hygiene::normalized(name),
             Member::Unnamed(index) => index.index.to_string(),
         })
         .collect();

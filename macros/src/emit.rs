@@ -145,15 +145,10 @@ fn rejected(
                     ) #output #bounds { ::core::unreachable!() }
                     #[allow(unused)]
                     #[doc(hidden)]
-                    pub const fn __arguments_of<#declared __F>(
-                        _: &#support::Probe<__F>,
-                    ) -> ::core::primitive::u128 #bounds { 0 }
-                    #[allow(unused)]
-                    #[doc(hidden)]
                     pub const fn __callee_of<#declared __F>(
                         _: &#support::Probe<__F>,
-                    ) -> fn() -> #support::Callee #bounds {
-                        || ::core::unreachable!()
+                    ) -> (fn() -> #support::Callee, ::core::primitive::u128) #bounds {
+                        (|| ::core::unreachable!(), 0)
                     }
                 }
             })
@@ -439,16 +434,8 @@ impl Emission {
                 #[doc(hidden)]
                 pub const fn __callee_of<#of>(
                     _: &#support::Probe<__F>,
-                ) -> fn() -> #support::Callee #bounds {
-                    Self::__callee::<#arguments>
-                }
-
-                #[allow(unused)]
-                #[doc(hidden)]
-                pub const fn __arguments_of<#of>(
-                    _: &#support::Probe<__F>,
-                ) -> ::core::primitive::u128 #bounds {
-                    Self::__arguments::<#arguments>()
+                ) -> (fn() -> #support::Callee, ::core::primitive::u128) #bounds {
+                    (Self::__callee::<#arguments>, Self::__arguments::<#arguments>())
                 }
             }
         }
@@ -660,26 +647,25 @@ impl Emission {
         for entry in &self.tree.funcs {
             funcs.push(match entry {
                 FuncEntry::Path { probe, path } => {
-                    let index = methods.len();
+                    let at = methods.len();
+                    let index = syn::Index::from(at);
                     let (bare, arguments) = without_arguments(path);
                     let arguments = arguments.map(|arguments| quote!(::<#arguments _>));
-                    let at = probe.span();
-                    identities
-                        .push(quote_spanned!(at=> <#bare>::__arguments_of #arguments (#probe)));
-                    methods.push(quote_spanned! {at=> {
+                    let place = probe.span();
+                    identities.push(quote!(__calls.#index.1));
+                    methods.push(quote_spanned! {place=> {
                         let () = <#bare as #support::Func>::IS;
                         <#bare>::__callee_of #arguments (#probe)
                     }});
-                    quote!(#all_probed.1[#index])
+                    quote!(#all_probed.1[#at])
                 }
                 FuncEntry::OfType { result, ty, name } => {
                     let (number, at) = (methods::number(name), methods.len());
                     let result = located(result, name.span());
-                    identities.push(quote_spanned! {ty.span()=>
-                        #support::arguments_of::<#number, #ty, _, _>(#result)
-                    });
+                    let index = syn::Index::from(at);
+                    identities.push(quote!(__calls.#index.1));
                     methods.push(quote_spanned! {ty.span()=>
-                        #support::function_of::<#number, #ty, _>(#result)
+                        #support::function_of::<#number, #ty, _, _>(#result)
                     });
                     quote!(#all_probed.1[#at])
                 }
@@ -690,12 +676,13 @@ impl Emission {
                     // The receiver's type is among the types.
                     identities.push(quote!(0));
                     methods.push(quote_spanned! {name.span()=>
-                        #support::method_of::<#number, _, _>(#probe, #result)
+                        (#support::method_of::<#number, _, _>(#probe, #result), 0_u128)
                     });
                     quote!(#all_probed.1[#at])
                 }
             });
         }
+        let numbers = (0..methods.len()).map(syn::Index::from);
         let (method_count, identity_count) = (methods.len(), identities.len());
         let consts = self
             .tree
@@ -750,7 +737,8 @@ impl Emission {
                 #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unit_arg, clippy::unnecessary_operation)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*
-                ([#(#types),*], [#(#methods),*], [#(#identities),*])
+                let __calls = (#(#methods,)*);
+                ([#(#types),*], [#(__calls.#numbers.0),*], [#(#identities),*])
             };
             const __IDENTITIES: [::core::primitive::u128; #identity_count] = #all_probed.2;
             const __TYPES: [#private::ir::types::Type; #count] = #all_probed.0;

@@ -54,6 +54,12 @@ pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<s
     refused.error
 }
 
+/// A name as kernels have it: `r#` is left on keywords only.
+pub(crate) fn normalized(name: &Ident) -> String {
+    let text = name.unraw().to_string();
+    if syn::parse_str::<Ident>(&text).is_ok() { text } else { name.to_string() }
+}
+
 /// The error for `Self` in a function that is in no `impl` block: a generic func and its body hang on different types.
 pub(crate) fn refused_self(function: &syn::ItemFn) -> Option<syn::Error> {
     fn named(tokens: TokenStream) -> Option<Ident> {

@@ -50,7 +50,7 @@ pub(crate) fn number(body: &mut syn::Block) {
 
 /// Takes the number off a node.
 pub(crate) fn take(attributes: &mut Vec<Attribute>) -> Option<usize> {
-    let at = attributes.iter().position(|attribute| attribute.path().is_ident(NAME))?;
+    let at = attributes.iter().position(|attribute| is_number(attribute))?;
     let number: syn::LitInt = attributes.remove(at).parse_args().ok()?;
     number.base10_parse().ok()
 }
@@ -111,16 +111,11 @@ impl VisitMut for Numbers {
     }
 
     fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
-        struct Variables<'a>(&'a mut Numbers);
-        impl VisitMut for Variables<'_> {
-            fn visit_pat_ident_mut(&mut self, variable: &mut syn::PatIdent) {
-                let site = self.0.next(variable);
-                variable.attrs.push(site);
-            }
-        }
-        Variables(self).visit_pat_mut(&mut each.pat);
-        self.visit_expr_mut(&mut each.expr);
-        self.visit_block_mut(&mut each.body);
+        // Its variables have this number and the next ones.
+        let site = self.next(each);
+        self.0 += variables(&each.pat).len();
+        visit_mut::visit_expr_for_loop_mut(self, each);
+        each.attrs.push(site);
     }
 
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
@@ -139,18 +134,21 @@ impl VisitMut for Numbers {
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
 
-/// The sites of a pattern's names, which lose them.
-pub(crate) fn of_names(pattern: &mut Pat) -> Vec<(Ident, Option<usize>)> {
-    struct Names(Vec<(Ident, Option<usize>)>);
-    impl VisitMut for Names {
-        fn visit_pat_ident_mut(&mut self, name: &mut syn::PatIdent) {
-            let site = take(&mut name.attrs);
-            self.0.push((name.ident.clone(), site));
-        }
+/// The variables of a loop, in order; none for what is no name.
+pub(crate) fn variables(pattern: &Pat) -> Vec<Option<&Ident>> {
+    let name = |pattern| match pattern {
+        &Pat::Ident(syn::PatIdent { ref ident, .. }) => Some(ident),
+        _ => None,
+    };
+    match pattern {
+        Pat::Tuple(tuple) => tuple.elems.iter().map(name).collect(),
+        single => vec![name(single)],
     }
-    let mut names = Names(Vec::new());
-    names.visit_pat_mut(pattern);
-    names.0
+}
+
+/// Whether an attribute is the number of a site.
+pub(crate) fn is_number(attribute: &Attribute) -> bool {
+    attribute.path().is_ident(NAME)
 }
 
 /// What is emitted: without the numbers of sites, and with `core` found through the library, as `::core` may be another

@@ -32,9 +32,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         tensors.push(&reference.elem);
         writable.push(reference.mutability.is_some());
     }
-    let texts = names
-        .iter()
-        .map(|name| name.as_ref().map(|name| syn::ext::IdentExt::unraw(name).to_string()));
+    let texts = names.iter().map(|name| name.as_ref().map(crate::hygiene::normalized));
     let given = names.iter().zip(&writable).map(|(name, writable)| match writable {
         true => quote!(&mut *self.#name),
         false => quote!(&*self.#name),

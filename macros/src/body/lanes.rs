@@ -16,7 +16,7 @@ use quote::quote;
 use syn::{Expr, Pat, Stmt, visit::Visit, visit_mut::VisitMut};
 
 use super::{Body, Rewritable, internal, unparenthesized};
-use crate::tree;
+use crate::{sites, tree};
 
 #[cfg(test)]
 mod tests;
@@ -183,7 +183,9 @@ impl Lanes<'_, '_> {
         let support = self.body.support;
         let apart = quote!(#support::rounds_apart(););
         match expr {
-            Expr::ForLoop(each) if each.label.is_none() && each.attrs.is_empty() => {
+            Expr::ForLoop(each)
+                if each.label.is_none() && each.attrs.iter().all(sites::is_number) =>
+            {
                 if !self.is_shared_range(&each.expr) {
                     return None;
                 }

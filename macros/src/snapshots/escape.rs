@@ -44,6 +44,7 @@ fn escape<'launch>(
                 steps[i] = n;
             }
         };
+        let __calls = ();
         (
             [
                 ::quadrants::__private::body::type_of(probe0),
@@ -163,12 +164,11 @@ fn escape<'launch>(
                                             _,
                                         >(::quadrants::__private::body::lane_of(strip, lane));
                                         {
-                                            let mut z = ::quadrants::__private::body::gate::<
-                                                __OK,
+                                            let mut z = ::quadrants::__private::body::typed::<
                                                 _,
-                                            >(
-                                                ::quadrants::__private::body::typed::<_, __Body, 1>(0.0f32),
-                                            );
+                                                __Body,
+                                                1,
+                                            >(::quadrants::__private::body::gate::<__OK, _>(0.0f32));
                                             z
                                         }
                                     },
@@ -184,10 +184,11 @@ fn escape<'launch>(
                                             _,
                                         >(::quadrants::__private::body::lane_of(strip, lane));
                                         {
-                                            let mut n = ::quadrants::__private::body::gate::<
-                                                __OK,
+                                            let mut n = ::quadrants::__private::body::typed::<
                                                 _,
-                                            >(::quadrants::__private::body::typed::<_, __Body, 2>(0));
+                                                __Body,
+                                                2,
+                                            >(::quadrants::__private::body::gate::<__OK, _>(0));
                                             n
                                         }
                                     },
@@ -280,12 +281,11 @@ fn escape<'launch>(
                                             _,
                                         >(::quadrants::__private::body::lane_of(strip, lane));
                                         {
-                                            let mut z = ::quadrants::__private::body::gate::<
-                                                __OK,
+                                            let mut z = ::quadrants::__private::body::typed::<
                                                 _,
-                                            >(
-                                                ::quadrants::__private::body::typed::<_, __Body, 1>(0.0f32),
-                                            );
+                                                __Body,
+                                                1,
+                                            >(::quadrants::__private::body::gate::<__OK, _>(0.0f32));
                                             z
                                         }
                                     },
@@ -301,10 +301,11 @@ fn escape<'launch>(
                                             _,
                                         >(::quadrants::__private::body::lane_of(strip, lane));
                                         {
-                                            let mut n = ::quadrants::__private::body::gate::<
-                                                __OK,
+                                            let mut n = ::quadrants::__private::body::typed::<
                                                 _,
-                                            >(::quadrants::__private::body::typed::<_, __Body, 2>(0));
+                                                __Body,
+                                                2,
+                                            >(::quadrants::__private::body::gate::<__OK, _>(0));
                                             n
                                         }
                                     },
@@ -388,16 +389,16 @@ fn escape<'launch>(
                                 _,
                             >(begin0..end0) {
                                 ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
-                                let mut z = ::quadrants::__private::body::gate::<
-                                    __OK,
+                                let mut z = ::quadrants::__private::body::typed::<
                                     _,
-                                >(
-                                    ::quadrants::__private::body::typed::<_, __Body, 1>(0.0f32),
-                                );
-                                let mut n = ::quadrants::__private::body::gate::<
-                                    __OK,
+                                    __Body,
+                                    1,
+                                >(::quadrants::__private::body::gate::<__OK, _>(0.0f32));
+                                let mut n = ::quadrants::__private::body::typed::<
                                     _,
-                                >(::quadrants::__private::body::typed::<_, __Body, 2>(0));
+                                    __Body,
+                                    2,
+                                >(::quadrants::__private::body::gate::<__OK, _>(0));
                                 while n < limit && z * z < 4.0 {
                                     z = z * z
                                         + ::quadrants::__private::body::Places::place(&c, i).read();

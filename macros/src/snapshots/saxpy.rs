@@ -28,6 +28,7 @@ pub fn saxpy<'launch>(
                 y[i] += a * x[i];
             }
         };
+        let __calls = ();
         (
             [::quadrants::__private::body::type_of(probe0)],
             [],

@@ -30,18 +30,16 @@ fn scale<'launch, T: Float>(
                     y[i] = a * __func0.pass(scaled::<_, 2>)(x, i);
                 }
             };
+            let __calls = (
+                {
+                    let () = <scaled as ::quadrants::__private::body::Func>::IS;
+                    <scaled>::__callee_of::<_, 2, _>(__func0)
+                },
+            );
             (
                 [::quadrants::__private::body::type_of(probe0)],
-                [
-                    {
-                        let () = <scaled as ::quadrants::__private::body::Func>::IS;
-                        <scaled>::__callee_of::<_, 2, _>(__func0)
-                    },
-                ],
-                [
-                    ::quadrants::__private::body::identity_of(probe0),
-                    <scaled>::__arguments_of::<_, 2, _>(__func0),
-                ],
+                [__calls.0.0],
+                [::quadrants::__private::body::identity_of(probe0), __calls.0.1],
             )
         };
         const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 2usize] = Self::__PROBED

@@ -133,19 +133,20 @@ impl scaled {
                 let _ = |x: &Tensor<T, 1>, at: usize| -> T {
                     __func0.pass(half::<T>)(x[at]) * T::from_usize(N)
                 };
+                let __calls = (
+                    {
+                        let () = <half as ::quadrants::__private::body::Func>::IS;
+                        <half>::__callee_of::<T, _>(__func0)
+                    },
+                );
                 (
                     [
                         <T as ::quadrants::__private::KernelValue>::LAYOUT,
                         ::quadrants::__private::body::number_type::<T>(),
                         <::quadrants::__private::core::primitive::usize as ::quadrants::__private::KernelValue>::LAYOUT,
                     ],
-                    [
-                        {
-                            let () = <half as ::quadrants::__private::body::Func>::IS;
-                            <half>::__callee_of::<T, _>(__func0)
-                        },
-                    ],
-                    [0, 0, 0, <half>::__arguments_of::<T, _>(__func0)],
+                    [__calls.0.0],
+                    [0, 0, 0, __calls.0.1],
                 )
             };
             const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 4usize] = Self::__PROBED
@@ -181,18 +182,10 @@ impl scaled {
         __F: ::quadrants::__private::core::ops::Fn(&Tensor<T, 1>, usize) -> T,
     >(
         _: &::quadrants::__private::body::Probe<__F>,
-    ) -> fn() -> ::quadrants::__private::body::Callee {
-        Self::__callee::<T, N>
-    }
-    #[allow(unused)]
-    #[doc(hidden)]
-    pub const fn __arguments_of<
-        T: Float,
-        const N: usize,
-        __F: ::quadrants::__private::core::ops::Fn(&Tensor<T, 1>, usize) -> T,
-    >(
-        _: &::quadrants::__private::body::Probe<__F>,
-    ) -> ::quadrants::__private::core::primitive::u128 {
-        Self::__arguments::<T, N>()
+    ) -> (
+        fn() -> ::quadrants::__private::body::Callee,
+        ::quadrants::__private::core::primitive::u128,
+    ) {
+        (Self::__callee::<T, N>, Self::__arguments::<T, N>())
     }
 }

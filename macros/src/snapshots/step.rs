@@ -60,6 +60,12 @@ fn step<'launch>(
             ::quadrants::__private::dsl::atomic_add::<i32>,
             qd::atomic_add,
         );
+        let __calls = (
+            {
+                let () = <wave as ::quadrants::__private::body::Func>::IS;
+                <wave>::__callee_of(__func0)
+            },
+        );
         (
             [
                 ::quadrants::__private::body::type_of(probe0),
@@ -67,18 +73,13 @@ fn step<'launch>(
                 ::quadrants::__private::body::type_of(probe2),
                 ::quadrants::__private::body::type_of(probe3),
             ],
-            [
-                {
-                    let () = <wave as ::quadrants::__private::body::Func>::IS;
-                    <wave>::__callee_of(__func0)
-                },
-            ],
+            [__calls.0.0],
             [
                 ::quadrants::__private::body::identity_of(probe0),
                 ::quadrants::__private::body::identity_of(probe1),
                 ::quadrants::__private::body::identity_of(probe2),
                 ::quadrants::__private::body::identity_of(probe3),
-                <wave>::__arguments_of(__func0),
+                __calls.0.1,
             ],
         )
     };
@@ -160,10 +161,11 @@ fn step<'launch>(
                 ),
                 ::quadrants::__private::body::Counted::count(&b),
             );
-            let mut half = ::quadrants::__private::body::gate::<
-                __OK,
+            let mut half = ::quadrants::__private::body::typed::<
                 _,
-            >(::quadrants::__private::body::typed::<_, __Body, 0>(0.5 * dt));
+                __Body,
+                0,
+            >(::quadrants::__private::body::gate::<__OK, _>(0.5 * dt));
             let block0 = cx
                 .block(
                     #[inline(always)]

@@ -30,6 +30,7 @@ fn sum<'launch>(
             ::quadrants::__private::dsl::atomic_add::<i32>,
             qd::atomic_add,
         );
+        let __calls = ();
         (
             [::quadrants::__private::body::type_of(probe0)],
             [],

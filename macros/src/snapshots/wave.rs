@@ -74,10 +74,11 @@ impl wave {
                 _,
                 _,
             >(
-                ::quadrants::__private::body::gate::<
-                    __OK,
+                ::quadrants::__private::body::typed::<
                     _,
-                >(::quadrants::__private::body::typed::<_, wave, 1>(x * 0.01)),
+                    wave,
+                    1,
+                >(::quadrants::__private::body::gate::<__OK, _>(x * 0.01)),
                 (),
             )
         }
@@ -107,18 +108,22 @@ impl wave {
                 clippy::unnecessary_operation
             )]
             let _ = |x: f32| -> f32 { result0.pass(probe1.pass(x * 0.01).sin()) };
-            (
-                [
-                    <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
-                    ::quadrants::__private::body::type_of(probe1),
-                ],
-                [
+            let __calls = (
+                (
                     ::quadrants::__private::body::method_of::<
                         9387930553559073965u64,
                         _,
                         _,
                     >(probe1, result0),
+                    0_u128,
+                ),
+            );
+            (
+                [
+                    <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
+                    ::quadrants::__private::body::type_of(probe1),
                 ],
+                [__calls.0.0],
                 [0, ::quadrants::__private::body::identity_of(probe1), 0],
             )
         };
@@ -151,14 +156,10 @@ impl wave {
     #[doc(hidden)]
     pub const fn __callee_of<__F: ::quadrants::__private::core::ops::Fn(f32) -> f32>(
         _: &::quadrants::__private::body::Probe<__F>,
-    ) -> fn() -> ::quadrants::__private::body::Callee {
-        Self::__callee
-    }
-    #[allow(unused)]
-    #[doc(hidden)]
-    pub const fn __arguments_of<__F: ::quadrants::__private::core::ops::Fn(f32) -> f32>(
-        _: &::quadrants::__private::body::Probe<__F>,
-    ) -> ::quadrants::__private::core::primitive::u128 {
-        Self::__arguments()
+    ) -> (
+        fn() -> ::quadrants::__private::body::Callee,
+        ::quadrants::__private::core::primitive::u128,
+    ) {
+        (Self::__callee, Self::__arguments())
     }
 }

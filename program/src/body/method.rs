@@ -131,15 +131,6 @@ where
     T::call(args)
 }
 
-/// The identity of the arguments of the function that [`function_of`] finds.
-#[must_use]
-pub const fn arguments_of<const NAME: u64, T, R, A: Arguments>(_result: &Probe<R>) -> u128
-where
-    T: Function<NAME, A> + HasMethod<NAME, Output = R>,
-{
-    A::IDENTITY
-}
-
 /// Calls a method on a copy of its receiver, which [`put_back`] and [`keep`] may write back.
 #[inline(always)]
 #[track_caller]
@@ -181,12 +172,15 @@ pub const fn method_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
     T::callee
 }
 
-/// As [`method_of`], of a function of the type `T`.
+/// As [`method_of`], of a function of the type `T`, with the identity of its arguments' types.
 #[must_use]
-pub const fn function_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
+pub const fn function_of<const NAME: u64, T, R, A: Arguments>(
     _result: &Probe<R>,
-) -> fn() -> Callee {
-    T::callee
+) -> (fn() -> Callee, u128)
+where
+    T: Function<NAME, A> + HasMethod<NAME, Output = R>,
+{
+    (T::callee, A::IDENTITY)
 }
 
 /// A struct that derives `KernelValue` must not implement `Deref`: where a field is private, `value.field` could mean the

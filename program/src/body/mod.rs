@@ -38,8 +38,7 @@ pub use lanes::{lane_of, lanes, rounds_apart, whole_strips};
 pub use level::Level;
 pub use method::{
     Callee, FromFloat, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, again,
-    arguments_of, associated, call, call_on, equal, function, function_of, keep, method_of,
-    put_back,
+    associated, call, call_on, equal, function, function_of, keep, method_of, put_back,
 };
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};
