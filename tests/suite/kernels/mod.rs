@@ -31,6 +31,7 @@ mod random;
 mod ranks;
 mod readings;
 mod reductions;
+mod resolution;
 mod reviewed;
 mod scalars;
 mod tensors;
