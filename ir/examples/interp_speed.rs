@@ -9,7 +9,7 @@ use quadrants_ir::{
     TaskId, TopStmt,
     abi::Form,
     interp::{Fault, Interpreter, Memory},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
     offload,
 };
 
@@ -21,7 +21,7 @@ const B_SITE: SiteId = SiteId::new(1);
 /// One block of bytes from address 0.
 struct Flat(Vec<u8>);
 
-struct Maker(Kernel);
+struct IrBuilder(Kernel);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     measure("stencil", &stencil(), 2, 1024, 4)?;
@@ -45,7 +45,7 @@ fn measure(
         args.push(64 + tensor * 4 * elements);
         args.extend(std::iter::repeat_n(side, rank as usize));
     }
-    let plan = HostPlan::new(&tasks);
+    let plan = LaunchAnalysis::new(&tasks);
     let iterations = plan.extents(task, &args).iterations();
     let ops = operations(&tasks.exprs, &tasks.blocks, tasks.tasks[0].body);
     let interpreter = Interpreter::new(&tasks);
@@ -68,7 +68,7 @@ fn measure(
 
 /// `b[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])` inside the border.
 fn stencil() -> Kernel {
-    let mut m = Maker::new("stencil", 2);
+    let mut m = IrBuilder::new("stencil", 2);
     let (i, j) = (m.local("i", ScalarType::U64, false), m.local("j", ScalarType::U64, false));
     let dims = [(i, 0), (j, 1)].map(|(var, axis)| {
         let one = m.u64(1);
@@ -103,7 +103,7 @@ fn stencil() -> Kernel {
 
 /// 32 rounds of `v = v * 0.999 + 0.5` on every element.
 fn arithmetic() -> Kernel {
-    let mut m = Maker::new("arithmetic", 1);
+    let mut m = IrBuilder::new("arithmetic", 1);
     let i = m.local("i", ScalarType::U64, false);
     let zero = m.u64(0);
     let end = m.expr(ScalarType::U64, ExprKind::Dim { tensor: A, axis: 0 });
@@ -153,7 +153,7 @@ fn operations(exprs: &Arena<Expr>, blocks: &Arena<Block>, block: BlockId) -> u64
     blocks[block].stmts.iter().map(stmt).sum()
 }
 
-impl Maker {
+impl IrBuilder {
     fn new(name: &str, rank: u8) -> Self {
         let tensor = |name: &str, writable| Param {
             name: name.into(),

@@ -1,5 +1,5 @@
-//! Kernels of statements and loops: ranges of every type and rank, branches, asserts, serial pieces
-//! with temporaries and results, and names that C++ would take amiss.
+//! Sample kernels of statements and loops: ranges of every type and rank, branches, assertions, serial blocks with
+//! temporaries and results, and names that are reserved in C++.
 
 use quadrants_ir::{BinaryOp, Const, GroupId, Offloaded, Options, ScalarType, Stmt, TopStmt};
 
@@ -22,7 +22,7 @@ pub(super) fn all() -> Vec<Offloaded> {
     kernels
 }
 
-/// Loops whose bounds are constants and arguments of one type, the extremes among them.
+/// Loops with constant and argument bounds of every type, including the extreme values.
 fn ranges(ty: ScalarType) -> Offloaded {
     let mut b = Build::new(&format!("ranges_{ty}"), Options::default());
     let out = b.tensor("out", ty, 1, true);
@@ -111,7 +111,7 @@ fn control() -> Offloaded {
     b.finish()
 }
 
-/// Asserts at every depth, in a parallel and in a serial task.
+/// Assertions at every depth, in a parallel and in a serial task.
 fn asserts() -> Offloaded {
     let mut b = Build::new("asserts", Options::default());
     let data = b.tensor("data", ScalarType::F32, 1, true);
@@ -141,7 +141,7 @@ fn asserts() -> Offloaded {
     b.finish()
 }
 
-/// Temporaries of every type, from a serial piece to a loop, and a result.
+/// Temporaries of every type, from a serial block to a loop, and a result.
 fn serial() -> Offloaded {
     let mut b = Build::new("serial", Options::default());
     let data = ScalarType::ALL.map(|ty| b.tensor(&format!("data_{ty}"), ty, 1, true));
@@ -162,7 +162,7 @@ fn serial() -> Offloaded {
     b.finish()
 }
 
-/// Shadowing, keywords, and names of functions and types that the text uses itself.
+/// Shadowing, keywords, and names of functions and types that the printed text uses itself.
 fn names() -> Offloaded {
     let mut b = Build::new("names", Options::default());
     let int = b.tensor("int", ScalarType::F32, 1, true);
@@ -223,7 +223,7 @@ fn element_types() -> Offloaded {
     b.finish()
 }
 
-/// An expression that uses the one before it twice, and so on: as a tree it has `2.pow(depth)` nodes.
+/// A chain of expressions, each using the previous one twice: as a tree it has `2.pow(depth)` nodes.
 pub(super) fn sharing(depth: usize) -> Offloaded {
     let mut b = Build::new("sharing", Options::default());
     let out = b.tensor("out", ScalarType::I32, 1, true);

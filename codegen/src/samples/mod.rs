@@ -1,11 +1,11 @@
-//! Kernels that use every part of the IR, made by hand: what each backend's compiler is tried on.
+//! Sample kernels that together use every part of the IR. The tests of each backend's compiler use them.
 //!
-//! Each kernel's arguments are tensors of matching types and scalars; none needs particular contents.
+//! The arguments are tensors of matching types and scalars; none needs particular contents.
 
 mod blocks;
 mod build;
 pub mod case;
-mod coarsen;
+mod combine;
 mod flow;
 pub mod host_program;
 mod loops;
@@ -15,9 +15,9 @@ mod scalar;
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
 
 use self::build::Build;
-pub use self::coarsen::{batch, dumped};
+pub use self::combine::{combine, dumped_sources};
 
-/// All of them, each with a name of its own.
+/// All sample kernels, with unique names.
 #[must_use]
 pub fn all() -> Vec<Offloaded> {
     let mut kernels = vec![saxpy(), stencil()];
@@ -29,7 +29,7 @@ pub fn all() -> Vec<Offloaded> {
     kernels
 }
 
-/// An expression in which each step uses the one before it twice.
+/// A chain of expressions, each using the previous one twice.
 #[must_use]
 pub fn sharing(depth: usize) -> Offloaded {
     flow::sharing(depth)
@@ -53,7 +53,7 @@ pub fn saxpy() -> Offloaded {
     b.finish()
 }
 
-/// `b[i, j]` = the mean of the four neighbours of `a[i, j]`, within the border.
+/// `b[i, j]` = the mean of the four neighbours of `a[i, j]`, except at the border.
 #[must_use]
 pub fn stencil() -> Offloaded {
     let mut b = Build::new("stencil", Options::default());

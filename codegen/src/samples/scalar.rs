@@ -1,5 +1,5 @@
-//! Kernels of operations on scalars: every operator, function, conversion, constant, division and
-//! atomic of every type.
+//! Sample kernels of scalar operations: every operator, function, conversion, constant, division and atomic, of every
+//! type.
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, Const, DivRemOp, ExprId, ExprKind, MathFn, Offloaded, Options, ParamId,
@@ -43,7 +43,7 @@ pub(super) fn all() -> Vec<Offloaded> {
     kernels
 }
 
-/// A kernel of one loop over `out`, which gets one element per call of `put`.
+/// A kernel with one loop over `out`, whose elements are set by calls of `put`.
 struct Table {
     build: Build,
     out: ParamId,
@@ -63,7 +63,7 @@ impl Table {
         Self { build, out, count: 0 }
     }
 
-    /// One iteration that computes everything.
+    /// A single iteration that computes everything.
     fn finish(
         mut self,
         fill: impl FnOnce(&mut Build, &mut dyn FnMut(&mut Build, ExprId)),
@@ -93,7 +93,7 @@ fn operators(ty: ScalarType, name: &str, options: Options) -> Offloaded {
         if ty != ScalarType::Bool {
             for op in ARITHMETIC {
                 let value = b.binary(op, x, y);
-                // Nested both ways, for the parentheses.
+                // Nested both ways, to test parentheses.
                 let left = b.binary(BinaryOp::Sub, value, x);
                 let right = b.binary(BinaryOp::Sub, x, value);
                 let both = b.binary(BinaryOp::Mul, left, right);
@@ -168,7 +168,7 @@ fn casts(to: ScalarType) -> Offloaded {
     })
 }
 
-/// A conversion by way of the wide types.
+/// A conversion through the wide types.
 fn converted(b: &mut Build, value: ExprId, to: ScalarType) -> ExprId {
     let mut value = value;
     for ty in [b.ty(value).wide(), to.wide(), to] {
@@ -179,7 +179,7 @@ fn converted(b: &mut Build, value: ExprId, to: ScalarType) -> ExprId {
     value
 }
 
-/// Loads, stores, locals and selections of a narrow type, computed with as wide ones.
+/// Loads, stores, locals and selections of a narrow type, with wide arithmetic.
 fn elements(ty: ScalarType) -> Offloaded {
     let mut b = Build::new(&format!("elements_{ty}"), Options::default());
     let x = b.tensor("x", ty, 1, false);
@@ -199,7 +199,7 @@ fn elements(ty: ScalarType) -> Offloaded {
     b.finish()
 }
 
-/// The function whose last bits differ between the libraries of Rust and C.
+/// Functions whose last bits differ between Rust's and C's libraries.
 fn roots(ty: ScalarType) -> Offloaded {
     let mut table = Table::new(format!("roots_{ty}"), ty, Options::default());
     let x = table.build.scalar("x", ty);
@@ -209,7 +209,7 @@ fn roots(ty: ScalarType) -> Offloaded {
     })
 }
 
-/// Counts of bits, and bits as floats and back.
+/// Bit counting, and floats to bits and back.
 fn counts(ty: ScalarType) -> Offloaded {
     let mut table = Table::new(format!("counts_{ty}"), ty, Options::default());
     let x = table.build.scalar("x", ty);
