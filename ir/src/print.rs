@@ -130,14 +130,16 @@ impl Printer<'_> {
         match &task.kind {
             TaskKind::Serial => self.nested("serial", task.body),
             TaskKind::RangeFor { dims, bounds_site, block_size } => {
-                let known = if bounds_site.is_some() { ", bounds on the device" } else { "" };
+                let device_bounds =
+                    if bounds_site.is_some() { ", bounds on the device" } else { "" };
                 let size = block_size_of(*block_size);
-                let text = format!("parallel for {}{known}{size}", self.dims(dims));
+                let text = format!("parallel for {}{device_bounds}{size}", self.dims(dims));
                 self.nested(&text, task.body);
             }
             TaskKind::BlockFor { dims, bounds_site, threads } => {
-                let known = if bounds_site.is_some() { ", bounds on the device," } else { "" };
-                let text = format!("blocks {}{known} of {threads}", self.dims(dims));
+                let device_bounds =
+                    if bounds_site.is_some() { ", bounds on the device," } else { "" };
+                let text = format!("blocks {}{device_bounds} of {threads}", self.dims(dims));
                 self.nested(&text, task.body);
             }
         }
@@ -180,12 +182,12 @@ impl Printer<'_> {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Let { local, value } => {
-                let known = &self.nodes.locals[*local];
-                let word = if known.mutable { "let mut" } else { "let" };
+                let definition = &self.nodes.locals[*local];
+                let word = if definition.mutable { "let mut" } else { "let" };
                 self.line(&format!(
                     "{word} {}: {} = {}",
                     self.local(*local),
-                    known.ty,
+                    definition.ty,
                     self.expr(*value)
                 ));
             }
@@ -220,11 +222,11 @@ impl Printer<'_> {
                 self.line(&format!("shared {}: [{ty}; {dims}]", self.local(*array)));
             }
             Stmt::Phase { var, body, collective } => {
-                let made = collective.map_or_else(String::new, |Collective { op, local }| {
+                let result = collective.map_or_else(String::new, |Collective { op, local }| {
                     let ty = self.nodes.locals[local].ty;
                     format!("{}: {ty} = {} of ", self.local(local), op.name())
                 });
-                self.nested(&format!("{made}phase {}", self.local(*var)), *body);
+                self.nested(&format!("{result}phase {}", self.local(*var)), *body);
             }
             Stmt::CollectiveInput { value, from: None } => {
                 self.line(&format!("input {}", self.expr(*value)))

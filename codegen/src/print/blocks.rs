@@ -104,11 +104,11 @@ impl TaskPrinter<'_> {
             (true, [at]) => vec![self.expr(*at)],
             _ => index.iter().map(|at| self.atom(*at, "at")).collect(),
         };
-        let place = match (&index[..], &dims[..]) {
+        let linear_index = match (&index[..], &dims[..]) {
             ([i, j], [_, columns]) => format!("{i} * {columns}ull + {j}"),
             _ => index.concat(),
         };
-        let element = format!("{name}[{place}]");
+        let element = format!("{name}[{linear_index}]");
         if proven {
             return ElementAccess { element, in_range: None, report: String::new() };
         }
@@ -128,10 +128,10 @@ impl TaskPrinter<'_> {
         site: SiteId,
     ) -> (ElementAccess, String) {
         let ty = self.kernel.exprs[value].ty;
-        let place = self.shared_element(array, index, site);
+        let access = self.shared_element(array, index, site);
         let value = self.expr(value);
-        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", place.element), &value);
-        (place, update)
+        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value);
+        (access, update)
     }
 
     pub(super) fn extents(&self, array: LocalId) -> Vec<u32> {

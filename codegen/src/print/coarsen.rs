@@ -34,11 +34,11 @@ impl TaskPrinter<'_> {
     /// adjacent elements.
     fn strided_iterations(&mut self, dim: &LoopDim, bounds: &Bounds, factor: u32, body: BlockId) {
         let (counter, count) = (&bounds.counter, &bounds.count);
-        let place = self.helper(Helper::Thread('x'));
+        let thread_index = self.helper(Helper::Thread('x'));
         let size = self.helper(Helper::Threads('x'));
         let step = self.fresh("threads");
         self.line(&format!("const u64 {step} = {size}();"));
-        self.open(&format!("for (u64 {counter} = {place}(); {counter} < {count};) {{"));
+        self.open(&format!("for (u64 {counter} = {thread_index}(); {counter} < {count};) {{"));
         let last = u64::from(factor - 1);
         self.open(&format!("if ({step} > 1ull && {counter} + {last}ull * {step} < {count}) {{"));
         let at = |copy: u32| match copy {
@@ -70,7 +70,7 @@ impl TaskPrinter<'_> {
         let ExprKind::Load { tensor, .. } = kernel.exprs[read].kind else { return };
         let elem = kernel.exprs[read].ty;
         let (counter, count) = (&bounds.counter, &bounds.count);
-        let place = self.helper(Helper::Thread('x'));
+        let thread_index = self.helper(Helper::Thread('x'));
         let size = self.helper(Helper::Threads('x'));
         let words = self.helper(Helper::Words);
         let tensor = self.param(tensor);
@@ -85,7 +85,9 @@ impl TaskPrinter<'_> {
         self.line(&format!(
             "const u64 {whole} = {step} > 1ull && {count} > {before} ? ({count} - {before}) / {factor}ull : 0ull;"
         ));
-        self.open(&format!("for (u64 {word} = {place}(); {word} < {whole}; {word} += {step}) {{"));
+        self.open(&format!(
+            "for (u64 {word} = {thread_index}(); {word} < {whole}; {word} += {step}) {{"
+        ));
         let at = bounds.value(&format!("({before} + {word} * {factor}ull)"));
         let elements = self.fresh("elements");
         self.line(&format!("const {words} {elements} = *(const {words}*)&{tensor}[{at}];"));
@@ -116,7 +118,9 @@ impl TaskPrinter<'_> {
         self.close();
         self.line(&format!("const u64 {rest} = {count} - {factor}ull * {whole};"));
         let own = self.fresh(counter);
-        self.open(&format!("for (u64 {own} = {place}(); {own} < {rest}; {own} += {step}) {{"));
+        self.open(&format!(
+            "for (u64 {own} = {thread_index}(); {own} < {rest}; {own} += {step}) {{"
+        ));
         let at = format!("({own} < {before} ? {own} : {own} + {factor}ull * {whole})");
         let outer = self.locals.clone();
         self.define_loop_var(dim.var, bounds, &at);
@@ -135,14 +139,14 @@ impl TaskPrinter<'_> {
     ) {
         let axes = AXES[dims.len().min(3)];
         let (counter, count) = (&loops[0].counter, &loops[0].count);
-        let place = self.helper(Helper::Thread(axes[0]));
+        let thread_index = self.helper(Helper::Thread(axes[0]));
         let size = self.helper(Helper::Threads(axes[0]));
         let width = self.helper(Helper::Threads('x'));
         let each = self.fresh("each");
         let enough = format!("{size}() < {count} && {width}() > 1ull");
         self.line(&format!("const u64 {each} = {enough} ? {factor}ull : 1ull;"));
         self.open(&format!(
-            "for (u64 {counter} = {place}() * {each}; {counter} < {count}; {counter} += {size}() * {each}) {{"
+            "for (u64 {counter} = {thread_index}() * {each}; {counter} < {count}; {counter} += {size}() * {each}) {{"
         ));
         for (bounds, &axis) in loops.iter().zip(axes).skip(1) {
             self.open_loop(bounds, [Helper::Thread(axis), Helper::Threads(axis)]);

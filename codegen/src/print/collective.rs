@@ -62,12 +62,12 @@ impl TaskPrinter<'_> {
 
     /// Assigns a thread's input to the collective.
     pub(super) fn collective_input(&mut self, value: ExprId, from: Option<ExprId>) {
-        let Some((name, place)) = self.blocks.collective_input.clone() else { return };
+        let Some((name, lane)) = self.blocks.collective_input.clone() else { return };
         let value = self.expr(value);
         self.line(&format!("{name} = {value};"));
-        if let (Some(place), Some(from)) = (place, from) {
+        if let (Some(lane), Some(from)) = (lane, from) {
             let from = self.expr(from);
-            self.line(&format!("{place} = {from};"));
+            self.line(&format!("{lane} = {from};"));
         }
     }
 }

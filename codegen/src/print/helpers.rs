@@ -155,8 +155,8 @@ fn negated(ty: ScalarType, value: &str) -> String {
     format!("({})(0 - ({unsigned}){value})", types::name(ty))
 }
 
-/// `f16` is represented by its bits, because it has no common name in the device compilers and is available without a
-/// header in none. Rounds to nearest, ties to even.
+/// Compilers differ in the name of this type, and no header is included, so `f16` is represented by its bits. Rounds to
+/// nearest, ties to even.
 const F16_FROM_F32: &str = "\
 const u32 bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u, m = bits & 0x7fffffffu;
     if (m > 0x7f800000u) return (f16)(sign | 0x7e00u | (m >> 13 & 0x3ffu));

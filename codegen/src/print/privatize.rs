@@ -84,12 +84,12 @@ impl TaskPrinter<'_> {
         let (Privatized { op, ty, own, copies, first, .. }, &[at]) = (tensor_copies, index) else {
             return false;
         };
-        let place = self.element(tensor, index, site);
+        let access = self.element(tensor, index, site);
         let value = self.expr(value);
         let at = self.expr(at);
         let on_copy =
             self.cx.dialect.atomic(op, ty, &format!("&{own}[{first} + (u32)({at})]"), &value);
-        let on_tensor = self.cx.dialect.atomic(op, ty, &format!("&{}", place.element), &value);
+        let on_tensor = self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value);
         match self.use_copies {
             Some(true) => self.line(&format!("{on_copy};")),
             Some(false) => self.line(&format!("{on_tensor};")),

@@ -36,12 +36,12 @@ enum Step {
 
 impl TaskPrinter<'_> {
     /// Prints the loop with speculation. Returns false, and prints nothing, if it does not apply.
-    pub(super) fn speculate(&mut self, walk: SerialLoop) -> bool {
-        if !self.can_speculate(walk) {
+    pub(super) fn speculate(&mut self, serial_loop: SerialLoop) -> bool {
+        if !self.can_speculate(serial_loop) {
             return false;
         }
         let kernel = self.kernel;
-        let SerialLoop { var, begin, end, body } = walk;
+        let SerialLoop { var, begin, end, body } = serial_loop;
         let stmts = &kernel.blocks[body].stmts;
         let name = self.local(var);
         let ty = types::name(kernel.locals[var].ty);
@@ -51,7 +51,7 @@ impl TaskPrinter<'_> {
         let mut within = Vec::new();
         let mut proven = Vec::new();
         for stmt in stmts {
-            let conditions = self.conditions(stmt, walk, [&begin, &end]);
+            let conditions = self.conditions(stmt, serial_loop, [&begin, &end]);
             proven.push(conditions.is_some());
             for condition in conditions.into_iter().flatten() {
                 if !within.contains(&condition) {
@@ -78,7 +78,7 @@ impl TaskPrinter<'_> {
         let counter = self.fresh(&format!("{name}_n"));
         self.line(&format!("{ty} {counter} = {begin};"));
         if self.may_interleave(stmts) {
-            self.interleaved_iterations(walk, &counter, &end, &proven);
+            self.interleaved_iterations(serial_loop, &counter, &end, &proven);
         }
         self.line("#pragma unroll 1");
         self.open(&format!("for (; {counter} < {end}; {counter}++) {{"));
@@ -113,13 +113,13 @@ impl TaskPrinter<'_> {
     /// Prints interleaved iterations, for as long as there are enough.
     fn interleaved_iterations(
         &mut self,
-        walk: SerialLoop,
+        serial_loop: SerialLoop,
         counter: &str,
         end: &str,
         proven: &[bool],
     ) {
         let kernel = self.kernel;
-        let SerialLoop { var, body, .. } = walk;
+        let SerialLoop { var, body, .. } = serial_loop;
         let ty = kernel.locals[var].ty;
         let unsigned = types::unsigned(ty);
         let number = |value: u32| consts::int(unsigned, value.into());
@@ -168,9 +168,9 @@ impl TaskPrinter<'_> {
         self.close();
     }
 
-    fn can_speculate(&self, walk: SerialLoop) -> bool {
+    fn can_speculate(&self, serial_loop: SerialLoop) -> bool {
         let kernel = self.kernel;
-        let stmts = &kernel.blocks[walk.body].stmts;
+        let stmts = &kernel.blocks[serial_loop.body].stmts;
         let pure = |stmt: &Stmt| match stmt {
             Stmt::Assign { .. } => true,
             Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
@@ -194,7 +194,7 @@ impl TaskPrinter<'_> {
         };
         self.cx.form == Form::Checked
             && self.out_of_range_flag.is_none()
-            && matches!(kernel.locals[walk.var].ty.size(), 4 | 8)
+            && matches!(kernel.locals[serial_loop.var].ty.size(), 4 | 8)
             && stmts.len() <= MAX_STATEMENTS
             && stmts.iter().all(pure)
             && stmts.iter().any(reads)
@@ -226,17 +226,17 @@ impl TaskPrinter<'_> {
     fn conditions(
         &mut self,
         stmt: &Stmt,
-        walk: SerialLoop,
+        serial_loop: SerialLoop,
         [begin, end]: [&str; 2],
     ) -> Option<Vec<String>> {
         let kernel = self.kernel;
         let indices = self.indices(stmt);
-        let mut known = HashMap::new();
+        let mut cache = HashMap::new();
         let steps: Option<Vec<_>> =
-            indices.iter().map(|(at, _)| self.change(*at, walk, &mut known)).collect();
-        let ty = kernel.locals[walk.var].ty;
+            indices.iter().map(|(at, _)| self.change(*at, serial_loop, &mut cache)).collect();
+        let ty = kernel.locals[serial_loop.var].ty;
         let is_variable = |at: ExprId| match kernel.exprs[at].kind {
-            ExprKind::Local(local) => local == walk.var && !ty.is_signed_int(),
+            ExprKind::Local(local) => local == serial_loop.var && !ty.is_signed_int(),
             _ => false,
         };
         let mut conditions = Vec::new();
@@ -257,9 +257,9 @@ impl TaskPrinter<'_> {
             } else {
                 let unsigned = types::unsigned(ty);
                 let one = consts::int(unsigned, 1);
-                let first = self.with_variable(walk.var, begin.to_owned(), at);
+                let first = self.with_variable(serial_loop.var, begin.to_owned(), at);
                 let last = format!("({ty})(({unsigned}){end} - {one})");
-                let last = self.with_variable(walk.var, last, at);
+                let last = self.with_variable(serial_loop.var, last, at);
                 conditions.push(format!("{first} <= {last} && {last} < {limit}"));
             }
         }
@@ -283,21 +283,21 @@ impl TaskPrinter<'_> {
     fn change(
         &self,
         id: ExprId,
-        walk: SerialLoop,
-        known: &mut HashMap<ExprId, Option<Step>>,
+        serial_loop: SerialLoop,
+        cache: &mut HashMap<ExprId, Option<Step>>,
     ) -> Option<Step> {
-        if let Some(step) = known.get(&id) {
+        if let Some(step) = cache.get(&id) {
             return *step;
         }
         let kernel = self.kernel;
         let expr = &kernel.exprs[id];
         let wide = |ty: ScalarType| ty.is_int() && ty.size() >= 4;
-        let mut of = |at: ExprId| self.change(at, walk, known);
+        let mut of = |at: ExprId| self.change(at, serial_loop, cache);
         let step = match &expr.kind {
-            ExprKind::Local(local) if *local == walk.var => Some(Step::One),
+            ExprKind::Local(local) if *local == serial_loop.var => Some(Step::One),
             ExprKind::Local(local) => {
                 let changes = |stmt: &Stmt| matches!(stmt, Stmt::Let { local: own, .. } | Stmt::Assign { local: own, .. } if own == local);
-                let changes = kernel.blocks[walk.body].stmts.iter().any(changes);
+                let changes = kernel.blocks[serial_loop.body].stmts.iter().any(changes);
                 (!changes).then_some(Step::None)
             }
             ExprKind::Cast { value } => {
@@ -320,7 +320,7 @@ impl TaskPrinter<'_> {
                 same.then_some(Step::None)
             }
         };
-        known.insert(id, step);
+        cache.insert(id, step);
         step
     }
 

@@ -63,9 +63,9 @@ impl TaskPrinter<'_> {
             }
             Stmt::CollectiveInput { value, from } => self.collective_input(*value, *from),
             Stmt::SharedStore { array, index, value, site } => {
-                let place = self.shared_element(*array, index, *site);
+                let access = self.shared_element(*array, index, *site);
                 let value = self.expr(*value);
-                self.guarded(&place, &format!("{} = {value};", place.element));
+                self.guarded(&access, &format!("{} = {value};", access.element));
             }
             Stmt::Loop { body } => {
                 self.line("while (true) {");
@@ -219,26 +219,26 @@ impl TaskPrinter<'_> {
                 self.line(&format!("{constant}{ty} {name} = {read};"));
             }
             ExprKind::Load { tensor, index, site } => {
-                let place = self.element(*tensor, index, *site);
+                let access = self.element(*tensor, index, *site);
                 let element = match self.is_read_only(*tensor, *site) {
-                    true => self.cx.dialect.read_only(&place.element),
-                    false => place.element.clone(),
+                    true => self.cx.dialect.read_only(&access.element),
+                    false => access.element.clone(),
                 };
                 let read = if ty == ScalarType::Bool { format!("{element} != 0") } else { element };
-                self.define_checked(local, &place, &read);
+                self.define_checked(local, &access, &read);
             }
             ExprKind::Atomic { op, tensor, index, value, site } => {
-                let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
-                self.define_checked(local, &place, &update);
+                let (access, update) = self.atomic(*op, *tensor, index, *value, *site);
+                self.define_checked(local, &access, &update);
             }
             ExprKind::SharedLoad { array, index, site } => {
-                let place = self.shared_element(*array, index, *site);
-                let read = place.element.clone();
-                self.define_checked(local, &place, &read);
+                let access = self.shared_element(*array, index, *site);
+                let read = access.element.clone();
+                self.define_checked(local, &access, &read);
             }
             ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let (place, update) = self.shared_atomic(*op, *array, index, *value, *site);
-                self.define_checked(local, &place, &update);
+                let (access, update) = self.shared_atomic(*op, *array, index, *value, *site);
+                self.define_checked(local, &access, &update);
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (value, zero) = self.div_rem(*op, *lhs, *rhs);
@@ -255,15 +255,15 @@ impl TaskPrinter<'_> {
     }
 
     /// Defines a local as `value`, which is evaluated only if the access is in range.
-    fn define_checked(&mut self, local: LocalId, place: &ElementAccess, value: &str) {
+    fn define_checked(&mut self, local: LocalId, access: &ElementAccess, value: &str) {
         let ty = self.kernel.locals[local].ty;
         let name = self.local(local);
-        if place.in_range.is_none() {
+        if access.in_range.is_none() {
             let constant = if self.kernel.locals[local].mutable { "" } else { "const " };
             self.line(&format!("{constant}{ty} {name} = {value};"));
         } else {
             self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
-            self.guarded(place, &format!("{name} = {value};"));
+            self.guarded(access, &format!("{name} = {value};"));
         }
     }
 
@@ -272,23 +272,23 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         match &kernel.exprs[id].kind {
             ExprKind::Load { tensor, index, site } => {
-                let place = self.element(*tensor, index, *site);
-                self.check_only(&place);
+                let access = self.element(*tensor, index, *site);
+                self.check_only(&access);
             }
             ExprKind::SharedLoad { array, index, site } => {
-                let place = self.shared_element(*array, index, *site);
-                self.check_only(&place);
+                let access = self.shared_element(*array, index, *site);
+                self.check_only(&access);
             }
             ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let (place, update) = self.shared_atomic(*op, *array, index, *value, *site);
-                self.guarded(&place, &format!("{update};"));
+                let (access, update) = self.shared_atomic(*op, *array, index, *value, *site);
+                self.guarded(&access, &format!("{update};"));
             }
             ExprKind::Atomic { tensor, value, .. } if self.reduce(*tensor, *value) => {}
             ExprKind::Atomic { tensor, index, value, site, .. }
                 if self.privatized_atomic(*tensor, index, *value, *site) => {}
             ExprKind::Atomic { op, tensor, index, value, site } => {
-                let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
-                self.guarded(&place, &format!("{update};"));
+                let (access, update) = self.atomic(*op, *tensor, index, *value, *site);
+                self.guarded(&access, &format!("{update};"));
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (_, zero) = self.div_rem(*op, *lhs, *rhs);
@@ -299,21 +299,21 @@ impl TaskPrinter<'_> {
     }
 
     /// Prints only the check of an access whose value is not used.
-    fn check_only(&mut self, place: &ElementAccess) {
-        if let Some(in_range) = &place.in_range {
-            self.line(&format!("if (!({in_range})) {}", place.report));
+    fn check_only(&mut self, access: &ElementAccess) {
+        if let Some(in_range) = &access.in_range {
+            self.line(&format!("if (!({in_range})) {}", access.report));
         }
     }
 
     fn store(&mut self, tensor: ParamId, index: &[ExprId], value: ExprId, site: SiteId) {
-        let place = self.element(tensor, index, site);
+        let access = self.element(tensor, index, site);
         let value = match self.kernel.exprs[value].ty {
             ScalarType::Bool => {
                 format!("{} ? 1 : 0", self.value(value).at(Level::Comparison))
             }
             _ => self.expr(value),
         };
-        self.guarded(&place, &format!("{} = {value};", place.element));
+        self.guarded(&access, &format!("{} = {value};", access.element));
     }
 
     fn atomic(
@@ -325,10 +325,10 @@ impl TaskPrinter<'_> {
         site: SiteId,
     ) -> (ElementAccess, String) {
         let ty = self.kernel.exprs[value].ty;
-        let place = self.element(tensor, index, site);
+        let access = self.element(tensor, index, site);
         let value = self.expr(value);
-        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", place.element), &value);
-        (place, update)
+        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value);
+        (access, update)
     }
 
     /// The quotient or remainder, and the condition that the divisor is zero.
@@ -365,15 +365,15 @@ impl TaskPrinter<'_> {
     }
 
     /// Prints a statement that runs if the access is in range, and else the report.
-    pub(super) fn guarded(&mut self, place: &ElementAccess, statement: &str) {
-        let Some(in_range) = &place.in_range else {
+    pub(super) fn guarded(&mut self, access: &ElementAccess, statement: &str) {
+        let Some(in_range) = &access.in_range else {
             self.line(statement);
             return;
         };
         self.line(&format!("if ({in_range}) {{"));
         self.indented(|this| this.line(statement));
         self.line("} else {");
-        self.indented(|this| this.line(&place.report));
+        self.indented(|this| this.line(&access.report));
         self.line("}");
     }
 

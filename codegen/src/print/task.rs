@@ -330,13 +330,13 @@ impl<'a> TaskPrinter<'a> {
         &mut self,
         dims: &[LoopDim],
         bounds_site: Option<SiteId>,
-        [place, size]: [fn(char) -> Helper; 2],
+        [thread_index, size]: [fn(char) -> Helper; 2],
         body: &mut dyn FnMut(&mut Self),
     ) {
         let axes = AXES[dims.len().min(3)];
         let loops = self.loops_of(dims, bounds_site);
         for (bounds, &axis) in loops.iter().zip(axes) {
-            self.open_loop(bounds, [place(axis), size(axis)]);
+            self.open_loop(bounds, [thread_index(axis), size(axis)]);
         }
         body(self);
         for _ in dims {
@@ -417,11 +417,11 @@ impl<'a> TaskPrinter<'a> {
     }
 
     /// Opens the loop of a dimension.
-    pub(super) fn open_loop(&mut self, bounds: &Bounds, [place, size]: [Helper; 2]) {
+    pub(super) fn open_loop(&mut self, bounds: &Bounds, [thread_index, size]: [Helper; 2]) {
         let (counter, count) = (&bounds.counter, &bounds.count);
-        let (place, size) = (self.helper(place), self.helper(size));
+        let (thread_index, size) = (self.helper(thread_index), self.helper(size));
         self.open(&format!(
-            "for (u64 {counter} = {place}(); {counter} < {count}; {counter} += {size}()) {{"
+            "for (u64 {counter} = {thread_index}(); {counter} < {count}; {counter} += {size}()) {{"
         ));
         self.variable(bounds);
     }

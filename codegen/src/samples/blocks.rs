@@ -5,7 +5,7 @@ use quadrants_ir::{
     Stmt,
 };
 
-use super::build::Build;
+use super::build::SampleBuilder;
 
 pub(super) fn all() -> Vec<Offloaded> {
     let ints = [ScalarType::I32, ScalarType::U64, ScalarType::U32, ScalarType::I64];
@@ -26,7 +26,7 @@ pub(super) fn all() -> Vec<Offloaded> {
 /// Each block reverses its part of a tensor, counts into its own histogram, and runs phases in a loop. Some threads
 /// leave a phase early.
 fn blocks() -> Offloaded {
-    let mut b = Build::new("blocks", Options::default());
+    let mut b = SampleBuilder::new("blocks", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::I32, 1, true);
     let bins = b.tensor("bins", ScalarType::U32, 1, true);
@@ -91,7 +91,7 @@ fn blocks() -> Offloaded {
 /// Shared arrays of all types with all atomics, indices that may be out of range, and a number of blocks that depends
 /// on the launch.
 fn shared_types() -> Offloaded {
-    let mut b = Build::new("shared_types", Options::default());
+    let mut b = SampleBuilder::new("shared_types", Options::default());
     let n = b.scalar("n", ScalarType::U32);
     let out = b.tensor("out", ScalarType::I64, 1, true);
     let types = [
@@ -147,7 +147,7 @@ fn shared_types() -> Offloaded {
 
 /// Reductions and scans of all types, in blocks whose last warp has one thread.
 fn exchanges() -> Offloaded {
-    let mut b = Build::new("exchanges", Options { strict: true, ..Options::default() });
+    let mut b = SampleBuilder::new("exchanges", Options { strict: true, ..Options::default() });
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::U64, 1, true);
     let types = [
@@ -202,7 +202,7 @@ fn exchanges() -> Offloaded {
 /// Shuffles of all types and ballots in blocks whose last warp is short. Some inputs are changed by other phases, and
 /// some results decide uniform branches.
 fn warps() -> Offloaded {
-    let mut b = Build::new("warps", Options::default());
+    let mut b = SampleBuilder::new("warps", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::I64, 1, true);
     let types = [
@@ -242,7 +242,7 @@ fn warps() -> Offloaded {
                 })
             })
             .collect();
-        let vote = |b: &mut Build, t| {
+        let vote = |b: &mut SampleBuilder, t| {
             let value = b.shared_load("value", tile, &[t]);
             let limit = b.constant(0i32);
             (b.binary(BinaryOp::Gt, value, limit), None)
@@ -273,13 +273,13 @@ fn warps() -> Offloaded {
 
 /// A matrix transpose through shared rows with one element of padding.
 fn transpose() -> Offloaded {
-    let mut b = Build::new("transpose", Options::default());
+    let mut b = SampleBuilder::new("transpose", Options::default());
     let x = b.tensor("x", ScalarType::F32, 2, false);
     let y = b.tensor("y", ScalarType::F32, 2, true);
     let [one, three, seven] = [1u64, 3, 7].map(|v| b.constant(v));
     b.blocks(one, 64, |b, _| {
         let tile = b.shared("tile", ScalarType::F32, &[8, 9]);
-        let place = |b: &mut Build, t| {
+        let place = |b: &mut SampleBuilder, t| {
             let row = b.binary(BinaryOp::Shr, t, three);
             let column = b.binary(BinaryOp::And, t, seven);
             [row, column]
@@ -301,7 +301,7 @@ fn transpose() -> Offloaded {
 /// A two-dimensional loop that reduces into one element of several tensors, also under a condition and twice, and into
 /// a tensor that it also uses otherwise.
 fn reductions(name: &str, types: [ScalarType; 4]) -> Offloaded {
-    let mut b = Build::new(name, Options::default());
+    let mut b = SampleBuilder::new(name, Options::default());
     let x = b.tensor("x", ScalarType::I32, 2, false);
     let sums = types.map(|ty| b.tensor(&format!("sum_{ty}"), ty, 1, true));
     let more = b.tensor("more", ScalarType::I32, 0, true);
@@ -340,7 +340,7 @@ fn reductions(name: &str, types: [ScalarType; 4]) -> Offloaded {
 /// Shared arrays of which each thread uses only its own element in all phases, with threads that leave early. Also
 /// arrays that are not so: one is too short, one is read by another thread, one has atomics.
 fn own_elements() -> Offloaded {
-    let mut b = Build::new("own_elements", Options::default());
+    let mut b = SampleBuilder::new("own_elements", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::I32, 1, true);
     let [count, sixteen, fifteen] = [4u64, 16, 15].map(|v| b.constant(v));
@@ -391,7 +391,7 @@ fn own_elements() -> Offloaded {
 /// Shared arrays that their first phase initializes, several elements of a box per thread, and arrays that it does not.
 /// In a grid of blocks, which find values of other blocks in shared memory.
 fn filled() -> Offloaded {
-    let mut b = Build::new("filled", Options::default());
+    let mut b = SampleBuilder::new("filled", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::I32, 1, true);
     let [rows, columns, two, three, four, eight, ten, sixteen] =
@@ -407,7 +407,7 @@ fn filled() -> Offloaded {
         let lines = ["spread", "some", "late", "half"];
         let lines = lines.map(|name| b.shared(name, ScalarType::I32, &[32]));
         let again = b.shared("again", ScalarType::I32, &[16]);
-        let load = |b: &mut Build, t| {
+        let load = |b: &mut SampleBuilder, t| {
             let at = b.binary(BinaryOp::Add, start, t);
             b.load("value", x, &[at])
         };

@@ -7,12 +7,12 @@ use quadrants_ir::{
 };
 
 /// A kernel under construction.
-pub(super) struct Build {
+pub(super) struct SampleBuilder {
     pub(super) kernel: Kernel,
     open: Vec<Vec<Stmt>>,
 }
 
-impl Build {
+impl SampleBuilder {
     pub(super) fn new(name: &str, options: Options) -> Self {
         let kernel = Kernel {
             name: name.to_owned(),

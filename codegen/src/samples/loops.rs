@@ -3,7 +3,7 @@
 
 use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, Options, ScalarType, Stmt};
 
-use super::build::Build;
+use super::build::SampleBuilder;
 
 pub(super) fn all() -> Vec<Offloaded> {
     vec![device_bounds(), ranks(), components(), histogram(), bytes(), covered()]
@@ -11,7 +11,7 @@ pub(super) fn all() -> Vec<Offloaded> {
 
 /// Loops whose bounds are loaded from a tensor, of all integer types; some have wrapped.
 fn device_bounds() -> Offloaded {
-    let mut b = Build::new("device_bounds", Options::default());
+    let mut b = SampleBuilder::new("device_bounds", Options::default());
     let counts = b.tensor("counts", ScalarType::I64, 1, false);
     let line = b.tensor("line", ScalarType::I64, 1, true);
     let plane = b.tensor("plane", ScalarType::I64, 2, true);
@@ -56,7 +56,7 @@ fn device_bounds() -> Offloaded {
 
 /// Tensors of every rank, accessed in and out of range.
 fn ranks() -> Offloaded {
-    let mut b = Build::new("ranks", Options::default());
+    let mut b = SampleBuilder::new("ranks", Options::default());
     let tensors: Vec<_> =
         (0..=6u8).map(|rank| b.tensor(&format!("t{rank}"), ScalarType::I32, rank, true)).collect();
     let begin = b.scalar("begin", ScalarType::U32);
@@ -85,7 +85,7 @@ fn ranks() -> Offloaded {
 
 /// Tensors of several scalars per element, accessed in and out of range: elements and scalars of them.
 fn components() -> Offloaded {
-    let mut b = Build::new("components", Options::default());
+    let mut b = SampleBuilder::new("components", Options::default());
     let place = b.component("p[].place", ScalarType::I32, 1, 3);
     let kind = b.component("p[].kind.0", ScalarType::I16, 1, 1);
     let sums = b.component("sums[]", ScalarType::U32, 0, 2);
@@ -122,7 +122,7 @@ fn components() -> Offloaded {
 
 /// Many elements combined into few: of each iteration, and of some iterations.
 fn histogram() -> Offloaded {
-    let mut b = Build::new("histogram", Options::default());
+    let mut b = SampleBuilder::new("histogram", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let bins = b.tensor("bins", ScalarType::U32, 1, true);
     let least = b.tensor("least", ScalarType::I32, 1, true);
@@ -157,7 +157,7 @@ fn histogram() -> Offloaded {
 
 /// Narrow elements of all types, from any alignment: into a histogram and into one element.
 fn bytes() -> Offloaded {
-    let mut b = Build::new("bytes", Options::default());
+    let mut b = SampleBuilder::new("bytes", Options::default());
     let from = b.scalar("from", ScalarType::U32);
     let bins = b.tensor("bins", ScalarType::U32, 1, true);
     let sums = b.tensor("sums", ScalarType::I32, 1, true);
@@ -203,7 +203,7 @@ fn bytes() -> Offloaded {
 
 /// Loops whose grid may have a thread per iteration, and whose iterations may end early.
 fn covered() -> Offloaded {
-    let mut b = Build::new("covered", Options::default());
+    let mut b = SampleBuilder::new("covered", Options::default());
     let [rows, columns] = ["rows", "columns"].map(|name| b.scalar(name, ScalarType::U32));
     let plane = b.tensor("plane", ScalarType::F32, 2, true);
     let space = b.tensor("space", ScalarType::F64, 3, true);

@@ -14,7 +14,7 @@ mod scalar;
 
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
 
-use self::build::Build;
+use self::build::SampleBuilder;
 pub use self::combine::{combine, dumped_sources};
 
 /// All sample kernels, with unique names.
@@ -38,7 +38,7 @@ pub fn sharing(depth: usize) -> Offloaded {
 /// `y[i] = a * x[i] + y[i]`
 #[must_use]
 pub fn saxpy() -> Offloaded {
-    let mut b = Build::new("saxpy", Options::default());
+    let mut b = SampleBuilder::new("saxpy", Options::default());
     let a = b.scalar("a", ScalarType::F32);
     let x = b.tensor("x", ScalarType::F32, 1, false);
     let y = b.tensor("y", ScalarType::F32, 1, true);
@@ -56,7 +56,7 @@ pub fn saxpy() -> Offloaded {
 /// `b[i, j]` = the mean of the four neighbours of `a[i, j]`, except at the border.
 #[must_use]
 pub fn stencil() -> Offloaded {
-    let mut b = Build::new("stencil", Options::default());
+    let mut b = SampleBuilder::new("stencil", Options::default());
     let from = b.tensor("a", ScalarType::F32, 2, false);
     let to = b.tensor("b", ScalarType::F32, 2, true);
     let one = b.constant(1u64);

@@ -3,7 +3,7 @@
 
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
 
-use super::build::Build;
+use super::build::SampleBuilder;
 
 pub(super) fn all() -> Vec<Offloaded> {
     // For 64 elements: all in range, and some out of range.
@@ -12,7 +12,7 @@ pub(super) fn all() -> Vec<Offloaded> {
 
 /// Row starts and row lengths are at most `most`; the last row starts beyond half of the tensor.
 fn rows(name: &str, most: u32, long: u32) -> Offloaded {
-    let mut b = Build::new(name, Options::default());
+    let mut b = SampleBuilder::new(name, Options::default());
     let starts = b.tensor("starts", ScalarType::U32, 1, false);
     let columns = b.tensor("columns", ScalarType::U32, 1, false);
     let values = b.tensor("values", ScalarType::I32, 1, false);
@@ -21,7 +21,7 @@ fn rows(name: &str, most: u32, long: u32) -> Offloaded {
     let (none, len) = (b.constant(0u64), b.dim(y, 0));
     let most = b.constant(most);
     let long = b.constant(long);
-    let limited = |b: &mut Build, value, most| b.binary(BinaryOp::And, value, most);
+    let limited = |b: &mut SampleBuilder, value, most| b.binary(BinaryOp::And, value, most);
     b.parallel(&[("i", none, len)], |b, i| {
         let start = b.load("start", starts, i);
         let start = limited(b, start, long);

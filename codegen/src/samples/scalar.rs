@@ -6,7 +6,7 @@ use quadrants_ir::{
     ScalarType, Stmt, UnaryOp,
 };
 
-use super::build::Build;
+use super::build::SampleBuilder;
 
 const ARITHMETIC: [BinaryOp; 3] = [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul];
 const BITS: [BinaryOp; 3] = [BinaryOp::And, BinaryOp::Or, BinaryOp::Xor];
@@ -45,20 +45,20 @@ pub(super) fn all() -> Vec<Offloaded> {
 
 /// A kernel with one loop over `out`, whose elements are set by calls of `put`.
 struct Table {
-    build: Build,
+    build: SampleBuilder,
     out: ParamId,
     count: u64,
 }
 
 impl Table {
-    fn put(b: &mut Build, out: ParamId, count: &mut u64, value: ExprId) {
+    fn put(b: &mut SampleBuilder, out: ParamId, count: &mut u64, value: ExprId) {
         let at = b.constant(*count);
         *count += 1;
         b.store(out, &[at], value);
     }
 
     fn new(name: String, elem: ScalarType, options: Options) -> Self {
-        let mut build = Build::new(&name, options);
+        let mut build = SampleBuilder::new(&name, options);
         let out = build.tensor("out", elem, 1, true);
         Self { build, out, count: 0 }
     }
@@ -66,7 +66,7 @@ impl Table {
     /// A single iteration that computes everything.
     fn finish(
         mut self,
-        fill: impl FnOnce(&mut Build, &mut dyn FnMut(&mut Build, ExprId)),
+        fill: impl FnOnce(&mut SampleBuilder, &mut dyn FnMut(&mut SampleBuilder, ExprId)),
     ) -> Offloaded {
         let (zero, one) = (self.build.constant(0u64), self.build.constant(1u64));
         let (out, mut count) = (self.out, self.count);
@@ -169,7 +169,7 @@ fn casts(to: ScalarType) -> Offloaded {
 }
 
 /// A conversion through the wide types.
-fn converted(b: &mut Build, value: ExprId, to: ScalarType) -> ExprId {
+fn converted(b: &mut SampleBuilder, value: ExprId, to: ScalarType) -> ExprId {
     let mut value = value;
     for ty in [b.ty(value).wide(), to.wide(), to] {
         if b.ty(value) != ty {
@@ -181,7 +181,7 @@ fn converted(b: &mut Build, value: ExprId, to: ScalarType) -> ExprId {
 
 /// Loads, stores, locals and selections of a narrow type, with wide arithmetic.
 fn elements(ty: ScalarType) -> Offloaded {
-    let mut b = Build::new(&format!("elements_{ty}"), Options::default());
+    let mut b = SampleBuilder::new(&format!("elements_{ty}"), Options::default());
     let x = b.tensor("x", ty, 1, false);
     let out = b.tensor("out", ty, 1, true);
     let y = b.scalar("y", ty);
@@ -320,7 +320,7 @@ fn divisions(ty: ScalarType) -> Offloaded {
 }
 
 fn atomics(ty: ScalarType) -> Offloaded {
-    let mut b = Build::new(&format!("atomics_{ty}"), Options::default());
+    let mut b = SampleBuilder::new(&format!("atomics_{ty}"), Options::default());
     let counts = b.tensor("counts", ty, 2, true);
     let old = b.tensor("old", ty, 2, true);
     let x = b.scalar("x", ty);

@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct Code {
     /// The initial values of the registers after the arguments: the constants.
     pub(super) start: Vec<u64>,
-    /// The registers of narrow scalar parameters, with the mask of their valid bits.
+    /// The registers of scalar parameters of less than 64 bits, with the masks of their valid bits.
     pub(super) masks: Vec<(Reg, u64)>,
     /// The code of the prelude and the bounds.
     pub(super) prelude: Vec<Op>,
@@ -379,7 +379,8 @@ impl Compiler<'_> {
         self.patch_jumps(&breaks);
     }
 
-    /// Emits a jump that is taken if `cond` has the value `when`. Returns its position, for [`patch_jumps`](Self::patch_jumps).
+    /// Emits a jump that is taken if `cond` has the value `when`. Returns its position, for
+    /// [`patch_jumps`](Self::patch_jumps).
     fn jump_when(&mut self, cond: ExprId, when: bool) -> usize {
         match self.nodes.exprs[cond].kind {
             ExprKind::Unary { op: UnaryOp::Not, value } => return self.jump_when(value, !when),
@@ -682,10 +683,10 @@ impl Compiler<'_> {
     /// Fuses a sum with a product that is one of its terms.
     fn sum(&mut self, lhs: ExprId, rhs: ExprId, ty: ScalarType, to: Reg) -> Op {
         for (product, other) in [(lhs, rhs), (rhs, lhs)] {
-            let known = self.computed[product.index()].0 == self.statement;
+            let is_computed = self.computed[product.index()].0 == self.statement;
             if let ExprKind::Binary { op: BinaryOp::Mul, lhs: a, rhs: b } =
                 self.nodes.exprs[product].kind
-                && !known
+                && !is_computed
             {
                 return select::mul_add(ty)(to, self.value(a), self.value(b), self.value(other));
             }

@@ -138,14 +138,14 @@ impl Interpreter {
                     let counts: SmallVec<[u64; 3]> = extents.counts().collect();
                     return machine::report(run.regs, run.memory, run.task, site.raw(), &counts);
                 }
-                let mut walk = Walk::new(&extents, &iterations);
+                let mut cursor = IterationCursor::new(&extents, &iterations);
                 if !is_empty(interior) {
                     let proven = &self.tasks[task.index()].proven;
-                    return run_split(code, proven, arguments, interior, walk, run);
+                    return run_split(code, proven, arguments, interior, cursor, run);
                 }
-                while walk.left > 0 {
-                    run.iteration(code, dims, &walk)?;
-                    walk.step();
+                while cursor.left > 0 {
+                    run.iteration(code, dims, &cursor)?;
+                    cursor.step();
                 }
                 Ok(())
             }
@@ -176,7 +176,7 @@ fn run_split<M: Memory>(
     proven: &Code,
     arguments: &[u64],
     interior: &[u64],
-    mut walk: Walk,
+    mut cursor: IterationCursor,
     run: Run<'_, M>,
 ) -> Result<(), Fault> {
     let Run { regs, memory, task, mut fuel } = run;
@@ -184,16 +184,16 @@ fn run_split<M: Memory>(
     proven.pass_arguments(arguments, &mut regs_inside);
     let mut run = Run { regs: &mut regs_inside, memory, task, fuel };
     machine::run(&proven.prelude, &mut run)?;
-    while walk.left > 0 {
-        let (code, regs) = if walk.is_in(interior, checked.dims.as_deref().unwrap_or_default()) {
+    while cursor.left > 0 {
+        let (code, regs) = if cursor.is_in(interior, checked.dims.as_deref().unwrap_or_default()) {
             (proven, &mut regs_inside[..])
         } else {
             (checked, &mut *regs)
         };
         let mut run = Run { regs, memory, task, fuel };
-        run.iteration(code, code.dims.as_deref().unwrap_or_default(), &walk)?;
+        run.iteration(code, code.dims.as_deref().unwrap_or_default(), &cursor)?;
         fuel = run.fuel;
-        walk.step();
+        cursor.step();
     }
     Ok(())
 }
@@ -204,9 +204,14 @@ fn is_empty(interior: &[u64]) -> bool {
 }
 
 impl<M: Memory> Run<'_, M> {
-    fn iteration(&mut self, code: &Code, dims: &[DimRegs], walk: &Walk) -> Result<(), Fault> {
+    fn iteration(
+        &mut self,
+        code: &Code,
+        dims: &[DimRegs],
+        cursor: &IterationCursor,
+    ) -> Result<(), Fault> {
         for (at, dim) in dims.iter().enumerate() {
-            self.regs[dim.var as usize] = walk.value(at, dim.ty);
+            self.regs[dim.var as usize] = cursor.value(at, dim.ty);
         }
         machine::consume_fuel(&mut self.fuel)?;
         machine::run(&code.body, self)
@@ -218,9 +223,9 @@ impl Code {
     pub(crate) fn extents(&self, args: &[u64]) -> Extents {
         if self.prelude.is_empty() {
             // Every bound is a parameter or a constant, so no code needs to run.
-            let counts = |reg| self.masks.iter().find(|(masked, _)| *masked as usize == reg);
+            let mask_of = |reg| self.masks.iter().find(|(masked, _)| *masked as usize == reg);
             return self.extents_in(|reg| match args.get(reg) {
-                Some(word) => *word & counts(reg).map_or(u64::MAX, |(_, mask)| *mask),
+                Some(word) => *word & mask_of(reg).map_or(u64::MAX, |(_, mask)| *mask),
                 None => self.start[reg],
             });
         }
@@ -264,7 +269,7 @@ impl Memory for NoMemory {
 }
 
 /// Iterates over a range of iterations in row-major order.
-struct Walk {
+struct IterationCursor {
     begins: [u64; 3],
     counts: [u64; 3],
     at: [u64; 3],
@@ -272,27 +277,27 @@ struct Walk {
     left: u64,
 }
 
-impl Walk {
+impl IterationCursor {
     fn new(extents: &Extents, iterations: &Range<u64>) -> Self {
         let end = iterations.end.min(extents.iterations());
-        let mut walk = Self {
+        let mut cursor = Self {
             begins: [0; 3],
             counts: [0; 3],
             at: [0; 3],
             rank: extents.dims().len(),
             left: end.saturating_sub(iterations.start),
         };
-        if walk.left == 0 {
-            return walk;
+        if cursor.left == 0 {
+            return cursor;
         }
         let mut rest = iterations.start;
         for (i, &(begin, end)) in extents.dims().iter().enumerate().rev() {
-            walk.begins[i] = begin as u64;
-            walk.counts[i] = (end - begin) as u64;
-            walk.at[i] = rest % walk.counts[i];
-            rest /= walk.counts[i];
+            cursor.begins[i] = begin as u64;
+            cursor.counts[i] = (end - begin) as u64;
+            cursor.at[i] = rest % cursor.counts[i];
+            rest /= cursor.counts[i];
         }
-        walk
+        cursor
     }
 
     #[inline(always)]

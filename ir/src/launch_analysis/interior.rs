@@ -63,14 +63,14 @@ fn find_interior(proof: &Proof, args: &[u64], extents: &Extents) -> Extents {
     };
     for at in 0..extents.len {
         let (begin, end) = extents.dims[at];
-        let known = interior.dims[at];
-        let with = |side: (i128, i128)| {
+        let start = interior.dims[at];
+        let holds_with = |side: (i128, i128)| {
             let mut wider = interior;
             wider.dims[at] = side;
             holds(&wider)
         };
-        let from = extend(known.0, begin, |from| with((from, known.1)));
-        let to = extend(known.1, end, |to| with((from, to)));
+        let from = extend(start.0, begin, |from| holds_with((from, start.1)));
+        let to = extend(start.1, end, |to| holds_with((from, to)));
         interior.dims[at] = (from, to);
     }
     interior

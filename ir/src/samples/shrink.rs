@@ -15,9 +15,9 @@ const BATCHES: usize = 120;
 pub fn shrink(mut sample: Sample, mut fails: impl FnMut(&[Sample]) -> Option<usize>) -> Sample {
     let mut candidates = smaller(&sample);
     // A candidate that did not fail rarely fails after the next step. So continue after it, and wrap around.
-    let (mut at, mut in_vain) = (0, 0);
+    let (mut at, mut passed) = (0, 0);
     for _ in 0..BATCHES {
-        if in_vain >= candidates.len() {
+        if passed >= candidates.len() {
             break;
         }
         at %= candidates.len();
@@ -26,12 +26,12 @@ pub fn shrink(mut sample: Sample, mut fails: impl FnMut(&[Sample]) -> Option<usi
             Some(found) => {
                 sample = batch[found].clone();
                 at += found;
-                in_vain = 0;
+                passed = 0;
                 candidates = smaller(&sample);
             }
             None => {
                 at += batch.len();
-                in_vain += batch.len();
+                passed += batch.len();
             }
         }
     }

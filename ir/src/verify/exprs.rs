@@ -46,9 +46,9 @@ pub(super) fn expect_type(expected: ScalarType, found: ScalarType) -> Result<(),
     if expected == found { Ok(()) } else { Err(Rule::Type { expected, found }) }
 }
 
-pub(super) fn site(nodes: Nodes<'_>, site: SiteId, expect_type: SiteUse) -> Result<(), Rule> {
+pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<(), Rule> {
     let kind = &nodes.sites.get(site.index()).ok_or(Rule::IdRange)?.kind;
-    match (expect_type, kind) {
+    match (site_use, kind) {
         (SiteUse::Index(tensor), SiteKind::Index(at)) if tensor == *at => Ok(()),
         (SiteUse::SharedIndex(array), SiteKind::SharedIndex(at)) if array == *at => Ok(()),
         (SiteUse::Assert, SiteKind::Assert { .. })

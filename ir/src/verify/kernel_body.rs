@@ -157,7 +157,7 @@ fn check_head(name: &str, nodes: Nodes<'_>, temps: Option<&[ScalarType]>) -> Res
     check_all(nodes, temps).map_err(|(id, rule)| (Location::Expr(id), rule))
 }
 
-/// The name of a component contains its path, as in `particles[].location`. The name of a tensor in a struct contains the
+/// The name of a component contains its path, as in `particles[].place`. The name of a tensor in a struct contains the
 /// struct's.
 fn check_param_name(param: &Param) -> Result<(), Rule> {
     match (param.kind, param.name.split_once("[]")) {

@@ -264,7 +264,7 @@ impl<'k> Scope<'k> {
                 self.reset(checkpoint);
                 self.collective = None;
                 collective
-                    .map_or(Ok(()), |made| self.define_collective(made))
+                    .map_or(Ok(()), |collective| self.define_collective(collective))
                     .map_err(|rule| (location, rule))
             }
             _ => Ok(()),
@@ -409,8 +409,8 @@ impl<'k> Scope<'k> {
 
     /// Defines the result of a collective.
     fn define_collective(&mut self, Collective { op, local }: Collective) -> Result<(), Rule> {
-        let made = self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
-        let ty = made.ty;
+        let result = self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
+        let ty = result.ty;
         let fits = match op {
             CollectiveOp::Reduce(ReduceOp::And | ReduceOp::Or) => ty == ScalarType::Bool,
             CollectiveOp::Scan { op: ReduceOp::And | ReduceOp::Or, .. } => false,
@@ -418,7 +418,7 @@ impl<'k> Scope<'k> {
             CollectiveOp::Ballot => ty == ScalarType::U32,
             CollectiveOp::Shuffle => true,
         };
-        if !fits || ty.is_narrow() || made.mutable {
+        if !fits || ty.is_narrow() || result.mutable {
             return Err(Rule::Collective { op: op.name(), ty });
         }
         if matches!(op, CollectiveOp::Reduce(_) | CollectiveOp::Scan { .. }) {

@@ -169,12 +169,12 @@ impl Proof {
                 Step::Compute(slot, node) => slots[slot as usize] = node.evaluate(&slots),
                 Step::EnterLoop { var, begin, end, skip_to } => {
                     let (begin, end) = (slots[begin as usize], slots[end as usize]);
-                    let known = !begin.is_wrapped() && !end.is_wrapped();
-                    if known && begin.lo >= end.hi {
+                    let is_bounded = !begin.is_wrapped() && !end.is_wrapped();
+                    if is_bounded && begin.lo >= end.hi {
                         at = skip_to;
                     }
                     let inside = Interval { lo: begin.lo, hi: end.hi - 1 };
-                    slots[var as usize] = if known { inside } else { Interval::WRAPPED };
+                    slots[var as usize] = if is_bounded { inside } else { Interval::WRAPPED };
                 }
                 Step::EnterBranch { cond, is, skip_to } => {
                     let cond = slots[cond as usize];
