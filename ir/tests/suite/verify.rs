@@ -493,7 +493,7 @@ fn errors_contain_the_location() {
     m.0.body = vec![m.serial(vec![Stmt::Eval { value }])];
     assert_eq!(
         verify(&m.0).unwrap_err().to_string(),
-        "kernel `somewhere` is invalid at b0[0]: a pure value stands where an effect is needed"
+        "kernel `somewhere` is invalid at b0[0]: the value of an `Eval` must have a side effect"
     );
     assert!(matches!(offload(&m.0), Err(OffloadError::Invalid(_))));
 }
