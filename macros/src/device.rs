@@ -77,7 +77,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }),*],
             });
             const IDENTITY: ::core::primitive::u128 = {
-                let all = #support::identity(::core::concat!(
+                let all = #support::type_identity(::core::concat!(
                     ::core::module_path!(), "::", #text, " ", ::core::file!(), ":", ::core::line!(), ":", ::core::column!()
                 ));
                 #(let all = #support::with_part(all, #parts);)*

@@ -542,7 +542,7 @@ impl Emission {
             #[allow(unused)]
             #[doc(hidden)]
             pub const fn __arguments<#declared>() -> ::core::primitive::u128 #bounds {
-                let all = #support::identity("arguments");
+                let all = #support::type_identity("arguments");
                 #(let all = #support::with_part(all, <#values as #private::KernelValue>::IDENTITY);)*
                 all
             }

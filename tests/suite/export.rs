@@ -33,7 +33,7 @@ const FILE: &str = "QUADRANTS_TEST_EXPORT";
 struct Simulated {
     compiler: Arc<dyn Compiler>,
     installed: bool,
-    also_runs: Vec<String>,
+    compatible_archs: Vec<String>,
 }
 
 impl Simulated {
@@ -50,7 +50,7 @@ unsafe impl Compiler for Simulated {
         self.there().map(|()| "a compiler 1.0".to_owned())
     }
 
-    fn kept_as(&self) -> Option<String> {
+    fn disk_cache_name(&self) -> Option<String> {
         Some("a compiler".to_owned())
     }
 
@@ -59,8 +59,8 @@ unsafe impl Compiler for Simulated {
         panic!("a program that runs from a file looks for a compiler");
     }
 
-    fn also_runs(&self, _: &str) -> Vec<String> {
-        self.also_runs.clone()
+    fn compatible_archs(&self, _: &str) -> Vec<String> {
+        self.compatible_archs.clone()
     }
 
     fn compile(&self, kernel: &Offloaded, of: &CompileRequest<'_>) -> codegen::Result<Compiled> {
@@ -77,7 +77,7 @@ unsafe impl Compiler for Simulated {
 fn target(backend: TestBackend, arch: Option<&str>) -> Target {
     let (_world, opened) = backend.simulated_device();
     let compiler = opened.compiler.expect("a compiler");
-    let compiler = Simulated { compiler, installed: true, also_runs: Vec::new() };
+    let compiler = Simulated { compiler, installed: true, compatible_archs: Vec::new() };
     let arch = arch.unwrap_or(&opened.device.info().arch);
     Target::new(arch, Arc::new(compiler))
 }
@@ -87,13 +87,13 @@ fn run<T>(
     backend: TestBackend,
     builder: ProgramBuilder,
     installed: bool,
-    also_runs: &[&str],
+    compatible_archs: &[&str],
     body: impl FnOnce(&Program) -> qd::Result<T>,
 ) -> qd::Result<T> {
     let (_world, opened) = backend.simulated_device();
-    let also_runs = also_runs.iter().map(|&arch| arch.to_owned()).collect();
+    let compatible_archs = compatible_archs.iter().map(|&arch| arch.to_owned()).collect();
     let compiler = opened.compiler.clone().expect("a compiler");
-    let compiler = Simulated { compiler, installed, also_runs };
+    let compiler = Simulated { compiler, installed, compatible_archs };
     let opened = Opened { compiler: Some(Arc::new(compiler)), ..opened };
     body(&builder.cache(None).open(opened)?)
 }

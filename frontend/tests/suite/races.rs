@@ -17,7 +17,7 @@ use quadrants_ir::{
     ScalarType::{U32, U64},
     abi::Form,
     interp::{Fault, Interpreter, Memory, SliceMemory},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
     offload,
 };
 
@@ -368,7 +368,7 @@ impl Counts {
             self.rejected_fine += u64::from(!launches.iter().any(|args| races(&kernel, args)));
             return;
         }
-        let plan = HostPlan::new(&kernel);
+        let plan = LaunchAnalysis::new(&kernel);
         for args in &launches {
             let race = races(&kernel, args);
             if plan.race(&args.place().0).is_some() {

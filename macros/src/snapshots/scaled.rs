@@ -47,7 +47,7 @@ impl scaled {
     #[allow(unused)]
     #[doc(hidden)]
     pub const fn __arguments<T: Float, const N: usize>() -> ::quadrants::__private::core::primitive::u128 {
-        let all = ::quadrants::__private::body::identity("arguments");
+        let all = ::quadrants::__private::body::type_identity("arguments");
         let all = ::quadrants::__private::body::with_part(
             all,
             <usize as ::quadrants::__private::KernelValue>::IDENTITY,

@@ -34,7 +34,7 @@ impl wave {
     #[allow(unused)]
     #[doc(hidden)]
     pub const fn __arguments() -> ::quadrants::__private::core::primitive::u128 {
-        let all = ::quadrants::__private::body::identity("arguments");
+        let all = ::quadrants::__private::body::type_identity("arguments");
         let all = ::quadrants::__private::body::with_part(
             all,
             <f32 as ::quadrants::__private::KernelValue>::IDENTITY,

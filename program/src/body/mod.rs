@@ -54,8 +54,8 @@ pub use reduce::{
     reduce_min, strips,
 };
 pub use site::{
-    Arguments, CallSite, MethodTable, SiteTable, check_site, identity, identity_of, seen, typed,
-    with_part,
+    Arguments, CallSite, MethodTable, SiteTable, check_site, identity_of, seen, type_identity,
+    typed, with_part,
 };
 pub use threads::{Shared, Threads, block_in, blocks_of, weight_of_block};
 pub use view::{Formed, Places, View};

@@ -66,7 +66,7 @@ pub const fn identity_of<T: KernelValue>(_probe: &Probe<T>) -> u128 {
 
 /// The identity of a type that has this name and nothing else.
 #[must_use]
-pub const fn identity(name: &str) -> u128 {
+pub const fn type_identity(name: &str) -> u128 {
     let (name, mut state, mut at) = (name.as_bytes(), OFFSET, 0);
     while at < name.len() {
         state = step(state, name[at]);
@@ -105,7 +105,7 @@ macro_rules! arguments {
     ($($name:ident)*) => {
         impl<$($name: KernelValue),*> Arguments for ($($name,)*) {
             const IDENTITY: u128 = {
-                let all = identity("arguments");
+                let all = type_identity("arguments");
                 $(let all = with_part(all, $name::IDENTITY);)*
                 all
             };
@@ -133,13 +133,13 @@ mod tests {
         let all = [
             usize::IDENTITY,
             u64::IDENTITY,
-            <(u64,)>::IDENTITY,
+            <(u64,) as KernelValue>::IDENTITY,
             <[u64; 1]>::IDENTITY,
             <[u64; 2]>::IDENTITY,
             <[[u64; 1]; 2]>::IDENTITY,
             <[[u64; 2]; 1]>::IDENTITY,
-            <(u64, u64)>::IDENTITY,
-            <((u64,), u64)>::IDENTITY,
+            <(u64, u64) as KernelValue>::IDENTITY,
+            <((u64,), u64) as KernelValue>::IDENTITY,
             <Vector<u64, 2>>::IDENTITY,
             <Matrix<u64, 1, 2>>::IDENTITY,
             <Matrix<u64, 2, 1>>::IDENTITY,

@@ -99,7 +99,7 @@ impl LoadedForm {
         };
         let arch = &shared.context.device().info().arch;
         if !shared.kernel_cache.exported().is_empty() {
-            for image in cached.exported(arch, &compiler.also_runs(arch)) {
+            for image in cached.exported(arch, &compiler.compatible_archs(arch)) {
                 if let Some(loaded) = load(image)? {
                     cached.found_exported();
                     return Ok(Some(loaded));

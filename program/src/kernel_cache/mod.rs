@@ -105,7 +105,7 @@ impl KernelCache {
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
     ) -> Option<CachedKernel<'a>> {
-        let keyed = Keyed::new(&compiler.kept_as()?, kernel, request);
+        let keyed = Keyed::new(&compiler.disk_cache_name()?, kernel, request);
         Some(CachedKernel { cache: self, keyed, library })
     }
 }

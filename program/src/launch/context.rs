@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use quadrants_ir::{
     Offloaded, ParamKind, SiteKind,
     abi::{self, Form, Passing},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
 };
 use quadrants_rhi::ImageKind;
 
@@ -50,7 +50,7 @@ impl TensorParam {
 /// What the launcher keeps of one kernel.
 pub(crate) struct KernelContext {
     pub(crate) kernel: Offloaded,
-    pub(crate) host: HostPlan,
+    pub(crate) host: LaunchAnalysis,
     /// What the parameters are.
     pub(super) codes: Box<[Code]>,
     pub(super) passing: Passing,
@@ -97,7 +97,7 @@ impl KernelContext {
         // A native body is called with the words themselves: there is nothing to pass by buffer.
         let words = abi::block_words(&kernel, Form::Checked);
         let by_value = image == ImageKind::Native || 8 * words <= shared.argument_limit;
-        let (host, plan) = (HostPlan::new(&kernel), Plan::new(&kernel, image));
+        let (host, plan) = (LaunchAnalysis::new(&kernel), Plan::new(&kernel, image));
         let scratch = abi::scratch_bytes(&kernel);
         // Native bodies also report what rustc checks by itself.
         let reports_when_proven = image == ImageKind::Native

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     Offloaded, ScalarType,
-    launch_analysis::{Overflow, Race, Touched},
+    launch_analysis::{Overflow, Race, RaceObject},
 };
 use quadrants_runtime as rt;
 
@@ -46,13 +46,13 @@ pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
         file: kernel.file.clone(),
         line: kernel.tasks[race.task.index()].line,
         tensor: match race.object {
-            Touched::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
-            Touched::Shared(array) => kernel.locals[array].name.clone(),
+            RaceObject::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
+            RaceObject::Shared(array) => kernel.locals[array].name.clone(),
         },
         lines: race.sites.map(|site| kernel.sites[site.index()].line),
-        counter: race.counter.map(|Overflow { tensor, bits, draws }| {
+        counter: race.counter.map(|Overflow { tensor, bits, increments }| {
             let tensor = kernel.params[tensor.index()].name.clone();
-            Box::new(CounterOverflow { tensor, bits, draws })
+            Box::new(CounterOverflow { tensor, bits, draws: increments })
         }),
     }
 }

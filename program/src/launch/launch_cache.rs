@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use quadrants_ir::{
     Offloaded,
     abi::{self, Form},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
 };
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 
@@ -58,7 +58,7 @@ const SHAPE: usize = 4;
 const HEAD: usize = 2 + SHAPE;
 
 impl LaunchCache {
-    pub(crate) fn new(kernel: &Offloaded, host: &HostPlan, plan: &Plan) -> Self {
+    pub(crate) fn new(kernel: &Offloaded, host: &LaunchAnalysis, plan: &Plan) -> Self {
         let arguments = abi::block_words(kernel, Form::Proven);
         let numbers = 2 * host.inputs().len();
         let inside = HEAD + numbers;
@@ -261,11 +261,11 @@ impl LaunchCache {
 }
 
 /// The interiors of all loops, as they stand in an argument block.
-fn interiors(kernel: &Offloaded, host: &HostPlan, words: &[u64]) -> Vec<u64> {
+fn interiors(kernel: &Offloaded, host: &LaunchAnalysis, words: &[u64]) -> Vec<u64> {
     let all = host.interiors(words);
     let mut rest = &all[..];
     for (id, task) in kernel.tasks() {
-        let inside = rest.split_off(..abi::inside_words(&task.kind)).unwrap_or_default();
+        let inside = rest.split_off(..abi::interior_words(&task.kind)).unwrap_or_default();
         if !inside.is_empty() {
             let lengths = inside.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
             tracing::debug!(

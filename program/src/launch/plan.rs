@@ -11,7 +11,7 @@ use std::slice;
 use quadrants_ir::{
     Coarsening, GroupId, Offloaded, Task, TaskId, TaskKind,
     abi::Form,
-    launch_analysis::{Extents, HostPlan},
+    launch_analysis::{Extents, LaunchAnalysis},
 };
 use quadrants_rhi::{Device, ImageKind, LaunchConfig, StreamHandle};
 use quadrants_runtime as rt;
@@ -102,7 +102,7 @@ impl Plan {
     pub(crate) fn shapes(
         &self,
         kernel: &Offloaded,
-        host: &HostPlan,
+        host: &LaunchAnalysis,
         words: &[u64],
         shared: &ProgramShared,
     ) -> Result<LaunchShapes> {
@@ -127,12 +127,12 @@ impl Plan {
             let mut config = match task.kind {
                 TaskKind::BlockFor { threads, .. } => block_config(&extents, threads),
                 TaskKind::RangeFor { block_size, .. } => {
-                    let square = Coarsening::of(kernel, task, Form::Checked).square;
+                    let square = Coarsening::of(kernel, task, Form::Checked).square_blocks;
                     launch_config(&extents, block_size, square)
                 }
                 TaskKind::Serial => LaunchConfig::SERIAL,
             };
-            if task.kind.is_bounded_on_device() {
+            if task.kind.has_device_bounds() {
                 fit_device(&mut config, info.multiprocessors);
             }
             fit_limits(&mut config, info);
@@ -169,7 +169,7 @@ impl Plan {
         multiprocessors: u32,
     ) {
         for ((_, task), config) in kernel.tasks().zip(shapes) {
-            let (Coarsening { lanes, fills_once, .. }, Some(config)) =
+            let (Coarsening { factor, single_wave, .. }, Some(config)) =
                 (Coarsening::of(kernel, task, form), config)
             else {
                 continue;
@@ -181,10 +181,10 @@ impl Plan {
                 sizes.map(|&size| u64::from(size)).product::<u64>()
             };
             let filling = u64::from(THREADS_EACH) * u64::from(multiprocessors.max(1));
-            if lanes > 1 && threads(config) >= filling * u64::from(lanes) {
-                config.grid_dim[axis] = config.grid_dim[axis].div_ceil(lanes);
+            if factor > 1 && threads(config) >= filling * u64::from(factor) {
+                config.grid_dim[axis] = config.grid_dim[axis].div_ceil(factor);
             }
-            if fills_once {
+            if single_wave {
                 fit_device(config, multiprocessors);
             }
         }
@@ -240,7 +240,7 @@ fn counts(kernel: &Offloaded, task: &Task, extents: &Extents) -> Result<SmallVec
         return Err(Error::Grid { kernel: kernel.name.clone(), what });
     }
     // Of bounds that only the device knows, it asks the same where it computes them.
-    if !task.kind.is_bounded_on_device() && extents.have_wrapped() {
+    if !task.kind.has_device_bounds() && extents.exceed_max_bound() {
         let dims: Vec<_> =
             extents.dims().iter().map(|(from, to)| format!("{from}..{to}")).collect();
         let what = format!(

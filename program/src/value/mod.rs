@@ -12,7 +12,7 @@ use quadrants_ir::{
 
 use crate::{
     Element, Matrix, Vector,
-    body::{At, Dense, HasElement, HasField, Memory, Strided, Within, identity, with_part},
+    body::{At, Dense, HasElement, HasField, Memory, Strided, Within, type_identity, with_part},
 };
 
 /// A type whose values live in kernels: as locals, as parameters by value and results of funcs, as
@@ -115,7 +115,7 @@ macro_rules! scalars {
         // SAFETY: a scalar is one component, of its own type.
         unsafe impl KernelValue for $ty {
             const LAYOUT: Type = Type::Scalar(<$ty as Element>::TYPE);
-            const IDENTITY: u128 = identity(stringify!($ty));
+            const IDENTITY: u128 = type_identity(stringify!($ty));
             type Parts = Strided<$ty>;
             type Root = Dense<$ty>;
             type Spot = At<$ty>;
@@ -193,7 +193,7 @@ macro_rules! tuples {
         unsafe impl<$($name: KernelValue),+> KernelValue for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
             const IDENTITY: u128 = {
-                let all = identity("tuple");
+                let all = type_identity("tuple");
                 $(let all = with_part(all, $name::IDENTITY);)+
                 all
             };
@@ -255,7 +255,7 @@ tuples! {
 // SAFETY: the components of an element, each `N` times as often.
 unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
-    const IDENTITY: u128 = with_part(with_part(identity("array"), T::IDENTITY), N as u128);
+    const IDENTITY: u128 = with_part(with_part(type_identity("array"), T::IDENTITY), N as u128);
     type Parts = T::Parts;
     of_parts!();
     #[inline(always)]
@@ -305,7 +305,7 @@ macro_rules! wrappers {
         unsafe impl<T: Element, $(const $size: usize),+> KernelValue for $name<T, $($size),+> {
             const LAYOUT: Type = $layout;
             const IDENTITY: u128 = {
-                let all = with_part(identity(stringify!($name)), T::IDENTITY);
+                let all = with_part(type_identity(stringify!($name)), T::IDENTITY);
                 $(let all = with_part(all, $size as u128);)+
                 all
             };

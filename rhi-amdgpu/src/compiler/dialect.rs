@@ -9,7 +9,7 @@ use quadrants_ir::{AtomicOp, ScalarType};
 pub(super) struct Hip;
 
 impl Dialect for Hip {
-    fn by_value(&self) -> &'static str {
+    fn argument_qualifier(&self) -> &'static str {
         ""
     }
 

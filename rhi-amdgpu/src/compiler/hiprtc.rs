@@ -106,10 +106,10 @@ impl Hiprtc {
     /// Loads the first library that is there and has hipRTC's functions, of those that `env` leads
     /// to.
     pub(super) fn find(env: &Environment<'_>) -> Result<Self> {
-        let places = SEARCH.places(env);
-        let mut searched = places.empty;
+        let search_paths = SEARCH.search_paths(env);
+        let mut searched = search_paths.failures;
         let mut unusable = None;
-        for path in &places.candidates {
+        for path in &search_paths.candidates {
             match Self::open(path) {
                 Err(RhiError::LibraryNotFound { reason, .. }) => searched.push(reason),
                 Err(error) => unusable = unusable.or(Some(error)),

@@ -52,7 +52,7 @@ unsafe impl Compiler for HipCompiler {
         Ok(format!("{} revision {REVISION}", Hiprtc::get()?.identity()))
     }
 
-    fn kept_as(&self) -> Option<String> {
+    fn disk_cache_name(&self) -> Option<String> {
         Some(format!("hipRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
     }
 
@@ -60,7 +60,7 @@ unsafe impl Compiler for HipCompiler {
         Hiprtc::library()
     }
 
-    fn also_runs(&self, arch: &str) -> Vec<String> {
+    fn compatible_archs(&self, arch: &str) -> Vec<String> {
         let processor = arch::processor(arch);
         let general = (processor != arch).then(|| processor.to_owned());
         general.into_iter().collect()

@@ -9,7 +9,7 @@ pub(super) struct Cuda;
 
 impl Dialect for Cuda {
     /// Read-only for the whole grid, so that taking its address makes no copy per thread.
-    fn by_value(&self) -> &'static str {
+    fn argument_qualifier(&self) -> &'static str {
         "__grid_constant__ "
     }
 

@@ -62,7 +62,7 @@ unsafe impl Compiler for CudaCompiler {
         Ok(format!("{} revision {REVISION}", Nvrtc::get()?.identity()))
     }
 
-    fn kept_as(&self) -> Option<String> {
+    fn disk_cache_name(&self) -> Option<String> {
         Some(format!("NVRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
     }
 
@@ -70,7 +70,7 @@ unsafe impl Compiler for CudaCompiler {
         Nvrtc::library()
     }
 
-    fn also_runs(&self, arch: &str) -> Vec<String> {
+    fn compatible_archs(&self, arch: &str) -> Vec<String> {
         let Some(number) = arch.strip_prefix("sm_").and_then(|arch| arch.parse::<u32>().ok())
         else {
             return Vec::new();

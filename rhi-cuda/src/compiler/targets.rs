@@ -14,7 +14,7 @@ const BATCH: usize = 48;
 
 /// The texts in a few translation units, how many they are, and whether other tests left them.
 fn units() -> (Vec<String>, usize, bool) {
-    let dumped = samples::dumped("cu").unwrap();
+    let dumped = samples::dumped_sources("cu").unwrap();
     let were_left = dumped.is_some();
     let texts = dumped.unwrap_or_else(|| {
         let mut texts = Vec::new();
@@ -27,7 +27,7 @@ fn units() -> (Vec<String>, usize, bool) {
         texts
     });
     assert!(!texts.is_empty(), "nothing to compile");
-    let batch = |texts: &[String]| samples::batch(texts.iter().map(String::as_str));
+    let batch = |texts: &[String]| samples::combine(texts.iter().map(String::as_str));
     (texts.chunks(BATCH).map(batch).collect(), texts.len(), were_left)
 }
 

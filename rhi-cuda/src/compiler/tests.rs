@@ -101,13 +101,13 @@ fn contraction_is_on_unless_the_kernel_is_strict() {
 
 #[test]
 fn a_device_runs_what_is_older_and_nothing_of_another_family() {
-    let also = CudaCompiler.also_runs("sm_89");
+    let also = CudaCompiler.compatible_archs("sm_89");
     assert_eq!(also[..3], ["sm_88", "sm_86", "sm_85"]);
     assert!(also.contains(&"compute_89".to_owned()) && also.contains(&"compute_75".to_owned()));
     assert!(!also.contains(&"sm_75".to_owned()) && !also.contains(&"sm_87".to_owned()));
-    assert_eq!(CudaCompiler.also_runs("sm_87")[0], "compute_87");
-    assert_eq!(CudaCompiler.also_runs("sm_120")[0], "compute_120");
-    assert!(CudaCompiler.also_runs("gfx90a").is_empty());
+    assert_eq!(CudaCompiler.compatible_archs("sm_87")[0], "compute_87");
+    assert_eq!(CudaCompiler.compatible_archs("sm_120")[0], "compute_120");
+    assert!(CudaCompiler.compatible_archs("gfx90a").is_empty());
 }
 
 #[test]

@@ -23,7 +23,8 @@ fn driver_error() -> DriverError {
 }
 
 fn verify_error() -> quadrants::ir::VerifyError {
-    let (at, rule) = (verify::Place::Param(ParamId::new(3)), verify::Rule::TensorRank { rank: 9 });
+    let (at, rule) =
+        (verify::Location::Param(ParamId::new(3)), verify::Rule::TensorRank { rank: 9 });
     verify::VerifyError { kernel: "step".to_owned(), at, rule }
 }
 

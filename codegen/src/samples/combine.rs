@@ -1,11 +1,11 @@
-//! Many texts as few: a compiler then starts once for all of them, and can be asked for many architectures.
+//! Combines several source texts into one, so that the compiler starts once for all of them and for many architectures.
 
 use std::{env, fs, io, path::Path};
 
-/// Texts of one language as one text. Each has a namespace of its own and C++ linkage: with C's, functions of
-/// one name would be the same function.
+/// Combines texts into one. Each gets a namespace and C++ linkage; with C linkage, functions of the same name would be
+/// the same function.
 #[must_use]
-pub fn batch<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+pub fn combine<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut all = String::new();
     for (i, text) in texts.into_iter().enumerate() {
         all += &format!("namespace k{i} {{\n{}}}\n", text.replace("extern \"C\" ", ""));
@@ -13,12 +13,12 @@ pub fn batch<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     all
 }
 
-/// The texts of files `*.extension` in the folder that `QUADRANTS_COMPILE_DUMP` names, in the order of their names:
-/// what test runs left there by `QUADRANTS_DUMP`. None where the variable is not set.
+/// The texts of the files `*.extension` in the folder in the variable `QUADRANTS_COMPILE_DUMP`, sorted by name. Test runs
+/// with `QUADRANTS_DUMP` write them. None if the variable is not set.
 ///
 /// # Errors
-/// What reading the folder and its files gives.
-pub fn dumped(extension: &str) -> io::Result<Option<Vec<String>>> {
+/// I/O errors of the folder and its files.
+pub fn dumped_sources(extension: &str) -> io::Result<Option<Vec<String>>> {
     let Some(folder) = env::var_os("QUADRANTS_COMPILE_DUMP") else { return Ok(None) };
     let mut paths = Vec::new();
     for entry in fs::read_dir(Path::new(&folder))? {
