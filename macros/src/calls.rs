@@ -56,13 +56,13 @@ impl Rewrite<'_> {
             });
         };
         let [this, given, result] = ["receiver", "given", "result"].map(internal);
-        Some(quote_spanned! {start=> #support::same({
+        Some(quote_spanned! {start=> #support::identity({
             #before
             let mut #this = #receiver;
             let #given = #args;
-            #support::again::<#number, _>(&mut #this, #receiver);
-            let #result = #support::call_on::<#number, _, _>(&mut #this, #given);
-            #support::keep::<#number, _>(&mut #receiver, #this);
+            #support::reload_receiver::<#number, _>(&mut #this, #receiver);
+            let #result = #support::call_in_place::<#number, _, _>(&mut #this, #given);
+            #support::write_back_local::<#number, _>(&mut #receiver, #this);
             #result
         })})
     }
@@ -97,7 +97,7 @@ impl Rewrite<'_> {
         let number = number(&name);
         if is_builtin_function(&text) {
             return Some(quote_spanned! {start=>
-                #support::associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
+                #support::call_associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
             });
         }
         let is_half = of.segments.last().is_some_and(|last| last.ident == "f16");
@@ -143,7 +143,7 @@ impl Rewrite<'_> {
         });
         self.gate(&mut call.func);
         if arguments.is_some() {
-            call.args.insert(0, Expr::Verbatim(quote!(#support::Form::<__CHECKED>)));
+            call.args.insert(0, Expr::Verbatim(quote!(#support::BodyForm::<__CHECKED>)));
         }
     }
 

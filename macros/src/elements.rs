@@ -52,12 +52,12 @@ impl Rewrite<'_> {
                     (self.place(&mut call.receiver)?, methods::number(&call.method));
                 let (support, args) = (self.support, call.args.iter());
                 let given = internal("given");
-                Some(quote!(#support::same({
+                Some(quote!(#support::identity({
                     let #at = #place;
                     let mut #value = #at.read();
                     let #given = (#(#args,)*);
-                    let #result = #support::call_on::<#number, _, _>(&mut #value, #given);
-                    #support::put_back::<#number, _>(#at, #value);
+                    let #result = #support::call_in_place::<#number, _, _>(&mut #value, #given);
+                    #support::write_back::<#number, _>(#at, #value);
                     #result
                 })))
             }
@@ -132,7 +132,7 @@ impl Rewrite<'_> {
     fn place_in(&self, index: &syn::ExprIndex, start: Span) -> TokenStream {
         let support = spans::at(self.support, start);
         let (base, index) = (&index.expr, &index.index);
-        quote_spanned!(start=> #support::Places::place(&#base, #index))
+        quote_spanned!(start=> #support::Elements::element_ref(&#base, #index))
     }
 
     fn atomic(&mut self, call: &mut syn::ExprCall) -> Option<TokenStream> {

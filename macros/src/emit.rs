@@ -134,7 +134,7 @@ fn rejected(
                     #[allow(unused)]
                     #[doc(hidden)]
                     pub fn __call_with<#declared const __CHECKED: ::core::primitive::bool>(
-                        _: #support::Form<__CHECKED>,
+                        _: #support::BodyForm<__CHECKED>,
                         #inputs
                     ) #output #bounds { ::core::unreachable!() }
                     #[allow(unused)]
@@ -276,7 +276,7 @@ impl Emission {
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     elements =
-                        quote!(::core::cmp::Ord::max(#elements, #support::Counted::count(&#name)));
+                        quote!(::core::cmp::Ord::max(#elements, #support::ElementCount::element_count(&#name)));
                     quote!(let mut #name = #support::gate::<__OK, _>(#args.tensor::<#ty>());)
                 }
             })
@@ -436,7 +436,7 @@ impl Emission {
             #[doc(hidden)]
             #[inline(always)]
             pub fn __call_with<#declared const __CHECKED: ::core::primitive::bool>(
-                _: #support::Form<__CHECKED>,
+                _: #support::BodyForm<__CHECKED>,
                 #(#names: #types),*
             ) #output #bounds {
                 Self::__call::<#arguments #form>(#(#names),*)

@@ -8,7 +8,7 @@ mod blocks;
 
 use std::ops::Range;
 
-pub use blocks::{Block, Combine, Grid, PerThread, Shared, block_for};
+pub use blocks::{Block, Combine, Grid, PerThread, SharedArray, block_for};
 
 use crate::Element;
 
@@ -81,7 +81,7 @@ pub trait AtomicAdd: Element {
     const IS_FLOAT: bool;
     /// What added to any value is that value.
     #[doc(hidden)]
-    const NOTHING: Self;
+    const IDENTITY: Self;
     #[doc(hidden)]
     fn plus(self, value: Self) -> Self;
     /// # Safety
@@ -233,7 +233,7 @@ macro_rules! integers {
 
         impl AtomicAdd for $int {
             const IS_FLOAT: bool = false;
-            const NOTHING: Self = 0;
+            const IDENTITY: Self = 0;
             #[inline(always)]
             fn plus(self, value: Self) -> Self {
                 self.wrapping_add(value)
@@ -266,7 +266,7 @@ macro_rules! floats {
     ($($float:ty, $atomic:ident;)*) => {$(
         impl AtomicAdd for $float {
             const IS_FLOAT: bool = true;
-            const NOTHING: Self = -0.0;
+            const IDENTITY: Self = -0.0;
             #[inline(always)]
             fn plus(self, value: Self) -> Self {
                 self + value

@@ -16,8 +16,8 @@ pub use quadrants_program::{
     Opened, PackEntry, PackError, PoolStatistics, Program, ProgramBuilder, RegionStatistics,
     Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target, Tensor, Vector,
     dsl::{
-        AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, Shared, atomic_add, atomic_max,
-        atomic_min, block_for, ndrange, stream_parallel,
+        AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray, atomic_add,
+        atomic_max, atomic_min, block_for, ndrange, stream_parallel,
     },
     f16, host, host_mut,
 };

@@ -25,17 +25,17 @@ fn escape<'launch>(
         )]
         let _ = |limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>| -> () {
             for i in 0..c.len() {
-                probe0.see(&i);
+                probe0.observe(&i);
                 let mut z = 0.0f32;
-                probe1.see(&z);
+                probe1.observe(&z);
                 let mut n = 0;
-                probe2.see(&n);
+                probe2.observe(&n);
                 while n < limit && z * z < 4.0 {
                     z = z * z + c[i];
                     n += 1;
                 }
                 for k in 0..c.len() {
-                    probe3.see(&k);
+                    probe3.observe(&k);
                     if c[k] == z {
                         n -= 1;
                     }
@@ -121,16 +121,16 @@ fn escape<'launch>(
             >(args.tensor::<Tensor<i32, 1>>());
             cx.par_for_strips(
                 ::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::Counted::count(&c),
+                0..::quadrants::__private::body::ElementCount::element_count(&c),
                 554u32,
                 32usize,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut steps = ::quadrants::__private::body::Formed::formed(
+                    let mut steps = ::quadrants::__private::body::WithProven::with_proven(
                         steps,
                         proven,
                     );
-                    let mut c = ::quadrants::__private::body::Formed::formed(c, proven);
+                    let mut c = ::quadrants::__private::body::WithProven::with_proven(c, proven);
                     let mut limit = limit;
                     {
                         let mut begin0 = begin0;
@@ -181,7 +181,7 @@ fn escape<'launch>(
                                 {
                                     let mut active = [1u32; 32usize];
                                     loop {
-                                        ::quadrants::__private::body::rounds_apart();
+                                        ::quadrants::__private::body::optimization_barrier();
                                         let mut any = 0u32;
                                         for lane in 0..32usize {
                                             let i = ::quadrants::__private::body::gate::<
@@ -195,7 +195,7 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Places::place(&c, i).read();
+                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i).read();
                                                         n += 1;
                                                     } else {
                                                         go = 0;
@@ -215,8 +215,8 @@ fn escape<'launch>(
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::Counted::count(&c)) {
-                                    ::quadrants::__private::body::rounds_apart();
+                                >(0..::quadrants::__private::body::ElementCount::element_count(&c)) {
+                                    ::quadrants::__private::body::optimization_barrier();
                                     for lane in 0..32usize {
                                         let i = ::quadrants::__private::body::gate::<
                                             __OK,
@@ -226,7 +226,7 @@ fn escape<'launch>(
                                         let mut n = lanes1[lane];
                                         {
                                             if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Places::place(&c, k).read(),
+                                                ::quadrants::__private::body::Elements::element_ref(&c, k).read(),
                                                 z,
                                             ) {
                                                 n -= 1;
@@ -244,7 +244,7 @@ fn escape<'launch>(
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Places::place(&steps, i)
+                                            ::quadrants::__private::body::Elements::element_ref(&steps, i)
                                                 .write(value);
                                         };
                                     }
@@ -296,7 +296,7 @@ fn escape<'launch>(
                                 {
                                     let mut active = [1u32; 8usize];
                                     loop {
-                                        ::quadrants::__private::body::rounds_apart();
+                                        ::quadrants::__private::body::optimization_barrier();
                                         let mut any = 0u32;
                                         for lane in 0..8usize {
                                             let i = ::quadrants::__private::body::gate::<
@@ -310,7 +310,7 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Places::place(&c, i).read();
+                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i).read();
                                                         n += 1;
                                                     } else {
                                                         go = 0;
@@ -330,8 +330,8 @@ fn escape<'launch>(
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::Counted::count(&c)) {
-                                    ::quadrants::__private::body::rounds_apart();
+                                >(0..::quadrants::__private::body::ElementCount::element_count(&c)) {
+                                    ::quadrants::__private::body::optimization_barrier();
                                     for lane in 0..8usize {
                                         let i = ::quadrants::__private::body::gate::<
                                             __OK,
@@ -341,7 +341,7 @@ fn escape<'launch>(
                                         let mut n = lanes1[lane];
                                         {
                                             if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Places::place(&c, k).read(),
+                                                ::quadrants::__private::body::Elements::element_ref(&c, k).read(),
                                                 z,
                                             ) {
                                                 n -= 1;
@@ -359,7 +359,7 @@ fn escape<'launch>(
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Places::place(&steps, i)
+                                            ::quadrants::__private::body::Elements::element_ref(&steps, i)
                                                 .write(value);
                                         };
                                     }
@@ -381,15 +381,15 @@ fn escape<'launch>(
                                 >(0);
                                 while n < limit && z * z < 4.0 {
                                     z = z * z
-                                        + ::quadrants::__private::body::Places::place(&c, i).read();
+                                        + ::quadrants::__private::body::Elements::element_ref(&c, i).read();
                                     n += 1;
                                 }
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::Counted::count(&c)) {
+                                >(0..::quadrants::__private::body::ElementCount::element_count(&c)) {
                                     if ::quadrants::__private::body::equal(
-                                        ::quadrants::__private::body::Places::place(&c, k).read(),
+                                        ::quadrants::__private::body::Elements::element_ref(&c, k).read(),
                                         z,
                                     ) {
                                         n -= 1;
@@ -397,7 +397,7 @@ fn escape<'launch>(
                                 }
                                 {
                                     let value = n;
-                                    ::quadrants::__private::body::Places::place(&steps, i)
+                                    ::quadrants::__private::body::Elements::element_ref(&steps, i)
                                         .write(value);
                                 };
                             }

@@ -15,7 +15,7 @@ impl scaled {
         const N: usize,
         const __CHECKED: ::core::primitive::bool,
     >(
-        _: ::quadrants::__private::body::Form<__CHECKED>,
+        _: ::quadrants::__private::body::BodyForm<__CHECKED>,
         x: <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::View<__CHECKED>,
         at: usize,
     ) -> T {
@@ -57,8 +57,8 @@ impl scaled {
             >(
                 <half>::__call_with::<T, _>,
             )(
-                ::quadrants::__private::body::Form::<__CHECKED>,
-                ::quadrants::__private::body::Places::place(&x, at).read(),
+                ::quadrants::__private::body::BodyForm::<__CHECKED>,
+                ::quadrants::__private::body::Elements::element_ref(&x, at).read(),
             ) * <T as ::quadrants::__private::body::Number>::from_usize(N)
         }
     }

@@ -12,7 +12,7 @@ impl wave {
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call_with<const __CHECKED: ::core::primitive::bool>(
-        _: ::quadrants::__private::body::Form<__CHECKED>,
+        _: ::quadrants::__private::body::BodyForm<__CHECKED>,
         x: f32,
     ) -> f32 {
         Self::__call(x)

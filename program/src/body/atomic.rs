@@ -2,26 +2,26 @@
 //!
 //! Never through `&mut`: many iterations hold the same place at once.
 
-use super::place::Place;
+use super::element_ref::ElementRef;
 use crate::dsl::{AtomicAdd, AtomicMinMax};
 
 /// Adds and gives the old element; zero where the place is out of range.
 #[inline(always)]
-pub fn atomic_add<T: AtomicAdd>(place: Place<T>, value: T) -> T {
+pub fn atomic_add<T: AtomicAdd>(place: ElementRef<T>, value: T) -> T {
     // SAFETY: the place is an element that the loop's iterations touch by atomics alone.
     place.address().map_or_else(T::default, |element| unsafe { T::fetch_add(element, value) })
 }
 
 /// Keeps the smaller and gives the old element; zero where the place is out of range.
 #[inline(always)]
-pub fn atomic_min<T: AtomicMinMax>(place: Place<T>, value: T) -> T {
+pub fn atomic_min<T: AtomicMinMax>(place: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     place.address().map_or_else(T::default, |element| unsafe { T::fetch_min(element, value) })
 }
 
 /// Keeps the larger and gives the old element; zero where the place is out of range.
 #[inline(always)]
-pub fn atomic_max<T: AtomicMinMax>(place: Place<T>, value: T) -> T {
+pub fn atomic_max<T: AtomicMinMax>(place: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     place.address().map_or_else(T::default, |element| unsafe { T::fetch_max(element, value) })
 }
@@ -39,7 +39,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..1000 {
                         // The cell outlives the scope and is touched by atomics alone.
-                        atomic_add(Place::within(Some(address as *mut T)), one);
+                        atomic_add(ElementRef::from_ptr(Some(address as *mut T)), one);
                     }
                 });
             }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn smaller_and_larger_are_kept_and_the_old_returned() {
         let mut cell = -3_i32;
-        let place = Place::within(Some(&raw mut cell));
+        let place = ElementRef::from_ptr(Some(&raw mut cell));
         assert_eq!(atomic_min(place, -5), -3);
         assert_eq!(atomic_min(place, 4), -5);
         assert_eq!(atomic_max(place, 4), -5);

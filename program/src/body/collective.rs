@@ -5,14 +5,14 @@ use std::ops::Index;
 use quadrants_ir::collective::{self, WARP};
 
 use super::{
-    failure::{Bounded, within},
-    threads::Threads,
+    failure::{Bounded, check_index},
+    thread_block::ThreadBlock,
 };
 use crate::{Element, dsl::Combine};
 
 /// What the threads of a block give, as far as they have.
 #[derive(Debug)]
-pub struct Given<T> {
+pub struct Contributions<T> {
     values: Vec<T>,
 }
 
@@ -22,16 +22,16 @@ pub struct PerThread<T> {
     values: Vec<T>,
 }
 
-impl<const CHECKED: bool, G: Copy> Threads<CHECKED, G> {
+impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
     /// Room for what each thread gives.
     #[inline(always)]
     #[must_use]
-    pub fn given<T>(&self) -> Given<T> {
-        Given::new(self.threads())
+    pub fn contributions<T>(&self) -> Contributions<T> {
+        Contributions::new(self.threads())
     }
 }
 
-impl<T> Given<T> {
+impl<T> Contributions<T> {
     /// Room for what so many threads give.
     #[inline(always)]
     #[must_use]
@@ -41,12 +41,12 @@ impl<T> Given<T> {
 
     /// What the next thread gives.
     #[inline(always)]
-    pub fn give(&mut self, value: T) {
+    pub fn push(&mut self, value: T) {
         self.values.push(value);
     }
 
     #[inline(always)]
-    fn taken(self, from: impl Fn(usize) -> u64) -> PerThread<T>
+    fn shuffled(self, from: impl Fn(usize) -> u64) -> PerThread<T>
     where
         T: Copy,
     {
@@ -63,7 +63,7 @@ impl<T> Given<T> {
     where
         T: Copy,
     {
-        self.taken(|lane| (lane ^ mask) as u64)
+        self.shuffled(|lane| (lane ^ mask) as u64)
     }
 
     /// What the thread `by` before has.
@@ -73,7 +73,7 @@ impl<T> Given<T> {
     where
         T: Copy,
     {
-        self.taken(|lane| lane.checked_sub(by).unwrap_or(lane) as u64)
+        self.shuffled(|lane| lane.checked_sub(by).unwrap_or(lane) as u64)
     }
 
     /// What the thread `by` behind has.
@@ -83,11 +83,11 @@ impl<T> Given<T> {
     where
         T: Copy,
     {
-        self.taken(|lane| lane.saturating_add(by) as u64)
+        self.shuffled(|lane| lane.saturating_add(by) as u64)
     }
 }
 
-impl<T: Copy> Given<(T, usize)> {
+impl<T: Copy> Contributions<(T, usize)> {
     /// What the thread of the warp has that each thread names.
     #[inline(always)]
     #[must_use]
@@ -99,7 +99,7 @@ impl<T: Copy> Given<(T, usize)> {
     }
 }
 
-impl Given<bool> {
+impl Contributions<bool> {
     /// Whether all threads say yes.
     #[inline(always)]
     #[must_use]
@@ -128,7 +128,7 @@ impl Given<bool> {
 
 macro_rules! combinations {
     ($($reduce:ident, $scan:ident, $exclusive:ident, $combine:ident, $none:ident, $what:literal;)*) => {
-        impl<T: Combine> Given<T> {$(
+        impl<T: Combine> Contributions<T> {$(
             #[doc = concat!("The ", $what, " of all values.")]
             #[inline(always)]
             #[must_use]
@@ -165,7 +165,7 @@ impl<T> Bounded<usize> for PerThread<T> {
     #[inline(always)]
     #[track_caller]
     fn bounded(&self, thread: usize) -> usize {
-        within(thread, self.values.len())
+        check_index(thread, self.values.len())
     }
 }
 
@@ -181,8 +181,8 @@ impl<T: Element> Index<usize> for PerThread<T> {
 mod tests {
     use super::*;
 
-    fn given<T>(values: impl IntoIterator<Item = T>) -> Given<T> {
-        Given { values: values.into_iter().collect() }
+    fn contributions<T>(values: impl IntoIterator<Item = T>) -> Contributions<T> {
+        Contributions { values: values.into_iter().collect() }
     }
 
     #[test]
@@ -190,10 +190,10 @@ mod tests {
         for count in [1, 2, 31, 32, 33, 64, 100, 1024] {
             let value = |at: i32| (at * 37) % 101 - 50;
             let values: Vec<i32> = (0..count).map(value).collect();
-            assert_eq!(given(values.clone()).reduce_add(), values.iter().sum());
-            assert_eq!(given(values.clone()).reduce_min(), *values.iter().min().unwrap());
-            let scanned = given(values.clone()).scan_add();
-            let before = given(values.clone()).exclusive_scan_max();
+            assert_eq!(contributions(values.clone()).reduce_add(), values.iter().sum());
+            assert_eq!(contributions(values.clone()).reduce_min(), *values.iter().min().unwrap());
+            let scanned = contributions(values.clone()).scan_add();
+            let before = contributions(values.clone()).exclusive_scan_max();
             for at in 0..values.len() {
                 assert_eq!(scanned[at], values[..=at].iter().sum());
                 assert_eq!(before[at], values[..at].iter().copied().max().unwrap_or(i32::MIN));
@@ -216,9 +216,9 @@ mod tests {
             values[0]
         };
         let expected = tree(&values[..32]) + tree(&values[32..]);
-        assert_eq!(given(values.clone()).reduce_add().to_bits(), expected.to_bits());
+        assert_eq!(contributions(values.clone()).reduce_add().to_bits(), expected.to_bits());
         // The first four of a scan: pairs, then pairs of pairs.
-        let scanned = given(values.clone()).scan_add();
+        let scanned = contributions(values.clone()).scan_add();
         assert_eq!(scanned[2].to_bits(), (values[0] + (values[1] + values[2])).to_bits());
         let four = (values[0] + values[1]) + (values[2] + values[3]);
         assert_eq!(scanned[3].to_bits(), four.to_bits());
@@ -226,19 +226,21 @@ mod tests {
 
     #[test]
     fn shuffles_stay_within_warps_and_blocks() {
-        let numbers = || given(0..40);
+        let numbers = || contributions(0..40);
         assert_eq!(numbers().shuffle_xor(1)[39], 38);
         assert_eq!((numbers().shuffle_xor(16)[5], numbers().shuffle_xor(16)[35]), (21, 35));
         assert_eq!((numbers().shuffle_up(3)[32], numbers().shuffle_up(3)[36]), (32, 33));
         assert_eq!((numbers().shuffle_down(usize::MAX)[7], numbers().shuffle_down(3)[6]), (7, 9));
-        let turned = given((0..40).map(|at| (at, 31 - at % 32))).shuffle();
+        let turned = contributions((0..40).map(|at| (at, 31 - at % 32))).shuffle();
         assert_eq!((turned[0], turned[31], turned[33], turned[39]), (31, 0, 33, 39));
     }
 
     #[test]
     fn votes_are_bits_of_a_warp() {
-        let votes = given((0..40).map(|at| at % 3 == 0)).ballot();
+        let votes = contributions((0..40).map(|at| at % 3 == 0)).ballot();
         assert_eq!((votes[0], votes[39]), (0x4924_9249, 0b1001_0010));
-        assert!(given((0..40).map(|at| at == 39)).any() && !given([true, false]).all());
+        assert!(
+            contributions((0..40).map(|at| at == 39)).any() && !contributions([true, false]).all()
+        );
     }
 }

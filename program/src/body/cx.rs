@@ -8,11 +8,11 @@ use quadrants_ir::{
 };
 
 use super::{
-    failure::{Errors, Kind},
-    level::{Inside, Level},
+    element_ref::{Component, Memory},
+    failure::{ErrorKind, Errors},
+    level::{Interior, Level},
     parallel::LoopInt,
-    place::{Component, Memory},
-    view::{Formed, View},
+    view::{View, WithProven},
 };
 use crate::{Element, KernelValue};
 
@@ -43,7 +43,7 @@ pub struct Args<'a, const CHECKED: bool> {
 )]
 pub unsafe trait TensorParam {
     /// What stands for it in a body.
-    type View<const CHECKED: bool>: Formed;
+    type View<const CHECKED: bool>: WithProven;
 
     /// What it is to the IR, by `&mut`.
     const PARAM: ParamType;
@@ -70,7 +70,7 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
     #[inline(always)]
     pub(super) fn interior<I: LoopInt, const N: usize>(&self, at: Option<usize>) -> [(I, I); N] {
         let words = at.and_then(|at| self.inside.get(at..at + 2 * N));
-        let words = words.filter(|_| CHECKED && Inside::available());
+        let words = words.filter(|_| CHECKED && Interior::available());
         std::array::from_fn(|k| match words {
             Some(words) => (I::from_bits64(words[2 * k]), I::from_bits64(words[2 * k + 1])),
             None => (I::ZERO, I::ZERO),
@@ -90,7 +90,7 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
     #[track_caller]
     pub fn holds(&self, condition: bool) -> bool {
         if !condition {
-            self.errors.report(Kind::Assert, Location::caller(), &[]);
+            self.errors.report(ErrorKind::Assert, Location::caller(), &[]);
         }
         condition
     }
@@ -114,9 +114,9 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
 
     /// The same as code for loops that wait for memory.
     #[inline(always)]
-    pub(super) fn call_far<A, F: Fn(A)>(&self, f: &F, a: A) {
+    pub(super) fn call_memory_bound<A, F: Fn(A)>(&self, f: &F, a: A) {
         // SAFETY: as above, and that level has all instructions of this one.
-        unsafe { L::Far::call(f, a) }
+        unsafe { L::MemoryBound::call(f, a) }
     }
 
     /// The same, by value: only an argument can be a closure with an attribute.
@@ -127,9 +127,9 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
 
     /// Calls `f(a)` as code for iterations of an [`interior`](Self::interior).
     #[inline(always)]
-    pub(super) fn call_inside<A, F: Fn(A)>(&self, f: F, a: A) {
+    pub(super) fn call_interior<A, F: Fn(A)>(&self, f: F, a: A) {
         // SAFETY: there are such iterations only where the processor has the instructions.
-        unsafe { Inside::call(&f, a) }
+        unsafe { Interior::call(&f, a) }
     }
 }
 
@@ -137,7 +137,7 @@ impl<const CHECKED: bool> Args<'_, CHECKED> {
     /// The next parameter, a value.
     #[inline(always)]
     pub fn value<T: KernelValue>(&mut self) -> T {
-        T::take(&mut || self.word())
+        T::from_scalars(&mut || self.word())
     }
 
     /// The next parameter, a tensor.
@@ -164,8 +164,8 @@ impl<const CHECKED: bool> Args<'_, CHECKED> {
         };
         // SAFETY: the maker of the `Cx` vouches for the block's addresses and extents.
         unsafe {
-            let root = T::root(&mut Memory::new(&mut next));
-            View::new(root, shape, self.errors)
+            let storage = T::storage(&mut Memory::new(&mut next));
+            View::new(storage, shape, self.errors)
         }
     }
 

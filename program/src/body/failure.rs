@@ -1,7 +1,7 @@
 //! Device errors that a CPU body raises, and how they get into the launch's error record.
 //!
 //! A body does not know the numbers of the IR's sites, but rustc tells it where it stands
-//! (`#[track_caller]`). So the record's `site` holds [`PLACE_SITE`] and the kind, the last two values
+//! (`#[track_caller]`). So the record's `site` holds [`LOCATION_SITE`] and the kind, the last two values
 //! hold line and column, and [`resolve_site`] finds the site of that place.
 
 use std::{
@@ -16,7 +16,7 @@ use quadrants_ir::{Site, SiteId, SiteKind, abi::ErrorRecord};
 
 /// The bit of [`ErrorRecord::site`] that says: this error came from a CPU body, and its place is in
 /// the last two values. The low bits then are the kind.
-pub const PLACE_SITE: u32 = 0x8000_0000;
+pub const LOCATION_SITE: u32 = 0x8000_0000;
 
 /// Where among [`ErrorRecord::values`] a CPU body's place is.
 const LINE: usize = ErrorRecord::VALUES - 2;
@@ -26,7 +26,7 @@ const COLUMN: usize = LINE + 1;
 const ALL_TASKS: u32 = u32::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ErrorKind {
     Index = 0,
     Assert = 1,
     DivideByZero = 2,
@@ -41,9 +41,9 @@ pub(super) struct Errors {
 }
 
 /// The panic payload of an error that ends the code that raised it.
-struct Raised {
-    kind: Kind,
-    place: &'static Location<'static>,
+struct RaisedError {
+    kind: ErrorKind,
+    location: &'static Location<'static>,
 }
 
 thread_local! {
@@ -54,16 +54,16 @@ thread_local! {
 /// such site.
 #[must_use]
 pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
-    if record.site & PLACE_SITE == 0 {
+    if record.site & LOCATION_SITE == 0 {
         return sites.get(record.site as usize).map(|_| SiteId::new(record.site));
     }
-    let kind = record.site & !PLACE_SITE;
+    let kind = record.site & !LOCATION_SITE;
     let [.., line, column] = record.values;
     let of_kind = |site: &Site| match site.kind {
-        SiteKind::Index(_) | SiteKind::SharedIndex(_) => kind == Kind::Index as u32,
-        SiteKind::Assert { .. } => kind == Kind::Assert as u32,
-        SiteKind::DivideByZero => kind == Kind::DivideByZero as u32,
-        SiteKind::Bounds => kind == Kind::Bounds as u32,
+        SiteKind::Index(_) | SiteKind::SharedIndex(_) => kind == ErrorKind::Index as u32,
+        SiteKind::Assert { .. } => kind == ErrorKind::Assert as u32,
+        SiteKind::DivideByZero => kind == ErrorKind::DivideByZero as u32,
+        SiteKind::Bounds => kind == ErrorKind::Bounds as u32,
     };
     // Where a write is out of range, rustc names the place of the bracket, and a site that of the
     // tensor before it. So the place may be some columns further right.
@@ -84,7 +84,7 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
 #[track_caller]
 pub fn check(condition: bool, message: &'static str) {
     if !condition {
-        raise(Kind::Assert, message);
+        raise(ErrorKind::Assert, message);
     }
 }
 
@@ -98,7 +98,7 @@ pub fn check(condition: bool, message: &'static str) {
 #[track_caller]
 pub fn divisor<T: Copy + 'static>(value: T) -> T {
     if is_zero_int(value) {
-        raise(Kind::DivideByZero, "attempt to divide by zero");
+        raise(ErrorKind::DivideByZero, "attempt to divide by zero");
     }
     value
 }
@@ -115,8 +115,8 @@ pub(super) fn opaque<T>(value: T) -> T {
 #[inline(always)]
 #[must_use]
 pub fn clamped<T: PartialOrd + Copy>(value: T, low: T, high: T) -> T {
-    let raised = if value < low { low } else { value };
-    if raised > high { high } else { raised }
+    let at_least_low = if value < low { low } else { value };
+    if at_least_low > high { high } else { at_least_low }
 }
 
 /// What can be indexed in a kernel. The index of a local array that is out of range is a device error,
@@ -133,7 +133,7 @@ impl<T, const N: usize> Bounded<usize> for [T; N] {
     #[inline(always)]
     #[track_caller]
     fn bounded(&self, index: usize) -> usize {
-        within(index, N)
+        check_index(index, N)
     }
 }
 
@@ -143,7 +143,7 @@ impl<T, const N: usize> Bounded<usize> for [T; N] {
 /// Where it is out of range: in a kernel quietly, as [`check`] does.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn within(index: usize, len: usize) -> usize {
+pub(crate) fn check_index(index: usize, len: usize) -> usize {
     check(index < len, "an index is beyond the elements of an array");
     index
 }
@@ -159,7 +159,7 @@ impl Errors {
     /// Records the error, unless one is recorded already.
     #[cold]
     #[inline(never)]
-    pub(super) fn report(self, kind: Kind, place: &Location<'_>, values: &[u64]) {
+    pub(super) fn report(self, kind: ErrorKind, location: &Location<'_>, values: &[u64]) {
         if self.record.is_null() {
             return;
         }
@@ -178,9 +178,9 @@ impl Errors {
             }
             let mut all = [0; ErrorRecord::VALUES];
             all.iter_mut().zip(values).for_each(|(to, from)| *to = *from);
-            all[LINE] = u64::from(place.line());
-            all[COLUMN] = u64::from(place.column());
-            ptr::write(&raw mut (*self.record).site, PLACE_SITE | kind as u32);
+            all[LINE] = u64::from(location.line());
+            all[COLUMN] = u64::from(location.column());
+            ptr::write(&raw mut (*self.record).site, LOCATION_SITE | kind as u32);
             ptr::write(&raw mut (*self.record).launch, self.launch);
             ptr::write(&raw mut (*self.record).task, ALL_TASKS);
             ptr::write(&raw mut (*self.record).count, values.len() as u32);
@@ -204,15 +204,15 @@ impl Errors {
     #[inline(always)]
     pub(super) fn run_inside(self, piece: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(piece)) {
-            self.caught(payload);
+            self.handle_panic(payload);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn caught(self, payload: Box<dyn Any + Send>) {
-        match payload.downcast::<Raised>() {
-            Ok(raised) => self.report(raised.kind, raised.place, &[]),
+    fn handle_panic(self, payload: Box<dyn Any + Send>) {
+        match payload.downcast::<RaisedError>() {
+            Ok(error) => self.report(error.kind, error.location, &[]),
             Err(payload) => resume_unwind(payload),
         }
     }
@@ -226,16 +226,16 @@ unsafe impl Sync for Errors {}
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn raise(kind: Kind, message: &str) -> ! {
+fn raise(kind: ErrorKind, message: &str) -> ! {
     if IN_BODY.get() == 0 {
         // A func called by ordinary code: then it is an ordinary panic.
         match kind {
-            Kind::Assert => panic!("assertion failed: {message}"),
-            Kind::Index | Kind::DivideByZero | Kind::Bounds => panic!("{message}"),
+            ErrorKind::Assert => panic!("assertion failed: {message}"),
+            ErrorKind::Index | ErrorKind::DivideByZero | ErrorKind::Bounds => panic!("{message}"),
         }
     }
     // Quietly: the panic hook would print what the launch reports as an error.
-    resume_unwind(Box::new(Raised { kind, place: Location::caller() }))
+    resume_unwind(Box::new(RaisedError { kind, location: Location::caller() }))
 }
 
 /// The divisor of `dividend / value` and `dividend % value`: as [`divisor`], and 1 where the quotient would not
@@ -293,7 +293,7 @@ mod tests {
             site(SiteKind::Assert { message: "a".into() }, 4, 9),
             site(SiteKind::Assert { message: "b".into() }, 4, 30),
         ];
-        let mut record = ErrorRecord { site: PLACE_SITE | 1, ..ErrorRecord::default() };
+        let mut record = ErrorRecord { site: LOCATION_SITE | 1, ..ErrorRecord::default() };
         record.values[LINE] = 4;
         record.values[COLUMN] = 30;
         assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(2)));
@@ -317,7 +317,7 @@ mod tests {
         errors.run(|| check(false, "never"));
         errors.run(|| assert_eq!(divisor(0_i32), 1));
         assert_eq!(record.state, ErrorRecord::FULL);
-        assert_eq!(record.site, PLACE_SITE | Kind::Assert as u32);
+        assert_eq!(record.site, LOCATION_SITE | ErrorKind::Assert as u32);
         assert_eq!(record.launch, 7);
         assert_ne!(record.values[LINE], 0);
     }

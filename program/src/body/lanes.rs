@@ -45,7 +45,7 @@ pub fn lanes<T: Copy, const W: usize>(value: impl Fn(usize) -> T) -> [T; W] {
 /// Stands at the begin of each round that a strip goes through together. Where nothing else does, LLVM makes one loop
 /// of the rounds and the lanes in them, which then is not unrolled, and the locals stay in memory.
 #[inline(always)]
-pub fn rounds_apart() {
+pub fn optimization_barrier() {
     black_box(());
 }
 

@@ -7,7 +7,7 @@ use std::hint::black_box;
 /// A [`Cx`](super::Cx) of a level is made only on a processor that has its instructions.
 pub trait Level: Copy + Send + Sync + 'static {
     /// What loops are compiled for that wait for memory: nothing that this level lacks.
-    type Far: Level;
+    type MemoryBound: Level;
 
     /// Calls `f(a)` compiled for this level, where `f` is `#[inline(always)]`.
     ///
@@ -36,23 +36,23 @@ pub(super) enum Avx512 {}
 /// What interiors of checked loops are compiled for. One level, as a body has enough instances: the
 /// one that nearly all processors have, and that gains most.
 #[cfg(target_arch = "x86_64")]
-pub(super) type Inside = Avx2;
+pub(super) type Interior = Avx2;
 /// What interiors of checked loops are compiled for.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) type Inside = Baseline;
+pub(super) type Interior = Baseline;
 
 /// How many iterations a strip has that keeps one number of each. So many hide what an operation on it takes: with 8 numbers
 /// in a register and two such operations begun in each cycle, none has to wait for the one before within 4 cycles.
-pub(super) const WIDE: usize = 64;
+pub(super) const STRIP_LEN: usize = 64;
 /// The same with 16 numbers in a register, of which there are twice as many.
 #[cfg(target_arch = "x86_64")]
-pub(super) const WIDE_OF_AVX512: usize = 128;
+pub(super) const STRIP_LEN_AVX512: usize = 128;
 
 macro_rules! levels {
-    ($($(#[$cfg:meta])* $level:ident, $far:ident, $function:ident, [$($feature:tt)*], $available:expr;)*) => {$(
+    ($($(#[$cfg:meta])* $level:ident, $memory_bound:ident, $function:ident, [$($feature:tt)*], $available:expr;)*) => {$(
         $(#[$cfg])*
         impl Level for $level {
-            type Far = $far;
+            type MemoryBound = $memory_bound;
 
             #[inline(always)]
             unsafe fn call<A, F: Fn(A)>(f: &F, a: A) {

@@ -7,7 +7,7 @@ use std::ops::{Add, Deref, Mul, Sub};
 pub use quadrants_ir::source::Callee;
 use quadrants_ir::types::name_number;
 
-use super::{Probe, divisor_of, failure::opaque, place::Place};
+use super::{Probe, divisor_of, element_ref::ElementRef, failure::opaque};
 use crate::{Element, Float, KernelValue, Matrix, Number, Signed, Vector, f16};
 
 /// A type with a method, or an associated function, that kernels can call: the one whose name has this number.
@@ -101,20 +101,20 @@ pub fn call<const NAME: u64, T: Method<NAME, A>, A>(mut this: T, args: A) -> T::
 /// Calls an associated function of the type that a pattern is of.
 #[inline(always)]
 #[track_caller]
-pub fn associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), args: A) -> T::Output {
+pub fn call_associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), args: A) -> T::Output {
     T::call(args)
 }
 
-/// Calls a method on a copy of its receiver, which [`put_back`] and [`keep`] may write back.
+/// Calls a method on a copy of its receiver, which [`write_back`] and [`write_back_local`] may write back.
 #[inline(always)]
 #[track_caller]
-pub fn call_on<const NAME: u64, T: Method<NAME, A>, A>(this: &mut T, args: A) -> T::Output {
+pub fn call_in_place<const NAME: u64, T: Method<NAME, A>, A>(this: &mut T, args: A) -> T::Output {
     T::call(this, args)
 }
 
 /// Reads the receiver of a method once more, where the method changes it where it is: its arguments come before.
 #[inline(always)]
-pub fn again<const NAME: u64, T: HasMethod<NAME>>(receiver: &mut T, now: T) {
+pub fn reload_receiver<const NAME: u64, T: HasMethod<NAME>>(receiver: &mut T, now: T) {
     if T::MUTATES {
         *receiver = now;
     }
@@ -122,7 +122,10 @@ pub fn again<const NAME: u64, T: HasMethod<NAME>>(receiver: &mut T, now: T) {
 
 /// Puts the receiver of a method back to the element that it came from, where the method may have changed it.
 #[inline(always)]
-pub fn put_back<const NAME: u64, T: HasMethod<NAME> + KernelValue>(place: Place<T>, receiver: T) {
+pub fn write_back<const NAME: u64, T: HasMethod<NAME> + KernelValue>(
+    place: ElementRef<T>,
+    receiver: T,
+) {
     if T::MUTATES {
         place.write(receiver);
     }
@@ -130,7 +133,7 @@ pub fn put_back<const NAME: u64, T: HasMethod<NAME> + KernelValue>(place: Place<
 
 /// Puts the receiver of a method back to the local that it came from, where the method may have changed it.
 #[inline(always)]
-pub fn keep<const NAME: u64, T: HasMethod<NAME>>(local: &mut T, receiver: T) {
+pub fn write_back_local<const NAME: u64, T: HasMethod<NAME>>(local: &mut T, receiver: T) {
     if T::MUTATES {
         *local = receiver;
     }

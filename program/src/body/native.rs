@@ -47,12 +47,12 @@ impl NativeBody {
     #[must_use]
     pub const fn of<B: Body>() -> Self {
         Self {
-            baseline: instance::<B, level::Baseline, false, { level::WIDE }>,
+            baseline: instance::<B, level::Baseline, false, { level::STRIP_LEN }>,
             #[cfg(target_arch = "x86_64")]
-            avx2: instance::<B, level::Avx2, false, { level::WIDE }>,
+            avx2: instance::<B, level::Avx2, false, { level::STRIP_LEN }>,
             #[cfg(target_arch = "x86_64")]
-            avx512: instance::<B, level::Avx512, false, { level::WIDE_OF_AVX512 }>,
-            checked: instance::<B, level::Baseline, true, { level::WIDE }>,
+            avx512: instance::<B, level::Avx512, false, { level::STRIP_LEN_AVX512 }>,
+            checked: instance::<B, level::Baseline, true, { level::STRIP_LEN }>,
         }
     }
 

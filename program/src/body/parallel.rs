@@ -6,31 +6,31 @@ use quadrants_ir::{Const, abi::MAX_BOUND};
 
 pub use crate::dsl::LoopInt;
 
-use super::{cx::Cx, failure::Kind, level::Level, pool};
+use super::{cx::Cx, failure::ErrorKind, level::Level, pool};
 use crate::dsl::{IndexSpace, ndrange};
 
 /// Below this cost a loop runs on the caller's thread. In syntax nodes, of which a processor does
 /// roughly one to ten in a nanosecond; handing work over costs some microseconds.
-const PARALLEL_FROM: u64 = 1 << 18;
+const PARALLEL_MIN_COST: u64 = 1 << 18;
 
 /// From this cost on others are woken for a loop at once: waking them takes less than a piece of it.
-const LONG: u64 = PARALLEL_FROM << 5;
+const WAKE_MIN_COST: u64 = PARALLEL_MIN_COST << 5;
 
 /// Pieces per thread, so that threads that are slow or late do not keep the others waiting.
-const PIECES_PER_THREAD: u64 = 8;
+const MAX_PIECES_PER_THREAD: u64 = 8;
 
 /// Pieces per thread of a loop that is just worth handing over.
-const FEWEST_PIECES: u64 = 2;
+const MIN_PIECES_PER_THREAD: u64 = 2;
 
 /// So many times faster an iteration is at least that runs in a strip.
-const STRIPS_GAIN: u64 = 4;
+const STRIP_SPEEDUP: u64 = 4;
 
 /// From so many iterations on, a loop that does little in each is taken to wait for memory: what it touches is more than the
 /// second level of caches holds.
-const FAR: u64 = 1 << 20;
+const MEMORY_BOUND_MIN_STEPS: u64 = 1 << 20;
 
 /// A row is not cut into pieces shorter than this: a vectorized loop needs some length.
-const SHORTEST_ROW: u64 = 1 << 10;
+const MIN_ROW_LEN: u64 = 1 << 10;
 
 /// A `stream_parallel` block of a body, ready to run.
 pub struct Block<'a, 'b, L, F, const CHECKED: bool> {
@@ -109,23 +109,23 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         F: Fn(((I, I), bool)) + Sync,
     {
         let (steps, weight) = (range.start.steps(range.end), weight.cost());
-        let far = W::SIMPLE && steps >= FAR;
-        if steps == 0 || self.have_wrapped(&[(range.start, range.end)]) {
+        let memory_bound = W::SIMPLE && steps >= MEMORY_BOUND_MIN_STEPS;
+        if steps == 0 || self.report_wrapped_bounds(&[(range.start, range.end)]) {
             return;
         }
         let inside = self.interior(inside);
         let body = |([bounds], proven): ([(I, I); 1], bool)| body((bounds, proven));
-        let strip = if CHECKED { 1 } else { worth_while(steps, strip as u64) };
+        let strip = if CHECKED { 1 } else { piece_granularity(steps, strip as u64) };
         let pieces = pieces(steps, steps.div_ceil(strip), weight);
         if pieces <= 1 {
-            self.tile::<W, _, _, 1>(far, [(range.start, range.end)], &inside, &body);
+            self.tile::<W, _, _, 1>(memory_bound, [(range.start, range.end)], &inside, &body);
             return;
         }
         pool::run(pieces, is_long(steps, weight), &|piece| {
             let (from, to) = part(steps.div_ceil(strip), pieces, piece);
             let at = |strips: u64| range.start.forward(strips.saturating_mul(strip).min(steps));
             let bounds = [(at(from), at(to))];
-            self.errors.run(|| self.tile::<W, _, _, 1>(far, bounds, &inside, &body));
+            self.errors.run(|| self.tile::<W, _, _, 1>(memory_bound, bounds, &inside, &body));
         });
     }
 
@@ -147,12 +147,12 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         let weight = weight.cost();
         let bounds = space.0.bounds().map(|range| (range.start, range.end));
         let steps: [u64; N] = bounds.map(|(begin, end)| begin.steps(end));
-        if steps.contains(&0) || self.have_wrapped(&bounds) {
+        if steps.contains(&0) || self.report_wrapped_bounds(&bounds) {
             return;
         }
         let inside = self.interior(inside);
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
-        let far = W::SIMPLE && total >= FAR;
+        let memory_bound = W::SIMPLE && total >= MEMORY_BOUND_MIN_STEPS;
         let wanted = pieces(total, u64::MAX, weight);
         let cuts = cuts(steps, wanted);
         let tile = |mut piece: usize| -> [(I, I); N] {
@@ -165,9 +165,10 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             tile
         };
         match cuts.iter().product() {
-            1 => self.tile::<W, _, _, N>(far, tile(0), &inside, &body),
+            1 => self.tile::<W, _, _, N>(memory_bound, tile(0), &inside, &body),
             pieces => pool::run(pieces, is_long(total, weight), &|piece| {
-                self.errors.run(|| self.tile::<W, _, _, N>(far, tile(piece), &inside, &body));
+                self.errors
+                    .run(|| self.tile::<W, _, _, N>(memory_bound, tile(piece), &inside, &body));
             }),
         }
     }
@@ -177,7 +178,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     #[inline(always)]
     fn tile<W: Weight, I, F, const N: usize>(
         &self,
-        far: bool,
+        memory_bound: bool,
         tile: [(I, I); N],
         inside: &[(I, I); N],
         body: &F,
@@ -187,19 +188,19 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     {
         if !CHECKED {
             self.errors.run_inside(|| {
-                if W::SIMPLE && far {
-                    self.call_far(body, (tile, true));
+                if W::SIMPLE && memory_bound {
+                    self.call_memory_bound(body, (tile, true));
                 } else {
                     self.call(body, (tile, true));
                 }
             });
             return;
         }
-        split(tile, inside, |part, proven| {
+        split_at_interior(tile, inside, |part, proven| {
             self.errors.run_inside(|| {
                 // Constants, so that what is compiled has the checks or has them not.
                 if proven {
-                    self.call_inside(
+                    self.call_interior(
                         #[inline(always)]
                         |part| body((part, true)),
                         part,
@@ -219,7 +220,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     /// looks at the bounds that it knows; those that the kernel computes are seen only here.
     #[inline(always)]
     #[track_caller]
-    fn have_wrapped<I: LoopInt>(&self, bounds: &[(I, I)]) -> bool {
+    fn report_wrapped_bounds<I: LoopInt>(&self, bounds: &[(I, I)]) -> bool {
         let wide = |bound: I| Into::<Const>::into(bound).as_int().unwrap_or(0);
         let beyond = |&(begin, end): &(I, I)| wide(begin) < -MAX_BOUND || wide(end) > MAX_BOUND;
         let wrapped = bounds.iter().any(beyond);
@@ -228,7 +229,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             for (count, (begin, end)) in counts.iter_mut().zip(bounds) {
                 *count = begin.steps(*end);
             }
-            self.errors.report(Kind::Bounds, Location::caller(), &counts[..bounds.len()]);
+            self.errors.report(ErrorKind::Bounds, Location::caller(), &counts[..bounds.len()]);
         }
         wrapped
     }
@@ -249,7 +250,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
 }
 
 /// Calls `run` for the parts of a tile: what is around the interior, and last what is in it.
-fn split<I: LoopInt, const N: usize>(
+fn split_at_interior<I: LoopInt, const N: usize>(
     mut tile: [(I, I); N],
     inside: &[(I, I); N],
     run: impl Fn([(I, I); N], bool),
@@ -293,26 +294,28 @@ fn run_region(blocks: &[&dyn Task], elements: u64, weight: u32) {
 }
 
 /// The iterations that a piece has a multiple of: whole strips, unless too few threads would get any.
-fn worth_while(steps: u64, strip: u64) -> u64 {
+fn piece_granularity(steps: u64, strip: u64) -> u64 {
     let busy = (pool::threads() as u64).min(steps);
-    if steps.div_ceil(strip).saturating_mul(STRIPS_GAIN) < busy { 1 } else { strip }
+    if steps.div_ceil(strip).saturating_mul(STRIP_SPEEDUP) < busy { 1 } else { strip }
 }
 
 /// How many pieces to cut a loop into; 1 where it is not worth handing over.
 fn pieces(iterations: u64, most: u64, weight: u32) -> usize {
-    let times_worth = iterations.saturating_mul(u64::from(weight)) / PARALLEL_FROM;
+    let times_worth = iterations.saturating_mul(u64::from(weight)) / PARALLEL_MIN_COST;
     if times_worth == 0 {
         return 1;
     }
     match pool::threads() as u64 {
         1 => 1,
-        threads => most.min(threads * times_worth.clamp(FEWEST_PIECES, PIECES_PER_THREAD)) as usize,
+        threads => most
+            .min(threads * times_worth.clamp(MIN_PIECES_PER_THREAD, MAX_PIECES_PER_THREAD))
+            as usize,
     }
 }
 
 /// Whether a loop takes so long that it does not matter what waking others takes.
 fn is_long(iterations: u64, weight: u32) -> bool {
-    iterations.saturating_mul(u64::from(weight)) >= LONG
+    iterations.saturating_mul(u64::from(weight)) >= WAKE_MIN_COST
 }
 
 /// Into how many parts to cut each dimension for about `wanted` tiles: the outer ones first, so that
@@ -321,7 +324,7 @@ fn cuts<const N: usize>(steps: [u64; N], wanted: usize) -> [usize; N] {
     let mut missing = wanted as u64;
     let mut cuts = [1; N];
     for k in 0..N {
-        let most = if k + 1 < N || N == 1 { steps[k] } else { steps[k].div_ceil(SHORTEST_ROW) };
+        let most = if k + 1 < N || N == 1 { steps[k] } else { steps[k].div_ceil(MIN_ROW_LEN) };
         let cut = most.min(missing).max(1);
         cuts[k] = cut as usize;
         missing = missing.div_ceil(cut);
@@ -356,7 +359,7 @@ mod tests {
         let count = |tile: [(i32, i32); 2], inside: [(i32, i32); 2]| {
             let mut times = [[[0u8; 2]; 8]; 8];
             let cells = std::cell::RefCell::new(&mut times);
-            split(tile, &inside, |part, proven| {
+            split_at_interior(tile, &inside, |part, proven| {
                 for i in part[0].0..part[0].1 {
                     for j in part[1].0..part[1].1 {
                         cells.borrow_mut()[i as usize][j as usize][usize::from(proven)] += 1;
@@ -397,6 +400,6 @@ mod tests {
     #[test]
     fn small_loops_stay_here() {
         assert_eq!(pieces(1000, 1000, 10), 1);
-        assert!(pieces(1 << 30, 1 << 30, 10) <= pool::threads() * PIECES_PER_THREAD as usize);
+        assert!(pieces(1 << 30, 1 << 30, 10) <= pool::threads() * MAX_PIECES_PER_THREAD as usize);
     }
 }

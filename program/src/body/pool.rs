@@ -5,7 +5,7 @@
 //! nothing to do: the next loop, or the end of this one, is mostly near. And nobody is woken for short loops before they
 //! have run alone for about as long as waking takes.
 //!
-//! Each helper has a [`Seat`], a cache line in which all is said between the two: that it looks for a job, which one it
+//! Each helper has a [`HelperSlot`], a cache line in which all is said between the two: that it looks for a job, which one it
 //! is offered, that it works on it, that it is done. What a loop costs on several threads is mostly how often lines go
 //! from one processor to another.
 //!
@@ -28,54 +28,54 @@ use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 
 /// So long a thread looks for what comes next before it parks: what parking and waking cost, roughly.
-const PATIENCE: Duration = Duration::from_micros(30);
+const SPIN_TIME: Duration = Duration::from_micros(30);
 
 /// So long loops run on one thread before others are woken.
-const ALONE: Duration = Duration::from_micros(20);
+const SOLO_TIME: Duration = Duration::from_micros(20);
 
 /// Looks between two at the clock.
-const LOOKS: u32 = 32;
+const SPINS_PER_CLOCK_READ: u32 = 32;
 
 static POOL: LazyLock<Pool> = LazyLock::new(|| {
     // A pool of the author's, in which this may be, can be smaller.
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let seats = 0..threads().max(processors);
+    let slots = 0..threads().max(processors);
     Pool {
-        seats: seats.map(|_| Apart(Seat(AtomicPtr::new(AWAY)))).collect(),
+        slots: slots.map(|_| CacheAligned(HelperSlot(AtomicPtr::new(FREE)))).collect(),
         open: Mutex::new(Vec::new()),
-        alone: AtomicU64::new(0),
-        asleep: Mutex::new(()),
-        left: Condvar::new(),
+        solo: AtomicU64::new(0),
+        parked: Mutex::new(()),
+        helper_done: Condvar::new(),
     }
 });
 
 struct Pool {
-    seats: Box<[Apart<Seat>]>,
+    slots: Box<[CacheAligned<HelperSlot>]>,
     /// Jobs for which helpers were woken, and how many may still come.
-    open: Mutex<Vec<(Shared, usize)>>,
+    open: Mutex<Vec<(JobRef, usize)>>,
     /// The nanoseconds that loops have run alone since helpers were last woken.
-    alone: AtomicU64,
-    asleep: Mutex<()>,
-    left: Condvar,
+    solo: AtomicU64,
+    parked: Mutex<()>,
+    helper_done: Condvar,
 }
 
 /// Cache lines of its own, so that who looks at one thing does not disturb who changes another.
 #[repr(align(128))]
-struct Apart<T>(T);
+struct CacheAligned<T>(T);
 
-/// What a helper is at: [`AWAY`], [`LOOKING`], or a job, which it is offered or works on ([`AT_WORK`]).
+/// What a helper is at: [`FREE`], [`SEARCHING`], or a job, which it is offered or works on ([`WORKING`]).
 ///
 /// Callers offer a job to who looks, and withdraw it from who has not begun. All else is said by the helper.
-struct Seat(AtomicPtr<Job>);
+struct HelperSlot(AtomicPtr<Job>);
 
 /// The seat is free.
-const AWAY: *mut Job = ptr::null_mut();
+const FREE: *mut Job = ptr::null_mut();
 
 /// A helper looks for a job.
-const LOOKING: *mut Job = ptr::without_provenance_mut(4);
+const SEARCHING: *mut Job = ptr::without_provenance_mut(4);
 
 /// Set in a job's address where the helper works on it.
-const AT_WORK: usize = 1;
+const WORKING: usize = 1;
 
 /// Set in a job's address where its caller has parked until the helper is done.
 const AWAITED: usize = 2;
@@ -84,26 +84,26 @@ struct Job {
     /// The caller's function.
     piece: *const (dyn Fn(usize) + Sync),
     /// The caller's share, and one for each helper.
-    shares: SmallVec<[Apart<Share>; 4]>,
+    shares: SmallVec<[CacheAligned<PieceRange>; 4]>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// A job that its caller has made known. It lives until it is [closed](Closing), when nobody has it any more.
+/// A job that its caller has made known. It lives until it is [closed](CloseOnDrop), when nobody has it any more.
 #[derive(Clone, Copy, PartialEq)]
-struct Shared(*mut Job);
+struct JobRef(*mut Job);
 
 /// Closes a job when it goes.
-struct Closing {
-    job: Shared,
+struct CloseOnDrop {
+    job: JobRef,
     /// Whether helpers were woken for it.
     is_open: bool,
 }
 
 /// Pieces that nobody has begun: the first in the high half, the one after the last in the low.
-struct Share(AtomicU64);
+struct PieceRange(AtomicU64);
 
 // SAFETY: the address of a job, whose parts are `Sync`, with the promise of `piece`.
-unsafe impl Send for Shared {}
+unsafe impl Send for JobRef {}
 
 /// How many threads can work at once.
 pub(super) fn threads() -> usize {
@@ -114,8 +114,8 @@ pub(super) fn threads() -> usize {
 /// all calls have returned. A panic in one is raised here, after the others that began have ended. Where all of it takes
 /// `long`, other threads are woken at once.
 pub(super) fn run(pieces: usize, long: bool, piece: &(dyn Fn(usize) + Sync)) {
-    let alone = !long && !POOL.seats.iter().any(|seat| seat.0.looks());
-    let begun = if alone { POOL.run_alone(pieces, piece) } else { 0 };
+    let solo = !long && !POOL.slots.iter().any(|slot| slot.0.is_searching());
+    let begun = if solo { POOL.run_solo(pieces, piece) } else { 0 };
     run_together(begun, pieces, piece);
 }
 
@@ -126,15 +126,15 @@ fn run_together(begin: usize, end: usize, piece: &(dyn Fn(usize) + Sync)) {
         return;
     }
     let mut job = Job::new(begin, end, helpers, piece);
-    let shared = Shared(&raw mut job);
-    let missing = helpers - POOL.offer(shared, helpers);
-    let closing = Closing { job: shared, is_open: missing > 0 };
+    let job_ref = JobRef(&raw mut job);
+    let missing = helpers - POOL.offer(job_ref, helpers);
+    let closing = CloseOnDrop { job: job_ref, is_open: missing > 0 };
     if closing.is_open {
-        POOL.open.lock().push((shared, missing));
-        (0..missing).for_each(|_| rayon::spawn(|| POOL.help()));
+        POOL.open.lock().push((job_ref, missing));
+        (0..missing).for_each(|_| rayon::spawn(|| POOL.run_helper()));
     }
     // SAFETY: it lives until it is closed.
-    unsafe { shared.work(0) };
+    unsafe { job_ref.work(0) };
     drop(closing);
     if let Some(panic) = job.panic.into_inner() {
         resume_unwind(panic);
@@ -142,94 +142,94 @@ fn run_together(begin: usize, end: usize, piece: &(dyn Fn(usize) + Sync)) {
 }
 
 /// Looks whether something is so, but not for long.
-fn soon(is_so: impl Fn() -> bool) -> bool {
+fn spin_until(is_so: impl Fn() -> bool) -> bool {
     if is_so() {
         return true;
     }
     let begin = Instant::now();
     loop {
-        for _ in 0..LOOKS {
+        for _ in 0..SPINS_PER_CLOCK_READ {
             if is_so() {
                 return true;
             }
             std::hint::spin_loop();
         }
-        if begin.elapsed() >= PATIENCE {
+        if begin.elapsed() >= SPIN_TIME {
             return false;
         }
     }
 }
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         if self.is_open {
             POOL.open.lock().retain(|(open, _)| *open != self.job);
         }
-        POOL.leave(self.job);
+        POOL.detach(self.job);
     }
 }
 
 impl Pool {
     /// Runs pieces, all of them or until it is time to wake others, and says how many.
-    fn run_alone(&self, pieces: usize, piece: &(dyn Fn(usize) + Sync)) -> usize {
-        let before = self.alone.load(SeqCst);
+    fn run_solo(&self, pieces: usize, piece: &(dyn Fn(usize) + Sync)) -> usize {
+        let before = self.solo.load(SeqCst);
         let begin = Instant::now();
         let mut spent = before;
         for at in 0..pieces {
-            if spent >= ALONE.as_nanos() as u64 {
-                self.alone.store(0, SeqCst);
+            if spent >= SOLO_TIME.as_nanos() as u64 {
+                self.solo.store(0, SeqCst);
                 return at;
             }
             piece(at);
             spent = before.saturating_add(begin.elapsed().as_nanos() as u64);
         }
-        self.alone.store(spent, SeqCst);
+        self.solo.store(spent, SeqCst);
         pieces
     }
 
     /// Offers a job to helpers that look for one, to `most` at most, and says to how many.
-    fn offer(&self, job: Shared, most: usize) -> usize {
-        self.seats.iter().filter(|seat| seat.0.offer(job)).take(most).count()
+    fn offer(&self, job: JobRef, most: usize) -> usize {
+        self.slots.iter().filter(|slot| slot.0.offer(job)).take(most).count()
     }
 
     /// Withdraws a job from who has not begun with it, and waits for who has.
-    fn leave(&self, job: Shared) {
-        for Apart(seat) in &self.seats {
-            if seat.withdraw(job) || soon(|| !seat.has(job)) {
+    fn detach(&self, job: JobRef) {
+        for CacheAligned(slot) in &self.slots {
+            if slot.withdraw(job) || spin_until(|| !slot.has(job)) {
                 continue;
             }
-            let mut asleep = self.asleep.lock();
-            while seat.is_awaited(job) {
-                self.left.wait(&mut asleep);
+            let mut parked = self.parked.lock();
+            while slot.is_awaited(job) {
+                self.helper_done.wait(&mut parked);
             }
         }
     }
 
     /// A helper's life: a job, and the next as long as they come soon.
-    fn help(&self) {
+    fn run_helper(&self) {
         let first = rayon::current_thread_index().unwrap_or(0);
-        let Some((at, mut next)) = self.sit_down(first) else { return };
-        let Apart(seat) = &self.seats[at];
-        while let Some(job) = next.or_else(|| seat.next()) {
+        let Some((at, mut next)) = self.claim_slot(first) else { return };
+        let CacheAligned(slot) = &self.slots[at];
+        while let Some(job) = next.or_else(|| slot.next()) {
             // SAFETY: the seat has it, so its caller waits.
             unsafe { job.work_as_helper(at) };
-            if seat.0.swap(LOOKING, SeqCst).addr() & AWAITED != 0 {
+            if slot.0.swap(SEARCHING, SeqCst).addr() & AWAITED != 0 {
                 // Whoever has seen this helper at work sleeps by now.
-                drop(self.asleep.lock());
-                self.left.notify_all();
+                drop(self.parked.lock());
+                self.helper_done.notify_all();
             }
             next = None;
         }
     }
 
     /// Takes a free seat, the same one each time where it can be, and a job for which helpers were woken, where there is one.
-    fn sit_down(&self, first: usize) -> Option<(usize, Option<Shared>)> {
+    fn claim_slot(&self, first: usize) -> Option<(usize, Option<JobRef>)> {
         let mut open = self.open.lock();
         let job = open.iter_mut().find(|(_, wanted)| *wanted > 0);
-        let to = job.as_ref().map_or(LOOKING, |(job, _)| job.at_work());
-        let sit = |at: &usize| self.seats[*at].0.turn(AWAY, to);
-        let count = self.seats.len();
-        let at = (0..count).map(|k| (first + k) % count).find(sit)?;
+        let to = job.as_ref().map_or(SEARCHING, |(job, _)| job.working_on());
+        let claim = |at: &usize| self.slots[*at].0.transition(FREE, to);
+        let count = self.slots.len();
+        let at = (0..count).map(|k| (first + k) % count).find(claim)?;
         let job = job.map(|(job, wanted)| {
             *wanted -= 1;
             *job
@@ -238,54 +238,54 @@ impl Pool {
     }
 }
 
-impl Seat {
-    fn turn(&self, from: *mut Job, to: *mut Job) -> bool {
+impl HelperSlot {
+    fn transition(&self, from: *mut Job, to: *mut Job) -> bool {
         self.0.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
     }
 
-    fn looks(&self) -> bool {
-        self.0.load(SeqCst) == LOOKING
+    fn is_searching(&self) -> bool {
+        self.0.load(SeqCst) == SEARCHING
     }
 
     /// Whether the helper has the job, begun or not.
-    fn has(&self, job: Shared) -> bool {
-        self.0.load(SeqCst).map_addr(|at| at & !(AT_WORK | AWAITED)) == job.0
+    fn has(&self, job: JobRef) -> bool {
+        self.0.load(SeqCst).map_addr(|at| at & !(WORKING | AWAITED)) == job.0
     }
 
     /// Offers the job to a helper, if there is one that looks for any.
-    fn offer(&self, job: Shared) -> bool {
-        self.looks() && self.turn(LOOKING, job.0)
+    fn offer(&self, job: JobRef) -> bool {
+        self.is_searching() && self.transition(SEARCHING, job.0)
     }
 
     /// Whether the helper does not have the job, or not any more.
-    fn withdraw(&self, job: Shared) -> bool {
-        !self.has(job) || self.turn(job.0, LOOKING)
+    fn withdraw(&self, job: JobRef) -> bool {
+        !self.has(job) || self.transition(job.0, SEARCHING)
     }
 
     /// Whether the helper still works on the job: then it wakes the caller when it is done.
-    fn is_awaited(&self, job: Shared) -> bool {
-        let awaited = job.at_work().map_addr(|at| at | AWAITED);
-        self.turn(job.at_work(), awaited) || self.0.load(SeqCst) == awaited
+    fn is_awaited(&self, job: JobRef) -> bool {
+        let awaited = job.working_on().map_addr(|at| at | AWAITED);
+        self.transition(job.working_on(), awaited) || self.0.load(SeqCst) == awaited
     }
 
     /// Waits for a job, but not long: then the seat is free.
-    fn next(&self) -> Option<Shared> {
+    fn next(&self) -> Option<JobRef> {
         loop {
-            if !soon(|| !self.looks()) && self.turn(LOOKING, AWAY) {
+            if !spin_until(|| !self.is_searching()) && self.transition(SEARCHING, FREE) {
                 return None;
             }
-            let job = Shared(self.0.load(SeqCst));
+            let job = JobRef(self.0.load(SeqCst));
             // It may have been withdrawn.
-            if job.0 != LOOKING && self.turn(job.0, job.at_work()) {
+            if job.0 != SEARCHING && self.transition(job.0, job.working_on()) {
                 return Some(job);
             }
         }
     }
 }
 
-impl Shared {
-    fn at_work(self) -> *mut Job {
-        self.0.map_addr(|at| at | AT_WORK)
+impl JobRef {
+    fn working_on(self) -> *mut Job {
+        self.0.map_addr(|at| at | WORKING)
     }
 
     /// Takes pieces until none is left, those of one share first. Keeps the first panic.
@@ -301,10 +301,10 @@ impl Shared {
     ///
     /// # Safety
     /// As for [`work`](Self::work).
-    unsafe fn work_as_helper(self, seat: usize) {
+    unsafe fn work_as_helper(self, slot: usize) {
         // SAFETY: as above.
         let job = unsafe { &*self.0 };
-        job.work(1 + seat % (job.shares.len() - 1));
+        job.work(1 + slot % (job.shares.len() - 1));
     }
 }
 
@@ -314,7 +314,7 @@ impl Job {
         let piece: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(piece) };
         let shares = helpers + 1;
         let at = |share: usize| (begin + (end - begin) * share / shares) as u64;
-        let share = |k| Apart(Share(AtomicU64::new(at(k) << 32 | at(k + 1))));
+        let share = |k| CacheAligned(PieceRange(AtomicU64::new(at(k) << 32 | at(k + 1))));
         Self { piece, shares: (0..shares).map(share).collect(), panic: Mutex::new(None) }
     }
 
@@ -339,7 +339,7 @@ impl Job {
     }
 }
 
-impl Share {
+impl PieceRange {
     /// Takes the first piece.
     fn first(&self) -> Option<usize> {
         let taken = self.take(|begin, end| (begin + 1, end))?;
@@ -412,7 +412,7 @@ mod tests {
                 }
             });
             // Longer than a helper looks for work.
-            std::thread::sleep(4 * PATIENCE);
+            std::thread::sleep(4 * SPIN_TIME);
         }
     }
 
@@ -421,7 +421,7 @@ mod tests {
         let count = AtomicUsize::new(0);
         for _ in 0..20 {
             run(threads(), true, &|k| {
-                std::thread::sleep(PATIENCE * 10 * k as u32);
+                std::thread::sleep(SPIN_TIME * 10 * k as u32);
                 count.fetch_add(1, SeqCst);
             });
         }
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_share_is_taken_from_both_ends_once() {
-        let share = Share(AtomicU64::new(3 << 32 | 7));
+        let share = PieceRange(AtomicU64::new(3 << 32 | 7));
         let taken = [share.first(), share.last(), share.last(), share.first(), share.first()];
         assert_eq!(taken, [Some(3), Some(6), Some(5), Some(4), None]);
         assert_eq!(share.last(), None);

@@ -43,7 +43,7 @@ impl<T> Default for Probe<T> {
 
 impl<T> Probe<T> {
     /// Says that the type is that of `binding`.
-    pub const fn see(&self, _binding: &T) {}
+    pub const fn observe(&self, _binding: &T) {}
 
     /// Says that the type is that of `value`, which it gives back.
     pub const fn pass(&self, value: T) -> T {
@@ -51,7 +51,7 @@ impl<T> Probe<T> {
     }
 
     /// As [`pass`](Self::pass). A pattern of the type is given too: what stands in it is no function's name.
-    pub const fn made(&self, value: T, _pattern: fn(T)) -> T
+    pub const fn pass_constructed(&self, value: T, _pattern: fn(T)) -> T
     where
         T: Copy,
     {
@@ -111,7 +111,7 @@ pub const fn tensor_type<P: TensorParam>(writable: bool) -> ParamType {
 
 /// Gives a value back: emitted code puts into a call what would need parentheses.
 #[inline(always)]
-pub const fn same<T: Copy>(value: T) -> T {
+pub const fn identity<T: Copy>(value: T) -> T {
     value
 }
 
@@ -120,7 +120,7 @@ pub const fn same_function<F: Copy>(_one: F, _other: F) {}
 
 /// The form of the body that calls a func with generic arguments of its own.
 #[derive(Clone, Copy, Debug)]
-pub struct Form<const CHECKED: bool>;
+pub struct BodyForm<const CHECKED: bool>;
 
 /// Whether the never-called copy of a kernel is free of errors; see [`gate`].
 #[derive(Debug)]

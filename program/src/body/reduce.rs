@@ -6,15 +6,15 @@
 
 use std::hint::black_box;
 
-use super::view::Places;
+use super::view::Elements;
 use crate::dsl::{AtomicAdd, AtomicMinMax};
 
 /// What iterations of a piece of a loop have combined, in as many places as a strip has iterations: sums of floats have an
 /// order, which would keep a processor from adding several at once. Each operation has a value that combines with any value to
 /// that value.
-pub struct Part<T, const W: usize>([T; W]);
+pub struct Partial<T, const W: usize>([T; W]);
 
-impl<T: Copy, const W: usize> Part<T, W> {
+impl<T: Copy, const W: usize> Partial<T, W> {
     /// Places for the iterations of a strip.
     #[inline(always)]
     pub fn lanes(&mut self) -> std::slice::IterMut<'_, T> {
@@ -70,9 +70,9 @@ macro_rules! reductions {
         #[doc = concat!("No ", $what, " yet.")]
         #[inline(always)]
         #[must_use]
-        pub fn $part<T: $bound, const W: usize>() -> Part<T, W> {
+        pub fn $part<T: $bound, const W: usize>() -> Partial<T, W> {
             // A constant, which is copied as a whole: LLVM loses sight of an array that is written place by place.
-            Part(const { [$none; W] })
+            Partial(const { [$none; W] })
         }
 
         #[doc = concat!("An iteration's part in the ", $what, ".")]
@@ -80,11 +80,11 @@ macro_rules! reductions {
         #[track_caller]
         pub fn $combine<const STRICT: bool, I, P>(lane: &mut P::Element, tensor: &P, index: I, value: P::Element)
         where
-            P: Places<I, Element: $bound>,
+            P: Elements<I, Element: $bound>,
         {
             let $strict = STRICT;
             if P::CHECKED || $ordered {
-                super::$atomic(tensor.place(index), value);
+                super::$atomic(tensor.element_ref(index), value);
             } else {
                 let ($a, $b) = (*lane, value);
                 *lane = $combined;
@@ -94,27 +94,27 @@ macro_rules! reductions {
         #[doc = concat!("Combines the ", $what, " of a piece into the element.")]
         #[inline(always)]
         pub fn $finish<const STRICT: bool, I, P, const W: usize>(
-            (part, rest): (Part<P::Element, W>, Part<P::Element, W>),
+            (part, rest): (Partial<P::Element, W>, Partial<P::Element, W>),
             tensor: &P,
             index: I,
         ) where
-            P: Places<I, Element: $bound>,
+            P: Elements<I, Element: $bound>,
         {
             let $strict = STRICT;
             if !(P::CHECKED || $ordered) {
                 // The element may not be there, where no iteration wanted it.
-                super::$atomic(tensor.place_within(index), part.total(rest, |$a, $b| $combined));
+                super::$atomic(tensor.element_ref_or_none(index), part.total(rest, |$a, $b| $combined));
             }
         }
     )*};
 }
 
 reductions! {
-    part_add, reduce_add, finish_add, atomic_add, AtomicAdd, "sum",
-        |strict| strict && <P::Element as AtomicAdd>::IS_FLOAT, T::NOTHING, |a, b| a.plus(b);
-    part_min, reduce_min, finish_min, atomic_min, AtomicMinMax, "minimum",
+    partial_add, reduce_add, finish_add, atomic_add, AtomicAdd, "sum",
+        |strict| strict && <P::Element as AtomicAdd>::IS_FLOAT, T::IDENTITY, |a, b| a.plus(b);
+    partial_min, reduce_min, finish_min, atomic_min, AtomicMinMax, "minimum",
         |_strict| false, T::LARGEST, |a, b| a.min(b);
-    part_max, reduce_max, finish_max, atomic_max, AtomicMinMax, "maximum",
+    partial_max, reduce_max, finish_max, atomic_max, AtomicMinMax, "maximum",
         |_strict| false, T::SMALLEST, |a, b| a.max(b);
 }
 
@@ -134,10 +134,10 @@ mod tests {
 
     #[test]
     fn parts_of_nothing_change_nothing() {
-        let nothing = part_add::<f32, 64>().total(part_add(), |a, b| a.plus(b));
+        let nothing = partial_add::<f32, 64>().total(partial_add(), |a, b| a.plus(b));
         assert_eq!(nothing.to_bits(), (-0.0_f32).to_bits());
-        assert_eq!(part_min::<i64, 32>().total(part_min(), |a, b| a.min(b)), i64::MAX);
-        let (mut part, mut rest) = (part_max::<u32, 32>(), part_max());
+        assert_eq!(partial_min::<i64, 32>().total(partial_min(), |a, b| a.min(b)), i64::MAX);
+        let (mut part, mut rest) = (partial_max::<u32, 32>(), partial_max());
         part.lanes().zip([3, 9, 4]).for_each(|(lane, value)| *lane = value.max(*lane));
         *rest.lane(31) = 7;
         assert_eq!(part.total(rest, |a, b| a.max(b)), 9);

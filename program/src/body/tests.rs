@@ -7,7 +7,7 @@ use std::{
 
 use quadrants_ir::abi::{ErrorRecord, Form};
 
-use super::{Body, Cx, Formed, Level, NativeBody, Places, check, gate};
+use super::{Body, Cx, Elements, Level, NativeBody, WithProven, check, gate};
 use crate::{BoxError, Tensor, dsl::ndrange};
 
 struct Saxpy;
@@ -33,10 +33,10 @@ unsafe impl Body for Saxpy {
             5,
             #[inline(always)]
             move |((begin, end), proven)| {
-                let (x, y) = (x.formed(proven), y.formed(proven));
+                let (x, y) = (x.with_proven(proven), y.with_proven(proven));
                 for i in begin..end {
-                    let sum = y.place(i).read() + a * x.place(i).read();
-                    y.place(i).write(sum);
+                    let sum = y.element_ref(i).read() + a * x.element_ref(i).read();
+                    y.element_ref(i).write(sum);
                 }
             },
         );
@@ -62,7 +62,7 @@ unsafe impl Body for Fill {
                 for i in b0..e0 {
                     for j in b1..e1 {
                         for k in b2..e2 {
-                            let place = out.place([i, j, k]);
+                            let place = out.element_ref([i, j, k]);
                             place.write(place.read() + (i * 100 + j * 10 + k) as u32);
                         }
                     }

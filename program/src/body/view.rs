@@ -5,9 +5,9 @@ use std::panic::Location;
 use quadrants_ir::abi::MAX_RANK;
 
 use super::{
-    failure::{Errors, Kind},
-    place::Place,
-    readings::Counted,
+    element_ref::ElementRef,
+    failure::{ErrorKind, Errors},
+    method_scope::ElementCount,
 };
 use crate::{KernelValue, tensor::count};
 
@@ -16,7 +16,7 @@ use crate::{KernelValue, tensor::count};
 /// write goes nowhere, and the error is recorded.
 #[derive(Clone, Copy)]
 pub struct View<T: KernelValue, const N: usize, const CHECKED: bool> {
-    root: T::Root,
+    storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
     /// Whether the launch has proven the accesses of the iterations under way, though its form is the
@@ -25,14 +25,14 @@ pub struct View<T: KernelValue, const N: usize, const CHECKED: bool> {
 }
 
 /// What stands for tensors in a body, in iterations of which it is known whether they are proven.
-pub trait Formed: Copy {
+pub trait WithProven: Copy {
     /// The same for iterations whose accesses the launch has proven, or has not.
     #[must_use]
-    fn formed(self, proven: bool) -> Self;
+    fn with_proven(self, proven: bool) -> Self;
 }
 
 /// A tensor that has places for indices of type `I`.
-pub trait Places<I> {
+pub trait Elements<I> {
     /// The type of an element.
     type Element: KernelValue;
 
@@ -40,10 +40,10 @@ pub trait Places<I> {
     const CHECKED: bool;
 
     /// The place of the element at `index`.
-    fn place(&self, index: I) -> Place<Self::Element>;
+    fn element_ref(&self, index: I) -> ElementRef<Self::Element>;
 
     /// The place of the element at `index`, where there is one; nothing is reported.
-    fn place_within(&self, index: I) -> Place<Self::Element>;
+    fn element_ref_or_none(&self, index: I) -> ElementRef<Self::Element>;
 }
 
 // SAFETY: a view is an address; the launch that made it vouches that its iterations do not race.
@@ -57,8 +57,8 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// of `shape` elements, as long as the view and its copies are used. In the proven form every
     /// index used is within `shape`.
     #[inline(always)]
-    pub(super) const unsafe fn new(root: T::Root, shape: [usize; N], errors: Errors) -> Self {
-        Self { root, shape, errors, proven: false }
+    pub(super) const unsafe fn new(storage: T::Storage, shape: [usize; N], errors: Errors) -> Self {
+        Self { storage, shape, errors, proven: false }
     }
 
     /// How many elements there are.
@@ -78,11 +78,11 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
 
     /// The place of an element; of none, where the index is checked and out of range.
     #[inline(always)]
-    fn at(&self, index: [usize; N], caller: &Location<'_>) -> Place<T> {
+    fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         if CHECKED && !self.proven && !index.iter().zip(&self.shape).all(|(at, extent)| at < extent)
         {
             self.out_of_range(index, caller);
-            return Place::of(T::element(self.root, None));
+            return ElementRef::of(T::element_location(self.storage, None));
         }
         debug_assert!(
             index.iter().zip(&self.shape).all(|(at, extent)| at < extent),
@@ -93,7 +93,7 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
             flat = flat.wrapping_mul(self.shape[axis]).wrapping_add(index[axis]);
             axis += 1;
         }
-        Place::of(T::element(self.root, Some(flat)))
+        ElementRef::of(T::element_location(self.storage, Some(flat)))
     }
 
     #[cold]
@@ -103,40 +103,40 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
         for (value, from) in values.iter_mut().zip(index.iter().chain(&self.shape)) {
             *value = *from as u64;
         }
-        self.errors.report(Kind::Index, caller, &values[..2 * N]);
+        self.errors.report(ErrorKind::Index, caller, &values[..2 * N]);
     }
 }
 
-impl<T: KernelValue, const N: usize, const CHECKED: bool> Counted for View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize, const CHECKED: bool> ElementCount for View<T, N, CHECKED> {
     #[inline(always)]
-    fn count(&self) -> usize {
+    fn element_count(&self) -> usize {
         self.len()
     }
 }
 
-impl<T: KernelValue, const N: usize, const CHECKED: bool> Formed for View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize, const CHECKED: bool> WithProven for View<T, N, CHECKED> {
     #[inline(always)]
-    fn formed(self, proven: bool) -> Self {
+    fn with_proven(self, proven: bool) -> Self {
         Self { proven, ..self }
     }
 }
 
 macro_rules! indexing {
     ($([$($generic:tt)*] $rank:tt by $index:ty, |$i:ident| $array:expr;)*) => {$(
-        impl<T: KernelValue, $($generic)* const CHECKED: bool> Places<$index>
+        impl<T: KernelValue, $($generic)* const CHECKED: bool> Elements<$index>
             for View<T, $rank, CHECKED>
         {
             type Element = T;
             const CHECKED: bool = CHECKED;
             #[inline(always)]
             #[track_caller]
-            fn place(&self, $i: $index) -> Place<T> {
+            fn element_ref(&self, $i: $index) -> ElementRef<T> {
                 self.at($array, Location::caller())
             }
             #[inline(always)]
-            fn place_within(&self, $i: $index) -> Place<T> {
+            fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
                 let inside = $array.iter().zip(&self.shape).all(|(at, extent)| at < extent);
-                if inside { self.place($i) } else { Place::of(T::element(self.root, None)) }
+                if inside { self.element_ref($i) } else { ElementRef::of(T::element_location(self.storage, None)) }
             }
         }
     )*};
@@ -153,8 +153,8 @@ mod tests {
 
     use super::*;
     use crate::body::{
-        failure::PLACE_SITE,
-        place::{Component, Memory},
+        element_ref::{Component, Memory},
+        failure::LOCATION_SITE,
     };
 
     fn view<const CHECKED: bool>(
@@ -165,8 +165,8 @@ mod tests {
         // SAFETY: six elements, and a record that outlives the view.
         unsafe {
             let mut next = |_| Component { first, step: 1, plane: 0 };
-            let root = f32::root(&mut Memory::new(&mut next));
-            View::new(root, [2, 3], Errors::new(record, 1))
+            let storage = f32::storage(&mut Memory::new(&mut next));
+            View::new(storage, [2, 3], Errors::new(record, 1))
         }
     }
 
@@ -174,8 +174,8 @@ mod tests {
     fn rows_follow_each_other() {
         let mut data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
         let proven = view::<false>(&mut data, std::ptr::null_mut());
-        assert_eq!(proven.place([1, 1]).read(), 4.0);
-        proven.place([0, 2]).write(9.0);
+        assert_eq!(proven.element_ref([1, 1]).read(), 4.0);
+        proven.element_ref([0, 2]).write(9.0);
         assert_eq!((proven.len(), proven.shape()), (6, [2, 3]));
         assert_eq!(data[2], 9.0);
     }
@@ -185,13 +185,13 @@ mod tests {
         let mut data = [1.0; 6];
         let mut record = ErrorRecord::default();
         let checked = view::<true>(&mut data, &raw mut record);
-        checked.place([1, 3]).write(9.0);
+        checked.element_ref([1, 3]).write(9.0);
         let line = line!() - 1;
-        assert_eq!(checked.place([2, 0]).read(), 0.0);
-        assert_eq!(checked.place([1, 2]).read(), 1.0);
+        assert_eq!(checked.element_ref([2, 0]).read(), 0.0);
+        assert_eq!(checked.element_ref([1, 2]).read(), 1.0);
         assert_eq!(data, [1.0; 6]);
         assert_eq!(record.state, ErrorRecord::FULL);
-        assert_eq!(record.site, PLACE_SITE);
+        assert_eq!(record.site, LOCATION_SITE);
         assert_eq!(record.count, 4);
         assert_eq!(record.values[..6], [1, 3, 2, 3, 0, 0]);
         let [.., at_line, at_column] = record.values;
@@ -212,13 +212,13 @@ mod tests {
         // SAFETY: three elements of each, which outlive the view.
         let view: View<Pair, 1, false> = unsafe {
             let mut next = |_| components.pop().unwrap();
-            let root = Pair::root(&mut Memory::new(&mut next));
-            View::new(root, [3], Errors::new(std::ptr::null_mut(), 1))
+            let storage = Pair::storage(&mut Memory::new(&mut next));
+            View::new(storage, [3], Errors::new(std::ptr::null_mut(), 1))
         };
-        view.place(1).write((2.5, [3, 4]));
-        view.place(2).field::<{ name_number("1") }>().element(1).write(9);
-        assert_eq!(view.place(1).read(), (2.5, [3, 4]));
-        assert_eq!(view.place(1).field::<{ name_number("0") }>().read(), 2.5);
+        view.element_ref(1).write((2.5, [3, 4]));
+        view.element_ref(2).field::<{ name_number("1") }>().element(1).write(9);
+        assert_eq!(view.element_ref(1).read(), (2.5, [3, 4]));
+        assert_eq!(view.element_ref(1).field::<{ name_number("0") }>().read(), 2.5);
         assert_eq!((floats, numbers), ([0.0, 2.5, 0.0], [0, 3, 0, 0, 4, 9]));
     }
 }

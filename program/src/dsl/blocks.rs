@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 pub use crate::body::PerThread;
 
 use super::AtomicAdd;
-use crate::{Element, body::Given};
+use crate::{Element, body::Contributions};
 
 /// Blocks of threads that share arrays: `block_for(blocks, threads, |b| { … })`, as a statement at the
 /// top level of a kernel.
@@ -73,7 +73,7 @@ pub struct Block<G = usize> {
 
 /// An array that the threads of a block share.
 #[derive(Clone, Debug)]
-pub struct Shared<T, const N: usize = 1> {
+pub struct SharedArray<T, const N: usize = 1> {
     elements: Vec<T>,
     shape: [usize; N],
 }
@@ -94,14 +94,14 @@ impl<G: Copy> Block<G> {
     /// An array of `len` zeros that the block's threads share, a constant; of all a block's arrays
     /// together, 48 KiB.
     #[must_use]
-    pub fn shared<T: Element>(&self, len: usize) -> Shared<T> {
-        Shared { elements: vec![T::default(); len], shape: [len] }
+    pub fn shared<T: Element>(&self, len: usize) -> SharedArray<T> {
+        SharedArray { elements: vec![T::default(); len], shape: [len] }
     }
 
     /// The same in rows and columns, `tile[[i, j]]`, as an array literal of constants.
     #[must_use]
-    pub fn shared_2d<T: Element>(&self, shape: [usize; 2]) -> Shared<T, 2> {
-        Shared { elements: vec![T::default(); shape[0] * shape[1]], shape }
+    pub fn shared_2d<T: Element>(&self, shape: [usize; 2]) -> SharedArray<T, 2> {
+        SharedArray { elements: vec![T::default(); shape[0] * shape[1]], shape }
     }
 
     /// A phase: `thread` for each number below [`threads`](Self::threads). All have ended before what
@@ -110,10 +110,10 @@ impl<G: Copy> Block<G> {
         (0..self.threads).for_each(thread);
     }
 
-    fn given<T>(&self, thread: impl FnMut(usize) -> T) -> Given<T> {
-        let mut given = Given::new(self.threads);
-        (0..self.threads).map(thread).for_each(|value| given.give(value));
-        given
+    fn contributions<T>(&self, thread: impl FnMut(usize) -> T) -> Contributions<T> {
+        let mut contributions = Contributions::new(self.threads);
+        (0..self.threads).map(thread).for_each(|value| contributions.push(value));
+        contributions
     }
 }
 
@@ -130,76 +130,76 @@ impl<G: Copy> Block<G> {
     /// The sum of what all threads give.
     #[must_use]
     pub fn reduce_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
-        self.given(thread).reduce_add()
+        self.contributions(thread).reduce_add()
     }
 
     /// The smallest of what all threads give.
     #[must_use]
     pub fn reduce_min<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
-        self.given(thread).reduce_min()
+        self.contributions(thread).reduce_min()
     }
 
     /// The largest of what all threads give.
     #[must_use]
     pub fn reduce_max<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
-        self.given(thread).reduce_max()
+        self.contributions(thread).reduce_max()
     }
 
     /// Whether all threads give true.
     #[must_use]
     pub fn all(&self, thread: impl FnMut(usize) -> bool) -> bool {
-        self.given(thread).all()
+        self.contributions(thread).all()
     }
 
     /// Whether any thread gives true.
     #[must_use]
     pub fn any(&self, thread: impl FnMut(usize) -> bool) -> bool {
-        self.given(thread).any()
+        self.contributions(thread).any()
     }
 
     /// For each thread, the sum of what the threads up to it give, its own included.
     #[must_use]
     pub fn scan_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).scan_add()
+        self.contributions(thread).scan_add()
     }
 
     /// For each thread, the smallest of what the threads up to it give, its own included.
     #[must_use]
     pub fn scan_min<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).scan_min()
+        self.contributions(thread).scan_min()
     }
 
     /// For each thread, the largest of what the threads up to it give, its own included.
     #[must_use]
     pub fn scan_max<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).scan_max()
+        self.contributions(thread).scan_max()
     }
 
     /// For each thread, the sum of what the threads before it give; 0 for the first.
     #[must_use]
     pub fn exclusive_scan_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).exclusive_scan_add()
+        self.contributions(thread).exclusive_scan_add()
     }
 
     /// For each thread, the smallest of what the threads before it give; for the first, the largest number of the
     /// type (infinity).
     #[must_use]
     pub fn exclusive_scan_min<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).exclusive_scan_min()
+        self.contributions(thread).exclusive_scan_min()
     }
 
     /// For each thread, the largest of what the threads before it give; for the first, the smallest number of the
     /// type (minus infinity).
     #[must_use]
     pub fn exclusive_scan_max<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).exclusive_scan_max()
+        self.contributions(thread).exclusive_scan_max()
     }
 
     /// Each thread gives a value, and the number below 32 of the thread of its warp that it takes one from: itself
     /// where there is no such thread.
     #[must_use]
     pub fn shuffle<T: Copy>(&self, thread: impl FnMut(usize) -> (T, usize)) -> PerThread<T> {
-        self.given(thread).shuffle()
+        self.contributions(thread).shuffle()
     }
 
     /// For each thread, what the thread of its warp gives whose number differs in the bits of `mask`: itself where
@@ -210,25 +210,25 @@ impl<G: Copy> Block<G> {
         thread: impl FnMut(usize) -> T,
         mask: usize,
     ) -> PerThread<T> {
-        self.given(thread).shuffle_xor(mask)
+        self.contributions(thread).shuffle_xor(mask)
     }
 
     /// For each thread, what the thread `by` before it in its warp gives; itself where there is no such thread.
     #[must_use]
     pub fn shuffle_up<T: Copy>(&self, thread: impl FnMut(usize) -> T, by: usize) -> PerThread<T> {
-        self.given(thread).shuffle_up(by)
+        self.contributions(thread).shuffle_up(by)
     }
 
     /// For each thread, what the thread `by` behind it in its warp gives; itself where there is no such thread.
     #[must_use]
     pub fn shuffle_down<T: Copy>(&self, thread: impl FnMut(usize) -> T, by: usize) -> PerThread<T> {
-        self.given(thread).shuffle_down(by)
+        self.contributions(thread).shuffle_down(by)
     }
 
     /// For each thread, the threads of its warp that give true, as bits.
     #[must_use]
     pub fn ballot(&self, thread: impl FnMut(usize) -> bool) -> PerThread<u32> {
-        self.given(thread).ballot()
+        self.contributions(thread).ballot()
     }
 }
 
@@ -278,7 +278,7 @@ combine! {
     f64, 0.0, Self::NEG_INFINITY, Self::INFINITY;
 }
 
-impl<T, const N: usize> Shared<T, N> {
+impl<T, const N: usize> SharedArray<T, N> {
     /// How many elements there are.
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
@@ -287,34 +287,34 @@ impl<T, const N: usize> Shared<T, N> {
     }
 }
 
-impl<T, const N: usize> Shared<T, N> {
+impl<T, const N: usize> SharedArray<T, N> {
     fn at(&self, index: [usize; N]) -> usize {
         index.iter().zip(self.shape).fold(0, |at, (index, extent)| at * extent + index)
     }
 }
 
-impl<T> Index<[usize; 2]> for Shared<T, 2> {
+impl<T> Index<[usize; 2]> for SharedArray<T, 2> {
     type Output = T;
     fn index(&self, index: [usize; 2]) -> &T {
         &self.elements[self.at(index)]
     }
 }
 
-impl<T> IndexMut<[usize; 2]> for Shared<T, 2> {
+impl<T> IndexMut<[usize; 2]> for SharedArray<T, 2> {
     fn index_mut(&mut self, index: [usize; 2]) -> &mut T {
         let at = self.at(index);
         &mut self.elements[at]
     }
 }
 
-impl<T> Index<usize> for Shared<T> {
+impl<T> Index<usize> for SharedArray<T> {
     type Output = T;
     fn index(&self, index: usize) -> &T {
         &self.elements[index]
     }
 }
 
-impl<T> IndexMut<usize> for Shared<T> {
+impl<T> IndexMut<usize> for SharedArray<T> {
     fn index_mut(&mut self, index: usize) -> &mut T {
         &mut self.elements[index]
     }

@@ -7,7 +7,7 @@ use std::ops::{
 
 use crate::{
     Signed, Vector,
-    body::{Bounded, divisor, divisor_of, within},
+    body::{Bounded, check_index, divisor, divisor_of},
 };
 
 /// `R` rows of `C` numbers, indexed by `[row, column]`.
@@ -157,7 +157,7 @@ impl<T, const R: usize, const C: usize> Index<[usize; 2]> for Matrix<T, R, C> {
     #[inline(always)]
     #[track_caller]
     fn index(&self, [row, column]: [usize; 2]) -> &T {
-        &self.0[within(row, R)][within(column, C)]
+        &self.0[check_index(row, R)][check_index(column, C)]
     }
 }
 
@@ -165,7 +165,7 @@ impl<T, const R: usize, const C: usize> IndexMut<[usize; 2]> for Matrix<T, R, C>
     #[inline(always)]
     #[track_caller]
     fn index_mut(&mut self, [row, column]: [usize; 2]) -> &mut T {
-        &mut self.0[within(row, R)][within(column, C)]
+        &mut self.0[check_index(row, R)][check_index(column, C)]
     }
 }
 

@@ -12,7 +12,7 @@ use quadrants_ir::{
 
 use crate::{
     Element, Matrix, Vector,
-    body::{At, Dense, HasElement, HasField, Memory, Strided, Within},
+    body::{AggregateRef, Dense, HasElement, HasField, Memory, ScalarRef, Strided},
 };
 
 /// A type whose values live in kernels: as locals, as parameters by value and results of funcs, as
@@ -44,47 +44,51 @@ pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
 
     /// Where the components of such values lie, within a tensor of aggregates.
     #[doc(hidden)]
-    type Parts: Copy;
+    type Components: Copy;
 
     /// Where the elements of a tensor of such values lie.
     #[doc(hidden)]
-    type Root: Copy;
+    type Storage: Copy;
 
     /// A value in a tensor's memory.
     #[doc(hidden)]
-    type Spot: Copy;
+    type Location: Copy;
 
     /// Gives the scalars that a value is made of, in order.
     #[doc(hidden)]
-    fn give(self, scalars: &mut dyn FnMut(Const));
+    fn push_scalars(self, scalars: &mut dyn FnMut(Const));
 
     /// The value made of such scalars' bits.
     #[doc(hidden)]
-    fn take(bits: &mut dyn FnMut() -> u64) -> Self;
+    fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self;
 
     /// Takes the components of `values` values per element.
     #[doc(hidden)]
-    fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts;
+    fn components(values: usize, memory: &mut Memory<'_>) -> Self::Components;
 
     /// Takes the components of a tensor.
     #[doc(hidden)]
-    fn root(memory: &mut Memory<'_>) -> Self::Root;
+    fn storage(memory: &mut Memory<'_>) -> Self::Storage;
 
     /// An element of a tensor.
     #[doc(hidden)]
-    fn element(root: Self::Root, at: Option<usize>) -> Self::Spot;
+    fn element_location(storage: Self::Storage, at: Option<usize>) -> Self::Location;
 
     /// A value within an element.
     #[doc(hidden)]
-    fn within(parts: Self::Parts, element: Option<usize>, choice: usize) -> Self::Spot;
+    fn nested_location(
+        components: Self::Components,
+        element: Option<usize>,
+        offset: usize,
+    ) -> Self::Location;
 
     /// The value that is there.
     #[doc(hidden)]
-    fn read(spot: Self::Spot) -> Self;
+    fn read(location: Self::Location) -> Self;
 
     /// Puts the value there.
     #[doc(hidden)]
-    fn write(self, spot: Self::Spot);
+    fn write(self, location: Self::Location);
 
     /// `==` in kernels: whether all numbers of the two are equal. `PartialEq` is not asked, since the IR compares
     /// the numbers.
@@ -102,7 +106,7 @@ pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
 #[must_use]
 pub fn constant<T: KernelValue>(value: T) -> Constant {
     let mut scalars = Vec::new();
-    value.give(&mut |scalar| scalars.push(scalar));
+    value.push_scalars(&mut |scalar| scalars.push(scalar));
     Constant { ty: T::LAYOUT, scalars }
 }
 
@@ -111,40 +115,40 @@ macro_rules! scalars {
         // SAFETY: a scalar is one component, of its own type.
         unsafe impl KernelValue for $ty {
             const LAYOUT: Type = Type::Scalar(<$ty as Element>::TYPE);
-            type Parts = Strided<$ty>;
-            type Root = Dense<$ty>;
-            type Spot = At<$ty>;
+            type Components = Strided<$ty>;
+            type Storage = Dense<$ty>;
+            type Location = ScalarRef<$ty>;
             #[inline(always)]
-            fn give(self, scalars: &mut dyn FnMut(Const)) {
+            fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
                 scalars(self.into());
             }
             #[inline(always)]
-            fn take(bits: &mut dyn FnMut() -> u64) -> Self {
+            fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
                 <$ty as Element>::from_bits64(bits())
             }
             #[inline(always)]
-            fn parts(values: usize, memory: &mut Memory<'_>) -> Strided<$ty> {
+            fn components(values: usize, memory: &mut Memory<'_>) -> Strided<$ty> {
                 Strided::take(values, memory)
             }
             #[inline(always)]
-            fn root(memory: &mut Memory<'_>) -> Dense<$ty> {
+            fn storage(memory: &mut Memory<'_>) -> Dense<$ty> {
                 Dense::take(memory)
             }
             #[inline(always)]
-            fn element(root: Dense<$ty>, at: Option<usize>) -> At<$ty> {
-                root.at(at)
+            fn element_location(storage: Dense<$ty>, at: Option<usize>) -> ScalarRef<$ty> {
+                storage.at(at)
             }
             #[inline(always)]
-            fn within(parts: Strided<$ty>, element: Option<usize>, choice: usize) -> At<$ty> {
-                parts.at(element, choice)
+            fn nested_location(components: Strided<$ty>, element: Option<usize>, offset: usize) -> ScalarRef<$ty> {
+                components.at(element, offset)
             }
             #[inline(always)]
-            fn read(spot: At<$ty>) -> Self {
-                spot.read()
+            fn read(location: ScalarRef<$ty>) -> Self {
+                location.read()
             }
             #[inline(always)]
-            fn write(self, spot: At<$ty>) {
-                spot.write(self);
+            fn write(self, location: ScalarRef<$ty>) {
+                location.write(self);
             }
             #[inline(always)]
             fn kernel_eq(self, other: Self) -> bool {
@@ -162,22 +166,26 @@ macro_rules! scalars {
 
 scalars!(f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool);
 
-/// What a type of several values has in common with all such: its tensors' memory is that of its parts.
-macro_rules! of_parts {
+/// What a type of several values has in common with all such: its tensors' memory is that of its components.
+macro_rules! aggregate_items {
     () => {
-        type Root = Self::Parts;
-        type Spot = Within<Self::Parts>;
+        type Storage = Self::Components;
+        type Location = AggregateRef<Self::Components>;
         #[inline(always)]
-        fn root(memory: &mut Memory<'_>) -> Self::Parts {
-            Self::parts(1, memory)
+        fn storage(memory: &mut Memory<'_>) -> Self::Components {
+            Self::components(1, memory)
         }
         #[inline(always)]
-        fn element(root: Self::Parts, at: Option<usize>) -> Self::Spot {
-            Within { parts: root, element: at, choice: 0 }
+        fn element_location(storage: Self::Components, at: Option<usize>) -> Self::Location {
+            AggregateRef { components: storage, element: at, offset: 0 }
         }
         #[inline(always)]
-        fn within(parts: Self::Parts, element: Option<usize>, choice: usize) -> Self::Spot {
-            Within { parts, element, choice }
+        fn nested_location(
+            components: Self::Components,
+            element: Option<usize>,
+            offset: usize,
+        ) -> Self::Location {
+            AggregateRef { components, element, offset }
         }
     };
 }
@@ -187,27 +195,27 @@ macro_rules! tuples {
         // SAFETY: as derived, of the fields in their order.
         unsafe impl<$($name: KernelValue),+> KernelValue for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
-            type Parts = ($($name::Parts,)+);
-            of_parts!();
+            type Components = ($($name::Components,)+);
+            aggregate_items!();
             #[inline(always)]
-            fn give(self, scalars: &mut dyn FnMut(Const)) {
-                $(self.$at.give(scalars);)+
+            fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
+                $(self.$at.push_scalars(scalars);)+
             }
             #[inline(always)]
-            fn take(bits: &mut dyn FnMut() -> u64) -> Self {
-                ($($name::take(bits),)+)
+            fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
+                ($($name::from_scalars(bits),)+)
             }
             #[inline(always)]
-            fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts {
-                ($($name::parts(values, memory),)+)
+            fn components(values: usize, memory: &mut Memory<'_>) -> Self::Components {
+                ($($name::components(values, memory),)+)
             }
             #[inline(always)]
-            fn read(spot: Self::Spot) -> Self {
-                ($($name::read($name::within(spot.parts.$at, spot.element, spot.choice)),)+)
+            fn read(location: Self::Location) -> Self {
+                ($($name::read($name::nested_location(location.components.$at, location.element, location.offset)),)+)
             }
             #[inline(always)]
-            fn write(self, spot: Self::Spot) {
-                $(self.$at.write($name::within(spot.parts.$at, spot.element, spot.choice));)+
+            fn write(self, location: Self::Location) {
+                $(self.$at.write($name::nested_location(location.components.$at, location.element, location.offset));)+
             }
             #[inline(always)]
             fn kernel_eq(self, other: Self) -> bool {
@@ -224,8 +232,8 @@ macro_rules! tuples {
         unsafe impl<$($all: KernelValue),+> HasField<{ name_number(stringify!($at)) }> for ($($all,)+) {
             type Of = $name;
             #[inline(always)]
-            fn field(spot: Self::Spot) -> $name::Spot {
-                $name::within(spot.parts.$at, spot.element, spot.choice)
+            fn field(location: Self::Location) -> $name::Location {
+                $name::nested_location(location.components.$at, location.element, location.offset)
             }
         }
     };
@@ -245,30 +253,30 @@ tuples! {
 // SAFETY: the components of an element, each `N` times as often.
 unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
-    type Parts = T::Parts;
-    of_parts!();
+    type Components = T::Components;
+    aggregate_items!();
     #[inline(always)]
-    fn give(self, scalars: &mut dyn FnMut(Const)) {
-        self.into_iter().for_each(|element| element.give(scalars));
+    fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
+        self.into_iter().for_each(|element| element.push_scalars(scalars));
     }
     #[inline(always)]
-    fn take(bits: &mut dyn FnMut() -> u64) -> Self {
-        std::array::from_fn(|_| T::take(bits))
+    fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
+        std::array::from_fn(|_| T::from_scalars(bits))
     }
     #[inline(always)]
-    fn parts(values: usize, memory: &mut Memory<'_>) -> T::Parts {
-        T::parts(values * N, memory)
+    fn components(values: usize, memory: &mut Memory<'_>) -> T::Components {
+        T::components(values * N, memory)
     }
     #[inline(always)]
-    fn read(spot: Self::Spot) -> Self {
-        let Within { parts, element, choice } = spot;
-        std::array::from_fn(|at| T::read(T::within(parts, element, choice * N + at)))
+    fn read(location: Self::Location) -> Self {
+        let AggregateRef { components, element, offset } = location;
+        std::array::from_fn(|at| T::read(T::nested_location(components, element, offset * N + at)))
     }
     #[inline(always)]
-    fn write(self, spot: Self::Spot) {
-        let Within { parts, element, choice } = spot;
+    fn write(self, location: Self::Location) {
+        let AggregateRef { components, element, offset } = location;
         for (at, value) in self.into_iter().enumerate() {
-            value.write(T::within(parts, element, choice * N + at));
+            value.write(T::nested_location(components, element, offset * N + at));
         }
     }
     #[inline(always)]
@@ -282,8 +290,8 @@ unsafe impl<T: KernelValue, const N: usize> HasElement<usize> for [T; N] {
     type Of = T;
     #[inline(always)]
     #[track_caller]
-    fn element_of(spot: Self::Spot, at: usize) -> T::Spot {
-        T::within(spot.parts, spot.element, spot.choose(at, N))
+    fn element_of(location: Self::Location, at: usize) -> T::Location {
+        T::nested_location(location.components, location.element, location.offset_of(at, N))
     }
 }
 
@@ -293,27 +301,27 @@ macro_rules! wrappers {
         // SAFETY: all there is to it is the array, whose memory is its own.
         unsafe impl<T: Element, $(const $size: usize),+> KernelValue for $name<T, $($size),+> {
             const LAYOUT: Type = $layout;
-            type Parts = <$array as KernelValue>::Parts;
-            of_parts!();
+            type Components = <$array as KernelValue>::Components;
+            aggregate_items!();
             #[inline(always)]
-            fn give(self, scalars: &mut dyn FnMut(Const)) {
-                self.0.give(scalars);
+            fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
+                self.0.push_scalars(scalars);
             }
             #[inline(always)]
-            fn take(bits: &mut dyn FnMut() -> u64) -> Self {
-                Self(KernelValue::take(bits))
+            fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
+                Self(KernelValue::from_scalars(bits))
             }
             #[inline(always)]
-            fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts {
-                <$array>::parts(values, memory)
+            fn components(values: usize, memory: &mut Memory<'_>) -> Self::Components {
+                <$array>::components(values, memory)
             }
             #[inline(always)]
-            fn read(spot: Self::Spot) -> Self {
-                Self(<$array>::read(spot))
+            fn read(location: Self::Location) -> Self {
+                Self(<$array>::read(location))
             }
             #[inline(always)]
-            fn write(self, spot: Self::Spot) {
-                self.0.write(spot);
+            fn write(self, location: Self::Location) {
+                self.0.write(location);
             }
             #[inline(always)]
             fn kernel_eq(self, other: Self) -> bool {
@@ -327,8 +335,8 @@ macro_rules! wrappers {
         {
             type Of = $array;
             #[inline(always)]
-            fn field(spot: Self::Spot) -> Self::Spot {
-                spot
+            fn field(location: Self::Location) -> Self::Location {
+                location
             }
         }
     )*};
@@ -344,8 +352,8 @@ unsafe impl<T: Element, const N: usize> HasElement<usize> for Vector<T, N> {
     type Of = T;
     #[inline(always)]
     #[track_caller]
-    fn element_of(spot: Self::Spot, at: usize) -> T::Spot {
-        <[T; N]>::element_of(spot, at)
+    fn element_of(location: Self::Location, at: usize) -> T::Location {
+        <[T; N]>::element_of(location, at)
     }
 }
 
@@ -354,8 +362,8 @@ unsafe impl<T: Element, const R: usize, const C: usize> HasElement<[usize; 2]> f
     type Of = T;
     #[inline(always)]
     #[track_caller]
-    fn element_of(spot: Self::Spot, [row, column]: [usize; 2]) -> T::Spot {
-        let choice = spot.choose(row, R);
-        <[T; C]>::element_of(Within { choice, ..spot }, column)
+    fn element_of(location: Self::Location, [row, column]: [usize; 2]) -> T::Location {
+        let offset = location.offset_of(row, R);
+        <[T; C]>::element_of(AggregateRef { offset, ..location }, column)
     }
 }

@@ -9,7 +9,7 @@ use std::ops::{
 
 use crate::{
     Element, Float,
-    body::{Bounded, divisor_of, within},
+    body::{Bounded, check_index, divisor_of},
 };
 
 /// `N` numbers.
@@ -121,7 +121,7 @@ impl<T, const N: usize> Index<usize> for Vector<T, N> {
     #[inline(always)]
     #[track_caller]
     fn index(&self, at: usize) -> &T {
-        &self.0[within(at, N)]
+        &self.0[check_index(at, N)]
     }
 }
 
@@ -129,7 +129,7 @@ impl<T, const N: usize> IndexMut<usize> for Vector<T, N> {
     #[inline(always)]
     #[track_caller]
     fn index_mut(&mut self, at: usize) -> &mut T {
-        &mut self.0[within(at, N)]
+        &mut self.0[check_index(at, N)]
     }
 }
 

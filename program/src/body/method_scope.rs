@@ -6,19 +6,19 @@
 pub mod in_scope {
     pub use std::{cmp::Ord as _, convert::From as _, iter::Iterator as _};
 
-    pub use super::OfArrays as _;
+    pub use super::ArrayMethods as _;
     pub use crate::Number as _;
 }
 
 /// The methods of arrays, which arrays themselves have by reference.
 #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
-pub trait OfArrays {
+pub trait ArrayMethods {
     /// How many elements there are.
     #[must_use]
     fn len(self) -> usize;
 }
 
-impl<T, const N: usize> OfArrays for [T; N] {
+impl<T, const N: usize> ArrayMethods for [T; N] {
     #[inline(always)]
     fn len(self) -> usize {
         N
@@ -26,7 +26,7 @@ impl<T, const N: usize> OfArrays for [T; N] {
 }
 
 /// What has so many elements.
-pub trait Counted {
+pub trait ElementCount {
     /// How many.
-    fn count(&self) -> usize;
+    fn element_count(&self) -> usize;
 }

@@ -1,30 +1,30 @@
-//! Values in the memory of tensors: elements, and parts of them.
+//! Values in the memory of tensors: elements, and components of them.
 //!
 //! An element of several scalars need not lie in one piece. So a body never holds a reference to one; it
-//! holds a [`Place`], which knows where each scalar is, follows the author's fields and indices to a part,
+//! holds a [`ElementRef`], which knows where each scalar is, follows the author's fields and indices to a part,
 //! and is read and written by value. What no one reads is not loaded.
 
 use std::fmt;
 
-use super::failure::within;
+use super::failure::check_index;
 use crate::{Element, KernelValue, tensor::element::load};
 
 /// A value in a tensor's memory, or none where the index was out of range: that reads as zeros, and a write
 /// to it goes nowhere. Several threads may hold it at once.
-pub struct Place<T: KernelValue>(T::Spot);
+pub struct ElementRef<T: KernelValue>(T::Location);
 
 /// A scalar in memory.
-pub struct At<T>(Option<*mut T>);
+pub struct ScalarRef<T>(Option<*mut T>);
 
 /// A value of several scalars in memory.
 #[derive(Clone, Copy)]
-pub struct Within<P> {
+pub struct AggregateRef<P> {
     /// Where the scalars of all elements lie.
-    pub parts: P,
+    pub components: P,
     /// The element.
     pub element: Option<usize>,
     /// Which of the scalars that each component has in an element, counted in values of this type.
-    pub choice: usize,
+    pub offset: usize,
 }
 
 /// Where the elements of a tensor of scalars lie.
@@ -52,19 +52,19 @@ pub(crate) struct Component {
 /// A type with a field, or a numbered part, whose name has this number.
 ///
 /// # Safety
-/// `field` gives where that field of what is at `spot` lies.
+/// `field` gives where that field of what is at `location` lies.
 pub unsafe trait HasField<const NAME: u64>: KernelValue {
     /// The field's type.
     type Of: KernelValue;
 
     /// The field of a value in memory.
-    fn field(spot: Self::Spot) -> <Self::Of as KernelValue>::Spot;
+    fn field(location: Self::Location) -> <Self::Of as KernelValue>::Location;
 }
 
 /// A type with elements, by indices of type `I`.
 ///
 /// # Safety
-/// `element_of` gives where that element of what is at `spot` lies, and panics where there is none.
+/// `element_of` gives where that element of what is at `location` lies, and panics where there is none.
 pub unsafe trait HasElement<I>: KernelValue {
     /// The elements' type.
     type Of: KernelValue;
@@ -74,12 +74,12 @@ pub unsafe trait HasElement<I>: KernelValue {
     /// # Panics
     /// Where it has no such element.
     #[track_caller]
-    fn element_of(spot: Self::Spot, at: I) -> <Self::Of as KernelValue>::Spot;
+    fn element_of(location: Self::Location, at: I) -> <Self::Of as KernelValue>::Location;
 }
 
-impl<T: KernelValue> Place<T> {
-    pub(super) fn of(spot: T::Spot) -> Self {
-        Self(spot)
+impl<T: KernelValue> ElementRef<T> {
+    pub(super) fn of(location: T::Location) -> Self {
+        Self(location)
     }
 
     /// The value.
@@ -98,31 +98,31 @@ impl<T: KernelValue> Place<T> {
     /// A field of the value.
     #[inline(always)]
     #[must_use]
-    pub fn field<const NAME: u64>(self) -> Place<T::Of>
+    pub fn field<const NAME: u64>(self) -> ElementRef<T::Of>
     where
         T: HasField<NAME>,
     {
-        Place(T::field(self.0))
+        ElementRef(T::field(self.0))
     }
 
     /// An element of the value.
     #[inline(always)]
     #[track_caller]
     #[must_use]
-    pub fn element<I>(self, at: I) -> Place<T::Of>
+    pub fn element<I>(self, at: I) -> ElementRef<T::Of>
     where
         T: HasElement<I>,
     {
-        Place(T::element_of(self.0, at))
+        ElementRef(T::element_of(self.0, at))
     }
 }
 
-impl<T: Element> Place<T> {
+impl<T: Element> ElementRef<T> {
     /// The place of an element, whose address is valid for atomics as long as the place is used, or of
     /// none. Only [`address`](Self::address) gives it, to code that says why it is.
     #[inline(always)]
-    pub(super) const fn within(element: Option<*mut T>) -> Self {
-        Self(At(element))
+    pub(super) const fn from_ptr(element: Option<*mut T>) -> Self {
+        Self(ScalarRef(element))
     }
 
     /// The address, or none where the index was out of range.
@@ -132,7 +132,7 @@ impl<T: Element> Place<T> {
     }
 }
 
-impl<T: Element> At<T> {
+impl<T: Element> ScalarRef<T> {
     #[inline(always)]
     pub(crate) fn read(self) -> T {
         // SAFETY: the maker of the memory vouches for its scalars, and nothing writes this one meanwhile.
@@ -155,9 +155,9 @@ impl<T> Dense<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn at(self, element: Option<usize>) -> At<T> {
+    pub(crate) fn at(self, element: Option<usize>) -> ScalarRef<T> {
         // SAFETY: the element is within the tensor, by the check or the proof of its index.
-        At(element.map(|at| unsafe { self.0.add(at) }))
+        ScalarRef(element.map(|at| unsafe { self.0.add(at) }))
     }
 }
 
@@ -173,11 +173,11 @@ impl<T> Strided<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn at(self, element: Option<usize>, choice: usize) -> At<T> {
-        At(element.map(|at| {
-            let further = at.wrapping_mul(self.step).wrapping_add(choice.wrapping_mul(self.plane));
+    pub(crate) fn at(self, element: Option<usize>, offset: usize) -> ScalarRef<T> {
+        ScalarRef(element.map(|at| {
+            let further = at.wrapping_mul(self.step).wrapping_add(offset.wrapping_mul(self.plane));
             // SAFETY: the element is within the tensor, by the check or the proof of its index, and the
-            // choice among the component's scalars, by the types that the place was followed through.
+            // offset among the component's scalars, by the types that the place was followed through.
             unsafe { self.first.add(further) }
         }))
     }
@@ -193,12 +193,12 @@ impl<'a> Memory<'a> {
     }
 }
 
-impl<P> Within<P> {
+impl<P> AggregateRef<P> {
     /// Element `at` of `of`, in an array of `len`.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn choose(self, at: usize, len: usize) -> usize {
-        self.choice * len + within(at, len)
+    pub(crate) fn offset_of(self, at: usize, len: usize) -> usize {
+        self.offset * len + check_index(at, len)
     }
 }
 
@@ -215,8 +215,8 @@ macro_rules! copies {
 }
 
 copies! {
-    [T: KernelValue] Place<T>;
-    [T] At<T>;
+    [T: KernelValue] ElementRef<T>;
+    [T] ScalarRef<T>;
     [T] Dense<T>;
     [T] Strided<T>;
 }

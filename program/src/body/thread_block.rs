@@ -8,42 +8,42 @@ use std::{
 
 use super::{
     cx::Cx,
-    failure::{Bounded, Errors, Kind},
+    element_ref::ElementRef,
+    failure::{Bounded, ErrorKind, Errors},
     level::Level,
-    place::Place,
-    readings::Counted,
-    view::Places,
+    method_scope::ElementCount,
+    view::Elements,
 };
 use crate::Element;
 
 /// A block of threads.
 #[derive(Clone, Copy)]
-pub struct Threads<const CHECKED: bool, G = usize> {
+pub struct ThreadBlock<const CHECKED: bool, G = usize> {
     index: G,
     threads: usize,
     errors: Errors,
 }
 
 /// An array that the threads of a block share. Indexing is as that of a [`View`](super::View).
-pub struct Shared<T, const N: usize, const CHECKED: bool> {
+pub struct SharedArray<T, const N: usize, const CHECKED: bool> {
     elements: Box<[UnsafeCell<T>]>,
     shape: [usize; N],
     /// Stands for what is out of range.
-    nothing: T,
+    out_of_range_element: T,
     errors: Errors,
 }
 
 /// What a block costs whose threads cost `weight`.
 #[inline(always)]
 #[must_use]
-pub fn weight_of_block(threads: usize, weight: u32) -> u32 {
+pub fn block_weight(threads: usize, weight: u32) -> u32 {
     weight.saturating_mul(u32::try_from(threads).unwrap_or(u32::MAX))
 }
 
 /// How many blocks a grid has; as many as there are numbers where they are more.
 #[inline(always)]
 #[must_use]
-pub fn blocks_of<const N: usize>(grid: [usize; N]) -> usize {
+pub fn block_count<const N: usize>(grid: [usize; N]) -> usize {
     let none = grid.contains(&0);
     if none { 0 } else { grid.iter().fold(1, |all, count| all.saturating_mul(*count)) }
 }
@@ -51,7 +51,7 @@ pub fn blocks_of<const N: usize>(grid: [usize; N]) -> usize {
 /// The block that comes at that place in the order of its grid, the last dimension's number changing fastest.
 #[inline(always)]
 #[must_use]
-pub fn block_in<const N: usize>(grid: [usize; N], mut place: usize) -> [usize; N] {
+pub fn block_index<const N: usize>(grid: [usize; N], mut place: usize) -> [usize; N] {
     let mut index = [0; N];
     for (index, count) in index.iter_mut().zip(grid).rev() {
         (place, *index) = (place / count, place % count);
@@ -63,12 +63,12 @@ impl<L: Level, const CHECKED: bool> Cx<'_, L, CHECKED> {
     /// The block of this number, of so many threads.
     #[inline(always)]
     #[must_use]
-    pub fn threads<G>(&self, index: G, threads: usize) -> Threads<CHECKED, G> {
-        Threads { index, threads, errors: self.errors }
+    pub fn threads<G>(&self, index: G, threads: usize) -> ThreadBlock<CHECKED, G> {
+        ThreadBlock { index, threads, errors: self.errors }
     }
 }
 
-impl<const CHECKED: bool, G: Copy> Threads<CHECKED, G> {
+impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
     /// The block's number.
     #[inline(always)]
     #[must_use]
@@ -93,26 +93,26 @@ impl<const CHECKED: bool, G: Copy> Threads<CHECKED, G> {
     /// An array of zeros.
     #[inline(always)]
     #[must_use]
-    pub fn shared<T: Element>(self, len: usize) -> Shared<T, 1, CHECKED> {
+    pub fn shared<T: Element>(self, len: usize) -> SharedArray<T, 1, CHECKED> {
         self.array([len])
     }
 
     /// Rows of zeros.
     #[inline(always)]
     #[must_use]
-    pub fn shared_2d<T: Element>(self, shape: [usize; 2]) -> Shared<T, 2, CHECKED> {
+    pub fn shared_2d<T: Element>(self, shape: [usize; 2]) -> SharedArray<T, 2, CHECKED> {
         self.array(shape)
     }
 
     #[inline(always)]
-    fn array<T: Element, const N: usize>(self, shape: [usize; N]) -> Shared<T, N, CHECKED> {
+    fn array<T: Element, const N: usize>(self, shape: [usize; N]) -> SharedArray<T, N, CHECKED> {
         let len: usize = shape.iter().product();
         let elements = (0..len).map(|_| UnsafeCell::new(T::default())).collect();
-        Shared { elements, shape, nothing: T::default(), errors: self.errors }
+        SharedArray { elements, shape, out_of_range_element: T::default(), errors: self.errors }
     }
 }
 
-impl<T, const N: usize, const CHECKED: bool> Shared<T, N, CHECKED> {
+impl<T, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
     /// How many elements there are.
     #[inline(always)]
     #[must_use]
@@ -131,7 +131,7 @@ impl<T, const N: usize, const CHECKED: bool> Shared<T, N, CHECKED> {
         debug_assert!(self.has(index), "a proven index is within the extents");
         // SAFETY: the index is within the extents, by the check above, or in the proven form because the
         // launch has proven that every index is; and there are as many elements as their product.
-        Some(unsafe { self.elements.get_unchecked(self.place_of(index)) })
+        Some(unsafe { self.elements.get_unchecked(self.offset_of(index)) })
     }
 
     #[inline(always)]
@@ -140,7 +140,7 @@ impl<T, const N: usize, const CHECKED: bool> Shared<T, N, CHECKED> {
     }
 
     #[inline(always)]
-    fn place_of(&self, index: [usize; N]) -> usize {
+    fn offset_of(&self, index: [usize; N]) -> usize {
         index
             .iter()
             .zip(&self.shape)
@@ -154,18 +154,18 @@ impl<T, const N: usize, const CHECKED: bool> Shared<T, N, CHECKED> {
         for (value, from) in values.iter_mut().zip(index.iter().chain(&self.shape)) {
             *value = *from as u64;
         }
-        self.errors.report(Kind::Index, caller, &values[..2 * N]);
+        self.errors.report(ErrorKind::Index, caller, &values[..2 * N]);
     }
 }
 
-impl<T, const N: usize, const CHECKED: bool> Counted for Shared<T, N, CHECKED> {
+impl<T, const N: usize, const CHECKED: bool> ElementCount for SharedArray<T, N, CHECKED> {
     #[inline(always)]
-    fn count(&self) -> usize {
+    fn element_count(&self) -> usize {
         self.len()
     }
 }
 
-impl<I, T, const N: usize, const CHECKED: bool> Bounded<I> for Shared<T, N, CHECKED> {
+impl<I, T, const N: usize, const CHECKED: bool> Bounded<I> for SharedArray<T, N, CHECKED> {
     #[inline(always)]
     fn bounded(&self, index: I) -> I {
         index
@@ -174,7 +174,7 @@ impl<I, T, const N: usize, const CHECKED: bool> Bounded<I> for Shared<T, N, CHEC
 
 macro_rules! indexing {
     ($($rank:literal by $index:ty, |$i:ident| $array:expr;)*) => {$(
-        impl<T: Element, const CHECKED: bool> Index<$index> for Shared<T, $rank, CHECKED> {
+        impl<T: Element, const CHECKED: bool> Index<$index> for SharedArray<T, $rank, CHECKED> {
             type Output = T;
             #[inline(always)]
             #[track_caller]
@@ -183,12 +183,12 @@ macro_rules! indexing {
                     // SAFETY: one thread runs the block, and a reference to an element lives within one
                     // expression of it: the language has no bindings of references.
                     Some(cell) => unsafe { &*cell.get() },
-                    None => &self.nothing,
+                    None => &self.out_of_range_element,
                 }
             }
         }
 
-        impl<T: Element, const CHECKED: bool> IndexMut<$index> for Shared<T, $rank, CHECKED> {
+        impl<T: Element, const CHECKED: bool> IndexMut<$index> for SharedArray<T, $rank, CHECKED> {
             #[inline(always)]
             #[track_caller]
             fn index_mut(&mut self, $i: $index) -> &mut T {
@@ -198,25 +198,25 @@ macro_rules! indexing {
                     Some(element) => unsafe { &mut *element },
                     None => {
                         // As zero, for what reads it first.
-                        self.nothing = T::default();
-                        &mut self.nothing
+                        self.out_of_range_element = T::default();
+                        &mut self.out_of_range_element
                     }
                 }
             }
         }
 
-        impl<T: Element, const CHECKED: bool> Places<$index> for Shared<T, $rank, CHECKED> {
+        impl<T: Element, const CHECKED: bool> Elements<$index> for SharedArray<T, $rank, CHECKED> {
             type Element = T;
             const CHECKED: bool = CHECKED;
             #[inline(always)]
             #[track_caller]
-            fn place(&self, $i: $index) -> Place<T> {
-                Place::within(self.at($array, Location::caller()).map(UnsafeCell::get))
+            fn element_ref(&self, $i: $index) -> ElementRef<T> {
+                ElementRef::from_ptr(self.at($array, Location::caller()).map(UnsafeCell::get))
             }
             #[inline(always)]
-            fn place_within(&self, $i: $index) -> Place<T> {
-                let cell = if self.has($array) { self.elements.get(self.place_of($array)) } else { None };
-                Place::within(cell.map(UnsafeCell::get))
+            fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
+                let cell = if self.has($array) { self.elements.get(self.offset_of($array)) } else { None };
+                ElementRef::from_ptr(cell.map(UnsafeCell::get))
             }
         }
     )*};

@@ -6,7 +6,7 @@ use super::LoopInt;
 
 /// Values of a range at equal distances, by their number.
 #[derive(Clone, Copy, Debug)]
-pub struct Walk<I> {
+pub struct SteppedRange<I> {
     first: I,
     step: u64,
     down: bool,
@@ -14,7 +14,7 @@ pub struct Walk<I> {
 }
 
 /// A range of values, with or without its end.
-pub trait Values {
+pub trait IntRange {
     /// The type of a value.
     type Int: LoopInt;
     /// The first value.
@@ -25,7 +25,7 @@ pub trait Values {
     fn count(&self) -> u64;
 }
 
-impl<I: LoopInt> Values for Range<I> {
+impl<I: LoopInt> IntRange for Range<I> {
     type Int = I;
     #[inline(always)]
     fn first(&self) -> I {
@@ -41,7 +41,7 @@ impl<I: LoopInt> Values for Range<I> {
     }
 }
 
-impl<I: LoopInt> Values for RangeInclusive<I> {
+impl<I: LoopInt> IntRange for RangeInclusive<I> {
     type Int = I;
     #[inline(always)]
     fn first(&self) -> I {
@@ -61,12 +61,12 @@ impl<I: LoopInt> Values for RangeInclusive<I> {
     }
 }
 
-impl<I: LoopInt> Walk<I> {
+impl<I: LoopInt> SteppedRange<I> {
     /// Every `step`-th value of `range`, from its first up or from its last down. A step of 0 has no
     /// end, which is refused as a bound that has wrapped.
     #[inline(always)]
     #[must_use]
-    pub fn new(range: impl Values<Int = I>, step: usize, down: bool) -> Self {
+    pub fn new(range: impl IntRange<Int = I>, step: usize, down: bool) -> Self {
         let (length, step) = (range.count(), step as u64);
         let first = if down { range.last() } else { range.first() };
         let len = if step == 0 { u64::MAX } else { length.div_ceil(step) };
@@ -94,7 +94,7 @@ impl<I: LoopInt> Walk<I> {
 mod tests {
     use super::*;
 
-    fn all<I: LoopInt>(walk: Walk<I>) -> Vec<I> {
+    fn all<I: LoopInt>(walk: SteppedRange<I>) -> Vec<I> {
         (0..walk.len()).map(|nth| walk.at(nth)).collect()
     }
 
@@ -104,18 +104,28 @@ mod tests {
             for step in 1..5 {
                 let up: Vec<i32> = (a..b).step_by(step).collect();
                 let through: Vec<i32> = (a..=b).step_by(step).collect();
-                assert_eq!(all(Walk::new(a..=b, step, false)), through, "{a}..={b} by {step}");
+                assert_eq!(
+                    all(SteppedRange::new(a..=b, step, false)),
+                    through,
+                    "{a}..={b} by {step}"
+                );
                 let down: Vec<i32> = (a..b).rev().step_by(step).collect();
-                assert_eq!(all(Walk::new(a..b, step, false)), up, "{a}..{b} by {step}");
-                assert_eq!(all(Walk::new(a..b, step, true)), down, "{a}..{b} by {step}");
+                assert_eq!(all(SteppedRange::new(a..b, step, false)), up, "{a}..{b} by {step}");
+                assert_eq!(all(SteppedRange::new(a..b, step, true)), down, "{a}..{b} by {step}");
             }
         }
-        assert_eq!(all(Walk::new(0u64..u64::MAX, 1 << 63, false)), [0, 1 << 63]);
-        assert_eq!(all(Walk::new(i32::MAX - 1..=i32::MAX, 1, true)), [i32::MAX, i32::MAX - 1]);
-        assert_eq!(all(Walk::new(u64::MAX - 1..=u64::MAX, 1, false)), [u64::MAX - 1, u64::MAX]);
+        assert_eq!(all(SteppedRange::new(0u64..u64::MAX, 1 << 63, false)), [0, 1 << 63]);
+        assert_eq!(
+            all(SteppedRange::new(i32::MAX - 1..=i32::MAX, 1, true)),
+            [i32::MAX, i32::MAX - 1]
+        );
+        assert_eq!(
+            all(SteppedRange::new(u64::MAX - 1..=u64::MAX, 1, false)),
+            [u64::MAX - 1, u64::MAX]
+        );
         // One more than there are numbers to count with.
-        assert_eq!(all(Walk::new(i64::MIN..=i64::MAX, usize::MAX, true)), [i64::MAX]);
-        assert_eq!(all(Walk::new(i64::MIN..=i64::MAX, usize::MAX, false)), [i64::MIN]);
-        assert_eq!(Walk::new(0u64..3, 0, false).len(), u64::MAX);
+        assert_eq!(all(SteppedRange::new(i64::MIN..=i64::MAX, usize::MAX, true)), [i64::MAX]);
+        assert_eq!(all(SteppedRange::new(i64::MIN..=i64::MAX, usize::MAX, false)), [i64::MIN]);
+        assert_eq!(SteppedRange::new(0u64..3, 0, false).len(), u64::MAX);
     }
 }
