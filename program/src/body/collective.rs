@@ -1,4 +1,6 @@
-//! What the threads of a block exchange at the end of a phase: the phase is a loop that collects what each gives.
+//! Collectives of thread blocks in CPU bodies: reductions, scans, shuffles and votes at the end of a phase.
+//!
+//! The phase runs as a loop over the threads that collects one value of each in [`Contributions`].
 
 use std::ops::Index;
 
@@ -10,20 +12,20 @@ use super::{
 };
 use crate::{Element, dsl::Combine};
 
-/// What the threads of a block give, as far as they have.
+/// The values that the threads of a block contribute to a collective, in thread order.
 #[derive(Debug)]
 pub struct Contributions<T> {
     values: Vec<T>,
 }
 
-/// A value of each thread of a block: in a phase, that of its own thread.
+/// One value per thread of a block. A thread reads its own value in later phases: `sums[t]`.
 #[derive(Clone, Debug)]
 pub struct PerThread<T> {
     values: Vec<T>,
 }
 
 impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
-    /// Room for what each thread gives.
+    /// An empty list of contributions with room for each thread.
     #[inline(always)]
     #[must_use]
     pub fn contributions<T>(&self) -> Contributions<T> {
@@ -32,14 +34,14 @@ impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
 }
 
 impl<T> Contributions<T> {
-    /// Room for what so many threads give.
+    /// An empty list with room for `threads` values.
     #[inline(always)]
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self { values: Vec::with_capacity(threads) }
     }
 
-    /// What the next thread gives.
+    /// Adds the value of the next thread.
     #[inline(always)]
     pub fn push(&mut self, value: T) {
         self.values.push(value);
@@ -56,7 +58,7 @@ impl<T> Contributions<T> {
         PerThread { values }
     }
 
-    /// What the thread of the warp has whose number differs in the bits of `mask`.
+    /// For each thread, the value of the lane whose number differs in the bits of `mask`.
     #[inline(always)]
     #[must_use]
     pub fn shuffle_xor(self, mask: usize) -> PerThread<T>
@@ -66,7 +68,7 @@ impl<T> Contributions<T> {
         self.shuffled(|lane| (lane ^ mask) as u64)
     }
 
-    /// What the thread `by` before has.
+    /// For each thread, the value of the lane `by` lower.
     #[inline(always)]
     #[must_use]
     pub fn shuffle_up(self, by: usize) -> PerThread<T>
@@ -76,7 +78,7 @@ impl<T> Contributions<T> {
         self.shuffled(|lane| lane.checked_sub(by).unwrap_or(lane) as u64)
     }
 
-    /// What the thread `by` behind has.
+    /// For each thread, the value of the lane `by` higher.
     #[inline(always)]
     #[must_use]
     pub fn shuffle_down(self, by: usize) -> PerThread<T>
@@ -88,7 +90,7 @@ impl<T> Contributions<T> {
 }
 
 impl<T: Copy> Contributions<(T, usize)> {
-    /// What the thread of the warp has that each thread names.
+    /// For each thread, the value of the lane that it names.
     #[inline(always)]
     #[must_use]
     pub fn shuffle(self) -> PerThread<T> {
@@ -100,21 +102,21 @@ impl<T: Copy> Contributions<(T, usize)> {
 }
 
 impl Contributions<bool> {
-    /// Whether all threads say yes.
+    /// Whether all threads vote true.
     #[inline(always)]
     #[must_use]
     pub fn all(self) -> bool {
         self.values.iter().all(|vote| *vote)
     }
 
-    /// Whether any thread says yes.
+    /// Whether any thread votes true.
     #[inline(always)]
     #[must_use]
     pub fn any(self) -> bool {
         self.values.iter().any(|vote| *vote)
     }
 
-    /// The threads of each thread's warp that say yes, as bits.
+    /// For each thread, a bit mask of the lanes of its warp that vote true.
     #[inline(always)]
     #[must_use]
     pub fn ballot(self) -> PerThread<u32> {
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_combined_as_one_after_the_other() {
+    fn integer_reductions_and_scans_equal_sequential_ones() {
         for count in [1, 2, 31, 32, 33, 64, 100, 1024] {
             let value = |at: i32| (at * 37) % 101 - 50;
             let values: Vec<i32> = (0..count).map(value).collect();
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_added_in_the_order_that_is_stated() {
+    fn floats_are_combined_in_the_documented_order() {
         let values: Vec<f32> = (0..40).map(|at| 1.0 / (at as f32 + 0.7)).collect();
         let tree = |values: &[f32]| {
             let mut values = values.to_vec();
@@ -231,12 +233,12 @@ mod tests {
         assert_eq!((numbers().shuffle_xor(16)[5], numbers().shuffle_xor(16)[35]), (21, 35));
         assert_eq!((numbers().shuffle_up(3)[32], numbers().shuffle_up(3)[36]), (32, 33));
         assert_eq!((numbers().shuffle_down(usize::MAX)[7], numbers().shuffle_down(3)[6]), (7, 9));
-        let turned = contributions((0..40).map(|at| (at, 31 - at % 32))).shuffle();
-        assert_eq!((turned[0], turned[31], turned[33], turned[39]), (31, 0, 33, 39));
+        let reversed = contributions((0..40).map(|at| (at, 31 - at % 32))).shuffle();
+        assert_eq!((reversed[0], reversed[31], reversed[33], reversed[39]), (31, 0, 33, 39));
     }
 
     #[test]
-    fn votes_are_bits_of_a_warp() {
+    fn ballots_are_bit_masks_of_warps() {
         let votes = contributions((0..40).map(|at| at % 3 == 0)).ballot();
         assert_eq!((votes[0], votes[39]), (0x4924_9249, 0b1001_0010));
         assert!(

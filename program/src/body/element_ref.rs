@@ -1,47 +1,48 @@
-//! Values in the memory of tensors: elements, and components of them.
+//! References to values in tensor memory: [`ElementRef`] and the location types of scalars and aggregates.
 //!
-//! An element of several scalars need not lie in one piece. So a body never holds a reference to one; it
-//! holds a [`ElementRef`], which knows where each scalar is, follows the author's fields and indices to a part,
-//! and is read and written by value. What no one reads is not loaded.
+//! The scalars of an element need not be contiguous: a tensor of structs can store each field in a plane of its own. A
+//! body therefore never holds a Rust reference to an element. It holds an [`ElementRef`], which knows where each scalar
+//! is, selects fields and elements of the value, and is read and written by value. Scalars that the body does not use
+//! are not loaded.
 
 use std::fmt;
 
 use super::failure::check_index;
 use crate::{Element, KernelValue, tensor::element::load};
 
-/// A value in a tensor's memory, or none where the index was out of range: that reads as zeros, and a write
-/// to it goes nowhere. Several threads may hold it at once.
+/// A reference to a value in a tensor's memory, or to nothing if the index was out of range: then reads return zeros
+/// and writes do nothing. Several threads may hold references to the same value.
 pub struct ElementRef<T: KernelValue>(T::Location);
 
-/// A scalar in memory.
+/// The location of a scalar, or `None` if the index was out of range.
 pub struct ScalarRef<T>(Option<*mut T>);
 
-/// A value of several scalars in memory.
+/// The location of a value of several scalars.
 #[derive(Clone, Copy)]
 pub struct AggregateRef<P> {
-    /// Where the scalars of all elements lie.
+    /// Where the scalars of all elements are.
     pub components: P,
-    /// The element.
+    /// The index of the element, in row-major order; `None` if it was out of range.
     pub element: Option<usize>,
-    /// Which of the scalars that each component has in an element, counted in values of this type.
+    /// The position of the value among the values of its type in the element's components.
     pub offset: usize,
 }
 
-/// Where the elements of a tensor of scalars lie.
+/// The memory of a tensor of scalars.
 pub struct Dense<T>(*mut T);
 
-/// Where the scalars of a component lie.
+/// The memory of one component of a tensor of aggregates.
 pub struct Strided<T> {
     first: *mut T,
     step: usize,
     plane: usize,
 }
 
-/// The memory of a tensor, from which each type takes the components that it has, in their order.
+/// The components of a tensor, in order. Each type takes those that it consists of.
 pub struct Memory<'a>(&'a mut dyn FnMut(usize) -> Component);
 
-/// Where a component lies: its first scalar, and the distances in scalars to the next element and to the
-/// next scalar of an element.
+/// The memory of one component: the address of its first scalar, and the distances, in scalars, to the next element and
+/// to the next scalar of the same element.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Component {
     pub(crate) first: *mut u8,
@@ -49,30 +50,30 @@ pub(crate) struct Component {
     pub(crate) plane: usize,
 }
 
-/// A type with a field, or a numbered part, whose name has this number.
+/// A type with a field or tuple member whose name has the number `NAME`.
 ///
 /// # Safety
-/// `field` gives where that field of what is at `location` lies.
+/// `field` must return the location of that field of the value at `location`.
 pub unsafe trait HasField<const NAME: u64>: KernelValue {
     /// The field's type.
     type Of: KernelValue;
 
-    /// The field of a value in memory.
+    /// The location of the field.
     fn field(location: Self::Location) -> <Self::Of as KernelValue>::Location;
 }
 
-/// A type with elements, by indices of type `I`.
+/// A type with elements that are indexed by `I`: an array, vector or matrix.
 ///
 /// # Safety
-/// `element_of` gives where that element of what is at `location` lies, and panics where there is none.
+/// `element_of` must return the location of that element of the value at `location`, and panic if there is none.
 pub unsafe trait HasElement<I>: KernelValue {
-    /// The elements' type.
+    /// The type of the elements.
     type Of: KernelValue;
 
-    /// The element of a value in memory.
+    /// The location of the element.
     ///
     /// # Panics
-    /// Where it has no such element.
+    /// If the index is out of range.
     #[track_caller]
     fn element_of(location: Self::Location, at: I) -> <Self::Of as KernelValue>::Location;
 }
@@ -82,20 +83,20 @@ impl<T: KernelValue> ElementRef<T> {
         Self(location)
     }
 
-    /// The value.
+    /// Reads the value.
     #[inline(always)]
     #[must_use]
     pub fn read(self) -> T {
         T::read(self.0)
     }
 
-    /// Puts a value there.
+    /// Writes the value.
     #[inline(always)]
     pub fn write(self, value: T) {
         value.write(self.0);
     }
 
-    /// A field of the value.
+    /// A reference to a field of the value.
     #[inline(always)]
     #[must_use]
     pub fn field<const NAME: u64>(self) -> ElementRef<T::Of>
@@ -105,7 +106,7 @@ impl<T: KernelValue> ElementRef<T> {
         ElementRef(T::field(self.0))
     }
 
-    /// An element of the value.
+    /// A reference to an element of the value.
     #[inline(always)]
     #[track_caller]
     #[must_use]
@@ -118,14 +119,14 @@ impl<T: KernelValue> ElementRef<T> {
 }
 
 impl<T: Element> ElementRef<T> {
-    /// The place of an element, whose address is valid for atomics as long as the place is used, or of
-    /// none. Only [`address`](Self::address) gives it, to code that says why it is.
+    /// A reference to the scalar at an address, or to nothing. The address must be valid for atomic operations as long
+    /// as the reference is used; code that takes it back by [`address`](Self::address) relies on that.
     #[inline(always)]
     pub(super) const fn from_ptr(element: Option<*mut T>) -> Self {
         Self(ScalarRef(element))
     }
 
-    /// The address, or none where the index was out of range.
+    /// The address, or `None` if the index was out of range.
     #[inline(always)]
     pub(super) const fn address(self) -> Option<*mut T> {
         self.0.0
@@ -135,14 +136,14 @@ impl<T: Element> ElementRef<T> {
 impl<T: Element> ScalarRef<T> {
     #[inline(always)]
     pub(crate) fn read(self) -> T {
-        // SAFETY: the maker of the memory vouches for its scalars, and nothing writes this one meanwhile.
+        // SAFETY: the maker of the [`Memory`] guarantees its scalars, and nothing writes this one at the same time.
         self.0.map_or_else(T::default, |scalar| unsafe { load(scalar) })
     }
 
     #[inline(always)]
     pub(crate) fn write(self, value: T) {
         if let Some(scalar) = self.0 {
-            // SAFETY: as above, and nothing else touches it meanwhile.
+            // SAFETY: as in `read`, and nothing else accesses the scalar at the same time.
             unsafe { scalar.write(value) }
         }
     }
@@ -156,7 +157,7 @@ impl<T> Dense<T> {
 
     #[inline(always)]
     pub(crate) fn at(self, element: Option<usize>) -> ScalarRef<T> {
-        // SAFETY: the element is within the tensor, by the check or the proof of its index.
+        // SAFETY: the element is within the tensor: its index was checked or proven.
         ScalarRef(element.map(|at| unsafe { self.0.add(at) }))
     }
 }
@@ -165,7 +166,7 @@ impl<T> Strided<T> {
     #[inline(always)]
     pub(crate) fn take(scalars: usize, memory: &mut Memory<'_>) -> Self {
         if scalars == 0 {
-            // It lies nowhere, and no place in it can be reached.
+            // A type of no scalars, such as an array of length 0: no location is ever computed from it.
             return Self { first: std::ptr::null_mut(), step: 0, plane: 0 };
         }
         let Component { first, step, plane } = (memory.0)(scalars);
@@ -176,8 +177,8 @@ impl<T> Strided<T> {
     pub(crate) fn at(self, element: Option<usize>, offset: usize) -> ScalarRef<T> {
         ScalarRef(element.map(|at| {
             let further = at.wrapping_mul(self.step).wrapping_add(offset.wrapping_mul(self.plane));
-            // SAFETY: the element is within the tensor, by the check or the proof of its index, and the
-            // offset among the component's scalars, by the types that the place was followed through.
+            // SAFETY: the element is within the tensor: its index was checked or proven. The offset is within the
+            // component, by the types through which the location was computed.
             unsafe { self.first.add(further) }
         }))
     }
@@ -185,8 +186,8 @@ impl<T> Strided<T> {
 
 impl<'a> Memory<'a> {
     /// # Safety
-    /// What is given is where the components lie of the type that takes them, in order, and their memory is
-    /// valid for what is done with the places in it.
+    /// `next` must return, in order, the components of the type that takes them, and their memory must be valid for the
+    /// accesses through all references that are made from it.
     #[inline(always)]
     pub(crate) unsafe fn new(next: &'a mut dyn FnMut(usize) -> Component) -> Self {
         Self(next)
@@ -194,7 +195,7 @@ impl<'a> Memory<'a> {
 }
 
 impl<P> AggregateRef<P> {
-    /// Element `at` of `of`, in an array of `len`.
+    /// The offset of element `at` of an array of `len` elements.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn offset_of(self, at: usize, len: usize) -> usize {

@@ -1,8 +1,9 @@
-//! The traits that a kernel's never-called copy has in scope, for the methods that kernels have without an import.
-//! Where a user's trait has a method of the same name, rustc reports the call as ambiguous. The body that runs resolves
-//! no method by what is in scope.
+//! The traits whose methods kernels can call without an import.
+//!
+//! The never-called copy of a kernel, from which rustc infers types, has them in scope. If a user's trait has a method
+//! of the same name, rustc reports the call as ambiguous. The CPU body does not resolve methods by traits in scope.
 
-/// The traits, without their names.
+/// The traits, imported anonymously.
 pub mod in_scope {
     pub use std::{cmp::Ord as _, convert::From as _, iter::Iterator as _};
 
@@ -10,10 +11,10 @@ pub mod in_scope {
     pub use crate::Number as _;
 }
 
-/// The methods of arrays, which arrays themselves have by reference.
+/// `len` of arrays by value; arrays themselves have it by reference only.
 #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
 pub trait ArrayMethods {
-    /// How many elements there are.
+    /// The number of elements.
     #[must_use]
     fn len(self) -> usize;
 }
@@ -23,10 +24,4 @@ impl<T, const N: usize> ArrayMethods for [T; N] {
     fn len(self) -> usize {
         N
     }
-}
-
-/// What has so many elements.
-pub trait ElementCount {
-    /// How many.
-    fn element_count(&self) -> usize;
 }

@@ -1,13 +1,13 @@
-//! What a kernel's CPU body runs on: the code that `#[kernel]` emits calls what stands here.
+//! The run-time support of CPU bodies: the items that code emitted by `#[kernel]` calls.
 //!
-//! A body is one generic function, [`Body::run`]. It is instantiated once per instruction level in the
-//! proven form and once, for the baseline, in the checked form; [`NativeBody`] holds the instances and
-//! picks one at run time. All that needs `unsafe` or a `#[target_feature]` is here, so that the emitted
-//! code needs neither: its loops are `#[inline(always)]` closures over index ranges, which a function
-//! of the chosen level calls and therefore compiles with that level's instructions.
+//! A CPU body is one generic function, [`Body::run`]. It is instantiated once per instruction level in the proven form,
+//! and once at the baseline level in the checked form. [`NativeBody`] holds the instances and picks one at run time.
 //!
-//! The values that a body starts from pass a [`gate`], so that a mistake of the author's is reported
-//! once, in the words that rustc has for the code as it was written.
+//! Everything that needs `unsafe` or `#[target_feature]` is in this module, so that emitted code needs neither. Emitted
+//! loops are `#[inline(always)]` closures over index ranges. A function of the chosen level calls them, so they are
+//! compiled with that level's instructions.
+//!
+//! The initial values of a body pass through a [`gate`], so that rustc reports each mistake of the user once.
 
 mod atomic;
 mod collective;
@@ -43,7 +43,7 @@ pub use method::{
     Callee, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, call, call_associated,
     call_in_place, equal, function_of, method_of, reload_receiver, write_back, write_back_local,
 };
-pub use method_scope::{ArrayMethods, ElementCount, in_scope};
+pub use method_scope::{ArrayMethods, in_scope};
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};
 pub use probe::{
@@ -56,7 +56,7 @@ pub use reduce::{
 };
 pub use stepped_range::{IntRange, SteppedRange};
 pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight};
-pub use view::{Elements, View, WithProven};
+pub use view::{ElementCount, Elements, View, WithProven};
 
 pub use crate::Number;
 

@@ -1,10 +1,10 @@
-//! The values of a parallel loop with a step or backwards.
+//! The values of a parallel loop with a step or in reverse: `(a..b).step_by(n)`, `(a..b).rev()`.
 
 use std::ops::{Range, RangeInclusive};
 
 use super::LoopInt;
 
-/// Values of a range at equal distances, by their number.
+/// The values of a range at equal distances. Parallel loops run over their positions.
 #[derive(Clone, Copy, Debug)]
 pub struct SteppedRange<I> {
     first: I,
@@ -13,15 +13,15 @@ pub struct SteppedRange<I> {
     len: u64,
 }
 
-/// A range of values, with or without its end.
+/// A range of integers, half-open or inclusive.
 pub trait IntRange {
-    /// The type of a value.
+    /// The integer type.
     type Int: LoopInt;
     /// The first value.
     fn first(&self) -> Self::Int;
-    /// The last value, where there is one.
+    /// The last value; unspecified if the range is empty.
     fn last(&self) -> Self::Int;
-    /// How many there are; `u64::MAX` also where there is one more.
+    /// The number of values, saturating: the inclusive range of all 64-bit integers has one more than `u64::MAX`.
     fn count(&self) -> u64;
 }
 
@@ -62,8 +62,8 @@ impl<I: LoopInt> IntRange for RangeInclusive<I> {
 }
 
 impl<I: LoopInt> SteppedRange<I> {
-    /// Every `step`-th value of `range`, from its first up or from its last down. A step of 0 has no
-    /// end, which is refused as a bound that has wrapped.
+    /// Every `step`-th value of `range`: ascending from its first, or descending from its last (`down`). A step of 0
+    /// gives an infinite length, which the loop reports as a bounds error.
     #[inline(always)]
     #[must_use]
     pub fn new(range: impl IntRange<Int = I>, step: usize, down: bool) -> Self {
@@ -73,7 +73,7 @@ impl<I: LoopInt> SteppedRange<I> {
         Self { first, step, down, len }
     }
 
-    /// How many there are.
+    /// The number of values.
     #[inline(always)]
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // emitted code asks for `len` alone
@@ -81,12 +81,12 @@ impl<I: LoopInt> SteppedRange<I> {
         self.len
     }
 
-    /// The one with this number, from 0.
+    /// The value at position `nth`, from 0.
     #[inline(always)]
     #[must_use]
     pub fn at(&self, nth: u64) -> I {
-        let away = nth.wrapping_mul(self.step);
-        self.first.forward(if self.down { away.wrapping_neg() } else { away })
+        let distance = nth.wrapping_mul(self.step);
+        self.first.forward(if self.down { distance.wrapping_neg() } else { distance })
     }
 }
 
@@ -94,12 +94,12 @@ impl<I: LoopInt> SteppedRange<I> {
 mod tests {
     use super::*;
 
-    fn all<I: LoopInt>(walk: SteppedRange<I>) -> Vec<I> {
-        (0..walk.len()).map(|nth| walk.at(nth)).collect()
+    fn all<I: LoopInt>(range: SteppedRange<I>) -> Vec<I> {
+        (0..range.len()).map(|nth| range.at(nth)).collect()
     }
 
     #[test]
-    fn walks_are_what_std_walks() {
+    fn values_equal_those_of_std_iterators() {
         for (a, b) in [(0, 0), (0, 1), (-7, 8), (3, 12), (5, 2), (i32::MIN, i32::MIN + 5)] {
             for step in 1..5 {
                 let up: Vec<i32> = (a..b).step_by(step).collect();
@@ -123,7 +123,7 @@ mod tests {
             all(SteppedRange::new(u64::MAX - 1..=u64::MAX, 1, false)),
             [u64::MAX - 1, u64::MAX]
         );
-        // One more than there are numbers to count with.
+        // One more value than `u64` can count.
         assert_eq!(all(SteppedRange::new(i64::MIN..=i64::MAX, usize::MAX, true)), [i64::MAX]);
         assert_eq!(all(SteppedRange::new(i64::MIN..=i64::MAX, usize::MAX, false)), [i64::MIN]);
         assert_eq!(SteppedRange::new(0u64..3, 0, false).len(), u64::MAX);

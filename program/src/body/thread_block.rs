@@ -1,4 +1,5 @@
-//! Blocks of threads in a body: the phases are loops, and what the threads share is the block's own.
+//! Thread blocks (`block_for`) in CPU bodies. One thread runs a block: phases are loops, and shared arrays belong to
+//! the block.
 
 use std::{
     cell::UnsafeCell,
@@ -11,12 +12,11 @@ use super::{
     element_ref::ElementRef,
     failure::{Bounded, ErrorKind, Errors},
     level::Level,
-    method_scope::ElementCount,
-    view::Elements,
+    view::{ElementCount, Elements},
 };
 use crate::Element;
 
-/// A block of threads.
+/// A thread block.
 #[derive(Clone, Copy)]
 pub struct ThreadBlock<const CHECKED: bool, G = usize> {
     index: G,
@@ -24,23 +24,23 @@ pub struct ThreadBlock<const CHECKED: bool, G = usize> {
     errors: Errors,
 }
 
-/// An array that the threads of a block share. Indexing is as that of a [`View`](super::View).
+/// A shared array of a thread block. Out-of-range indices behave as those of a [`View`](super::View).
 pub struct SharedArray<T, const N: usize, const CHECKED: bool> {
     elements: Box<[UnsafeCell<T>]>,
     shape: [usize; N],
-    /// Stands for what is out of range.
+    /// Referenced in place of an element that is out of range.
     out_of_range_element: T,
     errors: Errors,
 }
 
-/// What a block costs whose threads cost `weight`.
+/// The cost of a block whose threads cost `weight` each.
 #[inline(always)]
 #[must_use]
 pub fn block_weight(threads: usize, weight: u32) -> u32 {
     weight.saturating_mul(u32::try_from(threads).unwrap_or(u32::MAX))
 }
 
-/// How many blocks a grid has; as many as there are numbers where they are more.
+/// The number of blocks in a grid, saturating.
 #[inline(always)]
 #[must_use]
 pub fn block_count<const N: usize>(grid: [usize; N]) -> usize {
@@ -48,19 +48,19 @@ pub fn block_count<const N: usize>(grid: [usize; N]) -> usize {
     if none { 0 } else { grid.iter().fold(1, |all, count| all.saturating_mul(*count)) }
 }
 
-/// The block that comes at that place in the order of its grid, the last dimension's number changing fastest.
+/// The block at `position` in row-major order of its grid: the last dimension's number changes fastest.
 #[inline(always)]
 #[must_use]
-pub fn block_index<const N: usize>(grid: [usize; N], mut place: usize) -> [usize; N] {
+pub fn block_index<const N: usize>(grid: [usize; N], mut position: usize) -> [usize; N] {
     let mut index = [0; N];
     for (index, count) in index.iter_mut().zip(grid).rev() {
-        (place, *index) = (place / count, place % count);
+        (position, *index) = (position / count, position % count);
     }
     index
 }
 
 impl<L: Level, const CHECKED: bool> Cx<'_, L, CHECKED> {
-    /// The block of this number, of so many threads.
+    /// The block with this index, of `threads` threads.
     #[inline(always)]
     #[must_use]
     pub fn threads<G>(&self, index: G, threads: usize) -> ThreadBlock<CHECKED, G> {
@@ -69,14 +69,14 @@ impl<L: Level, const CHECKED: bool> Cx<'_, L, CHECKED> {
 }
 
 impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
-    /// The block's number.
+    /// The block's index in the grid.
     #[inline(always)]
     #[must_use]
     pub fn index(self) -> G {
         self.index
     }
 
-    /// How many threads the block has.
+    /// The number of threads of the block.
     #[inline(always)]
     #[must_use]
     pub fn threads(self) -> usize {
@@ -90,14 +90,14 @@ impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
         0..self.threads
     }
 
-    /// An array of zeros.
+    /// A one-dimensional shared array of zeros.
     #[inline(always)]
     #[must_use]
     pub fn shared<T: Element>(self, len: usize) -> SharedArray<T, 1, CHECKED> {
         self.array([len])
     }
 
-    /// Rows of zeros.
+    /// A two-dimensional shared array of zeros.
     #[inline(always)]
     #[must_use]
     pub fn shared_2d<T: Element>(self, shape: [usize; 2]) -> SharedArray<T, 2, CHECKED> {
@@ -113,7 +113,7 @@ impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
 }
 
 impl<T, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
-    /// How many elements there are.
+    /// The number of elements.
     #[inline(always)]
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
@@ -121,7 +121,7 @@ impl<T, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
         self.elements.len()
     }
 
-    /// An element's cell, or none where the index is checked and out of range.
+    /// The cell of an element; `None` if the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> Option<&UnsafeCell<T>> {
         if CHECKED && !self.has(index) {
@@ -129,8 +129,8 @@ impl<T, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
             return None;
         }
         debug_assert!(self.has(index), "a proven index is within the extents");
-        // SAFETY: the index is within the extents, by the check above, or in the proven form because the
-        // launch has proven that every index is; and there are as many elements as their product.
+        // SAFETY: the index is within the extents: checked above, or, in the proven form, proven by the launch. The
+        // array has as many elements as the product of its extents.
         Some(unsafe { self.elements.get_unchecked(self.offset_of(index)) })
     }
 
@@ -180,8 +180,8 @@ macro_rules! indexing {
             #[track_caller]
             fn index(&self, $i: $index) -> &T {
                 match self.at($array, Location::caller()) {
-                    // SAFETY: one thread runs the block, and a reference to an element lives within one
-                    // expression of it: the language has no bindings of references.
+                    // SAFETY: one thread runs the block, and a reference to an element lives within one expression: the
+                    // kernel language has no bindings of references.
                     Some(cell) => unsafe { &*cell.get() },
                     None => &self.out_of_range_element,
                 }
@@ -194,10 +194,10 @@ macro_rules! indexing {
             fn index_mut(&mut self, $i: $index) -> &mut T {
                 let cell = self.at($array, Location::caller()).map(UnsafeCell::get);
                 match cell {
-                    // SAFETY: the cell is one of `self`, which is borrowed exclusively.
+                    // SAFETY: the cell belongs to `self`, which is borrowed exclusively.
                     Some(element) => unsafe { &mut *element },
                     None => {
-                        // As zero, for what reads it first.
+                        // Zero, in case the expression reads it before it writes.
                         self.out_of_range_element = T::default();
                         &mut self.out_of_range_element
                     }

@@ -1,4 +1,4 @@
-//! Tensors as a body sees them.
+//! [`View`]: a tensor in a CPU body.
 
 use std::panic::Location;
 
@@ -7,61 +7,65 @@ use quadrants_ir::abi::MAX_RANK;
 use super::{
     element_ref::ElementRef,
     failure::{ErrorKind, Errors},
-    method_scope::ElementCount,
 };
 use crate::{KernelValue, tensor::count};
 
-/// A tensor in a body: where its elements lie, and its extents. Indexing is unchecked in the proven
-/// form, whose launch has proven every access; in the checked form a read out of range gives zero, a
-/// write goes nowhere, and the error is recorded.
+/// A tensor in a CPU body: its memory and its extents.
+///
+/// In the proven form, indexing is unchecked: the launch has proven every access. In the checked form, an out-of-range
+/// read returns zero, an out-of-range write does nothing, and both record an error.
 #[derive(Clone, Copy)]
 pub struct View<T: KernelValue, const N: usize, const CHECKED: bool> {
     storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
-    /// Whether the launch has proven the accesses of the iterations under way, though its form is the
-    /// checked one.
+    /// Whether the launch has proven the accesses of the current iterations, in the checked form.
     proven: bool,
 }
 
-/// What stands for tensors in a body, in iterations of which it is known whether they are proven.
+/// A view, or a struct of views, that knows whether the accesses of the current iterations are proven.
 pub trait WithProven: Copy {
-    /// The same for iterations whose accesses the launch has proven, or has not.
+    /// The same view for iterations whose accesses are proven, or not.
     #[must_use]
     fn with_proven(self, proven: bool) -> Self;
 }
 
-/// A tensor that has places for indices of type `I`.
+/// A view or shared array whose elements are indexed by `I`.
 pub trait Elements<I> {
-    /// The type of an element.
+    /// The type of the elements.
     type Element: KernelValue;
 
-    /// Whether indices are checked, and reported.
+    /// Whether indices are checked and reported.
     const CHECKED: bool;
 
-    /// The place of the element at `index`.
+    /// A reference to the element at `index`.
     fn element_ref(&self, index: I) -> ElementRef<Self::Element>;
 
-    /// The place of the element at `index`, where there is one; nothing is reported.
+    /// A reference to the element at `index`, or to nothing if the index is out of range; reports no error.
     fn element_ref_or_none(&self, index: I) -> ElementRef<Self::Element>;
 }
 
-// SAFETY: a view is an address; the launch that made it vouches that its iterations do not race.
+/// A view, shared array or struct of views with a number of elements.
+pub trait ElementCount {
+    /// The number of elements; for a struct of tensors, that of its largest.
+    fn element_count(&self) -> usize;
+}
+
+// SAFETY: a view is an address and extents; the launch guarantees that its iterations do not race.
 unsafe impl<T: KernelValue, const N: usize, const CHECKED: bool> Send for View<T, N, CHECKED> {}
 // SAFETY: as above.
 unsafe impl<T: KernelValue, const N: usize, const CHECKED: bool> Sync for View<T, N, CHECKED> {}
 
 impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// # Safety
-    /// The memory is valid for reads and, where the kernel may write the tensor, writes of the product
-    /// of `shape` elements, as long as the view and its copies are used. In the proven form every
-    /// index used is within `shape`.
+    /// As long as the view and its copies are used, the memory must be valid for reads of the elements, and for writes
+    /// if the kernel may write the tensor. In the proven form, every index used must be within `shape`.
     #[inline(always)]
     pub(super) const unsafe fn new(storage: T::Storage, shape: [usize; N], errors: Errors) -> Self {
         Self { storage, shape, errors, proven: false }
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     #[inline(always)]
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
@@ -76,7 +80,7 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
         self.shape
     }
 
-    /// The place of an element; of none, where the index is checked and out of range.
+    /// A reference to an element; to nothing if the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         if CHECKED && !self.proven && !index.iter().zip(&self.shape).all(|(at, extent)| at < extent)
@@ -199,7 +203,7 @@ mod tests {
         assert!((9..=17).contains(&at_column), "the tensor or its index");
     }
 
-    /// Elements whose scalars lie in planes, as a struct of arrays has them.
+    /// Elements whose scalars are in planes (structure of arrays).
     #[test]
     fn parts_are_where_the_components_say() {
         type Pair = (f32, [i16; 2]);

@@ -1,4 +1,5 @@
-//! The types of values in kernels: numbers, and what is made of them.
+//! [`KernelValue`]: the types of values in kernels, and their implementations for scalars, tuples, arrays, vectors and
+//! matrices.
 
 pub(crate) mod matrix;
 pub(crate) mod numeric;
@@ -15,16 +16,16 @@ use crate::{
     body::{AggregateRef, Dense, HasElement, HasField, Memory, ScalarRef, Strided},
 };
 
-/// A type whose values live in kernels: as locals, as parameters by value and results of funcs, as
-/// parameters of kernels, as elements of tensors.
+/// A type of values in kernels: of locals, of parameters and results of funcs, of kernel parameters by value, and of
+/// tensor elements.
 ///
-/// Numbers and bools have it, and tuples, arrays, [`Vector`]s and [`Matrix`]es of such. A struct of such
-/// fields derives it, `#[derive(Clone, Copy, quadrants::KernelValue)]`; what else it takes is no part of the
-/// stable interface.
+/// Implemented for numbers and bools, and for tuples, arrays, [`Vector`]s and [`Matrix`]es of such types. Derive it for
+/// structs with such fields: `#[derive(Clone, Copy, quadrants::KernelValue)]`. The trait's other items are not part of
+/// the stable interface.
 ///
 /// # Safety
-/// Derive it. Bodies of kernels find a value's scalars in memory by what stands here, unchecked: an implementation
-/// is as the derived one is for a struct of these fields, in this order.
+/// Do not implement it by hand; derive it. CPU bodies locate a value's scalars in memory by these items, unchecked. An
+/// implementation must be equivalent to the derived one for a struct of the same fields in the same order.
 ///
 /// # Examples
 /// ```
@@ -34,47 +35,48 @@ use crate::{
 /// assert_eq!(<[u32; 2]>::LAYOUT.to_string(), "[u32; 2]");
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no type of values in kernels",
-    label = "not a value of kernels",
-    note = "they are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, and structs that derive `KernelValue`"
+    message = "`{Self}` cannot be used as a value in kernels",
+    label = "not a kernel value",
+    note = "kernel values are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, \
+            and structs that derive `KernelValue`"
 )]
 pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
-    /// What it is to a kernel.
+    /// The type in the IR.
     const LAYOUT: Type;
 
-    /// Where the components of such values lie, within a tensor of aggregates.
+    /// Where the components of such values are, in a tensor of aggregates.
     #[doc(hidden)]
     type Components: Copy;
 
-    /// Where the elements of a tensor of such values lie.
+    /// Where the elements of a tensor of such values are.
     #[doc(hidden)]
     type Storage: Copy;
 
-    /// A value in a tensor's memory.
+    /// The location of a value in a tensor's memory.
     #[doc(hidden)]
     type Location: Copy;
 
-    /// Gives the scalars that a value is made of, in order.
+    /// Passes the scalars of the value to `scalars`, in order.
     #[doc(hidden)]
     fn push_scalars(self, scalars: &mut dyn FnMut(Const));
 
-    /// The value made of such scalars' bits.
+    /// Makes a value of scalars, whose bits `bits` returns in order.
     #[doc(hidden)]
     fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self;
 
-    /// Takes the components of `values` values per element.
+    /// Takes the components of this type from `memory`. Each element has `values` values of this type.
     #[doc(hidden)]
     fn components(values: usize, memory: &mut Memory<'_>) -> Self::Components;
 
-    /// Takes the components of a tensor.
+    /// Takes the components of a tensor of such values from `memory`.
     #[doc(hidden)]
     fn storage(memory: &mut Memory<'_>) -> Self::Storage;
 
-    /// An element of a tensor.
+    /// The location of element `at` of a tensor.
     #[doc(hidden)]
     fn element_location(storage: Self::Storage, at: Option<usize>) -> Self::Location;
 
-    /// A value within an element.
+    /// The location of value number `offset` of this type within an element.
     #[doc(hidden)]
     fn nested_location(
         components: Self::Components,
@@ -82,27 +84,27 @@ pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
         offset: usize,
     ) -> Self::Location;
 
-    /// The value that is there.
+    /// Reads the value at a location.
     #[doc(hidden)]
     fn read(location: Self::Location) -> Self;
 
-    /// Puts the value there.
+    /// Writes the value to a location.
     #[doc(hidden)]
     fn write(self, location: Self::Location);
 
-    /// `==` in kernels: whether all numbers of the two are equal. `PartialEq` is not asked, since the IR compares
-    /// the numbers.
+    /// `==` in kernels: whether all scalars are equal. It ignores the user's `PartialEq`, because the IR compares
+    /// scalars.
     #[doc(hidden)]
     fn kernel_eq(self, other: Self) -> bool;
 
-    /// The bytes of values that lie in tensors as they lie here.
+    /// The bytes of a slice of values, if they have the same layout in a tensor.
     #[doc(hidden)]
     fn bytes(_values: &[Self]) -> Option<&[u8]> {
         None
     }
 }
 
-/// A constant as the IR has it.
+/// A value as a constant of the IR.
 #[must_use]
 pub fn constant<T: KernelValue>(value: T) -> Constant {
     let mut scalars = Vec::new();
@@ -112,7 +114,7 @@ pub fn constant<T: KernelValue>(value: T) -> Constant {
 
 macro_rules! scalars {
     ($($ty:ty)*) => {$(
-        // SAFETY: a scalar is one component, of its own type.
+        // SAFETY: a scalar is one component of its own type.
         unsafe impl KernelValue for $ty {
             const LAYOUT: Type = Type::Scalar(<$ty as Element>::TYPE);
             type Components = Strided<$ty>;
@@ -166,7 +168,7 @@ macro_rules! scalars {
 
 scalars!(f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool);
 
-/// What a type of several values has in common with all such: its tensors' memory is that of its components.
+/// The items of [`KernelValue`] that are the same for all aggregates: their storage is their components.
 macro_rules! aggregate_items {
     () => {
         type Storage = Self::Components;
@@ -192,7 +194,7 @@ macro_rules! aggregate_items {
 
 macro_rules! tuples {
     ($(($($name:ident $at:tt),+);)*) => {$(
-        // SAFETY: as derived, of the fields in their order.
+        // SAFETY: as derived for a struct of these fields, in order.
         unsafe impl<$($name: KernelValue),+> KernelValue for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
             type Components = ($($name::Components,)+);
@@ -228,7 +230,7 @@ macro_rules! tuples {
         $(tuples!(field $all $name $at);)+
     };
     (field ($($all:ident),+) $name:ident $at:tt) => {
-        // SAFETY: the field of this number, where it lies.
+        // SAFETY: the location of the field with this number.
         unsafe impl<$($all: KernelValue),+> HasField<{ name_number(stringify!($at)) }> for ($($all,)+) {
             type Of = $name;
             #[inline(always)]
@@ -250,7 +252,7 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 }
 
-// SAFETY: the components of an element, each `N` times as often.
+// SAFETY: the components of the element type, each with `N` times as many scalars.
 unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
     type Components = T::Components;
@@ -285,7 +287,7 @@ unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     }
 }
 
-// SAFETY: the index is within the array, and counts values of its element's type.
+// SAFETY: the index is checked against the array's length, and counts values of the element type.
 unsafe impl<T: KernelValue, const N: usize> HasElement<usize> for [T; N] {
     type Of = T;
     #[inline(always)]
@@ -295,10 +297,10 @@ unsafe impl<T: KernelValue, const N: usize> HasElement<usize> for [T; N] {
     }
 }
 
-/// A struct of one array, which is all there is to it.
+/// Implements the traits for structs whose only field is an array.
 macro_rules! wrappers {
     ($($name:ident [$($size:ident),+] $array:ty, $layout:expr;)*) => {$(
-        // SAFETY: all there is to it is the array, whose memory is its own.
+        // SAFETY: the array is the only field, so the memory is the array's.
         unsafe impl<T: Element, $(const $size: usize),+> KernelValue for $name<T, $($size),+> {
             const LAYOUT: Type = $layout;
             type Components = <$array as KernelValue>::Components;
@@ -347,7 +349,7 @@ wrappers! {
     Matrix [R, C] [[T; C]; R], Type::Matrix(T::TYPE, R, C);
 }
 
-// SAFETY: as its array.
+// SAFETY: as for its array.
 unsafe impl<T: Element, const N: usize> HasElement<usize> for Vector<T, N> {
     type Of = T;
     #[inline(always)]
@@ -357,7 +359,7 @@ unsafe impl<T: Element, const N: usize> HasElement<usize> for Vector<T, N> {
     }
 }
 
-// SAFETY: the row is within the matrix, and an array of columns.
+// SAFETY: `offset_of` checks the row, and the row is an array that checks the column.
 unsafe impl<T: Element, const R: usize, const C: usize> HasElement<[usize; 2]> for Matrix<T, R, C> {
     type Of = T;
     #[inline(always)]
