@@ -89,7 +89,7 @@ pub unsafe trait Func {
     const IS: () = ();
 }
 
-/// Calls a method on a value that is no local or element. The method must not take `&mut self`: the change would be
+/// Calls a method on a value that is not a local or element. The method must not take `&mut self`: the change would be
 /// lost.
 #[inline(always)]
 #[track_caller]

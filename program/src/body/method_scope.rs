@@ -12,7 +12,7 @@ pub mod in_scope {
 }
 
 /// `len` of arrays by value; arrays themselves have it by reference only.
-#[allow(clippy::len_without_is_empty)] // kernels have `len` alone
+#[allow(clippy::len_without_is_empty)] // kernels have `len` only
 pub trait ArrayMethods {
     /// The number of elements.
     #[must_use]

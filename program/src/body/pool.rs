@@ -42,7 +42,7 @@ static POOL: LazyLock<Pool> = LazyLock::new(|| {
     Pool {
         slots: slots.map(|_| CacheAligned(HelperSlot(AtomicPtr::new(FREE)))).collect(),
         waiting_jobs: Mutex::new(Vec::new()),
-        solo: AtomicU64::new(0),
+        solo_nanos: AtomicU64::new(0),
         parked: Mutex::new(()),
         helper_done: Condvar::new(),
     }
@@ -53,13 +53,13 @@ struct Pool {
     /// Jobs for which helpers were woken, each with the number of helpers that may still join.
     waiting_jobs: Mutex<Vec<(JobRef, usize)>>,
     /// The time in nanoseconds that loops have run on one thread since helpers were last woken.
-    solo: AtomicU64,
+    solo_nanos: AtomicU64,
     parked: Mutex<()>,
     helper_done: Condvar,
 }
 
-/// Alignment to two cache lines of 64 bytes, so that threads that read one value do not slow down threads that write
-/// another.
+/// A value in cache lines of its own: threads that read it are not slowed down by threads that write another value.
+/// Two lines of 64 bytes, because processors prefetch in pairs.
 #[repr(align(128))]
 struct CacheAligned<T>(T);
 
@@ -99,7 +99,7 @@ struct JobRef(*mut Job);
 struct CloseOnDrop {
     job: JobRef,
     /// Whether helpers were woken for the job.
-    is_open: bool,
+    helpers_woken: bool,
 }
 
 /// A range of pieces that no thread has taken: the first in the high half, the end in the low half.
@@ -131,8 +131,8 @@ fn run_together(begin: usize, end: usize, piece: &(dyn Fn(usize) + Sync)) {
     let mut job = Job::new(begin, end, helpers, piece);
     let job_ref = JobRef(&raw mut job);
     let missing = helpers - POOL.offer(job_ref, helpers);
-    let closing = CloseOnDrop { job: job_ref, is_open: missing > 0 };
-    if closing.is_open {
+    let closing = CloseOnDrop { job: job_ref, helpers_woken: missing > 0 };
+    if closing.helpers_woken {
         POOL.waiting_jobs.lock().push((job_ref, missing));
         (0..missing).for_each(|_| rayon::spawn(|| POOL.run_helper()));
     }
@@ -144,7 +144,7 @@ fn run_together(begin: usize, end: usize, piece: &(dyn Fn(usize) + Sync)) {
     }
 }
 
-/// Spins until a condition condition, for at most [`SPIN_TIME`]. Returns whether it held.
+/// Spins until `condition` holds, for at most [`SPIN_TIME`]. Returns whether it held.
 fn spin_until(condition: impl Fn() -> bool) -> bool {
     if condition() {
         return true;
@@ -165,8 +165,8 @@ fn spin_until(condition: impl Fn() -> bool) -> bool {
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        if self.is_open {
-            POOL.waiting_jobs.lock().retain(|(open, _)| *open != self.job);
+        if self.helpers_woken {
+            POOL.waiting_jobs.lock().retain(|(job, _)| *job != self.job);
         }
         POOL.detach(self.job);
     }
@@ -175,18 +175,18 @@ impl Drop for CloseOnDrop {
 impl Pool {
     /// Runs pieces on this thread until [`SOLO_TIME`] is used up. Returns how many it ran.
     fn run_solo(&self, pieces: usize, piece: &(dyn Fn(usize) + Sync)) -> usize {
-        let before = self.solo.load(SeqCst);
+        let before = self.solo_nanos.load(SeqCst);
         let begin = Instant::now();
         let mut spent = before;
         for at in 0..pieces {
             if spent >= SOLO_TIME.as_nanos() as u64 {
-                self.solo.store(0, SeqCst);
+                self.solo_nanos.store(0, SeqCst);
                 return at;
             }
             piece(at);
             spent = before.saturating_add(begin.elapsed().as_nanos() as u64);
         }
-        self.solo.store(spent, SeqCst);
+        self.solo_nanos.store(spent, SeqCst);
         pieces
     }
 
@@ -227,8 +227,8 @@ impl Pool {
 
     /// Claims a free slot, by preference number `first`, and takes a job for which helpers were woken, if there is one.
     fn claim_slot(&self, first: usize) -> Option<(usize, Option<JobRef>)> {
-        let mut open = self.waiting_jobs.lock();
-        let job = open.iter_mut().find(|(_, wanted)| *wanted > 0);
+        let mut jobs = self.waiting_jobs.lock();
+        let job = jobs.iter_mut().find(|(_, wanted)| *wanted > 0);
         let to = job.as_ref().map_or(SEARCHING, |(job, _)| job.working_on());
         let claim = |at: &usize| self.slots[*at].0.transition(FREE, to);
         let count = self.slots.len();

@@ -129,7 +129,7 @@ pub enum Gate<const OK: bool> {}
 
 /// Implemented by `Gate<true>` only: the gate that values can pass.
 pub trait Open {
-    /// The type of the value behind the gate: `T`.
+    /// The type of the value after the gate: `T`.
     type Passed<T>;
     /// Returns the value.
     fn pass<T>(value: T) -> Self::Passed<T>;

@@ -76,7 +76,7 @@ impl<I: LoopInt> SteppedRange<I> {
     /// The number of values.
     #[inline(always)]
     #[must_use]
-    #[allow(clippy::len_without_is_empty)] // emitted code asks for `len` alone
+    #[allow(clippy::len_without_is_empty)] // emitted code uses `len` only
     pub fn len(&self) -> u64 {
         self.len
     }

@@ -116,7 +116,7 @@ impl<T, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
     /// The number of elements.
     #[inline(always)]
     #[must_use]
-    #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
+    #[allow(clippy::len_without_is_empty)] // kernels have `len` only
     pub fn len(&self) -> usize {
         self.elements.len()
     }

@@ -68,7 +68,7 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// The number of elements.
     #[inline(always)]
     #[must_use]
-    #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
+    #[allow(clippy::len_without_is_empty)] // kernels have `len` only
     pub fn len(self) -> usize {
         count(&self.shape)
     }

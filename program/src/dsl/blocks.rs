@@ -284,7 +284,7 @@ combine! {
 impl<T, const N: usize> SharedArray<T, N> {
     /// The number of elements.
     #[must_use]
-    #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
+    #[allow(clippy::len_without_is_empty)] // kernels have `len` only
     pub fn len(&self) -> usize {
         self.elements.len()
     }
