@@ -5,7 +5,10 @@
 
 mod blocks;
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+};
 
 pub use blocks::{Block, Combine, Grid, PerThread, SharedArray, block_for};
 
@@ -164,9 +167,9 @@ impl<D: IndexSpace> IntoIterator for ndrange<D> {
     fn into_iter(self) -> Indices<D> {
         let bounds = self.0.bounds();
         let ranges = bounds.as_ref();
-        let some = ranges.iter().all(|range| range.start < range.end);
+        let nonempty = ranges.iter().all(|range| range.start < range.end);
         let first = std::array::from_fn(|k| ranges.get(k).map_or(D::Int::ZERO, |r| r.start));
-        Indices { bounds, next: some.then_some(first) }
+        Indices { bounds, next: nonempty.then_some(first) }
     }
 }
 
@@ -321,10 +324,6 @@ macro_rules! floats {
     )*};
 }
 
-use std::sync::atomic::{
-    AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
-};
-
 integers! {
     i32, AtomicI32;
     i64, AtomicI64;
@@ -343,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indices_run_with_the_last_fastest() {
+    fn the_last_index_varies_fastest() {
         let visited: Vec<(usize, usize, usize)> = ndrange([2, 1, 2]).into_iter().collect();
         assert_eq!(visited, [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]);
         assert_eq!(ndrange([3_i32]).into_iter().collect::<Vec<_>>(), [0, 1, 2]);
@@ -360,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn atomics_outside_kernels_return_the_old_element() {
+    fn atomics_outside_of_kernels_return_the_old_element() {
         let mut x = 3_i32;
         assert_eq!((atomic_add(&mut x, i32::MAX), atomic_max(&mut x, 7)), (3, i32::MIN + 2));
         assert_eq!((atomic_min(&mut x, 1), x), (7, 1));

@@ -176,10 +176,10 @@ impl<T> Strided<T> {
     #[inline(always)]
     pub(crate) fn at(self, element: Option<usize>, offset: usize) -> ScalarRef<T> {
         ScalarRef(element.map(|at| {
-            let further = at.wrapping_mul(self.step).wrapping_add(offset.wrapping_mul(self.plane));
+            let distance = at.wrapping_mul(self.step).wrapping_add(offset.wrapping_mul(self.plane));
             // SAFETY: the element is within the tensor: its index was checked or proven. The offset is within the
             // component, by the types through which the location was computed.
-            unsafe { self.first.add(further) }
+            unsafe { self.first.add(distance) }
         }))
     }
 }

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_follow_each_other() {
+    fn elements_are_in_row_major_order() {
         let mut data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
         let proven = view::<false>(&mut data, std::ptr::null_mut());
         assert_eq!(proven.element_ref([1, 1]).read(), 4.0);

@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_run_one_after_the_other() {
+    fn phases_run_one_after_another() {
         let mut out = Vec::new();
         let block_for(blocks, threads, mut body) = block_for(2, 4, |b: Block| {
             let mut tile = b.shared::<usize>(4);
