@@ -130,7 +130,10 @@ fn escape<'launch>(
                         steps,
                         proven,
                     );
-                    let mut c = ::quadrants::__private::body::WithProven::with_proven(c, proven);
+                    let mut c = ::quadrants::__private::body::WithProven::with_proven(
+                        c,
+                        proven,
+                    );
                     let mut limit = limit;
                     {
                         let mut begin0 = begin0;
@@ -195,7 +198,8 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i).read();
+                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                                                .read();
                                                         n += 1;
                                                     } else {
                                                         go = 0;
@@ -215,7 +219,11 @@ fn escape<'launch>(
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::ElementCount::element_count(&c)) {
+                                >(
+                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                        &c,
+                                    ),
+                                ) {
                                     ::quadrants::__private::body::optimization_barrier();
                                     for lane in 0..32usize {
                                         let i = ::quadrants::__private::body::gate::<
@@ -226,7 +234,8 @@ fn escape<'launch>(
                                         let mut n = lanes1[lane];
                                         {
                                             if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Elements::element_ref(&c, k).read(),
+                                                ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                                    .read(),
                                                 z,
                                             ) {
                                                 n -= 1;
@@ -244,7 +253,10 @@ fn escape<'launch>(
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Elements::element_ref(&steps, i)
+                                            ::quadrants::__private::body::Elements::element_ref(
+                                                    &steps,
+                                                    i,
+                                                )
                                                 .write(value);
                                         };
                                     }
@@ -310,7 +322,8 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i).read();
+                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                                                .read();
                                                         n += 1;
                                                     } else {
                                                         go = 0;
@@ -330,7 +343,11 @@ fn escape<'launch>(
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::ElementCount::element_count(&c)) {
+                                >(
+                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                        &c,
+                                    ),
+                                ) {
                                     ::quadrants::__private::body::optimization_barrier();
                                     for lane in 0..8usize {
                                         let i = ::quadrants::__private::body::gate::<
@@ -341,7 +358,8 @@ fn escape<'launch>(
                                         let mut n = lanes1[lane];
                                         {
                                             if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Elements::element_ref(&c, k).read(),
+                                                ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                                    .read(),
                                                 z,
                                             ) {
                                                 n -= 1;
@@ -359,7 +377,10 @@ fn escape<'launch>(
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Elements::element_ref(&steps, i)
+                                            ::quadrants::__private::body::Elements::element_ref(
+                                                    &steps,
+                                                    i,
+                                                )
                                                 .write(value);
                                         };
                                     }
@@ -381,15 +402,21 @@ fn escape<'launch>(
                                 >(0);
                                 while n < limit && z * z < 4.0 {
                                     z = z * z
-                                        + ::quadrants::__private::body::Elements::element_ref(&c, i).read();
+                                        + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                            .read();
                                     n += 1;
                                 }
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::ElementCount::element_count(&c)) {
+                                >(
+                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                        &c,
+                                    ),
+                                ) {
                                     if ::quadrants::__private::body::equal(
-                                        ::quadrants::__private::body::Elements::element_ref(&c, k).read(),
+                                        ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                            .read(),
                                         z,
                                     ) {
                                         n -= 1;
@@ -397,7 +424,10 @@ fn escape<'launch>(
                                 }
                                 {
                                     let value = n;
-                                    ::quadrants::__private::body::Elements::element_ref(&steps, i)
+                                    ::quadrants::__private::body::Elements::element_ref(
+                                            &steps,
+                                            i,
+                                        )
                                         .write(value);
                                 };
                             }

@@ -101,8 +101,14 @@ pub fn saxpy<'launch>(
                 ::quadrants::__private::body::Simple(10u32),
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut y = ::quadrants::__private::body::WithProven::with_proven(y, proven);
-                    let mut x = ::quadrants::__private::body::WithProven::with_proven(x, proven);
+                    let mut y = ::quadrants::__private::body::WithProven::with_proven(
+                        y,
+                        proven,
+                    );
+                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                        x,
+                        proven,
+                    );
                     let mut a = a;
                     {
                         'iteration: for i in ::quadrants::__private::body::gate::<
@@ -111,8 +117,12 @@ pub fn saxpy<'launch>(
                         >(begin0..end0) {
                             {
                                 let by = a
-                                    * ::quadrants::__private::body::Elements::element_ref(&x, i).read();
-                                let at = ::quadrants::__private::body::Elements::element_ref(&y, i);
+                                    * ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                        .read();
+                                let at = ::quadrants::__private::body::Elements::element_ref(
+                                    &y,
+                                    i,
+                                );
                                 let mut value = at.read();
                                 value += by;
                                 at.write(value);

@@ -106,8 +106,14 @@ fn scale<'launch, T: Float>(
                 12u32,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut y = ::quadrants::__private::body::WithProven::with_proven(y, proven);
-                    let mut x = ::quadrants::__private::body::WithProven::with_proven(x, proven);
+                    let mut y = ::quadrants::__private::body::WithProven::with_proven(
+                        y,
+                        proven,
+                    );
+                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                        x,
+                        proven,
+                    );
                     let mut a = a;
                     {
                         'iteration: for i in ::quadrants::__private::body::gate::<
@@ -121,7 +127,11 @@ fn scale<'launch, T: Float>(
                                         _,
                                     >(
                                         <scaled>::__call_with::<_, 2, _>,
-                                    )(::quadrants::__private::body::BodyForm::<__CHECKED>, x, i);
+                                    )(
+                                        ::quadrants::__private::body::BodyForm::<__CHECKED>,
+                                        x,
+                                        i,
+                                    );
                                 ::quadrants::__private::body::Elements::element_ref(&y, i)
                                     .write(value);
                             };

@@ -155,7 +155,9 @@ fn step<'launch>(
                         let mut dt = dt;
                         cx.par_for(
                             ::core::option::Option::Some(0usize),
-                            0..::quadrants::__private::body::ElementCount::element_count(&a),
+                            0..::quadrants::__private::body::ElementCount::element_count(
+                                &a,
+                            ),
                             10u32,
                             #[inline(always)]
                             move |((begin0, end0), proven)| {
@@ -179,7 +181,10 @@ fn step<'launch>(
                                                 dividend
                                                     / ::quadrants::__private::body::divisor_of(&dividend, dt)
                                             });
-                                            let at = ::quadrants::__private::body::Elements::element_ref(&a, i);
+                                            let at = ::quadrants::__private::body::Elements::element_ref(
+                                                &a,
+                                                i,
+                                            );
                                             let mut value = at.read();
                                             value += by;
                                             at.write(value);
@@ -221,7 +226,10 @@ fn step<'launch>(
                                                 continue 'iteration;
                                             }
                                             ::quadrants::__private::body::atomic_add(
-                                                ::quadrants::__private::body::Elements::element_ref(&b, [i, LAST]),
+                                                ::quadrants::__private::body::Elements::element_ref(
+                                                    &b,
+                                                    [i, LAST],
+                                                ),
                                                 1,
                                             );
                                         }

@@ -102,7 +102,10 @@ fn sum<'launch>(
                         total,
                         proven,
                     );
-                    let mut x = ::quadrants::__private::body::WithProven::with_proven(x, proven);
+                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                        x,
+                        proven,
+                    );
                     let mut part0 = ::quadrants::__private::body::partial_add::<
                         _,
                         64usize,
@@ -138,7 +141,8 @@ fn sum<'launch>(
                                             &mut *lane0,
                                             &total,
                                             0,
-                                            ::quadrants::__private::body::Elements::element_ref(&x, i).read(),
+                                            ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                                .read(),
                                         );
                                     }
                                 }
@@ -160,7 +164,8 @@ fn sum<'launch>(
                                     &mut *lane0,
                                     &total,
                                     0,
-                                    ::quadrants::__private::body::Elements::element_ref(&x, i).read(),
+                                    ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                        .read(),
                                 );
                             }
                         }
