@@ -151,7 +151,8 @@ macro_rules! numbers {
             const MIN: Self = <$ty>::MIN;
             const MAX: Self = <$ty>::MAX;
             numbers!(
-                from: from_f32 f32, from_f64 f64, from_i32 i32, from_i64 i64, from_u32 u32, from_u64 u64, from_usize usize
+                from: from_f32 f32, from_f64 f64, from_i32 i32, from_i64 i64, from_u32 u32, from_u64 u64,
+                from_usize usize
             );
             numbers!(to: to_f32 f32, to_f64 f64, to_i32 i32, to_i64 i64, to_u32 u32, to_u64 u64, to_usize usize);
         }
