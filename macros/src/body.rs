@@ -180,14 +180,14 @@ impl<'a> Body<'a> {
         let start = spans::first(call);
         let method = Ident::new("par_for", start);
         let (all, this) = if in_grid {
-            (quote!(#support::blocks_of(#count)), quote!(#support::block_in(#count, #index)))
+            (quote!(#support::block_count(#count)), quote!(#support::block_index(#count, #index)))
         } else {
             (quote!(#count), quote!(#index))
         };
         let mut arguments = Group::new(
             Delimiter::Parenthesis,
             quote! {
-                ::core::option::Option::None, 0..#all, #support::weight_of_block(#size, #weight),
+                ::core::option::Option::None, 0..#all, #support::block_weight(#size, #weight),
                 #[inline(always)] move |((#begin, #end), _)| {
                     #rebound
                     for #index in #begin..#end {
@@ -287,7 +287,7 @@ impl<'a> Body<'a> {
         };
         // The iterations of a parallel loop have no order.
         let down = order == Order::Down;
-        Some(quote!(#support::gate::<__OK, _>(#support::Walk::new(#range, #step, #down))))
+        Some(quote!(#support::gate::<__OK, _>(#support::SteppedRange::new(#range, #step, #down))))
     }
 
     /// Where the interior of the next loop is among those of a launch.
@@ -312,14 +312,14 @@ impl<'a> Body<'a> {
         let label = iteration();
         let (cx, pattern, support) = (&self.cx, &each.pat, self.support);
         let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
-        let body = quote!({ let #pattern = #support::gate::<__OK, _>(#support::Walk::at(&#values, #nth)); #body });
+        let body = quote!({ let #pattern = #support::gate::<__OK, _>(#support::SteppedRange::at(&#values, #nth)); #body });
         let loops = match reductions.is_empty() {
             true => quote!(#label: for #nth in #begin..#end #body),
             false => self.strips(each, &reductions, (&begin, &end), &nth.to_token_stream(), body),
         };
         let loops = self.reducing(&reductions, loops);
         let arguments = quote! {
-            #inside, 0..#support::Walk::len(&#values), #weight,
+            #inside, 0..#support::SteppedRange::len(&#values), #weight,
             #[inline(always)] move |((#begin, #end), #proven)| { #rebound #loops }
         };
         let call = call(each, cx, "par_for", arguments);
@@ -345,7 +345,7 @@ impl<'a> Body<'a> {
                 if !__CHECKED {
                     #[allow(unused_variables, unused_assignments)]
                     for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) {
-                        #support::rounds_apart();
+                        #support::optimization_barrier();
                         #label: for #at in 0..#width {
                             #(#lanes)*
                             let #pattern = #support::gate::<__OK, _>(#support::lane_of(#from, #at));
@@ -392,7 +392,7 @@ impl<'a> Body<'a> {
             .filter(|(name, _)| used.contains(&name.to_string()) && seen.insert(name.to_string()))
             .map(|(name, is_tensor)| match proven {
                 Some(proven) if *is_tensor => {
-                    quote!(let mut #name = #support::Formed::formed(#name, #proven);)
+                    quote!(let mut #name = #support::WithProven::with_proven(#name, #proven);)
                 }
                 _ => quote!(let mut #name = #name;),
             })
@@ -655,7 +655,9 @@ impl Rewrite<'_> {
             let (start, support) = (spans::first(call), self.support);
             self.visit_expr_mut(&mut call.receiver);
             let receiver = &call.receiver;
-            *expr = Expr::Verbatim(quote_spanned!(start=> #support::Counted::count(&#receiver)));
+            *expr = Expr::Verbatim(
+                quote_spanned!(start=> #support::ElementCount::element_count(&#receiver)),
+            );
             return;
         }
         if let Expr::MethodCall(call) = expr
@@ -700,11 +702,11 @@ impl Rewrite<'_> {
                     let bound = by_name.as_ref().map(|name| quote!(let #name = #by;));
                     *expr = Expr::Verbatim(quote! {{
                         #bound
-                        let mut #given = #support::Threads::given(&#block);
-                        for #pattern in #support::Threads::each(&#block) {
-                            #support::Given::give(&mut #given, #body);
+                        let mut #given = #support::ThreadBlock::contributions(&#block);
+                        for #pattern in #support::ThreadBlock::each(&#block) {
+                            #support::Contributions::push(&mut #given, #body);
                         }
-                        #support::Given::#method(#all, #by_name)
+                        #support::Contributions::#method(#all, #by_name)
                     }});
                     return;
                 }
@@ -751,7 +753,7 @@ impl Rewrite<'_> {
         let (support, block, label) = (self.support, &call.receiver, iteration());
         let (pattern, body) = (parameter(closure), &closure.body);
         *expr = Expr::Verbatim(quote! {
-            #label: for #pattern in #support::Threads::each(&#block) { #body }
+            #label: for #pattern in #support::ThreadBlock::each(&#block) { #body }
         });
     }
 

@@ -65,14 +65,14 @@ impl Rewrite<'_> {
             });
         };
         let seen = at.map(|at| quote!(#support::seen::<_, #at>(&#this);));
-        Some(quote_spanned! {start=> #support::same({
+        Some(quote_spanned! {start=> #support::identity({
             #before
             let mut #this = #receiver;
             #seen
             let #given = #args;
-            #support::again::<#number, _>(&mut #this, #receiver);
-            let #result = #support::call_on::<#number, _, _>(&mut #this, #given);
-            #support::keep::<#number, _>(&mut #receiver, #this);
+            #support::reload_receiver::<#number, _>(&mut #this, #receiver);
+            let #result = #support::call_in_place::<#number, _, _>(&mut #this, #given);
+            #support::write_back_local::<#number, _>(&mut #receiver, #this);
             #result
         })})
     }
@@ -113,7 +113,7 @@ impl Rewrite<'_> {
         let number = number(&name);
         if is_builtin_function(&text) {
             return Some(quote_spanned! {start=>
-                #support::associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
+                #support::call_associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
             });
         }
         let is_half = of.segments.last().is_some_and(|last| last.ident == "f16");
@@ -132,7 +132,7 @@ impl Rewrite<'_> {
                 }
                 Some(tree::Conversion::To(_)) => {
                     let conversion = conversion(&support, &name);
-                    quote_spanned!(start=> #conversion(#support::same::<#of>(#args)))
+                    quote_spanned!(start=> #conversion(#support::identity::<#of>(#args)))
                 }
             });
         }

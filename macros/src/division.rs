@@ -42,7 +42,7 @@ impl Rewrite<'_> {
                 *#dividend #op #support::divisor_of(&*#dividend, #value);
             }}
         } else {
-            quote_spanned! {start=> #support::same({
+            quote_spanned! {start=> #support::identity({
                 let #dividend = #left;
                 #dividend #op #support::divisor_of(&#dividend, #by)
             })}

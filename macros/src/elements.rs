@@ -55,13 +55,13 @@ impl Rewrite<'_> {
                 let given = internal("given");
                 let seen = self.type_at(site);
                 let seen = seen.map(|at| quote!(#support::seen::<_, #at>(&#value);));
-                Some(quote!(#support::same({
+                Some(quote!(#support::identity({
                     let #at = #place;
                     let mut #value = #at.read();
                     #seen
                     let #given = (#(#args,)*);
-                    let #result = #support::call_on::<#number, _, _>(&mut #value, #given);
-                    #support::put_back::<#number, _>(#at, #value);
+                    let #result = #support::call_in_place::<#number, _, _>(&mut #value, #given);
+                    #support::write_back::<#number, _>(#at, #value);
                     #result
                 })))
             }
@@ -136,7 +136,7 @@ impl Rewrite<'_> {
     fn place_in(&self, index: &syn::ExprIndex, start: Span) -> TokenStream {
         let support = spans::at(self.support, start);
         let (base, index) = (&index.expr, &index.index);
-        quote_spanned!(start=> #support::Places::place(&#base, #index))
+        quote_spanned!(start=> #support::Elements::element_ref(&#base, #index))
     }
 
     fn atomic(&mut self, call: &mut syn::ExprCall) -> Option<TokenStream> {

@@ -319,7 +319,7 @@ impl Emission {
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     elements =
-                        quote!(::core::cmp::Ord::max(#elements, #support::Counted::count(&#name)));
+                        quote!(::core::cmp::Ord::max(#elements, #support::ElementCount::element_count(&#name)));
                     quote!(let mut #name = #support::gate::<__OK, _>(#args.tensor::<#ty>());)
                 }
             })
@@ -543,7 +543,7 @@ impl Emission {
             #[doc(hidden)]
             pub const fn __arguments<#declared>() -> ::core::primitive::u128 #bounds {
                 let all = #support::type_identity("arguments");
-                #(let all = #support::with_part(all, <#values as #private::KernelValue>::IDENTITY);)*
+                #(let all = #support::with_part(all, <#values as #private::KernelValue>::TYPE_IDENTITY);)*
                 all
             }
         };

@@ -32,7 +32,7 @@ impl Rewrite<'_> {
         }
         let support = spans::at(self.support, start);
         let (array, value, at) = (internal("array"), &index.expr, &index.index);
-        Some(Expr::Verbatim(quote_spanned! {start=> #support::same({
+        Some(Expr::Verbatim(quote_spanned! {start=> #support::identity({
             let #array = &#value;
             #array[#support::Bounded::bounded(#array, #at)]
         })}))

@@ -50,19 +50,19 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 #(pub #names: <#tensors as #support::TensorParam>::View<CHECKED>,)*
             }
 
-            impl<const CHECKED: ::core::primitive::bool> #support::Counted for Views<CHECKED> {
+            impl<const CHECKED: ::core::primitive::bool> #support::ElementCount for Views<CHECKED> {
                 #[inline(always)]
-                fn count(&self) -> ::core::primitive::usize {
+                fn element_count(&self) -> ::core::primitive::usize {
                     let mut most = 0;
-                    #(most = ::core::cmp::Ord::max(most, #support::Counted::count(&self.#names));)*
+                    #(most = ::core::cmp::Ord::max(most, #support::ElementCount::element_count(&self.#names));)*
                     most
                 }
             }
 
-            impl<const CHECKED: ::core::primitive::bool> #support::Formed for Views<CHECKED> {
+            impl<const CHECKED: ::core::primitive::bool> #support::WithProven for Views<CHECKED> {
                 #[inline(always)]
-                fn formed(self, proven: ::core::primitive::bool) -> Self {
-                    Self { #(#names: #support::Formed::formed(self.#names, proven),)* }
+                fn with_proven(self, proven: ::core::primitive::bool) -> Self {
+                    Self { #(#names: #support::WithProven::with_proven(self.#names, proven),)* }
                 }
             }
 

@@ -315,7 +315,7 @@ impl Tree {
     /// A probe of the type of a binding or of a part of it, and the statement that shows it that.
     fn probe(&mut self, binding: &Ident, part: Option<TokenStream>) -> (TypeIx, syn::Stmt) {
         let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
-        let tokens = quote!(#probe.see(&#binding #part));
+        let tokens = quote!(#probe.observe(&#binding #part));
         let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), linear: false });
         (ty, syn::Stmt::Expr(Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// Variables by which a test talks to a child process of its own.
+/// Variables that tests use to communicate with child processes of their own.
 const INTERNAL: [&str; 5] = [
     "QUADRANTS_TEST_CHILD",
     "QUADRANTS_TEST_AGAIN",
@@ -14,7 +14,7 @@ const INTERNAL: [&str; 5] = [
 /// Set by a build script for the compiler, not by users.
 const BUILD: [&str; 1] = ["QUADRANTS_SOURCES"];
 
-/// The names that begin with `QUADRANTS_` in a text, between `open` and `close`.
+/// The names in `text` that begin with `QUADRANTS_` and stand between `open` and `close`.
 fn names(text: &str, open: char, close: char) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (at, _) in text.match_indices("QUADRANTS_") {
@@ -28,23 +28,23 @@ fn names(text: &str, open: char, close: char) -> BTreeSet<String> {
     names
 }
 
-/// The string literals of all Rust sources below `folder`, except this one.
-fn read_sources(folder: &Path, found: &mut BTreeSet<String>) {
+/// Collects such names from the string literals of all Rust sources below `folder`, except this one.
+fn read_sources(folder: &Path, names_read: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
             if !name.starts_with('.') && !name.starts_with("target") {
-                read_sources(&path, found);
+                read_sources(&path, names_read);
             }
         } else if name.ends_with(".rs") && name != "configuration.rs" {
-            found.extend(names(&fs::read_to_string(&path).unwrap(), '"', '"'));
+            names_read.extend(names(&fs::read_to_string(&path).unwrap(), '"', '"'));
         }
     }
 }
 
 #[test]
-fn the_page_lists_exactly_the_variables_that_the_sources_read() {
+fn the_configuration_page_lists_all_environment_variables() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = root.join("docs/configuration.md");
     if !page.is_file() {
@@ -55,7 +55,7 @@ fn the_page_lists_exactly_the_variables_that_the_sources_read() {
     let mut read = BTreeSet::new();
     read_sources(&root, &mut read);
     for name in INTERNAL.iter().chain(&BUILD) {
-        assert!(read.remove(*name), "{name} is read nowhere any more: remove it from this test");
+        assert!(read.remove(*name), "{name} is no longer read anywhere: remove it from this test");
     }
     let missing: Vec<_> = read.difference(&listed).collect();
     assert!(missing.is_empty(), "docs/configuration.md does not list {missing:?}");

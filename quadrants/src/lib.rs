@@ -16,8 +16,8 @@ pub use quadrants_program::{
     Opened, PackEntry, PackError, PoolStatistics, Program, ProgramBuilder, RegionStatistics,
     Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target, Tensor, Vector,
     dsl::{
-        AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, Shared, atomic_add, atomic_max,
-        atomic_min, block_for, ndrange, stream_parallel,
+        AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray, atomic_add,
+        atomic_max, atomic_min, block_for, ndrange, stream_parallel,
     },
     f16, host, host_mut,
 };
@@ -27,14 +27,14 @@ pub use quadrants_ir as ir;
 pub use quadrants_program::codegen;
 pub use quadrants_rhi as rhi;
 
-/// What emitted kernels are made of; no part of the stable interface.
+/// Support for code that the macros emit. Not part of the stable interface.
 #[doc(hidden)]
 pub mod __private {
     pub use quadrants_frontend as frontend;
     pub use quadrants_program::emit::*;
 }
 
-/// The repository's README, whose example is run with the documentation's.
+/// Runs the examples of the repository's README as documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 mod repository_readme {}

@@ -29,7 +29,7 @@ fn table(lines: &[Line]) -> String {
     let mut text = String::new();
     for bench in lines.chunk_by(|a, b| a.bench == b.bench) {
         text += &format!(
-            "\n{}\n\n| case | ours | spread | rival | ratio | asked | reached | rate |\n\
+            "\n{}\n\n| case | ours | spread | rival | ratio | target | met | rate |\n\
              |---|---|---|---|---|---|---|---|\n",
             bench[0].bench
         );

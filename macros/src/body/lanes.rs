@@ -181,7 +181,7 @@ impl Lanes<'_, '_> {
     /// A loop in the body.
     fn inner(&mut self, expr: &Expr) -> Option<TokenStream> {
         let support = self.body.support;
-        let apart = quote!(#support::rounds_apart(););
+        let apart = quote!(#support::optimization_barrier(););
         match expr {
             Expr::ForLoop(each)
                 if each.label.is_none() && each.attrs.iter().all(sites::is_number) =>
@@ -249,7 +249,7 @@ impl Lanes<'_, '_> {
         Some(quote! {{
             let mut #active = [1u32; #width];
             #rounds {
-                #support::rounds_apart();
+                #support::optimization_barrier();
                 let mut #any = 0u32;
                 for #lane in 0..#width {
                     #variable

@@ -26,17 +26,17 @@ fn escape<'launch>(
         )]
         let _ = |limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>| -> () {
             for i in 0..c.len() {
-                probe0.see(&i);
+                probe0.observe(&i);
                 let mut z = 0.0f32;
-                probe1.see(&z);
+                probe1.observe(&z);
                 let mut n = 0;
-                probe2.see(&n);
+                probe2.observe(&n);
                 while n < limit && z * z < 4.0 {
                     z = z * z + c[i];
                     n += 1;
                 }
                 for k in 0..c.len() {
-                    probe3.see(&k);
+                    probe3.observe(&k);
                     if c[k] == z {
                         n -= 1;
                     }
@@ -134,16 +134,19 @@ fn escape<'launch>(
             >(args.tensor::<Tensor<i32, 1>>());
             cx.par_for_strips(
                 ::quadrants::__private::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::Counted::count(&c),
+                0..::quadrants::__private::body::ElementCount::element_count(&c),
                 554u32,
                 32usize,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut steps = ::quadrants::__private::body::Formed::formed(
+                    let mut steps = ::quadrants::__private::body::WithProven::with_proven(
                         steps,
                         proven,
                     );
-                    let mut c = ::quadrants::__private::body::Formed::formed(c, proven);
+                    let mut c = ::quadrants::__private::body::WithProven::with_proven(
+                        c,
+                        proven,
+                    );
                     let mut limit = limit;
                     {
                         let mut begin0 = begin0;
@@ -196,7 +199,7 @@ fn escape<'launch>(
                                 {
                                     let mut active = [1u32; 32usize];
                                     loop {
-                                        ::quadrants::__private::body::rounds_apart();
+                                        ::quadrants::__private::body::optimization_barrier();
                                         let mut any = 0u32;
                                         for lane in 0..32usize {
                                             let i = ::quadrants::__private::body::gate::<
@@ -210,7 +213,8 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Places::place(&c, i).read();
+                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                                                .read();
                                                         n += 1;
                                                     } else {
                                                         go = 0;
@@ -230,8 +234,12 @@ fn escape<'launch>(
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::Counted::count(&c)) {
-                                    ::quadrants::__private::body::rounds_apart();
+                                >(
+                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                        &c,
+                                    ),
+                                ) {
+                                    ::quadrants::__private::body::optimization_barrier();
                                     for lane in 0..32usize {
                                         let i = ::quadrants::__private::body::gate::<
                                             __OK,
@@ -241,7 +249,8 @@ fn escape<'launch>(
                                         let mut n = lanes1[lane];
                                         {
                                             if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Places::place(&c, k).read(),
+                                                ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                                    .read(),
                                                 z,
                                             ) {
                                                 n -= 1;
@@ -259,7 +268,10 @@ fn escape<'launch>(
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Places::place(&steps, i)
+                                            ::quadrants::__private::body::Elements::element_ref(
+                                                    &steps,
+                                                    i,
+                                                )
                                                 .write(value);
                                         };
                                     }
@@ -313,7 +325,7 @@ fn escape<'launch>(
                                 {
                                     let mut active = [1u32; 8usize];
                                     loop {
-                                        ::quadrants::__private::body::rounds_apart();
+                                        ::quadrants::__private::body::optimization_barrier();
                                         let mut any = 0u32;
                                         for lane in 0..8usize {
                                             let i = ::quadrants::__private::body::gate::<
@@ -327,7 +339,8 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Places::place(&c, i).read();
+                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                                                .read();
                                                         n += 1;
                                                     } else {
                                                         go = 0;
@@ -347,8 +360,12 @@ fn escape<'launch>(
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::Counted::count(&c)) {
-                                    ::quadrants::__private::body::rounds_apart();
+                                >(
+                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                        &c,
+                                    ),
+                                ) {
+                                    ::quadrants::__private::body::optimization_barrier();
                                     for lane in 0..8usize {
                                         let i = ::quadrants::__private::body::gate::<
                                             __OK,
@@ -358,7 +375,8 @@ fn escape<'launch>(
                                         let mut n = lanes1[lane];
                                         {
                                             if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Places::place(&c, k).read(),
+                                                ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                                    .read(),
                                                 z,
                                             ) {
                                                 n -= 1;
@@ -376,7 +394,10 @@ fn escape<'launch>(
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Places::place(&steps, i)
+                                            ::quadrants::__private::body::Elements::element_ref(
+                                                    &steps,
+                                                    i,
+                                                )
                                                 .write(value);
                                         };
                                     }
@@ -401,16 +422,22 @@ fn escape<'launch>(
                                 >(::quadrants::__private::body::gate::<__OK, _>(0));
                                 while n < limit && z * z < 4.0 {
                                     z = z * z
-                                        + ::quadrants::__private::body::Places::place(&c, i).read();
+                                        + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                            .read();
                                     n += 1;
                                 }
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::Counted::count(&c)) {
+                                >(
+                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                        &c,
+                                    ),
+                                ) {
                                     ::quadrants::__private::body::seen::<_, __Body, 3>(&k);
                                     if ::quadrants::__private::body::equal(
-                                        ::quadrants::__private::body::Places::place(&c, k).read(),
+                                        ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                            .read(),
                                         z,
                                     ) {
                                         n -= 1;
@@ -418,7 +445,10 @@ fn escape<'launch>(
                                 }
                                 {
                                     let value = n;
-                                    ::quadrants::__private::body::Places::place(&steps, i)
+                                    ::quadrants::__private::body::Elements::element_ref(
+                                            &steps,
+                                            i,
+                                        )
                                         .write(value);
                                 };
                             }

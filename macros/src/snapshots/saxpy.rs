@@ -24,7 +24,7 @@ pub fn saxpy<'launch>(
         )]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {
             for i in 0..x.len() {
-                probe0.see(&i);
+                probe0.observe(&i);
                 y[i] += a * x[i];
             }
         };
@@ -108,12 +108,18 @@ pub fn saxpy<'launch>(
             >(args.tensor::<Tensor<f32, 1>>());
             cx.par_for(
                 ::quadrants::__private::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::Counted::count(&x),
+                0..::quadrants::__private::body::ElementCount::element_count(&x),
                 ::quadrants::__private::body::Simple(10u32),
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut y = ::quadrants::__private::body::Formed::formed(y, proven);
-                    let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
+                    let mut y = ::quadrants::__private::body::WithProven::with_proven(
+                        y,
+                        proven,
+                    );
+                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                        x,
+                        proven,
+                    );
                     let mut a = a;
                     {
                         'iteration: for i in ::quadrants::__private::body::gate::<
@@ -123,8 +129,12 @@ pub fn saxpy<'launch>(
                             ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
                             {
                                 let by = a
-                                    * ::quadrants::__private::body::Places::place(&x, i).read();
-                                let at = ::quadrants::__private::body::Places::place(&y, i);
+                                    * ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                        .read();
+                                let at = ::quadrants::__private::body::Elements::element_ref(
+                                    &y,
+                                    i,
+                                );
                                 let mut value = at.read();
                                 value += by;
                                 at.write(value);

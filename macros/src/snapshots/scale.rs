@@ -26,7 +26,7 @@ fn scale<'launch, T: Float>(
             )]
             let _ = |a: T, x: &Tensor<T, 1>, y: &mut Tensor<T, 1>| -> () {
                 for i in 0..x.len() {
-                    probe0.see(&i);
+                    probe0.observe(&i);
                     y[i] = a * __func0.pass(scaled::<_, 2>)(x, i);
                 }
             };
@@ -112,12 +112,18 @@ fn scale<'launch, T: Float>(
             >(args.tensor::<Tensor<T, 1>>());
             cx.par_for(
                 ::quadrants::__private::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::Counted::count(&x),
+                0..::quadrants::__private::body::ElementCount::element_count(&x),
                 12u32,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut y = ::quadrants::__private::body::Formed::formed(y, proven);
-                    let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
+                    let mut y = ::quadrants::__private::body::WithProven::with_proven(
+                        y,
+                        proven,
+                    );
+                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                        x,
+                        proven,
+                    );
                     let mut a = a;
                     {
                         'iteration: for i in ::quadrants::__private::body::gate::<
@@ -141,7 +147,7 @@ fn scale<'launch, T: Float>(
                                         x,
                                         i,
                                     );
-                                ::quadrants::__private::body::Places::place(&y, i)
+                                ::quadrants::__private::body::Elements::element_ref(&y, i)
                                     .write(value);
                             };
                         }

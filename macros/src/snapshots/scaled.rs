@@ -50,7 +50,7 @@ impl scaled {
         let all = ::quadrants::__private::body::type_identity("arguments");
         let all = ::quadrants::__private::body::with_part(
             all,
-            <usize as ::quadrants::__private::KernelValue>::IDENTITY,
+            <usize as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
         );
         all
     }
@@ -99,7 +99,7 @@ impl scaled {
                     3,
                     __CHECKED,
                 >::HERE,
-                ::quadrants::__private::body::Places::place(&x, at).read(),
+                ::quadrants::__private::body::Elements::element_ref(&x, at).read(),
             ) * <T as ::quadrants::__private::body::Number>::from_usize(N)
         }
     }

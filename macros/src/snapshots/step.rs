@@ -27,17 +27,17 @@ fn step<'launch>(
         )]
         let _ = |dt: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<i32, 2>| -> () {
             let half = 0.5 * dt;
-            probe0.see(&half);
+            probe0.observe(&half);
             qd::stream_parallel(|| {
                 for i in 0..a.len() {
-                    probe1.see(&i);
+                    probe1.observe(&i);
                     a[i] += __func0.pass(wave)(half) / dt;
                 }
             });
             qd::stream_parallel(|| {
                 for (i, j) in qd::ndrange(b.shape()) {
-                    probe2.see(&i);
-                    probe3.see(&j);
+                    probe2.observe(&i);
+                    probe3.observe(&j);
                     ::quadrants::__private::core::assert!(i != j, "diagonal");
                     qd::atomic_add(&mut b[[i, LAST]], 1);
                 }
@@ -157,9 +157,9 @@ fn step<'launch>(
             let elements = ::quadrants::__private::core::cmp::Ord::max(
                 ::quadrants::__private::core::cmp::Ord::max(
                     0usize,
-                    ::quadrants::__private::body::Counted::count(&a),
+                    ::quadrants::__private::body::ElementCount::element_count(&a),
                 ),
-                ::quadrants::__private::body::Counted::count(&b),
+                ::quadrants::__private::body::ElementCount::element_count(&b),
             );
             let mut half = ::quadrants::__private::body::typed::<
                 _,
@@ -175,12 +175,14 @@ fn step<'launch>(
                         let mut dt = dt;
                         cx.par_for(
                             ::quadrants::__private::core::option::Option::Some(0usize),
-                            0..::quadrants::__private::body::Counted::count(&a),
+                            0..::quadrants::__private::body::ElementCount::element_count(
+                                &a,
+                            ),
                             10u32,
                             #[inline(always)]
                             move |((begin0, end0), proven)| {
                                 let mut half = half;
-                                let mut a = ::quadrants::__private::body::Formed::formed(
+                                let mut a = ::quadrants::__private::body::WithProven::with_proven(
                                     a,
                                     proven,
                                 );
@@ -192,7 +194,7 @@ fn step<'launch>(
                                     >(begin0..end0) {
                                         ::quadrants::__private::body::seen::<_, __Body, 1>(&i);
                                         {
-                                            let by = ::quadrants::__private::body::same({
+                                            let by = ::quadrants::__private::body::identity({
                                                 let dividend = ::quadrants::__private::body::gate::<
                                                     __OK,
                                                     _,
@@ -209,7 +211,10 @@ fn step<'launch>(
                                                 dividend
                                                     / ::quadrants::__private::body::divisor_of(&dividend, dt)
                                             });
-                                            let at = ::quadrants::__private::body::Places::place(&a, i);
+                                            let at = ::quadrants::__private::body::Elements::element_ref(
+                                                &a,
+                                                i,
+                                            );
                                             let mut value = at.read();
                                             value += by;
                                             at.write(value);
@@ -231,7 +236,7 @@ fn step<'launch>(
                             10u32,
                             #[inline(always)]
                             move |([(begin0, end0), (begin1, end1)], proven)| {
-                                let mut b = ::quadrants::__private::body::Formed::formed(
+                                let mut b = ::quadrants::__private::body::WithProven::with_proven(
                                     b,
                                     proven,
                                 );
@@ -253,7 +258,10 @@ fn step<'launch>(
                                                 continue 'iteration;
                                             }
                                             ::quadrants::__private::body::atomic_add(
-                                                ::quadrants::__private::body::Places::place(&b, [i, LAST]),
+                                                ::quadrants::__private::body::Elements::element_ref(
+                                                    &b,
+                                                    [i, LAST],
+                                                ),
                                                 1,
                                             );
                                         }

@@ -22,7 +22,7 @@ fn sum<'launch>(
         )]
         let _ = |x: &Tensor<f32, 1>, total: &mut Tensor<f32, 1>| -> () {
             for i in 0..x.len() {
-                probe0.see(&i);
+                probe0.observe(&i);
                 qd::atomic_add(&mut total[0], x[i]);
             }
         };
@@ -105,20 +105,23 @@ fn sum<'launch>(
             >(args.tensor::<Tensor<f32, 1>>());
             cx.par_for(
                 ::quadrants::__private::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::Counted::count(&x),
+                0..::quadrants::__private::body::ElementCount::element_count(&x),
                 10u32,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut total = ::quadrants::__private::body::Formed::formed(
+                    let mut total = ::quadrants::__private::body::WithProven::with_proven(
                         total,
                         proven,
                     );
-                    let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
-                    let mut part0 = ::quadrants::__private::body::part_add::<
+                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                        x,
+                        proven,
+                    );
+                    let mut part0 = ::quadrants::__private::body::partial_add::<
                         _,
                         64usize,
                     >();
-                    let mut rest0 = ::quadrants::__private::body::part_add::<
+                    let mut rest0 = ::quadrants::__private::body::partial_add::<
                         _,
                         64usize,
                     >();
@@ -130,9 +133,9 @@ fn sum<'launch>(
                                 _,
                                 64usize,
                             >(&mut begin0, end0) {
-                                ::quadrants::__private::body::rounds_apart();
+                                ::quadrants::__private::body::optimization_barrier();
                                 'iteration: for at in 0..64usize {
-                                    let lane0 = ::quadrants::__private::body::Part::lane(
+                                    let lane0 = ::quadrants::__private::body::Partial::lane(
                                         &mut part0,
                                         at,
                                     );
@@ -150,7 +153,8 @@ fn sum<'launch>(
                                             &mut *lane0,
                                             &total,
                                             0,
-                                            ::quadrants::__private::body::Places::place(&x, i).read(),
+                                            ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                                .read(),
                                         );
                                     }
                                 }
@@ -161,7 +165,7 @@ fn sum<'launch>(
                             64usize,
                         >(begin0, end0) {
                             'iteration: for (lane0, i) in ::quadrants::__private::core::iter::Iterator::zip(
-                                ::quadrants::__private::body::Part::lanes(&mut rest0),
+                                ::quadrants::__private::body::Partial::lanes(&mut rest0),
                                 ::quadrants::__private::body::gate::<__OK, _>(from..to),
                             ) {
                                 ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
@@ -173,7 +177,8 @@ fn sum<'launch>(
                                     &mut *lane0,
                                     &total,
                                     0,
-                                    ::quadrants::__private::body::Places::place(&x, i).read(),
+                                    ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                        .read(),
                                 );
                             }
                         }

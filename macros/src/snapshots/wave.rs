@@ -37,7 +37,7 @@ impl wave {
         let all = ::quadrants::__private::body::type_identity("arguments");
         let all = ::quadrants::__private::body::with_part(
             all,
-            <f32 as ::quadrants::__private::KernelValue>::IDENTITY,
+            <f32 as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
         );
         all
     }

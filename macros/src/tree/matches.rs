@@ -79,7 +79,7 @@ impl Tree {
         let made = value.clone();
         let ty = self.passed_as(value, linear);
         let probe = Ident::new(&format!("probe{ty}"), Span::mixed_site());
-        *value = syn::Expr::Verbatim(quote!(#probe.made(#made, |#pattern| ())));
+        *value = syn::Expr::Verbatim(quote!(#probe.pass_constructed(#made, |#pattern| ())));
         ty
     }
 

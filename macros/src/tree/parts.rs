@@ -178,8 +178,9 @@ impl Tree {
         if has_place {
             // The method may change it where it is. No block: a statement could not begin with one and go on.
             let of = of.clone();
-            *expr =
-                syn::Expr::Verbatim(quote_spanned!(at=> #result.pass((#probe.see(&#of), #call).1)));
+            *expr = syn::Expr::Verbatim(
+                quote_spanned!(at=> #result.pass((#probe.observe(&#of), #call).1)),
+            );
         } else {
             // As an argument it needs no parentheses, and rustc would say so.
             let inner = unparenthesized(of);

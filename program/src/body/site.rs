@@ -48,20 +48,20 @@ pub const fn check_site<S: SiteTable, const IX: usize>(identity: u128) {
 /// Gives a value back, whose type is the one at a site.
 #[inline(always)]
 pub fn typed<T: KernelValue, S: SiteTable, const IX: usize>(value: T) -> T {
-    const { check_site::<S, IX>(T::IDENTITY) }
+    const { check_site::<S, IX>(T::TYPE_IDENTITY) }
     value
 }
 
 /// Says that the type of a value is the one at a site.
 #[inline(always)]
 pub fn seen<T: KernelValue, S: SiteTable, const IX: usize>(_value: &T) {
-    const { check_site::<S, IX>(T::IDENTITY) }
+    const { check_site::<S, IX>(T::TYPE_IDENTITY) }
 }
 
 /// The identity of the type that a probe found.
 #[must_use]
 pub const fn identity_of<T: KernelValue>(_probe: &Probe<T>) -> u128 {
-    T::IDENTITY
+    T::TYPE_IDENTITY
 }
 
 /// The identity of a type that has this name and nothing else.
@@ -98,15 +98,15 @@ const fn step(state: u128, byte: u8) -> u128 {
 /// The arguments of a function, a tuple.
 pub trait Arguments {
     /// The identity of their types.
-    const IDENTITY: u128;
+    const TYPE_IDENTITY: u128;
 }
 
 macro_rules! arguments {
     ($($name:ident)*) => {
         impl<$($name: KernelValue),*> Arguments for ($($name,)*) {
-            const IDENTITY: u128 = {
+            const TYPE_IDENTITY: u128 = {
                 let all = type_identity("arguments");
-                $(let all = with_part(all, $name::IDENTITY);)*
+                $(let all = with_part(all, $name::TYPE_IDENTITY);)*
                 all
             };
         }
@@ -131,18 +131,18 @@ mod tests {
     #[test]
     fn types_with_equal_layout_have_different_identities() {
         let all = [
-            usize::IDENTITY,
-            u64::IDENTITY,
-            <(u64,) as KernelValue>::IDENTITY,
-            <[u64; 1]>::IDENTITY,
-            <[u64; 2]>::IDENTITY,
-            <[[u64; 1]; 2]>::IDENTITY,
-            <[[u64; 2]; 1]>::IDENTITY,
-            <(u64, u64) as KernelValue>::IDENTITY,
-            <((u64,), u64) as KernelValue>::IDENTITY,
-            <Vector<u64, 2>>::IDENTITY,
-            <Matrix<u64, 1, 2>>::IDENTITY,
-            <Matrix<u64, 2, 1>>::IDENTITY,
+            usize::TYPE_IDENTITY,
+            u64::TYPE_IDENTITY,
+            <(u64,) as KernelValue>::TYPE_IDENTITY,
+            <[u64; 1]>::TYPE_IDENTITY,
+            <[u64; 2]>::TYPE_IDENTITY,
+            <[[u64; 1]; 2]>::TYPE_IDENTITY,
+            <[[u64; 2]; 1]>::TYPE_IDENTITY,
+            <(u64, u64) as KernelValue>::TYPE_IDENTITY,
+            <((u64,), u64) as KernelValue>::TYPE_IDENTITY,
+            <Vector<u64, 2>>::TYPE_IDENTITY,
+            <Matrix<u64, 1, 2>>::TYPE_IDENTITY,
+            <Matrix<u64, 2, 1>>::TYPE_IDENTITY,
         ];
         for (at, one) in all.iter().enumerate() {
             assert!(all[..at].iter().all(|other| other != one), "{at}");

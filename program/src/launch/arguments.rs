@@ -205,12 +205,12 @@ impl<'a, T: KernelValue> Arg<'a> for T {
         if const { T::LAYOUT.scalar().is_some() } {
             // Taken out first, so that the compiler loses no track of how long the list is.
             let mut value = None;
-            self.give(&mut |scalar| value = Some(scalar));
+            self.push_scalars(&mut |scalar| value = Some(scalar));
             if let Some(value) = value {
                 args.push_scalar(value);
             }
         } else {
-            self.give(&mut |scalar| args.push_scalar(scalar));
+            self.push_scalars(&mut |scalar| args.push_scalar(scalar));
         }
     }
 }

@@ -5,7 +5,7 @@ use quadrants_ir::{Const, ScalarType};
 
 use crate::{
     KernelValue,
-    body::{At, Dense, Strided},
+    body::{Dense, ScalarRef, Strided},
 };
 
 /// A type that lives in device memory: `f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool`.
@@ -19,7 +19,7 @@ use crate::{
 /// assert_eq!(usize::TYPE, quadrants_ir::ScalarType::U64);
 /// ```
 pub trait Element:
-    KernelValue<Parts = Strided<Self>, Root = Dense<Self>, Spot = At<Self>>
+    KernelValue<Components = Strided<Self>, Storage = Dense<Self>, Location = ScalarRef<Self>>
     + Default
     + Into<Const>
     + sealed::Sealed

@@ -150,7 +150,7 @@ impl Stored {
         assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
         // Nothing is written through it.
         let root = self.root::<T>(memory.as_ptr().cast_mut().cast());
-        (0..self.count).map(|at| T::read(T::element(root, Some(at)))).collect()
+        (0..self.count).map(|at| T::read(T::element_location(root, Some(at)))).collect()
     }
 
     /// Puts elements into memory of the host.
@@ -162,11 +162,11 @@ impl Stored {
         assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
         let root = self.root::<T>(memory.as_mut_ptr().cast());
         for (at, element) in (0..self.count).zip(elements) {
-            element.write(T::element(root, Some(at)));
+            element.write(T::element_location(root, Some(at)));
         }
     }
 
-    fn root<T: KernelValue>(&self, memory: *mut u8) -> T::Root {
+    fn root<T: KernelValue>(&self, memory: *mut u8) -> T::Storage {
         let mut components = self.components.iter();
         let mut next = |scalars| {
             let of = components.next().filter(|component| component.scalars == scalars);
@@ -177,7 +177,7 @@ impl Stored {
         };
         // SAFETY: the components are those of the memory, whose length the callers checked; it is
         // aligned for all scalars.
-        T::root(&mut unsafe { Memory::new(&mut next) })
+        T::storage(&mut unsafe { Memory::new(&mut next) })
     }
 }
 
