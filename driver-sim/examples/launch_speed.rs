@@ -50,7 +50,7 @@ fn main() {
     let kernel = offload(&nothing()).expect("the kernel is valid");
     let image = SimImage { kernel, form: Form::Proven, passing: Passing::Value }.encode();
     for schedule in [Schedule::Lazy, Schedule::Eager, Schedule::Random] {
-        let world = sim::claim();
+        let world = sim::lease_world();
         world.set_schedule(schedule);
         let (mut module, mut function) = (0, 0);
         let args = [0u64; 3];

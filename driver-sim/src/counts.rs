@@ -5,7 +5,7 @@ use crate::state::State;
 /// How often each kind of object was created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-pub struct Creates {
+pub struct CreatedCounts {
     /// Streams.
     pub streams: u64,
     /// Events.
@@ -27,7 +27,7 @@ pub struct Creates {
 /// What a program holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-pub struct Live {
+pub struct LiveCounts {
     /// Streams.
     pub streams: usize,
     /// Events.
@@ -53,10 +53,10 @@ pub struct Live {
 }
 
 impl State {
-    pub(crate) fn live(&self) -> Live {
+    pub(crate) fn live(&self) -> LiveCounts {
         let (blocks, bytes) = self.memory.live();
         let (pinned, pinned_bytes) = self.memory.live_pinned();
-        Live {
+        LiveCounts {
             streams: self.streams.live(),
             events: self.events.live(),
             modules: self.modules.live(),

@@ -21,7 +21,7 @@ use crate::{
 /// A release of CUDA's driver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
-pub enum CudaRelease {
+pub enum CudaVersion {
     /// 11.0: without memory pools.
     V11_0,
     /// 11.8: graphs take the older parameters of kernel nodes.
@@ -35,7 +35,7 @@ pub enum CudaRelease {
 /// A release of ROCm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
-pub enum RocmRelease {
+pub enum RocmVersion {
     /// 5.1: without memory pools.
     V5_1,
     /// 5.7: with the older struct of properties alone.
@@ -71,7 +71,7 @@ const THREADS: u64 = 1024;
 
 type AskVersion = unsafe extern "C" fn(Out<c_int>) -> c_int;
 
-impl CudaRelease {
+impl CudaVersion {
     /// All of them, oldest first.
     pub const ALL: [Self; 4] = [Self::V11_0, Self::V11_8, Self::V12_0, Self::V13_0];
 
@@ -92,7 +92,7 @@ impl CudaRelease {
     }
 }
 
-impl RocmRelease {
+impl RocmVersion {
     /// All of them, oldest first.
     pub const ALL: [Self; 4] = [Self::V5_1, Self::V5_7, Self::V6_4, Self::V7_0];
 

@@ -2,7 +2,7 @@
 
 use crate::{
     code::{Code, Result},
-    counts::{Creates, Live},
+    counts::{CreatedCounts, LiveCounts},
     event::Event,
     fault::Faults,
     graph::{Exec, Graph, Node},
@@ -70,9 +70,9 @@ pub(crate) struct State {
     pub(crate) call_count: u64,
     /// The first calls, by the call site's index.
     pub(crate) call_log: Vec<u32>,
-    pub(crate) creates: Creates,
+    pub(crate) creates: CreatedCounts,
     /// What was alive when the primary context was destroyed last.
-    pub(crate) left: Live,
+    pub(crate) left: LiveCounts,
     pub(crate) faults: Faults,
     pub(crate) trace: Recorder,
     pub(crate) reports: Vec<Report>,
@@ -115,8 +115,8 @@ impl State {
             calls: Vec::new(),
             call_count: 0,
             call_log: Vec::new(),
-            creates: Creates::default(),
-            left: Live::default(),
+            creates: CreatedCounts::default(),
+            left: LiveCounts::default(),
             faults: Faults::new(seed),
             trace: Recorder::default(),
             reports: Vec::new(),

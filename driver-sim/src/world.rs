@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::{
     code::{Code, Result},
-    counts::{Creates, Live},
+    counts::{CreatedCounts, LiveCounts},
     entry::{self, Guard},
     fault::{Action, When},
     race::Race,
@@ -153,19 +153,19 @@ impl World {
 
     /// How many objects of each kind were created.
     #[must_use]
-    pub fn creates(self) -> Creates {
+    pub fn creates(self) -> CreatedCounts {
         self.with(|state| state.creates)
     }
 
     /// What the program holds now.
     #[must_use]
-    pub fn live(self) -> Live {
+    pub fn live(self) -> LiveCounts {
         self.with(|state| state.live())
     }
 
     /// What the program still held when the primary context was destroyed last.
     #[must_use]
-    pub fn left_behind(self) -> Live {
+    pub fn left_behind(self) -> LiveCounts {
         self.with(|state| state.left)
     }
 

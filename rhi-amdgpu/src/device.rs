@@ -110,7 +110,7 @@ impl HipDevice {
         let mut capabilities = Capabilities::new(ImageKind::Binary);
         capabilities.priorities = read_priorities(&table)?;
         capabilities.graphs = graph::available(&table, version);
-        let off = environment::refuses_pools()?;
+        let off = environment::memory_pools_disabled()?;
         match memory::prepare_pool(&table, number, &info.arch, off) {
             Ok(()) => capabilities.stream_ordered_memory = true,
             Err(reason) => {

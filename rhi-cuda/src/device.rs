@@ -142,7 +142,7 @@ impl CudaDevice {
         let entered = context.enter()?;
         capabilities.priorities = read_priorities(entered.table)?;
         capabilities.graphs = graph::available(entered.table);
-        let off = environment::refuses_pools()?;
+        let off = environment::memory_pools_disabled()?;
         match memory::prepare_pool(entered.table, device, off) {
             Ok(()) => capabilities.stream_ordered_memory = true,
             Err(reason) => {

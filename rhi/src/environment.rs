@@ -27,7 +27,7 @@ pub fn word_of(variable: &'static str, value: Option<OsString>) -> Result<Option
 ///
 /// # Errors
 /// [`Error::Environment`] where it is no text.
-pub fn refuses_pools() -> Result<bool> {
+pub fn memory_pools_disabled() -> Result<bool> {
     Ok(word("QUADRANTS_MEMPOOL")?.is_some_and(|value| value == "0"))
 }
 

@@ -195,14 +195,14 @@ impl Buffer {
     /// # Errors
     /// [`Error::OutOfBuffer`], or the failure of earlier work.
     pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
-        self.read_over(offset, out).map(drop)
+        self.read_completing(offset, out).map(drop)
     }
 
     /// As [`read`](Self::read), and gives what it waited for: nothing where nothing is read.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
-    pub fn read_over(&self, offset: usize, out: &mut [u8]) -> Result<Completed> {
+    pub fn read_completing(&self, offset: usize, out: &mut [u8]) -> Result<Completed> {
         self.check_range(offset, out.len())?;
         if out.is_empty() {
             return Ok(Completed::new());
@@ -224,14 +224,14 @@ impl Buffer {
     /// # Errors
     /// [`Error::OutOfBuffer`], or the failure of earlier work.
     pub fn write(&self, offset: usize, contents: &[u8]) -> Result<()> {
-        self.write_over(offset, contents).map(drop)
+        self.write_completing(offset, contents).map(drop)
     }
 
     /// As [`write`](Self::write), and gives what it waited for: nothing where nothing is written.
     ///
     /// # Errors
     /// As for [`write`](Self::write).
-    pub fn write_over(&self, offset: usize, contents: &[u8]) -> Result<Completed> {
+    pub fn write_completing(&self, offset: usize, contents: &[u8]) -> Result<Completed> {
         self.check_range(offset, contents.len())?;
         if contents.is_empty() {
             return Ok(Completed::new());

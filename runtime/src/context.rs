@@ -10,7 +10,7 @@ use crate::{
     Error, Result, Stamp,
     handle_pool::HandlePool,
     staging::StagingPool,
-    stream_registry::{Found, LiveStreams},
+    stream_registry::{PendingWork, StreamRegistry},
 };
 
 /// Of streams, up to where their work is over, or comes before something.
@@ -26,7 +26,7 @@ pub struct Context {
     pub(crate) events: HandlePool<rhi::EventHandle>,
     pub(crate) streams: HandlePool<StreamHandle>,
     pub(crate) staging: StagingPool,
-    pub(crate) live: LiveStreams,
+    pub(crate) live: StreamRegistry,
     allocate_on: StreamHandle,
     free_on: StreamHandle,
 }
@@ -64,7 +64,7 @@ impl Context {
             events: HandlePool::of_events(),
             streams: HandlePool::of_streams(),
             staging: StagingPool::default(),
-            live: LiveStreams::default(),
+            live: StreamRegistry::default(),
             allocate_on,
             free_on,
         }))
@@ -192,8 +192,8 @@ impl Context {
                     over.push(stamp);
                     continue;
                 }
-                Some(Found::Stream(stream)) => stream,
-                Some(Found::Mark(mark)) => {
+                Some(PendingWork::Stream(stream)) => stream,
+                Some(PendingWork::Event(mark)) => {
                     over.push(stamp);
                     // SAFETY: the context keeps the event; the waiter is live by this function's contract.
                     self.observe(unsafe { self.device.stream_wait_event(waiter, mark) })?;

@@ -35,7 +35,7 @@ const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 /// Compiled images in one file or piece of memory, found by their keys.
 #[derive(Debug)]
-pub struct ImagePack {
+pub struct ImageBundle {
     origin: String,
     entries: BTreeMap<ImageKey, Place>,
     data: Data,
@@ -45,7 +45,7 @@ pub struct ImagePack {
 
 /// What a pack says of an entry.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct PackEntry {
+pub struct BundleEntry {
     /// What it is called, for people.
     pub name: String,
     /// The architecture that it was made for.
@@ -56,14 +56,14 @@ pub struct PackEntry {
 
 /// A pack under construction.
 #[derive(Clone, Debug, Default)]
-pub struct PackWriter {
-    entries: BTreeMap<ImageKey, (PackEntry, Vec<u8>)>,
+pub struct BundleWriter {
+    entries: BTreeMap<ImageKey, (BundleEntry, Vec<u8>)>,
 }
 
 /// Why something is no pack that can be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum PackError {
+pub enum BundleError {
     /// It cannot be read or written.
     #[error("cannot read or write `{path}`: {source}")]
     Io {
@@ -117,7 +117,7 @@ pub enum PackError {
 struct Place {
     offset: u64,
     len: u64,
-    entry: PackEntry,
+    entry: BundleEntry,
 }
 
 #[derive(Debug)]
@@ -126,13 +126,13 @@ enum Data {
     Memory(Cow<'static, [u8]>),
 }
 
-impl ImagePack {
+impl ImageBundle {
     /// The pack in a file, which is read as images are asked for.
     ///
     /// # Errors
-    /// One variant of [`PackError`] per reason.
-    pub fn open(path: &Path) -> Result<Self, PackError> {
-        let failed = |source| PackError::Io { path: path.to_owned(), source };
+    /// One variant of [`BundleError`] per reason.
+    pub fn open(path: &Path) -> Result<Self, BundleError> {
+        let failed = |source| BundleError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
         let len = file.metadata().map_err(failed)?.len();
         Self::new(path.display().to_string(), Data::File(Mutex::new(file)), len)
@@ -142,22 +142,23 @@ impl ImagePack {
     ///
     /// # Errors
     /// As for [`open`](Self::open).
-    pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, PackError> {
+    pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, BundleError> {
         let bytes = bytes.into();
         let len = bytes.len() as u64;
         Self::new("bytes in memory".to_owned(), Data::Memory(bytes), len)
     }
 
-    fn new(origin: String, data: Data, len: u64) -> Result<Self, PackError> {
-        let damaged = || PackError::Damaged { origin: origin.clone() };
-        let cut_off = |expected| PackError::CutOff { origin: origin.clone(), expected, found: len };
-        let foreign = || PackError::Foreign { origin: origin.clone() };
+    fn new(origin: String, data: Data, len: u64) -> Result<Self, BundleError> {
+        let damaged = || BundleError::Damaged { origin: origin.clone() };
+        let cut_off =
+            |expected| BundleError::CutOff { origin: origin.clone(), expected, found: len };
+        let foreign = || BundleError::Foreign { origin: origin.clone() };
         let start = data.read(0, 8.min(len)).ok_or_else(damaged)?;
         let version = start.strip_prefix(MAGIC.as_slice()).ok_or_else(foreign)?;
         match *version {
             [] => return Err(foreign()),
             [VERSION] => {}
-            [found, ..] => return Err(PackError::Version { origin, found }),
+            [found, ..] => return Err(BundleError::Version { origin, found }),
         }
         if len < PREFIX_BYTES as u64 {
             return Err(cut_off(PREFIX_BYTES as u64));
@@ -179,7 +180,7 @@ impl ImagePack {
         let mut header = Reader(&header);
         let release = header.text().ok_or_else(damaged)?;
         if release != RELEASE {
-            return Err(PackError::Release { origin, found: release });
+            return Err(BundleError::Release { origin, found: release });
         }
         let entries = header.entries().ok_or_else(damaged)?;
         if entries.values().any(|place| place.len > cache::ENTRY_LIMIT) {
@@ -199,7 +200,7 @@ impl ImagePack {
     }
 
     /// Its entries with their keys.
-    pub fn entries(&self) -> impl Iterator<Item = (&ImageKey, &PackEntry)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&ImageKey, &BundleEntry)> {
         self.entries.iter().map(|(key, place)| (key, &place.entry))
     }
 
@@ -222,9 +223,9 @@ impl ImagePack {
     }
 }
 
-impl PackWriter {
+impl BundleWriter {
     /// Adds an image. One that is there under the same key goes.
-    pub fn add(&mut self, key: ImageKey, entry: PackEntry, image: Vec<u8>) {
+    pub fn add(&mut self, key: ImageKey, entry: BundleEntry, image: Vec<u8>) {
         self.entries.insert(key, (entry, image));
     }
 
@@ -274,13 +275,13 @@ impl PackWriter {
     /// Writes the pack beside `path` and renames it, so that a reader finds all of a file or none.
     ///
     /// # Errors
-    /// [`PackError::Io`].
-    pub fn write(&self, path: &Path) -> Result<u64, PackError> {
+    /// [`BundleError::Io`].
+    pub fn write(&self, path: &Path) -> Result<u64, BundleError> {
         for (entry, image) in self.entries.values() {
             if cache::entry_bytes(&entry.made_by, image) > cache::ENTRY_LIMIT {
                 let what = format!("the image of `{}` is too large", entry.name);
                 let source = io::Error::new(io::ErrorKind::FileTooLarge, what);
-                return Err(PackError::Io { path: path.to_owned(), source });
+                return Err(BundleError::Io { path: path.to_owned(), source });
             }
         }
         let bytes = self.to_bytes();
@@ -291,7 +292,7 @@ impl PackWriter {
             open_to_all(file.as_file())?;
             file.persist(path).map_err(|failed| failed.error)
         };
-        write().map_err(|source| PackError::Io { path: path.to_owned(), source })?;
+        write().map_err(|source| BundleError::Io { path: path.to_owned(), source })?;
         Ok(bytes.len() as u64)
     }
 }
@@ -337,7 +338,8 @@ impl Reader<'_> {
         for _ in 0..count {
             let key = self.chunk()?;
             let [offset, len] = [self.chunk()?, self.chunk()?].map(u64::from_le_bytes);
-            let entry = PackEntry { name: self.text()?, arch: self.text()?, made_by: self.text()? };
+            let entry =
+                BundleEntry { name: self.text()?, arch: self.text()?, made_by: self.text()? };
             entries.insert(key, Place { offset, len, entry });
         }
         self.0.is_empty().then_some(entries)
@@ -365,10 +367,10 @@ mod tests {
         vec![k as u8 + 10; 40 + k]
     }
 
-    fn three() -> PackWriter {
-        let mut writer = PackWriter::default();
+    fn three() -> BundleWriter {
+        let mut writer = BundleWriter::default();
         for (k, key) in KEYS.into_iter().enumerate() {
-            let entry = PackEntry {
+            let entry = BundleEntry {
                 name: format!("kernel {k}"),
                 arch: "sm_90".to_owned(),
                 made_by: "a compiler".to_owned(),
@@ -384,8 +386,10 @@ mod tests {
         let path = folder.path().join("pack");
         let bytes = three().write(&path).unwrap();
         assert_eq!(bytes, std::fs::metadata(&path).unwrap().len());
-        let packs =
-            [ImagePack::open(&path).unwrap(), ImagePack::from_bytes(three().to_bytes()).unwrap()];
+        let packs = [
+            ImageBundle::open(&path).unwrap(),
+            ImageBundle::from_bytes(three().to_bytes()).unwrap(),
+        ];
         for pack in packs {
             for (k, key) in KEYS.iter().enumerate() {
                 assert_eq!(pack.get(key), Some(image(k)));
@@ -395,12 +399,12 @@ mod tests {
             assert_eq!(names, ["kernel 0", "kernel 1", "kernel 2"]);
         }
         assert!(matches!(
-            ImagePack::open(folder.path()),
-            Err(PackError::Io { .. } | PackError::Damaged { .. })
+            ImageBundle::open(folder.path()),
+            Err(BundleError::Io { .. } | BundleError::Damaged { .. })
         ));
         let nowhere = folder.path().join("no/pack");
-        assert!(matches!(ImagePack::open(&nowhere), Err(PackError::Io { .. })));
-        assert!(matches!(three().write(&nowhere), Err(PackError::Io { .. })));
+        assert!(matches!(ImageBundle::open(&nowhere), Err(BundleError::Io { .. })));
+        assert!(matches!(three().write(&nowhere), Err(BundleError::Io { .. })));
     }
 
     #[test]
@@ -410,7 +414,7 @@ mod tests {
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x21;
-            let Ok(pack) = ImagePack::from_bytes(bytes) else {
+            let Ok(pack) = ImageBundle::from_bytes(bytes) else {
                 refused += 1;
                 continue;
             };
@@ -431,9 +435,9 @@ mod tests {
     fn what_is_cut_off_at_any_place_is_told_so() {
         let whole = three().to_bytes();
         for len in 0..whole.len() {
-            match ImagePack::from_bytes(whole[..len].to_vec()) {
-                Err(PackError::CutOff { found, .. }) => assert_eq!(found, len as u64),
-                Err(PackError::Foreign { .. }) if len < 8 => {}
+            match ImageBundle::from_bytes(whole[..len].to_vec()) {
+                Err(BundleError::CutOff { found, .. }) => assert_eq!(found, len as u64),
+                Err(BundleError::Foreign { .. }) if len < 8 => {}
                 other => panic!("cut off at {len}: {other:?}"),
             }
         }
@@ -457,11 +461,11 @@ mod tests {
             // Without blocks on disk. All of it in memory would end the process.
             let all = file.len() as u64 + len;
             File::options().write(true).open(&path).unwrap().set_len(all).unwrap();
-            ImagePack::open(&path)
+            ImageBundle::open(&path)
         };
         for len in [1 << 43, cache::ENTRY_LIMIT + 1] {
             let refused = claiming(len);
-            assert!(matches!(refused, Err(PackError::Damaged { .. })), "{refused:?}");
+            assert!(matches!(refused, Err(BundleError::Damaged { .. })), "{refused:?}");
         }
         assert_eq!(claiming(cache::ENTRY_LIMIT).unwrap().get(&KEYS[0]), None);
     }
@@ -470,18 +474,18 @@ mod tests {
     fn foreign_files_and_other_versions_are_told_apart() {
         let mut other = three().to_bytes();
         other[7] = VERSION + 1;
-        let refused = ImagePack::from_bytes(other);
-        assert!(matches!(refused, Err(PackError::Version { found: 2, .. })), "{refused:?}");
+        let refused = ImageBundle::from_bytes(other);
+        assert!(matches!(refused, Err(BundleError::Version { found: 2, .. })), "{refused:?}");
         for foreign in [&b"\x7fELF, and more of it"[..], b""] {
-            let refused = ImagePack::from_bytes(foreign);
-            assert!(matches!(refused, Err(PackError::Foreign { .. })), "{refused:?}");
+            let refused = ImageBundle::from_bytes(foreign);
+            assert!(matches!(refused, Err(BundleError::Foreign { .. })), "{refused:?}");
         }
         let mut header = Vec::from(5u32.to_le_bytes());
         header.extend_from_slice(b"0.0.0\0\0\0\0");
         let len = (header.len() as u32).to_le_bytes();
         let hash = *blake3::hash(&header).as_bytes();
         let other = [MAGIC.as_slice(), &[VERSION], &len, &hash, &header].concat();
-        let refused = ImagePack::from_bytes(other);
-        assert!(matches!(&refused, Err(PackError::Release { found, .. }) if found == "0.0.0"));
+        let refused = ImageBundle::from_bytes(other);
+        assert!(matches!(&refused, Err(BundleError::Release { found, .. }) if found == "0.0.0"));
     }
 }

@@ -34,7 +34,7 @@ pub use context::{Completed, Context};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use graph::{Graph, GraphBuilder, NodeLaunch};
-pub use image_bundle::{ImagePack, PackEntry, PackError, PackWriter};
+pub use image_bundle::{BundleEntry, BundleError, BundleWriter, ImageBundle};
 pub use module::Module;
 pub use pool::{EventLease, PoolStatistics, StreamLease};
 pub use staging::Pinned;

@@ -29,7 +29,7 @@ pub(crate) struct Position {
 
 /// The streams of a context that may have work.
 #[derive(Debug)]
-pub(crate) struct LiveStreams {
+pub(crate) struct StreamRegistry {
     list: Mutex<List>,
     /// Signalled when a lease ends.
     released: Condvar,
@@ -54,14 +54,14 @@ enum Work {
 }
 
 /// Where the work behind a stamp is.
-pub(crate) enum Found<'a> {
-    Stream(LiveLease<'a>),
-    Mark(EventHandle),
+pub(crate) enum PendingWork<'a> {
+    Stream(StreamInUse<'a>),
+    Event(EventHandle),
 }
 
 /// A stream that somebody is about to use: it is not destroyed before this is dropped.
-pub(crate) struct LiveLease<'a> {
-    live: &'a LiveStreams,
+pub(crate) struct StreamInUse<'a> {
+    live: &'a StreamRegistry,
     newest: Stamp,
     handle: StreamHandle,
 }
@@ -107,14 +107,14 @@ impl Position {
     }
 }
 
-impl Default for LiveStreams {
+impl Default for StreamRegistry {
     fn default() -> Self {
         let list = List { work: HashMap::new(), free: Vec::new(), next: 1 };
         Self { list: Mutex::new(list), released: Condvar::new() }
     }
 }
 
-impl LiveStreams {
+impl StreamRegistry {
     /// Gives a stream a number.
     ///
     /// # Errors
@@ -159,16 +159,16 @@ impl LiveStreams {
     }
 
     /// Where the work behind a stamp is. None once it is known to be complete.
-    pub(crate) fn find(&self, stamp: Stamp) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, stamp: Stamp) -> Option<PendingWork<'_>> {
         match self.list.lock().work.get_mut(&stamp.stream)? {
             Work::Behind { over: true, .. } => None,
-            Work::Behind { mark, .. } => Some(Found::Mark(*mark)),
+            Work::Behind { mark, .. } => Some(PendingWork::Event(*mark)),
             Work::On { position, .. } if position.is_complete(stamp.sequence) => None,
             Work::On { handle, leases, position } => {
                 *leases += 1;
                 let sequence = position.enqueued().min(LAST_SEQUENCE);
                 let newest = Stamp { stream: stamp.stream, sequence };
-                Some(Found::Stream(LiveLease { live: self, newest, handle: *handle }))
+                Some(PendingWork::Stream(StreamInUse { live: self, newest, handle: *handle }))
             }
         }
     }
@@ -235,7 +235,7 @@ impl LiveStreams {
     }
 }
 
-impl LiveLease<'_> {
+impl StreamInUse<'_> {
     pub(crate) fn handle(&self) -> StreamHandle {
         self.handle
     }
@@ -246,7 +246,7 @@ impl LiveLease<'_> {
     }
 }
 
-impl Drop for LiveLease<'_> {
+impl Drop for StreamInUse<'_> {
     fn drop(&mut self) {
         if let Some(Work::On { leases, .. }) =
             self.live.list.lock().work.get_mut(&self.newest.stream)
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_last_number_is_given_and_then_an_error() {
-        let live = LiveStreams::default();
+        let live = StreamRegistry::default();
         live.list.lock().next = STREAMS - 1;
         let (id, position) = live.number().unwrap();
         assert_eq!(id, STREAMS - 1);
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn positions_beyond_the_last_are_never_taken_for_complete() {
-        let live = LiveStreams::default();
+        let live = StreamRegistry::default();
         let (id, position) = live.number().unwrap();
         position.enqueued.store(LAST_SEQUENCE - 2, Relaxed);
         live.register(id, StreamHandle(1), &position);
@@ -290,18 +290,18 @@ mod tests {
         }
         position.complete(position.enqueued());
         assert!(live.find(stamp(id, LAST_SEQUENCE - 1)).is_none());
-        assert!(matches!(live.find(stamp(id, LAST_SEQUENCE)), Some(Found::Stream(_))));
+        assert!(matches!(live.find(stamp(id, LAST_SEQUENCE)), Some(PendingWork::Stream(_))));
         live.retire(id, &position);
         assert_ne!(live.number().unwrap().0, id, "a number whose positions are used up is too");
     }
 
     #[test]
     fn a_stream_is_retired_when_nobody_uses_it_any_more() {
-        let live = LiveStreams::default();
+        let live = StreamRegistry::default();
         let (id, position) = live.number().unwrap();
         live.register(id, StreamHandle(7), &position);
         let sequence = position.advance();
-        let Some(Found::Stream(lease)) = live.find(stamp(id, sequence)) else {
+        let Some(PendingWork::Stream(lease)) = live.find(stamp(id, sequence)) else {
             panic!("not found")
         };
         let retired = std::sync::atomic::AtomicBool::new(false);

@@ -63,7 +63,7 @@ fn a_wait_across_worlds_completes_the_record() {
 #[test]
 fn the_primary_context_lives_as_long_as_it_is_retained() {
     ok(cuInit(0));
-    let world = sim::claim();
+    let world = sim::lease_world();
     let device = world.ordinal() as c_int;
     let context = get(|out| cuDevicePrimaryCtxRetain(out, device));
     assert_eq!(get(|out| cuDevicePrimaryCtxRetain(out, device)), context);
@@ -76,7 +76,7 @@ fn the_primary_context_lives_as_long_as_it_is_retained() {
     ok(cuDevicePrimaryCtxRelease_v2(device));
     assert_eq!(world.left_behind().streams, 1);
     assert_eq!(world.left_behind().bytes, 4);
-    assert_eq!(world.live(), sim::Live::default());
+    assert_eq!(world.live(), sim::LiveCounts::default());
     assert_eq!(world.executed(), 1, "work in flight ran");
     assert_eq!(cuDevicePrimaryCtxRelease_v2(device), 201);
     // The context is still on the stack, but dead.
@@ -125,7 +125,7 @@ fn devices_are_what_they_say() {
 
 #[test]
 fn worlds_that_are_claimed_are_different_and_come_back() {
-    let claims: Vec<_> = (0..4).map(|_| sim::claim()).collect();
+    let claims: Vec<_> = (0..4).map(|_| sim::lease_world()).collect();
     let mut ordinals: Vec<usize> = claims.iter().map(|claim| claim.ordinal()).collect();
     ordinals.dedup();
     assert_eq!(ordinals.len(), 4);

@@ -77,7 +77,7 @@ fn a_world_can_be_controlled_from_c() {
     assert!(text.contains("fill"));
 
     ok(quadrants_sim_reset(ordinal));
-    assert_eq!(gpu.world.live(), sim::Live::default());
+    assert_eq!(gpu.world.live(), sim::LiveCounts::default());
     assert_eq!(cuStreamQuery(s), 709, "the context is gone too");
 }
 

@@ -56,9 +56,9 @@ pub(crate) struct NodeParams {
     shared_bytes: c_uint,
 }
 
-fn open(schedule: Schedule, seed: u64) -> sim::Claim {
+fn open(schedule: Schedule, seed: u64) -> sim::WorldLease {
     ok(hipInit(0));
-    let world = sim::claim();
+    let world = sim::lease_world();
     world.set_schedule(schedule);
     world.set_seed(seed);
     ok(hipSetDevice(world.ordinal() as c_int));
@@ -115,7 +115,7 @@ fn the_current_device_is_the_threads_own() {
         });
     });
     let stream = get(|out| hipStreamCreateWithPriority(out, 1, 0));
-    let other = sim::claim();
+    let other = sim::lease_world();
     ok(hipSetDevice(other.ordinal() as c_int));
     assert_eq!(hipMemsetD32Async(0, 0, 1, stream), 400, "a stream of another device");
     ok(hipStreamQuery(stream));
@@ -180,7 +180,7 @@ fn graphs_take_hips_layout() {
 
 #[test]
 fn releases_have_their_own_codes_for_shapes() {
-    use sim::RocmRelease::{V5_1, V5_7, V6_4, V7_0};
+    use sim::RocmVersion::{V5_1, V5_7, V6_4, V7_0};
     type Launch = unsafe extern "C" fn(
         usize,
         c_uint,
@@ -222,7 +222,7 @@ fn releases_have_their_own_codes_for_shapes() {
 /// 2^32 threads along an axis are too many, in every release and in graphs too.
 #[test]
 fn an_axis_has_fewer_threads_than_32_bits_count() {
-    use sim::RocmRelease::{V5_1, V6_4, V7_0};
+    use sim::RocmVersion::{V5_1, V6_4, V7_0};
     type Launch = unsafe extern "C" fn(
         usize,
         c_uint,
@@ -274,7 +274,7 @@ fn an_axis_has_fewer_threads_than_32_bits_count() {
 
 #[test]
 fn without_a_device_rocm_5_has_its_own_code() {
-    use sim::RocmRelease::{V5_1, V5_7, V6_4, V7_0};
+    use sim::RocmVersion::{V5_1, V5_7, V6_4, V7_0};
     const DEVICES: &str = "QUADRANTS_SIM_DEVICES";
     if env::var(DEVICES).as_deref() != Ok("0") {
         // How many there are is the process's.

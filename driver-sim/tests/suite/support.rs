@@ -5,7 +5,7 @@ use std::{
     ptr,
 };
 
-use quadrants_driver_sim::{self as sim, Claim, Schedule};
+use quadrants_driver_sim::{self as sim, Schedule, WorldLease};
 use quadrants_ir::{Kernel, abi::Passing};
 
 use super::kernels;
@@ -93,7 +93,7 @@ pub(crate) struct NodeParams {
 /// A world with its primary context current on this thread. The context is popped and released when this
 /// is dropped.
 pub(crate) struct Gpu {
-    pub(crate) world: Claim,
+    pub(crate) world: WorldLease,
     pub(crate) context: usize,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn get<T: Default>(call: impl FnOnce(*mut T) -> c_int) -> T {
 impl Gpu {
     pub(crate) fn open(schedule: Schedule, seed: u64) -> Self {
         ok(cuInit(0));
-        let world = sim::claim();
+        let world = sim::lease_world();
         world.set_schedule(schedule);
         world.set_seed(seed);
         let context = get(|out| cuDevicePrimaryCtxRetain(out, world.ordinal() as c_int));

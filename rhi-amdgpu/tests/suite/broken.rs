@@ -7,7 +7,7 @@ use std::{
 };
 
 use quadrants_conformance::{CASES, Subject};
-use quadrants_driver_sim::{Schedule, claim, hip_symbol};
+use quadrants_driver_sim::{Schedule, hip_symbol, lease_world};
 use quadrants_rhi_amdgpu::{driver_from_path, driver_from_symbols, rhi::Error, symbols};
 
 use crate::support::driver_with;
@@ -99,7 +99,7 @@ fn an_ordinal_beyond_the_devices_is_its_own_error() {
 
 #[test]
 fn a_missing_optional_function_fails_its_operation_alone() {
-    let world = claim();
+    let world = lease_world();
     let driver = driver_with(&[("hipGraphAddKernelNode", None)]).unwrap();
     let device = driver.open(world.ordinal()).unwrap();
     assert!(!device.capabilities().graphs);
@@ -179,7 +179,7 @@ fn the_suite_notices_a_driver_that_lies() {
             let noticed = [(Schedule::Lazy, 0), (Schedule::Random, 1), (Schedule::Random, 2)]
                 .into_iter()
                 .any(|(schedule, seed)| {
-                    let world = claim();
+                    let world = lease_world();
                     world.set_schedule(schedule);
                     world.set_seed(seed);
                     let driver = driver_with(&[(symbol, Some(lie))]).unwrap();

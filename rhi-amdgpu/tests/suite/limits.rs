@@ -1,13 +1,13 @@
 //! The largest grids that the device says it takes are taken, and larger ones are the runtime's error.
 
-use quadrants_driver_sim::{Schedule, claim};
+use quadrants_driver_sim::{Schedule, lease_world};
 use quadrants_rhi_amdgpu::rhi::{Error, LaunchConfig, StreamHandle};
 
 use crate::{simulated::add_kernel, support::open};
 
 #[test]
 fn the_threads_of_an_axis_are_limited() {
-    let world = claim();
+    let world = lease_world();
     world.set_schedule(Schedule::Eager);
     let device = open(&world);
     let kernel = add_kernel();

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use quadrants_conformance::{CASES, Subject};
-use quadrants_driver_sim::claim;
+use quadrants_driver_sim::lease_world;
 use quadrants_rhi_amdgpu::rhi::StreamHandle;
 
 use crate::support::{driver_with, open};
@@ -12,7 +12,7 @@ const DEFAULT: StreamHandle = StreamHandle::DEFAULT;
 
 #[test]
 fn a_device_with_pools_uses_and_tunes_its_own() {
-    let world = claim();
+    let world = lease_world();
     let device = open(&world);
     if pools_are_off_by_variable() {
         return;
@@ -29,7 +29,7 @@ fn a_device_with_pools_uses_and_tunes_its_own() {
 
 #[test]
 fn a_device_without_pools_falls_back() {
-    let world = claim();
+    let world = lease_world();
     world.set_pools(false);
     let device = open(&world);
     let reason = device.capabilities().stream_ordered_memory_reason.clone().unwrap();
@@ -46,7 +46,7 @@ fn a_device_without_pools_falls_back() {
 #[test]
 fn every_case_passes_without_pools() {
     for case in CASES {
-        let world = claim();
+        let world = lease_world();
         world.set_pools(false);
         let device = open(&world);
         assert!(!device.capabilities().stream_ordered_memory);
@@ -60,7 +60,7 @@ fn every_case_passes_without_pools() {
 
 #[test]
 fn a_driver_without_the_functions_falls_back() {
-    let world = claim();
+    let world = lease_world();
     let driver = driver_with(&[("hipMallocAsync", None)]).unwrap();
     let device = driver.open(world.ordinal()).unwrap();
     let reason = device.capabilities().stream_ordered_memory_reason.clone().unwrap();
@@ -76,7 +76,7 @@ fn a_driver_without_the_functions_falls_back() {
 #[test]
 fn the_variable_turns_pools_off() {
     if pools_are_off_by_variable() {
-        let world = claim();
+        let world = lease_world();
         let device = open(&world);
         let reason = device.capabilities().stream_ordered_memory_reason.as_deref();
         assert_eq!(reason, Some("QUADRANTS_MEMPOOL=0"));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use quadrants_conformance::{CASES, Subject};
-use quadrants_driver_sim::{Schedule, claim, cuda_symbol};
+use quadrants_driver_sim::{Schedule, cuda_symbol, lease_world};
 use quadrants_rhi_cuda::{
     driver_from_path, driver_from_symbols,
     rhi::{DriverErrorKind, Error},
@@ -95,7 +95,7 @@ fn an_ordinal_beyond_the_devices_is_its_own_error() {
 
 #[test]
 fn a_missing_optional_function_fails_its_operation_alone() {
-    let world = claim();
+    let world = lease_world();
     let lacks = [("cuGraphAddKernelNode_v2", None), ("cuGraphAddKernelNode", None)];
     let driver = driver_with(&lacks).unwrap();
     let device = driver.open(world.ordinal()).unwrap();
@@ -176,7 +176,7 @@ fn the_suite_notices_a_driver_that_lies() {
             let noticed = [(Schedule::Lazy, 0), (Schedule::Random, 1), (Schedule::Random, 2)]
                 .into_iter()
                 .any(|(schedule, seed)| {
-                    let world = claim();
+                    let world = lease_world();
                     world.set_schedule(schedule);
                     world.set_seed(seed);
                     let driver = driver_with(&[(symbol, Some(lie))]).unwrap();

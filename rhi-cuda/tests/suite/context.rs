@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use quadrants_driver_sim::{Code, claim, cuda_symbol};
+use quadrants_driver_sim::{Code, cuda_symbol, lease_world};
 use quadrants_rhi_cuda::rhi::{DriverErrorKind, Severity};
 
 use crate::support::open;
@@ -56,7 +56,7 @@ fn pop() -> Handle {
 
 #[test]
 fn a_call_leaves_no_context_behind_where_there_was_none() {
-    let world = claim();
+    let world = lease_world();
     let device = open(&world);
     assert!(current().is_null());
     let memory = device.alloc(16).unwrap();
@@ -68,7 +68,7 @@ fn a_call_leaves_no_context_behind_where_there_was_none() {
 
 #[test]
 fn a_call_restores_a_foreign_context() {
-    let (ours, foreign) = (claim(), claim());
+    let (ours, foreign) = (lease_world(), lease_world());
     let device = open(&ours);
     let context = retain(foreign.ordinal());
     push(context);
@@ -85,7 +85,7 @@ fn a_call_restores_a_foreign_context() {
 
 #[test]
 fn a_context_that_is_current_is_not_pushed_again() {
-    let world = claim();
+    let world = lease_world();
     let device = open(&world);
     let context = retain(world.ordinal());
     push(context);
@@ -99,7 +99,7 @@ fn a_context_that_is_current_is_not_pushed_again() {
 
 #[test]
 fn the_context_lives_as_long_as_a_device_over_it() {
-    let world = claim();
+    let world = lease_world();
     let (first, second) = (open(&world), open(&world));
     drop(first);
     let memory = second.alloc(16).unwrap();
@@ -112,7 +112,7 @@ fn the_context_lives_as_long_as_a_device_over_it() {
 
 #[test]
 fn a_driver_that_shuts_down_is_no_trouble_for_a_drop() {
-    let world = claim();
+    let world = lease_world();
     let device = open(&world);
     world.fail("cuDevicePrimaryCtxRelease_v2", 1, Code::DEINITIALIZED);
     drop(device);
@@ -121,7 +121,7 @@ fn a_driver_that_shuts_down_is_no_trouble_for_a_drop() {
 
 #[test]
 fn errors_keep_call_symbol_name_and_kind() {
-    let world = claim();
+    let world = lease_world();
     let device = open(&world);
     world.fail("cuEventCreate", 1, Code::OUT_OF_MEMORY);
     let error = device.create_event(Default::default()).unwrap_err();
@@ -136,7 +136,7 @@ fn errors_keep_call_symbol_name_and_kind() {
 
 #[test]
 fn the_simulator_is_known_for_one() {
-    let device = open(&claim());
+    let device = open(&lease_world());
     let info = device.info();
     assert!(info.simulated && info.backend == "cuda" && info.arch.starts_with("sm_"), "{info:?}");
 }

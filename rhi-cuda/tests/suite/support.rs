@@ -3,14 +3,14 @@
 use std::{ffi::c_void, sync::Arc};
 
 use quadrants_conformance::Subject;
-use quadrants_driver_sim::{Claim, Schedule, World, claim, cuda_symbol};
+use quadrants_driver_sim::{Schedule, World, WorldLease, cuda_symbol, lease_world};
 use quadrants_rhi_cuda::{
     driver_from_symbols,
     rhi::{Device, Driver, Result},
 };
 
 /// A world that must end without a report and with nothing left behind.
-struct Clean(Claim);
+struct Clean(WorldLease);
 
 impl Drop for Clean {
     fn drop(&mut self) {
@@ -40,7 +40,7 @@ pub(crate) fn open(world: &World) -> Arc<dyn Device> {
 
 /// What the suite runs on: a world of its own.
 pub(crate) fn subject(schedule: Schedule, seed: u64) -> Subject {
-    let world = claim();
+    let world = lease_world();
     world.set_schedule(schedule);
     world.set_seed(seed);
     let device = open(&world);

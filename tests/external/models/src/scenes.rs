@@ -16,7 +16,7 @@ use quadrants_rhi::StreamHandle;
 use crate::{
     Stamp, report_slot,
     handle_pool::HandlePool,
-    stream_registry::{Found, LiveStreams},
+    stream_registry::{PendingWork, StreamRegistry},
     seqlock::Seqlock,
     stamps::Stamps,
 };
@@ -64,7 +64,7 @@ pub fn stamps_beyond_the_slots_are_kept_too() {
 /// the work that it stands for.
 pub fn a_position_that_is_complete_shows_its_work() {
     loom::model(|| {
-        let live = LiveStreams::default();
+        let live = StreamRegistry::default();
         let (_, position) = live.number().expect("a number");
         let enqueued = Arc::new(AtomicU64::new(0));
         let (work, launching) = (enqueued.clone(), position.clone());
@@ -91,14 +91,14 @@ pub fn a_position_that_is_complete_shows_its_work() {
 /// A stream is found in a stamp and used, while its owner takes it off the list and destroys it.
 pub fn a_stream_is_destroyed_when_nobody_uses_it() {
     loom::model(|| {
-        let live = Arc::new(LiveStreams::default());
+        let live = Arc::new(StreamRegistry::default());
         let (id, position) = live.number().expect("a number");
         live.register(id, StreamHandle(7), &position);
         let sequence = position.advance();
         let destroyed = Arc::new(AtomicBool::new(false));
         let (theirs, gone) = (live.clone(), destroyed.clone());
         let user = thread::spawn(move || {
-            if let Some(Found::Stream(lease)) = theirs.find(stamp(id, sequence)) {
+            if let Some(PendingWork::Stream(lease)) = theirs.find(stamp(id, sequence)) {
                 assert_eq!(lease.handle(), StreamHandle(7));
                 assert!(!gone.load(Relaxed), "used behind its destruction");
                 drop(lease);

@@ -15,7 +15,7 @@ use crate::{
 
 /// A world that nobody else [claims](claim). It is reset when it is claimed and when this is dropped.
 #[derive(Debug)]
-pub struct Claim {
+pub struct WorldLease {
     world: World,
     forbids_races: AtomicBool,
 }
@@ -30,7 +30,7 @@ static GIVEN_BACK: Condvar = Condvar::new();
 /// # Panics
 /// Where no device is simulated at all.
 #[must_use]
-pub fn claim() -> Claim {
+pub fn lease_world() -> WorldLease {
     assert!(count() > 0, "no device is simulated: QUADRANTS_SIM_DEVICES is 0");
     let mut claimed = CLAIMED.lock();
     loop {
@@ -40,13 +40,13 @@ pub fn claim() -> Claim {
             drop(claimed);
             let world = World { ordinal };
             world.reset();
-            return Claim { world, forbids_races: AtomicBool::new(false) };
+            return WorldLease { world, forbids_races: AtomicBool::new(false) };
         }
         GIVEN_BACK.wait(&mut claimed);
     }
 }
 
-impl Claim {
+impl WorldLease {
     /// Looks for races, and panics when the claim is dropped where there were any.
     pub fn forbid_races(&self) {
         self.world.detect_races(true);
@@ -59,14 +59,14 @@ impl Claim {
     }
 }
 
-impl Deref for Claim {
+impl Deref for WorldLease {
     type Target = World;
     fn deref(&self) -> &World {
         &self.world
     }
 }
 
-impl Drop for Claim {
+impl Drop for WorldLease {
     fn drop(&mut self) {
         let races = match self.forbids_races.load(Ordering::Relaxed) {
             true => self.world.races(),
