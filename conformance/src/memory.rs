@@ -143,6 +143,9 @@ pub(crate) fn pinned_memory_is_zeroed_and_its_own(subject: &Subject) -> CaseResu
     let data = pattern(5000, 6);
     let mut source = Pinned::new(device, data.len())?;
     let target = Pinned::new(device, data.len())?;
+    for memory in [source.memory, target.memory] {
+        ensure!(memory.addr() % 256 == 0, "{memory:?} is not aligned to 256 bytes");
+    }
     ensure!(source.bytes().iter().chain(target.bytes()).all(|b| *b == 0), "it is not zeroed");
     source.bytes_mut().copy_from_slice(&data);
     ensure!(target.bytes().iter().all(|b| *b == 0), "two allocations overlap");

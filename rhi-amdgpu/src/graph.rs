@@ -1,7 +1,7 @@
 //! Graphs of launches.
 
 use quadrants_rhi::{
-    DevicePtr, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
+    DevicePtr, Error, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
     StreamHandle,
 };
 
@@ -34,6 +34,11 @@ pub(crate) fn available(table: &Table, version: i32) -> bool {
 }
 
 pub(crate) fn create(device: &HipDevice) -> Result<GraphHandle> {
+    if !device.capabilities.graphs {
+        let version = &device.info.driver_version;
+        let reason = format!("graphs need ROCm 6.0 or newer, and the driver has version {version}");
+        return Err(Error::Unsupported { operation: "create_graph", reason });
+    }
     let context = device.enter()?;
     let mut graph: hipGraph_t = std::ptr::null_mut();
     // SAFETY: the runtime writes the graph; no flags.

@@ -6,7 +6,7 @@ use cudarc::driver::sys::{
     CUgraphNode,
 };
 use quadrants_rhi::{
-    DevicePtr, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
+    DevicePtr, Error, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
     StreamHandle,
 };
 
@@ -26,6 +26,11 @@ pub(crate) fn available(table: &Table) -> bool {
 }
 
 pub(crate) fn create(device: &CudaDevice) -> Result<GraphHandle> {
+    if !device.capabilities.graphs {
+        let version = &device.info.driver_version;
+        let reason = format!("graphs need CUDA 11.4 or newer, and the driver has version {version}");
+        return Err(Error::Unsupported { operation: "create_graph", reason });
+    }
     let context = device.enter()?;
     let mut graph: CUgraph = std::ptr::null_mut();
     // SAFETY: the driver writes the graph; no flags.
