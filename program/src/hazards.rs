@@ -109,7 +109,7 @@ impl FromStr for Hazards {
 impl Hazards {
     /// What the environment says, or the default.
     pub(crate) fn from_env() -> Result<Self> {
-        match environment::word(HAZARDS_VARIABLE)? {
+        match environment::text(HAZARDS_VARIABLE)? {
             Some(name) => name.parse(),
             None => Ok(Self::default()),
         }

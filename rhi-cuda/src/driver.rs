@@ -70,7 +70,7 @@ pub fn symbols() -> &'static [Symbol] {
 
 fn from_candidates(candidates: &[OsString]) -> Result<Arc<dyn Driver>> {
     // SAFETY: these are the names of libcuda, or a name that the user of the machine gave for it.
-    let library = unsafe { Library::open(BACKEND, candidates) }?;
+    let library = unsafe { Library::open(BACKEND, candidates, LIBRARY_VARIABLE) }?;
     // SAFETY: the functions of a libcuda that is never unloaded.
     unsafe { driver_from_symbols(library.name(), |symbol| library.resolve(symbol)) }
 }

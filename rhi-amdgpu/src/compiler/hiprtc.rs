@@ -40,27 +40,27 @@ const SEARCH: LibrarySearch = LibrarySearch {
 macro_rules! hiprtc_functions {
     ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
         /// hipRTC's version; ROCm 5 and 6 say 9.0.
-        version = "hiprtcVersion"(major: *mut c_int, minor: *mut c_int), required;
+        version = hiprtcVersion(major: *mut c_int, minor: *mut c_int), required;
         /// Makes a program of a text.
-        create = "hiprtcCreateProgram"(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
+        create = hiprtcCreateProgram(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
         /// Destroys a program and sets the handle to null.
-        destroy = "hiprtcDestroyProgram"(program: *mut *mut c_void), required;
+        destroy = hiprtcDestroyProgram(program: *mut *mut c_void), required;
         /// Compiles a program.
-        compile = "hiprtcCompileProgram"(program: *mut c_void, count: c_int, options: *const *const c_char), required;
+        compile = hiprtcCompileProgram(program: *mut c_void, count: c_int, options: *const *const c_char), required;
         /// The length of a program's code object.
-        code_size = "hiprtcGetCodeSize"(program: *mut c_void, bytes: *mut usize), required;
+        code_size = hiprtcGetCodeSize(program: *mut c_void, bytes: *mut usize), required;
         /// A program's code object.
-        code = "hiprtcGetCode"(program: *mut c_void, code: *mut c_char), required;
+        code = hiprtcGetCode(program: *mut c_void, code: *mut c_char), required;
         /// The length of what the compiler said, with its zero byte.
-        log_size = "hiprtcGetProgramLogSize"(program: *mut c_void, bytes: *mut usize), required;
+        log_size = hiprtcGetProgramLogSize(program: *mut c_void, bytes: *mut usize), required;
         /// What the compiler said.
-        log = "hiprtcGetProgramLog"(program: *mut c_void, log: *mut c_char), required;
+        log = hiprtcGetProgramLog(program: *mut c_void, log: *mut c_char), required;
         /// The version of the HIP runtime, where it is the same library or beneath it.
-        runtime_version = "hipRuntimeGetVersion"(version: *mut c_int), optional("3.5");
+        runtime_version = hipRuntimeGetVersion(version: *mut c_int), optional("3.5");
         /// Counts the architectures of the library that hipRTC compiles with, where it is linked to it.
-        isa_count = "amd_comgr_get_isa_count"(count: *mut usize), optional("2.0");
+        isa_count = amd_comgr_get_isa_count(count: *mut usize), optional("2.0");
         /// The name of one of them: `amdgcn-amd-amdhsa--gfx90a`.
-        isa_name = "amd_comgr_get_isa_name"(index: usize, name: *mut *const c_char), optional("2.0");
+        isa_name = amd_comgr_get_isa_name(index: usize, name: *mut *const c_char), optional("2.0");
     } };
 }
 
@@ -127,7 +127,7 @@ impl Hiprtc {
 
     fn open(path: &Path) -> quadrants_rhi::Result<Self> {
         // SAFETY: the library is hipRTC, by its name or by the user's word.
-        let library = unsafe { Library::open(crate::BACKEND, &[path]) }?;
+        let library = unsafe { Library::open(crate::BACKEND, &[path], super::LIBRARY_VARIABLE) }?;
         // SAFETY: the table's rows are the documented signatures, and the library stays loaded. What
         // it is linked to is found through it, and so is what it compiles with, not another copy.
         let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;

@@ -30,29 +30,29 @@ const SEARCH: LibrarySearch = LibrarySearch {
 macro_rules! nvrtc_functions {
     ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
         /// NVRTC's version.
-        version = "nvrtcVersion"(major: *mut c_int, minor: *mut c_int), required;
+        version = nvrtcVersion(major: *mut c_int, minor: *mut c_int), required;
         /// Counts the architectures that it compiles for.
-        arch_count = "nvrtcGetNumSupportedArchs"(count: *mut c_int), required;
+        arch_count = nvrtcGetNumSupportedArchs(count: *mut c_int), required;
         /// The architectures: 90 is sm_90.
-        archs = "nvrtcGetSupportedArchs"(archs: *mut c_int), required;
+        archs = nvrtcGetSupportedArchs(archs: *mut c_int), required;
         /// Makes a program of a text.
-        create = "nvrtcCreateProgram"(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
+        create = nvrtcCreateProgram(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
         /// Destroys a program and sets the handle to null.
-        destroy = "nvrtcDestroyProgram"(program: *mut *mut c_void), required;
+        destroy = nvrtcDestroyProgram(program: *mut *mut c_void), required;
         /// Compiles a program.
-        compile = "nvrtcCompileProgram"(program: *mut c_void, count: c_int, options: *const *const c_char), required;
+        compile = nvrtcCompileProgram(program: *mut c_void, count: c_int, options: *const *const c_char), required;
         /// The length of a program's PTX, with its zero byte.
-        ptx_size = "nvrtcGetPTXSize"(program: *mut c_void, bytes: *mut usize), required;
+        ptx_size = nvrtcGetPTXSize(program: *mut c_void, bytes: *mut usize), required;
         /// A program's PTX.
-        ptx = "nvrtcGetPTX"(program: *mut c_void, ptx: *mut c_char), required;
+        ptx = nvrtcGetPTX(program: *mut c_void, ptx: *mut c_char), required;
         /// The length of a program's machine code.
-        cubin_size = "nvrtcGetCUBINSize"(program: *mut c_void, bytes: *mut usize), required;
+        cubin_size = nvrtcGetCUBINSize(program: *mut c_void, bytes: *mut usize), required;
         /// A program's machine code.
-        cubin = "nvrtcGetCUBIN"(program: *mut c_void, cubin: *mut c_char), required;
+        cubin = nvrtcGetCUBIN(program: *mut c_void, cubin: *mut c_char), required;
         /// The length of what the compiler said, with its zero byte.
-        log_size = "nvrtcGetProgramLogSize"(program: *mut c_void, bytes: *mut usize), required;
+        log_size = nvrtcGetProgramLogSize(program: *mut c_void, bytes: *mut usize), required;
         /// What the compiler said.
-        log = "nvrtcGetProgramLog"(program: *mut c_void, log: *mut c_char), required;
+        log = nvrtcGetProgramLog(program: *mut c_void, log: *mut c_char), required;
     } };
 }
 
@@ -139,10 +139,10 @@ impl Nvrtc {
         let builtins: Vec<_> = builtins_beside(path);
         if !builtins.is_empty() {
             // SAFETY: it is NVRTC's own library, by its name and its place.
-            let _held = unsafe { Library::open(crate::BACKEND, &builtins) };
+            let _held = unsafe { Library::open(crate::BACKEND, &builtins, super::LIBRARY_VARIABLE) };
         }
         // SAFETY: the library is NVRTC, by its name or by the user's word.
-        let library = unsafe { Library::open(crate::BACKEND, &[path]) }?;
+        let library = unsafe { Library::open(crate::BACKEND, &[path], super::LIBRARY_VARIABLE) }?;
         // SAFETY: the table's rows are NVRTC's documented signatures, and the library stays loaded.
         let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;
         let (mut major, mut minor, mut count) = (0, 0, 0);
