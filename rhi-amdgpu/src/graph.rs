@@ -1,8 +1,8 @@
 //! Graphs of launches.
 
 use quadrants_rhi::{
-    DevicePtr, Error, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
-    StreamHandle,
+    DevicePtr, Error, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig,
+    Result, StreamHandle,
 };
 
 use crate::{

@@ -104,14 +104,14 @@ mod tests {
     use super::{allocate, free};
 
     #[test]
-    fn sizes_beyond_the_machine_are_out_of_memory() {
+    fn sizes_above_the_machine_are_out_of_memory() {
         for bytes in [usize::MAX, usize::MAX - 300, isize::MAX as usize, 1 << 60] {
             assert!(allocate(bytes, false).unwrap_err().is_out_of_memory(), "{bytes}");
         }
     }
 
     #[test]
-    fn large_blocks_are_as_small_ones() {
+    fn large_blocks_are_zeroed_and_writable() {
         for bytes in [super::LARGE, super::LARGE + 12_345, 9 * super::LARGE] {
             let block = allocate(bytes, true).unwrap();
             // SAFETY: the block has that many bytes, all initialized to zero, and is freed once.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_aligned_zeroed_and_apart() {
+    fn blocks_are_aligned_zeroed_and_separate() {
         let blocks: Vec<_> = (1..200).map(|n| (allocate(n, true).unwrap(), n)).collect();
         for &(block, bytes) in &blocks {
             assert_eq!(block as usize % 256, 0);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_from_the_future_is_an_error_too() {
+    fn an_unknown_code_is_an_error() {
         let error = check(&table(), "launch", "cuLaunchKernel", Status(12_345));
         assert_eq!(error.driver_error().unwrap().kind, DriverErrorKind::Other);
         assert!(error.to_string().ends_with("an unknown code (12345)"), "{error}");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn image_refusals_are_told_from_other_failures() {
+    fn rejected_images_differ_from_other_errors() {
         let error = |code| match check(&table(), "load_module", "cuModuleLoadDataEx", Status(code))
         {
             Error::Driver(error) => error,

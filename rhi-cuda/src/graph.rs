@@ -6,8 +6,8 @@ use cudarc::driver::sys::{
     CUgraphNode,
 };
 use quadrants_rhi::{
-    DevicePtr, Error, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
-    StreamHandle,
+    DevicePtr, Error, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig,
+    Result, StreamHandle,
 };
 
 use crate::{device::CudaDevice, launch::parameters, table::Table};
@@ -28,7 +28,8 @@ pub(crate) fn available(table: &Table) -> bool {
 pub(crate) fn create(device: &CudaDevice) -> Result<GraphHandle> {
     if !device.capabilities.graphs {
         let version = &device.info.driver_version;
-        let reason = format!("graphs need CUDA 11.4 or newer, and the driver has version {version}");
+        let reason =
+            format!("graphs need CUDA 11.4 or newer, and the driver has version {version}");
         return Err(Error::Unsupported { operation: "create_graph", reason });
     }
     let context = device.enter()?;

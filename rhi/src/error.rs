@@ -87,7 +87,9 @@ pub enum Error {
         reason: String,
     },
     /// The value of an environment variable is not valid UTF-8.
-    #[error("the environment variable {variable} is not valid UTF-8: {value:?}; change or unset it")]
+    #[error(
+        "the environment variable {variable} is not valid UTF-8: {value:?}; change or unset it"
+    )]
     Environment {
         /// The variable.
         variable: &'static str,

@@ -61,7 +61,7 @@ fn errors_keep_call_symbol_name_and_kind() {
 }
 
 #[test]
-fn the_simulator_is_known_for_one() {
+fn the_simulator_is_reported_as_simulated() {
     let device = open(&lease_world());
     let info = device.info();
     assert!(info.simulated && info.backend == "amdgpu" && info.arch.starts_with("gfx"), "{info:?}");

@@ -1,4 +1,4 @@
-//! Stream-ordered memory: how the pool is set up, and what happens without one.
+//! Stream-ordered memory: the setup of the memory pool and the fallback without one.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ fn a_device_with_pools_uses_and_tunes_its_own() {
     }
     assert!(device.capabilities().stream_ordered_memory);
     assert_eq!(world.calls("hipMemPoolSetAttribute"), 2);
-    // SAFETY: used by nobody.
+    // SAFETY: nothing uses the memory.
     unsafe {
         let memory = device.alloc_async(64, DEFAULT).unwrap();
         device.free_async(memory, DEFAULT).unwrap();
@@ -34,7 +34,7 @@ fn a_device_without_pools_falls_back() {
     let device = open(&world);
     let reason = device.capabilities().stream_ordered_memory_reason.clone().unwrap();
     assert!(reason.contains("no memory pools") || pools_are_off_by_variable(), "{reason}");
-    // SAFETY: used by nobody.
+    // SAFETY: nothing uses the memory.
     unsafe {
         let memory = device.alloc_async(64, DEFAULT).unwrap();
         device.free_async(memory, DEFAULT).unwrap();
@@ -65,14 +65,14 @@ fn a_driver_without_the_functions_falls_back() {
     let device = driver.open(world.ordinal()).unwrap();
     let reason = device.capabilities().stream_ordered_memory_reason.clone().unwrap();
     assert!(reason.contains("hipMallocAsync") || pools_are_off_by_variable(), "{reason}");
-    // SAFETY: used by nobody.
+    // SAFETY: nothing uses the memory.
     unsafe {
         let memory = device.alloc_async(64, DEFAULT).unwrap();
         device.free_async(memory, DEFAULT).unwrap();
     }
 }
 
-/// Runs itself again in a process that has the variable, since changing it here would be seen by other tests.
+/// Runs itself in a child process with the variable, because other tests would see a change in this process.
 #[test]
 fn the_variable_turns_pools_off() {
     if pools_are_off_by_variable() {

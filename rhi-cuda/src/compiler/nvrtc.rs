@@ -139,7 +139,8 @@ impl Nvrtc {
         let builtins: Vec<_> = builtins_beside(path);
         if !builtins.is_empty() {
             // SAFETY: it is NVRTC's own library, by its name and its place.
-            let _held = unsafe { Library::open(crate::BACKEND, &builtins, super::LIBRARY_VARIABLE) };
+            let _held =
+                unsafe { Library::open(crate::BACKEND, &builtins, super::LIBRARY_VARIABLE) };
         }
         // SAFETY: the library is NVRTC, by its name or by the user's word.
         let library = unsafe { Library::open(crate::BACKEND, &[path], super::LIBRARY_VARIABLE) }?;

@@ -55,7 +55,7 @@ fn pop() -> Handle {
 }
 
 #[test]
-fn a_call_leaves_no_context_behind_where_there_was_none() {
+fn a_call_leaves_no_context_current() {
     let world = lease_world();
     let device = open(&world);
     assert!(current().is_null());
@@ -98,7 +98,7 @@ fn a_context_that_is_current_is_not_pushed_again() {
 }
 
 #[test]
-fn the_context_lives_as_long_as_a_device_over_it() {
+fn the_context_lives_as_long_as_its_devices() {
     let world = lease_world();
     let (first, second) = (open(&world), open(&world));
     drop(first);
@@ -111,7 +111,7 @@ fn the_context_lives_as_long_as_a_device_over_it() {
 }
 
 #[test]
-fn a_driver_that_shuts_down_is_no_trouble_for_a_drop() {
+fn a_drop_ignores_a_driver_that_is_shutting_down() {
     let world = lease_world();
     let device = open(&world);
     world.fail("cuDevicePrimaryCtxRelease_v2", 1, Code::DEINITIALIZED);
@@ -135,7 +135,7 @@ fn errors_keep_call_symbol_name_and_kind() {
 }
 
 #[test]
-fn the_simulator_is_known_for_one() {
+fn the_simulator_is_reported_as_simulated() {
     let device = open(&lease_world());
     let info = device.info();
     assert!(info.simulated && info.backend == "cuda" && info.arch.starts_with("sm_"), "{info:?}");
