@@ -1,6 +1,6 @@
-//! What an operation may touch, told before it runs.
+//! The memory that an operation may access, known before it runs.
 //!
-//! More than what it then touches: a launch is taken to touch all of each tensor that its task names.
+//! It includes more than the operation accesses: a launch counts as accessing all of each tensor that its task names.
 
 use quadrants_ir::{
     ParamKind,
@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::{memory::Memory, module::Launch, op::Work};
 
-/// Ranges of memory, each with whether it may be written.
+/// Memory ranges, each with a flag for writes.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     spans: SmallVec<[Span; 4]>,
@@ -28,7 +28,7 @@ impl Reach {
         self.spans.is_empty()
     }
 
-    /// Whether both may touch a byte that one of them may write.
+    /// Whether both may access a byte that one of them may write.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
         self.spans.iter().any(|a| {
             let meets = |b: &Span| a.start < b.end && b.start < a.end && (a.write || b.write);
@@ -68,7 +68,7 @@ impl Launch {
     fn add_reach(&self, memory: &Memory, reach: &mut Reach) {
         let (kernel, task) = self.task();
         let Some(args) = self.peek_args(memory) else {
-            // Its argument block is not written yet: it may touch anything.
+            // The argument block is not written yet, so the launch may access anything.
             return reach.add(0, u64::MAX, true);
         };
         let word = |at: usize| args.get(at).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Who touched each byte of a block last.
+//! Shadow memory: the latest accesses of each byte of a block.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 use super::clock::{Clock, Epoch};
 use crate::memory::Touch;
 
-/// The latest touches of a block's bytes.
+/// The latest accesses of a block's bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
-    /// Segments that do not overlap, by their start.
+    /// Disjoint segments by start.
     segments: BTreeMap<usize, Segment>,
 }
 
@@ -20,7 +20,7 @@ struct Segment {
     last: Last,
 }
 
-/// The latest touches of a byte: one write, and since then the reads and atomics, the newest of each stream.
+/// The latest accesses of a byte: one write, and the newest read and atomic of each stream since then.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Last {
     write: Option<(Epoch, Touch)>,
@@ -29,8 +29,8 @@ struct Last {
 }
 
 impl Shadow {
-    /// Notes a touch by an operation, and gives each earlier one that conflicts with it and that `clock` does
-    /// not have as over.
+    /// Records an access of an operation. Calls a function with each earlier access that conflicts with it and is not
+    /// complete in `clock`.
     pub(crate) fn touch(
         &mut self,
         range: Range<usize>,
@@ -51,7 +51,7 @@ impl Shadow {
         self.merge(range);
     }
 
-    /// Gives each touch that `clock` does not have as over.
+    /// Calls a function with each access that is not complete in `clock`.
     pub(crate) fn unknown(&self, clock: &Clock, mut found: impl FnMut(Range<usize>, Epoch, Touch)) {
         for (&start, segment) in &self.segments {
             let range = start..segment.end;
@@ -74,7 +74,7 @@ impl Shadow {
         }
     }
 
-    /// Makes segments of what nobody has touched yet.
+    /// Makes segments of bytes that were not accessed yet.
     fn fill_gaps(&mut self, range: Range<usize>) {
         let mut at = range.start;
         let mut gaps: SmallVec<[Range<usize>; 4]> = SmallVec::new();
@@ -92,7 +92,7 @@ impl Shadow {
         }
     }
 
-    /// Joins neighbours that have become equal, from the one before the range to the one behind it.
+    /// Merges equal neighbours, from the segment before the range to the one after it.
     fn merge(&mut self, range: Range<usize>) {
         let before = self.segments.range(..range.start).next_back().map(|(&start, _)| start);
         let mut at = before.unwrap_or(range.start);
