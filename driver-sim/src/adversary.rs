@@ -27,14 +27,14 @@ impl State {
 
     /// The youngest operation that conflicts with `id` and depends on none of the delayed operations.
     fn overtaking(&self, id: OpId, delayed: &[OpId]) -> Option<OpId> {
-        let reach = self.queue.work(id)?.reach(&self.memory);
-        if reach.is_empty() {
+        let ranges = self.queue.work(id)?.may_access(&self.memory);
+        if ranges.is_empty() {
             return None;
         }
         let younger = (id + 1..self.queue.next()).rev();
         younger.filter(|other| !delayed.contains(other)).find(|&other| {
             let Some(work) = self.queue.work(other) else { return false };
-            reach.conflicts(&work.reach(&self.memory)) && {
+            ranges.conflicts(&work.may_access(&self.memory)) && {
                 let needs = self.queue.ancestors(&[other]);
                 !delayed.iter().any(|op| needs.contains(op))
             }

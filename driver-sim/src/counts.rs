@@ -1,8 +1,8 @@
-//! What a program made and what it holds.
+//! Counters of the objects that a program created and of those that exist.
 
 use crate::state::State;
 
-/// How often each kind of object was created.
+/// The number of created objects of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct CreatedCounts {
@@ -16,7 +16,7 @@ pub struct CreatedCounts {
     pub allocations: u64,
     /// Allocations in stream order.
     pub stream_allocations: u64,
-    /// Allocations of page-locked memory.
+    /// Allocations of pinned memory.
     pub pinned: u64,
     /// Graphs.
     pub graphs: u64,
@@ -24,7 +24,7 @@ pub struct CreatedCounts {
     pub graph_execs: u64,
 }
 
-/// What a program holds.
+/// The number of existing objects of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LiveCounts {
@@ -38,17 +38,17 @@ pub struct LiveCounts {
     pub blocks: usize,
     /// Bytes of device memory.
     pub bytes: usize,
-    /// Page-locked allocations.
+    /// Pinned allocations.
     pub pinned: usize,
-    /// Bytes of page-locked memory.
+    /// Bytes of pinned memory.
     pub pinned_bytes: usize,
     /// Graphs.
     pub graphs: usize,
     /// Executable graphs.
     pub graph_execs: usize,
-    /// Operations that have not run.
+    /// Pending operations.
     pub pending: usize,
-    /// How often the primary context is retained.
+    /// References to the primary context.
     pub context_refs: u32,
 }
 

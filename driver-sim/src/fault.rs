@@ -47,7 +47,7 @@ impl Faults {
         static FAULTS: OnceLock<Vec<Fault>> = OnceLock::new();
         let faults = FAULTS.get_or_init(|| match env::var("QUADRANTS_SIM_FAULTS") {
             Ok(text) => parse(&text).unwrap_or_else(|wrong| {
-                eprintln!("quadrants simulator: no fault: `{wrong}` in QUADRANTS_SIM_FAULTS");
+                eprintln!("quadrants simulator: `{wrong}` in QUADRANTS_SIM_FAULTS is not a fault; write `function@nth=code` or `function%probability=code`");
                 Vec::new()
             }),
             Err(_) => Vec::new(),
@@ -73,7 +73,7 @@ impl Faults {
     }
 
     /// The effect on this call. A fault of one call occurs once.
-    pub(crate) fn strike(&mut self, call: &str) -> Option<Action> {
+    pub(crate) fn apply(&mut self, call: &str) -> Option<Action> {
         let Self { armed, random } = self;
         let mut struck = None;
         armed.retain_mut(|fault| {

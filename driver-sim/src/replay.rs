@@ -79,7 +79,7 @@ impl World {
             eprintln!("({skipped} operations before)");
         }
         text.lines().skip(skipped).for_each(|line| eprintln!("{line}"));
-        eprintln!("again: {}", self.replay_command());
+        eprintln!("to repeat: {}", self.replay_command());
     }
 }
 

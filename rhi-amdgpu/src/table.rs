@@ -1,7 +1,7 @@
-//! The table of libamdhip64's functions: everything this crate calls, one row each.
+//! The driver table of libamdhip64: one row per function that this crate calls.
 //!
-//! The same table loads from the libraries of ROCm 5, 6 and 7. What they disagree on is optional here and
-//! chosen in `device`.
+//! The table loads from the libraries of ROCm 5, 6 and 7. Functions that some of them lack are optional, and `device`
+//! chooses between them.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -29,7 +29,7 @@ macro_rules! hip_functions {
         current_device = hipGetDevice(ordinal: *mut c_int), required;
         /// A device's product name.
         device_name = hipDeviceGetName(name: *mut c_char, bytes: c_int, device: hipDevice_t), required;
-        /// A number about a device.
+        /// A device attribute.
         device_attribute = hipDeviceGetAttribute(value: *mut c_int, attribute: hipDeviceAttribute_t, ordinal: c_int), required;
         /// A device's memory in bytes.
         device_total_memory = hipDeviceTotalMem(bytes: *mut usize, device: hipDevice_t), required;
@@ -56,9 +56,9 @@ macro_rules! hip_functions {
         free_async = hipFreeAsync(memory: *mut c_void, stream: hipStream_t), optional("5.2");
         /// Changes how a memory pool reuses and keeps memory.
         set_pool_attribute = hipMemPoolSetAttribute(pool: hipMemPool_t, attribute: hipMemPoolAttr, value: *mut c_void), optional("5.2");
-        /// Allocates page-locked host memory.
+        /// Allocates pinned host memory.
         alloc_pinned = hipHostMalloc(memory: *mut *mut c_void, bytes: usize, flags: c_uint), required;
-        /// Frees page-locked host memory.
+        /// Frees pinned host memory.
         free_pinned = hipHostFree(memory: *mut c_void), required;
         /// Copies from host to device in stream order.
         copy_htod_async = hipMemcpyHtoDAsync(dst: hipDeviceptr_t, src: *mut c_void, bytes: usize, stream: hipStream_t), required;
@@ -75,7 +75,7 @@ macro_rules! hip_functions {
         create_stream = hipStreamCreateWithPriority(stream: *mut hipStream_t, flags: c_uint, priority: c_int), required;
         /// Destroys a stream.
         destroy_stream = hipStreamDestroy(stream: hipStream_t), required;
-        /// Asks whether a stream's work is complete.
+        /// Queries whether a stream's work is complete.
         stream_query = hipStreamQuery(stream: hipStream_t), required;
         /// Waits for a stream's work.
         stream_synchronize = hipStreamSynchronize(stream: hipStream_t), required;
@@ -88,7 +88,7 @@ macro_rules! hip_functions {
         destroy_event = hipEventDestroy(event: hipEvent_t), required;
         /// Records an event.
         event_record = hipEventRecord(event: hipEvent_t, stream: hipStream_t), required;
-        /// Asks whether an event's record is complete.
+        /// Queries whether an event's record is complete.
         event_query = hipEventQuery(event: hipEvent_t), required;
         /// Waits for an event's record.
         event_synchronize = hipEventSynchronize(event: hipEvent_t), required;
@@ -99,7 +99,7 @@ macro_rules! hip_functions {
         load_module = hipModuleLoadData(module: *mut hipModule_t, image: *const c_void), required;
         /// Unloads a module.
         unload_module = hipModuleUnload(module: hipModule_t), required;
-        /// Looks a function up.
+        /// Looks up a function.
         function = hipModuleGetFunction(function: *mut hipFunction_t, module: hipModule_t, name: *const c_char), required;
         /// Launches a function.
         launch = hipModuleLaunchKernel(
@@ -119,12 +119,12 @@ macro_rules! hip_functions {
             node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize,
             parameters: *const hipKernelNodeParams,
         ), optional("4.3");
-        /// Adds a copy of bytes that lie together to a graph. Its kind is a `hipMemcpyKind`.
+        /// Adds a contiguous copy to a graph. Its kind is a `hipMemcpyKind`.
         add_copy_node = hipGraphAddMemcpyNode1D(
             node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize,
             dst: *mut c_void, src: *const c_void, bytes: usize, kind: c_uint,
         ), optional("5.0");
-        /// Makes an executable of a graph.
+        /// Instantiates a graph.
         instantiate_graph = hipGraphInstantiateWithFlags(exec: *mut hipGraphExec_t, graph: hipGraph_t, flags: u64), optional("4.5");
         /// Destroys an executable.
         destroy_graph_exec = hipGraphExecDestroy(exec: hipGraphExec_t), optional("4.3");
@@ -133,7 +133,7 @@ macro_rules! hip_functions {
         /// Launches an executable.
         launch_graph = hipGraphLaunch(exec: hipGraphExec_t, stream: hipStream_t), optional("4.3");
 
-        /// Marks the simulator: real drivers have no such function. Looked up, never called.
+        /// Identifies the simulator: real drivers lack this function. Looked up, never called.
         simulator = quadrants_sim_version(), optional("the simulator");
     } };
 }
@@ -149,7 +149,7 @@ mod tests {
 
     use super::Table;
 
-    /// Every row is asked for, once, and a table with all functions but one says which.
+    /// `load` looks up each row once, by a unique symbol.
     #[test]
     fn every_row_is_loaded_by_its_symbol() {
         let asked = RefCell::new(Vec::new());

@@ -30,7 +30,7 @@ macro_rules! cuda_functions {
         device = cuDeviceGet(device: *mut CUdevice, ordinal: c_int), required;
         /// A device's product name.
         device_name = cuDeviceGetName(name: *mut c_char, bytes: c_int, device: CUdevice), required;
-        /// A number about a device.
+        /// A device attribute.
         device_attribute = cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice), required;
         /// A device's memory in bytes.
         device_total_memory = cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice), required;
@@ -64,9 +64,9 @@ macro_rules! cuda_functions {
         free_async = cuMemFreeAsync(memory: CUdeviceptr, stream: CUstream), optional("11.2");
         /// Changes how a memory pool reuses and keeps memory.
         set_pool_attribute = cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void), optional("11.2");
-        /// Allocates page-locked host memory.
+        /// Allocates pinned host memory.
         alloc_pinned = cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: c_uint), required;
-        /// Frees page-locked host memory.
+        /// Frees pinned host memory.
         free_pinned = cuMemFreeHost(memory: *mut c_void), required;
         /// Copies from host to device in stream order.
         copy_htod_async = cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream), required;
@@ -83,7 +83,7 @@ macro_rules! cuda_functions {
         create_stream = cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int), required;
         /// Destroys a stream.
         destroy_stream = cuStreamDestroy_v2(stream: CUstream), required;
-        /// Asks whether a stream's work is complete.
+        /// Queries whether a stream's work is complete.
         stream_query = cuStreamQuery(stream: CUstream), required;
         /// Waits for a stream's work.
         stream_synchronize = cuStreamSynchronize(stream: CUstream), required;
@@ -96,7 +96,7 @@ macro_rules! cuda_functions {
         destroy_event = cuEventDestroy_v2(event: CUevent), required;
         /// Records an event.
         event_record = cuEventRecord(event: CUevent, stream: CUstream), required;
-        /// Asks whether an event's record is complete.
+        /// Queries whether an event's record is complete.
         event_query = cuEventQuery(event: CUevent), required;
         /// Waits for an event's record.
         event_synchronize = cuEventSynchronize(event: CUevent), required;
@@ -107,7 +107,7 @@ macro_rules! cuda_functions {
         load_module = cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void), required;
         /// Unloads a module.
         unload_module = cuModuleUnload(module: CUmodule), required;
-        /// Looks a function up.
+        /// Looks up a function.
         function = cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char), required;
         /// Launches a function.
         launch = cuLaunchKernel(
@@ -137,7 +137,7 @@ macro_rules! cuda_functions {
             node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize,
             copy: *const CUDA_MEMCPY3D_st, context: CUcontext,
         ), optional("10.0");
-        /// Makes an executable of a graph.
+        /// Instantiates a graph.
         instantiate_graph = cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64), optional("11.4");
         /// Destroys an executable.
         destroy_graph_exec = cuGraphExecDestroy(exec: CUgraphExec), optional("10.0");
@@ -148,7 +148,7 @@ macro_rules! cuda_functions {
         /// Launches an executable.
         launch_graph = cuGraphLaunch(exec: CUgraphExec, stream: CUstream), optional("10.0");
 
-        /// Marks the simulator: real drivers have no such function. Looked up, never called.
+        /// Identifies the simulator: real drivers lack this function. Looked up, never called.
         simulator = quadrants_sim_version(), optional("the simulator");
     } };
 }

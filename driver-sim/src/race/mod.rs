@@ -100,7 +100,7 @@ impl fmt::Display for Race {
             write!(f, " (only for what came up to operation {behind})")?;
         }
         if second.op != 0 {
-            write!(f, " in front of operation {}", second.op)?;
+            write!(f, " before operation {}", second.op)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The adversarial schedule, and how a failing seed is told and tried again.
+//! The adversarial schedule, and the output for repeating a failing seed.
 
 use std::{env, process::Command};
 
@@ -8,7 +8,7 @@ use super::{kernels::add_args, support::*};
 
 const N: usize = 16;
 
-/// Who the host waits for first.
+/// The stream that the host waits for first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum First {
     Producer,
@@ -16,7 +16,7 @@ enum First {
     Bystander,
 }
 
-/// `b = a + 1` on one stream, `c = b + 2` on another, with an edge between them or without. What `c` is.
+/// `b = a + 1` on one stream and `c = b + 2` on another, with or without a dependency. Returns `c`.
 fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool, first: First) -> Vec<u32> {
     let gpu = Gpu::open(schedule, seed);
     let add = gpu.add();
@@ -54,7 +54,7 @@ fn a_missing_event_is_wrong_on_every_seed_whoever_is_waited_for_first() {
             assert_eq!(consumed(true), [3; N], "seed {seed}, {first:?}");
         }
     }
-    // A lazy schedule only shows it to who waits for the consumer alone.
+    // With the lazy schedule, only a wait for the consumer alone reveals the missing dependency.
     assert_eq!(produce_and_consume(Schedule::Lazy, 0, false, First::Producer), [3; N]);
 }
 
@@ -68,7 +68,7 @@ fn who_overwrites_without_waiting_for_the_readers_overtakes_them() {
         ok(cuStreamSynchronize(0));
         ok(cuMemcpyDtoDAsync_v2(y, x, 4 * N, s1));
         ok(cuMemsetD32Async(x, 7, N, s2));
-        // The copy is all that the host asks for.
+        // The host only waits for the copy.
         assert_eq!(gpu.download(y, N, s1), [seen; N], "{schedule}");
     }
 }
@@ -86,7 +86,7 @@ fn memory_is_freed_before_a_reader_that_the_free_does_not_wait_for() {
         ok(cuStreamWaitEvent(s2, e1, 0));
         ok(cuMemcpyDtoDAsync_v2(y, x, 4 * N, s1));
         ok(cuMemcpyDtoDAsync_v2(z, x, 4 * N, s2));
-        // The free waits for one reader, the other is easily forgotten.
+        // The free waits for one reader but not for the other.
         ok(cuEventRecord(e1, s1));
         ok(cuStreamWaitEvent(s3, e1, 0));
         if waits {
@@ -121,7 +121,7 @@ fn chains_of_operations_that_overtake_each_other_come_to_an_end() {
     assert_eq!(gpu.world.live().pending, 0);
 }
 
-/// Fails on some seeds where it is asked to.
+/// Fails on the given seeds.
 #[test]
 fn a_missing_wait_among_the_seeds() {
     let gpu = Gpu::lazy();
@@ -158,7 +158,8 @@ fn a_failing_seed_is_told_with_its_schedule_and_a_command_that_tries_it_again() 
         output[from..].to_owned()
     };
     let told = run(None);
-    let command = told.lines().find_map(|line| line.strip_prefix("again: ")).expect("a command");
+    let command =
+        told.lines().find_map(|line| line.strip_prefix("to repeat: ")).expect("a command");
     assert!(
         command.starts_with("QUADRANTS_SIM_SCHEDULE=random QUADRANTS_SIM_REPLAY="),
         "{command}"

@@ -1,4 +1,4 @@
-//! Contexts: what is current is the thread's own, and what is not is missed.
+//! Contexts: the current context is per thread, and calls without one fail.
 
 use std::{cell::RefCell, ffi::c_int, thread};
 
@@ -38,7 +38,7 @@ fn work_goes_to_the_current_context_only() {
     assert_eq!(cuMemsetD8Async(x, 0, 4, s), 400, "a stream of another context");
     assert_eq!(cuEventRecord(event, 0), 400, "an event of another context");
     assert_eq!(cuMemFree_v2(x), 1);
-    // Asking and waiting is allowed across contexts.
+    // Queries and waits are allowed across contexts.
     assert_eq!(cuStreamQuery(s), 0);
     let t = other.stream();
     ok(cuStreamWaitEvent(t, event, 0));
@@ -79,7 +79,7 @@ fn the_primary_context_lives_as_long_as_it_is_retained() {
     assert_eq!(world.live(), sim::LiveCounts::default());
     assert_eq!(world.executed(), 1, "work in flight ran");
     assert_eq!(cuDevicePrimaryCtxRelease_v2(device), 201);
-    // The context is still on the stack, but dead.
+    // The context is still on the stack, but destroyed.
     assert_eq!(cuMemAlloc_v2(&mut 0, 4), 709);
     assert_eq!(cuCtxPushCurrent_v2(context), 709);
     let again = get(|out| cuDevicePrimaryCtxRetain(out, device));

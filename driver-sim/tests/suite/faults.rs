@@ -1,4 +1,4 @@
-//! Faults: by name, by number, by chance, and the loss of the device.
+//! Faults by function, by number and with a probability, and the loss of the device.
 
 use std::{collections::HashSet, env, process::Command};
 

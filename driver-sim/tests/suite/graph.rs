@@ -1,4 +1,4 @@
-//! Graphs: edges hold, nothing else does, and arguments are taken when they are given.
+//! Graphs: only the edges order nodes, and arguments are copied when they are passed.
 
 use std::collections::HashSet;
 
@@ -52,7 +52,7 @@ fn launches_keep_the_arguments_that_they_were_launched_with() {
     let args = add_args(x, x, 2, 1000);
     let parameters = [args.as_ptr()];
     ok(cuGraphExecKernelNodeSetParams_v2(exec, handle, &node(add, &parameters)));
-    // One executable never overlaps itself, so that this one runs behind the first.
+    // Launches of one executable never overlap, so this one runs after the first.
     ok(cuGraphLaunch(exec, t));
     assert_eq!(gpu.download(x, 2, t), [1001, 1001]);
     assert_eq!(cuStreamQuery(s), 0);

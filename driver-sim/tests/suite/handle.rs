@@ -1,4 +1,4 @@
-//! Handles that are destroyed, foreign or nonsense.
+//! Destroyed, foreign and invalid handles.
 
 use super::support::*;
 
@@ -8,7 +8,7 @@ fn destroyed_handles_are_refused_everywhere() {
     let (s, event) = (gpu.stream(), gpu.event());
     ok(cuStreamDestroy_v2(s));
     ok(cuEventDestroy_v2(event));
-    // The same slots live again, which must not help the old handles.
+    // The same slots are reused, which must not make the old handles valid.
     let (s2, event2) = (gpu.stream(), gpu.event());
     assert!(s2 != s && event2 != event);
     let x = gpu.alloc(1);
@@ -61,7 +61,7 @@ fn faults_strike_once_and_leave_no_trace_of_the_call() {
     assert_eq!(gpu.world.armed_faults(), 0);
     assert_eq!(gpu.world.live().events, 1);
     gpu.event();
-    // An ignored wait says that it succeeded, and orders nothing.
+    // An ignored wait returns success and orders nothing.
     let (s, t, x) = (gpu.stream(), gpu.stream(), gpu.alloc(1));
     ok(cuMemsetD32Async(x, 1, 1, s));
     ok(cuEventRecord(first, s));

@@ -1,4 +1,4 @@
-//! libamdhip64's side: the same engine by other names, and what differs.
+//! The exported functions of libamdhip64, and their differences from libcuda.
 
 use std::{
     env,
@@ -143,7 +143,7 @@ fn pools_and_pinned_memory_work_by_hips_names() {
     ok(hipFreeAsync(x, s));
     assert_eq!(get(|out| hipMallocAsync(out, 8, s)), x);
     ok(hipDeviceSynchronize());
-    // SAFETY: page-locked memory of two words, written by the copy that was waited for.
+    // SAFETY: pinned memory of two words, written by a copy that was waited for.
     assert_eq!(unsafe { *pinned.cast::<[u32; 2]>() }, [u32::MAX; 2]);
     ok(hipHostFree(pinned));
     assert_eq!(world.live().pinned, 0);
@@ -208,7 +208,7 @@ fn releases_have_their_own_codes_for_shapes() {
         let launch: Launch = unsafe { std::mem::transmute(launch) };
         let launch = |grid, block| {
             let extra = ptr::null_mut();
-            // SAFETY: the words are the function's, and live until it has returned.
+            // SAFETY: the words are the function's argument block, and live until the call returns.
             unsafe { launch(function, grid, 1, 1, block, 1, 1, 0, 0, parameters.as_ptr(), extra) }
         };
         assert_eq!(
@@ -219,7 +219,7 @@ fn releases_have_their_own_codes_for_shapes() {
     }
 }
 
-/// 2^32 threads along an axis are too many, in every release and in graphs too.
+/// 2^32 threads on an axis are an error, in every version and also in graphs.
 #[test]
 fn an_axis_has_fewer_threads_than_32_bits_count() {
     use sim::RocmVersion::{V5_1, V6_4, V7_0};
@@ -249,7 +249,7 @@ fn an_axis_has_fewer_threads_than_32_bits_count() {
         let shaped = |grid: [c_uint; 3], block: [c_uint; 3]| {
             let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
             let (parameters, extra) = (parameters.as_ptr(), ptr::null_mut());
-            // SAFETY: the function takes so many words.
+            // SAFETY: the function takes this number of words.
             unsafe { launch(function, gx, gy, gz, bx, by, bz, 0, 0, parameters, extra) }
         };
         assert_eq!(shaped([(1 << 24) - 1, 1, 1], [256, 1, 1]), 0, "{release:?}");
@@ -277,7 +277,7 @@ fn without_a_device_rocm_5_has_its_own_code() {
     use sim::RocmVersion::{V5_1, V5_7, V6_4, V7_0};
     const DEVICES: &str = "QUADRANTS_SIM_DEVICES";
     if env::var(DEVICES).as_deref() != Ok("0") {
-        // How many there are is the process's.
+        // The number of devices depends on the environment.
         let test = "suite::hip::without_a_device_rocm_5_has_its_own_code";
         let mut again = Command::new(env::current_exe().unwrap());
         let output = again.args([test, "--exact"]).env(DEVICES, "0").output().unwrap();
@@ -287,7 +287,7 @@ fn without_a_device_rocm_5_has_its_own_code() {
     }
     for (release, code) in [(V5_1, 101), (V5_7, 101), (V6_4, 100), (V7_0, 100)] {
         let init = release.symbol("hipInit").expect("every release has that");
-        // SAFETY: the function has this signature, and takes any number.
+        // SAFETY: the function has this signature, and every number is a valid argument.
         let answer = unsafe {
             let init: unsafe extern "C" fn(c_uint) -> c_int = std::mem::transmute(init);
             init(0)

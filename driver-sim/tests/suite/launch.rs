@@ -41,7 +41,7 @@ fn a_buffer_of_arguments_is_read_when_the_launch_runs() {
     };
     write(10, s);
     ok(launch(add, &[block], s));
-    // A second launch's arguments overwrite the first one's before it has run.
+    // A second launch overwrites the arguments of the first one before it has run.
     write(1000, t);
     ok(cuStreamSynchronize(t));
     assert_eq!(gpu.download(x, 1, s), [11], "an upload on s itself came last");
@@ -49,7 +49,7 @@ fn a_buffer_of_arguments_is_read_when_the_launch_runs() {
     write(1000, t);
     ok(cuStreamSynchronize(t));
     assert_eq!(gpu.download(x, 1, s), [1011]);
-    // A block that is gone is found.
+    // A freed argument block is detected.
     ok(launch(add, &[block], s));
     ok(cuMemFree_v2(block));
     assert_eq!(cuStreamSynchronize(s), 700);
@@ -158,7 +158,7 @@ fn an_unloaded_module_takes_its_functions_along() {
     ok(cuModuleUnload(module));
     assert_eq!(cuModuleUnload(module), 400);
     assert_eq!(launch(function, &[0; 3], 0), 400);
-    // The launch that had not run yet runs too late.
+    // The launch that had not run yet runs after the unload.
     assert_eq!(cuCtxSynchronize(), 719);
     assert_eq!(gpu.world.reports()[0].kind, ReportKind::Unloaded);
 }
@@ -196,7 +196,7 @@ fn a_launch_without_end_is_cut_off() {
 
 #[test]
 fn a_race_within_a_kernel_shows_on_some_seed() {
-    // Element i takes the value of element i - 1: in order, all become the first.
+    // Element i takes the value of element i - 1: in order, all elements become the first one.
     let run = |schedule, seed| {
         let gpu = Gpu::open(schedule, seed);
         let (add, x) = (gpu.add(), gpu.alloc(64));

@@ -1,4 +1,4 @@
-//! Memory: what is allocated, written, freed, and when copies touch the host.
+//! Memory: allocation, initialization, frees, and when copies access the host.
 
 use quadrants_driver_sim::{FaultKind, ReportKind, Schedule};
 
@@ -37,7 +37,7 @@ fn a_use_after_free_loses_the_context_and_names_both_ends() {
     let gpu = Gpu::lazy();
     let (s, x) = (gpu.stream(), gpu.alloc(4));
     ok(cuMemsetD8Async(x, 1, 16, s));
-    // The free waits for nothing, and so the fill runs too late.
+    // The free waits for nothing, so the fill runs after it.
     ok(cuMemFree_v2(x));
     assert_eq!(cuStreamSynchronize(s), 700);
     let report = &gpu.world.reports()[0];
@@ -47,7 +47,7 @@ fn a_use_after_free_loses_the_context_and_names_both_ends() {
     for part in ["use after free", "fill of 16 bytes", "by cuMemAlloc_v2", "by cuMemFree_v2"] {
         assert!(text.contains(part), "{text}");
     }
-    // From now on every call says so.
+    // From now on every call returns the error.
     assert_eq!(cuMemAlloc_v2(&mut 0, 4), 700);
     assert_eq!(cuStreamDestroy_v2(s), 700);
     assert_eq!(cuCtxSynchronize(), 700);
@@ -162,7 +162,7 @@ fn memory_has_an_end_and_frees_give_it_back() {
     assert_eq!(cuMemAlloc_v2(&mut 0, 1024), 2);
     ok(cuMemFreeAsync(pooled, 0));
     ok(cuStreamSynchronize(0));
-    // What the pool keeps is given back where it is needed.
+    // Memory of the pool is released when another allocation needs it.
     let x = gpu.alloc(256);
     let (mut free, mut total) = (0, 0);
     ok(cuMemGetInfo_v2(&mut free, &mut total));

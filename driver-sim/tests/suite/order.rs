@@ -1,4 +1,4 @@
-//! Order between streams: what holds by streams and events, and that nothing else holds.
+//! The order of streams: what streams and events order, and that nothing else is ordered.
 
 use std::{collections::HashSet, thread};
 
@@ -9,8 +9,8 @@ use super::{kernels::add_args, support::*};
 const SEEDS: u64 = 1000;
 const N: usize = 16;
 
-/// A producer on one stream, a consumer on another, and maybe an edge between them. What the consumer
-/// gives, and the hash of the schedule.
+/// A producer on one stream and a consumer on another, with or without a dependency. Returns the consumer's result and
+/// the hash of the schedule.
 fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool) -> (Vec<u32>, u64) {
     let gpu = Gpu::open(schedule, seed);
     let add = gpu.add();
@@ -20,7 +20,7 @@ fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool) -> (Vec<u32>, 
     gpu.upload(b, &[1000; N], 0);
     ok(cuStreamSynchronize(0));
 
-    // Work that has nothing to do with it.
+    // Unrelated work.
     let bystander = gpu.stream();
     for value in 0..3 {
         ok(cuMemsetD32Async(gpu.alloc(1), value, 1, bystander));
@@ -133,7 +133,7 @@ fn blocking_streams_are_ordered_with_the_default_stream_and_others_are_not() {
     ok(cuStreamSynchronize(0));
     assert_eq!(cuStreamQuery(blocking), 0);
     assert_eq!(cuStreamQuery(free), 600);
-    // The other way round: work of the blocking stream stands behind the default stream's.
+    // In the other direction: work of the blocking stream runs after the default stream's.
     ok(cuMemsetD32Async(x, 2, 1, 0));
     assert_eq!(gpu.download(x, 1, blocking), [2]);
 }
@@ -177,7 +177,7 @@ fn the_trace_tells_ordered_from_unordered() {
     assert!(trace.unordered(left, right));
     assert!(!trace.unordered(left, 1 << 40), "an operation that is not recorded");
     assert_eq!(trace.on_stream(s2 as u64).count(), 3);
-    // A wait of the host is a path too, but not one of the device.
+    // A wait of the host is a dependency too, but not one of the device.
     ok(cuStreamSynchronize(s1));
     let s3 = gpu.stream();
     ok(cuMemsetD32Async(x[0], 4, 1, s3));

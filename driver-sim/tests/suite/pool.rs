@@ -39,7 +39,7 @@ fn another_stream_reuses_only_behind_the_free() {
     ok(cuEventRecord(event, s));
     ok(cuStreamWaitEvent(t, event, 0));
     assert_eq!(alloc(t), x, "t is ordered behind the free");
-    // A free that has run allows everybody.
+    // After the free has run, every stream may reuse the block.
     ok(cuMemFreeAsync(other, t));
     ok(cuStreamSynchronize(t));
     assert_eq!(alloc(s), other);
@@ -54,14 +54,14 @@ fn memory_freed_under_a_reader_goes_wrong() {
     ok(cuEventRecord(event, s));
     ok(cuStreamWaitEvent(t, event, 0));
     ok(cuMemcpyDtoDAsync_v2(out, x, BYTES, t));
-    // The free is not ordered behind the read on t, and the memory has a new owner at once.
+    // The free is not ordered after the read on t, and the memory is reused at once.
     ok(cuMemFreeAsync(x, s));
     let y = alloc(s);
     fill(y, 1000, s);
     ok(cuStreamSynchronize(s));
     assert_eq!(gpu.download(out, 1, t), [1000]);
 
-    // With the edge all is well on every seed.
+    // With the dependency, the result is correct on every seed.
     for seed in 0..200 {
         let gpu = Gpu::open(Schedule::Random, seed);
         let (s, t, out) = (gpu.stream(), gpu.stream(), gpu.alloc(BYTES / 4));
@@ -114,7 +114,7 @@ fn memory_touched_a_moment_ago_is_checked_like_any_other() {
     let args = add_args(x, x, BYTES as u64 / 4, 1);
     ok(launch(add, &args, s));
     ok(cuMemFreeAsync(x, s));
-    // The next owner's block is the same, but smaller.
+    // The next allocation uses the same block with a smaller size.
     assert_eq!(x, get(|out| cuMemAllocAsync(out, BYTES / 2, s)));
     ok(cuMemsetD32Async(x, 7, BYTES / 8, s));
     ok(cuStreamSynchronize(s));
@@ -148,7 +148,7 @@ fn the_pools_live_memory_is_counted() {
     ok(cuMemFreeAsync(x, 0));
     let y: u64 = get(|out| cuMemAllocAsync(out, 10, 0));
     assert_eq!((gpu.world.live().blocks, gpu.world.live().bytes), (1, 10));
-    // The block is larger than what was asked for; its rest is out of bounds.
+    // The block is larger than the requested size; the rest is out of bounds.
     assert_eq!(x, y);
     ok(cuMemsetD8Async(y, 0, 11, 0));
     assert_eq!(cuStreamSynchronize(0), 700);

@@ -1,4 +1,4 @@
-//! The race detector: what it finds, whatever the schedule, and that it is silent where there is an order.
+//! The race detector: it finds races in every schedule, and reports nothing for ordered operations.
 
 use std::{
     env,
@@ -18,7 +18,7 @@ const N: usize = 16;
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Lazy, Schedule::Eager, Schedule::Random, Schedule::Adversarial];
 
-/// What two streams do, with an edge from the first to the second or without.
+/// The operations of two streams, with or without a dependency from the first to the second.
 struct Two {
     gpu: Gpu,
     streams: [usize; 2],
@@ -57,7 +57,7 @@ impl Two {
 
 type Step = fn(&Two, usize);
 
-/// Pairs of operations on two streams that meet in `x`, and what they are.
+/// Pairs of operations on two streams that access `x`, and their kinds.
 #[allow(clippy::type_complexity)] // a table
 const PAIRS: [(&str, Step, Step, [Touch; 2]); 9] = [
     (
@@ -125,7 +125,7 @@ fn races(schedule: Schedule, steps: [Step; 2], edge: bool) -> (Vec<Race>, [u64; 
         two.edge();
     }
     steps[1](&two, s2);
-    // The context may be lost by what the race did.
+    // The race may have lost the context.
     let _ = cuCtxSynchronize();
     (two.gpu.world.races(), [s1 as u64, s2 as u64])
 }
@@ -281,7 +281,7 @@ fn an_edge_is_one_of_the_record_that_the_wait_saw() {
         &format!("write by operation {a} (launch add_0) on stream {s1:#x}"),
         &format!("read by operation {b} (launch add_0) on stream {s2:#x}"),
         &format!("Stream {s2:#x} does not wait for operation {a}"),
-        &format!("in front of operation {b}"),
+        &format!("before operation {b}"),
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }

@@ -1,4 +1,4 @@
-//! Which device is current when.
+//! The current device of a thread.
 
 use std::ffi::c_int;
 

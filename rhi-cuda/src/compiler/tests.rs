@@ -1,4 +1,4 @@
-//! All sample kernels through the real NVRTC, where there is one.
+//! Tests that compile all sample kernels with the installed NVRTC.
 
 use std::{ffi::OsString, time::Instant};
 
@@ -11,7 +11,7 @@ use quadrants_rhi::DeviceInfo;
 
 use super::{CudaCompiler, compiler, nvrtc::Nvrtc};
 
-/// Whether there is an NVRTC to test with; says what was searched where there is none.
+/// Whether NVRTC is installed; prints the searched locations if not.
 fn nvrtc_is_here() -> bool {
     match CudaCompiler.identity() {
         Ok(_) => true,
@@ -44,7 +44,7 @@ fn every_sample_compiles_to_machine_code_with_all_its_functions() {
     let mut compiled = 0;
     for (i, kernel) in kernels.iter().enumerate() {
         for form in [Form::Proven, Form::Checked] {
-            // Each form with each passing would be twice the time for no more text.
+            // All combinations of form and passing would double the time without testing more text.
             let passing = if i % 2 == 0 { Passing::Value } else { Passing::Buffer };
             let image = compile(kernel, "sm_90", form, passing);
             assert!(image.starts_with(b"\x7fELF"));

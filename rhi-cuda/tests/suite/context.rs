@@ -1,4 +1,4 @@
-//! Which context is current when, and how it ends.
+//! The current context and its lifetime.
 
 use std::ffi::c_void;
 
