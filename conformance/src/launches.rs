@@ -199,7 +199,8 @@ impl<'a> Graph<'a> {
     ) -> Result<(Self, GraphNodeHandle), Failure> {
         let graph = device.create_graph()?;
         let ((config, one), (_, ten)) = (kernel.shape(buffer, 1), kernel.shape(buffer, 10));
-        // SAFETY: graph and nodes are valid; the argument blocks are for this kernel and a buffer that outlives the graph.
+        // SAFETY: graph and nodes are valid; the argument blocks are for this kernel and a buffer that outlives the
+        // graph.
         let (node, exec) = unsafe {
             let first = device.add_kernel_node(graph, &[], kernel.function, &config, &one)?;
             let node = device.add_kernel_node(graph, &[first], kernel.function, &config, &ten)?;

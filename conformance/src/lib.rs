@@ -88,8 +88,8 @@ macro_rules! make_case_tests {
 
 /// Makes a `#[test]` of each case.
 ///
-/// `$setup` is the path of a function `fn(case: &str) -> Option<Subject>` that opens the device and loads nothing. If it
-/// returns `None`, the case prints that there is no device, and passes.
+/// `$setup` is the path of a function `fn(case: &str) -> Option<Subject>` that opens the device and loads nothing. If
+/// it returns `None`, the case prints that there is no device, and passes.
 #[macro_export]
 macro_rules! conformance_tests {
     ($setup:path) => {

@@ -67,8 +67,8 @@ facade! { Cuda;
         count.set(of(ordinal)?.calls(function.read()?))?;
     }
 
-    /// The number of created streams, events, modules, allocations, stream-ordered allocations, pinned allocations, graphs
-    /// and executable graphs: 8 numbers.
+    /// The number of created streams, events, modules, allocations, stream-ordered allocations, pinned allocations,
+    /// graphs and executable graphs: 8 numbers.
     fn quadrants_sim_creates(ordinal: usize, counts: Out<u64>) |_call| {
         let made = of(ordinal)?.creates();
         counts.set_all(&[
@@ -112,8 +112,8 @@ facade! { Cuda;
         answer.set(of(ordinal)?.trace().happens_before(a, b))?;
     }
 
-    /// Writes the trace as text into `room` bytes, truncated if they are too few, and its full length with the final zero
-    /// to `needed`. `text` may be null.
+    /// Writes the trace as text into `room` bytes, truncated if they are too few, and its full length with the final
+    /// zero to `needed`. `text` may be null.
     fn quadrants_sim_trace(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         give(&of(ordinal)?.trace().to_string(), text, room, needed)?;
     }

@@ -3,14 +3,14 @@
 //! A version is a view of the simulator's functions. Functions that the version lacks are not found, and functions that
 //! differ between versions behave as in that version. Programs on several versions can run concurrently.
 //!
-//! Two error codes that the backends can receive differ between versions of ROCm (AMD's "HIP API 7.0 changes"; the ROCm 5
-//! behaviour without a device was observed):
-//! - A launch with too many threads per block is an invalid value before ROCm 7, and an invalid configuration since. Other
-//!   invalid shapes are invalid values in all versions.
+//! Two error codes that the backends can receive differ between versions of ROCm (AMD's "HIP API 7.0 changes"; the ROCm
+//! 5 behaviour without a device was observed):
+//! - A launch with too many threads per block is an invalid value before ROCm 7, and an invalid configuration since.
+//!   Other invalid shapes are invalid values in all versions.
 //! - Without a device, `hipInit` of ROCm 5 returns "invalid device". Later versions return "no device".
 //!
-//! Versions also differ in what they do with invalid handles, up to a crash. The simulator reports invalid handles in all
-//! versions. CUDA's codes did not change.
+//! Versions also differ in what they do with invalid handles, up to a crash. The simulator reports invalid handles in
+//! all versions. CUDA's codes did not change.
 
 use std::ffi::{c_int, c_uint, c_void};
 

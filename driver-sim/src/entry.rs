@@ -1,5 +1,5 @@
-//! The entry of every exported C function: counts the call, applies faults, finds the world by the rules of the simulated
-//! driver, and catches panics.
+//! The entry of every exported C function: counts the call, applies faults, finds the world by the rules of the
+//! simulated driver, and catches panics.
 
 use std::{
     ffi::c_int,
@@ -185,8 +185,8 @@ impl Call {
         if world == state.ordinal {
             return Ok(state.wait(stream, key)?);
         }
-        // Worlds have separate queues, so the record is completed during the call, which is a valid schedule. Two worlds
-        // are never locked at once.
+        // Worlds have separate queues, so the record is completed during the call, which is a valid schedule. Two
+        // worlds are never locked at once.
         drop(state);
         Ok(world::lock(world)?.complete_event(key)?)
     }

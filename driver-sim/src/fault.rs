@@ -47,7 +47,10 @@ impl Faults {
         static FAULTS: OnceLock<Vec<Fault>> = OnceLock::new();
         let faults = FAULTS.get_or_init(|| match env::var("QUADRANTS_SIM_FAULTS") {
             Ok(text) => parse(&text).unwrap_or_else(|wrong| {
-                eprintln!("quadrants simulator: `{wrong}` in QUADRANTS_SIM_FAULTS is not a fault; write `function@nth=code` or `function%probability=code`");
+                eprintln!(
+                    "quadrants simulator: `{wrong}` in QUADRANTS_SIM_FAULTS is not a fault; write \
+                     `function@nth=code` or `function%probability=code`"
+                );
                 Vec::new()
             }),
             Err(_) => Vec::new(),

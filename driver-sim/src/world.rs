@@ -18,8 +18,8 @@ use crate::{
     trace::Trace,
 };
 
-/// A simulated device with its memory, streams, schedule, seed and faults. CUDA and HIP functions with the same ordinal use
-/// the same world.
+/// A simulated device with its memory, streams, schedule, seed and faults. CUDA and HIP functions with the same ordinal
+/// use the same world.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct World {
     pub(crate) ordinal: u16,
@@ -120,8 +120,8 @@ impl World {
         self.with(|state| state.memory.limit = bytes);
     }
 
-    /// Sets the limit of iterations and inner loop rounds of a launch, for modules that are loaded later. A launch above the
-    /// limit loses the context.
+    /// Sets the limit of iterations and inner loop rounds of a launch, for modules that are loaded later. A launch
+    /// above the limit loses the context.
     pub fn set_fuel(self, rounds: u64) {
         self.with(|state| state.fuel = rounds);
     }
@@ -226,7 +226,8 @@ impl World {
         self.with(|state| state.faults.arm(function, when, action));
     }
 
-    /// Loses the device at the `nth` call of a function, or of any, from now on: this call and all later ones return `code`.
+    /// Loses the device at the `nth` call of a function, or of any, from now on: this call and all later ones return
+    /// `code`.
     pub fn lose(self, function: Option<&'static str>, nth: u64, code: Code) {
         self.arm(function, nth, Action::Lose(code));
     }
@@ -253,7 +254,8 @@ impl World {
         self.with(|state| state.timeline.clone())
     }
 
-    /// The handles of the streams whose last operation is pending, is not a free, and has no other stream waiting for it.
+    /// The handles of the streams whose last operation is pending, is not a free, and has no other stream waiting for
+    /// it.
     #[must_use]
     pub fn unjoined(self) -> Vec<u64> {
         self.with(|state| state.unjoined())

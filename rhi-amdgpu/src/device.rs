@@ -29,7 +29,7 @@ use crate::{
 thread_local! {
     /// The library, as the address of its table, and the device ordinal that [`Device::make_current`] made current on
     /// this thread; 0 and 0 for none. It need not be queried.
-    static WITHIN: Cell<(usize, c_int)> = const { Cell::new((0, 0)) };
+    static CURRENT: Cell<(usize, c_int)> = const { Cell::new((0, 0)) };
 }
 
 /// A guard that keeps a device current.
@@ -63,8 +63,8 @@ impl Drop for Entered<'_> {
 /// Makes a device current if it is not. Dropping the result restores the previous device.
 #[inline(always)]
 fn enter(table: &Table, ordinal: c_int) -> Result<Entered<'_>> {
-    let within = WITHIN.get() == (ptr::from_ref(table).addr(), ordinal);
-    let before = if within { None } else { make_current(table, ordinal)? };
+    let is_current = CURRENT.get() == (ptr::from_ref(table).addr(), ordinal);
+    let before = if is_current { None } else { make_current(table, ordinal)? };
     Ok(Entered { table, before, not_send: PhantomData })
 }
 
@@ -235,17 +235,17 @@ unsafe impl Device for HipDevice {
     }
 
     unsafe fn make_current(&self) -> Result<rhi::Entered> {
-        let outer = WITHIN.get();
+        let outer = CURRENT.get();
         let mine = (Arc::as_ptr(&self.table).addr(), self.ordinal);
         let before = if outer == mine { None } else { make_current(&self.table, self.ordinal)? };
-        WITHIN.set(mine);
+        CURRENT.set(mine);
         let before = before.map(|ordinal| ordinal as u64);
         Ok(rhi::Entered { outer: [outer.0 as u64, outer.1 as u64], before })
     }
 
     unsafe fn restore_current(&self, entered: rhi::Entered) {
         let [table, ordinal] = entered.outer;
-        WITHIN.set((table as usize, ordinal as c_int));
+        CURRENT.set((table as usize, ordinal as c_int));
         if let Some(before) = entered.before {
             restore(&self.table, before as c_int);
         }

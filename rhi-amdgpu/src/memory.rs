@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Chips that report memory pools and hang when they are used.
-const HANGS: &[&str] = &["gfx90c"];
+const HANGING_ARCHS: &[&str] = &["gfx90c"];
 
 /// Decides whether stream-ordered memory is used, and configures the device's default pool for it. `off` is set by the
 /// environment.
@@ -33,7 +33,7 @@ pub(crate) fn prepare_pool(
     if off {
         return Err("QUADRANTS_MEMPOOL=0".to_owned());
     }
-    if HANGS.contains(&arch) {
+    if HANGING_ARCHS.contains(&arch) {
         return Err(format!("hipMallocAsync hangs on {arch}"));
     }
     let functions = &table.functions;

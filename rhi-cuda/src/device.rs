@@ -19,7 +19,7 @@ use crate::{BACKEND, event, graph, launch, memory, module, stream, table::Table}
 thread_local! {
     /// The context that [`Device::make_current`] made current on this thread, as a number; 0 for none. It need not be
     /// queried.
-    static WITHIN: Cell<usize> = const { Cell::new(0) };
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A retained primary context.
@@ -63,14 +63,14 @@ impl Context {
     /// Makes the context current if it is not. Dropping the result restores the previous context.
     #[inline(always)]
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
-        let pushed = WITHIN.get() != self.handle && self.push()?;
+        let pushed = CURRENT.get() != self.handle && self.push()?;
         Ok(Entered { table: &self.table, pushed, not_send: PhantomData })
     }
 
     /// Makes the context current if it is not. Returns whether it changed the current context.
     #[inline(always)]
     fn push(&self) -> Result<bool> {
-        if self.is_current()? { Ok(false) } else { self.push_this() }
+        if self.is_current()? { Ok(false) } else { self.push_slow() }
     }
 
     #[inline(always)]
@@ -82,7 +82,7 @@ impl Context {
     }
 
     #[cold]
-    fn push_this(&self) -> Result<bool> {
+    fn push_slow(&self) -> Result<bool> {
         // SAFETY: the context is retained as long as `self` lives.
         unsafe { self.table.push_context(self.handle as CUcontext) }?;
         Ok(true)
@@ -170,19 +170,23 @@ impl CudaDevice {
 
     /// Whether the context is current.
     #[inline(always)]
-    pub(crate) fn is_within(&self) -> Result<bool> {
-        Ok(WITHIN.get() == self.context.handle || self.context.is_current()?)
+    pub(crate) fn is_current_cached(&self) -> Result<bool> {
+        Ok(CURRENT.get() == self.context.handle || self.context.is_current()?)
     }
 
     /// Makes a call with the context current. Optimized for the common case that it is current already.
     #[inline(always)]
-    pub(crate) fn within(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
-        if self.is_within()? { call(&self.context.table) } else { self.enter_for(call) }
+    pub(crate) fn with_current(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
+        if self.is_current_cached()? {
+            call(&self.context.table)
+        } else {
+            self.enter_and_call(call)
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn enter_for(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
+    fn enter_and_call(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
         let context = self.enter()?;
         call(context.table)
     }
@@ -256,14 +260,14 @@ unsafe impl Device for CudaDevice {
     }
 
     unsafe fn make_current(&self) -> Result<rhi::Entered> {
-        let outer = WITHIN.get();
+        let outer = CURRENT.get();
         let pushed = outer != self.context.handle && self.context.push()?;
-        WITHIN.set(self.context.handle);
+        CURRENT.set(self.context.handle);
         Ok(rhi::Entered { outer: [outer as u64, 0], before: pushed.then_some(0) })
     }
 
     unsafe fn restore_current(&self, entered: rhi::Entered) {
-        WITHIN.set(entered.outer[0] as usize);
+        CURRENT.set(entered.outer[0] as usize);
         if entered.before.is_some() {
             pop(&self.context.table);
         }

@@ -30,7 +30,7 @@ pub(crate) unsafe fn record(
     stream: StreamHandle,
 ) -> Result<()> {
     // SAFETY: an event and a stream of this device, as the caller guarantees.
-    device.within(move |table| unsafe { table.event_record(event.as_ptr(), stream.as_ptr()) })
+    device.with_current(move |table| unsafe { table.event_record(event.as_ptr(), stream.as_ptr()) })
 }
 
 pub(crate) unsafe fn query(device: &CudaDevice, event: EventHandle) -> Result<bool> {

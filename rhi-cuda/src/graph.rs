@@ -167,7 +167,7 @@ pub(crate) unsafe fn launch(
     stream: StreamHandle,
 ) -> Result<()> {
     // SAFETY: an executable and a stream of this device, as the caller guarantees.
-    device.within(move |table| unsafe { table.launch_graph(exec.as_ptr(), stream.as_ptr()) })
+    device.with_current(move |table| unsafe { table.launch_graph(exec.as_ptr(), stream.as_ptr()) })
 }
 
 /// The parameters in the struct of CUDA 11, which lacks the alternatives to `func`.

@@ -14,11 +14,11 @@ pub(crate) unsafe fn launch(
     args: &[u64],
     stream: StreamHandle,
 ) -> Result<()> {
-    // `CudaDevice::within` is not used: it would pass the captured values through memory, seven instructions per
+    // `CudaDevice::with_current` is not used: it would pass the captured values through memory, seven instructions per
     // launch.
-    if device.is_within()? {
+    if device.is_current_cached()? {
         // SAFETY: the caller guarantees the conditions.
-        unsafe { launch_within(device, function, config, args, stream) }
+        unsafe { launch_current(device, function, config, args, stream) }
     } else {
         // SAFETY: the caller guarantees the conditions.
         unsafe { enter_and_launch(device, function, config, args, stream) }
@@ -36,12 +36,12 @@ unsafe fn enter_and_launch(
 ) -> Result<()> {
     let _entered = device.enter()?;
     // SAFETY: the caller guarantees the conditions.
-    unsafe { launch_within(device, function, config, args, stream) }
+    unsafe { launch_current(device, function, config, args, stream) }
 }
 
 /// Launches while the context is current.
 #[inline(always)]
-unsafe fn launch_within(
+unsafe fn launch_current(
     device: &CudaDevice,
     function: FunctionHandle,
     config: &LaunchConfig,

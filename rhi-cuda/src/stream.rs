@@ -41,7 +41,7 @@ pub(crate) unsafe fn wait_event(
     stream: StreamHandle,
     event: EventHandle,
 ) -> Result<()> {
-    device.within(move |table| {
+    device.with_current(move |table| {
         // SAFETY: a stream and an event of this device, as the caller guarantees; no flags.
         unsafe { table.stream_wait_event(stream.as_ptr(), event.as_ptr(), 0) }
     })

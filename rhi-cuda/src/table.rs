@@ -1,8 +1,8 @@
 //! The driver table of libcuda: one row per function that this crate calls.
 //!
-//! The symbols are those that the macros of the CUDA headers select (`cuMemAlloc` is `cuMemAlloc_v2`), so libcuda returns
-//! the versions with these signatures. The `_ptsz` variants are not used, in which stream 0 is the per-thread default
-//! stream: handle 0 is the legacy default stream.
+//! The symbols are those that the macros of the CUDA headers select (`cuMemAlloc` is `cuMemAlloc_v2`), so libcuda
+//! returns the versions with these signatures. The `_ptsz` variants are not used, in which stream 0 is the per-thread
+//! default stream: handle 0 is the legacy default stream.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

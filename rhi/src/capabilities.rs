@@ -28,8 +28,8 @@ pub struct PriorityRange {
 pub struct Capabilities {
     /// The image kind that [`load_module`](crate::Device::load_module) takes.
     pub image: ImageKind,
-    /// Whether memory can be allocated and freed in stream order. If not,
-    /// [`alloc_async`](crate::Device::alloc_async) and [`free_async`](crate::Device::free_async) use the blocking calls.
+    /// Whether memory can be allocated and freed in stream order. If not, [`alloc_async`](crate::Device::alloc_async)
+    /// and [`free_async`](crate::Device::free_async) use the blocking calls.
     pub stream_ordered_memory: bool,
     /// Why stream-ordered memory is off. `Some` if and only if it is off.
     pub stream_ordered_memory_reason: Option<String>,

@@ -5,9 +5,9 @@
 //!
 //! # Ordering
 //! A stream runs its operations in the order in which they were enqueued. Operations of different streams are not
-//! ordered, except by events: [`stream_wait_event`](Device::stream_wait_event) makes later work of a stream wait for the
-//! event's latest record before the call. Streams made by [`create_stream`](Device::create_stream) are non-blocking: they
-//! are not ordered with the default stream either.
+//! ordered, except by events: [`stream_wait_event`](Device::stream_wait_event) makes later work of a stream wait for
+//! the event's latest record before the call. Streams made by [`create_stream`](Device::create_stream) are
+//! non-blocking: they are not ordered with the default stream either.
 //!
 //! # Progress
 //! A device may delay work until something waits for it or queries it. A caller that repeats a query
@@ -113,16 +113,16 @@ impl Drop for Current<'_> {
 /// Safe code reads and writes the memory that a device returns. As long as its callers keep the handle rule, an
 /// implementation guarantees:
 /// - [`alloc`](Self::alloc), [`alloc_async`](Self::alloc_async) and [`alloc_pinned`](Self::alloc_pinned) return memory
-///   that is not null, has at least the requested size and the stated alignment, overlaps no other allocation, and stays
-///   valid until it is freed. Pinned memory is zeroed, and both host and device can read and write it.
+///   that is not null, has at least the requested size and the stated alignment, overlaps no other allocation, and
+///   stays valid until it is freed. Pinned memory is zeroed, and both host and device can read and write it.
 /// - Copies, fills and launches access exactly the memory that their arguments name. They run in the order of their
 ///   stream and of the events that it waits for. They access nothing after [`synchronize`](Self::synchronize),
 ///   [`stream_synchronize`](Self::stream_synchronize) or [`event_synchronize`](Self::event_synchronize) has waited for
 ///   them, or after a query has reported that they are complete.
-/// - A handle denotes the object that it was created for until that object is destroyed. No two live objects of one kind
-///   have equal handles. (The CPU has one stream and one event, which always exist and are never destroyed.)
-/// - [`info`](Self::info) and [`capabilities`](Self::capabilities) never change and are correct: the device loads images
-///   of the stated kind, and the operations of a capability that is on keep their contracts.
+/// - A handle denotes the object that it was created for until that object is destroyed. No two live objects of one
+///   kind have equal handles. (The CPU has one stream and one event, which always exist and are never destroyed.)
+/// - [`info`](Self::info) and [`capabilities`](Self::capabilities) never change and are correct: the device loads
+///   images of the stated kind, and the operations of a capability that is on keep their contracts.
 /// - A launch of a native function calls it with the words of the launch, while they are valid.
 /// - A method that returns an error has enqueued nothing, unless it says otherwise.
 ///
@@ -222,8 +222,8 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
     /// [`Capabilities::stream_ordered_memory`], this waits for `stream` and then frees as [`free`](Self::free) does.
     ///
     /// # Errors
-    /// [`Error::Driver`]. Without stream-ordered memory also the failure of earlier work of `stream`; the memory is then
-    /// not freed.
+    /// [`Error::Driver`]. Without stream-ordered memory also the failure of earlier work of `stream`; the memory is
+    /// then not freed.
     ///
     /// # Safety
     /// The handle rule. All work that uses the memory is complete, or is ordered before this point of `stream`. The
@@ -439,8 +439,8 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
     /// # Errors
     /// - [`Error::Unsupported`] if the image is not of the kind [`Capabilities::image`].
     /// - [`Error::ImageRejected`] if the image is of that kind and the device cannot load it: it is empty, truncated,
-    ///   malformed, for another architecture, or has two functions of one name. `log` gives the reason and is not empty.
-    ///   The device stays usable.
+    ///   malformed, for another architecture, or has two functions of one name. `log` gives the reason and is not
+    ///   empty. The device stays usable.
     fn load_module(&self, image: &Image<'_>) -> Result<ModuleHandle>;
 
     /// Unloads a module. The handles of its functions become invalid.

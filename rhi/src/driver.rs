@@ -7,9 +7,9 @@ use crate::{Device, Result};
 /// A loaded and initialized driver. It has not created a context.
 ///
 /// # Safety
-/// Code above relies on the devices that a driver opens. An implementation guarantees that each device keeps the contract
-/// of [`Device`], and that devices with the same ordinal share one context, so that handles and addresses of one are
-/// valid for the other.
+/// Code above relies on the devices that a driver opens. An implementation guarantees that each device keeps the
+/// contract of [`Device`], and that devices with the same ordinal share one context, so that handles and addresses of
+/// one are valid for the other.
 ///
 /// Therefore the trait is unsafe to implement:
 /// ```compile_fail,E0200

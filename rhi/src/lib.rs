@@ -4,8 +4,8 @@
 //! written once over `Arc<dyn Device>`. Handles are typed numbers without ownership; the crate `quadrants-runtime` has
 //! their owners.
 //!
-//! This crate contains no kernel language and no policy: no pools, no caches, no retries. The contract of every operation
-//! is in [`device`].
+//! This crate contains no kernel language and no policy: no pools, no caches, no retries. The contract of every
+//! operation is in [`device`].
 //!
 //! The obligations of its unsafe code and the tests that check them:
 //! [docs/unsafe.md](https://github.com/quadrants-rs/quadrants/blob/main/docs/unsafe.md#quadrants-rhi).

@@ -1,7 +1,7 @@
 //! [`PaddedImage`]: an image for drivers that take a pointer without a length.
 //!
-//! `cuModuleLoadData` and `hipModuleLoadData` take only a pointer. They read as far as the image's headers say, or up to a
-//! zero byte, so a truncated image would make them read past its end.
+//! `cuModuleLoadData` and `hipModuleLoadData` take only a pointer. They read as far as the image's headers say, or up
+//! to a zero byte, so a truncated image would make them read past its end.
 
 use std::ffi::c_void;
 

@@ -1,11 +1,11 @@
 //! Driver tables: the list of a driver's functions, loaded at run time.
 //!
 //! A backend writes a macro with one row per C function and passes it to [`driver_table!`](crate::driver_table), which
-//! makes the table of function pointers, its loader, a checked method per row, and the list of symbols. Each function is
-//! named once; to add a function, add a row.
+//! makes the table of function pointers, its loader, a checked method per row, and the list of symbols. Each function
+//! is named once; to add a function, add a row.
 //!
-//! Functions return a [`Status`], not the enum of the C header: a newer driver may return a code that the enum lacks, and a
-//! Rust enum with an invalid value is undefined behaviour.
+//! Functions return a [`Status`], not the enum of the C header: a newer driver may return a code that the enum lacks,
+//! and a Rust enum with an invalid value is undefined behaviour.
 
 use std::{
     error::Error as _,
@@ -42,8 +42,8 @@ pub type Resolve<'a> = dyn Fn(&str) -> Option<*const c_void> + 'a;
 
 /// A loaded driver library.
 ///
-/// It is never unloaded: drivers start threads and register exit handlers, so the process cannot know when the last use of
-/// the code ends.
+/// It is never unloaded: drivers start threads and register exit handlers, so the process cannot know when the last use
+/// of the code ends.
 #[derive(Debug)]
 pub struct Library {
     name: String,
@@ -54,8 +54,8 @@ impl Library {
     /// Loads the first of `candidates` that can be loaded.
     ///
     /// # Errors
-    /// [`Error::LibraryNotFound`] with all candidates, and with `variable`, the environment variable that selects another
-    /// library.
+    /// [`Error::LibraryNotFound`] with all candidates, and with `variable`, the environment variable that selects
+    /// another library.
     ///
     /// # Safety
     /// The initializers of the libraries run. Each candidate must be the driver that its name states.

@@ -30,8 +30,8 @@ pub struct Origin {
 
 /// The relevant earlier uses of a buffer.
 ///
-/// It has no lock of its own: the caller examines several buffers at once under one lock. A lock per buffer would cost more
-/// than the rest of the check.
+/// It has no lock of its own: the caller examines several buffers at once under one lock. A lock per buffer would cost
+/// more than the rest of the check.
 #[derive(Default)]
 pub struct AccessHistory(UnsafeCell<Vec<Use>>);
 
@@ -69,8 +69,8 @@ impl AccessHistory {
         uses.iter().for_each(see);
     }
 
-    /// Adds a use, and removes uses that are not relevant any more: those that are complete by `complete`, and those that
-    /// the new use replaces, because it covers their bytes and is after them by `ordered`.
+    /// Adds a use, and removes uses that are not relevant any more: those that are complete by `complete`, and those
+    /// that the new use replaces, because it covers their bytes and is after them by `ordered`.
     ///
     /// # Safety
     /// As for [`each`](Self::each); neither `complete` nor `ordered` calls a method of this value.
@@ -92,7 +92,8 @@ impl AccessHistory {
             (false, false) => same_stream(old),
             (true, false) => false,
         };
-        // The common case: the same launch as before, with a newer stamp. (A write removes the uses it is ordered after.)
+        // The common case: the same launch as before, with a newer stamp. (A write removes the uses it is ordered
+        // after.)
         if let Some(old) = uses.iter_mut().find(|old| new.repeats(old)) {
             old.stamp.sequence = old.stamp.sequence.max(new.stamp.sequence);
             return;

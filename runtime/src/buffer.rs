@@ -15,9 +15,9 @@ use crate::{
 
 /// A block of device memory with the stamps of its uses.
 ///
-/// Allocation and first fill are complete when a constructor returns, so every stream may use the buffer at once. Dropping
-/// it frees the memory in stream order after the work of every stream that used it; the host does not wait. A buffer of
-/// zero bytes has no memory and the address 0.
+/// Allocation and first fill are complete when a constructor returns, so every stream may use the buffer at once.
+/// Dropping it frees the memory in stream order after the work of every stream that used it; the host does not wait. A
+/// buffer of zero bytes has no memory and the address 0.
 #[derive(Debug)]
 pub struct Buffer {
     context: Arc<Context>,
@@ -30,7 +30,8 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Allocates memory with undefined contents. If there is not enough memory, waits for pending frees and tries again.
+    /// Allocates memory with undefined contents. If there is not enough memory, waits for pending frees and tries
+    /// again.
     ///
     /// # Safety
     /// Every byte is written before it is read. On the CPU the memory is memory of this process, where reading
@@ -131,15 +132,15 @@ impl Buffer {
         self.bytes
     }
 
-    /// Records that work at `stamp` reads the buffer. Call it after enqueueing the work, and before other code can free,
-    /// read or write the buffer.
+    /// Records that work at `stamp` reads the buffer. Call it after enqueueing the work, and before other code can
+    /// free, read or write the buffer.
     #[inline]
     pub fn stamp_read(&self, stamp: Stamp) {
         self.readers.put(stamp);
     }
 
-    /// Records that work at `stamp` writes the buffer. Call it after enqueueing the work, and before other code can free,
-    /// read or write the buffer.
+    /// Records that work at `stamp` writes the buffer. Call it after enqueueing the work, and before other code can
+    /// free, read or write the buffer.
     #[inline]
     pub fn stamp_write(&self, stamp: Stamp) {
         self.writers.put(stamp);
@@ -163,7 +164,8 @@ impl Buffer {
         self.shared.store(true, Relaxed);
     }
 
-    /// Whether [`share`](Self::share) was called. A call on another thread is visible only after synchronization with it.
+    /// Whether [`share`](Self::share) was called. A call on another thread is visible only after synchronization with
+    /// it.
     #[must_use]
     #[inline]
     pub fn is_shared(&self) -> bool {
@@ -189,8 +191,8 @@ impl Buffer {
         self.writers.all()
     }
 
-    /// Copies the bytes at `offset` to the host after all work that writes the buffer. Waits for that work and for nothing
-    /// else.
+    /// Copies the bytes at `offset` to the host after all work that writes the buffer. Waits for that work and for
+    /// nothing else.
     ///
     /// # Errors
     /// [`Error::OutOfBuffer`], or the failure of earlier work.
@@ -247,8 +249,8 @@ impl Buffer {
         Ok(completed)
     }
 
-    /// Leases a stream whose work waits for `users`. It is marked as unjoined, so that it returns to the pool only if the
-    /// caller has waited for the transfer.
+    /// Leases a stream whose work waits for `users`. It is marked as unjoined, so that it returns to the pool only if
+    /// the caller has waited for the transfer.
     fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<(StreamLease, Completed)> {
         let mut stream = self.context.lease_stream()?;
         stream.set_unjoined(true);
@@ -273,8 +275,8 @@ impl Drop for Buffer {
         let context = &self.context;
         let stream = context.free_on();
         let users = self.users();
-        // SAFETY: the internal stream lives as long as the context. The free is ordered after every stamped use, and all
-        // uses are stamped. While the context is current, this thread only calls this device.
+        // SAFETY: the internal stream lives as long as the context. The free is ordered after every stamped use, and
+        // all uses are stamped. While the context is current, this thread only calls this device.
         let freed = unsafe {
             context.make_current().and_then(|_current| {
                 context.order_after(stream, users)?;
@@ -287,9 +289,9 @@ impl Drop for Buffer {
         if lost {
             return;
         }
-        // Ordering the free failed, so the host waits. If that fails too, the memory is leaked: that is better than freeing
-        // the memory of a running kernel.
-        // SAFETY: after the wait nothing uses the memory, and the free above has failed.
+        // Ordering the free failed, so the host waits. If that fails too, the memory is leaked: that is better than
+        // freeing the memory of a running kernel. SAFETY: after the wait nothing uses the memory, and the free above
+        // has failed.
         let freed = context.observe(context.device().synchronize()).and_then(|()| unsafe {
             context.observe(context.device().free_async(self.memory, stream))
         });
@@ -352,7 +354,8 @@ impl Context {
     }
 }
 
-/// Copies `contents` to the device in chunks through staging memory. Waits after each chunk, so all are complete on return.
+/// Copies `contents` to the device in chunks through staging memory. Waits after each chunk, so all are complete on
+/// return.
 ///
 /// # Safety
 /// `dst` has as many bytes as `contents`, and `stream` is live.
@@ -365,8 +368,8 @@ unsafe fn upload(
     let device = context.device();
     let staging = Pinned::staging(context, contents.len())?;
     for (at, chunk) in contents.chunks(STAGING_CHUNK).enumerate() {
-        // SAFETY: a staging block has at least the bytes of a chunk, and the caller guarantees the destination. The wait
-        // completes the copy before the block is reused.
+        // SAFETY: a staging block has at least the bytes of a chunk, and the caller guarantees the destination. The
+        // wait completes the copy before the block is reused.
         let copied = unsafe {
             std::ptr::copy_nonoverlapping(chunk.as_ptr(), staging.as_ptr(), chunk.len());
             let dst = dst.offset(at * STAGING_CHUNK);

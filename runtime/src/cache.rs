@@ -1,8 +1,8 @@
 //! The kernel cache: compiled images on disk.
 //!
-//! One file per image, named by its key. A file is written under a temporary name and then renamed, so processes can share
-//! a folder, and a crash leaves no incomplete file. A file that cannot be read, is damaged, or has another key is a cache
-//! miss. Failures of the cache are logged and never fail the program.
+//! One file per image, named by its key. A file is written under a temporary name and then renamed, so processes can
+//! share a folder, and a crash leaves no incomplete file. A file that cannot be read, is damaged, or has another key is
+//! a cache miss. Failures of the cache are logged and never fail the program.
 
 use std::{
     fs::{self, File},

@@ -104,8 +104,8 @@ impl Context {
         }
     }
 
-    /// Makes the device's context current on this thread until the result is dropped, so that device calls need not query
-    /// it.
+    /// Makes the device's context current on this thread until the result is dropped, so that device calls need not
+    /// query it.
     ///
     /// # Errors
     /// The device's error.
@@ -143,8 +143,8 @@ impl Context {
         }
     }
 
-    /// Keeps an error that its origin cannot return, such as a drop. Errors that the context is lost or that the driver is
-    /// shutting down are not kept, because every call returns them.
+    /// Keeps an error that its origin cannot return, such as a drop. Errors that the context is lost or that the driver
+    /// is shutting down are not kept, because every call returns them.
     pub fn defer(&self, error: impl Into<Error>) {
         let error = error.into();
         if error.severity() == Severity::ContextLost {
@@ -172,8 +172,8 @@ impl Context {
 
     /// Makes the next work of `waiter` wait for the work of `stamps`. The host does not wait.
     ///
-    /// Returns what the next work of `waiter` is ordered after: for each stream all work that was enqueued before this call,
-    /// or the stamp if its work is known to be complete.
+    /// Returns what the next work of `waiter` is ordered after: for each stream all work that was enqueued before this
+    /// call, or the stamp if its work is known to be complete.
     ///
     /// # Errors
     /// The device's error if recording or waiting for an event fails.

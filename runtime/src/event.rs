@@ -73,8 +73,8 @@ impl Event {
         self.context.observe(unsafe { self.context.device().event_synchronize(self.handle) })
     }
 
-    /// The milliseconds from the record of `start` to the record of this event. Both must be timing events with complete
-    /// records.
+    /// The milliseconds from the record of `start` to the record of this event. Both must be timing events with
+    /// complete records.
     ///
     /// # Errors
     /// [`Error::OtherContext`], or the device's error.

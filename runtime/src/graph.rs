@@ -61,11 +61,12 @@ impl GraphBuilder {
         self.graph.nodes.len()
     }
 
-    /// Adds a launch that runs after the nodes `after`, and returns its index. Nodes are numbered in the order of addition.
+    /// Adds a launch that runs after the nodes `after`, and returns its index. Nodes are numbered in the order of
+    /// addition.
     ///
     /// # Safety
-    /// The function is of this context's device and stays loaded as long as the graph exists. `launch.args` is an argument
-    /// block of the function.
+    /// The function is of this context's device and stays loaded as long as the graph exists. `launch.args` is an
+    /// argument block of the function.
     ///
     /// # Errors
     /// The device's error.
@@ -78,8 +79,8 @@ impl GraphBuilder {
         self.added(node)
     }
 
-    /// Adds a copy of `bytes`, at least 1, within the device. It runs after the nodes `after`. Returns the index of its last
-    /// node; a large copy has several.
+    /// Adds a copy of `bytes`, at least 1, within the device. It runs after the nodes `after`. Returns the index of its
+    /// last node; a large copy has several.
     ///
     /// # Safety
     /// At every launch of the graph, both ranges are valid, and they do not overlap.
@@ -133,8 +134,8 @@ impl GraphBuilder {
 }
 
 impl Graph {
-    /// Makes a graph of chains. The launches of a chain run in order; different chains are not ordered. The launches are
-    /// numbered in order over all chains.
+    /// Makes a graph of chains. The launches of a chain run in order; different chains are not ordered. The launches
+    /// are numbered in order over all chains.
     ///
     /// # Safety
     /// As for [`GraphBuilder::launch`], for each launch.
@@ -192,8 +193,8 @@ impl Graph {
     /// Enqueues the graph on `stream`, after earlier work and before later work of the stream.
     ///
     /// # Safety
-    /// `stream` is a live stream of this context. The addresses in the argument blocks stay valid until the launches are
-    /// complete.
+    /// `stream` is a live stream of this context. The addresses in the argument blocks stay valid until the launches
+    /// are complete.
     ///
     /// # Errors
     /// The device's error.

@@ -39,8 +39,8 @@ impl<H> HandlePool<H> {
         state.count_use();
     }
 
-    /// Returns a handle to the pool. If the pool is full, gives it back to the caller, who destroys it. A busy handle is
-    /// taken after all others.
+    /// Returns a handle to the pool. If the pool is full, gives it back to the caller, who destroys it. A busy handle
+    /// is taken after all others.
     pub(crate) fn put(&self, handle: H, busy: bool) -> Option<H> {
         let mut state = self.state.lock();
         state.in_use -= 1;

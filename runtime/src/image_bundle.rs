@@ -1,8 +1,8 @@
 //! Image bundles: files of exported, compiled kernels, for machines without a compiler. Written once, then read only.
 //!
 //! A file has a header and the entries, which have the format of the files of an [`ImageCache`](crate::ImageCache). The
-//! header is validated when the file is opened, an entry when it is read. Numbers are little-endian; a text is its length
-//! in 32 bits and its bytes:
+//! header is validated when the file is opened, an entry when it is read. Numbers are little-endian; a text is its
+//! length in 32 bits and its bytes:
 //!
 //! | bytes | contents |
 //! |---|---|

@@ -4,9 +4,9 @@
 //! releases the handle on drop, and frees memory only after the work that uses it.
 //!
 //! # Ordering of memory
-//! Every use of a [`Buffer`] stores a stamp: the stream and the position in it. A free, host read or host write waits for
-//! the stamped work of exactly those streams, through events that are recorded at that moment. A use costs a few atomic
-//! operations.
+//! Every use of a [`Buffer`] stores a stamp: the stream and the position in it. A free, host read or host write waits
+//! for the stamped work of exactly those streams, through events that are recorded at that moment. A use costs a few
+//! atomic operations.
 
 mod access_history;
 mod buffer;

@@ -77,8 +77,9 @@ impl Drop for EventLease {
 
 /// A lease of a pooled stream.
 ///
-/// Dropping it returns the stream. If the stream has work that nothing waits for ([`set_unjoined`](Self::set_unjoined)),
-/// the drop waits for the work and destroys the stream, so that it cannot delay its next user.
+/// Dropping it returns the stream. If the stream has work that nothing waits for
+/// ([`set_unjoined`](Self::set_unjoined)), the drop waits for the work and destroys the stream, so that it cannot delay
+/// its next user.
 #[derive(Debug)]
 pub struct StreamLease {
     context: Arc<Context>,
@@ -105,8 +106,8 @@ impl StreamLease {
         self.unjoined = unjoined;
     }
 
-    /// Sets whether the stream may have pending work that something waits for. A busy stream would delay its next user, so
-    /// the pool gives it out only if there is no other.
+    /// Sets whether the stream may have pending work that something waits for. A busy stream would delay its next user,
+    /// so the pool gives it out only if there is no other.
     pub fn set_busy(&mut self, busy: bool) {
         self.busy = busy;
     }
@@ -188,8 +189,8 @@ impl Context {
     /// Destroys all idle objects of the pools. Errors become deferred errors.
     pub fn trim_pools(&self) {
         let device = self.device();
-        // SAFETY: only the pools have idle handles. Work that is enqueued on a stream still runs, waits on an event keep
-        // their record, and the copies through idle staging memory are complete.
+        // SAFETY: only the pools have idle handles. Work that is enqueued on a stream still runs, waits on an event
+        // keep their record, and the copies through idle staging memory are complete.
         unsafe {
             for stream in self.streams.drain() {
                 self.destroyed(destroy_stream(&**device, stream));

@@ -142,8 +142,8 @@ impl Pinned {
         self.bytes
     }
 
-    /// Drops a block that a copy may still access because waiting for the copy failed. Waits for the device; if that fails
-    /// too, leaks the block.
+    /// Drops a block that a copy may still access because waiting for the copy failed. Waits for the device; if that
+    /// fails too, leaks the block.
     pub(crate) fn wait_or_leak(mut self) {
         if self.context.synchronize().is_err() {
             self.context.staging.leaked(self.bytes);

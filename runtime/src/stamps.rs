@@ -1,7 +1,9 @@
-//! Stamps: the streams that used a buffer, each with the position of its last use. Lock-free, and without driver events.
+//! Stamps: the streams that used a buffer, each with the position of its last use. Lock-free, and without driver
+//! events.
 //!
-//! A stamp is one 64-bit word: the stream's id in the upper 24 bits, the position in the stream in the lower 40. A buffer
-//! keeps the newest stamp of each stream that used it: many streams may read it at once, and a free must wait for all.
+//! A stamp is one 64-bit word: the stream's id in the upper 24 bits, the position in the stream in the lower 40. A
+//! buffer keeps the newest stamp of each stream that used it: many streams may read it at once, and a free must wait
+//! for all.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -49,8 +51,8 @@ fn first_slot(word: u64) -> usize {
 
 /// The newest stamp of each stream that used a buffer.
 ///
-/// Relaxed ordering suffices: each word is complete information by itself, and a thread that frees or reads the memory is
-/// synchronized with the threads that stamped it, by borrows or by the means through which they share the buffer.
+/// Relaxed ordering suffices: each word is complete information by itself, and a thread that frees or reads the memory
+/// is synchronized with the threads that stamped it, by borrows or by the means through which they share the buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
     inline: [AtomicU64; INLINE],

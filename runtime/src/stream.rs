@@ -22,9 +22,9 @@ pub enum StreamOrigin {
 
 /// A stream with the position counter of its stamps.
 ///
-/// Dropping it waits for its stamped work, unless that is known to be complete: memory that the work uses may be freed only
-/// then. While the thread panics, and if waiting fails, the drop records an event after the work instead, and frees and host
-/// reads wait for the event. In both cases this crate does not use the handle after the drop.
+/// Dropping it waits for its stamped work, unless that is known to be complete: memory that the work uses may be freed
+/// only then. While the thread panics, and if waiting fails, the drop records an event after the work instead, and
+/// frees and host reads wait for the event. In both cases this crate does not use the handle after the drop.
 #[derive(Debug)]
 pub struct Stream {
     context: Arc<Context>,
@@ -104,8 +104,8 @@ impl Stream {
         self.origin
     }
 
-    /// Makes the stamp of work that was just enqueued. Call it after enqueueing: if it were called before, a wait of another
-    /// thread in between would mark the stamp complete before the work is enqueued.
+    /// Makes the stamp of work that was just enqueued. Call it after enqueueing: if it were called before, a wait of
+    /// another thread in between would mark the stamp complete before the work is enqueued.
     #[inline]
     pub fn next_stamp(&self) -> Stamp {
         Stamp { stream: self.id, sequence: self.position.advance() }

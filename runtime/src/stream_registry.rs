@@ -1,7 +1,7 @@
 //! The registry of a context's streams: maps the id in a stamp to the stream, and leases streams to their users.
 //!
-//! The id of a destroyed stream is reused. The new stream continues with the positions of the old one, so stamps of the old
-//! stream are complete from the start.
+//! The id of a destroyed stream is reused. The new stream continues with the positions of the old one, so stamps of the
+//! old stream are complete from the start.
 
 use std::{
     collections::HashMap,
@@ -85,8 +85,8 @@ impl Position {
 
     /// Records that the work up to `sequence` is complete.
     pub(crate) fn complete(&self, sequence: u64) {
-        // Release pairs with the acquire load in `is_complete`: a thread that skips a wait because of this sees what was
-        // visible after the wait.
+        // Release pairs with the acquire load in `is_complete`: a thread that skips a wait because of this sees what
+        // was visible after the wait.
         self.completed.fetch_max(sequence, Release);
     }
 
@@ -138,8 +138,8 @@ impl StreamRegistry {
         self.state.lock().entries.insert(id, entry);
     }
 
-    /// Removes a stream whose work is complete, and frees its id. Waits for its leases. An id without a registered stream
-    /// is just freed.
+    /// Removes a stream whose work is complete, and frees its id. Waits for its leases. An id without a registered
+    /// stream is just freed.
     pub(crate) fn retire(&self, id: u32, position: &Position) {
         let mut state = self.state.lock();
         self.wait_for_leases(&mut state, id);

@@ -1,5 +1,5 @@
-//! The atomics and locks of the modules that loom checks. The crate of the loom models (`tests/external/models`) includes
-//! these modules and replaces the types here by loom's.
+//! The atomics and locks of the modules that loom checks. The crate of the loom models (`tests/external/models`)
+//! includes these modules and replaces the types here by loom's.
 
 pub(crate) use std::sync::atomic::AtomicU64;
 

@@ -1,8 +1,8 @@
-//! Loom models of the lock-free and pooled parts of runtime and program: every interleaving of small scenarios, with the
-//! weak memory effects that their orderings allow.
+//! Loom models of the lock-free and pooled parts of runtime and program: every interleaving of small scenarios, with
+//! the weak memory effects that their orderings allow.
 //!
-//! The modules are the source files of those crates, included by path. What they import from their crate has the same name
-//! here, so a scenario fails if an ordering in the source is weakened.
+//! The modules are the source files of those crates, included by path. What they import from their crate has the same
+//! name here, so a scenario fails if an ordering in the source is weakened.
 
 #![expect(dead_code, reason = "a scenario uses a part of each file")]
 

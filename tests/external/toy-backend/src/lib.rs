@@ -1,5 +1,5 @@
-//! A minimal backend outside the workspace. Its streams run work lazily, when something waits for it. It implements only
-//! the traits; the conformance suite tests it.
+//! A minimal backend outside the workspace. Its streams run work lazily, when something waits for it. It implements
+//! only the traits; the conformance suite tests it.
 
 mod world;
 
@@ -50,8 +50,8 @@ impl ToyDevice {
     }
 }
 
-// SAFETY: allocations live until they are freed, and work runs in order under the world's lock. A device that violates a
-// guarantee is used only by the tests of the suite.
+// SAFETY: allocations live until they are freed, and work runs in order under the world's lock. A device that violates
+// a guarantee is used only by the tests of the suite.
 unsafe impl Device for ToyDevice {
     fn info(&self) -> &DeviceInfo { &self.info }
     fn capabilities(&self) -> &Capabilities { &self.capabilities }
