@@ -56,7 +56,7 @@ impl State {
         let (base, freed) = self.memory.alloc_pooled(bytes, origin, reusable)?;
         self.creates.stream_allocations += 1;
         if let Some(freed) = freed {
-            self.detector.order_next_behind(freed);
+            self.detector.order_next_after(freed);
         }
         let work = Work::Allocate { base, bytes, origin };
         self.memory.begins_by(base, self.queue.next());

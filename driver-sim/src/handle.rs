@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_removed_key_is_dead_also_when_its_slot_lives_again() {
+    fn a_removed_key_stays_invalid_when_its_slot_is_reused() {
         let mut slab = Slab::default();
         let first = slab.insert('a').unwrap();
         slab.remove(first).unwrap();

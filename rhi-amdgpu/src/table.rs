@@ -152,15 +152,15 @@ mod tests {
     /// `load` looks up each row once, by a unique symbol.
     #[test]
     fn every_row_is_loaded_by_its_symbol() {
-        let asked = RefCell::new(Vec::new());
+        let requested = RefCell::new(Vec::new());
         let anything = |name: &str| {
-            asked.borrow_mut().push(name.to_owned());
+            requested.borrow_mut().push(name.to_owned());
             Some(std::ptr::dangling::<u8>().cast::<c_void>())
         };
         // SAFETY: the dangling functions are never called.
         unsafe { Table::load("test", &anything) }.unwrap();
         let names: Vec<_> = Table::SYMBOLS.iter().map(|s| s.name.to_owned()).collect();
-        assert_eq!(*asked.borrow(), names);
+        assert_eq!(*requested.borrow(), names);
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "a symbol twice");
     }
 

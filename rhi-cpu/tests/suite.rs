@@ -90,7 +90,7 @@ fn a_panic_is_the_launches_error() {
 }
 
 #[test]
-fn two_functions_of_one_name_are_refused() {
+fn two_functions_with_one_name_are_an_error() {
     let function = NativeFunction { name: "f".into(), entry: Arc::new(|_| {}) };
     let image = Image::Native(NativeImage { functions: vec![function.clone(), function] });
     assert!(matches!(open().load_module(&image), Err(Error::ImageRejected { .. })));

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_as_long_as_can_be_and_taken_once() {
+    fn ranges_are_merged_and_taken_once() {
         let mut touched = Touched::default();
         assert!(touched.note(8, 4, Touch::Write, 4096));
         for at in (0..1024).step_by(4) {

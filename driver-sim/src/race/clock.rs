@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_join_knows_what_either_knew() {
+    fn a_join_contains_both_clocks() {
         let epoch = |lane, op| Epoch { lane, op };
         let (mut a, mut b) = (Clock::default(), Clock::default());
         a.advance(epoch(1, 10));

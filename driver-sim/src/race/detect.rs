@@ -23,7 +23,7 @@ pub(crate) struct Detector {
     /// The operations that the host does not know to be complete, oldest first. It may contain complete ones.
     open: VecDeque<Epoch>,
     /// Further dependencies of the next operation.
-    behind: Option<Clock>,
+    after: Option<Clock>,
     races: Vec<Race>,
 }
 
@@ -55,8 +55,8 @@ impl Detector {
     }
 
     /// Orders the next operation after an earlier one because the driver knows that it is complete.
-    pub(crate) fn order_next_behind(&mut self, op: OpId) {
-        self.behind = self.clocks.get(&op).map(|(_, clock)| clock.clone());
+    pub(crate) fn order_next_after(&mut self, op: OpId) {
+        self.after = self.clocks.get(&op).map(|(_, clock)| clock.clone());
     }
 
     fn add(&mut self, race: Race) {
@@ -93,8 +93,8 @@ impl State {
         for (_, before) in after.iter().filter_map(|op| detector.clocks.get(op)) {
             clock.join(before);
         }
-        if let Some(behind) = detector.behind.take() {
-            clock.join(&behind);
+        if let Some(after) = detector.after.take() {
+            clock.join(&after);
         }
         let epoch = Epoch { lane, op };
         clock.advance(epoch);
@@ -214,8 +214,8 @@ impl State {
             op => detector.clocks.get(&op).map(|(_, clock)| clock),
         };
         let known = clock.zip(lane).map(|(clock, lane)| clock.latest(lane));
-        let ordered_behind = known.filter(|op| *op != 0);
-        self.detector.add(Race { first, second, address, bytes, ordered_behind });
+        let ordered_after = known.filter(|op| *op != 0);
+        self.detector.add(Race { first, second, address, bytes, ordered_after });
     }
 
     /// Removes the clocks of complete operations that no later operation can directly depend on.

@@ -33,7 +33,7 @@ pub struct Race {
     /// The number of shared bytes.
     pub bytes: usize,
     /// The youngest operation of the first operation's stream that the second one is ordered after.
-    pub ordered_behind: Option<OpId>,
+    pub ordered_after: Option<OpId>,
 }
 
 /// One of the two operations of a race.
@@ -96,8 +96,8 @@ impl fmt::Display for Race {
             None => write!(f, "The host does not wait")?,
         }
         write!(f, " for operation {}", first.op)?;
-        if let Some(behind) = self.ordered_behind {
-            write!(f, " (only for what came up to operation {behind})")?;
+        if let Some(after) = self.ordered_after {
+            write!(f, " (only for the work up to operation {after})")?;
         }
         if second.op != 0 {
             write!(f, " before operation {}", second.op)?;

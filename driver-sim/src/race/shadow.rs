@@ -68,9 +68,9 @@ impl Shadow {
     fn split(&mut self, at: usize) {
         let Some((_, segment)) = self.segments.range_mut(..at).next_back() else { return };
         if segment.end > at {
-            let behind = Segment { end: segment.end, last: segment.last.clone() };
+            let rest = Segment { end: segment.end, last: segment.last.clone() };
             segment.end = at;
-            self.segments.insert(at, behind);
+            self.segments.insert(at, rest);
         }
     }
 
@@ -100,9 +100,9 @@ impl Shadow {
             let equal =
                 self.segments.get(&end).is_some_and(|next| next.last == self.segments[&at].last);
             if equal {
-                let behind = self.segments.remove(&end).map_or(end, |next| next.end);
+                let end_of_next = self.segments.remove(&end).map_or(end, |next| next.end);
                 if let Some(segment) = self.segments.get_mut(&at) {
-                    segment.end = behind;
+                    segment.end = end_of_next;
                 }
             } else if end > range.end {
                 return;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_do_not_disturb_each_other_nor_do_atomics() {
+    fn reads_do_not_race_with_reads_nor_atomics_with_atomics() {
         let [one, two, three] = [1, 2, 3].map(|lane| Epoch { lane, op: lane });
         for kind in [Touch::Read, Touch::Atomic] {
             let mut shadow = Shadow::default();

@@ -61,7 +61,7 @@ fn a_wait_across_worlds_completes_the_record() {
 }
 
 #[test]
-fn the_primary_context_lives_as_long_as_it_is_retained() {
+fn the_primary_context_exists_while_it_is_retained() {
     ok(cuInit(0));
     let world = sim::lease_world();
     let device = world.ordinal() as c_int;
@@ -93,7 +93,7 @@ fn the_primary_context_lives_as_long_as_it_is_retained() {
 }
 
 #[test]
-fn a_lost_context_is_new_after_its_release() {
+fn a_lost_context_is_usable_after_its_release() {
     let gpu = Gpu::lazy();
     ok(cuMemsetD8Async(0, 0, 4, 0));
     assert_eq!(cuCtxSynchronize(), 700);
@@ -109,7 +109,7 @@ fn a_lost_context_is_new_after_its_release() {
 }
 
 #[test]
-fn devices_are_what_they_say() {
+fn devices_report_their_properties() {
     let gpu = Gpu::lazy();
     assert_eq!(get(cuDeviceGetCount), sim::count() as c_int);
     assert_eq!(cuDeviceGet(&mut 0, -1), 101);
@@ -124,7 +124,7 @@ fn devices_are_what_they_say() {
 }
 
 #[test]
-fn worlds_that_are_claimed_are_different_and_come_back() {
+fn leased_worlds_are_distinct_and_returned() {
     let claims: Vec<_> = (0..4).map(|_| sim::lease_world()).collect();
     let mut ordinals: Vec<usize> = claims.iter().map(|claim| claim.ordinal()).collect();
     ordinals.dedup();

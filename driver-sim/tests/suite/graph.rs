@@ -80,7 +80,7 @@ fn an_executable_outlives_its_graph_but_nodes_do_not() {
 }
 
 #[test]
-fn foreign_nodes_and_impossible_shapes_are_refused() {
+fn foreign_nodes_and_invalid_shapes_are_errors() {
     let gpu = Gpu::lazy();
     let (add, x) = (gpu.add(), gpu.alloc(2));
     let (graph, other) = (get(|out| cuGraphCreate(out, 0)), get(|out| cuGraphCreate(out, 0)));

@@ -72,7 +72,7 @@ fn launch(function: usize, block: c_uint, args: &[u64], stream: usize) -> c_int 
 }
 
 #[test]
-fn launches_copies_and_events_work_by_hips_names() {
+fn launches_copies_and_events_work_through_hip() {
     for edge in [true, false] {
         let _world = open(Schedule::Lazy, 0);
         let image = kernels::image(&kernels::add(), Passing::Value);
@@ -104,7 +104,7 @@ fn launches_copies_and_events_work_by_hips_names() {
 }
 
 #[test]
-fn the_current_device_is_the_threads_own() {
+fn the_current_device_is_per_thread() {
     let world = open(Schedule::Lazy, 0);
     let ordinal = world.ordinal() as c_int;
     assert_eq!(get(hipGetDevice), ordinal);
@@ -132,7 +132,7 @@ fn the_properties_name_the_architecture_and_keep_to_the_struct() {
 }
 
 #[test]
-fn pools_and_pinned_memory_work_by_hips_names() {
+fn pools_and_pinned_memory_work_through_hip() {
     let world = open(Schedule::Lazy, 0);
     let s = get(|out| hipStreamCreateWithPriority(out, 1, 0));
     let x = get(|out| hipMallocAsync(out, 8, s));
@@ -151,7 +151,7 @@ fn pools_and_pinned_memory_work_by_hips_names() {
 }
 
 #[test]
-fn graphs_take_hips_layout() {
+fn graphs_use_the_struct_layout_of_hip() {
     let world = open(Schedule::Lazy, 0);
     let image = kernels::image(&kernels::add(), Passing::Value);
     let module = get(|out| hipModuleLoadData(out, image.as_ptr()));
@@ -179,7 +179,7 @@ fn graphs_take_hips_layout() {
 }
 
 #[test]
-fn releases_have_their_own_codes_for_shapes() {
+fn versions_have_their_own_codes_for_shapes() {
     use sim::RocmVersion::{V5_1, V5_7, V6_4, V7_0};
     type Launch = unsafe extern "C" fn(
         usize,
@@ -281,8 +281,8 @@ fn without_a_device_rocm_5_has_its_own_code() {
         let test = "suite::hip::without_a_device_rocm_5_has_its_own_code";
         let mut again = Command::new(env::current_exe().unwrap());
         let output = again.args([test, "--exact"]).env(DEVICES, "0").output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
         return;
     }
     for (release, code) in [(V5_1, 101), (V5_7, 101), (V6_4, 100), (V7_0, 100)] {

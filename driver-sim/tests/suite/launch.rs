@@ -14,7 +14,7 @@ use super::{
 };
 
 #[test]
-fn a_launch_takes_its_arguments_at_the_call() {
+fn a_launch_copies_its_arguments_at_the_call() {
     let gpu = Gpu::lazy();
     let (add, s, x) = (gpu.add(), gpu.stream(), gpu.alloc(3));
     gpu.upload(x, &[1, 2, 3], s);
@@ -28,7 +28,7 @@ fn a_launch_takes_its_arguments_at_the_call() {
 }
 
 #[test]
-fn a_buffer_of_arguments_is_read_when_the_launch_runs() {
+fn an_argument_buffer_is_read_when_the_launch_runs() {
     let gpu = Gpu::lazy();
     let add = gpu.function(&kernels::add(), Passing::Buffer);
     let (s, t, x) = (gpu.stream(), gpu.stream(), gpu.alloc(2));
@@ -56,7 +56,7 @@ fn a_buffer_of_arguments_is_read_when_the_launch_runs() {
 }
 
 #[test]
-fn kernels_reach_pinned_memory() {
+fn kernels_access_pinned_memory() {
     let gpu = Gpu::lazy();
     let (add, s, x) = (gpu.add(), gpu.stream(), gpu.pinned(2));
     x.copy_from_slice(&[1, 2]);
@@ -92,7 +92,7 @@ fn a_kernel_that_reads_uninitialized_memory_is_reported_once() {
 }
 
 #[test]
-fn impossible_shapes_are_refused() {
+fn invalid_shapes_are_errors() {
     let gpu = Gpu::lazy();
     let nothing = gpu.function(&kernels::nothing(), Passing::Value);
     let args = [0u64; 3];
@@ -116,7 +116,7 @@ fn impossible_shapes_are_refused() {
 }
 
 #[test]
-fn only_images_load_and_the_log_says_why() {
+fn only_images_load_and_the_log_has_the_reason() {
     let gpu = Gpu::lazy();
     let mut junk = b"// PTX or so".to_vec();
     junk.resize(76, 0);
@@ -148,7 +148,7 @@ fn only_images_load_and_the_log_says_why() {
 }
 
 #[test]
-fn an_unloaded_module_takes_its_functions_along() {
+fn unloading_a_module_invalidates_its_functions() {
     let gpu = Gpu::lazy();
     let image = kernels::image(&kernels::nothing(), Passing::Value);
     let module =
@@ -182,7 +182,7 @@ fn calls_and_creations_are_counted_per_world() {
 }
 
 #[test]
-fn a_launch_without_end_is_cut_off() {
+fn an_endless_launch_is_aborted() {
     let gpu = Gpu::lazy();
     gpu.world.set_fuel(100);
     let (add, x) = (gpu.add(), gpu.alloc(200));

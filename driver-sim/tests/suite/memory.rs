@@ -20,7 +20,7 @@ fn fresh_memory_is_poison_and_reading_it_is_reported() {
 }
 
 #[test]
-fn a_copy_of_uninitialized_memory_is_reported_where_it_is_read() {
+fn copied_uninitialized_memory_is_reported_where_it_is_read() {
     let gpu = Gpu::lazy();
     let (x, y) = (gpu.alloc(4), gpu.alloc(4));
     gpu.upload(y, &[9; 4], 0);
@@ -33,7 +33,7 @@ fn a_copy_of_uninitialized_memory_is_reported_where_it_is_read() {
 }
 
 #[test]
-fn a_use_after_free_loses_the_context_and_names_both_ends() {
+fn a_use_after_free_loses_the_context_and_names_allocation_and_free() {
     let gpu = Gpu::lazy();
     let (s, x) = (gpu.stream(), gpu.alloc(4));
     ok(cuMemsetD8Async(x, 1, 16, s));
@@ -54,7 +54,7 @@ fn a_use_after_free_loses_the_context_and_names_both_ends() {
 }
 
 #[test]
-fn copies_and_fills_of_nothing_touch_nothing() {
+fn copies_and_fills_of_zero_bytes_access_nothing() {
     let gpu = Gpu::lazy();
     gpu.upload(0, &[], 0);
     gpu.download(0, 0, 0);
@@ -85,7 +85,7 @@ fn accesses_outside_blocks_are_illegal() {
 }
 
 #[test]
-fn wrong_frees_are_refused_and_reported() {
+fn invalid_frees_are_errors_and_reported() {
     let gpu = Gpu::lazy();
     let x = gpu.alloc(4);
     assert_eq!(cuMemFree_v2(x + 4), 1);
@@ -101,7 +101,7 @@ fn wrong_frees_are_refused_and_reported() {
 }
 
 #[test]
-fn pageable_sources_are_taken_at_the_call_and_pinned_ones_when_the_copy_runs() {
+fn pageable_sources_are_read_at_the_call_and_pinned_ones_when_the_copy_runs() {
     let gpu = Gpu::lazy();
     let (s, x, y) = (gpu.stream(), gpu.alloc(2), gpu.alloc(2));
     let mut pageable = vec![1, 2];
@@ -141,7 +141,7 @@ fn pinned_targets_change_when_the_copy_runs_and_pageable_ones_at_the_call() {
 }
 
 #[test]
-fn pinned_memory_freed_under_a_copy_is_found() {
+fn pinned_memory_freed_before_a_copy_is_reported() {
     let gpu = Gpu::lazy();
     let (s, x) = (gpu.stream(), gpu.alloc(2));
     gpu.upload(x, &[3, 4], s);
@@ -153,7 +153,7 @@ fn pinned_memory_freed_under_a_copy_is_found() {
 }
 
 #[test]
-fn memory_has_an_end_and_frees_give_it_back() {
+fn memory_is_limited_and_frees_return_it() {
     let gpu = Gpu::lazy();
     gpu.world.set_memory_limit(1 << 20);
     assert_eq!(cuMemAlloc_v2(&mut 0, usize::MAX), 2);

@@ -42,7 +42,7 @@ fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool) -> (Vec<u32>, 
 }
 
 #[test]
-fn a_missing_wait_is_wrong_and_an_event_makes_it_right_on_every_seed() {
+fn a_missing_wait_is_wrong_and_an_event_is_right_on_every_seed() {
     assert_eq!(produce_and_consume(Schedule::Lazy, 0, false).0, [1005; N]);
     assert_eq!(produce_and_consume(Schedule::Lazy, 0, true).0, [136; N]);
     assert_eq!(produce_and_consume(Schedule::Eager, 0, false).0, [136; N]);
@@ -76,7 +76,7 @@ fn a_seed_replays_its_schedule() {
 }
 
 #[test]
-fn a_wait_keeps_the_record_that_it_saw() {
+fn a_wait_keeps_the_latest_record_before_it() {
     let gpu = Gpu::lazy();
     let (s1, s2, s3, event) = (gpu.stream(), gpu.stream(), gpu.stream(), gpu.event());
     let x = gpu.alloc(1);
@@ -105,7 +105,7 @@ fn an_event_never_recorded_is_complete_and_orders_nothing() {
 }
 
 #[test]
-fn repeated_queries_come_to_an_end() {
+fn repeated_queries_make_progress() {
     for (schedule, seed) in [(Schedule::Lazy, 0), (Schedule::Random, 1), (Schedule::Random, 2)] {
         let gpu = Gpu::open(schedule, seed);
         let (s, event, x) = (gpu.stream(), gpu.event(), gpu.alloc(1));
@@ -156,7 +156,7 @@ fn a_destroyed_stream_keeps_its_work_and_its_order() {
 }
 
 #[test]
-fn the_trace_tells_ordered_from_unordered() {
+fn the_trace_distinguishes_ordered_and_unordered_operations() {
     let gpu = Gpu::lazy();
     let (s1, s2, fork, join) = (gpu.stream(), gpu.stream(), gpu.event(), gpu.event());
     let x: Vec<u64> = (0..4).map(|_| gpu.alloc(1)).collect();
@@ -187,7 +187,7 @@ fn the_trace_tells_ordered_from_unordered() {
 }
 
 #[test]
-fn elapsed_time_is_the_devices_own_and_repeatable() {
+fn elapsed_time_is_simulated_and_repeatable() {
     let times: Vec<f32> = [Schedule::Lazy, Schedule::Eager, Schedule::Random]
         .into_iter()
         .map(|schedule| {
@@ -223,7 +223,7 @@ fn a_full_queue_runs_its_oldest_work() {
 }
 
 #[test]
-fn threads_with_streams_of_their_own_do_not_disturb_each_other() {
+fn threads_with_separate_streams_are_independent() {
     let gpu = Gpu::open(Schedule::Random, 4);
     let add = gpu.add();
     thread::scope(|scope| {

@@ -15,7 +15,7 @@ fn fill(x: u64, value: u32, stream: usize) {
 }
 
 #[test]
-fn a_stream_reuses_at_once_and_the_old_bytes_are_gone() {
+fn a_stream_reuses_memory_at_once_and_the_old_bytes_are_lost() {
     let gpu = Gpu::lazy();
     let s = gpu.stream();
     let x = alloc(s);
@@ -28,7 +28,7 @@ fn a_stream_reuses_at_once_and_the_old_bytes_are_gone() {
 }
 
 #[test]
-fn another_stream_reuses_only_behind_the_free() {
+fn another_stream_reuses_only_after_the_free() {
     let gpu = Gpu::lazy();
     let (s, t, event) = (gpu.stream(), gpu.stream(), gpu.event());
     let x = alloc(s);
@@ -46,7 +46,7 @@ fn another_stream_reuses_only_behind_the_free() {
 }
 
 #[test]
-fn memory_freed_under_a_reader_goes_wrong() {
+fn memory_freed_before_a_reader_is_an_error() {
     let gpu = Gpu::lazy();
     let (s, t, event, out) = (gpu.stream(), gpu.stream(), gpu.event(), gpu.alloc(BYTES / 4));
     let x = alloc(s);
@@ -82,7 +82,7 @@ fn memory_freed_under_a_reader_goes_wrong() {
 }
 
 #[test]
-fn a_use_on_a_stream_that_does_not_wait_for_the_allocation_is_found() {
+fn a_use_on_a_stream_that_does_not_wait_for_the_allocation_is_reported() {
     let gpu = Gpu::lazy();
     let (s, t) = (gpu.stream(), gpu.stream());
     let x = alloc(s);
@@ -92,7 +92,7 @@ fn a_use_on_a_stream_that_does_not_wait_for_the_allocation_is_found() {
 }
 
 #[test]
-fn a_use_behind_a_stream_ordered_free_is_found() {
+fn a_use_after_a_stream_ordered_free_is_reported() {
     let gpu = Gpu::lazy();
     let s = gpu.stream();
     let x = alloc(s);
@@ -106,7 +106,7 @@ fn a_use_behind_a_stream_ordered_free_is_found() {
 }
 
 #[test]
-fn memory_touched_a_moment_ago_is_checked_like_any_other() {
+fn recently_accessed_memory_is_checked_like_other_memory() {
     let gpu = Gpu::lazy();
     let (add, s) = (gpu.add(), gpu.stream());
     let x = alloc(s);
@@ -141,7 +141,7 @@ fn pools_can_be_missing() {
 }
 
 #[test]
-fn the_pools_live_memory_is_counted() {
+fn live_memory_of_the_pool_is_counted() {
     let gpu = Gpu::lazy();
     let x = alloc(0);
     assert_eq!((gpu.world.live().blocks, gpu.world.live().bytes), (1, BYTES));

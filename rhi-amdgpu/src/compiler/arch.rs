@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newer_versions_know_more() {
+    fn newer_versions_support_more_architectures() {
         let knows = |version, arch: &str| of_version(version).iter().any(|known| known == arch);
         assert!(knows((5, 2), "gfx90a"));
         assert!(!knows((5, 2), "gfx1100"));
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn features_are_no_part_of_the_processor() {
+    fn features_are_not_part_of_the_processor() {
         assert_eq!(processor("gfx90a:sramecc+:xnack-"), "gfx90a");
         assert_eq!(processor("gfx1030"), "gfx1030");
     }

@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_that_of_the_file_or_of_the_runtime_beside_it() {
+    fn a_version_is_read_from_the_file_or_from_the_runtime_next_to_it() {
         let none = || std::iter::empty();
         let at = |file: &str, loaded: &[&str]| {
             version_of(Path::new(file), &mut loaded.iter().map(PathBuf::from))

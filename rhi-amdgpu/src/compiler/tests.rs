@@ -78,7 +78,7 @@ fn both_passings_compile_in_both_forms() {
 }
 
 #[test]
-fn features_of_a_processor_are_taken() {
+fn features_of_a_processor_are_accepted() {
     if !hiprtc_is_here() {
         return;
     }
@@ -86,7 +86,7 @@ fn features_of_a_processor_are_taken() {
 }
 
 #[test]
-fn an_unknown_architecture_is_refused_before_it_aborts_the_process() {
+fn an_unknown_architecture_is_an_error_and_does_not_abort_the_process() {
     if !hiprtc_is_here() {
         return;
     }
@@ -98,7 +98,7 @@ fn an_unknown_architecture_is_refused_before_it_aborts_the_process() {
 }
 
 #[test]
-fn a_missing_library_is_told_with_the_places() {
+fn a_missing_library_is_reported_with_the_searched_locations() {
     let nowhere = |name: &str| {
         (name == super::LIBRARY_VARIABLE).then(|| OsString::from("/nonexistent/libhiprtc.so"))
     };
@@ -125,7 +125,7 @@ int hiprtcGetProgramLog() { return 1; }
 ";
 
 #[test]
-fn the_minor_version_of_an_old_hiprtc_is_that_of_its_file() {
+fn the_minor_version_of_an_old_hiprtc_is_read_from_its_file_name() {
     let folder = std::env::temp_dir().join(format!("quadrants-old-hiprtc-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let source = folder.join("hiprtc.c");
@@ -160,7 +160,7 @@ fn the_minor_version_of_an_old_hiprtc_is_that_of_its_file() {
 }
 
 #[test]
-fn a_library_that_is_no_hiprtc_is_told_by_its_missing_symbol() {
+fn a_library_other_than_hiprtc_is_reported_by_its_missing_symbol() {
     let other = |name: &str| (name == super::LIBRARY_VARIABLE).then(|| OsString::from("libc.so.6"));
     let refused = Hiprtc::find(&other);
     let Err(Error::MissingSymbol { symbol, .. }) = refused else { panic!("{refused:?}") };

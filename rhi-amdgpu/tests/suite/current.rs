@@ -48,7 +48,7 @@ fn a_device_that_is_current_is_not_set_again() {
 }
 
 #[test]
-fn errors_keep_call_symbol_name_and_kind() {
+fn errors_have_call_symbol_name_and_kind() {
     let world = lease_world();
     let device = open(&world);
     world.fail("hipEventCreateWithFlags", 1, Code::OUT_OF_MEMORY);

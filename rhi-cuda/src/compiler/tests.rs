@@ -111,7 +111,7 @@ fn a_device_runs_what_is_older_and_nothing_of_another_family() {
 }
 
 #[test]
-fn text_for_an_architecture_is_that_of_its_name() {
+fn text_for_an_architecture_depends_only_on_its_name() {
     if !nvrtc_is_here() {
         return;
     }
@@ -123,7 +123,7 @@ fn text_for_an_architecture_is_that_of_its_name() {
 }
 
 #[test]
-fn an_unknown_architecture_is_refused_by_name() {
+fn an_unknown_architecture_is_an_error_with_its_name() {
     if !nvrtc_is_here() {
         return;
     }
@@ -135,7 +135,7 @@ fn an_unknown_architecture_is_refused_by_name() {
 }
 
 #[test]
-fn a_missing_library_is_told_with_the_places() {
+fn a_missing_library_is_reported_with_the_searched_locations() {
     let nowhere = |name: &str| {
         (name == super::LIBRARY_VARIABLE).then(|| OsString::from("/nonexistent/libnvrtc.so"))
     };
@@ -150,7 +150,7 @@ fn a_missing_library_is_told_with_the_places() {
 }
 
 #[test]
-fn a_library_that_is_no_nvrtc_is_told_by_its_missing_symbol() {
+fn a_library_other_than_nvrtc_is_reported_by_its_missing_symbol() {
     let other = |name: &str| (name == super::LIBRARY_VARIABLE).then(|| OsString::from("libc.so.6"));
     let refused = Nvrtc::find(&other);
     let Err(Error::MissingSymbol { symbol, .. }) = refused else { panic!("{refused:?}") };

@@ -120,7 +120,7 @@ fn a_drop_ignores_a_driver_that_is_shutting_down() {
 }
 
 #[test]
-fn errors_keep_call_symbol_name_and_kind() {
+fn errors_have_call_symbol_name_and_kind() {
     let world = lease_world();
     let device = open(&world);
     world.fail("cuEventCreate", 1, Code::OUT_OF_MEMORY);
