@@ -1,4 +1,4 @@
-//! The simulator through its C symbols, as a program meets it.
+//! Tests of the simulator through its C symbols.
 
 mod suite {
     mod adversary;

@@ -71,7 +71,7 @@ pub enum Error {
     },
     /// A file of exported kernels cannot be used, or not be written.
     #[error(transparent)]
-    Kernels(#[from] quadrants_runtime::PackError),
+    Kernels(#[from] quadrants_runtime::BundleError),
     /// Kernels cannot be exported for an architecture: images of its compiler would not be found again.
     #[error("kernels for `{arch}` cannot be exported: its compiler's images are not kept")]
     NotKept {

@@ -109,7 +109,7 @@ impl FromStr for Hazards {
 impl Hazards {
     /// What the environment says, or the default.
     pub(crate) fn from_env() -> Result<Self> {
-        match environment::word(HAZARDS_VARIABLE)? {
+        match environment::text(HAZARDS_VARIABLE)? {
             Some(name) => name.parse(),
             None => Ok(Self::default()),
         }
@@ -358,7 +358,7 @@ impl Tracker {
         stream: &StreamState,
     ) -> Result<()> {
         if self.policy == Hazards::Auto {
-            return self.order_behind(shared, found, stream);
+            return self.order_after(shared, found, stream);
         }
         for (earlier, later) in found {
             if !self.order.lock().may_be_ordered(earlier.stamp.stream, later.stamp.stream) {
@@ -403,7 +403,7 @@ impl Tracker {
         Ok(())
     }
 
-    fn order_behind(
+    fn order_after(
         &self,
         shared: &ProgramShared,
         found: &[(Use, Use)],
@@ -411,7 +411,7 @@ impl Tracker {
     ) -> Result<()> {
         let mut stamps = Clock::default();
         found.iter().for_each(|(earlier, _)| stamps.raise(earlier.stamp));
-        order_behind(shared, stream, stamps.stamps())?;
+        order_after(shared, stream, stamps.stamps())?;
         self.inserted.fetch_add(stamps.stamps().count() as u64, Relaxed);
         Ok(())
     }
@@ -446,7 +446,7 @@ fn describe(shared: &ProgramShared, one: &Use) -> HazardUse {
 }
 
 /// Makes a stream wait for the work behind `stamps`.
-pub(crate) fn order_behind(
+pub(crate) fn order_after(
     shared: &ProgramShared,
     stream: &StreamState,
     stamps: impl IntoIterator<Item = Stamp>,
@@ -455,7 +455,7 @@ pub(crate) fn order_behind(
     let tracker = shared.hazards.as_ref();
     let before = tracker.map(|tracker| tracker.before_a_wait(shared, stamps.iter().copied()));
     // SAFETY: the stream is live as long as its state.
-    let over = unsafe { shared.context.order_behind(stream.stream.handle(), stamps)? };
+    let over = unsafe { shared.context.order_after(stream.stream.handle(), stamps)? };
     if let (Some(tracker), Some(before)) = (tracker, before) {
         tracker.waits(stream.stream.id(), &before.with(over));
     }

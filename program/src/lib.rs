@@ -36,7 +36,7 @@ pub use launch::{
 };
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
-pub use quadrants_runtime::{CacheStatistics, PackEntry, PackError, PoolStatistics};
+pub use quadrants_runtime::{BundleEntry, BundleError, CacheStatistics, PoolStatistics};
 pub use stream::{Event, Stream, manager::StreamManager};
 pub use tensor::{
     Tensor,

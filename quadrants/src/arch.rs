@@ -200,7 +200,7 @@ impl Backend for DeviceChoice {
 
 impl Backend for BestArch {
     fn open(&self) -> Result<Opened> {
-        if let Some(name) = environment::word_of(ARCH_VARIABLE, self.name.clone())? {
+        if let Some(name) = environment::text_of(ARCH_VARIABLE, self.name.clone())? {
             return name.parse::<Arch>()?.open();
         }
         let mut last = Error::UnknownBackend { name: "best".to_owned(), known: Vec::new() };

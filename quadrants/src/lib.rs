@@ -9,12 +9,12 @@ pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice, target};
 pub use quadrants_frontend::builder;
 pub use quadrants_macros::{KernelValue, Tensors, func, kernel};
 pub use quadrants_program::{
-    Backend, BoxError, CACHE_VARIABLE, CacheStatistics, CounterOverflow, Element, Error, Event,
-    Export, Exported, ExportedKernels, Float, GRAPHS_VARIABLE, Graph, GraphLaunch,
-    HAZARDS_VARIABLE, Hazard, HazardUse, Hazards, Int, KERNELS_VARIABLE, Kernel, KernelError,
-    KernelErrorCause, KernelLauncher, KernelResult, KernelValue, Launch, Layout, Matrix, Number,
-    Opened, PackEntry, PackError, PoolStatistics, Program, ProgramBuilder, RegionStatistics,
-    Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target, Tensor, Vector,
+    Backend, BoxError, BundleEntry, BundleError, CACHE_VARIABLE, CacheStatistics, CounterOverflow,
+    Element, Error, Event, Export, Exported, ExportedKernels, Float, GRAPHS_VARIABLE, Graph,
+    GraphLaunch, HAZARDS_VARIABLE, Hazard, HazardUse, Hazards, Int, KERNELS_VARIABLE, Kernel,
+    KernelError, KernelErrorCause, KernelLauncher, KernelResult, KernelValue, Launch, Layout,
+    Matrix, Number, Opened, PoolStatistics, Program, ProgramBuilder, RegionStatistics, Result,
+    Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target, Tensor, Vector,
     dsl::{
         AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray, atomic_add,
         atomic_max, atomic_min, block_for, ndrange, stream_parallel,

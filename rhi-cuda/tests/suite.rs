@@ -1,4 +1,4 @@
-//! The backend over the simulator, over the machine's own driver, and over drivers that are broken.
+//! The conformance suite on the simulator and on the installed driver, and tests of the CUDA backend.
 
 #[path = "../../conformance/fixtures/simulated.rs"]
 mod simulated;
@@ -24,7 +24,7 @@ mod lazy {
     quadrants_conformance::conformance_tests!(subject);
 }
 
-/// The cases that a device could pass by luck of the order in which it runs things.
+/// Other schedules, so that no case passes only because of the lazy schedule's order.
 #[test]
 fn every_case_passes_on_other_schedules() {
     let schedules = (0..10).map(|seed| (Schedule::Random, seed)).chain([(Schedule::Eager, 0)]);

@@ -20,9 +20,9 @@ pub enum TestBackend {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Release {
     /// One of CUDA's.
-    Cuda(sim::CudaRelease),
+    Cuda(sim::CudaVersion),
     /// One of ROCm.
-    Rocm(sim::RocmRelease),
+    Rocm(sim::RocmVersion),
 }
 
 /// Where the tests of a GPU backend run.
@@ -42,7 +42,7 @@ pub struct On {
     /// The program. Goes first: the world is reset when it is given back.
     pub program: Program,
     /// The world; none on hardware and on the CPU.
-    pub world: Option<sim::Claim>,
+    pub world: Option<sim::WorldLease>,
 }
 
 impl On {
@@ -80,7 +80,7 @@ impl Release {
     /// A device of this release, with or without memory pools, as
     /// [`simulated_device`](TestBackend::simulated_device); none where its backend is not under test.
     #[must_use]
-    pub fn open_device(self, pools: bool) -> Option<(sim::Claim, Opened)> {
+    pub fn open_device(self, pools: bool) -> Option<(sim::WorldLease, Opened)> {
         if !self.backend().is_selected() {
             println!("skipped: {self:?} is not in QUADRANTS_TEST_BACKENDS");
             return None;
@@ -100,7 +100,7 @@ impl Release {
                 }
             }
         };
-        let world = sim::claim();
+        let world = sim::lease_world();
         world.forbid_races();
         world.set_pools(pools);
         let driver = driver.expect("every release has what is required");
@@ -173,7 +173,7 @@ impl TestBackend {
 
     /// A GPU, or one of the simulator, as [`open`](Self::open) chooses; none on the CPU.
     #[must_use]
-    pub fn open_device(self) -> Option<(Option<sim::Claim>, Opened)> {
+    pub fn open_device(self) -> Option<(Option<sim::WorldLease>, Opened)> {
         if self == Self::Cpu || !self.is_selected() {
             println!("skipped: {self:?} is no GPU's, or is not in QUADRANTS_TEST_BACKENDS");
             return None;
@@ -196,8 +196,8 @@ impl TestBackend {
     /// test makes of the device: a context that is released later would be the next claim's. A test whose operations race fails there when the
     /// world is given back, unless it says that they may.
     #[must_use]
-    pub fn simulated_device(self) -> (sim::Claim, Opened) {
-        let world = sim::claim();
+    pub fn simulated_device(self) -> (sim::WorldLease, Opened) {
+        let world = sim::lease_world();
         world.forbid_races();
         let opened = self.arch().open_with(&*self.simulator(), world.ordinal());
         (world, opened.expect("the simulator opens"))

@@ -83,8 +83,7 @@ fn any_program_is_told_of_the_event_it_forgot(#[values(Cuda, AmdGpu)] backend: T
     let (first, second) = (after("(launch set_0) on stream "), after("(launch copy_0) on stream "));
     assert_ne!(first, second, "both streams are named: {race}");
     let (before, behind) = (after("write by operation "), after("read by operation "));
-    let edge = format!(
-        "Stream {second} does not wait for operation {before} in front of operation {behind}"
-    );
+    let edge =
+        format!("Stream {second} does not wait for operation {before} before operation {behind}");
     assert!(race.ends_with(&edge), "the missing edge: {race}");
 }

@@ -12,7 +12,7 @@ use quadrants::{
     ir::Offloaded,
 };
 use quadrants_codegen::{self as codegen, CompileRequest, Compiled, Compiler, SourceText};
-use quadrants_runtime::ImagePack;
+use quadrants_runtime::ImageBundle;
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
@@ -315,8 +315,8 @@ fn images(names: &[&str]) -> qd::Result<Option<Images>> {
         }
         written => assert_eq!(written?.images, 6 * names.len()),
     }
-    let pack = ImagePack::open(&file).expect("whole");
-    let image = |(key, entry): (&_, &quadrants::PackEntry)| {
+    let pack = ImageBundle::open(&file).expect("whole");
+    let image = |(key, entry): (&_, &quadrants::BundleEntry)| {
         assert!(!entry.made_by.is_empty());
         (entry.arch.clone(), pack.get(key).expect("whole"))
     };

@@ -6,7 +6,7 @@
 use std::{sync::Barrier, thread, time::Duration};
 
 use quadrants::{PoolStatistics, Program, Result, host};
-use quadrants_driver_sim::{Live, Schedule};
+use quadrants_driver_sim::{LiveCounts, Schedule};
 use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
 use rstest::rstest;
 
@@ -43,7 +43,7 @@ fn resident() -> usize {
 struct Measure {
     resident: usize,
     pools: PoolStatistics,
-    live: Option<Live>,
+    live: Option<LiveCounts>,
 }
 
 fn soak(backend: TestBackend) -> Result<()> {

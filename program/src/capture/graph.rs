@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Result, Stream,
-    hazards::{LaunchUses, order_behind},
+    hazards::{LaunchUses, order_after},
     launch::{
         arguments::{Arg, ArgKind, Args, TensorArg},
         submit::LaunchTarget,
@@ -292,7 +292,7 @@ impl Used<'_> {
         let ops = if recorded.has_copies { &recorded.ops[..] } else { &[] };
         for op in ops {
             if let Work::Copy(copy) = &op.work {
-                order_behind(shared, self.stream, copy.to.users())?;
+                order_after(shared, self.stream, copy.to.users())?;
             }
         }
         let Some(tracker) = &shared.hazards else { return Ok(()) };

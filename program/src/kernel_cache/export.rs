@@ -13,7 +13,7 @@ use quadrants_ir::{
     abi::{self, Form, Passing},
 };
 use quadrants_rhi::{Capabilities, ImageKind};
-use quadrants_runtime::{ImageKey, ImagePack, PackEntry, PackWriter};
+use quadrants_runtime::{BundleEntry, BundleWriter, ImageBundle, ImageKey};
 
 use crate::{Error, Program, Result, kernel_cache::KernelCache, program::ProgramShared};
 
@@ -41,7 +41,7 @@ pub struct ExportedKernels(Arc<Pack>);
 
 #[derive(Debug)]
 struct Pack {
-    pack: ImagePack,
+    pack: ImageBundle,
     archs: BTreeSet<String>,
 }
 
@@ -49,7 +49,7 @@ struct Pack {
 #[derive(Clone, Debug)]
 pub struct Export {
     targets: Vec<Target>,
-    images: PackWriter,
+    images: BundleWriter,
 }
 
 /// What an export has written.
@@ -82,7 +82,7 @@ impl ExportedKernels {
     /// # Errors
     /// [`Error::Kernels`] with why it is no file of exported kernels that this build can use.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Ok(Self::new(ImagePack::open(path.as_ref())?))
+        Ok(Self::new(ImageBundle::open(path.as_ref())?))
     }
 
     /// Those in memory: `ExportedKernels::from_bytes(include_bytes!("kernels.qdk"))`.
@@ -90,16 +90,16 @@ impl ExportedKernels {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self> {
-        Ok(Self::new(ImagePack::from_bytes(bytes)?))
+        Ok(Self::new(ImageBundle::from_bytes(bytes)?))
     }
 
-    fn new(pack: ImagePack) -> Self {
+    fn new(pack: ImageBundle) -> Self {
         let archs = pack.entries().map(|(_, entry)| entry.arch.clone()).collect();
         Self(Arc::new(Pack { pack, archs }))
     }
 
     /// Each image: kernel and form, architecture, and by what it was made.
-    pub fn images(&self) -> impl Iterator<Item = &PackEntry> {
+    pub fn images(&self) -> impl Iterator<Item = &BundleEntry> {
         self.0.pack.entries().map(|(_, entry)| entry)
     }
 
@@ -136,7 +136,7 @@ impl Export {
     /// Nothing yet, for these architectures.
     #[must_use]
     pub fn new(targets: impl IntoIterator<Item = Target>) -> Self {
-        Self { targets: targets.into_iter().collect(), images: PackWriter::default() }
+        Self { targets: targets.into_iter().collect(), images: BundleWriter::default() }
     }
 
     /// Adds the kernels of a program, compiled for all architectures. What the program finds compiled on disk by the
@@ -212,7 +212,7 @@ fn passings(shared: &ProgramShared, kernel: &Offloaded) -> Vec<Passing> {
 }
 
 fn compile_into(
-    images: &mut PackWriter,
+    images: &mut BundleWriter,
     kernel_cache: &KernelCache,
     target: &Target,
     kernel: &Offloaded,
@@ -241,7 +241,7 @@ fn compile_into(
         Form::Checked => "checked",
     };
     let name = format!("{}, {form}", kernel.name);
-    images.add(key, PackEntry { name, arch: arch.clone(), made_by }, image);
+    images.add(key, BundleEntry { name, arch: arch.clone(), made_by }, image);
     Ok(())
 }
 

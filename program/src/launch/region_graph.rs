@@ -136,7 +136,7 @@ impl Graphs {
 }
 
 fn from_env() -> Result<bool> {
-    match environment::word(GRAPHS_VARIABLE)?.as_deref() {
+    match environment::text(GRAPHS_VARIABLE)?.as_deref() {
         None | Some("on") => Ok(true),
         Some("off") => Ok(false),
         Some(other) => Err(Error::UnknownGraphs { name: other.to_owned() }),

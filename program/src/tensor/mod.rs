@@ -302,7 +302,7 @@ impl TensorCore {
             let mut over = Completed::new();
             for span in self.stored.spans(self.first, &part) {
                 let host = &mut as_bytes_mut(&mut memory)[span.host..][..span.bytes];
-                over.extend(buffer.read_over(span.device, host)?);
+                over.extend(buffer.read_completing(span.device, host)?);
             }
             Ok(over)
         })?;
@@ -340,7 +340,9 @@ impl TensorCore {
         waiting_behind(shared, buffer.users(), || {
             let mut over = Completed::new();
             for span in self.stored.spans(self.first, part) {
-                over.extend(buffer.write_over(span.device, &bytes[span.host..][..span.bytes])?);
+                over.extend(
+                    buffer.write_completing(span.device, &bytes[span.host..][..span.bytes])?,
+                );
             }
             Ok(over)
         })

@@ -1,4 +1,4 @@
-//! The conformance suite on the machine's own driver, where there is one.
+//! The conformance suite on the installed CUDA driver.
 
 use quadrants_conformance::{AddKernel, Subject, conformance_tests};
 use quadrants_rhi_cuda::{
@@ -8,7 +8,7 @@ use quadrants_rhi_cuda::{
 
 conformance_tests!(subject);
 
-/// Takes the kernel's block `[p, n, k]` by value.
+/// A kernel that takes the argument block `[p, n, k]` by value.
 const ADD: &str = "
 .version 6.5
 .target sm_75
@@ -42,8 +42,7 @@ done:
 }
 ";
 
-/// Nothing where there is no driver or no device, and where the driver's library was replaced: the
-/// simulator is tested by itself.
+/// `None` without a driver or device, and if the library is the simulator, which has its own tests.
 fn subject(_case: &str) -> Option<Subject> {
     let device = match driver().and_then(|driver| driver.open(0)) {
         Ok(device) => device,
@@ -62,7 +61,7 @@ fn subject(_case: &str) -> Option<Subject> {
     Some(Subject { device, add: Some(add), keep: None })
 }
 
-/// A real libcuda loads with all required functions, and without a device opening one is the typed error.
+/// A real libcuda loads with all required functions. Without a device, `open` returns `NoDevice`.
 #[test]
 fn the_library_loads() {
     let driver = match driver() {

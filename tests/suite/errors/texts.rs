@@ -3,7 +3,7 @@
 use std::{error::Error as _, io, path::PathBuf};
 
 use quadrants::{
-    Error, KernelError, PackError, Program,
+    BundleError, Error, KernelError, Program,
     builder::KernelBuilder,
     codegen,
     ir::{ParamId, verify},
@@ -87,7 +87,7 @@ fn table() -> Vec<(Error, &'static str)> {
         Error::NotExported { kernel: kernel(), arch, files, source: Box::new(missing()) };
     table.push((not_exported, "/opt/cuda has none"));
     let source = io::Error::other("the disk is full");
-    let io = PackError::Io { path: PathBuf::from("kernels.qdk"), source };
+    let io = BundleError::Io { path: PathBuf::from("kernels.qdk"), source };
     table.push((Error::Kernels(io), "the disk is full"));
     table
 }
