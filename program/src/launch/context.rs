@@ -56,15 +56,12 @@ pub(crate) struct KernelContext {
     pub(super) passing: Passing,
     /// Bytes of each launch's own memory.
     pub(super) scratch: usize,
-    /// Whether a launch is one call of the driver, which makes the context current by itself, and needs no memory of
-    /// its own.
-    pub(super) single_call: bool,
     /// What stands in the argument block of a launch without a number.
     pub(super) word: u64,
     /// The bits of a launch's number that stand there in the proven form.
     pub(super) number_when_proven: u64,
-    /// Whether a launch needs no memory of its own, and nobody looks for hazards.
-    pub(super) fast_path: bool,
+    /// Whether launches can take the fast path, and which.
+    pub(super) fast_path: FastPathKind,
     // Before the forms: its graphs use their functions.
     pub(crate) plan: Plan,
     pub(super) native: Option<NativeBody>,
@@ -77,6 +74,17 @@ pub(crate) struct KernelContext {
     pub(super) reports_when_proven: bool,
     pub(super) retention: Mutex<Retention>,
     pub(super) launch_cache: LaunchCache,
+}
+
+/// Whether the launches of a kernel can take the fast path: a property of the kernel and of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FastPathKind {
+    /// Never: a launch needs device memory of its own, or the program tracks hazards.
+    None,
+    /// A launch is one driver call, which makes the context current by itself.
+    SingleCall,
+    /// A launch is several driver calls.
+    SeveralCalls,
 }
 
 #[derive(Default)]
@@ -102,16 +110,21 @@ impl KernelContext {
         // Native bodies also report what rustc checks by itself.
         let reports_when_proven = image == ImageKind::Native
             || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_)));
-        let single_call = by_value && scratch == 0 && plan.is_one_call();
+        let fast_path = if !by_value || scratch != 0 || shared.hazards.is_some() {
+            FastPathKind::None
+        } else if plan.is_one_call() {
+            FastPathKind::SingleCall
+        } else {
+            FastPathKind::SeveralCalls
+        };
         Ok(Self {
             launch_cache: LaunchCache::new(&kernel, &host, &plan),
             host,
             codes: kernel.params.iter().map(|param| Code::of(param.kind)).collect(),
             scratch,
-            single_call,
             word: launch_word(id, 0),
             number_when_proven: if reports_when_proven { number_of(u64::MAX) } else { 0 },
-            fast_path: by_value && scratch == 0 && shared.hazards.is_none(),
+            fast_path,
             plan,
             passing: if by_value { Passing::Value } else { Passing::Buffer },
             native: def.native().copied(),
@@ -137,6 +150,18 @@ impl KernelContext {
         shapes: &mut LaunchShapes,
     ) -> Result<LaunchDecision> {
         self.launch_cache.decide(stream.stream.id(), shared, self, checks, words, shapes)
+    }
+
+    /// Whether a launch needs device memory of its own: temporaries, or a buffer for its arguments.
+    #[inline]
+    pub(super) fn needs_memory(&self) -> bool {
+        self.scratch != 0 || self.passing == Passing::Buffer
+    }
+
+    /// Whether a launch is one driver call, which makes the context current by itself.
+    #[inline]
+    pub(super) fn is_single_call(&self) -> bool {
+        self.plan.is_one_call() && !self.needs_memory()
     }
 
     /// Whether what a launch reports names it.

@@ -12,7 +12,7 @@ use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
 use super::{
-    context::{KernelContext, TensorParam},
+    context::{FastPathKind, KernelContext, TensorParam},
     launch_id::number_of,
     submit::Checks,
 };
@@ -81,7 +81,7 @@ pub(crate) fn submit_fast<'a>(
         return FastPath::Declined(args);
     };
     let shared = &*program.shared;
-    if !context.single_call {
+    if context.fast_path == FastPathKind::SeveralCalls {
         return steps(args, context, shared, stream, checks);
     }
     let mut config = LaunchConfig { grid_dim: [0; 3], block_dim: [0; 3], shared_bytes: 0 };
@@ -167,6 +167,13 @@ fn steps<'a>(
     }
 }
 
+/// Whether a launch enqueues its kernel on the tensors as they are: none is a host array, of another program or moved out
+/// of its slice, and the thread does not capture.
+#[inline(always)]
+pub(super) fn is_direct(args: &ArgList<'_>, program: &Arc<ProgramInner>) -> bool {
+    args.all_on_device(program) && !capture::is_on()
+}
+
 /// The kernel, where its launch is as usual.
 #[inline(always)]
 fn eligible<'a>(
@@ -177,9 +184,8 @@ fn eligible<'a>(
 ) -> Option<&'a KernelContext> {
     let shared = &*program.shared;
     let context = shared.launcher.contexts.get(def.known_id()?)?;
-    let eligible = context.fast_path
-        && args.all_on_device(program)
-        && !capture::is_on()
+    let eligible = context.fast_path != FastPathKind::None
+        && is_direct(args, program)
         && !shared.context.is_lost()
         && !stream.has_report();
     if !eligible {

@@ -16,7 +16,7 @@ use super::{
     arguments::{ArgList, TensorArg},
     context::KernelContext,
     errors::{argument_error, launch_error, result_error},
-    fast_path::FastPath,
+    fast_path::{FastPath, is_direct},
     launch_id::{COPY_KERNEL_ID, kernel_of, number_of},
     plan::LaunchFailure,
     submit::{LaunchTarget, Submission},
@@ -116,7 +116,7 @@ impl KernelLauncher {
             FastPath::ContextError(error) => return Err((*error).into()),
             FastPath::Declined(args) => args,
         };
-        let launched = if args.all_on_device(program) && !capture::is_on() {
+        let launched = if is_direct(&args, program) {
             self.launch(shared, def, &mut args, asked, target)
         } else {
             self.launch_staged(program, def, &args, asked, target)
@@ -144,7 +144,7 @@ impl KernelLauncher {
             return Err(argument_error(&context.kernel, args));
         }
         let submission = Submission { shared, context, id, target };
-        if !context.single_call {
+        if !context.is_single_call() {
             return submission.with_memory(args);
         }
         target.stream.check()?;
