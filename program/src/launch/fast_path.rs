@@ -7,12 +7,13 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-use quadrants_ir::abi::FIRST_PARAM_WORD;
+use quadrants_ir::abi::{FIRST_PARAM_WORD, Form};
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
 use super::{
     context::{FastPathKind, KernelContext, TensorParam},
+    launch_cache::{CacheEntry, LaunchDecision},
     launch_id::number_of,
     submit::Checks,
 };
@@ -89,29 +90,39 @@ pub(crate) fn submit_fast<'a>(
     let (Some(words), Some(tensors)) = (words.in_place_mut(), tensors.in_place()) else {
         return FastPath::Declined(args);
     };
-    match context.launch_cache.proven(stream.stream.id(), checks, words, &mut config) {
-        Some(function) => {
-            let launch = Found { context, function, config: &config, words, tensors };
-            let launched = launch.submit(shared, stream, context.number_when_proven);
-            args.give_back();
-            launched
-        }
-        None => checked(args, context, shared, stream, checks),
+    let Some(entry) = context.launch_cache.find(stream.stream.id(), checks, words) else {
+        return FastPath::Declined(args);
+    };
+    if entry.form == Form::Checked {
+        return submit_checked(args, context, shared, stream, &entry);
     }
+    let function = entry.function();
+    match entry.first_shape() {
+        Some(shape) => config = shape,
+        None => return FastPath::Declined(args),
+    }
+    if !entry.is_current() {
+        return FastPath::Declined(args);
+    }
+    let launch = Found { context, function, config: &config, words, tensors };
+    let launched = launch.submit(shared, stream, context.number_when_proven);
+    args.give_back();
+    launched
 }
 
-/// As [`submit_fast`], in the checked form.
+/// [`submit_fast`] in the checked form.
 #[inline(never)]
-fn checked<'a>(
+fn submit_checked<'a>(
     mut args: Args<'a>,
     context: &KernelContext,
     shared: &ProgramShared,
     stream: &StreamState,
-    checks: Checks,
+    entry: &CacheEntry<'_>,
 ) -> FastPath<'a> {
-    let ArgList { words, tensors, .. } = &mut *args;
-    let Some((function, config)) = context.launch_cache.checked(stream.stream.id(), checks, words)
-    else {
+    let ArgList { words, shapes, tensors, .. } = &mut *args;
+    let function = entry.function();
+    let Some(LaunchDecision { first: Some(config), .. }) = entry.read(words, shapes) else {
+        words.truncate(context.launch_cache.argument_words());
         return FastPath::Declined(args);
     };
     let launch = Found { context, function, config: &config, words, tensors };
@@ -136,10 +147,13 @@ fn steps<'a>(
     checks: Checks,
 ) -> FastPath<'a> {
     let ArgList { words, shapes, tensors, .. } = &mut *args;
-    let form = context.launch_cache.again(stream.stream.id(), checks, words, shapes);
-    let loaded = form.and_then(|form| Some((form, context.forms[form as usize].loaded.get()?)));
+    let entry = context.launch_cache.find(stream.stream.id(), checks, words);
+    let decision = entry.and_then(|entry| entry.read(words, shapes));
+    let loaded = decision.and_then(|LaunchDecision { form, .. }| {
+        Some((form, context.forms[form as usize].loaded.get()?))
+    });
     let Some((form, loaded)) = loaded else {
-        words.truncate(context.launch_cache.arguments());
+        words.truncate(context.launch_cache.argument_words());
         return FastPath::Declined(args);
     };
     // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
