@@ -2,19 +2,17 @@
 //! program that does not look for hazards. It makes no decision that another place does not make too: where
 //! anything is not as usual, nothing has happened, and the launch is made at length.
 
-use std::{
-    mem,
-    sync::{Arc, atomic::Ordering::Relaxed},
-};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use quadrants_ir::abi::{FIRST_PARAM_WORD, Form};
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
 use super::{
-    context::{FastPathKind, KernelContext, TensorParam},
+    context::{FastPathKind, KernelContext},
     launch_cache::{CacheEntry, LaunchDecision},
     launch_id::number_of,
+    stamp_guard::StampGuard,
     submit::Checks,
 };
 use crate::{
@@ -27,35 +25,6 @@ use crate::{
     program::{ProgramInner, ProgramShared},
     stream::StreamState,
 };
-
-/// Stamps the tensors of a launch behind it, also where the device panics: as `StampGuard`, but in registers.
-struct Stamped<'a> {
-    params: &'a [TensorParam],
-    tensors: &'a [TensorArg<'a>],
-    stream: &'a StreamState,
-}
-
-impl Drop for Stamped<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        stamp_after_panic(self.params, self.tensors, self.stream);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn stamp_after_panic(params: &[TensorParam], tensors: &[TensorArg<'_>], stream: &StreamState) {
-    stamp(params, tensors, stream);
-}
-
-#[inline(always)]
-fn stamp(params: &[TensorParam], tensors: &[TensorArg<'_>], stream: &StreamState) {
-    let stamp = stream.stream.next_stamp();
-    for (tensor, param) in tensors.iter().zip(params) {
-        let Some(core) = tensor.core() else { continue };
-        core.buffer.stamp(stamp, param.writable);
-    }
-}
 
 /// What became of a launch. In registers.
 pub(crate) enum FastPath<'a> {
@@ -168,10 +137,9 @@ fn steps<'a>(
         *head = [stream.record_address(), 0, context.word | number];
     }
     let (params, tensors) = (&*context.tensors, &tensors[..]);
-    let behind = Stamped { params, tensors, stream };
+    let guard = StampGuard::new(params, tensors, stream);
     let enqueued = context.plan.enqueue(shared, loaded, None, shapes, words, stream);
-    mem::forget(behind);
-    stamp(params, tensors, stream);
+    guard.finish();
     drop(current);
     args.give_back();
     match enqueued {
@@ -230,14 +198,13 @@ impl Found<'_, '_> {
             *head = [stream.record_address(), 0, context.word | number & named];
         }
         let params = &*context.tensors;
-        let behind = Stamped { params, tensors, stream };
+        let guard = StampGuard::new(params, tensors, stream);
         // SAFETY: as in `Enqueue::launch`.
         let launched = unsafe {
             let device = shared.context.device();
             device.launch(function, config, words, stream.stream.handle())
         };
-        mem::forget(behind);
-        stamp(params, tensors, stream);
+        guard.finish();
         match launched {
             Err(error) => failed(shared.context.failed(error)),
             Ok(()) if context.reports_at_once => FastPath::Reported,

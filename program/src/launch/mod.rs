@@ -16,6 +16,7 @@ pub(crate) mod prepared;
 pub(crate) mod region_graph;
 pub(crate) mod report_slot;
 pub(crate) mod seqlock;
+pub(crate) mod stamp_guard;
 pub(crate) mod submit;
 pub(crate) mod temporaries;
 

@@ -2,7 +2,6 @@
 //! plan, and stamps the tensors.
 
 use std::{
-    mem,
     panic::Location,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
@@ -11,16 +10,17 @@ use quadrants_ir::abi::{self, FIRST_PARAM_WORD, LAUNCH_WORD, Passing};
 use quadrants_rhi::LaunchConfig;
 
 use super::{
-    arguments::{ArgList, TensorArg},
-    context::{KernelContext, TensorParam},
+    arguments::ArgList,
+    context::KernelContext,
     errors::launch_error,
     launch_cache::LaunchDecision,
     launch_id::launch_word,
+    stamp_guard::StampGuard,
     temporaries::{LaunchBlock, StreamScratch},
 };
 use crate::{
     Result,
-    hazards::{LaunchUses, Tracker, waiting},
+    hazards::{LaunchUses, waiting},
     kernel::image::LoadedForm,
     program::ProgramShared,
     stream::StreamState,
@@ -50,55 +50,6 @@ pub(super) struct Submission<'a> {
     /// The kernel's number.
     pub(super) id: u32,
     pub(super) target: LaunchTarget<'a>,
-}
-
-/// Stamps the tensors of a launch on every way out of it, behind all that it enqueued: a wait of
-/// another thread that comes in between must not take the stamp for complete.
-pub(super) struct StampGuard<'a> {
-    params: &'a [TensorParam],
-    tensors: &'a [TensorArg<'a>],
-    stream: &'a StreamState,
-    /// Where hazards are looked for: by whom, and of which launch.
-    tracked: Option<&'a Tracker>,
-    kernel: u32,
-    at: &'static Location<'static>,
-}
-
-impl<'a> StampGuard<'a> {
-    /// The usual way.
-    #[inline(always)]
-    fn end(self) {
-        self.stamp();
-        mem::forget(self);
-    }
-
-    fn uses(&self) -> LaunchUses<'a> {
-        let Self { params, tensors, kernel, at, .. } = *self;
-        LaunchUses { kernel, params, tensors, at }
-    }
-
-    #[inline(always)]
-    fn stamp(&self) {
-        let stamp = self.stream.stream.next_stamp();
-        if let Some(tracker) = self.tracked {
-            tracker.after(&self.uses(), stamp);
-        }
-        for (tensor, param) in self.tensors.iter().zip(self.params) {
-            let Some(core) = tensor.core() else { continue };
-            if param.writable {
-                core.buffer.stamp_write(stamp);
-            } else {
-                core.buffer.stamp_read(stamp);
-            }
-        }
-    }
-}
-
-impl Drop for StampGuard<'_> {
-    #[cold]
-    fn drop(&mut self) {
-        self.stamp();
-    }
 }
 
 impl Submission<'_> {
@@ -147,15 +98,18 @@ impl Submission<'_> {
         }
         let loaded = context.loaded(shared, form)?;
         let (params, tensors) = (&*context.tensors, &**tensors);
-        let tracked = shared.hazards.as_ref();
-        if let Some(tracker) = tracked {
-            tracker.before(shared, &LaunchUses { kernel: id, params, tensors, at }, stream)?;
-        }
-        let stamped = StampGuard { params, tensors, stream, tracked, kernel: id, at };
+        let guard = match &shared.hazards {
+            Some(tracker) => {
+                let uses = LaunchUses { kernel: id, params, tensors, at };
+                tracker.before(shared, &uses, stream)?;
+                StampGuard::tracked(tracker, uses, stream)
+            }
+            None => StampGuard::new(params, tensors, stream),
+        };
         let turn = shared.host_exclusion.of_launch(tensors);
         let enqueued = self.enqueue(loaded, first, shapes, words);
         drop(turn);
-        stamped.end();
+        guard.finish();
         enqueued
     }
 
