@@ -1,7 +1,7 @@
 //! Executables: what a driver launches as one. An executable never overlaps itself, and reports to its stream; so each
 //! stream has its own, with memory for temporaries that nobody else has.
 
-use quadrants_ir::abi::{ERROR_WORD, LAUNCH_WORD, SCRATCH_WORD};
+use quadrants_ir::abi::LAUNCH_WORD;
 use quadrants_rhi::FunctionHandle;
 use quadrants_runtime::{self as rt, Buffer, GraphBuilder, NodeLaunch, Stamp};
 use smallvec::SmallVec;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    launch::{prepared::PreparedLaunch, temporaries::StreamScratch},
+    launch::{block_head::write_head, prepared::PreparedLaunch, temporaries::StreamScratch},
     program::ProgramShared,
     stream::StreamState,
 };
@@ -343,8 +343,9 @@ impl Nodes {
             // SAFETY: read by the kernel alone, which writes each temporary before it uses it.
             bytes => Some(unsafe { Buffer::uninit(&shared.context, bytes)? }),
         };
-        set.words[ERROR_WORD] = stream.record_address();
-        set.words[SCRATCH_WORD] = scratch.as_ref().map_or(0, |memory| memory.address().raw());
+        let temporaries = scratch.as_ref().map_or(0, |memory| memory.address().raw());
+        let launch_word = set.words[LAUNCH_WORD];
+        write_head(&mut set.words, stream.record_address(), temporaries, launch_word);
         let block = match context.by_buffer() {
             true => Some(Buffer::from_bytes(&shared.context, &bytes_of(&set.words))?),
             false => None,

@@ -213,9 +213,8 @@ fn changes<'a>(replaced: Replacements<'a>, stream: &StreamState) -> Result<Vec<C
         if !(replaced.keeps_inputs() && (fit || replaced.fits(recorded.context(launch)))) {
             let context = recorded.context(launch);
             replaced.check_counts(recorded)?;
-            let (id, number, args) = (launch.kernel.id, launch.number, replaced.args());
-            let args = args.into_iter();
-            let prepared = context.prepare(shared, id, number, args, launch.checks, stream)?;
+            let (number, args) = (launch.number, replaced.args().into_iter());
+            let prepared = context.prepare(shared, number, args, launch.checks, stream)?;
             changes.push(Change { op: replaced.op, launch, prepared });
         }
         if has_tensors { replaced.check_overlap(recorded) } else { Ok(()) }

@@ -13,7 +13,7 @@ use crate::{
     launch::{
         arguments::{ArgList, TensorArg},
         context::{KernelContext, TensorParam},
-        launch_id::COPY_KERNEL_ID,
+        block_head::COPY_KERNEL_ID,
         prepared::PreparedLaunch,
         submit::{Checks, LaunchTarget},
     },
@@ -147,7 +147,7 @@ impl Capture {
         let (id, context) = shared.launcher.retain(shared, kernel)?;
         let kernel = RetainedKernel { program: self.program.clone(), id };
         let number = shared.next_launch();
-        let prepared = context.prepare(shared, id, number, args.iter(), checks, stream)?;
+        let prepared = context.prepare(shared, number, args.iter(), checks, stream)?;
 
         let mut recording = self.recording.borrow_mut();
         let before = recording.kernels.entry(context.offloaded().name.clone()).or_default();

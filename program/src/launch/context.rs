@@ -13,7 +13,7 @@ use quadrants_rhi::ImageKind;
 use super::{
     arguments::{Code, Words},
     launch_cache::{LaunchCache, LaunchDecision},
-    launch_id::{launch_word, number_of},
+    block_head::{launch_word, number_of},
     plan::{LaunchShapes, Plan},
     prepared::Retention,
     submit::Checks,
@@ -56,10 +56,10 @@ pub(crate) struct KernelContext {
     pub(super) passing: Passing,
     /// Bytes of each launch's own memory.
     pub(super) scratch: usize,
-    /// What stands in the argument block of a launch without a number.
-    pub(super) word: u64,
-    /// The bits of a launch's number that stand there in the proven form.
-    pub(super) number_when_proven: u64,
+    /// The launch word of launch number 0.
+    kernel_word: u64,
+    /// For each form, the bits of the launch number that the launch word holds: none where nothing is reported.
+    number_masks: [u64; 2],
     /// Whether launches can take the fast path, and which.
     pub(super) fast_path: FastPathKind,
     // Before the forms: its graphs use their functions.
@@ -70,8 +70,6 @@ pub(crate) struct KernelContext {
     pub(super) forms: [FormSlot; 2],
     /// Whether what it may report is there when the launch returns, and it may report something.
     pub(super) reports_at_once: bool,
-    /// Whether the proven form has anything to report: all but indices of tensors.
-    pub(super) reports_when_proven: bool,
     pub(super) retention: Mutex<Retention>,
     pub(super) launch_cache: LaunchCache,
 }
@@ -122,8 +120,13 @@ impl KernelContext {
             host,
             codes: kernel.params.iter().map(|param| Code::of(param.kind)).collect(),
             scratch,
-            word: launch_word(id, 0),
-            number_when_proven: if reports_when_proven { number_of(u64::MAX) } else { 0 },
+            kernel_word: launch_word(id, 0),
+            number_masks: {
+                let all = number_of(u64::MAX);
+                let mut masks = [all; 2];
+                masks[Form::Proven as usize] = if reports_when_proven { all } else { 0 };
+                masks
+            },
             fast_path,
             plan,
             passing: if by_value { Passing::Value } else { Passing::Buffer },
@@ -134,7 +137,6 @@ impl KernelContext {
             // Where nothing runs beside the host, or it waits for a value.
             reports_at_once: !kernel.sites.is_empty()
                 && (!capabilities.asynchronous || kernel.result.is_some()),
-            reports_when_proven,
             kernel,
         })
     }
@@ -164,10 +166,11 @@ impl KernelContext {
         self.plan.is_one_call() && !self.needs_memory()
     }
 
-    /// Whether what a launch reports names it.
-    #[inline]
-    pub(crate) fn names(&self, form: Form) -> bool {
-        form == Form::Checked || self.reports_when_proven
+    /// The launch word of a launch. It has no launch number in a form that reports nothing: so launches with equal
+    /// arguments have equal argument blocks, which a graph need not set again.
+    #[inline(always)]
+    pub(super) fn launch_word(&self, form: Form, number: u64) -> u64 {
+        self.kernel_word | number & self.number_masks[form as usize]
     }
 
     /// Whether these are its arguments.

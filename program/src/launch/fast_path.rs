@@ -4,14 +4,14 @@
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-use quadrants_ir::abi::{FIRST_PARAM_WORD, Form};
+use quadrants_ir::abi::Form;
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
 use super::{
+    block_head::write_head,
     context::{FastPathKind, KernelContext},
     launch_cache::{CacheEntry, LaunchDecision},
-    launch_id::number_of,
     stamp_guard::StampGuard,
     submit::Checks,
 };
@@ -74,7 +74,7 @@ pub(crate) fn submit_fast<'a>(
         return FastPath::Declined(args);
     }
     let launch = Found { context, function, config: &config, words, tensors };
-    let launched = launch.submit(shared, stream, context.number_when_proven);
+    let launched = launch.submit(shared, stream, Form::Proven);
     args.give_back();
     launched
 }
@@ -95,7 +95,7 @@ fn submit_checked<'a>(
         return FastPath::Declined(args);
     };
     let launch = Found { context, function, config: &config, words, tensors };
-    let launched = launch.submit(shared, stream, number_of(u64::MAX));
+    let launched = launch.submit(shared, stream, Form::Checked);
     args.give_back();
     launched
 }
@@ -132,10 +132,7 @@ fn steps<'a>(
     };
     let number = shared.launches.fetch_add(1, Relaxed);
     let words = &mut words[..];
-    if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
-        let number = if context.names(form) { number_of(number) } else { 0 };
-        *head = [stream.record_address(), 0, context.word | number];
-    }
+    write_head(words, stream.record_address(), 0, context.launch_word(form, number));
     let (params, tensors) = (&*context.tensors, &tensors[..]);
     let guard = StampGuard::new(params, tensors, stream);
     let enqueued = context.plan.enqueue(shared, loaded, None, shapes, words, stream);
@@ -188,15 +185,11 @@ struct Found<'a, 'b> {
 }
 
 impl Found<'_, '_> {
-    /// Submits it; of its number those bits stand in the argument block by which reports name it.
     #[inline(always)]
-    fn submit(self, shared: &ProgramShared, stream: &StreamState, named: u64) -> FastPath<'static> {
+    fn submit(self, shared: &ProgramShared, stream: &StreamState, form: Form) -> FastPath<'static> {
         let Self { context, function, config, words, tensors } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
-        if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
-            // Where nothing names the launch, all launches with the same arguments have the same block.
-            *head = [stream.record_address(), 0, context.word | number & named];
-        }
+        write_head(words, stream.record_address(), 0, context.launch_word(form, number));
         let params = &*context.tensors;
         let guard = StampGuard::new(params, tensors, stream);
         // SAFETY: as in `Enqueue::launch`.

@@ -17,7 +17,7 @@ use super::{
     context::KernelContext,
     errors::{argument_error, launch_error, result_error},
     fast_path::{FastPath, is_direct},
-    launch_id::{COPY_KERNEL_ID, kernel_of, number_of},
+    block_head::{COPY_KERNEL_ID, kernel_of, number_of},
     plan::LaunchFailure,
     submit::{LaunchTarget, Submission},
 };

@@ -1,6 +1,7 @@
 //! A launch under construction: a kernel with its arguments.
 
 pub(crate) mod arguments;
+pub(crate) mod block_head;
 pub(crate) mod context;
 pub(crate) mod error_record;
 pub(crate) mod errors;
@@ -9,7 +10,6 @@ pub(crate) mod fork_join;
 pub(crate) mod grid;
 pub(crate) mod inline_list;
 pub(crate) mod launch_cache;
-pub(crate) mod launch_id;
 pub(crate) mod launcher;
 pub(crate) mod plan;
 pub(crate) mod prepared;

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::atomic::Ordering::Relaxed};
 
 use quadrants_ir::{
     Offloaded, TaskId,
-    abi::{self, Form, LAUNCH_WORD, Passing},
+    abi::{Form, LAUNCH_WORD, Passing},
 };
 use quadrants_rhi::FunctionHandle;
 
@@ -12,7 +12,7 @@ use super::{
     context::{KernelContext, TensorParam},
     errors::{argument_error, launch_error, result_error},
     launch_cache::LaunchDecision,
-    launch_id::{launch_word, number_of},
+    block_head::{number_of, write_head},
     launcher::KernelLauncher,
     submit::{Checks, LaunchTarget, Submission},
 };
@@ -109,7 +109,6 @@ impl KernelContext {
     pub(crate) fn prepare<'a>(
         &self,
         shared: &ProgramShared,
-        id: u32,
         number: u64,
         given: impl Iterator<Item = ArgKind<'a>>,
         checks: Checks,
@@ -127,7 +126,7 @@ impl KernelContext {
         if shapes.is_empty() {
             shapes.push(first);
         }
-        words[LAUNCH_WORD] = launch_word(id, if self.names(form) { number } else { 0 });
+        write_head(&mut words, 0, 0, self.launch_word(form, number));
         self.loaded(shared, form)?;
         Ok(PreparedLaunch { form, shapes, words: words.to_vec() })
     }
@@ -146,8 +145,9 @@ impl KernelContext {
             0 => None,
             bytes => Some(LaunchBlock::new(stream, bytes)?),
         };
-        words[abi::ERROR_WORD] = stream.record_address();
-        words[abi::SCRATCH_WORD] = scratch.as_ref().map_or(0, |block| block.address().raw());
+        let temporaries = scratch.as_ref().map_or(0, |block| block.address().raw());
+        let launch_word = words[LAUNCH_WORD];
+        write_head(&mut words, stream.record_address(), temporaries, launch_word);
         let loaded = self.loaded(shared, prepared.form)?;
         let submission = Submission { shared, context: self, id, target };
         let first = prepared.shapes.first().copied().flatten();

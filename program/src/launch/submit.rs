@@ -6,15 +6,15 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-use quadrants_ir::abi::{self, FIRST_PARAM_WORD, LAUNCH_WORD, Passing};
+use quadrants_ir::abi::{self, Passing};
 use quadrants_rhi::LaunchConfig;
 
 use super::{
     arguments::ArgList,
+    block_head::write_head,
     context::KernelContext,
     errors::launch_error,
     launch_cache::LaunchDecision,
-    launch_id::launch_word,
     stamp_guard::StampGuard,
     temporaries::{LaunchBlock, StreamScratch},
 };
@@ -86,16 +86,9 @@ impl Submission<'_> {
         let Self { shared, context, id, target: LaunchTarget { stream, checks, at } } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
         let ArgList { words, shapes, tensors, .. } = args;
-        if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
-            *head = [stream.record_address(), scratch, launch_word(id, number)];
-        }
         let LaunchDecision { form, first } =
             context.decide(shared, stream, checks, words, shapes)?;
-        if !context.names(form) {
-            // Nothing names the launch: one with the same arguments has the same block, which a graph need not be
-            // told again.
-            words[LAUNCH_WORD] = launch_word(id, 0);
-        }
+        write_head(words, stream.record_address(), scratch, context.launch_word(form, number));
         let loaded = context.loaded(shared, form)?;
         let (params, tensors) = (&*context.tensors, &**tensors);
         let guard = match &shared.hazards {
