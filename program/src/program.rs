@@ -14,11 +14,11 @@ use quadrants_runtime::{CacheStatistics, Context, PoolStatistics, Stream as RtSt
 use crate::{
     Error, Event, ExportedKernels, Layout, RegionStatistics, Result, Stream, StreamManager, Tensor,
     capture::{HostExclusion, refuse},
-    hazards::{Clock, Hazard, Hazards, Tracker, waiting},
+    hazards::{Clock, Hazard, Hazards, Tracker, wait_tracked},
     kernel_cache::{KernelCache, folder_from_env},
     launch::{error_record::RecordPool, launcher::KernelLauncher, region_graph::Graphs},
     program_registry,
-    stream::{LeftBehind, StreamState},
+    stream::{AbandonedStream, StreamState},
 };
 
 /// A way to a device, and to a compiler for it: what [`Program::open`] takes.
@@ -59,7 +59,7 @@ pub(crate) struct ProgramShared {
     // Modules unload, and pinned records are freed, while the context is alive: each holds it.
     pub(crate) launcher: KernelLauncher,
     // Behind the launcher: its modules wait for the device before they unload.
-    pub(crate) left_behind: Mutex<Vec<LeftBehind>>,
+    pub(crate) abandoned_streams: Mutex<Vec<AbandonedStream>>,
     pub(crate) records: RecordPool,
     pub(crate) manager: StreamManager,
     pub(crate) context: Arc<Context>,
@@ -110,14 +110,14 @@ impl Drop for ProgramShared {
 impl ProgramShared {
     /// Waits for all work on all streams.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let up_to = |tracker: &Tracker| {
+        let clock = |tracker: &Tracker| {
             let mut all = Clock::default();
             for stream in self.manager.all() {
-                all.join(&tracker.up_to(&stream.stream));
+                all.join(&tracker.clock_of(&stream.stream));
             }
             all
         };
-        waiting(self, up_to, || Ok(self.context.synchronize()?))
+        wait_tracked(self.hazards.as_ref(), clock, || Ok(self.context.synchronize()?))
     }
 
     /// As [`Context::defer`].
@@ -201,7 +201,7 @@ impl ProgramBuilder {
         let context = Context::new(device)?;
         let shared = Arc::new(ProgramShared {
             launcher: KernelLauncher::new(),
-            left_behind: Mutex::new(Vec::new()),
+            abandoned_streams: Mutex::new(Vec::new()),
             records: RecordPool::default(),
             manager: StreamManager::default(),
             kernel_cache: KernelCache::new(

@@ -44,12 +44,12 @@ pub(crate) fn unregister(program: &ProgramShared) {
 ///
 /// # Safety
 /// The kernel is launched no more.
-pub(crate) unsafe fn forget_kernel(id: u32) -> bool {
+pub(crate) unsafe fn unload_kernel(id: u32) -> bool {
     let interested: Vec<ProgramPtr> = PROGRAMS
         .lock()
         .iter_mut()
         // SAFETY: who is on the list is alive.
-        .filter(|entry| unsafe { (*entry.program.0).launcher.knows(id) })
+        .filter(|entry| unsafe { (*entry.program.0).launcher.contains(id) })
         .map(|entry| {
             entry.leases += 1;
             entry.program
@@ -59,7 +59,7 @@ pub(crate) unsafe fn forget_kernel(id: u32) -> bool {
     for program in interested {
         // Out of the lock: it waits for the device.
         // SAFETY: it stays on the list until the lease ends; the kernel is the caller's promise.
-        all &= unsafe { (*program.0).launcher.forget(&*program.0, id) };
+        all &= unsafe { (*program.0).launcher.unload(&*program.0, id) };
         for entry in PROGRAMS.lock().iter_mut().filter(|entry| entry.program == program) {
             entry.leases -= 1;
         }

@@ -11,7 +11,7 @@ use quadrants_ir::{
 use quadrants_rhi::{
     FunctionHandle, Image, ImageKind, NativeEntry, NativeFunction, NativeImage, Severity,
 };
-use quadrants_runtime::Module;
+use quadrants_runtime::{Context, Module};
 
 use crate::{
     Error, ExportedKernels, Result,
@@ -30,9 +30,9 @@ pub(crate) struct LoadedForm {
 }
 
 impl LoadedForm {
-    /// The first task's.
+    /// The function of the first task.
     #[inline]
-    pub(crate) fn only(&self) -> Option<FunctionHandle> {
+    pub(crate) fn first_function(&self) -> Option<FunctionHandle> {
         self.functions.first().copied()
     }
 
@@ -42,13 +42,13 @@ impl LoadedForm {
     }
 
     pub(crate) fn load(
-        shared: &ProgramShared,
+        context: &Arc<Context>,
         kernel: &str,
         image: Image<'_>,
         names: &[String],
     ) -> Result<Self> {
         let failed = |source| Error::Launch { kernel: kernel.to_owned(), started: false, source };
-        let module = Module::load(&shared.context, &image).map_err(failed)?;
+        let module = Module::load(context, &image).map_err(failed)?;
         let functions =
             names.iter().map(|n| module.function(n)).collect::<Result<_, _>>().map_err(failed)?;
         tracing::debug!(kernel, functions = names.len(), "load");
@@ -118,7 +118,7 @@ impl LoadedForm {
             },
             _ => Image::Binary(image),
         };
-        Self::load(shared, &kernel.name, image, &names)
+        Self::load(&shared.context, &kernel.name, image, &names)
     }
 }
 

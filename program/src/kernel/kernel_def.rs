@@ -90,7 +90,7 @@ impl KernelDef {
 
     /// The kernel's number, where it has one already.
     #[inline]
-    pub(crate) fn known_id(&self) -> Option<u32> {
+    pub(crate) fn assigned_id(&self) -> Option<u32> {
         self.id.get().copied()
     }
 
@@ -123,7 +123,7 @@ impl Drop for KernelDef {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
         // SAFETY: launches borrow the kernel, so that there are none.
-        let forgotten = unsafe { program_registry::forget_kernel(id) };
+        let forgotten = unsafe { program_registry::unload_kernel(id) };
         if forgotten {
             NUMBERS.lock().free.push(id);
         }

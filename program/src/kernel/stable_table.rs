@@ -51,7 +51,7 @@ impl<T> Slot<T> {
     unsafe fn take(&self) -> Option<Box<T>> {
         let _making = self.making.lock();
         let value = self.value.swap(ptr::null_mut(), Acquire);
-        // SAFETY: from `Box::into_raw` in `get_or_try_make`, and off the slot.
+        // SAFETY: from `Box::into_raw` in `get_or_try_insert`, and off the slot.
         (!value.is_null()).then(|| unsafe { Box::from_raw(value) })
     }
 }
@@ -100,7 +100,7 @@ impl<T> StableTable<T> {
 
     /// The entry of a number, made by `make` where there is none. A failure leaves it unmade.
     #[inline]
-    pub(crate) fn get_or_try_make<E>(
+    pub(crate) fn get_or_try_insert<E>(
         &self,
         index: u32,
         make: impl FnOnce() -> Result<T, E>,
@@ -173,13 +173,14 @@ mod tests {
     #[test]
     fn references_stay_while_eight_threads_append() {
         let table = StableTable::new();
-        let first: *const u32 = table.get_or_try_make(0, || Ok::<_, ()>(7)).unwrap();
+        let first: *const u32 = table.get_or_try_insert(0, || Ok::<_, ()>(7)).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 let table = &table;
                 scope.spawn(move || {
                     for i in 0..2000 {
-                        let value = table.get_or_try_make(i * (1 + thread % 3), || Ok::<_, ()>(i));
+                        let value =
+                            table.get_or_try_insert(i * (1 + thread % 3), || Ok::<_, ()>(i));
                         assert!(value.is_ok());
                     }
                 });
@@ -192,9 +193,9 @@ mod tests {
     #[test]
     fn a_failed_entry_can_be_made_later() {
         let table = StableTable::new();
-        assert_eq!(table.get_or_try_make(40, || Err::<u32, _>("no")), Err("no"));
+        assert_eq!(table.get_or_try_insert(40, || Err::<u32, _>("no")), Err("no"));
         assert_eq!(table.get(40), None);
-        assert_eq!(table.get_or_try_make(40, || Ok::<_, ()>(5)), Ok(&5));
+        assert_eq!(table.get_or_try_insert(40, || Ok::<_, ()>(5)), Ok(&5));
     }
 
     #[test]
@@ -202,7 +203,7 @@ mod tests {
         let (removed, kept) = (std::rc::Rc::new(()), std::rc::Rc::new(()));
         let table = StableTable::new();
         for (index, value) in [(3, &removed), (1 << 20, &kept)] {
-            table.get_or_try_make(index, || Ok::<_, ()>(value.clone())).unwrap();
+            table.get_or_try_insert(index, || Ok::<_, ()>(value.clone())).unwrap();
         }
         // SAFETY: no reference is left.
         let taken = unsafe { table.remove(3) };

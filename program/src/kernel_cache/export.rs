@@ -147,7 +147,7 @@ impl Export {
     /// whose images cannot be found again.
     pub fn add(&mut self, program: &Program) -> Result<()> {
         let shared = program.shared();
-        for kernel in shared.launcher.kernels(shared) {
+        for kernel in shared.launcher.kernels() {
             for target in &self.targets {
                 for form in [Form::Proven, Form::Checked] {
                     for passing in passings(shared, &kernel) {
@@ -220,7 +220,7 @@ fn compile_into(
 ) -> Result<()> {
     let Target { arch, compiler } = target;
     let failed = |source| Error::Compile { kernel: kernel.name.clone(), source };
-    let library = kernel_cache.library_of(&**compiler);
+    let library = kernel_cache.compiler_library(&**compiler);
     let place = kernel_cache.place(&**compiler, library.as_deref(), kernel, request);
     let place = place.ok_or_else(|| Error::NotKept { arch: arch.clone() })?;
     let key = place.keyed().key(arch);

@@ -43,12 +43,12 @@ pub(crate) struct KernelCache {
 /// One kernel among them, or its place.
 pub(crate) struct CachedKernel<'a> {
     cache: &'a KernelCache,
-    keyed: Keyed,
+    keyed: KeyPrefix,
     library: Option<&'a str>,
 }
 
 /// All that the images of a kernel depend on but their architecture.
-pub(crate) struct Keyed(Vec<u8>);
+pub(crate) struct KeyPrefix(Vec<u8>);
 
 impl KernelCache {
     /// In these files, and in that folder. The library of the compiler is looked for now, when a device is opened, which
@@ -60,13 +60,13 @@ impl KernelCache {
     ) -> Self {
         let cache = folder.map(|folder| ImageCache::new(folder, LIMIT_BYTES));
         let mut cache = Self { exported, found_exported: AtomicU64::new(0), cache, library: None };
-        cache.library = compiler.and_then(|compiler| cache.library_of(compiler));
+        cache.library = compiler.and_then(|compiler| cache.compiler_library(compiler));
         cache
     }
 
     /// The library that makes a compiler's images: its path, its length, the time of its last change. None where nothing
     /// asks for it, or it is not known.
-    pub(crate) fn library_of(&self, compiler: &dyn Compiler) -> Option<String> {
+    pub(crate) fn compiler_library(&self, compiler: &dyn Compiler) -> Option<String> {
         self.cache.as_ref()?;
         let path = compiler.library()?;
         let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
@@ -105,7 +105,7 @@ impl KernelCache {
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
     ) -> Option<CachedKernel<'a>> {
-        let keyed = Keyed::new(&compiler.kept_as()?, kernel, request);
+        let keyed = KeyPrefix::new(&compiler.kept_as()?, kernel, request);
         Some(CachedKernel { cache: self, keyed, library })
     }
 }
@@ -141,12 +141,12 @@ impl<'k> CachedKernel<'k> {
         }
     }
 
-    pub(crate) fn keyed(&self) -> &Keyed {
+    pub(crate) fn keyed(&self) -> &KeyPrefix {
         &self.keyed
     }
 }
 
-impl Keyed {
+impl KeyPrefix {
     fn new(compiled_by: &str, kernel: &Offloaded, request: &CompileRequest<'_>) -> Self {
         // The text is not asked for, whose printing takes long: it depends on the IR and on what prints it.
         let mut all = Vec::with_capacity(256);
@@ -156,7 +156,7 @@ impl Keyed {
         }
         all.push(u8::from(request.form == Form::Checked));
         all.push(u8::from(request.passing == Passing::Buffer));
-        all.extend_from_slice(&hash(&without_places(kernel)));
+        all.extend_from_slice(&hash(&without_source_locations(kernel)));
         Self(all)
     }
 
@@ -168,7 +168,7 @@ impl Keyed {
 
 /// The kernel as if it were written nowhere: its image is the same when lines above it change, and on a machine that
 /// has its source in another folder.
-fn without_places(kernel: &Offloaded) -> Offloaded {
+fn without_source_locations(kernel: &Offloaded) -> Offloaded {
     let mut kernel = kernel.clone();
     kernel.file.clear();
     for site in &mut kernel.sites {
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn keys_tell_all_apart_but_where_a_kernel_is_written() {
         let keyed = |by: &str, kernel: &Offloaded, form, passing| {
-            Keyed::new(by, kernel, &CompileRequest::new("", form, passing))
+            KeyPrefix::new(by, kernel, &CompileRequest::new("", form, passing))
         };
         let kernel = samples::saxpy();
         let first = keyed("a", &kernel, Form::Proven, Passing::Value);

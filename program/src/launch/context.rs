@@ -1,4 +1,4 @@
-//! The context of a kernel: what the launcher keeps of it between launches.
+//! Kernel contexts: what the launcher keeps of a kernel between launches.
 
 use std::sync::OnceLock;
 
@@ -11,9 +11,10 @@ use quadrants_ir::{
 use quadrants_rhi::ImageKind;
 
 use super::{
-    arguments::{Code, Words},
-    launch_cache::{LaunchCache, LaunchDecision},
+    arguments::Words,
     block_head::{launch_word, number_of},
+    launch_cache::{LaunchCache, LaunchDecision},
+    param_code::ParamCode,
     plan::{LaunchShapes, Plan},
     prepared::Retention,
     submit::Checks,
@@ -30,20 +31,20 @@ use crate::{
     stream::StreamState,
 };
 
-/// A parameter that is a tensor, or a component of one.
+/// A parameter that is a tensor or a component of one, and how the kernel uses it.
 #[derive(Debug)]
-pub(crate) struct TensorParam {
-    /// Its number among all.
-    pub(crate) number: usize,
+pub(crate) struct TensorParamUse {
+    /// Its index among all parameters.
+    pub(crate) index: usize,
     pub(crate) writable: bool,
     /// Whether the tasks write it; none where they do not use it.
-    pub(crate) touch: Option<bool>,
+    pub(crate) writes: Option<bool>,
 }
 
-impl TensorParam {
-    /// One that is written.
-    pub(crate) fn written(number: usize) -> Self {
-        Self { number, writable: true, touch: Some(true) }
+impl TensorParamUse {
+    /// The use of a parameter that is written.
+    pub(crate) fn written(index: usize) -> Self {
+        Self { index, writable: true, writes: Some(true) }
     }
 }
 
@@ -51,25 +52,24 @@ impl TensorParam {
 pub(crate) struct KernelContext {
     pub(crate) kernel: Offloaded,
     pub(crate) host: HostPlan,
-    /// What the parameters are.
-    pub(super) codes: Box<[Code]>,
+    pub(super) param_codes: Box<[ParamCode]>,
     pub(super) passing: Passing,
-    /// Bytes of each launch's own memory.
-    pub(super) scratch: usize,
+    /// The bytes of temporaries that each launch needs.
+    pub(super) temporary_bytes: usize,
     /// The launch word of launch number 0.
     kernel_word: u64,
     /// For each form, the bits of the launch number that the launch word holds: none where nothing is reported.
     number_masks: [u64; 2],
-    /// Whether launches can take the fast path, and which.
+    /// Whether launches can take the fast path.
     pub(super) fast_path: FastPathKind,
     // Before the forms: its graphs use their functions.
     pub(crate) plan: Plan,
     pub(super) native: Option<NativeBody>,
-    /// Its tensor parameters.
-    pub(super) tensors: Box<[TensorParam]>,
+    pub(super) tensor_params: Box<[TensorParamUse]>,
+    /// Indexed by [`Form`].
     pub(super) forms: [FormSlot; 2],
-    /// Whether what it may report is there when the launch returns, and it may report something.
-    pub(super) reports_at_once: bool,
+    /// Whether a launch may report errors that are complete when it returns.
+    pub(super) check_after_launch: bool,
     pub(super) retention: Mutex<Retention>,
     pub(super) launch_cache: LaunchCache,
 }
@@ -85,10 +85,12 @@ pub(super) enum FastPathKind {
     SeveralCalls,
 }
 
+/// A form of a kernel, loaded when it is first needed.
 #[derive(Default)]
 pub(super) struct FormSlot {
     pub(super) loaded: OnceLock<LoadedForm>,
-    pub(super) loading: Mutex<()>,
+    /// Held while the form is loaded, so that it is loaded once.
+    loading: Mutex<()>,
 }
 
 impl KernelContext {
@@ -100,15 +102,19 @@ impl KernelContext {
         dump::ir(&ir, &kernel);
         let capabilities = shared.context.device().capabilities();
         let image = capabilities.image;
-        // A native body is called with the words themselves: there is nothing to pass by buffer.
+        // A native body gets the argument block itself, and needs no argument buffer.
         let words = abi::block_words(&kernel, Form::Checked);
         let by_value = image == ImageKind::Native || 8 * words <= shared.argument_limit;
         let (host, plan) = (HostPlan::new(&kernel), Plan::new(&kernel, image));
-        let scratch = abi::scratch_bytes(&kernel);
-        // Native bodies also report what rustc checks by itself.
+        let temporary_bytes = abi::scratch_bytes(&kernel);
+        // The proven form reports everything but tensor indices. Native bodies also report the checks of rustc.
         let reports_when_proven = image == ImageKind::Native
             || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_)));
-        let fast_path = if !by_value || scratch != 0 || shared.hazards.is_some() {
+        let mut number_masks = [number_of(u64::MAX); 2];
+        if !reports_when_proven {
+            number_masks[Form::Proven as usize] = 0;
+        }
+        let fast_path = if !by_value || temporary_bytes != 0 || shared.hazards.is_some() {
             FastPathKind::None
         } else if plan.is_one_call() {
             FastPathKind::SingleCall
@@ -118,30 +124,25 @@ impl KernelContext {
         Ok(Self {
             launch_cache: LaunchCache::new(&kernel, &host, &plan),
             host,
-            codes: kernel.params.iter().map(|param| Code::of(param.kind)).collect(),
-            scratch,
+            param_codes: kernel.params.iter().map(|param| ParamCode::of(param.kind)).collect(),
+            temporary_bytes,
             kernel_word: launch_word(id, 0),
-            number_masks: {
-                let all = number_of(u64::MAX);
-                let mut masks = [all; 2];
-                masks[Form::Proven as usize] = if reports_when_proven { all } else { 0 };
-                masks
-            },
+            number_masks,
             fast_path,
             plan,
             passing: if by_value { Passing::Value } else { Passing::Buffer },
             native: def.native().copied(),
             forms: Default::default(),
             retention: Mutex::default(),
-            tensors: tensors(&kernel),
-            // Where nothing runs beside the host, or it waits for a value.
-            reports_at_once: !kernel.sites.is_empty()
+            tensor_params: tensor_params(&kernel),
+            // The launch runs on this thread, or waits for the kernel's value.
+            check_after_launch: !kernel.sites.is_empty()
                 && (!capabilities.asynchronous || kernel.result.is_some()),
             kernel,
         })
     }
 
-    /// As [`LaunchCache::decide`].
+    /// [`LaunchCache::decide`] for a launch on `stream`.
     #[inline(always)]
     pub(super) fn decide(
         &self,
@@ -154,16 +155,10 @@ impl KernelContext {
         self.launch_cache.decide(stream.stream.id(), shared, self, checks, words, shapes)
     }
 
-    /// Whether a launch needs device memory of its own: temporaries, or a buffer for its arguments.
-    #[inline]
-    pub(super) fn needs_memory(&self) -> bool {
-        self.scratch != 0 || self.passing == Passing::Buffer
-    }
-
-    /// Whether a launch is one driver call, which makes the context current by itself.
+    /// Whether a launch is one driver call without device memory of its own. The call makes the context current by itself.
     #[inline]
     pub(super) fn is_single_call(&self) -> bool {
-        self.plan.is_one_call() && !self.needs_memory()
+        self.plan.is_one_call() && self.temporary_bytes == 0 && self.passing == Passing::Value
     }
 
     /// The launch word of a launch. It has no launch number in a form that reports nothing: so launches with equal
@@ -173,20 +168,27 @@ impl KernelContext {
         self.kernel_word | number & self.number_masks[form as usize]
     }
 
-    /// Whether these are its arguments.
+    /// Whether the kernel accepts arguments with these codes.
     #[inline(always)]
-    pub(super) fn takes(&self, codes: &[Code]) -> bool {
-        codes.len() == self.codes.len()
-            && codes.iter().zip(&self.codes).all(|(given, param)| given.fits(*param))
+    pub(super) fn accepts(&self, codes: &[ParamCode]) -> bool {
+        codes.len() == self.param_codes.len()
+            && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg.accepted_by(*param))
     }
 
-    /// Whether these are its arguments, and none may be written that it only reads; most lists are like that.
+    /// Whether the arguments have the codes of the parameters: cheaper than [`accepts`](Self::accepts), and true for most
+    /// launches that it accepts.
     #[inline(always)]
-    pub(super) fn is_for(&self, codes: &[Code]) -> bool {
-        codes.len() == self.codes.len()
-            && codes.iter().zip(&self.codes).all(|(given, param)| given == param)
+    pub(super) fn matches_exactly(&self, codes: &[ParamCode]) -> bool {
+        codes.len() == self.param_codes.len()
+            && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg == param)
     }
 
+    /// Whether a form is loaded.
+    pub(super) fn is_loaded(&self, form: Form) -> bool {
+        self.forms[form as usize].loaded.get().is_some()
+    }
+
+    /// The loaded form. Compiles and loads it where that is not done yet.
     #[inline(always)]
     pub(crate) fn loaded(&self, shared: &ProgramShared, form: Form) -> Result<&LoadedForm> {
         let slot = &self.forms[form as usize];
@@ -209,7 +211,7 @@ impl KernelContext {
         }
         let loaded = if shared.context.device().capabilities().image == ImageKind::Native {
             let image = native_image(&self.kernel, self.native.as_ref(), form);
-            LoadedForm::load(shared, &self.kernel.name, image, &["body".to_owned()])?
+            LoadedForm::load(&shared.context, &self.kernel.name, image, &["body".to_owned()])?
         } else {
             LoadedForm::compile(shared, &self.kernel, form, self.passing)?
         };
@@ -217,20 +219,20 @@ impl KernelContext {
     }
 }
 
-/// The tensor parameters, and how the tasks together use them.
-fn tensors(kernel: &Offloaded) -> Box<[TensorParam]> {
-    let mut touches = vec![None; kernel.params.len()];
+/// The tensor parameters, and how all tasks together use them.
+fn tensor_params(kernel: &Offloaded) -> Box<[TensorParamUse]> {
+    let mut writes = vec![None; kernel.params.len()];
     for access in kernel.tasks.iter().flat_map(|task| &task.accesses) {
-        let touch = &mut touches[access.param.index()];
-        *touch = Some(touch.unwrap_or(false) || access.write || access.atomic);
+        let writes = &mut writes[access.param.index()];
+        *writes = Some(writes.unwrap_or(false) || access.write || access.atomic);
     }
-    let tensors = kernel.params.iter().zip(touches).enumerate();
-    tensors
+    let params = kernel.params.iter().zip(writes).enumerate();
+    params
         .filter(|(_, (param, _))| !matches!(param.kind, ParamKind::Scalar(_)))
-        .map(|(number, (param, touch))| TensorParam {
-            number,
+        .map(|(index, (param, writes))| TensorParamUse {
+            index,
             writable: param.kind.is_writable(),
-            touch,
+            writes,
         })
         .collect()
 }

@@ -55,9 +55,9 @@ pub(crate) struct LaunchDecision {
 }
 
 /// A cache entry for the inputs of a launch, read without a lock. Another thread may overwrite it at any time: what was
-/// read is valid only if [`is_current`](Self::is_current) says so afterwards.
+/// read is valid only if [`is_current`](Self::is_current) returns true afterwards.
 pub(super) struct CacheEntry<'a> {
-    pub(super) form: Form,
+    form: Form,
     cache: &'a LaunchCache,
     slot: &'a Seqlock,
     version: u64,
@@ -80,7 +80,7 @@ impl LaunchCache {
         let input_words = 2 * host.inputs().len();
         let interiors_at = input_words;
         let shapes_at = interiors_at + abi::block_words(kernel, Form::Checked) - argument_words;
-        let words = HEAD + shapes_at + SHAPE * plan.shapes_of_a_launch().saturating_sub(1);
+        let words = HEAD + shapes_at + SHAPE * plan.shape_count().saturating_sub(1);
         let slots = std::array::from_fn(|_| Seqlock::new(words));
         let single_call = plan.is_one_call();
         Self { slots, argument_words, input_words, interiors_at, shapes_at, single_call }
@@ -96,21 +96,26 @@ impl LaunchCache {
         &self.slots[stream as usize % SLOTS]
     }
 
-    /// The entry for a launch with the argument block `words` on the stream with number `stream`.
+    /// The entry for a launch with the argument block `words` on the stream with number `stream`; only in the form
+    /// `wanted`, if that is given.
     #[inline(always)]
     pub(super) fn find(
         &self,
         stream: u32,
         checks: Checks,
+        wanted: Option<Form>,
         words: &[u64],
     ) -> Option<CacheEntry<'_>> {
         let slot = self.slot(stream);
         let (version, cached) = slot.read()?;
         let (head, rest) = cached.split_first_chunk::<HEAD>()?;
-        let form = match head[0].load(Relaxed) ^ checks as u64 {
-            PROVEN => Form::Proven,
-            CHECKED => Form::Checked,
-            _ => return None,
+        let code = head[0].load(Relaxed) ^ checks as u64;
+        let form = match wanted {
+            Some(form) if code == form_code(form) => form,
+            Some(_) => return None,
+            None if code == PROVEN => Form::Proven,
+            None if code == CHECKED => Form::Checked,
+            None => return None,
         };
         for [index, value] in rest.get(..self.input_words)?.as_chunks::<2>().0 {
             if *words.get(index.load(Relaxed) as usize)? != value.load(Relaxed) {
@@ -135,8 +140,8 @@ impl LaunchCache {
         words: &mut Words,
         shapes: &mut LaunchShapes,
     ) -> Result<LaunchDecision> {
-        let cached = self.find(stream, checks, words).and_then(|entry| entry.read(words, shapes));
-        match cached {
+        let entry = self.find(stream, checks, None, words);
+        match entry.and_then(|entry| entry.read(words, shapes)) {
             Some(decision) => Ok(decision),
             None => self.decide_uncached(stream, shared, context, checks, words, shapes),
         }
@@ -154,14 +159,19 @@ impl LaunchCache {
     ) -> Result<LaunchDecision> {
         let KernelContext { kernel, host, plan, .. } = context;
         // Before the race check: a loop whose bounds wrapped is refused for that.
-        *shapes = plan.shapes(kernel, host, words, shared)?;
+        *shapes = plan.shapes(kernel, host, words, shared.context.device().info())?;
         if let Some(race) = host.race(words) {
             return Err(race_error(kernel, race));
         }
         let proven =
             checks == Checks::Off || kernel.tasks().all(|(task, _)| host.prove(task, words));
-        let (form, code) = if proven { (Form::Proven, PROVEN) } else { (Form::Checked, CHECKED) };
-        Plan::narrow(kernel, form, shapes, shared.context.device().info().multiprocessors);
+        let form = if proven { Form::Proven } else { Form::Checked };
+        Plan::apply_coarsening(
+            kernel,
+            form,
+            shapes,
+            shared.context.device().info().multiprocessors,
+        );
         let inputs: Vec<u64> =
             host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
         let mut interiors = Vec::new();
@@ -174,12 +184,13 @@ impl LaunchCache {
         }
         let first = shapes.first().copied().flatten();
         let function = match self.single_call {
-            true => context.loaded(shared, form)?.only(),
+            true => context.loaded(shared, form)?.first_function(),
             false => Some(FunctionHandle::default()),
         };
         let others = shapes.iter().skip(1).flat_map(|shape| packed(*shape));
         if let Some(function) = function {
-            let head = [code ^ checks as u64, function.raw()].into_iter().chain(packed(first));
+            let head =
+                [form_code(form) ^ checks as u64, function.raw()].into_iter().chain(packed(first));
             self.slot(stream).write(head.chain(inputs).chain(interiors).chain(others));
         }
         Ok(LaunchDecision { form, first })
@@ -193,16 +204,26 @@ impl CacheEntry<'_> {
         FunctionHandle(self.head[1].load(Relaxed))
     }
 
+    /// The decision for a kernel whose launch is a single call: its function, and its shape in `config`. None where there
+    /// is no iteration, or another thread has overwritten the entry.
+    #[inline(always)]
+    pub(super) fn single_call(&self, config: &mut LaunchConfig) -> Option<FunctionHandle> {
+        let function = self.function();
+        // Written through the reference: a returned shape would be copied.
+        *config = self.first_shape()?;
+        self.is_current().then_some(function)
+    }
+
     /// The launch shape of the first task; none where it has no iteration.
     #[inline(always)]
-    pub(super) fn first_shape(&self) -> Option<LaunchConfig> {
+    fn first_shape(&self) -> Option<LaunchConfig> {
         let [_, _, shape @ ..] = self.head;
         unpacked(shape)
     }
 
     /// Whether all that was read so far is one entry, and not parts of several.
     #[inline(always)]
-    pub(super) fn is_current(&self) -> bool {
+    fn is_current(&self) -> bool {
         self.slot.validate(self.version)
     }
 
@@ -232,7 +253,8 @@ impl CacheEntry<'_> {
             }
         }
         if self.form == Form::Checked {
-            self.push_interiors(words);
+            let LaunchCache { interiors_at, shapes_at, .. } = *self.cache;
+            push_words(words, self.rest.get(interiors_at..shapes_at)?);
         }
         if self.is_current() {
             return Some(LaunchDecision { form: self.form, first });
@@ -240,12 +262,18 @@ impl CacheEntry<'_> {
         words.truncate(self.cache.argument_words);
         None
     }
+}
 
-    #[inline(never)]
-    fn push_interiors(&self, words: &mut Words) {
-        let LaunchCache { interiors_at, shapes_at, .. } = *self.cache;
-        let interiors = self.rest.get(interiors_at..shapes_at).unwrap_or_default();
-        words.extend(interiors.iter().map(|word| word.load(Relaxed)));
+#[inline(never)]
+fn push_words(words: &mut Words, cached: &[AtomicU64]) {
+    words.extend(cached.iter().map(|word| word.load(Relaxed)));
+}
+
+#[inline(always)]
+fn form_code(form: Form) -> u64 {
+    match form {
+        Form::Proven => PROVEN,
+        Form::Checked => CHECKED,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{arguments::TensorArg, context::TensorParam};
+use super::{arguments::TensorArg, context::TensorParamUse};
 use crate::{
     hazards::{LaunchUses, Tracker},
     stream::StreamState,
@@ -13,7 +13,7 @@ use crate::{
 ///
 /// All methods are inlined, so that on the fast path, which tracks no hazards, the guard stays in registers.
 pub(super) struct StampGuard<'a> {
-    params: &'a [TensorParam],
+    params: &'a [TensorParamUse],
     tensors: &'a [TensorArg<'a>],
     stream: &'a StreamState,
     /// Where hazards are tracked: by whom, and what the launch uses.
@@ -23,7 +23,7 @@ pub(super) struct StampGuard<'a> {
 impl<'a> StampGuard<'a> {
     #[inline(always)]
     pub(super) fn new(
-        params: &'a [TensorParam],
+        params: &'a [TensorParamUse],
         tensors: &'a [TensorArg<'a>],
         stream: &'a StreamState,
     ) -> Self {
@@ -32,7 +32,11 @@ impl<'a> StampGuard<'a> {
 
     /// The guard of a launch whose uses `tracker` also records.
     #[inline(always)]
-    pub(super) fn tracked(tracker: &'a Tracker, uses: LaunchUses<'a>, stream: &'a StreamState) -> Self {
+    pub(super) fn tracked(
+        tracker: &'a Tracker,
+        uses: LaunchUses<'a>,
+        stream: &'a StreamState,
+    ) -> Self {
         let tracked = Some((tracker, uses));
         Self { params: uses.params, tensors: uses.tensors, stream, tracked }
     }
@@ -56,7 +60,7 @@ impl Drop for StampGuard<'_> {
 #[cold]
 #[inline(never)]
 fn stamp_after_panic(
-    params: &[TensorParam],
+    params: &[TensorParamUse],
     tensors: &[TensorArg<'_>],
     stream: &StreamState,
     tracked: Option<(&Tracker, LaunchUses<'_>)>,
@@ -66,17 +70,17 @@ fn stamp_after_panic(
 
 #[inline(always)]
 fn stamp(
-    params: &[TensorParam],
+    params: &[TensorParamUse],
     tensors: &[TensorArg<'_>],
     stream: &StreamState,
     tracked: Option<(&Tracker, LaunchUses<'_>)>,
 ) {
     let stamp = stream.stream.next_stamp();
     if let Some((tracker, uses)) = tracked {
-        tracker.after(&uses, stamp);
+        tracker.record_launch(&uses, stamp);
     }
     for (tensor, param) in tensors.iter().zip(params) {
-        let Some(core) = tensor.core() else { continue };
-        core.buffer.stamp(stamp, param.writable);
+        let Some(device_tensor) = tensor.device_tensor() else { continue };
+        device_tensor.buffer.stamp(stamp, param.writable);
     }
 }

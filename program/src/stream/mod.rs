@@ -15,8 +15,8 @@ use quadrants_runtime as rt;
 
 use crate::{
     Error, Result, capture,
-    hazards::{Clock, Tracker, waiting},
-    launch::{error_record::RecordSlot, fork_join::WorkerSet, temporaries::StreamScratch},
+    hazards::{Clock, Tracker, wait_tracked},
+    launch::{error_record::RecordSlot, fork_join::WorkerSet, launch_memory::StreamLaunchMemory},
     program::{ProgramInner, ProgramShared},
 };
 
@@ -49,15 +49,15 @@ pub(crate) struct StreamState {
     shared_handle: AtomicBool,
     /// What the last region launched here forked to and joined by.
     pub(crate) worker_set: Mutex<Option<Box<WorkerSet>>>,
-    pub(crate) scratch: StreamScratch,
+    pub(crate) launch_memory: StreamLaunchMemory,
 }
 
 /// What a stream had that was dropped by a panicking thread; kept as long as the program.
 #[derive(Debug)]
-pub(crate) struct LeftBehind {
+pub(crate) struct AbandonedStream {
     _record: Option<RecordSlot>,
     _worker_set: Option<Box<WorkerSet>>,
-    _scratch: StreamScratch,
+    _launch_memory: StreamLaunchMemory,
 }
 
 impl StreamState {
@@ -72,10 +72,10 @@ impl StreamState {
             record_address,
             shared_handle: AtomicBool::new(foreign),
             worker_set: Mutex::new(None),
-            scratch: StreamScratch::default(),
+            launch_memory: StreamLaunchMemory::default(),
         });
         if let Some(tracker) = &shared.hazards {
-            tracker.begin(&state.stream);
+            tracker.add_stream(&state.stream);
         }
         shared.manager.register(&state);
         Ok(state)
@@ -132,8 +132,8 @@ impl StreamState {
 
     /// Waits for all work, and reports nothing.
     fn drain(&self) -> Result<()> {
-        let up_to = |tracker: &Tracker| tracker.up_to(&self.stream);
-        waiting(&self.shared, up_to, || Ok(self.stream.synchronize()?))
+        let clock = |tracker: &Tracker| tracker.clock_of(&self.stream);
+        wait_tracked(self.shared.hazards.as_ref(), clock, || Ok(self.stream.synchronize()?))
     }
 
     /// Waits for all work, unless a wait has shown it complete, and reports nothing.
@@ -144,7 +144,7 @@ impl StreamState {
         }
         // A wait that was made for something else says nothing of what the stream was told to wait for since.
         if let Some(tracker) = &self.shared.hazards {
-            tracker.over(&Clock::of(newest));
+            tracker.mark_complete(&Clock::of(newest));
         }
         Ok(())
     }
@@ -152,10 +152,10 @@ impl StreamState {
     /// Asks whether all work is complete, and where it is, reports.
     pub(crate) fn query(&self) -> Result<bool> {
         let clock =
-            self.shared.hazards.as_ref().map(|tracker| (tracker, tracker.up_to(&self.stream)));
+            self.shared.hazards.as_ref().map(|tracker| (tracker, tracker.clock_of(&self.stream)));
         let complete = self.stream.query()?;
         if complete && let Some((tracker, clock)) = clock {
-            tracker.over(&clock);
+            tracker.mark_complete(&clock);
         }
         if complete {
             self.check()?;
@@ -189,18 +189,18 @@ impl Drop for StreamState {
         self.shared.manager.remove(self.stream.id());
         if std::thread::panicking() {
             // Nothing is waited for, and unfinished work may still use all this.
-            let left = LeftBehind {
+            let left = AbandonedStream {
                 _record: self.record.take(),
                 _worker_set: self.worker_set.get_mut().take(),
-                _scratch: std::mem::take(&mut self.scratch),
+                _launch_memory: std::mem::take(&mut self.launch_memory),
             };
-            self.shared.left_behind.lock().push(left);
+            self.shared.abandoned_streams.lock().push(left);
             return;
         }
         // After a wait nothing writes the record any more, so that it can go to another stream.
         let drained = self.drain_at_end();
         if let Some(tracker) = &self.shared.hazards {
-            tracker.end(self.stream.id());
+            tracker.remove_stream(self.stream.id());
         }
         match drained {
             Ok(()) => {
@@ -335,14 +335,14 @@ impl Event {
     /// [`Error::OtherProgram`], or what the device returns.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
-        if capture::is_on()
+        if capture::is_active()
             && let Some(captured) =
                 capture::record(&self.program.shared, self.number, &stream.state)
         {
             return captured;
         }
         let (tracker, stream) = (&self.program.shared.hazards, &stream.state.stream);
-        let clock = tracker.as_ref().map(|tracker| tracker.up_to(stream)).unwrap_or_default();
+        let clock = tracker.as_ref().map(|tracker| tracker.clock_of(stream)).unwrap_or_default();
         self.event.record(stream)?;
         *self.marked.lock() = Mark { stamp: Some(stream.next_stamp()), clock };
         Ok(())
@@ -355,7 +355,7 @@ impl Event {
     /// [`Error::OtherProgram`], or what the device returns.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
-        if capture::is_on()
+        if capture::is_active()
             && let Some(captured) = capture::wait(&self.program.shared, self.number, &stream.state)
         {
             return captured;
@@ -363,7 +363,7 @@ impl Event {
         let mark = self.tracked_mark();
         self.event.wait(&stream.state.stream)?;
         if let Some((tracker, mark)) = mark {
-            tracker.waits(stream.id(), &mark.clock);
+            tracker.add_wait(stream.id(), &mark.clock);
         }
         Ok(())
     }
@@ -377,7 +377,7 @@ impl Event {
         let mark = self.tracked_mark();
         let reached = self.event.query()?;
         if reached && let Some((tracker, mark)) = mark {
-            tracker.over(&mark.clock);
+            tracker.mark_complete(&mark.clock);
         }
         Ok(reached)
     }
@@ -391,7 +391,7 @@ impl Event {
         capture::refuse(&self.program.shared, WAITED)?;
         let mark = self.mark();
         let wait = || Ok(self.event.synchronize()?);
-        waiting(&self.program.shared, |_| mark.clock.clone(), wait)?;
+        wait_tracked(self.program.shared.hazards.as_ref(), |_| mark.clock.clone(), wait)?;
         match mark.stamp.and_then(|mark| self.program.shared.manager.find(mark)) {
             Some(stream) => stream.check(),
             None => Ok(()),
