@@ -222,8 +222,8 @@ impl Capture {
             ops.iter().filter_map(Op::launch).any(|launch| launch.prepared.may_report());
         let (buffers, program) = (Vec::new(), self.program);
         let shared = &program.shared;
-        let is_asked = shared.hazards.is_some() || shared.host_exclusion.is_enabled();
-        let is_plain = !(has_copies || may_report || is_asked);
+        let needs_checks = shared.hazards.is_some() || shared.host_exclusion.is_enabled();
+        let is_plain = !(has_copies || may_report || needs_checks);
         let mut recorded = Recorded { ops, buffers, program, has_copies, may_report, is_plain };
         recorded.find_buffers();
         order::check(&recorded, &mut dependencies, None)?;

@@ -272,3 +272,42 @@ impl fmt::Debug for KernelLauncher {
         f.debug_struct("KernelLauncher").field("kernels", &self.names()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use quadrants_ir::{Arena, Kernel as Ir, Options};
+
+    use crate::{Kernel, Opened, Program, Result};
+
+    fn empty_kernel(name: &str) -> Ir {
+        Ir {
+            name: name.to_owned(),
+            file: "launcher.rs".to_owned(),
+            params: Vec::new(),
+            locals: Arena::new(),
+            exprs: Arena::new(),
+            blocks: Arena::new(),
+            sites: Vec::new(),
+            body: Vec::new(),
+            result: None,
+            options: Options::default(),
+        }
+    }
+
+    #[test]
+    fn kernels_are_listed_from_their_build_to_their_drop() -> Result<()> {
+        let device = quadrants_rhi_cpu::driver()?.open(0)?;
+        let program = Program::open(Opened { device, compiler: None })?;
+        let launcher = program.launcher();
+        assert!(launcher.is_empty());
+        let kernel = Kernel::new(empty_kernel("step"))?;
+        kernel.call::<()>().prepare(&program)?;
+        assert_eq!((launcher.len(), launcher.names()), (1, vec!["step".to_owned()]));
+        assert!(!launcher.is_loaded("step"), "the CPU loads a form when a launch needs it");
+        kernel.call::<()>().launch_on(program.default_stream())?;
+        assert!(launcher.is_loaded("step") && !launcher.is_loaded("other"));
+        drop(kernel);
+        assert!(launcher.is_empty());
+        Ok(())
+    }
+}
