@@ -15,9 +15,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of a program.
 ///
-/// `{}` prints what happened, where, and how to fix it. So does `{:?}`, which is what a `main` that returns the error shows;
-/// `{:#?}` prints the fields. The text of an error includes that of its [`source`](std::error::Error::source), which need
-/// not be printed too.
+/// `{}` prints what happened, where, and how to fix it. So does `{:?}`, which is what a `main` that returns the error
+/// shows; `{:#?}` prints the fields. The text of an error includes that of its [`source`](std::error::Error::source),
+/// which need not be printed too.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -116,8 +116,8 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
-    /// With these arguments, two iterations of a loop or two blocks of a region may access the same element, and one of the
-    /// accesses writes. Nothing was launched.
+    /// With these arguments, two iterations of a loop or two blocks of a region may access the same element, and one of
+    /// the accesses writes. Nothing was launched.
     #[error(
         "kernel `{kernel}` ({file}:{line}) may race on `{tensor}` with these arguments: its accesses in \
          lines {} and {} may access the same element at the same time{}", .lines[0], .lines[1],

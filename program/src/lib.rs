@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`Program`] is a device with its default stream and its kernels. Calling a kernel gives a
-//! [`Launch`], which is submitted to the thread's current stream or to an explicit one. The [`KernelLauncher`] keeps the
-//! contexts of kernels in an address-stable table. A `stream_parallel` region forks from the launch stream and joins it
-//! again by events, or is launched as a graph.
+//! A [`Program`] is a device with its default stream and its kernels. Calling a kernel gives a [`Launch`], which is
+//! submitted to the thread's current stream or to an explicit one. The [`KernelLauncher`] keeps the contexts of kernels
+//! in an address-stable table. A `stream_parallel` region forks from the launch stream and joins it again by events, or
+//! is launched as a graph.
 
 #[doc(hidden)]
 pub mod body;

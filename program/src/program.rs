@@ -47,8 +47,8 @@ impl Backend for Opened {
 
 /// A program on one device: the owner of its tensors, streams, events and kernels.
 ///
-/// A clone is another handle of the same program. Streams, events and tensors keep the program alive, so that they can be
-/// dropped in any order.
+/// A clone is another handle of the same program. Streams, events and tensors keep the program alive, so that they can
+/// be dropped in any order.
 #[derive(Clone)]
 pub struct Program {
     default: Arc<Stream>,
@@ -150,7 +150,8 @@ impl ProgramBuilder {
     }
 
     /// Whether regions that are launched repeatedly become graphs. This only changes what a launch costs. Default: the
-    /// environment variable [`GRAPHS_VARIABLE`](crate::GRAPHS_VARIABLE), or else yes. A device without graphs uses events.
+    /// environment variable [`GRAPHS_VARIABLE`](crate::GRAPHS_VARIABLE), or else yes. A device without graphs uses
+    /// events.
     #[must_use]
     pub fn graphs(mut self, on: bool) -> Self {
         self.graphs = Some(on);
@@ -158,24 +159,24 @@ impl ProgramBuilder {
     }
 
     /// The folder of the kernel cache on disk, which later processes share; none for no cache. Default: the environment
-    /// variable [`CACHE_VARIABLE`](crate::CACHE_VARIABLE), or else `quadrants` in the user's cache folder. Any number of
-    /// processes may share it. Only trusted users may have write access: its contents are executed.
+    /// variable [`CACHE_VARIABLE`](crate::CACHE_VARIABLE), or else `quadrants` in the user's cache folder. Any number
+    /// of processes may share it. Only trusted users may have write access: its contents are executed.
     #[must_use]
     pub fn cache(mut self, folder: Option<PathBuf>) -> Self {
         self.cache = Some(folder);
         self
     }
 
-    /// Adds kernels that were compiled ahead. They are looked up before the kernel cache on disk and a compiler. Default:
-    /// the file in the environment variable [`KERNELS_VARIABLE`](crate::KERNELS_VARIABLE), if it is set.
+    /// Adds kernels that were compiled ahead. They are looked up before the kernel cache on disk and a compiler.
+    /// Default: the file in the environment variable [`KERNELS_VARIABLE`](crate::KERNELS_VARIABLE), if it is set.
     #[must_use]
     pub fn kernels(mut self, kernels: ExportedKernels) -> Self {
         self.kernels.get_or_insert_default().push(kernels);
         self
     }
 
-    /// The largest argument block in bytes that is passed by value; larger ones are passed in an argument buffer. The device's
-    /// limit applies too, and is the default. With 0, all argument blocks are passed in buffers.
+    /// The largest argument block in bytes that is passed by value; larger ones are passed in an argument buffer. The
+    /// device's limit applies too, and is the default. With 0, all argument blocks are passed in buffers.
     #[must_use]
     pub fn argument_limit(mut self, bytes: usize) -> Self {
         self.argument_limit = Some(bytes);
@@ -185,7 +186,8 @@ impl ProgramBuilder {
     /// Opens a program.
     ///
     /// # Errors
-    /// Why the device cannot be opened; [`Error::Kernels`] where the file that the environment names is not an image bundle.
+    /// Why the device cannot be opened; [`Error::Kernels`] where the file that the environment names is not an image
+    /// bundle.
     pub fn open(self, backend: impl Backend) -> Result<Program> {
         let hazards = self.hazards.map_or_else(Hazards::from_env, Ok)?;
         let exported = self.kernels.map_or_else(ExportedKernels::from_env, Ok)?;
@@ -320,7 +322,8 @@ impl Program {
     /// Creates a tensor with the given elements, in row-major order.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the number of elements is not that of the shape, out of memory, or an error of the device.
+    /// [`Error::Shape`] where the number of elements is not that of the shape, out of memory, or an error of the
+    /// device.
     pub fn tensor_from<T: crate::KernelValue, const N: usize>(
         &self,
         elements: &[T],
@@ -365,8 +368,8 @@ impl Program {
         self.default.synchronize()
     }
 
-    /// Waits for all streams, and returns the first error of any of them that was not returned yet; the others are left for
-    /// the next call.
+    /// Waits for all streams, and returns the first error of any of them that was not returned yet; the others are left
+    /// for the next call.
     ///
     /// # Errors
     /// As for [`Stream::synchronize`].

@@ -1,7 +1,7 @@
 //! The registry of the programs of this process, by which the drop of a kernel unloads it in all of them.
 //!
-//! The registry keeps no program alive. A program that is being called through the registry is leased; its drop waits for
-//! the end of the lease.
+//! The registry keeps no program alive. A program that is being called through the registry is leased; its drop waits
+//! for the end of the lease.
 
 use parking_lot::{Condvar, Mutex};
 

@@ -238,7 +238,8 @@ impl NameCache {
 }
 
 impl ResolvedLaunch {
-    /// Writes the given words into an argument block without its first `skipped` words. Returns whether that changed it.
+    /// Writes the given words into an argument block without its first `skipped` words. Returns whether that changed
+    /// it.
     #[inline]
     pub(super) fn write(&self, given: &[NamedArgs<'_>], block: &mut [u64], skipped: usize) -> bool {
         write_words(&self.params, given, block, skipped)

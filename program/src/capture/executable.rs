@@ -1,5 +1,5 @@
-//! Executable graphs. An executable cannot run concurrently with itself, and it reports to one stream's error record; so
-//! each stream has its own, with temporaries of its own.
+//! Executable graphs. An executable cannot run concurrently with itself, and it reports to one stream's error record;
+//! so each stream has its own, with temporaries of its own.
 
 use quadrants_ir::abi::LAUNCH_WORD;
 use quadrants_rhi::FunctionHandle;
@@ -96,8 +96,8 @@ impl Executables {
         launched
     }
 
-    /// Launches what was captured by one driver call, where the executable of the stream is set to that. Returns none where
-    /// more must be done; then nothing is enqueued.
+    /// Launches what was captured by one driver call, where the executable of the stream is set to that. Returns none
+    /// where more must be done; then nothing is enqueued.
     ///
     /// # Errors
     /// As for [`launch`](Self::launch).
@@ -284,8 +284,8 @@ impl Executable {
         self.set_nodes(recorded, op, same_shapes, stream)
     }
 
-    /// Sets the nodes of an operation at the driver. Not their shapes, where those are unchanged and the argument block is in
-    /// a buffer.
+    /// Sets the nodes of an operation at the driver. Not their shapes, where those are unchanged and the argument block
+    /// is in a buffer.
     fn set_nodes(
         &mut self,
         recorded: &Recorded,

@@ -70,16 +70,16 @@ impl Graph {
         self.recorded.ops.is_empty()
     }
 
-    /// The full names of all arguments: `kernel[number].parameter`. The launches of each kernel are numbered in the order of
-    /// the capture. A kernel value or a tensor of structs has a name for each scalar or component.
+    /// The full names of all arguments: `kernel[number].parameter`. The launches of each kernel are numbered in the
+    /// order of the capture. A kernel value or a tensor of structs has a name for each scalar or component.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         self.recorded.arguments()
     }
 
-    /// A launch with a replaced argument, for this launch only. `name` selects all launches that have a parameter with the
-    /// name, as in `"dt"`; those of one kernel, as in `"step.dt"`; or one launch, as in `"step[0].dt"`. Tensors may have
-    /// other extents: the launch analysis is then done again.
+    /// A launch with a replaced argument, for this launch only. `name` selects all launches that have a parameter with
+    /// the name, as in `"dt"`; those of one kernel, as in `"step.dt"`; or one launch, as in `"step[0].dt"`. Tensors may
+    /// have other extents: the launch analysis is then done again.
     pub fn with<'a>(&'a mut self, name: &'a str, arg: impl Arg<'a>) -> GraphLaunch<'a> {
         GraphLaunch { graph: self, given: SmallVec::new() }.with(name, arg)
     }
@@ -180,8 +180,8 @@ impl<'a> GraphLaunch<'a> {
     /// # Errors
     /// As for [`Graph::launch_on`]; [`Error::UnknownArgument`](crate::Error::UnknownArgument);
     /// [`Error::Argument`](crate::Error::Argument) where the kernel does not accept an argument;
-    /// [`Error::Overlap`](crate::Error::Overlap) where a tensor shares memory with another argument of a launch; and the
-    /// errors of deciding the launch again. Then nothing is launched.
+    /// [`Error::Overlap`](crate::Error::Overlap) where a tensor shares memory with another argument of a launch; and
+    /// the errors of deciding the launch again. Then nothing is launched.
     pub fn launch_on(self, stream: &Stream) -> Result<()> {
         self.graph.submit_to(&self.given, stream)
     }
@@ -249,8 +249,8 @@ fn replay(
                 for span in spans {
                     let (dst, src) = (to.address(), from.address());
                     let (dst, src) = (dst.offset(span.device), src.offset(span.host));
-                    // SAFETY: the graph keeps both buffers, which are different and have the bytes; the stream is live as
-                    // long as its state.
+                    // SAFETY: the graph keeps both buffers, which are different and have the bytes; the stream is live
+                    // as long as its state.
                     let copied = unsafe {
                         let device = shared.context.device();
                         device.copy_dtod_async(dst, src, span.bytes, stream.stream.handle())
@@ -263,7 +263,8 @@ fn replay(
     Ok(())
 }
 
-/// Stamps what a graph keeps when it is dropped: after a launch with the captured arguments, also where the device panics.
+/// Stamps what a graph keeps when it is dropped: after a launch with the captured arguments, also where the device
+/// panics.
 struct RecordedStampGuard<'a> {
     recorded: &'a Recorded,
     stream: &'a StreamState,

@@ -1,8 +1,8 @@
 //! Host exclusion: the lock between uses of memory that graphs keep, on devices where kernels run on the thread that
 //! launches them.
 //!
-//! A tensor that a graph writes was borrowed by `&mut` when it was captured, and its buffer was marked as shared then. So
-//! every later user sees the mark. A user that does not see it can only read what graphs only read.
+//! A tensor that a graph writes was borrowed by `&mut` when it was captured, and its buffer was marked as shared then.
+//! So every later user sees the mark. A user that does not see it can only read what graphs only read.
 
 use parking_lot::{Mutex, MutexGuard};
 use quadrants_runtime::Buffer;

@@ -22,8 +22,8 @@ use crate::{
     tensor::{DeviceTensor, layout::Span},
 };
 
-/// The indices of what an operation or a graph node is ordered after, earlier operations or nodes, without those that are
-/// implied.
+/// The indices of what an operation or a graph node is ordered after, earlier operations or nodes, without those that
+/// are implied.
 pub(super) type Dependencies = SmallVec<[usize; 4]>;
 
 /// A capture in progress.
@@ -76,8 +76,8 @@ pub(super) enum Work {
     Copy(CapturedCopy),
 }
 
-/// A captured host-to-device copy into a tensor. It is ordered after all earlier uses of the tensor and before all later
-/// ones.
+/// A captured host-to-device copy into a tensor. It is ordered after all earlier uses of the tensor and before all
+/// later ones.
 #[derive(Debug)]
 pub(super) struct CapturedCopy {
     /// The copied bytes.

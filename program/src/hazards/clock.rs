@@ -3,8 +3,8 @@
 use quadrants_runtime::Stamp;
 use smallvec::SmallVec;
 
-/// A vector clock: for each stream that it names, the newest stamp that it covers. It covers a stamp with all earlier ones
-/// of the stream.
+/// A vector clock: for each stream that it names, the newest stamp that it covers. It covers a stamp with all earlier
+/// ones of the stream.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Clock(SmallVec<[Stamp; 4]>);
 

@@ -1,4 +1,5 @@
-//! The hazard tracker: the order of work on streams, and the conflicts of launches with the recorded uses of their tensors.
+//! The hazard tracker: the order of work on streams, and the conflicts of launches with the recorded uses of their
+//! tensors.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -26,8 +27,8 @@ const MAX_HAZARDS: usize = 1000;
 ///
 /// Each stream has a vector clock of the work that its next work is ordered after. Events carry clocks from stream to
 /// stream; waits of the host mark work as complete. Each buffer keeps its uses. A launch is checked against them before
-/// anything is enqueued, and recorded among them afterwards. Borrows keep two threads from launching conflicting work at
-/// the same time, so that no conflict is missed in between.
+/// anything is enqueued, and recorded among them afterwards. Borrows keep two threads from launching conflicting work
+/// at the same time, so that no conflict is missed in between.
 #[derive(Debug)]
 pub(crate) struct Tracker {
     /// Never [`Hazards::Explicit`].
@@ -41,8 +42,8 @@ pub(crate) struct Tracker {
 /// The order of work on streams.
 #[derive(Debug, Default)]
 struct StreamOrder {
-    /// What the next work of each stream is ordered after, besides the stream's own earlier work. Indexed by the stream's
-    /// number: numbers are small.
+    /// What the next work of each stream is ordered after, besides the stream's own earlier work. Indexed by the
+    /// stream's number: numbers are small.
     clocks: Vec<Clock>,
     /// Work that is known to be complete.
     complete: Clock,
@@ -102,8 +103,8 @@ impl StreamOrder {
         clock
     }
 
-    /// Whether the driver may order the two streams by itself: it orders blocking foreign streams with the default stream,
-    /// and a foreign stream may be wrapped twice.
+    /// Whether the driver may order the two streams by itself: it orders blocking foreign streams with the default
+    /// stream, and a foreign stream may be wrapped twice.
     fn may_be_ordered(&self, one: u32, other: u32) -> bool {
         let is_default = |stream| self.default == Some(stream);
         match (self.foreign.get(&one), self.foreign.get(&other)) {
@@ -116,8 +117,8 @@ impl StreamOrder {
 }
 
 impl PendingWait {
-    /// All work that is complete after a wait that covered `completed`. A stream may have got more work since the clocks
-    /// were read, whose dependencies are not known here; only the clock read before is joined.
+    /// All work that is complete after a wait that covered `completed`. A stream may have got more work since the
+    /// clocks were read, whose dependencies are not known here; only the clock read before is joined.
     fn completed(&self, completed: impl IntoIterator<Item = Stamp>) -> Clock {
         let mut all = Clock::default();
         for stamp in completed {
@@ -263,8 +264,8 @@ impl Tracker {
         Ok(())
     }
 
-    /// Applies the policy to two launches of a graph that conflict and have no order. Returns whether the graph needs an edge
-    /// between them.
+    /// Applies the policy to two launches of a graph that conflict and have no order. Returns whether the graph needs
+    /// an edge between them.
     ///
     /// # Errors
     /// [`Error::Hazard`] under [`Hazards::Check`].

@@ -1,5 +1,5 @@
-//! Dumps of kernels: their IR and their source text for the device's compiler, as files. For inspection, and for tests that
-//! compile all emitted text.
+//! Dumps of kernels: their IR and their source text for the device's compiler, as files. For inspection, and for tests
+//! that compile all emitted text.
 //!
 //! `QUADRANTS_DUMP` names a folder, which is made. Each kernel `name` leaves, with the first 8 digits of the hash
 //! of its offloaded form,

@@ -8,8 +8,8 @@ pub(crate) struct HostMemory(());
 
 impl HostMemory {
     /// # Safety
-    /// Every address that is loaded or stored through it is valid for the length of the access: the kernel's accesses are
-    /// proven or checked, and its argument block holds addresses of live memory.
+    /// Every address that is loaded or stored through it is valid for the length of the access: the kernel's accesses
+    /// are proven or checked, and its argument block holds addresses of live memory.
     pub(crate) unsafe fn new() -> Self {
         Self(())
     }

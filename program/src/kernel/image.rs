@@ -142,8 +142,8 @@ fn compile_error(
     }
 }
 
-/// The native image of a kernel: the CPU body at the processor's instruction level, or the interpreter for a kernel made at
-/// run time.
+/// The native image of a kernel: the CPU body at the processor's instruction level, or the interpreter for a kernel
+/// made at run time.
 pub(crate) fn native_image(
     kernel: &Offloaded,
     native: Option<&NativeBody>,
@@ -164,8 +164,8 @@ pub(crate) fn native_image(
             let interpreter = Interpreter::new(kernel);
             let tasks: Vec<_> = kernel.tasks().map(|(id, _)| id).collect();
             Arc::new(move |call| {
-                // SAFETY: the argument block holds addresses of live tensors of this kernel's shape, and every access is
-                // proven or checked.
+                // SAFETY: the argument block holds addresses of live tensors of this kernel's shape, and every access
+                // is proven or checked.
                 let mut memory = unsafe { HostMemory::new() };
                 for task in &tasks {
                     if let Err(fault) = interpreter.run_task(*task, form, call.args, &mut memory) {

@@ -93,7 +93,8 @@ impl KernelDef {
         self.id.get().copied()
     }
 
-    /// The kernel's number in this process: its index in every program's table. It is reused after this kernel is dropped.
+    /// The kernel's number in this process: its index in every program's table. It is reused after this kernel is
+    /// dropped.
     #[inline]
     pub(crate) fn id(&self) -> Result<u32> {
         match self.id.get() {

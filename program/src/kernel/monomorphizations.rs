@@ -4,8 +4,8 @@ use std::{any::TypeId, sync::OnceLock};
 
 use crate::{body::Body, kernel::kernel_def::KernelDef};
 
-/// The monomorphizations of a generic kernel so far: a list that only grows, so that a launch reads it without a lock. Its
-/// length is limited by the program's source.
+/// The monomorphizations of a generic kernel so far: a list that only grows, so that a launch reads it without a lock.
+/// Its length is limited by the program's source.
 #[derive(Debug)]
 pub struct Monomorphizations {
     first: Link,

@@ -1,5 +1,5 @@
-//! A table with stable addresses: any thread can add entries while others read, and references to an entry stay valid until
-//! it is removed.
+//! A table with stable addresses: any thread can add entries while others read, and references to an entry stay valid
+//! until it is removed.
 
 use std::{
     marker::PhantomData,

@@ -1,7 +1,8 @@
 //! Image bundles: kernels compiled ahead into a file, for machines that cannot compile.
 //!
 //! An export contains the kernels that a program has launched or [prepared](crate::Launch::prepare), for each requested
-//! architecture and in both forms. It needs no device of those architectures: a program on the CPU knows the same kernels.
+//! architecture and in both forms. It needs no device of those architectures: a program on the CPU knows the same
+//! kernels.
 
 use std::{borrow::Cow, collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc};
 
@@ -27,11 +28,11 @@ pub struct Target {
 
 /// An image bundle that [`Program::export_cache`] or [`Export::write`] made, opened for use.
 ///
-/// A program looks for images here first, then in the kernel cache on disk, and then compiles. The key of an image covers
-/// what it was made from: the kernel's IR, the blocks of its region, the architecture, and the release of this crate; not
-/// its name. So an unsuitable file has no images for a program, and a damaged entry counts as missing. A device takes
-/// images of its own architecture, or else of one that it also runs: an `sm_86` runs `sm_80`; all later devices run
-/// `compute_80`, which their driver finishes; devices with any features run `gfx90a`.
+/// A program looks for images here first, then in the kernel cache on disk, and then compiles. The key of an image
+/// covers what it was made from: the kernel's IR, the blocks of its region, the architecture, and the release of this
+/// crate; not its name. So an unsuitable file has no images for a program, and a damaged entry counts as missing. A
+/// device takes images of its own architecture, or else of one that it also runs: an `sm_86` runs `sm_80`; all later
+/// devices run `compute_80`, which their driver finishes; devices with any features run `gfx90a`.
 ///
 /// The images are executed: the file must come from a trusted source.
 #[derive(Clone, Debug)]
@@ -137,12 +138,12 @@ impl Export {
         Self { targets: targets.into_iter().collect(), images: PackWriter::default() }
     }
 
-    /// Adds the kernels of a program, compiled for all architectures. Images that the program's kernel cache has from the
-    /// same compiler are not compiled again.
+    /// Adds the kernels of a program, compiled for all architectures. Images that the program's kernel cache has from
+    /// the same compiler are not compiled again.
     ///
     /// # Errors
-    /// [`Error::Compile`], also where there is no compiler for an architecture; [`Error::NotKept`] for a compiler whose images
-    /// cannot be identified.
+    /// [`Error::Compile`], also where there is no compiler for an architecture; [`Error::NotKept`] for a compiler whose
+    /// images cannot be identified.
     pub fn add(&mut self, program: &Program) -> Result<()> {
         let shared = program.shared();
         for kernel in shared.launcher.kernels() {
@@ -186,9 +187,10 @@ impl Export {
 }
 
 impl Program {
-    /// Writes the kernels that this program has launched or [prepared](crate::Launch::prepare) so far, compiled for these
-    /// architectures, to a file for [`ProgramBuilder::kernels`](crate::ProgramBuilder::kernels). A machine with the file
-    /// needs a driver but no compiler. Exporting needs no device of these architectures: a program on the CPU can export.
+    /// Writes the kernels that this program has launched or [prepared](crate::Launch::prepare) so far, compiled for
+    /// these architectures, to a file for [`ProgramBuilder::kernels`](crate::ProgramBuilder::kernels). A machine with
+    /// the file needs a driver but no compiler. Exporting needs no device of these architectures: a program on the CPU
+    /// can export.
     ///
     /// # Errors
     /// The errors of [`Export::add`] and [`Export::write`].

@@ -1,8 +1,8 @@
 //! The kernel cache of a program: compiled images in image bundles and on disk, and their keys.
 //!
-//! A key covers everything that an image depends on except the compiler's library. The library is stored beside images on
-//! disk; so a machine without a compiler finds images that another machine has made. The kernel's source location is not
-//! part of the key.
+//! A key covers everything that an image depends on except the compiler's library. The library is stored beside images
+//! on disk; so a machine without a compiler finds images that another machine has made. The kernel's source location is
+//! not part of the key.
 
 pub(crate) mod export;
 
@@ -23,8 +23,8 @@ use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey};
 
 use crate::ExportedKernels;
 
-/// The environment variable with the folder of the kernel cache on disk, or `off`. Default: `quadrants` in the user's cache
-/// folder.
+/// The environment variable with the folder of the kernel cache on disk, or `off`. Default: `quadrants` in the user's
+/// cache folder.
 pub const CACHE_VARIABLE: &str = "QUADRANTS_CACHE";
 
 /// The size limit of the folder.
@@ -52,8 +52,8 @@ pub(crate) struct CachedKernel<'a> {
 pub(crate) struct KeyPrefix(Vec<u8>);
 
 impl KernelCache {
-    /// The cache of these image bundles and that folder. Looks for the compiler's library now, when the device is opened,
-    /// because it takes long, and not in a first launch.
+    /// The cache of these image bundles and that folder. Looks for the compiler's library now, when the device is
+    /// opened, because it takes long, and not in a first launch.
     pub(crate) fn new(
         exported: Vec<ExportedKernels>,
         folder: Option<PathBuf>,
@@ -65,8 +65,8 @@ impl KernelCache {
         cache
     }
 
-    /// Identifies the library of a compiler: its path, length and modification time. None where it is unknown, or there is
-    /// no cache on disk.
+    /// Identifies the library of a compiler: its path, length and modification time. None where it is unknown, or there
+    /// is no cache on disk.
     pub(crate) fn compiler_library(&self, compiler: &dyn Compiler) -> Option<String> {
         self.cache.as_ref()?;
         let path = compiler.library()?;

@@ -51,8 +51,8 @@ pub struct ArgList<'a> {
     free_after: u8,
 }
 
-/// An argument list in memory that the launches of a thread reuse: so that appending an argument moves only an address, and
-/// a repeated launch of any length allocates nothing.
+/// An argument list in memory that the launches of a thread reuse: so that appending an argument moves only an address,
+/// and a repeated launch of any length allocates nothing.
 pub(crate) struct Args<'a>(ManuallyDrop<Box<ArgList<'a>>>);
 
 /// The most free lists of a thread.

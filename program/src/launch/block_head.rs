@@ -1,5 +1,5 @@
-//! The head of an argument block: the words before the arguments, among them the launch word, by which error records name
-//! the kernel and the launch.
+//! The head of an argument block: the words before the arguments, among them the launch word, by which error records
+//! name the kernel and the launch.
 
 use quadrants_ir::abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, SCRATCH_WORD};
 

@@ -155,7 +155,8 @@ impl KernelContext {
         self.launch_cache.decide(stream.stream.id(), shared, self, checks, words, shapes)
     }
 
-    /// Whether a launch is one driver call without device memory of its own. The call makes the context current by itself.
+    /// Whether a launch is one driver call without device memory of its own. The call makes the context current by
+    /// itself.
     #[inline]
     pub(super) fn is_single_call(&self) -> bool {
         self.plan.is_one_call() && self.temporary_bytes == 0 && self.passing == Passing::Value
@@ -175,8 +176,8 @@ impl KernelContext {
             && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg.accepted_by(*param))
     }
 
-    /// Whether the arguments have the codes of the parameters: cheaper than [`accepts`](Self::accepts), and true for most
-    /// launches that it accepts.
+    /// Whether the arguments have the codes of the parameters: cheaper than [`accepts`](Self::accepts), and true for
+    /// most launches that it accepts.
     #[inline(always)]
     pub(super) fn matches_exactly(&self, codes: &[ParamCode]) -> bool {
         codes.len() == self.param_codes.len()

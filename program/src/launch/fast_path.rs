@@ -1,8 +1,8 @@
 //! The fast path of a launch: a kernel that was launched before with the same extents and scalars, on tensors in device
 //! memory, in a program that tracks no hazards. It calls the driver with a cached launch decision.
 //!
-//! It makes no decision itself. Where anything else is needed it declines before it has done anything, and the slow path
-//! (`launcher.rs`, `submit.rs`) makes the launch.
+//! It makes no decision itself. Where anything else is needed it declines before it has done anything, and the slow
+//! path (`launcher.rs`, `submit.rs`) makes the launch.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -137,8 +137,8 @@ fn submit_several_calls<'a>(
     }
 }
 
-/// The kernel's context, where the launch is eligible for the fast path. The only place that decides this; what depends on
-/// the kernel alone is [`KernelContext::fast_path`].
+/// The kernel's context, where the launch is eligible for the fast path. The only place that decides this; what depends
+/// on the kernel alone is [`KernelContext::fast_path`].
 #[inline(always)]
 fn eligible<'a>(
     args: &ArgList<'_>,
@@ -160,8 +160,8 @@ fn eligible<'a>(
     (accepted && !shared.host_exclusion.applies_to(tensors)).then_some(context)
 }
 
-/// Whether a launch runs now and on the tensors as they are: none is a host array, of another program or moved out of its
-/// slice, and the thread does not capture.
+/// Whether a launch runs now and on the tensors as they are: none is a host array, of another program or moved out of
+/// its slice, and the thread does not capture.
 #[inline(always)]
 pub(super) fn is_direct(args: &ArgList<'_>, program: &Arc<ProgramInner>) -> bool {
     args.all_on_device(program) && !capture::is_active()

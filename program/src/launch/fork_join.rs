@@ -1,7 +1,7 @@
 //! Fork and join of regions: worker streams, each with the event of its join, and the event of the fork.
 //!
-//! A launch stream keeps the workers and events of its last region. So a repeated region leases nothing, and an event is
-//! always recorded on the same stream, which is what drivers handle fastest.
+//! A launch stream keeps the workers and events of its last region. So a repeated region leases nothing, and an event
+//! is always recorded on the same stream, which is what drivers handle fastest.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use quadrants_runtime::{self as rt, Context, EventLease, StreamLease};
 
 use crate::stream::StreamState;
 
-/// The largest number of worker streams of a region. Further blocks run on the workers of earlier ones. More streams than
-/// the device has queues gain nothing.
+/// The largest number of worker streams of a region. Further blocks run on the workers of earlier ones. More streams
+/// than the device has queues gain nothing.
 pub(crate) const MAX_WORKERS: usize = 31;
 
 /// The workers and the fork event that a launch stream keeps from one region to the next.
@@ -103,8 +103,8 @@ impl<'a> ForkJoin<'a> {
         Ok(())
     }
 
-    /// The worker for the next block, which enqueues work on it. Where there are more blocks than workers, they start again
-    /// at the first.
+    /// The worker for the next block, which enqueues work on it. Where there are more blocks than workers, they start
+    /// again at the first.
     #[inline]
     pub(crate) fn next_worker(&mut self, next: &mut usize) -> StreamHandle {
         let workers =

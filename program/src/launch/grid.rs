@@ -47,8 +47,8 @@ pub(super) fn launch_config(
     }
 }
 
-/// The launch shape of a block loop. The last dimension of its grid is along x. Where the grid is limited, each block runs
-/// several iterations.
+/// The launch shape of a block loop. The last dimension of its grid is along x. Where the grid is limited, each block
+/// runs several iterations.
 pub(super) fn block_config(extents: &[u64], threads: u32) -> LaunchConfig {
     const LIMITS: [u64; 3] = [i32::MAX as u64, 65_535, 65_535];
     let mut grid_dim = [1; 3];
@@ -63,8 +63,8 @@ pub(super) fn is_loop(kind: &TaskKind) -> bool {
     kind.dims().is_some()
 }
 
-/// Limits a grid to the device's largest one. Device loops stride over the grid, so that a smaller one runs all iterations
-/// too.
+/// Limits a grid to the device's largest one. Device loops stride over the grid, so that a smaller one runs all
+/// iterations too.
 pub(super) fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
     for axis in 0..3 {
         let by_threads = info.max_grid_threads[axis] / u64::from(config.block_dim[axis].max(1));

@@ -1,5 +1,6 @@
-//! A list of plain values whose first items are stored inline and longer lists on the heap. Where a list is filled in one
-//! function and the compiler knows its length, a push is a single store. The arguments of launches are kept in such lists.
+//! A list of plain values whose first items are stored inline and longer lists on the heap. Where a list is filled in
+//! one function and the compiler knows its length, a push is a single store. The arguments of launches are kept in such
+//! lists.
 
 use std::{
     fmt,

@@ -1,8 +1,8 @@
 //! The launch cache of a kernel: what earlier launches decided.
 //!
-//! A launch decision (form, launch shapes, interiors of the loops) depends only on the inputs of the launch analysis: the
-//! extents and scalars that [`HostPlan::inputs`] names. A launch with the inputs of an earlier one takes its decision from
-//! here, without a lock.
+//! A launch decision (form, launch shapes, interiors of the loops) depends only on the inputs of the launch analysis:
+//! the extents and scalars that [`HostPlan::inputs`] names. A launch with the inputs of an earlier one takes its
+//! decision from here, without a lock.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -204,8 +204,8 @@ impl CacheEntry<'_> {
         FunctionHandle(self.head[1].load(Relaxed))
     }
 
-    /// The decision for a kernel whose launch is a single call: its function, and its shape in `config`. None where there
-    /// is no iteration, or another thread has overwritten the entry.
+    /// The decision for a kernel whose launch is a single call: its function, and its shape in `config`. None where
+    /// there is no iteration, or another thread has overwritten the entry.
     #[inline(always)]
     pub(super) fn single_call(&self, config: &mut LaunchConfig) -> Option<FunctionHandle> {
         let function = self.function();
@@ -227,8 +227,8 @@ impl CacheEntry<'_> {
         self.slot.validate(self.version)
     }
 
-    /// The whole decision, with the shapes and interiors as [`LaunchCache::decide`] gives them. None where another thread
-    /// has overwritten the entry; then `words` are unchanged.
+    /// The whole decision, with the shapes and interiors as [`LaunchCache::decide`] gives them. None where another
+    /// thread has overwritten the entry; then `words` are unchanged.
     #[inline(always)]
     pub(super) fn read(
         &self,

@@ -1,9 +1,9 @@
 //! Device memory of single launches (temporaries, results, argument buffers), and pinned memory that stages argument
 //! blocks.
 //!
-//! On the default stream the memory is kept: a later launch there is ordered after the earlier one, so that memory can be
-//! reused as soon as its launch is enqueued, and repeated launches allocate nothing. On explicit streams it is allocated
-//! and freed in stream order.
+//! On the default stream the memory is kept: a later launch there is ordered after the earlier one, so that memory can
+//! be reused as soon as its launch is enqueued, and repeated launches allocate nothing. On explicit streams it is
+//! allocated and freed in stream order.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -57,8 +57,8 @@ impl<'a> LaunchMemory<'a> {
             };
             let buffer = match kept {
                 Some(buffer) => buffer,
-                // SAFETY: read only by the kernel, which writes each temporary before it uses it, and by the launch, which
-                // reads the value that the kernel wrote or the copy of the arguments.
+                // SAFETY: read only by the kernel, which writes each temporary before it uses it, and by the launch,
+                // which reads the value that the kernel wrote or the copy of the arguments.
                 None => unsafe { Buffer::uninit(context, bytes.next_power_of_two().max(256))? },
             };
             Memory::Persistent(Some(buffer))
@@ -130,8 +130,8 @@ impl Drop for LaunchMemory<'_> {
 }
 
 impl StreamLaunchMemory {
-    /// Copies `words` into pinned memory. The copy stays until all work is complete that is on the stream when the result
-    /// is dropped.
+    /// Copies `words` into pinned memory. The copy stays until all work is complete that is on the stream when the
+    /// result is dropped.
     pub(crate) fn stage<'a>(stream: &'a StreamState, words: &[u64]) -> Result<Staged<'a>> {
         let context = stream.stream.context();
         let bytes = size_of_val(words);

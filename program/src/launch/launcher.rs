@@ -1,8 +1,8 @@
 //! The kernel launcher: the table of kernel contexts, and the slow path's entry points.
 //!
 //! A launch looks up or makes the kernel's context, reports what earlier kernels of the stream reported, decides (race
-//! check, bounds proofs, form, launch shapes), fills the argument block, enqueues the launch plan, and stamps the tensors.
-//! No lock is held across a driver call.
+//! check, bounds proofs, form, launch shapes), fills the argument block, enqueues the launch plan, and stamps the
+//! tensors. No lock is held across a driver call.
 
 use std::{fmt, sync::Arc};
 
@@ -29,7 +29,8 @@ use crate::{
     tensor::host_array::launch_staged,
 };
 
-/// The kernels that a program has built, and how it launches them. [`Program::launcher`](crate::Program::launcher) gives it.
+/// The kernels that a program has built, and how it launches them. [`Program::launcher`](crate::Program::launcher)
+/// gives it.
 ///
 /// A kernel is built when it is first launched or [prepared](crate::Launch::prepare), and stays until it is dropped. On
 /// devices that take compiled images, each of its two forms is compiled and loaded when a launch first needs it.
@@ -58,8 +59,8 @@ impl KernelLauncher {
         self.len() == 0
     }
 
-    /// The names of these kernels. Kernels in different modules, and the instances of a generic kernel, can have the same
-    /// name.
+    /// The names of these kernels. Kernels in different modules, and the instances of a generic kernel, can have the
+    /// same name.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let _removal = self.removal.lock();
@@ -81,8 +82,8 @@ impl KernelLauncher {
         self.contexts.get(id).is_some()
     }
 
-    /// Unloads a kernel whose owner is dropped. Waits for its launches. Returns false where the kernel must stay: a graph
-    /// keeps it, or the wait failed.
+    /// Unloads a kernel whose owner is dropped. Waits for its launches. Returns false where the kernel must stay: a
+    /// graph keeps it, or the wait failed.
     ///
     /// # Safety
     /// The kernel is not launched any more.
@@ -141,8 +142,8 @@ impl KernelLauncher {
         Ok(())
     }
 
-    /// Finishes a launch after the fast path: returns its errors, or makes the launch where it declined. Returns the word
-    /// of the kernel's value, if it has one. The caller expects a value of the type `requested`.
+    /// Finishes a launch after the fast path: returns its errors, or makes the launch where it declined. Returns the
+    /// word of the kernel's value, if it has one. The caller expects a value of the type `requested`.
     #[inline(never)]
     pub(crate) fn submit_slow(
         &self,
@@ -205,8 +206,8 @@ impl KernelLauncher {
         Ok(None)
     }
 
-    /// A launch that is not [direct](is_direct): refuses tensors that cannot be used here, captures the launch where the
-    /// thread captures the program, and else launches with copies of the host arrays.
+    /// A launch that is not [direct](is_direct): refuses tensors that cannot be used here, captures the launch where
+    /// the thread captures the program, and else launches with copies of the host arrays.
     #[cold]
     fn capture_or_stage(
         &self,
@@ -243,8 +244,8 @@ impl KernelLauncher {
         (name.unwrap_or_default(), parameter.map(|param| param.name.clone()).unwrap_or_default())
     }
 
-    /// The error that an error record holds. Only called under the lock of the records, so that its kernel is not removed
-    /// meanwhile.
+    /// The error that an error record holds. Only called under the lock of the records, so that its kernel is not
+    /// removed meanwhile.
     pub(crate) fn decode(&self, record: &ErrorRecord) -> KernelError {
         let launch = number_of(record.launch);
         match self.contexts.get(kernel_of(record.launch)) {

@@ -1,7 +1,7 @@
 //! Launches: a kernel call with its arguments, and the path of a launch from there to the device.
 //!
-//! [`Launch`] collects arguments (`arguments.rs`) and submits them: by the fast path (`fast_path.rs`), which reuses a cached
-//! launch decision, or by the slow path (`launcher.rs`, `submit.rs`). Both enqueue the launch plan (`plan.rs`).
+//! [`Launch`] collects arguments (`arguments.rs`) and submits them: by the fast path (`fast_path.rs`), which reuses a
+//! cached launch decision, or by the slow path (`launcher.rs`, `submit.rs`). Both enqueue the launch plan (`plan.rs`).
 
 pub(crate) mod arguments;
 pub(crate) mod block_head;
@@ -116,15 +116,15 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// Submits the launch to `stream`.
     ///
     /// # Errors
-    /// As for [`launch`](Self::launch), and [`Error::OtherProgram`] where the stream and the tensors belong to different
-    /// programs.
+    /// As for [`launch`](Self::launch), and [`Error::OtherProgram`] where the stream and the tensors belong to
+    /// different programs.
     #[track_caller]
     pub fn launch_on(self, stream: &Stream) -> Result<R> {
         self.submit_to(stream, Checks::On)
     }
 
-    /// Builds the kernel for `program` without launching it. The arguments only select the kernel; they are not used. On a
-    /// GPU, both forms of the kernel are compiled and loaded, so that no later launch has to. An
+    /// Builds the kernel for `program` without launching it. The arguments only select the kernel; they are not used.
+    /// On a GPU, both forms of the kernel are compiled and loaded, so that no later launch has to. An
     /// [export](Program::export_cache) of the program includes the kernel.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! Parameter codes: the kind of an argument or a parameter in one word, so that a launch compares one word per argument.
+//! Parameter codes: the kind of an argument or a parameter in one word, so that a launch compares one word per
+//! argument.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
 //! Launch plans: the serial steps and regions of a kernel, made once; their launch shapes; and their enqueueing.
 //!
 //! A region forks and joins by events. An event is recorded on the launch stream. The first block stays on that stream;
-//! every other block runs on a worker stream, which waits for the event. Each worker records an event at its end, and the
-//! launch stream waits for it. The host never waits, and nothing orders two blocks of a region. A region that is launched
-//! repeatedly becomes a graph instead: see `region_graph.rs`.
+//! every other block runs on a worker stream, which waits for the event. Each worker records an event at its end, and
+//! the launch stream waits for it. The host never waits, and nothing orders two blocks of a region. A region that is
+//! launched repeatedly becomes a graph instead: see `region_graph.rs`.
 
 use std::slice;
 
@@ -160,7 +160,8 @@ impl Plan {
         self.shapes
     }
 
-    /// Divides the grids of coarsened loops by the iterations per thread, where enough threads are left to fill the device.
+    /// Divides the grids of coarsened loops by the iterations per thread, where enough threads are left to fill the
+    /// device.
     pub(crate) fn apply_coarsening(
         kernel: &Offloaded,
         form: Form,
@@ -189,8 +190,8 @@ impl Plan {
         }
     }
 
-    /// Enqueues all steps on `stream` with the argument block `args`. Of a plan that [is one call](Self::is_one_call), the
-    /// shape is `first`; of others, the shapes are `shapes`.
+    /// Enqueues all steps on `stream` with the argument block `args`. Of a plan that [is one call](Self::is_one_call),
+    /// the shape is `first`; of others, the shapes are `shapes`.
     #[inline(always)]
     pub(crate) fn enqueue(
         &self,
@@ -288,8 +289,8 @@ impl Enqueue<'_> {
     fn launch(&self, task: usize, config: &LaunchConfig, stream: StreamHandle) -> rt::Result<()> {
         let function = self.loaded.function(task);
         // SAFETY: the function was compiled for this kernel's argument block, whose layout the launcher filled; the
-        // tensors and temporaries in it are stamped or freed in stream order after this launch; the stream is held by its
-        // state or lease.
+        // tensors and temporaries in it are stamped or freed in stream order after this launch; the stream is held by
+        // its state or lease.
         let launched = unsafe { self.device.launch(function, config, self.args, stream) };
         self.shared.context.observe(launched)
     }

@@ -1,9 +1,9 @@
-//! Regions that are launched repeatedly, as graphs: one driver call sets the arguments of each task, one launches all, and
-//! no event is recorded or waited for.
+//! Regions that are launched repeatedly, as graphs: one driver call sets the arguments of each task, one launches all,
+//! and no event is recorded or waited for.
 //!
-//! A graph never changes results or order, only what a launch costs. It is made at the third launch of a region with the
-//! same key. Events are used where the device refuses it, or where another thread is launching the graph. Where a launch
-//! has the shapes and arguments of the one before, nothing is set.
+//! A graph never changes results or order, only what a launch costs. It is made at the third launch of a region with
+//! the same key. Events are used where the device refuses it, or where another thread is launching the graph. Where a
+//! launch has the shapes and arguments of the one before, nothing is set.
 
 use std::sync::{
     Arc,
@@ -17,8 +17,8 @@ use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
 
 use crate::{Error, Result, kernel::image::LoadedForm, launch::plan::LaunchShapes};
 
-/// The environment variable that decides whether repeated regions become graphs: `enabled` (the default, where the device has
-/// graphs) or `off`.
+/// The environment variable that decides whether repeated regions become graphs: `enabled` (the default, where the
+/// device has graphs) or `off`.
 pub const GRAPHS_VARIABLE: &str = "QUADRANTS_GRAPHS";
 
 /// How many launches of a region use events before it becomes a graph.

@@ -1,5 +1,5 @@
-//! The protocol of an error record: a kernel that finds it empty fills it, and one of the host threads that look takes the
-//! report.
+//! The protocol of an error record: a kernel that finds it empty fills it, and one of the host threads that look takes
+//! the report.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -7,7 +7,8 @@ use quadrants_ir::abi::ErrorRecord;
 
 use crate::sync::AtomicU32;
 
-/// Takes the report; of several threads, only one gets it. The stream must be drained, so that a claimed record is full.
+/// Takes the report; of several threads, only one gets it. The stream must be drained, so that a claimed record is
+/// full.
 pub(crate) fn take<R>(state: &AtomicU32, read: impl FnOnce() -> R) -> Option<R> {
     let (full, claimed) = (ErrorRecord::FULL, ErrorRecord::CLAIMED);
     // Claimed while it is read, so that no other thread takes it and no kernel writes it.

@@ -21,8 +21,8 @@ impl Seqlock {
         Self { version: AtomicU64::new(0), words }
     }
 
-    /// The words, and the version to [`validate`](Self::validate) after reading them. None before the first write, and while
-    /// another thread writes.
+    /// The words, and the version to [`validate`](Self::validate) after reading them. None before the first write, and
+    /// while another thread writes.
     #[inline(always)]
     pub(crate) fn read(&self) -> Option<(u64, &[AtomicU64])> {
         let version = self.version.load(Acquire);

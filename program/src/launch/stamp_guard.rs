@@ -8,8 +8,8 @@ use crate::{
     stream::StreamState,
 };
 
-/// Stamps the tensors of a launch when it is finished or dropped, also where the device panics. The stamp must be taken after all that the
-/// launch enqueued: a wait of another thread in between would take unfinished work for complete.
+/// Stamps the tensors of a launch when it is finished or dropped, also where the device panics. The stamp must be taken
+/// after all that the launch enqueued: a wait of another thread in between would take unfinished work for complete.
 ///
 /// All methods are inlined, so that on the fast path, which tracks no hazards, the guard stays in registers.
 pub(super) struct StampGuard<'a> {

@@ -1,5 +1,5 @@
-//! The slow path of a launch: decides form and shapes, fills the argument block, checks for hazards, enqueues the launch
-//! plan, and stamps the tensors.
+//! The slow path of a launch: decides form and shapes, fills the argument block, checks for hazards, enqueues the
+//! launch plan, and stamps the tensors.
 
 use std::{
     panic::Location,

@@ -1,7 +1,7 @@
 //! The current stream of a thread. Scopes nest; at the end of one, the stream before it is current again.
 //!
-//! The scopes of a thread are a linked list through the stack frames of their `with_scope` calls. The thread-local has no
-//! destructor, so that the destructors of other thread-locals can still launch.
+//! The scopes of a thread are a linked list through the stack frames of their `with_scope` calls. The thread-local has
+//! no destructor, so that the destructors of other thread-locals can still launch.
 
 use std::{cell::Cell, ptr, sync::Arc};
 

@@ -28,8 +28,8 @@ struct Entry {
 /// A leased stream: its owner waits for the end of the lease before it destroys the stream.
 #[derive(Debug)]
 pub(crate) struct Leased<'a> {
-    // Dropped before the lease ends. Where the program was dropped meanwhile, this is the last owner of the default stream's
-    // state, which then removes itself from the registry.
+    // Dropped before the lease ends. Where the program was dropped meanwhile, this is the last owner of the default
+    // stream's state, which then removes itself from the registry.
     state: Arc<StreamState>,
     _lease: Lease<'a>,
 }

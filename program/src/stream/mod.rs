@@ -81,8 +81,8 @@ impl StreamState {
         Ok(state)
     }
 
-    /// Enqueues a reset of the word that holds the last launch that reported. Then the next launch can report although its
-    /// launch number was used before.
+    /// Enqueues a reset of the word that holds the last launch that reported. Then the next launch can report although
+    /// its launch number was used before.
     pub(crate) fn report_anew(&self, context: &rt::Context) -> rt::Result<()> {
         let Some(record) = &self.error_record else { return Ok(()) };
         let (claim, none) = (record.claim(), ErrorRecord::NO_LAUNCH.to_ne_bytes());
@@ -115,7 +115,8 @@ impl StreamState {
     #[cold]
     fn report(&self) -> Result<()> {
         let Some(record) = &self.error_record else { return Ok(()) };
-        // Work that another thread enqueues now may still write the record; then it is not full, and a later check finds it.
+        // Work that another thread enqueues now may still write the record; then it is not full, and a later check
+        // finds it.
         if !self.stream.is_idle() {
             self.drain()?;
         }
@@ -163,8 +164,8 @@ impl StreamState {
         Ok(complete)
     }
 
-    /// Called by the drop of the user's handle, while others can still find the stream: waits for its work, keeps an error,
-    /// and then waits for the leases on it. The default stream stays: the program's tensors need it.
+    /// Called by the drop of the user's handle, while others can still find the stream: waits for its work, keeps an
+    /// error, and then waits for the leases on it. The default stream stays: the program's tensors need it.
     fn close(&self) {
         if self.stream.origin() == rt::StreamOrigin::Default {
             return;
@@ -265,8 +266,8 @@ impl Stream {
         self.synchronize()
     }
 
-    /// Runs `body` with this stream as the thread's current stream for launches of its program. Afterwards the previous one
-    /// is current again, also where `body` panics.
+    /// Runs `body` with this stream as the thread's current stream for launches of its program. Afterwards the previous
+    /// one is current again, also where `body` panics.
     pub fn scope<R>(&self, body: impl FnOnce() -> R) -> R {
         current::with_scope(&self.program, &self.state, body)
     }
@@ -326,8 +327,8 @@ impl Event {
         self.event.handle()
     }
 
-    /// Records the event: it now stands for all work on `stream` so far. Waits that are enqueued already keep the earlier
-    /// record.
+    /// Records the event: it now stands for all work on `stream` so far. Waits that are enqueued already keep the
+    /// earlier record.
     ///
     /// # Errors
     /// [`Error::OtherProgram`], or an error of the device.
@@ -346,8 +347,8 @@ impl Event {
         Ok(())
     }
 
-    /// Makes later work of `stream` wait for the recorded work. The host does not wait. An event that was never recorded is
-    /// complete.
+    /// Makes later work of `stream` wait for the recorded work. The host does not wait. An event that was never
+    /// recorded is complete.
     ///
     /// # Errors
     /// [`Error::OtherProgram`], or an error of the device.
@@ -383,8 +384,8 @@ impl Event {
     /// Waits until the recorded work is complete.
     ///
     /// # Errors
-    /// [`Error::Kernel`] where a kernel on the recorded stream reported an error that was not returned yet; then this waits
-    /// for the whole stream. Or an error of the device.
+    /// [`Error::Kernel`] where a kernel on the recorded stream reported an error that was not returned yet; then this
+    /// waits for the whole stream. Or an error of the device.
     pub fn synchronize(&self) -> Result<()> {
         capture::refuse(&self.program.shared, HOST_WAIT)?;
         let record = self.last_record();

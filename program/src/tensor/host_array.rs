@@ -1,8 +1,8 @@
 //! Host arrays as kernel arguments: tensors that borrow them, and their staging by launches.
 //!
-//! A launch copies the array into device memory of its own, through pinned memory, before it enqueues anything, and copies
-//! back what the kernel may have written before it returns. So no work in flight names the array, and it is borrowed no
-//! longer than any function argument.
+//! A launch copies the array into device memory of its own, through pinned memory, before it enqueues anything, and
+//! copies back what the kernel may have written before it returns. So no work in flight names the array, and it is
+//! borrowed no longer than any function argument.
 
 use std::{fmt, ptr::NonNull, sync::Arc};
 

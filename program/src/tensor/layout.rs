@@ -1,9 +1,9 @@
 //! The layout of a tensor's elements in memory, on the host and on devices.
 //!
 //! All values of one scalar field are a component (`Type::components`). In an array of structs, the components of an
-//! element follow each other in the order of the fields, each aligned to the size of its scalars, and the element's size is
-//! a multiple of the largest scalar: for structs of scalars, vectors and arrays this is `repr(C)`. In a struct of arrays,
-//! each scalar has a plane of its own.
+//! element follow each other in the order of the fields, each aligned to the size of its scalars, and the element's
+//! size is a multiple of the largest scalar: for structs of scalars, vectors and arrays this is `repr(C)`. In a struct
+//! of arrays, each scalar has a plane of its own.
 
 use quadrants_ir::{ScalarType, types::Type};
 use quadrants_runtime::StridedRange;
@@ -21,8 +21,8 @@ pub enum Layout {
     /// Element after element. Fast where a kernel uses whole elements.
     #[default]
     ArrayOfStructs,
-    /// Field after field, and each scalar of a field in a plane of its own. Fast where neighbouring iterations use the same
-    /// field of neighbouring elements, above all on GPUs.
+    /// Field after field, and each scalar of a field in a plane of its own. Fast where neighbouring iterations use the
+    /// same field of neighbouring elements, above all on GPUs.
     StructOfArrays,
 }
 
@@ -115,8 +115,8 @@ impl StorageLayout {
         other
     }
 
-    /// The ranges of a copy between these elements, from element `first` on, and the elements of `part` in memory of their
-    /// own.
+    /// The ranges of a copy between these elements, from element `first` on, and the elements of `part` in memory of
+    /// their own.
     pub(crate) fn spans(&self, first: usize, part: &Self) -> SmallVec<[Span; 1]> {
         if let Some(size) = self.element {
             return [Span { device: first * size, host: 0, bytes: part.bytes }]

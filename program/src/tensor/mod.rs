@@ -22,8 +22,8 @@ use crate::{
 
 /// A dense row-major array of `N` dimensions in the memory of a program's device.
 ///
-/// Its elements are of any [`KernelValue`] type. How values of several scalars are laid out in memory is chosen when the
-/// tensor is made; kernels do not depend on it.
+/// Its elements are of any [`KernelValue`] type. How values of several scalars are laid out in memory is chosen when
+/// the tensor is made; kernels do not depend on it.
 ///
 /// Dropping it frees the memory after all work that uses it, without making the host or a stream wait.
 ///
@@ -67,8 +67,8 @@ pub(crate) struct DeviceTensor {
     pub(crate) required_address: RequiredAddress,
 }
 
-/// The only address at which a tensor that borrows mutably can be used; 0 for other tensors, which can be used anywhere.
-/// `slice.rs` says why.
+/// The only address at which a tensor that borrows mutably can be used; 0 for other tensors, which can be used
+/// anywhere. `slice.rs` says why.
 #[derive(Debug, Default)]
 pub(crate) struct RequiredAddress(usize);
 
@@ -107,8 +107,8 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// A tensor that borrows a host array.
     ///
     /// # Safety
-    /// The array is valid for reads as long as the tensor is used, and where the tensor is used by `&mut`, for writes that
-    /// nobody else can see.
+    /// The array is valid for reads as long as the tensor is used, and where the tensor is used by `&mut`, for writes
+    /// that nobody else can see.
     pub(crate) unsafe fn of_host(first: *mut T, len: usize, shape: [usize; N]) -> Result<Self> {
         let storage = storage::<T>(&shape, Layout::default())?;
         check_count(&shape, count(&shape), len)?;
@@ -135,11 +135,12 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         self.len() == 0
     }
 
-    /// Copies the elements to the host, in row-major order, after every launch that wrote the tensor. Waits only for those
-    /// launches.
+    /// Copies the elements to the host, in row-major order, after every launch that wrote the tensor. Waits only for
+    /// those launches.
     ///
     /// # Errors
-    /// [`Error::Kernel`] where one of those launches reported an error that was not returned yet, or an error of the device.
+    /// [`Error::Kernel`] where one of those launches reported an error that was not returned yet, or an error of the
+    /// device.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.check_address()?;
         match &self.elements {
@@ -148,7 +149,8 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         }
     }
 
-    /// Overwrites all elements, in row-major order, after every launch that uses the tensor. Waits only for those launches.
+    /// Overwrites all elements, in row-major order, after every launch that uses the tensor. Waits only for those
+    /// launches.
     ///
     /// # Errors
     /// [`Error::Shape`] where the number of elements is not that of the tensor, or an error of the device.
@@ -305,7 +307,8 @@ impl DeviceTensor {
         }
     }
 
-    /// Copies the first `count` elements to the host, after the launches that wrote them, and returns the errors of those.
+    /// Copies the first `count` elements to the host, after the launches that wrote them, and returns the errors of
+    /// those.
     pub(crate) fn read<T: KernelValue>(&self, count: usize) -> Result<Vec<T>> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         capture::refuse(shared, "reading a tensor")?;
@@ -396,8 +399,8 @@ fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<StorageLay
         .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
 }
 
-/// The number of elements of a shape. Wraps only where the shape has an extent of 0: then the result is 0, and the other
-/// extents may be too large to multiply.
+/// The number of elements of a shape. Wraps only where the shape has an extent of 0: then the result is 0, and the
+/// other extents may be too large to multiply.
 pub(crate) fn count(shape: &[usize]) -> usize {
     shape.iter().fold(1, |count: usize, extent| count.wrapping_mul(*extent))
 }
