@@ -323,11 +323,11 @@ impl Drop for GraphUseGuard<'_> {
         let recorded = self.replacements.recorded;
         let stamp = self.stream.stream.next_stamp();
         if let Some(tracker) = &recorded.program.shared.hazards {
-            let noted = self.each(|uses| {
+            let recorded_uses = self.each(|uses| {
                 tracker.record_launch(uses, stamp);
                 Ok(())
             });
-            debug_assert!(noted.is_ok());
+            debug_assert!(recorded_uses.is_ok());
         }
         for (buffer, written) in &recorded.buffers {
             buffer.stamp(stamp, *written);

@@ -31,7 +31,7 @@ struct Worker {
 /// The workers of a region that is being launched. On every exit path, workers with work are joined, and all are given
 /// back to the launch stream. A worker that cannot be joined is waited for and destroyed.
 pub(crate) struct ForkJoin<'a> {
-    context: &'a Arc<Context>,
+    context: &'a Context,
     stream: &'a StreamState,
     /// The worker set of the stream, of which the first `count` workers are used. None once it is given back.
     worker_set: Option<Box<WorkerSet>>,
@@ -91,7 +91,7 @@ impl<'a> ForkJoin<'a> {
     #[inline]
     pub(crate) fn fork(&mut self) -> rt::Result<()> {
         let Some(worker_set) = &self.worker_set else { return Ok(()) };
-        let (context, fork) = (&**self.context, worker_set.fork.handle());
+        let (context, fork) = (self.context, worker_set.fork.handle());
         let device = &**context.device();
         // SAFETY: the event and the workers are leased, and the launch stream is held by its state.
         unsafe {
@@ -119,7 +119,7 @@ impl<'a> ForkJoin<'a> {
     #[inline]
     pub(crate) fn join(&mut self) -> rt::Result<()> {
         let Some(worker_set) = &mut self.worker_set else { return Ok(()) };
-        let (context, launch_stream) = (&**self.context, self.stream.stream.handle());
+        let (context, launch_stream) = (self.context, self.stream.stream.handle());
         let device = &**context.device();
         for worker in &mut worker_set.workers[self.joined..self.count] {
             self.joined += 1;

@@ -44,17 +44,17 @@ pub(crate) fn with_current<R>(
     program: Option<&Arc<ProgramInner>>,
     then: impl FnOnce(Option<(&Arc<ProgramInner>, &Arc<StreamState>)>) -> R,
 ) -> R {
-    let (mut at, mut found) = (INNERMOST.get(), None);
+    let (mut next, mut current) = (INNERMOST.get(), None);
     // SAFETY: a scope is on the list while `with_scope` runs, whose frame has it and whose arguments it points to.
     // Both are below this frame on the same stack until `then` has returned.
-    while let Some(scope) = unsafe { at.as_ref() } {
+    while let Some(scope) = unsafe { next.as_ref() } {
         // SAFETY: as above.
         let (of, stream) = unsafe { (&*scope.program, &*scope.stream) };
         if program.is_none_or(|program| Arc::ptr_eq(of, program)) {
-            found = Some((of, stream));
+            current = Some((of, stream));
             break;
         }
-        at = scope.outer;
+        next = scope.outer;
     }
-    then(found)
+    then(current)
 }

@@ -69,9 +69,9 @@ impl StreamManager {
     /// The stream of a stamp; none where it is destroyed: then its work is complete.
     pub(crate) fn find(&self, stamp: Stamp) -> Option<Leased<'_>> {
         let mut live = self.live.lock();
-        let found = self.lease(stamp.stream, live.get_mut(&stamp.stream)?)?;
+        let leased = self.lease(stamp.stream, live.get_mut(&stamp.stream)?)?;
         drop(live);
-        found.stream.issued(stamp).then_some(found)
+        leased.stream.issued(stamp).then_some(leased)
     }
 
     /// All streams.

@@ -120,7 +120,8 @@ impl StreamState {
         if !self.stream.is_idle() {
             self.drain()?;
         }
-        match self.shared.records.take_report(record, |found| self.shared.launcher.decode(found)) {
+        match self.shared.records.take_report(record, |report| self.shared.launcher.decode(report))
+        {
             Some(error) => Err(Box::new(error).into()),
             None => Ok(()),
         }
