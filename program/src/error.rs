@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use quadrants_ir::{Offloaded, Site, SiteKind, abi::ErrorRecord};
 use quadrants_rhi::Severity;
 
-use crate::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, Hazard, body::resolve_site};
+use crate::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, Hazard};
 
 /// An error of any type, from the frontend.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -435,52 +434,5 @@ impl fmt::Display for KernelError {
             }
             KernelErrorCause::Unknown { site } => write!(f, "an error at the unknown site {site}"),
         }
-    }
-}
-
-impl KernelErrorCause {
-    /// Decodes the error record of a kernel. Also returns the site.
-    pub(crate) fn decode<'a>(
-        kernel: &'a Offloaded,
-        record: &ErrorRecord,
-    ) -> (Self, Option<&'a Site>) {
-        let Some(site) = resolve_site(record, &kernel.sites) else {
-            return (Self::Unknown { site: record.site }, None);
-        };
-        let at = &kernel.sites[site.index()];
-        let values = &record.values[..(record.count as usize).min(record.values.len())];
-        let cause = match &at.kind {
-            SiteKind::Assert { message } => Self::Assert { message: message.clone() },
-            SiteKind::DivideByZero => Self::DivideByZero,
-            SiteKind::Bounds => Self::Bounds { iterations: values.to_vec() },
-            SiteKind::SharedIndex(array) => {
-                let (index, shape) = values.split_at(values.len() / 2);
-                Self::Index {
-                    tensor: kernel.locals[*array].name.clone(),
-                    index: index.to_vec(),
-                    shape: shape.to_vec(),
-                }
-            }
-            SiteKind::Index(param) => {
-                let param = &kernel.params[param.index()];
-                let (mut index, mut shape) = values.split_at(values.len() / 2);
-                let rank = usize::from(param.kind.rank());
-                let mut tensor = param.tensor();
-                if rank < index.len() {
-                    // The index of a component is the element's index and the index of a scalar in it.
-                    let beyond =
-                        index.iter().zip(shape).take(rank).any(|(at, extent)| at >= extent);
-                    let wrong = if beyond { 0..rank } else { rank..index.len() };
-                    (index, shape) = (&index[wrong.clone()], &shape[wrong]);
-                    tensor = if beyond { tensor } else { &param.name };
-                }
-                Self::Index {
-                    tensor: tensor.to_owned(),
-                    index: index.to_vec(),
-                    shape: shape.to_vec(),
-                }
-            }
-        };
-        (cause, Some(at))
     }
 }

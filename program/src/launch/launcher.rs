@@ -17,6 +17,7 @@ use super::{
     arguments::{ArgList, TensorArg},
     block_head::{COPY_KERNEL_ID, kernel_of, number_of},
     context::KernelContext,
+    decode::decode_cause,
     errors::{argument_error, launch_error, result_error},
     fast_path::{FastPath, is_direct},
     plan::LaunchFailure,
@@ -251,7 +252,7 @@ impl KernelLauncher {
         match self.contexts.get(kernel_of(record.launch)) {
             Some(context) => {
                 let kernel = &context.kernel;
-                let (cause, site) = KernelErrorCause::decode(kernel, record);
+                let (cause, site) = decode_cause(kernel, record);
                 let file = site.and_then(|s| s.file.as_ref()).unwrap_or(&kernel.file).clone();
                 let (line, column) = site.map_or((0, 0), |s| (s.line, s.column));
                 KernelError { kernel: kernel.name.clone(), file, line, column, launch, cause }

@@ -6,6 +6,7 @@
 pub(crate) mod arguments;
 pub(crate) mod block_head;
 pub(crate) mod context;
+mod decode;
 pub(crate) mod error_record;
 pub(crate) mod errors;
 pub(crate) mod fast_path;
