@@ -59,7 +59,7 @@ pub(crate) struct RegionGraphCache(Mutex<Vec<GraphEntry>>);
 pub(crate) struct GraphKey {
     /// The launch stream's number. An executable graph cannot run concurrently with itself, so streams do not share it.
     pub(crate) stream: u32,
-    /// The first function of a task with iterations. It identifies the form.
+    /// The function of the first task with iterations. It identifies the form.
     pub(crate) first_function: FunctionHandle,
     /// A bit for each task of the kernel: whether it has iterations.
     pub(crate) active_tasks: u64,
