@@ -212,7 +212,7 @@ impl Plan {
         launched.map_err(|source| LaunchFailure { started: false, source })
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue_steps(
         &self,
         mut enqueue: Enqueue<'_>,
