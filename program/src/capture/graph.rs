@@ -211,11 +211,11 @@ fn changes<'a>(replacements: Replacements<'a>, stream: &StreamState) -> Result<V
     }
     let change = |replaced: ReplacedLaunch<'a>| {
         let launch = replaced.launch;
-        let context = recorded.context(launch);
-        if !(replaced.keeps_inputs() && (accepted || replaced.is_accepted(context))) {
+        let context = || recorded.context(launch);
+        if !(replaced.keeps_inputs() && (accepted || replaced.is_accepted(context()))) {
             replaced.check_counts(recorded)?;
             let (number, args) = (launch.number, replaced.args().into_iter());
-            let prepared = context.prepare(shared, number, args, launch.checks, stream)?;
+            let prepared = context().prepare(shared, number, args, launch.checks, stream)?;
             changes.push(Change { op: replaced.op, launch, prepared });
         }
         if has_tensors { replaced.check_overlap(recorded) } else { Ok(()) }
