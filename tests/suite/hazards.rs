@@ -94,7 +94,7 @@ fn a_conflict_is_refused_and_names_both_launches(
     assert_eq!(earlier.bytes, 0..4 * N);
     let (file, s1, s2) = (file!(), on.s1.id(), on.s2.id());
     let expected = format!(
-        "`copy` on stream {s2} ({file}:{line}:42) reads `from`, and nothing orders it behind `set` on stream {s1} \
+        "`copy` on stream {s2} ({file}:{line}:42) reads `from`, and nothing orders it after `set` on stream {s1} \
          ({file}:{}:25), which writes the same memory as `out`: record an event there and make stream {s2} wait for it",
         line - 2
     );
@@ -320,7 +320,7 @@ fn an_old_reader_never_sees_what_is_written_behind_it(
 fn an_unknown_policy_is_refused() {
     let refused = "sometimes".parse::<Hazards>().unwrap_err();
     let expected =
-        "`sometimes` in QUADRANTS_HAZARDS is not one of `explicit`, `report`, `check` and `auto`";
+        "QUADRANTS_HAZARDS is `sometimes`, but must be `explicit`, `report`, `check` or `auto`";
     assert_eq!(refused.to_string(), expected);
     assert_eq!("auto".parse::<Hazards>().unwrap(), Hazards::Auto);
 }
