@@ -70,7 +70,7 @@ fn table() -> Vec<(Error, &'static str)> {
         ),
         (
             frontend::Error::Invalid { function: kernel(), source: verify_error() },
-            "up to 6 dimensions",
+            "at most 6 dimensions",
         ),
     ];
     for (error, says) in frontends {
@@ -81,7 +81,7 @@ fn table() -> Vec<(Error, &'static str)> {
         || codegen::Error::CompilerNotFound { compiler: "NVRTC", searched: searched.clone() };
     table.push((Error::Compile { kernel: kernel(), source: missing() }, "/opt/cuda has none"));
     let invalid = codegen::Error::InvalidKernel(verify_error());
-    table.push((Error::Compile { kernel: kernel(), source: invalid }, "up to 6 dimensions"));
+    table.push((Error::Compile { kernel: kernel(), source: invalid }, "at most 6 dimensions"));
     let (arch, files) = ("sm_90".to_owned(), vec!["kernels.qdk".to_owned()]);
     let not_exported =
         Error::NotExported { kernel: kernel(), arch, files, source: Box::new(missing()) };
