@@ -7,21 +7,15 @@ use quadrants::{
     codegen::{CompileRequest, Compiled},
     ir::Offloaded,
 };
-use quadrants_tests::{
-    On,
-    TestBackend::{self, AmdGpu, Cpu, Cuda},
-};
-use rstest::rstest;
+use quadrants_tests::{On, TestBackend, on_all_backends};
 use tempfile::TempDir;
 
 use crate::{
     ALL, About, Result, launch_all, precompile::EXAMPLES, smoke, testing, unsafe_share::Share,
 };
 
-#[rstest]
-fn every_example_paints_on_every_backend(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> Result<()> {
+#[on_all_backends]
+fn every_example_paints_on_every_backend(backend: TestBackend) -> Result<()> {
     let names =
         |abouts: &mut dyn Iterator<Item = &About>| abouts.map(|a| a.name).collect::<Vec<_>>();
     assert_eq!(names(&mut EXAMPLES.iter().map(|(about, _)| about)), names(&mut ALL.iter()));

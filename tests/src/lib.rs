@@ -6,4 +6,6 @@
 
 mod harness;
 
+pub use quadrants_test_macros::{on_all_backends, on_gpu_backends};
+
 pub use harness::{DevicePolicy, On, Release, TestBackend};

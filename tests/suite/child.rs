@@ -55,11 +55,11 @@ fn run() {
     let backend = [Cpu, Cuda, AmdGpu].into_iter().find(|backend| backend.arch().name() == name);
     let backend = backend.expect("a backend");
     let all = [
-        crate::exit::WORKS,
-        crate::soak::WORKS,
-        crate::detector::WORKS,
-        crate::environment::WORKS,
-        crate::export::WORKS,
+        crate::lifetimes::process_exit::WORKS,
+        crate::lifetimes::soak::WORKS,
+        crate::hazards::race_detector::WORKS,
+        crate::errors::environment::WORKS,
+        crate::cache::image_bundles::WORKS,
     ];
     let mut all = all.into_iter().flatten();
     let (_, work) = all.find(|(name, _)| *name == work).expect("a known work");

@@ -1,53 +1,33 @@
-//! The whole-system suite: one binary, one module per subject.
+//! The whole-system suite: one binary. Each folder holds the tests of one promise of ARCHITECTURE.md ("Invariants");
+//! its `mod.rs` says which.
 
-mod arguments;
-mod bounds;
 mod cache;
-mod capture;
 mod child;
-mod counters;
-mod current;
-mod detector;
-mod dump;
-mod environment;
+mod drivers;
 mod errors;
-mod events;
-mod exit;
-mod export;
 mod faults;
 mod graphs;
 mod hazards;
-mod host_arrays;
-mod interiors;
-mod invariants;
-mod kernels;
 mod language;
+mod launch;
 mod lifetimes;
 mod memory;
-mod mutations;
-mod order;
 mod proofs;
-mod races;
 mod referee;
 mod regions;
-mod regressions;
-mod releases;
-mod slices;
-mod soak;
 mod streams;
-mod threads;
-mod ui;
+mod workspace;
 
-/// Kernels that several subjects use, and an edge between two streams.
+/// Kernels that several folders use, and a helper that orders two streams.
 mod common {
     use quadrants as qd;
     use quadrants::{Program, Result, Stream, Tensor};
 
-    /// Makes what comes later on a stream wait for what another has been given so far.
-    pub(crate) fn order(program: &Program, before: &Stream, behind: &Stream) -> Result<()> {
+    /// Makes later work of `after` wait for the work that `before` has so far.
+    pub(crate) fn order(program: &Program, before: &Stream, after: &Stream) -> Result<()> {
         let mark = program.create_event()?;
         mark.record(before)?;
-        mark.wait(behind)
+        mark.wait(after)
     }
 
     #[qd::kernel]

@@ -8,7 +8,7 @@ use std::{
 use clap::ValueEnum;
 
 use crate::{
-    matrix::{EXAMPLES, WITHOUT_DEVICE, package_name},
+    matrix::{EXAMPLES, WITHOUT_DEVICE},
     shell::{self, Failure, Workspace, at},
 };
 
@@ -138,6 +138,8 @@ pub(crate) struct Built {
     pub(crate) package: String,
     pub(crate) target: String,
     pub(crate) path: PathBuf,
+    /// The folder of the package.
+    pub(crate) folder: PathBuf,
 }
 
 /// What cargo's messages say that it built.
@@ -155,6 +157,11 @@ pub(crate) fn executables(messages: &str) -> Result<Vec<Built>, Failure> {
                 package: package_name(package).to_owned(),
                 target: target.to_owned(),
                 path: path.into(),
+                folder: message["manifest_path"]
+                    .as_str()
+                    .and_then(|manifest| Path::new(manifest).parent())
+                    .unwrap_or(Path::new("."))
+                    .to_owned(),
             });
         }
     }
@@ -179,4 +186,28 @@ pub(crate) fn write_script(path: &Path, text: &str) -> Result<(), Failure> {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).map_err(at(path))?;
     }
     Ok(())
+}
+
+/// The name in a package id: `path+file:///…/rhi#quadrants-rhi@0.1.0` or, where folder and name are
+/// equal, `path+file:///…/quadrants#0.1.0`.
+fn package_name(id: &str) -> &str {
+    let (path, rest) = id.rsplit_once('#').unwrap_or(("", id));
+    match rest.split_once('@') {
+        Some((name, _)) => name,
+        None => path.rsplit('/').next().unwrap_or(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::package_name;
+
+    #[test]
+    fn package_ids_of_both_forms_are_read() {
+        assert_eq!(
+            package_name("path+file:///w/rhi-cuda#quadrants-rhi-cuda@0.1.0"),
+            "quadrants-rhi-cuda"
+        );
+        assert_eq!(package_name("path+file:///w/quadrants#0.1.0"), "quadrants");
+    }
 }

@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf, process::Command};
 
 use crate::{
     fuzz,
-    matrix::{self, BackendChoice, DeviceChoice},
+    matrix::{self, BackendChoice, DeviceChoice, Size},
     shell::{self, Failure, Workspace, at},
     tidy,
     totals::Totals,
@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
         }
     }
     // The README's test command, with documentation and examples.
-    match matrix::test(workspace, BackendChoice::All, DeviceChoice::Auto) {
+    match matrix::test(workspace, BackendChoice::All, DeviceChoice::Auto, Size::Full) {
         Ok(tests) => totals.add(tests),
         Err(failure) => {
             println!("FAILED: tests: {failure}");

@@ -19,7 +19,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use crate::{
-    matrix::{BackendChoice, DeviceChoice},
+    matrix::{BackendChoice, DeviceChoice, Size},
     shell::{Failure, Workspace},
 };
 
@@ -33,20 +33,23 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run all tests, and say what ran on which backend and device.
+    /// Run all tests, and print what ran on which backend and device.
     ///
-    /// Runs `cargo test` over the workspace (unit tests, suites, examples, documentation), then the
-    /// whole-system suite once more with an argument limit of 0, which sends every launch's arguments
-    /// through a buffer, and its modules about streams and regions once more without graphs. Suites learn what to run from QUADRANTS_TEST_BACKENDS and
-    /// QUADRANTS_TEST_DEVICE. Ends with a table and the line `N passed, N failed, N skipped`.
+    /// Builds the workspace's tests once and runs them: unit tests, suites, examples, documentation. Runs the whole-system
+    /// suite again with an argument limit of 0, which sends the arguments of every launch through a buffer, and its modules
+    /// about streams and regions again without graphs. Suites read QUADRANTS_TEST_BACKENDS and QUADRANTS_TEST_DEVICE.
+    /// Prints a table, why tests were skipped, what the result means, and the line `N passed, N failed, N skipped`.
     Test {
         /// The backend whose tests run. Tests of no backend always run.
         #[arg(long, value_enum, default_value_t = BackendChoice::All)]
         backend: BackendChoice,
-        /// Where GPU tests run: `auto` takes hardware where there is one, else the simulator;
-        /// `hardware` fails where there is none.
+        /// Where GPU tests run: `auto` takes hardware where there is some, else the simulator; `hardware` fails where there
+        /// is none.
         #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
         device: DeviceChoice,
+        /// Run the long tests at full size, as CI does.
+        #[arg(long)]
+        full: bool,
     },
     /// Make a folder that tests a backend on a machine with a GPU and no Rust.
     ///
@@ -105,8 +108,9 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<(), Failure> {
     let workspace = Workspace::find();
     match command {
-        Command::Test { backend, device } => {
-            let totals = matrix::test(&workspace, *backend, *device)?;
+        Command::Test { backend, device, full } => {
+            let size = if *full { Size::Full } else { Size::Quick };
+            let totals = matrix::test(&workspace, *backend, *device, size)?;
             println!("{totals}");
             totals.success()
         }

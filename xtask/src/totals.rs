@@ -1,7 +1,7 @@
-//! Reads what `cargo test` prints: which test of which package ended how, and the sums.
+//! Parses the output of `cargo test`: how each test of each program ended, why tests were skipped, and the totals.
 //!
-//! The sums come from the `test result:` lines, which libtest writes whatever a test prints. The names
-//! only sort the sum into rows, so that a garbled line moves a test to another row and never loses it.
+//! The totals come from the `test result:` lines, which libtest always writes. The names only sort the totals into rows, so
+//! that a garbled line moves a test to another row and never loses it.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -42,6 +42,8 @@ pub(crate) struct Listener {
     program: String,
     /// The tests of the running program, by name.
     tests: BTreeMap<String, Ending>,
+    /// Why tests of the running program were skipped, by name.
+    reasons: BTreeMap<String, String>,
     /// Which part of the program's output is being read.
     part: Part,
     /// The successful test whose output is being read.
@@ -67,7 +69,9 @@ pub(crate) struct Program {
     pub(crate) name: String,
     /// Its tests, by name.
     pub(crate) tests: BTreeMap<String, Ending>,
-    /// Its sums.
+    /// Why tests were skipped, by name.
+    pub(crate) reasons: BTreeMap<String, String>,
+    /// Its totals.
     pub(crate) totals: Totals,
 }
 
@@ -80,6 +84,11 @@ pub(crate) enum Ending {
 }
 
 impl Listener {
+    /// A listener to one test program that runs without cargo.
+    pub(crate) fn of(program: &str) -> Self {
+        Self { program: program.to_owned(), ..Self::default() }
+    }
+
     /// Takes a line, and says whether a person should see it.
     pub(crate) fn line(&mut self, line: &str) -> bool {
         let trimmed = line.trim_start();
@@ -100,6 +109,10 @@ impl Listener {
         } else if let Some(counts) = line.strip_prefix("test result: ") {
             self.finish(counts);
         } else if let Some((name, ending)) = test_line(line) {
+            if ending == Ending::Skipped {
+                let reason = line.rsplit_once("ignored, ").map_or("ignored", |(_, reason)| reason);
+                self.reasons.insert(name.to_owned(), reason.to_owned());
+            }
             self.tests.insert(name.to_owned(), ending);
         }
         self.part == Part::Endings
@@ -116,11 +129,12 @@ impl Listener {
             self.section = name.to_owned();
             return false;
         }
-        let skipped = line.starts_with("skipped: ");
-        if skipped && let Some(ending) = self.tests.get_mut(&self.section) {
+        let Some(reason) = line.strip_prefix("skipped: ") else { return !line.is_empty() };
+        if let Some(ending) = self.tests.get_mut(&self.section) {
             *ending = Ending::Skipped;
+            self.reasons.entry(self.section.clone()).or_insert_with(|| reason.to_owned());
         }
-        !skipped && !line.is_empty()
+        false
     }
 
     fn finish(&mut self, counts: &str) {
@@ -135,7 +149,8 @@ impl Listener {
             failed: count(counts, "failed"),
             skipped: ignored + skipped_by_word,
         };
-        self.finished.push(Program { name: self.program.clone(), tests, totals });
+        let reasons = std::mem::take(&mut self.reasons);
+        self.finished.push(Program { name: self.program.clone(), tests, reasons, totals });
     }
 }
 
@@ -168,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_says_skipped_is_not_counted_as_passed() {
+    fn a_test_that_prints_skipped_is_not_counted_as_passed() {
         let (programs, shown) = listen(
             "     Running tests/suite.rs (target/debug/deps/suite-0123)\n\
              running 3 tests\n\
@@ -195,6 +210,7 @@ mod tests {
         assert_eq!(programs[0].totals, Totals { passed: 2, failed: 0, skipped: 1 });
         assert_eq!(programs[0].tests["launch::case_2_cuda"], Ending::Skipped);
         assert_eq!(programs[0].tests["launch::panics"], Ending::Passed);
+        assert_eq!(programs[0].reasons["launch::case_2_cuda"], "no cuda hardware");
         assert!(!shown.contains("no cuda hardware"), "{shown}");
         assert!(shown.contains("7 distinct schedules"), "{shown}");
         assert!(!shown.contains("    launch::case_1_cpu"), "{shown}");
@@ -214,6 +230,7 @@ mod tests {
         );
         assert_eq!(programs[0].name, "doc:quadrants_rhi");
         assert_eq!(programs[0].totals, Totals { passed: 0, failed: 1, skipped: 1 });
+        assert_eq!(programs[0].reasons["rhi/src/lib.rs - (line 9)"], "needs a reason");
         assert!(shown.contains("it broke"), "{shown}");
         assert!(programs[0].totals.success().is_err());
     }

@@ -1,7 +1,6 @@
 //! What three blocks beside each other and the coupling give is what plain Rust gives, one after the other.
 
-use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{ABOUT, World, reference::Reference, work};
 use crate::{
@@ -30,10 +29,8 @@ fn particles() -> Vec<Particle> {
     particles
 }
 
-#[rstest]
-fn every_backend_gives_what_plain_rust_gives(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> crate::Result<()> {
+#[on_all_backends]
+fn every_backend_gives_what_plain_rust_gives(backend: TestBackend) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let particles = particles();
     let mut world = World::new(&on.program, SIZE, &particles)?;

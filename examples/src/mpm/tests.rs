@@ -1,7 +1,6 @@
 //! The material points go where plain Rust's go, and neither mass nor momentum is lost on the way.
 
-use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{
     ABOUT, Matter, dt,
@@ -29,10 +28,8 @@ fn pieces() -> Vec<Particle> {
     particles
 }
 
-#[rstest]
-fn every_backend_goes_where_plain_rust_goes(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> crate::Result<()> {
+#[on_all_backends]
+fn every_backend_goes_where_plain_rust_goes(backend: TestBackend) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let particles = pieces();
     let mut matter = Matter::new(&on.program, CELLS, 50.0, &particles)?;
@@ -57,10 +54,8 @@ fn flat(matrices: &[[[f32; 2]; 2]]) -> &[f32] {
     matrices.as_flattened().as_flattened()
 }
 
-#[rstest]
-fn mass_and_momentum_are_kept(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> crate::Result<()> {
+#[on_all_backends]
+fn mass_and_momentum_are_kept(backend: TestBackend) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let particles = pieces();
     let steps = 20;

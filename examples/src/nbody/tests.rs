@@ -1,16 +1,15 @@
 //! The bodies are those of plain Rust, bit by bit, and nature's laws hold.
 
-use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{
     Bodies, SOFT, reference,
     start::{Body, galaxies},
 };
 
-#[rstest]
+#[on_all_backends]
 fn every_backend_gives_the_bits_of_plain_rust(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
     #[values(false, true)] by_tiles: bool,
 ) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };

@@ -1,7 +1,6 @@
 //! The light is that of plain Rust, bit by bit, and more paths make the picture calmer.
 
-use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{
     SEED, Tracer, kernels, reference,
@@ -11,10 +10,8 @@ use super::{
 const WIDTH: usize = 16;
 const HEIGHT: usize = 12;
 
-#[rstest]
-fn every_backend_gives_the_bits_of_plain_rust(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> crate::Result<()> {
+#[on_all_backends]
+fn every_backend_gives_the_bits_of_plain_rust(backend: TestBackend) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut tracer = Tracer::new(&on.program, WIDTH, HEIGHT)?;
     tracer.step(3)?;

@@ -1,8 +1,7 @@
 //! The smoke is that of plain Rust, bit by bit, and the projection does what it is for.
 
 use quadrants::Tensor;
-use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{
     DT, KEEP, LIFT, SPEED, SWIRL, Smoke, kernels,
@@ -13,10 +12,8 @@ use super::{
 const N: usize = 20;
 const SWEEPS: usize = 4;
 
-#[rstest]
-fn every_backend_gives_the_bits_of_plain_rust(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> crate::Result<()> {
+#[on_all_backends]
+fn every_backend_gives_the_bits_of_plain_rust(backend: TestBackend) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut smoke = Smoke::new(&on.program, N)?;
     let law = Law { dt: DT, carry: DT, keep: KEEP, jet: SPEED, lift: LIFT, swirl: SWIRL };

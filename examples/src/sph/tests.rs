@@ -1,7 +1,6 @@
 //! The water is that of plain Rust, bit by bit, and behaves like water.
 
-use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{
     Water, dam,
@@ -9,10 +8,8 @@ use super::{
     reference::{Particle, Reference},
 };
 
-#[rstest]
-fn every_backend_gives_the_bits_of_plain_rust(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> crate::Result<()> {
+#[on_all_backends]
+fn every_backend_gives_the_bits_of_plain_rust(backend: TestBackend) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     // One place is taken twice over, nearly: those two fly apart, and over the bump.
     let mut start = dam(12);

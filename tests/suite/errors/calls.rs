@@ -3,15 +3,16 @@
 use std::process::Command;
 
 use quadrants::{Arch, Error, Opened, Program, Result, Severity};
-use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use quadrants_tests::{
+    TestBackend::{self, AmdGpu, Cuda},
+    on_all_backends, on_gpu_backends,
+};
 use rstest::rstest;
 
 use crate::common::set;
 
-#[rstest]
-fn data_that_does_not_fill_the_shape_is_refused(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> Result<()> {
+#[on_all_backends]
+fn data_that_does_not_fill_the_shape_is_refused(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let shape = |result: Result<()>, of: &[usize], wants: usize, has: usize| match result {
         Err(Error::Shape { shape, expected, given }) => {
@@ -27,10 +28,8 @@ fn data_that_does_not_fill_the_shape_is_refused(
     Ok(())
 }
 
-#[rstest]
-fn a_tensor_larger_than_memory_can_be_is_refused(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> Result<()> {
+#[on_all_backends]
+fn a_tensor_larger_than_memory_can_be_is_refused(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for too_large in [[usize::MAX, 2, 2], [1 << 31, 1 << 31, 2], [1 << 20, 1 << 20, 1 << 20]] {
         match on.program.zeros::<f64, 3>(too_large) {
@@ -44,10 +43,8 @@ fn a_tensor_larger_than_memory_can_be_is_refused(
     Ok(())
 }
 
-#[rstest]
-fn a_tensor_without_elements_is_not_too_large(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> Result<()> {
+#[on_all_backends]
+fn a_tensor_without_elements_is_not_too_large(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for shape in [[usize::MAX, 0], [0, usize::MAX], [0, 0]] {
         let empty = on.program.zeros::<f64, 2>(shape)?;
@@ -72,10 +69,8 @@ fn an_unknown_backend_is_answered_with_the_known_ones() {
     }
 }
 
-#[rstest]
-fn a_program_without_a_compiler_opens_and_only_launches_fail(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
-) -> Result<()> {
+#[on_gpu_backends]
+fn a_program_without_a_compiler_opens_and_only_launches_fail(backend: TestBackend) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let (_world, Opened { device, .. }) = backend.simulated_device();
     let program = Program::open(Opened { device, compiler: None })?;

@@ -2,8 +2,10 @@
 
 use quadrants::{self as qd, Error, Program, Result, Severity, Tensor, rhi};
 use quadrants_driver_sim::{Code, ReportKind};
-use quadrants_tests::TestBackend::{self, AmdGpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{
+    TestBackend::{self, Cuda},
+    on_gpu_backends,
+};
 
 use crate::common::set;
 
@@ -26,10 +28,8 @@ fn is_out_of_memory(error: &Error) -> bool {
     }
 }
 
-#[rstest]
-fn out_of_device_memory_is_typed_and_leaves_the_program_usable(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
-) -> Result<()> {
+#[on_gpu_backends]
+fn out_of_device_memory_is_typed_and_leaves_the_program_usable(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     world.set_memory_limit(1 << 20);
@@ -47,10 +47,8 @@ fn out_of_device_memory_is_typed_and_leaves_the_program_usable(
     Ok(())
 }
 
-#[rstest]
-fn no_memory_for_a_launch_or_a_copy_is_recoverable(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
-) -> Result<()> {
+#[on_gpu_backends]
+fn no_memory_for_a_launch_or_a_copy_is_recoverable(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let (alloc, pinned) = match backend {
@@ -92,9 +90,9 @@ fn cause<T: std::fmt::Debug>(result: Result<T>) -> String {
     }
 }
 
-#[rstest]
+#[on_gpu_backends]
 fn a_lost_context_is_named_with_its_first_cause_by_every_later_call(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let (world, opened) = backend.simulated_device();
@@ -149,8 +147,8 @@ fn a_lost_context_is_named_with_its_first_cause_by_every_later_call(
     Ok(())
 }
 
-#[rstest]
-fn a_program_without_a_device_says_why(#[values(Cuda, AmdGpu)] backend: TestBackend) -> Result<()> {
+#[on_gpu_backends]
+fn a_program_without_a_device_says_why(backend: TestBackend) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let devices = quadrants_driver_sim::count();
     let error = backend.arch().open_with(&*backend.simulator(), devices).map(drop);

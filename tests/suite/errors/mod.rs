@@ -1,13 +1,15 @@
-//! What goes wrong, and what it leaves behind: in kernels, at the device, and in calls.
+//! Promises: no panic crosses the API; every error says what happened, where and how to fix it, is reported once, and leaves
+//! the program usable where it is recoverable.
 
 mod calls;
 mod device;
+pub(crate) mod environment;
 mod reports;
 mod texts;
 
 use quadrants::{Error, KernelError, Result};
 
-/// The kernel error that a launch reported, by itself where it ran at once, else at `wait`.
+/// The kernel error of a launch: returned by the launch where it runs at once, else by `wait`.
 fn kernel_error(launched: Result<()>, wait: impl FnOnce() -> Result<()>) -> KernelError {
     match launched.and_then(|()| wait()) {
         Err(Error::Kernel(error)) => *error,

@@ -2,8 +2,10 @@
 
 use quadrants::{self as qd, Error, KernelErrorCause, Program, Severity, Tensor};
 use quadrants_driver_sim::Schedule;
-use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{
+    TestBackend::{self, Cpu},
+    on_all_backends, on_gpu_backends,
+};
 
 use super::kernel_error;
 use crate::common::{copy, set};
@@ -90,9 +92,9 @@ fn tensors<const N: usize>(program: &Program) -> [Tensor<f32, 1>; N] {
     [(); N].map(|()| program.tensor_from(&[3.0; 8], [8]).expect("memory"))
 }
 
-#[rstest]
+#[on_all_backends]
 fn an_index_out_of_range_reads_zero_and_writes_nothing(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
     #[values(1, 8, 1 << 40, usize::MAX - 20)] by: usize,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
@@ -126,10 +128,8 @@ fn an_index_out_of_range_reads_zero_and_writes_nothing(
     Ok(())
 }
 
-#[rstest]
-fn each_index_of_a_plane_is_checked_by_itself(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_all_backends]
+fn each_index_of_a_plane_is_checked_by_itself(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<i32, 2>([3, 5])?;
     // Within the memory, but not within the shape; and far out.
@@ -148,10 +148,8 @@ fn each_index_of_a_plane_is_checked_by_itself(
     Ok(())
 }
 
-#[rstest]
-fn an_atomic_out_of_range_is_dropped(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_all_backends]
+fn an_atomic_out_of_range_is_dropped(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = on.program.tensor_from(&[10u32, 20, 30], [3])?;
     let at = on.program.tensor_from(&[2, -1, 2, 3, 0], [5])?;
@@ -164,9 +162,9 @@ fn an_atomic_out_of_range_is_dropped(
 }
 
 /// Loops that read by indices of memory run without reports first on a GPU, and again where one is beyond.
-#[rstest]
+#[on_all_backends]
 fn an_index_that_lies_in_memory_is_reported_from_within_its_loop(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
@@ -220,10 +218,8 @@ fn an_index_that_lies_in_memory_is_reported_from_within_its_loop(
     Ok(())
 }
 
-#[rstest]
-fn a_guarded_access_is_no_error(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_all_backends]
+fn a_guarded_access_is_no_error(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = on.program.tensor_from(&[1.0, 2.0, 4.0, 8.0], [4])?;
     let mut out = on.program.zeros::<f32, 1>([4])?;
@@ -233,10 +229,8 @@ fn a_guarded_access_is_no_error(
     Ok(())
 }
 
-#[rstest]
-fn an_assertion_reports_its_message(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_all_backends]
+fn an_assertion_reports_its_message(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<i32, 1>([3])?;
     for (values, message, line) in [
@@ -257,10 +251,8 @@ fn an_assertion_reports_its_message(
     Ok(())
 }
 
-#[rstest]
-fn a_division_by_zero_is_reported(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_all_backends]
+fn a_division_by_zero_is_reported(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut y = on.program.zeros::<u64, 1>([2])?;
     for (divisor, line) in [(0, DIVIDE_LINE), (101, DIVIDE_LINE + 1)] {
@@ -275,10 +267,8 @@ fn a_division_by_zero_is_reported(
     Ok(())
 }
 
-#[rstest]
-fn an_overflow_wraps_or_is_the_launchs_error(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_all_backends]
+fn an_overflow_wraps_or_is_the_launchs_error(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut x = on.program.tensor_from(&[1, i32::MAX], [2])?;
     match double(&mut x).launch() {
@@ -296,9 +286,9 @@ fn an_overflow_wraps_or_is_the_launchs_error(
     Ok(())
 }
 
-#[rstest]
+#[on_gpu_backends]
 fn an_error_is_reported_once_and_on_its_stream_alone(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
@@ -333,10 +323,8 @@ fn an_error_is_reported_once_and_on_its_stream_alone(
     s2.synchronize()
 }
 
-#[rstest]
-fn of_several_errors_the_first_is_reported(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_gpu_backends]
+fn of_several_errors_the_first_is_reported(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     // All are launched before the first runs.
     on.world.as_ref().expect("simulated").set_schedule(Schedule::Lazy);
@@ -350,9 +338,9 @@ fn of_several_errors_the_first_is_reported(
 }
 
 /// A report was cleared by whoever looked first, while launches behind it still ran and reported again.
-#[rstest]
+#[on_gpu_backends]
 fn a_report_found_without_a_wait_is_the_first_launchs_and_the_only_one(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
@@ -393,10 +381,8 @@ fn a_report_found_without_a_wait_is_the_first_launchs_and_the_only_one(
     Ok(())
 }
 
-#[rstest]
-fn the_next_launch_on_the_stream_reports(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_gpu_backends]
+fn the_next_launch_on_the_stream_reports(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     on.world.as_ref().expect("simulated").set_schedule(Schedule::Eager);
     let program = &on.program;
@@ -414,10 +400,8 @@ fn the_next_launch_on_the_stream_reports(
     Ok(())
 }
 
-#[rstest]
-fn the_error_of_a_dropped_stream_is_kept(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_gpu_backends]
+fn the_error_of_a_dropped_stream_is_kept(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [x, mut y, mut z, mut other] = tensors(program);
@@ -442,9 +426,9 @@ fn the_error_of_a_dropped_stream_is_kept(
     Ok(())
 }
 
-#[rstest]
+#[on_all_backends]
 fn an_error_in_a_block_of_a_region_is_one_of_the_launch_stream(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
 ) -> quadrants::Result<()> {
     #[qd::kernel]
     fn blocks(x: &mut Tensor<f32, 1>, y: &mut Tensor<f32, 1>, z: &mut Tensor<f32, 1>) {
@@ -478,10 +462,8 @@ fn an_error_in_a_block_of_a_region_is_one_of_the_launch_stream(
     stream.synchronize()
 }
 
-#[rstest]
-fn an_unchecked_launch_computes_the_same(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_all_backends]
+fn an_unchecked_launch_computes_the_same(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let at = on.program.tensor_from(&[2usize, 3], [2])?;
     let mut out = on.program.zeros::<i32, 2>([3, 5])?;
@@ -491,9 +473,9 @@ fn an_unchecked_launch_computes_the_same(
     Ok(())
 }
 
-#[rstest]
+#[on_gpu_backends]
 fn waiting_for_an_event_and_asking_a_stream_report_too(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
@@ -552,10 +534,8 @@ fn vectors(at: &Tensor<u32, 1>, out: &mut Tensor<f32, 1>) {
     }
 }
 
-#[rstest]
-fn the_index_of_a_local_array_is_reported(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
-) -> quadrants::Result<()> {
+#[on_all_backends]
+fn the_index_of_a_local_array_is_reported(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<f32, 1>([3])?;
     let good = on.program.tensor_from(&[2u32, 0, 1], [3])?;
@@ -607,9 +587,9 @@ fn some_threads_fail(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 1>) {
     });
 }
 
-#[rstest]
+#[on_all_backends]
 fn a_failed_assertion_ends_its_iteration_alone(
-    #[values(Cpu, Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
     #[values(5, 80_000)] n: usize,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };

@@ -3,8 +3,7 @@
 
 use quadrants::{Error, Result, Severity};
 use quadrants_driver_sim::Code;
-use quadrants_tests::TestBackend::{self, AmdGpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{
     apart, calls_since, driver_error,
@@ -13,9 +12,9 @@ use super::{
 };
 use crate::common::{set, three_blocks};
 
-#[rstest]
+#[on_gpu_backends]
 fn the_device_may_be_lost_at_every_call(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
     #[values(None, Some(0), Some(4096))] argument_limit: Option<usize>,
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };

@@ -1,6 +1,11 @@
-//! Every driver call of the scenarios fails in turn, for once ([`once`]) or because the device is lost ([`lost`]).
+//! Promises: every driver call may fail, and nothing that a drop cannot return is lost; every wait, record and context switch
+//! that the library makes is needed.
+//!
+//! Each driver call of the scenarios fails once ([`once`]), fails because the device is lost ([`lost`]), or is ignored
+//! ([`mutations`]).
 
 mod lost;
+pub(crate) mod mutations;
 mod once;
 mod scenarios;
 mod stage;
@@ -34,7 +39,7 @@ fn driver_error(error: &Error) -> Option<DriverError> {
     None
 }
 
-/// What each function was called for how often since `before`.
+/// How often each function was called since `before`.
 fn calls_since(world: World, before: &[(&'static str, u64)]) -> Vec<(&'static str, u64)> {
     let calls = world.all_calls().into_iter().map(|(call, after)| {
         let earlier = before.iter().find(|(other, _)| *other == call);
@@ -43,13 +48,13 @@ fn calls_since(world: World, before: &[(&'static str, u64)]) -> Vec<(&'static st
     calls.filter(|(_, count)| *count > 0).collect()
 }
 
-/// What is current on this thread: a context of CUDA's, a device of HIP's.
+/// The current context (CUDA) or device (HIP) of this thread.
 pub(crate) fn current(backend: TestBackend) -> usize {
     let symbol = match backend {
         TestBackend::Cuda => quadrants_driver_sim::cuda_symbol("cuCtxGetCurrent"),
         _ => quadrants_driver_sim::hip_symbol("hipGetDevice"),
     };
-    let symbol = symbol.expect("it has that");
+    let symbol = symbol.expect("the simulator exports it");
     let mut current = 0usize;
     // SAFETY: the function has this signature, and writes a pointer or an int, for which there is room.
     unsafe {
@@ -59,7 +64,7 @@ pub(crate) fn current(backend: TestBackend) -> usize {
     current
 }
 
-/// Runs a piece of the walk on a thread of its own: where putting back what was current fails, it stays so.
+/// Runs `walk` on its own thread: where restoring the current context fails, the thread keeps the wrong one.
 fn apart<R: Send>(walk: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(walk).join())
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

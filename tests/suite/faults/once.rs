@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use quadrants::{Error, Result, Severity};
 use quadrants_driver_sim::{Code, OpKind, World};
-use quadrants_tests::TestBackend::{self, AmdGpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{
     apart, calls_since, current, driver_error,
@@ -19,9 +18,9 @@ const LOGGED: [&str; 2] = ["cuCtxPopCurrent_v2", "hipSetDevice"];
 /// Where they fail, something stays that the driver did not take back.
 const GIVES_BACK: [&str; 6] = ["Destroy", "Free", "Unload", "PushCurrent", "SetDevice", "Release"];
 
-#[rstest]
+#[on_gpu_backends]
 fn every_call_may_fail(
-    #[values(Cuda, AmdGpu)] backend: TestBackend,
+    backend: TestBackend,
     #[values(None, Some(0), Some(4096))] argument_limit: Option<usize>,
     #[values(Code::UNKNOWN, Code::OUT_OF_MEMORY)] code: Code,
 ) -> Result<()> {

@@ -13,8 +13,7 @@ use quadrants::{
     rhi::{Current, Device, DevicePtr, Image, LaunchConfig, StreamHandle},
 };
 use quadrants_codegen::samples::case::Case;
-use quadrants_tests::TestBackend::{self, AmdGpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{Referee, Trial, all, seeds};
 
@@ -29,8 +28,8 @@ pub(super) struct OnDevice {
     compiler: Arc<dyn Compiler>,
 }
 
-#[rstest]
-fn random_kernels_on_a_device(#[values(Cuda, AmdGpu)] backend: TestBackend) {
+#[on_gpu_backends]
+fn random_kernels_on_a_device(backend: TestBackend) {
     let Some((world, opened)) = backend.open_device() else { return };
     let on = OnDevice::new(opened);
     let kernels = if world.is_some() { SIMULATED } else { ON_HARDWARE };

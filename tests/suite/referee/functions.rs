@@ -12,8 +12,7 @@ use quadrants::ir::{
     },
 };
 use quadrants_codegen::samples::case::Case;
-use quadrants_tests::TestBackend::{self, AmdGpu, Cuda};
-use rstest::rstest;
+use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{Trial, device::OnDevice};
 
@@ -41,8 +40,8 @@ const FUNCTIONS: [(MathFn, u64); 18] = [
 ];
 const VALUES: u64 = 2000;
 
-#[rstest]
-fn functions_are_as_near_as_promised(#[values(Cuda, AmdGpu)] backend: TestBackend) {
+#[on_gpu_backends]
+fn functions_are_as_near_as_promised(backend: TestBackend) {
     let Some((_world, opened)) = backend.open_device() else { return };
     let on = OnDevice::new(opened);
     let mut worst = Vec::new();

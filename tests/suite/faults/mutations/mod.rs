@@ -1,0 +1,255 @@
+//! Mutations: every wait, record, synchronization and change of contexts that the scenarios make is ignored in
+//! turn, and something must go wrong. A call that nothing misses is superfluous, or its test is missing; those
+//! that remain have a reason each.
+//!
+//! `QUADRANTS_MUTATION_SEEDS` says how many seeds of the random schedule a call gets that the adversary does not
+//! miss: 4, or 1000 for the whole proof.
+
+pub(crate) mod scenarios;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use quadrants::{Hazards, Program, Result};
+use quadrants_driver_sim::{Schedule, WorldLease};
+use quadrants_tests::{TestBackend, on_gpu_backends};
+use scenarios::{Outcome, SCENARIOS, Scenario};
+
+use crate::faults::current;
+
+/// The calls that are ignored.
+const CALLS: [&str; 13] = [
+    "cuStreamWaitEvent",
+    "cuEventRecord",
+    "cuStreamSynchronize",
+    "cuEventSynchronize",
+    "cuCtxSynchronize",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+    "hipStreamWaitEvent",
+    "hipEventRecord",
+    "hipStreamSynchronize",
+    "hipEventSynchronize",
+    "hipDeviceSynchronize",
+    "hipSetDevice",
+];
+
+/// Calls that nothing misses, and why.
+struct Kept {
+    /// In which scenario alone.
+    scenario: Option<&'static str>,
+    /// How its name ends.
+    call: &'static str,
+    /// What the call is made for: the next one that is no change of contexts.
+    before: &'static [&'static str],
+    reason: &'static str,
+}
+
+const KEPT: &[Kept] = &[
+    Kept {
+        scenario: None,
+        call: "hipSetDevice",
+        before: &[
+            "hipStreamQuery",
+            "hipStreamSynchronize",
+            "hipStreamWaitEvent",
+            "hipStreamDestroy",
+            "hipEventRecord",
+            "hipEventQuery",
+            "hipEventSynchronize",
+            "hipEventDestroy",
+            "hipModuleGetFunction",
+            "hipModuleUnload",
+            "hipGraphExecDestroy",
+            "hipGraphDestroy",
+        ],
+        reason: "a handle names its device; but 0 is the current one's default stream, and one rule holds for all",
+    },
+    Kept {
+        scenario: None,
+        call: "hipSetDevice",
+        before: &["hipFreeAsync"],
+        reason: "a free that fails is made again behind a wait",
+    },
+    Kept {
+        scenario: None,
+        call: "hipSetDevice",
+        before: &["hipEventCreateWithFlags"],
+        reason: "an event of another device that is never recorded, which is all the runner wants of it",
+    },
+    Kept {
+        scenario: None,
+        call: "StreamSynchronize",
+        before: &["cuStreamSynchronize", "hipStreamSynchronize"],
+        reason: "the context's end, whose streams have no work left; but HIP does not promise to run what they have",
+    },
+    Kept {
+        scenario: Some("values"),
+        call: "StreamSynchronize",
+        before: &["cuModuleUnload", "hipModuleUnload"],
+        reason: "the default stream's block was given back behind the wait for the value, and counts as used",
+    },
+];
+
+/// A call that is ignored: the function, and which of its calls.
+type Mutant = Option<(&'static str, u64)>;
+/// The calls that opening the program makes, and all.
+type Calls = (usize, Vec<&'static str>);
+type Verdict = std::result::Result<Calls, String>;
+
+#[on_gpu_backends]
+fn every_wait_record_and_switch_of_contexts_is_missed(
+    backend: TestBackend,
+    #[values(None, Some(0))] limit: Option<usize>,
+) -> Result<()> {
+    let Some(_on) = backend.open_simulated() else { return Ok(()) };
+    let seeds = std::env::var("QUADRANTS_MUTATION_SEEDS").ok().and_then(|text| text.parse().ok());
+    let tries = [Schedule::Adversarial, Schedule::Lazy, Schedule::Eager].map(|how| (how, 0));
+    let random = (0..seeds.unwrap_or(4)).map(|seed| (Schedule::Random, seed));
+    let tries: Vec<(Schedule, u64)> = tries.into_iter().chain(random).collect();
+    let (mut made, mut killed, mut kept, mut survivors) = (0, 0, Vec::new(), Vec::new());
+    for (name, hazards, scenario) in SCENARIOS {
+        let apart = |how: &(Schedule, u64), mutant| {
+            apart(backend, (limit, hazards), scenario, *how, mutant)
+        };
+        let whole = tries[..4].iter().map(|how| {
+            let whole = apart(how, None);
+            whole.unwrap_or_else(|wrong| panic!("{name}, {how:?}: without a mutation: {wrong}"))
+        });
+        let (opening, calls) = whole.collect::<Vec<_>>().swap_remove(0);
+        for (at, call) in calls.iter().enumerate().filter(|(_, call)| CALLS.contains(call)) {
+            // What all scenarios do is ignored where it matters, and long copies take long.
+            let again = at < opening && name != scenarios::A_REPORT;
+            let long = name == scenarios::LONG_COPIES;
+            if again || (long && !call.ends_with("StreamSynchronize")) {
+                continue;
+            }
+            made += 1;
+            let nth = calls[..=at].iter().filter(|other| *other == call).count() as u64;
+            let tries = &tries[..if long { 2 } else { tries.len() }];
+            if tries.iter().any(|how| apart(how, Some((call, nth))).is_err()) {
+                killed += 1;
+                continue;
+            }
+            let which = format!("{name}: {call}, number {nth}, in front of {}", next(&calls, at).1);
+            match kept_for(name, &calls, at) {
+                Some(reason) => kept.push(format!("{which}: {reason}")),
+                None => survivors.push(which),
+            }
+        }
+    }
+    println!(
+        "{backend:?}, {limit:?}: {made} calls ignored in turn, {killed} missed, {} kept",
+        kept.len()
+    );
+    for kept in &kept {
+        println!("kept: {kept}");
+    }
+    assert!(survivors.is_empty(), "not missed:\n{}", survivors.join("\n"));
+    Ok(())
+}
+
+/// What the call is made for: where, and what.
+fn next(calls: &[&'static str], at: usize) -> (usize, &'static str) {
+    let later = calls.iter().enumerate().skip(at + 1);
+    later
+        .map(|(at, call)| (at, *call))
+        .find(|(_, call)| !is_switch(call))
+        .unwrap_or((at, "the end"))
+}
+
+/// Why a call is kept that nothing misses. What makes a context current is kept with what it is made for.
+fn kept_for(scenario: &str, calls: &[&'static str], at: usize) -> Option<&'static str> {
+    let (next_at, next) = next(calls, at);
+    let is_it = |kept: &&Kept| {
+        calls[at].ends_with(kept.call)
+            && kept.before.contains(&next)
+            && kept.scenario.is_none_or(|only| only == scenario)
+    };
+    let found = KEPT.iter().find(is_it).map(|kept| kept.reason);
+    let made_for = calls[at].ends_with("PushCurrent_v2") && next_at > at;
+    found.or_else(|| if made_for { kept_for(scenario, calls, next_at) } else { None })
+}
+
+fn is_switch(call: &str) -> bool {
+    call.starts_with("cuCtx") && !call.ends_with("Synchronize")
+        || ["hipSetDevice", "hipGetDevice"].contains(&call)
+}
+
+/// On a thread of its own: what is current may stay so.
+fn apart(
+    backend: TestBackend,
+    options: (Option<usize>, Hazards),
+    scenario: Scenario,
+    how: (Schedule, u64),
+    mutant: Mutant,
+) -> Verdict {
+    let run = || run(backend, options, scenario, how, mutant);
+    std::thread::scope(|scope| scope.spawn(run).join())
+        .unwrap_or_else(|_| Err("a panic".to_owned()))
+}
+
+/// Runs a scenario in a world of its own.
+fn run(
+    backend: TestBackend,
+    (limit, hazards): (Option<usize>, Hazards),
+    scenario: Scenario,
+    (schedule, seed): (Schedule, u64),
+    mutant: Mutant,
+) -> Verdict {
+    let (world, opened) = backend.simulated_device();
+    world.allow_races();
+    world.set_schedule(schedule);
+    world.set_seed(seed);
+    let before = current(backend);
+    let calls_before = world.call_log();
+    if let Some((call, nth)) = mutant {
+        world.ignore(call, nth);
+    }
+    let mut opening = 0;
+    let body = || -> Outcome {
+        let builder = Program::builder().hazards(hazards);
+        let builder = match limit {
+            Some(limit) => builder.argument_limit(limit),
+            None => builder,
+        };
+        let program = builder.open(opened.clone())?;
+        opening = world.call_log().len() - calls_before.len();
+        scenario(&program)?;
+        // Where a drop found the context lost, the next call says so.
+        program.create_event()?;
+        match program.take_deferred_errors().pop() {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    };
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => judge(&world)?,
+        Ok(Err(error)) => return Err(format!("error: {error}")),
+        Err(_) => return Err("a panic".to_owned()),
+    }
+    // The device goes last: with it go CUDA's context, and all that was forgotten there.
+    drop(opened);
+    judge(&world)?;
+    if current(backend) != before {
+        return Err("another context is current".to_owned());
+    }
+    Ok((opening, world.call_log().split_off(calls_before.len())))
+}
+
+/// What a world says that a program did wrong which is gone.
+fn judge(world: &WorldLease) -> std::result::Result<(), String> {
+    if let Some(race) = world.races().first() {
+        return Err(race.to_string());
+    }
+    if let Some(report) = world.reports().first() {
+        return Err(report.to_string());
+    }
+    for left in [world.live(), world.left_behind()] {
+        let things =
+            [left.streams, left.events, left.modules, left.blocks, left.pinned, left.pending];
+        if things != [0; 6] || left.graphs + left.graph_execs > 0 {
+            return Err(format!("left behind: {left:?}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Atomics: what they leave, and the old values that they give.
+
+use quadrants::{self as qd, Tensor};
+use quadrants_tests::{
+    TestBackend::{self, Cpu},
+    on_all_backends,
+};
+
+use super::{Array, Same, referee, source};
+
+source! { histogram;
+    fn run(
+        x: &Tensor<i32, 1>,
+        bins: &mut Tensor<u32, 1>,
+        sums: &mut Tensor<f32, 2>,
+        wide: &mut Tensor<u64, 1>,
+        low: &mut Tensor<i32, 1>,
+    ) {
+        for i in 0..x.len() {
+            let bin = (x[i] & 7) as usize;
+            qd::atomic_add(&mut bins[bin], 1);
+            qd::atomic_add(&mut sums[[bin, i % 2]], x[i] as f32);
+            qd::atomic_add(&mut wide[0], 1 << 40);
+            qd::atomic_add(&mut low[bin], -x[i]);
+        }
+    }
+}
+
+source! { extremes;
+    fn run(
+        x: &Tensor<i32, 1>,
+        a: &mut Tensor<i32, 1>,
+        b: &mut Tensor<u32, 1>,
+        c: &mut Tensor<i64, 1>,
+        d: &mut Tensor<u64, 1>,
+    ) {
+        for i in 0..x.len() {
+            let v = x[i];
+            qd::atomic_min(&mut a[0], v);
+            qd::atomic_max(&mut a[1], v);
+            qd::atomic_min(&mut b[0], v as u32);
+            qd::atomic_max(&mut b[1], v as u32);
+            qd::atomic_min(&mut c[0], v as i64 * 10_000_000_000);
+            qd::atomic_max(&mut c[1], v as i64 * 10_000_000_000);
+            qd::atomic_min(&mut d[0], v as u64);
+            qd::atomic_max(&mut d[1], v as u64);
+        }
+    }
+}
+
+// One thread, so that the old values are fixed.
+source! { old_values;
+    fn run(a: &mut Tensor<i32, 1>, b: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
+        for _ in 0..1 {
+            a[1] = qd::atomic_add(&mut a[0], 5);
+            a[2] = qd::atomic_min(&mut a[0], 3) + qd::atomic_max(&mut a[0], 9) * 100;
+            let before = qd::atomic_add(&mut b[0], 0.5);
+            b[1] = before + qd::atomic_add(&mut b[0], -2.0) * 10.0;
+            c[1] = qd::atomic_max(&mut c[0], 1 << 63);
+            c[2] = qd::atomic_add(&mut c[0], 1 << 63);
+            c[3] = qd::atomic_min(&mut c[0], 7);
+            a[3] = a[0];
+        }
+        let old = qd::atomic_add(&mut a[0], 1);
+        a[4] = old;
+        let twice = a[0] * 2;
+        qd::atomic_max(&mut a[4], twice);
+    }
+}
+
+#[qd::kernel]
+fn append(
+    x: &Tensor<f32, 1>,
+    count: &mut Tensor<u32, 1>,
+    values: &mut Tensor<f32, 1>,
+    from: &mut Tensor<usize, 1>,
+) {
+    for i in 0..x.len() {
+        if x[i] > 0.5 {
+            let at = qd::atomic_add(&mut count[0], 1) as usize;
+            if at < values.len() {
+                values[at] = x[i];
+                from[at] = i;
+            }
+        }
+    }
+}
+
+#[on_all_backends]
+fn what_atomics_leave(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    // Enough that the CPU splits the loop among threads.
+    let x: Vec<i32> = (0..60_000).map(|i| (i * 7919) % 1000 - 500).collect();
+    let x = Array::of(if backend == Cpu { &x } else { &x[..5000] });
+    let (bins, sums) = (Array::zeros([8]), Array::zeros([8, 2]));
+    let (wide, low) = (Array::zeros([1]), Array::zeros([8]));
+    referee!(&on.program, histogram [] [x] [bins, sums, wide, low]);
+    let (a, b) = (Array::of(&[0, 0]), Array::of(&[u32::MAX, 0]));
+    let (c, d) = (Array::of(&[i64::MAX, i64::MIN]), Array::of(&[u64::MAX, 0]));
+    referee!(&on.program, extremes [] [x] [a, b, c, d]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn the_old_values_of_atomics(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (a, b) = (Array::of(&[1, 0, 0, 0, 0]), Array::of(&[0.25, 0.0]));
+    let c = Array::of(&[3, 0, 0, 0]);
+    referee!(&on.program, old_values [] [] [a, b, c]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn appended_elements_are_all_there_once(
+    backend: TestBackend,
+    #[values(10_000, 100)] capacity: usize,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x: Vec<f32> = (0..20_000).map(|i| (i * 7919 % 1009) as f32 / 1009.0).collect();
+    let expected: Vec<usize> = (0..x.len()).filter(|i| x[*i] > 0.5).collect();
+    let input = on.program.tensor_from(&x, [x.len()])?;
+    let mut count = on.program.zeros::<u32, 1>([1])?;
+    let mut values = on.program.zeros::<f32, 1>([capacity])?;
+    let mut from = on.program.zeros::<usize, 1>([capacity])?;
+    append(&input, &mut count, &mut values, &mut from).launch()?;
+    assert_eq!(count.to_vec()?, [expected.len() as u32]);
+    let kept = expected.len().min(capacity);
+    let (values, mut from) = (values.to_vec()?, from.to_vec()?);
+    assert!(values[..kept].iter().zip(&from).all(|(value, from)| *value == x[*from]));
+    from.truncate(kept);
+    from.sort_unstable();
+    from.dedup();
+    assert_eq!(from.len(), kept);
+    assert!(from.iter().all(|i| x[*i] > 0.5));
+    if kept == expected.len() {
+        assert_eq!(from, expected);
+    }
+    Ok(())
+}

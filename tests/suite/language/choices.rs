@@ -1,0 +1,171 @@
+//! `match`, and funcs that return before their end.
+
+// Kernels have no such method.
+#![allow(clippy::manual_is_multiple_of)]
+
+use quadrants::{self as qd};
+use quadrants_tests::{TestBackend, on_all_backends};
+
+use super::{Array, Same, referee, source};
+
+const SPECIAL: i32 = 42;
+
+#[qd::func]
+#[allow(clippy::all)] // what is tried is the way it is written
+fn class(v: i32) -> i32 {
+    if v < 0 {
+        return -1;
+    }
+    if v == 0 {
+        return 0;
+    }
+    let half = v / 2;
+    if half > 10 {
+        let more = half * 2;
+        if more > 50 {
+            return more;
+        }
+    } else {
+        return half + 100;
+    }
+    half + 1000
+}
+
+#[qd::func]
+#[allow(clippy::all)] // as above
+fn first_factor(n: u32) -> u32 {
+    for k in 2..n {
+        if n % k == 0 {
+            return k;
+        }
+    }
+    n
+}
+
+#[qd::func]
+#[allow(clippy::all)] // as above
+fn pair_sum(n: u32) -> u32 {
+    let mut tried = 0;
+    for a in 1..n {
+        let mut b = a;
+        loop {
+            tried += 1;
+            if a * a + b * b == n {
+                return a * 1000 + b;
+            }
+            if b > 9 {
+                break;
+            }
+            b += 1;
+        }
+        while b > 3 {
+            b -= 1;
+            if a + b == n {
+                return 7_000_000 + tried;
+            }
+        }
+    }
+    tried
+}
+
+#[qd::func]
+#[allow(clippy::all)] // as above
+fn in_values(v: i32) -> i32 {
+    let a = if v > 5 { v } else { return 50 };
+    let b = {
+        if a == 9 {
+            return 90;
+        }
+        a + 1
+    };
+    let c = match b {
+        7 => return 70,
+        8 | 11 => b * 2,
+        n if n > 12 => {
+            let n = n - 1;
+            n * n
+        }
+        _ => b,
+    };
+    return a + b * 10 + c * 100;
+}
+
+source! { matches;
+    fn run(k: i32, on: bool, x: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
+        let top = match on { true => 1, false => 2 };
+        for i in 0..x.len() {
+            let v = x[i];
+            out[[i, 0]] = match v {
+                -3 => 10,
+                0 | 1 | 5 => 11,
+                2..=4 => 12,
+                SPECIAL => 13,
+                6..9 => 14,
+                i32::MIN..=-100 => 15,
+                n if n == k => 16,
+                n @ 9..=20 => n * 2,
+                n => n + top,
+            };
+            match v % 4 {
+                0 => out[[i, 1]] = 1,
+                1 if v > 3 => {
+                    out[[i, 1]] = 2;
+                    out[[i, 2]] += 1;
+                }
+                1 | 3 => {}
+                _ => out[[i, 1]] = 3,
+            }
+            match v > 3 {
+                true => out[[i, 3]] += 1,
+                false => out[[i, 3]] += 2,
+            }
+            let mut steps = 0;
+            loop {
+                match steps {
+                    0..3 => steps += 2,
+                    n if n > v => break,
+                    _ => steps += 1,
+                }
+            }
+            out[[i, 4]] = steps;
+            out[[i, 5]] = match i { 0 => 100, _ if on => match v { 0 => 1, _ => 2 }, _ => 3 };
+        }
+    }
+}
+
+source! { returns;
+    fn run(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
+        for i in 0..x.len() {
+            out[[i, 0]] = class(x[i]);
+            out[[i, 1]] = first_factor(x[i] as u32 % 100) as i32;
+            out[[i, 2]] = pair_sum(x[i] as u32 % 40) as i32;
+            out[[i, 3]] = in_values(x[i]) + in_values(i as i32);
+        }
+    }
+}
+
+fn numbers() -> Array<i32, 1> {
+    let all: Vec<i32> = (-5..25).chain([42, 43, 60, 99, -100, -101, 200]).collect();
+    Array::of(&all)
+}
+
+#[on_all_backends]
+fn matches_take_the_first_arm_that_fits(
+    backend: TestBackend,
+    #[values(true, false)] on_or_off: bool,
+) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = numbers();
+    let out = Array::zeros([x.len(), 6]);
+    referee!(&on.program, matches[21, on_or_off][x][out]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn funcs_return_before_their_end(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = numbers();
+    let out = Array::zeros([x.len(), 4]);
+    referee!(&on.program, returns[][x][out]);
+    Ok(())
+}

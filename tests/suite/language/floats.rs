@@ -1,0 +1,196 @@
+//! The methods of floats.
+
+use quadrants::{self as qd, Tensor};
+use quadrants_tests::{
+    TestBackend::{self, Cpu},
+    on_all_backends,
+};
+
+use super::{Array, Same, referee, source};
+
+macro_rules! methods {
+    ($($exact:ident, $close:ident: $ty:ident;)*) => {$(
+        // What IEEE fixes to the last bit.
+        source! { $exact;
+            fn run(x: &Tensor<$ty, 1>, y: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>, is: &mut Tensor<bool, 2>) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    let q = y[i];
+                    out[[i, 0]] = p.abs();
+                    out[[i, 1]] = p.floor();
+                    out[[i, 2]] = p.ceil();
+                    out[[i, 3]] = p.round();
+                    out[[i, 4]] = p.sqrt();
+                    out[[i, 5]] = p.mul_add(q, 0.1);
+                    out[[i, 6]] = -p;
+                    out[[i, 7]] = p / q;
+                    out[[i, 8]] = p + q;
+                    out[[i, 9]] = $ty::abs(q);
+                    is[[i, 0]] = p < q;
+                    is[[i, 1]] = p <= q;
+                    is[[i, 2]] = p > q;
+                    is[[i, 3]] = p >= q;
+                    is[[i, 4]] = p == q;
+                    is[[i, 5]] = p != q;
+                }
+            }
+        }
+
+        // What libraries round differently.
+        source! { $close;
+            fn run(x: &Tensor<$ty, 1>, y: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    let q = y[i];
+                    out[[i, 0]] = p.sin();
+                    out[[i, 1]] = p.cos();
+                    out[[i, 2]] = (p * 0.3).tan();
+                    out[[i, 3]] = p.exp();
+                    out[[i, 4]] = q.ln();
+                    out[[i, 5]] = q.powf(p);
+                    out[[i, 6]] = q.powi(3) + p.powi(-2) * 0.5 + q.powi(0);
+                    out[[i, 7]] = p.atan2(q);
+                    out[[i, 8]] = q.atan2(-p);
+                    out[[i, 9]] = p.tanh();
+                    out[[i, 10]] = p.min(q);
+                    out[[i, 11]] = p.max(q);
+                    out[[i, 12]] = $ty::powf(q, 0.5) * $ty::max(p, q);
+                }
+            }
+        }
+    )*};
+}
+
+methods! {
+    exact_f32, close_f32: f32;
+    exact_f64, close_f64: f64;
+}
+
+source! { literals;
+    fn run(x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
+        for i in 0..x.len() {
+            out[i] = x[i].max(0.0).min(1.0) + 1.0 - 0.5f32;
+            out[i] -= (2 as f32) / 8.0;
+            out[i] += 1e-3 * 0.0 + 3f32;
+        }
+    }
+}
+
+macro_rules! powers {
+    ($($constant:ident, $given:ident: $ty:ident;)*) => {$(
+        #[qd::kernel(strict)]
+        fn $constant(x: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>) {
+            for i in 0..x.len() {
+                let two = 2.0;
+                out[[i, 0]] = x[i].powf(0.5);
+                out[[i, 1]] = x[i].powf(two);
+                out[[i, 2]] = $ty::powf(x[i], -1.0);
+                out[[i, 3]] = (two + two).powf(x[i]);
+                out[[i, 4]] = $ty::powf(0.5, x[i]);
+            }
+        }
+
+        #[qd::kernel(strict)]
+        fn $given(a: [$ty; 5], x: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>) {
+            for i in 0..x.len() {
+                out[[i, 0]] = x[i].powf(a[0]);
+                out[[i, 1]] = x[i].powf(a[1]);
+                out[[i, 2]] = x[i].powf(a[2]);
+                out[[i, 3]] = a[3].powf(x[i]);
+                out[[i, 4]] = a[4].powf(x[i]);
+            }
+        }
+    )*};
+}
+
+powers! {
+    powers_f32, given_powers_f32: f32;
+    powers_f64, given_powers_f64: f64;
+}
+
+/// LLVM knows some powers that the interpreter asks the library for. Only what is optimized shows that.
+#[on_all_backends]
+fn a_power_is_the_same_whether_its_numbers_are_constants_or_given(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
+    const N: usize = 20_000;
+    let Some(on) = backend.open() else { return Ok(()) };
+    if backend != Cpu && on.world.is_none() {
+        // Compilers of devices do as they like.
+        return Ok(());
+    }
+    macro_rules! check {
+        ($constant:ident $given:ident $ty:ident) => {{
+            let x: Vec<$ty> = (0..N).map(|i| i as $ty * 7.3e-4 + 1e-3).collect();
+            let x = on.program.tensor_from(&x, [N])?;
+            let mut constant = on.program.zeros::<$ty, 2>([N, 5])?;
+            let mut given = on.program.zeros::<$ty, 2>([N, 5])?;
+            $constant(&x, &mut constant).launch()?;
+            $given([0.5, 2.0, -1.0, 4.0, 0.5], &x, &mut given).launch()?;
+            let bits = |out: Vec<$ty>| out.into_iter().map($ty::to_bits).collect::<Vec<_>>();
+            assert!(bits(constant.to_vec()?) == bits(given.to_vec()?));
+        }};
+    }
+    check!(powers_f32 given_powers_f32 f32);
+    check!(powers_f64 given_powers_f64 f64);
+    Ok(())
+}
+
+const SPECIAL: [f64; 16] = [
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    0.499_999_97,
+    1e-30,
+    8_388_609.0,
+    -123.456,
+    1e30,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+    f64::MIN_POSITIVE,
+];
+
+#[on_all_backends]
+fn what_ieee_fixes_is_the_same_to_the_last_bit(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let pairs: Vec<(f64, f64)> =
+        SPECIAL.iter().flat_map(|x| SPECIAL.iter().map(|y| (*x, *y))).collect();
+    let (x, y): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+    let narrow = |v: &[f64]| v.iter().map(|v| *v as f32).collect::<Vec<f32>>();
+    let (a, b) = (Array::of(&narrow(&x)), Array::of(&narrow(&y)));
+    let (out, is) = (Array::zeros([x.len(), 10]), Array::zeros([x.len(), 6]));
+    referee!(&on.program, exact_f32 [] [a, b] [out, is]);
+    let (x, y) = (Array::of(&x), Array::of(&y));
+    let out = Array::zeros([x.len(), 10]);
+    referee!(&on.program, exact_f64 [] [x, y] [out, is]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn what_libraries_compute_is_close(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x: Vec<f64> = (0..64).map(|k| f64::from(k) * 0.173 - 5.1).collect();
+    let y: Vec<f64> = (0..64).map(|k| f64::from(k) * 0.11 + 0.05).collect();
+    let narrow = |v: &[f64]| v.iter().map(|v| *v as f32).collect::<Vec<f32>>();
+    let (a, b) = (Array::of(&narrow(&x)), Array::of(&narrow(&y)));
+    let out = Array::zeros([x.len(), 13]);
+    referee!(&on.program, close_f32 [] [a, b] [out] within 1e-5);
+    let (x, y) = (Array::of(&x), Array::of(&y));
+    let out = Array::zeros([x.len(), 13]);
+    referee!(&on.program, close_f64 [] [x, y] [out] within 1e-12);
+    Ok(())
+}
+
+#[on_all_backends]
+fn literals_take_the_type_around_them(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = Array::of(&[-1.0, 0.25, 0.75, 8.0]);
+    let out = Array::zeros([x.len()]);
+    referee!(&on.program, literals [] [x] [out]);
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! The methods of std that are made of other operations: bit for bit what std gives.
+
+use quadrants_tests::{TestBackend, on_all_backends};
+
+use super::{Array, Same, referee, source};
+
+macro_rules! floats {
+    ($($name:ident: $ty:ident, $bits:ident;)*) => {$(
+        source! { $name;
+            fn run(
+                x: &Tensor<$ty, 1>,
+                y: &Tensor<$ty, 1>,
+                values: &mut Tensor<$ty, 2>,
+                bits: &mut Tensor<$bits, 2>,
+                flags: &mut Tensor<bool, 2>,
+            ) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    let q = y[i];
+                    values[[i, 0]] = p.recip();
+                    values[[i, 1]] = p.fract();
+                    values[[i, 2]] = p.trunc();
+                    values[[i, 3]] = p.clamp(-1.5, 2.0);
+                    values[[i, 4]] = p.signum();
+                    values[[i, 5]] = p.copysign(q);
+                    values[[i, 6]] = p.rem_euclid(q);
+                    values[[i, 7]] = p.to_radians();
+                    values[[i, 8]] = p.to_degrees();
+                    values[[i, 9]] = $ty::from_bits(p.to_bits() ^ 1);
+                    values[[i, 10]] = $ty::from(i as u8) + 2.5;
+                    bits[[i, 0]] = p.to_bits();
+                    // The bits of a NaN that is computed are the device's own.
+                    bits[[i, 1]] = if p.is_nan() { 0 } else { (p * q).to_bits() >> 3 };
+                    flags[[i, 0]] = p.is_nan();
+                    flags[[i, 1]] = p.is_finite();
+                    flags[[i, 2]] = p.is_infinite();
+                    flags[[i, 3]] = p.is_sign_negative();
+                    flags[[i, 4]] = p.is_sign_positive() && !q.is_nan();
+                }
+            }
+        }
+    )*};
+}
+
+floats! {
+    of_f32: f32, u32;
+    of_f64: f64, u64;
+}
+
+macro_rules! functions {
+    ($($name:ident: $ty:ident;)*) => {$(
+        source! { $name;
+            fn run(x: &Tensor<$ty, 1>, values: &mut Tensor<$ty, 2>) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    values[[i, 0]] = p.exp2();
+                    values[[i, 1]] = (p + 3.0).log2();
+                    values[[i, 2]] = (p + 3.0).log10();
+                    values[[i, 3]] = p.cbrt();
+                    values[[i, 4]] = (p * 0.4).asin();
+                    values[[i, 5]] = (p * 0.4).acos();
+                    values[[i, 6]] = p.atan();
+                    values[[i, 7]] = p.sinh();
+                    values[[i, 8]] = p.cosh();
+                    values[[i, 9]] = p.hypot(1.5);
+                }
+            }
+        }
+    )*};
+}
+
+functions! {
+    functions_of_f32: f32;
+    functions_of_f64: f64;
+}
+
+macro_rules! integers {
+    ($($name:ident: $ty:ident;)*) => {$(
+        source! { $name;
+            fn run(
+                x: &Tensor<$ty, 1>,
+                y: &Tensor<$ty, 1>,
+                n: &Tensor<u32, 1>,
+                values: &mut Tensor<$ty, 2>,
+                counts: &mut Tensor<u32, 2>,
+            ) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    let q = y[i];
+                    values[[i, 0]] = p.rotate_left(n[i]);
+                    values[[i, 1]] = p.rotate_right(n[i]);
+                    values[[i, 2]] = p.wrapping_neg();
+                    values[[i, 3]] = p.wrapping_shl(n[i]);
+                    values[[i, 4]] = p.wrapping_shr(n[i]);
+                    values[[i, 5]] = p.saturating_add(q);
+                    values[[i, 6]] = p.saturating_sub(q);
+                    values[[i, 7]] = p.rem_euclid(7);
+                    values[[i, 8]] = (p % 5).pow(n[i] % 9);
+                    values[[i, 9]] = p.clamp(3, 1000);
+                    values[[i, 10]] = 2 * $ty::pow(3, 4);
+                    counts[[i, 0]] = p.count_ones();
+                    counts[[i, 1]] = p.leading_zeros();
+                    counts[[i, 2]] = p.trailing_zeros();
+                    counts[[i, 3]] = (p.abs_diff(q) % 1000) as u32;
+                }
+            }
+        }
+    )*};
+}
+
+integers! {
+    of_i32: i32;
+    of_i64: i64;
+    of_u32: u32;
+    of_u64: u64;
+    of_usize: usize;
+}
+
+source! { one_sign;
+    fn run(x: &Tensor<i32, 1>, y: &Tensor<u32, 1>, values: &mut Tensor<i32, 2>) {
+        for i in 0..x.len() {
+            let p = x[i];
+            let q = y[i];
+            values[[i, 0]] = p.signum() * 100 + p.is_positive() as i32 + p.is_negative() as i32 * 2;
+            values[[i, 1]] = (p.unsigned_abs() / 2) as i32;
+            values[[i, 2]] = q.div_ceil(10) as i32;
+            values[[i, 3]] = q.is_power_of_two() as i32;
+            values[[i, 4]] = (p / 4).rem_euclid(-7);
+            values[[i, 5]] = y[i.saturating_sub(1)] as i32;
+        }
+    }
+}
+
+#[on_all_backends]
+fn of_floats(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    macro_rules! run {
+        ($name:ident: $ty:ident) => {
+            let x = [0.0, -0.0, 1.0, -1.0, 2.5, -7.25, 1e9, $ty::INFINITY, $ty::NAN, 1e-40];
+            let y = [1.5, -2.0, 2.5, 2.5, -3.0, 3.0, 7.0, 2.0, 1.0, -0.0];
+            let (x, y) = (Array::of(&x), Array::of(&y));
+            let n = x.len();
+            let (values, bits) = (Array::zeros([n, 11]), Array::zeros([n, 2]));
+            let flags = Array::zeros([n, 5]);
+            referee!(&on.program, $name [] [x, y] [values, bits, flags]);
+        };
+    }
+    run!(of_f32: f32);
+    run!(of_f64: f64);
+    let x = [-2.0, -1.3, -0.5, 0.0, 0.1, 0.75, 1.0, 2.4];
+    let of_f32 = (Array::of(&x.map(|x| x as f32)), Array::zeros([x.len(), 10]));
+    let (x32, values) = of_f32;
+    referee!(&on.program, functions_of_f32 [] [x32] [values] within 1e-5);
+    let (x, values) = (Array::of(&x), Array::zeros([x.len(), 10]));
+    referee!(&on.program, functions_of_f64 [] [x] [values] within 1e-12);
+    Ok(())
+}
+
+#[on_all_backends]
+fn of_integers(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    macro_rules! run {
+        ($name:ident: $ty:ident) => {
+            let x = [0, 1, 5, 1000, $ty::MAX, $ty::MIN, $ty::MAX / 3, $ty::MAX - 7];
+            let y = [7, $ty::MAX, 3, $ty::MIN, 1, 1, $ty::MAX / 2, $ty::MAX];
+            let n = [0, 1, 31, 32, 33, $ty::BITS - 1, $ty::BITS, 5];
+            let (x, y, n) = (Array::of(&x), Array::of(&y), Array::of(&n));
+            let (values, counts) = (Array::zeros([x.len(), 11]), Array::zeros([x.len(), 4]));
+            referee!(&on.program, $name [] [x, y, n] [values, counts]);
+        };
+    }
+    run!(of_i32: i32);
+    run!(of_i64: i64);
+    run!(of_u32: u32);
+    run!(of_u64: u64);
+    run!(of_usize: usize);
+    let x = Array::of(&[0, 1, -1, 7, -9, 1 << 20, i32::MIN, i32::MAX]);
+    let y = Array::of(&[0, 1, 10, 11, 64, 99, 1 << 31, u32::MAX]);
+    let values = Array::zeros([x.len(), 6]);
+    referee!(&on.program, one_sign [] [x, y] [values]);
+    Ok(())
+}
+
+/// A zero divisor is a device error by way of a method too.
+#[on_all_backends]
+fn of_zero_divisors(backend: TestBackend) -> quadrants::Result<()> {
+    use quadrants::{self as qd, Tensor};
+
+    #[qd::kernel]
+    fn by_zero(d: i32, out: &mut Tensor<i32, 1>) {
+        for i in 0..out.len() {
+            out[i] = (i as i32).rem_euclid(d);
+        }
+    }
+    let line = line!() - 3;
+
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros([5])?;
+    by_zero(3, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [0, 1, 2, 0, 1]);
+    match by_zero(0, &mut out).launch().and_then(|()| on.program.sync()) {
+        Err(qd::Error::Kernel(error)) => {
+            assert_eq!(error.line, line);
+            assert!(matches!(error.cause, qd::KernelErrorCause::DivideByZero));
+        }
+        other => panic!("{other:?}"),
+    }
+    Ok(())
+}

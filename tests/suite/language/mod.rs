@@ -1,0 +1,100 @@
+//! The kernel language against plain Rust.
+//!
+//! [`source!`] takes one function and makes of it both a kernel and a function of the host over
+//! [`Array`]s; [`referee!`] runs the two on the same data and compares everything written. On the CPU
+//! that referees what rustc made of the kernel, on the simulator the interpreter, on hardware the
+//! compiled text.
+
+mod aggregates;
+mod agreement;
+mod array;
+mod atomics;
+mod blocks;
+mod built;
+mod calls;
+mod casts;
+mod choices;
+mod elements;
+mod exchanges;
+mod fields;
+mod floats;
+mod flow;
+mod generics;
+mod groups;
+mod halves;
+mod jumps;
+mod lanes;
+mod loops;
+mod methods;
+mod narrow;
+mod random;
+mod ranks;
+mod readings;
+mod reductions;
+mod resolution;
+mod reviewed;
+mod scalars;
+mod tensors;
+mod top;
+
+use array::{Array, Same, same};
+
+/// A function `run` as `$name::device::run`, a kernel, and as `$name::host::run`, plain Rust.
+macro_rules! source {
+    ($name:ident; $($function:tt)*) => {
+        mod $name {
+            // Kernels index where plain Rust would iterate, and say things in more ways than one.
+            #[allow(clippy::all, clippy::pedantic)]
+            pub(super) mod device {
+                #[allow(unused_imports)] // not every function needs all of them
+                use super::super::*;
+                #[allow(unused_imports)] // as above
+                use quadrants::{self as qd, Tensor};
+
+                #[qd::kernel]
+                pub(crate) $($function)*
+            }
+
+            #[allow(clippy::all, clippy::pedantic)] // as above
+            pub(super) mod host {
+                #[allow(unused_imports)] // as above
+                use super::super::*;
+                #[allow(unused_imports)] // as above
+                use crate::language::Array as Tensor;
+                #[allow(unused_imports)] // as above
+                use quadrants as qd;
+
+                pub(crate) $($function)*
+            }
+        }
+    };
+}
+
+/// Runs kernel and host function on the same data, and compares the value and all that is written:
+/// scalars, then tensors read, then tensors written. `within` is a relative tolerance; without it
+/// all bits are the same.
+macro_rules! referee {
+    ($program:expr, $name:ident [$($scalar:expr),*] [$($input:expr),*] [$($output:ident),*]) => {
+        referee!($program, $name [$($scalar),*] [$($input),*] [$($output),*] within 0.0)
+    };
+    (
+        $program:expr,
+        $name:ident [$($scalar:expr),*] [$($input:expr),*] [$($output:ident),*] within $tolerance:expr
+    ) => {{
+        $(let mut $output = ($output.on($program)?, $output.clone());)*
+        let found = $name::device::run(
+            $($scalar,)* $(&$input.on($program)?,)* $(&mut $output.0,)*
+        ).launch()?;
+        let expected = $name::host::run($($scalar,)* $(&$input,)* $(&mut $output.1,)*);
+        let what = stringify!($name);
+        assert!(found.same(&expected, $tolerance), "{what}: {found:?}, not {expected:?}");
+        $($crate::language::same(
+            concat!(stringify!($name), ": ", stringify!($output)),
+            &$output.0,
+            &$output.1,
+            $tolerance,
+        )?;)*
+    }};
+}
+
+pub(crate) use {referee, source};

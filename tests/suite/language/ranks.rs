@@ -1,0 +1,79 @@
+//! Tensors of no, and of up to six dimensions.
+
+use quadrants::{self as qd, Error, KernelErrorCause, Tensor};
+use quadrants_tests::{TestBackend, on_all_backends};
+
+use super::{Array, Same, referee, source};
+
+source! { scalar;
+    fn run(x: &Tensor<i32, 1>, scale: &Tensor<i32, 0>, total: &mut Tensor<i32, 0>) -> i32 {
+        total[[]] = 3;
+        for i in 0..x.len() {
+            qd::atomic_add(&mut total[[]], x[i] * scale[[]]);
+        }
+        total[[]] += scale.len() as i32;
+        total[[]] * 2
+    }
+}
+
+source! { high;
+    fn run(x: &Tensor<i32, 4>, y: &mut Tensor<i32, 5>, z: &mut Tensor<i64, 6>) {
+        let [a, b, c, d] = x.shape();
+        for (i, j, k) in qd::ndrange([a, b, c]) {
+            for l in 0..d {
+                y[[i, j, k, l, 1]] = x[[i, j, k, l]] + l as i32;
+                z[[i, 0, j, k, 1, l]] += x[[i, j, k, l]] as i64 * z.shape()[4] as i64;
+            }
+        }
+        for i in 0..1 {
+            z[[i, 1, 0, 0, 0, 0]] = x.len() as i64 + y.len() as i64 + z.len() as i64;
+        }
+    }
+}
+
+#[qd::kernel]
+fn corner(at: &Tensor<usize, 1>, x: &mut Tensor<u32, 6>) {
+    for i in 0..1 {
+        x[[i, at[0], at[1], at[2], at[3], at[4]]] += 1;
+    }
+}
+
+#[on_all_backends]
+fn a_tensor_of_no_dimensions_has_one_element(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = Array::of(&[1, 2, 3, 40]);
+    let (scale, total) = (Array::new(&[7], []), Array::zeros([]));
+    referee!(&on.program, scalar [] [x, scale] [total]);
+    let mut one = on.program.zeros::<i32, 0>([])?;
+    one.fill(4)?;
+    assert_eq!((one.len(), one.shape(), one.to_vec()?), (1, [], vec![4]));
+    Ok(())
+}
+
+#[on_all_backends]
+fn tensors_have_up_to_six_dimensions(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let values: Vec<i32> = (0..120).collect();
+    let x = Array::new(&values, [2, 3, 4, 5]);
+    let (y, z) = (Array::zeros([2, 3, 4, 5, 2]), Array::zeros([2, 2, 3, 4, 2, 5]));
+    referee!(&on.program, high [] [x] [y, z]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn an_index_of_six_dimensions_is_reported_whole(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut x = on.program.zeros::<u32, 6>([1, 2, 3, 4, 5, 6])?;
+    let at = on.program.tensor_from(&[1usize, 2, 3, 4, 6], [5])?;
+    let failed = corner(&at, &mut x).launch().and_then(|()| on.program.sync());
+    let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
+    let KernelErrorCause::Index { index, shape, .. } = &error.cause else { panic!("{error:?}") };
+    assert_eq!((&index[..], &shape[..]), (&[0, 1, 2, 3, 4, 6][..], &[1, 2, 3, 4, 5, 6][..]));
+    assert_eq!(x.to_vec()?, [0; 720]);
+    let at = on.program.tensor_from(&[1usize, 2, 3, 4, 5], [5])?;
+    corner(&at, &mut x).launch()?;
+    let mut expected = [0; 720];
+    expected[719] = 1;
+    assert_eq!(x.to_vec()?, expected);
+    Ok(())
+}

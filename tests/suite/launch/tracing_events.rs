@@ -1,0 +1,105 @@
+//! What a program tells `tracing` of itself.
+
+use std::{
+    fmt,
+    sync::{Mutex, Once},
+    thread::{self, ThreadId},
+};
+
+use quadrants::Result;
+use quadrants_tests::{TestBackend, on_all_backends};
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+/// What each thread said. Of the whole process: what a thread alone subscribes to, `tracing` may take from
+/// the callsite's answer to other threads.
+static SAID: Mutex<Vec<(ThreadId, Level, String)>> = Mutex::new(Vec::new());
+
+/// Keeps level, message and fields of the events of one crate.
+struct Keep;
+
+#[derive(Default)]
+struct Message {
+    text: String,
+    fields: String,
+}
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.text = format!("{value:?}"),
+            name => self.fields += &format!(" {name}={value:?}"),
+        }
+    }
+}
+
+/// What this thread says from now on.
+pub(crate) struct Said(ThreadId);
+
+impl Said {
+    pub(crate) fn listen() -> Self {
+        static SUBSCRIBED: Once = Once::new();
+        SUBSCRIBED
+            .call_once(|| tracing::subscriber::set_global_default(Keep).expect("the only one"));
+        let me = thread::current().id();
+        SAID.lock().expect("no panic").retain(|(thread, ..)| *thread != me);
+        Self(me)
+    }
+
+    /// Level, and message with fields.
+    pub(crate) fn all(&self) -> Vec<(Level, String)> {
+        let said = SAID.lock().expect("no panic");
+        let mine = said.iter().filter(|(thread, ..)| *thread == self.0);
+        mine.map(|(_, level, message)| (*level, message.clone())).collect()
+    }
+}
+
+impl Subscriber for Keep {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("quadrants_program")
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut message = Message::default();
+        event.record(&mut message);
+        let level = *event.metadata().level();
+        let text = message.text + &message.fields;
+        SAID.lock().expect("no panic").push((thread::current().id(), level, text));
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[on_all_backends]
+fn a_program_says_when_it_opens_and_when_the_last_of_it_goes(backend: TestBackend) -> Result<()> {
+    let said = Said::listen();
+    let said = || {
+        let at_info = |(level, text): &(Level, String)| {
+            let message = text.split(' ').next().unwrap_or_default().to_owned();
+            (*level == Level::INFO).then_some((*level, message))
+        };
+        said.all().iter().filter_map(at_info).collect::<Vec<_>>()
+    };
+    let event = |message: &str| (Level::INFO, message.to_owned());
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.zeros::<f32, 1>([4])?;
+    assert_eq!(said(), [event("open")]);
+    // The tensor holds the program; the world goes with the last of it.
+    let quadrants_tests::On { program, world } = on;
+    drop(program);
+    assert_eq!(said(), [event("open")]);
+    drop(x);
+    assert_eq!(said(), [event("open"), event("close")]);
+    drop(world);
+    Ok(())
+}

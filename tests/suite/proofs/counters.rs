@@ -1,0 +1,176 @@
+//! Numbers that a counter gives: each once, as long as the launch does not count past the counter's type.
+
+use quadrants::{self as qd, CounterOverflow, Error, Result, Tensor};
+use quadrants_tests::{TestBackend, on_all_backends};
+
+/// So many numbers a counter of 32 bits has.
+const ALL: u64 = 1 << 32;
+
+/// The loop may have `m` iterations, and is left after `stop`.
+#[qd::kernel]
+fn inner(n: usize, m: u64, stop: u64, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        for k in 0..m {
+            if k >= stop {
+                break;
+            }
+            let at = qd::atomic_add(&mut count[0], 1);
+            out[at as usize] = i as u32;
+        }
+    }
+}
+
+#[qd::kernel]
+fn inner_of_64_bits(
+    n: usize,
+    m: u64,
+    stop: u64,
+    count: &mut Tensor<u64, 1>,
+    out: &mut Tensor<u32, 1>,
+) {
+    for i in 0..n {
+        for k in 0..m {
+            if k >= stop {
+                break;
+            }
+            let at = qd::atomic_add(&mut count[0], 1);
+            out[at as usize] = i as u32;
+        }
+    }
+}
+
+#[qd::kernel]
+fn twice(n: usize, m: u64, stop: u64, count: &mut Tensor<i32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        for k in 0..m {
+            if k >= stop {
+                break;
+            }
+            let at = qd::atomic_add(&mut count[0], 1);
+            out[at as usize] = i as u32;
+            for j in k..k + 2 {
+                let at = qd::atomic_add(&mut count[0], 1);
+                out[at as usize] = (j - k) as u32;
+            }
+        }
+    }
+}
+
+#[qd::kernel]
+fn inclusive(n: usize, m: u32, stop: u32, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        for k in (0..=m).rev() {
+            if k < m - stop {
+                break;
+            }
+            let at = qd::atomic_add(&mut count[0], 1);
+            out[at as usize] = i as u32;
+        }
+    }
+}
+
+#[qd::kernel]
+fn endless(n: usize, stop: u32, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut k = 0;
+        while k < stop {
+            let at = qd::atomic_add(&mut count[0], 1);
+            out[at as usize] = i as u32;
+            k += 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn of_data(n: usize, ends: &Tensor<u32, 1>, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        for _ in 0..ends[i] {
+            let at = qd::atomic_add(&mut count[0], 1);
+            out[at as usize] = i as u32;
+        }
+    }
+}
+
+#[qd::kernel]
+fn beside(m: u64, more: u64, stop: u64, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    qd::stream_parallel(|| {
+        for i in 0..2usize {
+            for k in 0..m {
+                if k >= stop {
+                    break;
+                }
+                let at = qd::atomic_add(&mut count[0], 1);
+                out[at as usize] = i as u32;
+            }
+        }
+    });
+    qd::stream_parallel(|| {
+        for _i in 0..2usize {
+            for k in 0..more {
+                if k >= stop {
+                    break;
+                }
+                qd::atomic_add(&mut count[0], 1);
+            }
+        }
+    });
+}
+
+/// The first loop is over when the second begins.
+#[qd::kernel]
+fn behind(stop: u32, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for _i in 0..2usize {
+        let mut k = 0;
+        while k < stop {
+            qd::atomic_add(&mut count[0], 1);
+            k += 1;
+        }
+    }
+    for i in 0..4usize {
+        let at = qd::atomic_add(&mut count[0], 1);
+        out[at as usize] = i as u32;
+    }
+}
+
+#[on_all_backends]
+fn a_launch_that_may_count_past_the_counters_type_is_refused(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut out = on.program.zeros::<u32, 1>([100])?;
+    let mut count = on.program.zeros::<u32, 1>([1])?;
+    let mut signed = on.program.zeros::<i32, 1>([1])?;
+    let mut wide = on.program.zeros::<u64, 1>([1])?;
+    let many = on.program.tensor_from(&[2u32, 3], [2])?;
+
+    let refused = |launched: Result<()>, most: Option<u64>| {
+        let Err(error @ Error::Race { .. }) = launched else { panic!("{launched:?}") };
+        let message = error.to_string();
+        assert!(message.contains("2^32") && message.contains("`count`"), "{message}");
+        let Error::Race { tensor, counter: Some(overflow), .. } = error else {
+            panic!("{error:?}")
+        };
+        let CounterOverflow { bits, draws, .. } = *overflow;
+        assert_eq!((tensor.as_str(), bits, draws), ("out", 32, most.map(u128::from)));
+    };
+    refused(inner(2, ALL, 1, &mut count, &mut out).launch(), Some(2 * ALL));
+    refused(inner(2, ALL / 2 + 1, 1, &mut count, &mut out).launch(), Some(ALL + 2));
+    refused(twice(2, ALL / 6 + 1, 1, &mut signed, &mut out).launch(), Some(6 * (ALL / 6 + 1)));
+    refused(inclusive(3, u32::MAX / 2, 1, &mut count, &mut out).launch(), Some(3 * ALL / 2));
+    refused(endless(2, 1, &mut count, &mut out).launch(), None);
+    refused(of_data(2, &many, &mut count, &mut out).launch(), Some(2 * (ALL - 1)));
+    refused(beside(ALL / 4, ALL / 4 + 1, 1, &mut count, &mut out).launch(), Some(ALL + 2));
+    assert_eq!((count.to_vec()?, signed.to_vec()?), (vec![0], vec![0]));
+
+    inner(2, ALL / 2, 3, &mut count, &mut out).launch()?;
+    // One iteration, which is in order.
+    inner(1, u64::MAX, 3, &mut count, &mut out).launch()?;
+    inclusive(2, u32::MAX / 2, 1, &mut count, &mut out).launch()?;
+    endless(1, 1, &mut count, &mut out).launch()?;
+    beside(ALL / 4, ALL / 4, 2, &mut count, &mut out).launch()?;
+    behind(2, &mut count, &mut out).launch()?;
+    assert_eq!(count.to_vec()?, [6 + 3 + 4 + 1 + 8 + 8]);
+    twice(2, ALL / 6, 2, &mut signed, &mut out).launch()?;
+    assert_eq!(signed.to_vec()?, [12]);
+    inner_of_64_bits(2, u64::MAX, 3, &mut wide, &mut out).launch()?;
+    assert_eq!(wide.to_vec()?, [6]);
+    Ok(())
+}

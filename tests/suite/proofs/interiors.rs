@@ -1,0 +1,392 @@
+//! Loops whose accesses are not all provable: most iterations run without checks all the same, and the
+//! edges with them. Which ran how, the launch tells `tracing`.
+
+use quadrants::{self as qd, Error, KernelErrorCause, Result, Tensor};
+use quadrants_tests::{TestBackend, on_all_backends};
+
+use crate::launch::tracing_events::Said;
+
+/// Where `open` is not 0, both neighbours are there.
+#[qd::kernel]
+fn masked(open: &Tensor<u8, 1>, x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        if open[i] != 0 {
+            out[i] = x[i - 1] + x[i + 1];
+        }
+    }
+}
+
+/// A plane by one number: the guards say what the proof cannot follow.
+#[qd::kernel]
+fn by_number(w: usize, x: &Tensor<i32, 1>, out: &mut Tensor<i32, 1>) {
+    for i in 0..x.len() {
+        let (row, column) = (i / w, i % w);
+        let mut sum = x[i];
+        if column > 0 {
+            sum += x[i - 1];
+        }
+        if row > 0 {
+            sum += 10 * x[i - w];
+        }
+        if (row + 1) * w < x.len() {
+            sum += 100 * x[i + w];
+        }
+        out[i] = sum;
+    }
+}
+
+#[qd::kernel]
+fn plane(open: &Tensor<u8, 2>, x: &Tensor<f32, 2>, out: &mut Tensor<f32, 2>) {
+    for (i, j) in qd::ndrange(x.shape()) {
+        if open[[i, j]] == 0 {
+            continue;
+        }
+        out[[i, j]] = x[[i - 1, j]] + x[[i + 1, j]] + x[[i, j - 1]] + x[[i, j + 1]];
+    }
+}
+
+#[qd::kernel]
+fn cube(open: &Tensor<u8, 3>, x: &Tensor<i32, 3>, out: &mut Tensor<i32, 3>) {
+    for (i, j, k) in qd::ndrange(x.shape()) {
+        if open[[i, j, k]] != 0 {
+            out[[i, j, k]] = x[[i - 1, j, k]] + x[[i, j + 1, k]] + x[[i, j, k - 2]];
+        }
+    }
+}
+
+/// Signed, backwards and in steps; the loop is not at the tensor's edge alone.
+#[qd::kernel]
+fn strides(from: i32, by: usize, x: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
+    for i in from..from + 30 {
+        if i % 3 != 0 {
+            out[[0, (i + 40) as usize]] = if x[0] > 5 { x[(i + 5) as usize] } else { 1 };
+        }
+    }
+    for i in (0..x.len()).rev().step_by(by) {
+        let near = i.wrapping_sub(by);
+        if x[i] % 7 != 0 {
+            out[[1, i]] = x[near];
+        }
+    }
+}
+
+/// A loop whose end the device finds, between two that are proven, and serial code.
+#[qd::kernel]
+fn counted(count: &Tensor<usize, 1>, x: &mut Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
+    for i in 0..x.len() {
+        x[i] = 3 * i as i32;
+    }
+    for i in 0..count[0] {
+        y[i] = x[i + 1];
+    }
+    y[0] += 1000;
+    for i in 0..y.len() {
+        y[i] += 1;
+    }
+}
+
+#[qd::kernel]
+fn off_by_one(x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        out[i] = x[i + 1];
+    }
+}
+
+#[qd::kernel]
+fn gathered(at: &Tensor<u32, 1>, x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
+    for i in 0..at.len() {
+        out[i] = x[at[i] as usize];
+    }
+}
+
+/// Two blocks, each with an interior of its own.
+#[qd::kernel]
+fn beside(
+    open: &Tensor<u8, 1>,
+    a: &mut Tensor<i32, 1>,
+    b: &mut Tensor<i32, 1>,
+    x: &Tensor<i32, 1>,
+) {
+    qd::stream_parallel(|| {
+        for i in 0..a.len() {
+            if open[i] != 0 {
+                a[i] = x[i - 1];
+            }
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..b.len() {
+            if open[i] != 0 {
+                b[i] = x[i + 3];
+            }
+        }
+    });
+}
+
+/// Of each loop that was not all proven: how many iterations were, and of how many.
+fn interiors(said: &Said) -> Vec<(u64, u64)> {
+    let all = said.all();
+    let found = all.iter().filter(|(_, text)| text.starts_with("checked "));
+    let number = |text: &str, field: &str| {
+        let rest = text.split(field).nth(1).expect("the field is there");
+        rest.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")
+    };
+    found.map(|(_, text)| (number(text, " inside="), number(text, " of="))).collect()
+}
+
+fn mask(n: usize, edge: usize) -> Vec<u8> {
+    (0..n).map(|i| u8::from(i >= edge && i + edge < n && i % 5 != 2)).collect()
+}
+
+#[on_all_backends]
+fn a_masked_stencil_runs_its_interior_unchecked(
+    backend: TestBackend,
+    #[values(1, 2, 3, 1000, 300_000)] n: usize,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let open = mask(n, 1);
+    let x: Vec<f32> = (0..n).map(|i| i as f32).collect();
+    let tensors = (on.program.tensor_from(&open, [n])?, on.program.tensor_from(&x, [n])?);
+    let mut out = on.program.zeros::<f32, 1>([n])?;
+    // What was found is used again.
+    for _ in 0..2 {
+        masked(&tensors.0, &tensors.1, &mut out).launch()?;
+    }
+    let expected: Vec<f32> =
+        (0..n).map(|i| if open[i] != 0 { x[i - 1] + x[i + 1] } else { 0.0 }).collect();
+    assert_eq!(out.to_vec()?, expected);
+    assert_eq!(interiors(&said), [(n.saturating_sub(2) as u64, n as u64)]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn guards_beyond_the_proof_leave_an_interior(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let (w, h) = (17, 40);
+    let x: Vec<i32> = (0..w * h).map(|i| (i * i % 97) as i32).collect();
+    let mut out = on.program.zeros::<i32, 1>([w * h])?;
+    by_number(w, &on.program.tensor_from(&x, [w * h])?, &mut out).launch()?;
+    let expected: Vec<i32> = (0..w * h)
+        .map(|i| {
+            let mut sum = x[i];
+            sum += if i % w > 0 { x[i - 1] } else { 0 };
+            sum += if i >= w { 10 * x[i - w] } else { 0 };
+            sum + if i + w < w * h { 100 * x[i + w] } else { 0 }
+        })
+        .collect();
+    assert_eq!(out.to_vec()?, expected);
+    // All but the first row, and at most the last.
+    let [(inside, of)] = interiors(&said)[..] else { panic!("one loop") };
+    assert_eq!(of, (w * h) as u64);
+    assert!((of - 2 * w as u64..of).contains(&inside), "{inside} of {of}");
+    Ok(())
+}
+
+#[on_all_backends]
+fn planes_and_cubes_have_boxes(
+    backend: TestBackend,
+    #[values([1, 1], [3, 3], [40, 33], [900, 700])] shape: [usize; 2],
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let [h, w] = shape;
+    let edge = |i: usize, j: usize| i == 0 || j == 0 || i + 1 == h || j + 1 == w;
+    let cells = || (0..h * w).map(|k| (k / w, k % w));
+    let open: Vec<u8> = cells().map(|(i, j)| u8::from(!edge(i, j) && (i * j) % 4 != 1)).collect();
+    let x: Vec<f32> = cells().map(|(i, j)| (i * 7 + j * 3) as f32).collect();
+    let mut out = on.program.zeros::<f32, 2>(shape)?;
+    let tensors = (on.program.tensor_from(&open, shape)?, on.program.tensor_from(&x, shape)?);
+    plane(&tensors.0, &tensors.1, &mut out).launch()?;
+    let at = |i: usize, j: usize| x[i * w + j];
+    let expected: Vec<f32> = cells()
+        .map(|(i, j)| match open[i * w + j] {
+            0 => 0.0,
+            _ => at(i - 1, j) + at(i + 1, j) + at(i, j - 1) + at(i, j + 1),
+        })
+        .collect();
+    assert_eq!(out.to_vec()?, expected);
+    let inside = h.saturating_sub(2) * w.saturating_sub(2);
+    assert_eq!(interiors(&said), [(inside as u64, (h * w) as u64)]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn the_third_dimension_counts_too(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let shape = [6, 9, 11];
+    let cells = || (0..6 * 9 * 11).map(|n| (n / 99, n / 11 % 9, n % 11));
+    let fine = |(i, j, k): (usize, usize, usize)| i > 0 && j < 8 && k > 1 && (i + j + k) % 3 != 0;
+    let open: Vec<u8> = cells().map(|cell| u8::from(fine(cell))).collect();
+    let x: Vec<i32> = cells().map(|(i, j, k)| (i * 100 + j * 10 + k) as i32).collect();
+    let mut out = on.program.zeros::<i32, 3>(shape)?;
+    let tensors = (on.program.tensor_from(&open, shape)?, on.program.tensor_from(&x, shape)?);
+    cube(&tensors.0, &tensors.1, &mut out).launch()?;
+    let at = |i: usize, j: usize, k: usize| x[i * 99 + j * 11 + k];
+    let expected: Vec<i32> = cells()
+        .map(|(i, j, k)| match fine((i, j, k)) {
+            true => at(i - 1, j, k) + at(i, j + 1, k) + at(i, j, k - 2),
+            false => 0,
+        })
+        .collect();
+    assert_eq!(out.to_vec()?, expected);
+    assert_eq!(interiors(&said), [(5 * 8 * 9, 6 * 9 * 11)]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn loops_with_a_sign_or_a_step_are_split(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let x: Vec<i32> = (0..40).map(|i| if i < 3 { 7 } else { 100 + i }).collect();
+    let mut out = on.program.zeros::<i32, 2>([2, 80])?;
+    strides(-5, 3, &on.program.tensor_from(&x, [40])?, &mut out).launch()?;
+    let mut expected = vec![0; 160];
+    for i in (-5..25).filter(|i| i % 3 != 0) {
+        expected[(i + 40) as usize] = x[(i + 5) as usize];
+    }
+    for i in (0..40).rev().step_by(3).filter(|i| x[*i] % 7 != 0) {
+        expected[80 + i] = x[i - 3];
+    }
+    assert_eq!(out.to_vec()?, expected);
+    // The first loop's all; the second's but for the last step, to element 0.
+    assert_eq!(interiors(&said), [(30, 30), (13, 14)]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn what_the_device_bounds_is_proven_up_to_the_tensors_end(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let (n, m) = (100, 70);
+    let mut x = on.program.zeros::<i32, 1>([n])?;
+    for count in [0, 1, 69, 70] {
+        let mut y = on.program.zeros::<i32, 1>([m])?;
+        counted(&on.program.tensor_from(&[count], [1])?, &mut x, &mut y).launch()?;
+        let at = |i: usize| if i < count { 3 * (i as i32 + 1) } else { 0 };
+        let expected: Vec<i32> = (0..m).map(|i| at(i) + if i == 0 { 1001 } else { 1 }).collect();
+        assert_eq!(y.to_vec()?, expected, "{count}");
+    }
+    // Found once; the other loops are proven as a whole.
+    let found = interiors(&said);
+    assert_eq!(found.len(), 3);
+    assert_eq!([found[0], found[2]], [(100, 100), (70, 70)]);
+    assert_eq!(found[1].0, 70);
+    let mut y = on.program.zeros::<i32, 1>([m])?;
+    let launched = counted(&on.program.tensor_from(&[71usize], [1])?, &mut x, &mut y).launch();
+    let Err(Error::Kernel(error)) = launched.and_then(|()| on.program.sync()) else {
+        panic!("index 70 is out of range")
+    };
+    let KernelErrorCause::Index { tensor, index, shape } = &error.cause else { panic!("{error}") };
+    assert_eq!((tensor.as_str(), &index[..], &shape[..]), ("y", &[70][..], &[70][..]));
+    Ok(())
+}
+
+#[on_all_backends]
+fn an_edge_out_of_range_is_reported_and_no_index_of_a_tensor_has_an_interior(
+    backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let x = on.program.tensor_from(&[1.0f32, 2.0, 3.0, 4.0, 5.0], [5])?;
+    let mut out = on.program.zeros::<f32, 1>([5])?;
+    let launched = off_by_one(&x, &mut out).launch().and_then(|()| on.program.sync());
+    let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
+    let KernelErrorCause::Index { tensor, index, .. } = &error.cause else { panic!("{error}") };
+    assert_eq!((tensor.as_str(), &index[..]), ("x", &[5][..]));
+    assert_eq!(x.to_vec()?, [1.0, 2.0, 3.0, 4.0, 5.0]);
+    assert_eq!(interiors(&said), [(4, 5)]);
+
+    let said = Said::listen();
+    let at = on.program.tensor_from(&[4u32, 0, 2], [3])?;
+    gathered(&at, &x, &mut out).launch()?;
+    assert_eq!(out.to_vec()?[..3], [5.0, 1.0, 3.0]);
+    assert_eq!(interiors(&said), [(0, 3)]);
+    Ok(())
+}
+
+#[on_all_backends]
+fn blocks_of_a_region_have_interiors_of_their_own(
+    backend: TestBackend,
+    #[values(false, true)] by_buffer: bool,
+) -> Result<()> {
+    let builder = qd::Program::builder();
+    let builder = if by_buffer { builder.argument_limit(0) } else { builder };
+    let Some(on) = backend.open_with(builder) else { return Ok(()) };
+    let said = Said::listen();
+    let n = 200;
+    let open = mask(n, 3);
+    let x: Vec<i32> = (0..n as i32).collect();
+    let mut out = [on.program.zeros::<i32, 1>([n])?, on.program.zeros::<i32, 1>([n])?];
+    let tensors = (on.program.tensor_from(&open, [n])?, on.program.tensor_from(&x, [n])?);
+    let [a, b] = &mut out;
+    beside(&tensors.0, a, b, &tensors.1).launch()?;
+    for (out, away) in out.iter().zip([-1, 3]) {
+        let at = |i: usize| if open[i] != 0 { i as i32 + away } else { 0 };
+        assert_eq!(out.to_vec()?, (0..n).map(at).collect::<Vec<_>>());
+    }
+    assert_eq!(interiors(&said), [(199, 200), (197, 200)]);
+    Ok(())
+}
+
+/// Loops within, downwards and in steps; every index is one of the tensor's.
+#[qd::kernel]
+fn triangles(by: usize, x: &Tensor<i64, 1>, out: &mut Tensor<i64, 2>) {
+    let n = x.len();
+    for i in 0..n {
+        let mut sum = [0i64; 5];
+        for k in (0..i).rev() {
+            sum[0] = sum[0] * 3 % 1009 + x[k];
+        }
+        for k in (i..n).rev() {
+            sum[1] = sum[1] * 3 % 1009 + x[k];
+        }
+        for k in (0..=i as u32).rev() {
+            sum[2] = sum[2] * 3 % 1009 + x[k as usize];
+        }
+        for k in (1..n).step_by(by) {
+            sum[3] = sum[3] * 3 % 1009 + x[k];
+        }
+        for k in (0..i).step_by(2) {
+            sum[4] = sum[4] * 3 % 1009 + x[k];
+        }
+        for k in 0..5 {
+            out[[i, k]] = sum[k];
+        }
+    }
+    for i in (1..n).step_by(by) {
+        for k in (0..5u32).rev() {
+            out[[i, k as usize]] += 1;
+        }
+    }
+}
+
+#[on_all_backends]
+fn loops_downwards_and_in_steps_are_proven(
+    backend: TestBackend,
+    #[values(1, 3)] by: usize,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let x: Vec<i64> = (0..50).map(|i| i * i % 31).collect();
+    let n = x.len();
+    let mut out = on.program.zeros::<i64, 2>([n, 5])?;
+    triangles(by, &on.program.tensor_from(&x, [n])?, &mut out).launch()?;
+    let fold = |at: &mut dyn Iterator<Item = usize>| at.fold(0, |sum, k| sum * 3 % 1009 + x[k]);
+    let mut expected = Vec::new();
+    for i in 0..n {
+        let one = i64::from(i >= 1 && (i - 1) % by == 0);
+        expected.extend([
+            one + fold(&mut (0..i).rev()),
+            one + fold(&mut (i..n).rev()),
+            one + fold(&mut (0..=i).rev()),
+            one + fold(&mut (1..n).step_by(by)),
+            one + fold(&mut (0..i).step_by(2)),
+        ]);
+    }
+    assert_eq!(out.to_vec()?, expected);
+    assert_eq!(interiors(&said), []);
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! Proofs that once held where they must not: what each test does went out of bounds, raced, or ran with garbage.
+
+use quadrants::{self as qd, Error, KernelErrorCause, Result, Tensor};
+use quadrants_tests::{TestBackend, on_all_backends};
+
+/// The first comparison narrows the sum, so that it no longer looks as if it had wrapped.
+#[qd::kernel]
+fn behind_two_guards(at: &Tensor<u64, 1>, x: &mut Tensor<u32, 1>) {
+    for i in 0..1 {
+        let a = at[i];
+        if a.wrapping_add(5) < 10 && a.wrapping_add(5) != 7 {
+            x[(a >> 60) as usize] = 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn behind_two_guards_of_a_product(at: &Tensor<u64, 1>, x: &mut Tensor<u32, 1>) {
+    for i in 0..1 {
+        let a = at[i];
+        if a.wrapping_mul(4) < 10 && a.wrapping_mul(4) != 7 {
+            x[(a >> 60) as usize] = 1;
+        }
+    }
+}
+
+#[on_all_backends]
+fn a_sum_that_wraps_says_nothing_of_its_operands(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    for (which, number) in [u64::MAX - 1, 1 << 63].into_iter().enumerate() {
+        let at = program.tensor_from(&[number], [1])?;
+        let mut whole = program.tensor_from(&[5u32; 64], [64])?;
+        let failed = {
+            let (mut x, _beyond) = whole.split_at_mut(8)?;
+            let launched = match which {
+                0 => behind_two_guards(&at, &mut x).launch(),
+                _ => behind_two_guards_of_a_product(&at, &mut x).launch(),
+            };
+            launched.and_then(|()| program.sync())
+        };
+        assert!(matches!(failed, Err(Error::Kernel(_))), "{number}: {failed:?}");
+        assert_eq!(whole.to_vec()?, [5; 64], "{number}");
+    }
+    Ok(())
+}
+
+/// Nothing that the compiler of kernels sees through.
+#[qd::func]
+fn none_of(i: usize) -> usize {
+    i.saturating_sub(i)
+}
+
+#[qd::kernel]
+fn a_changed_ticket(count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 2>) {
+    for i in 0..1000 {
+        let mut k = qd::atomic_add(&mut count[0], 1);
+        k %= 2;
+        out[[none_of(i), k as usize]] = i as u32;
+    }
+}
+
+#[qd::kernel]
+fn a_ticket_handed_on(count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 2>) {
+    for i in 0..1000 {
+        let got = qd::atomic_add(&mut count[0], 1);
+        let mut k = got;
+        if k > 3 {
+            k = 3;
+        }
+        out[[none_of(i), k as usize]] = i as u32;
+    }
+}
+
+#[on_all_backends]
+fn a_number_that_a_counter_gave_and_that_is_changed_is_no_iterations_own(
+    backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut count = on.program.zeros::<u32, 1>([1])?;
+    let mut out = on.program.zeros::<u32, 2>([1, 1000])?;
+    let launches = [
+        a_changed_ticket(&mut count, &mut out).launch(),
+        a_ticket_handed_on(&mut count, &mut out).launch(),
+    ];
+    for launched in launches {
+        assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
+    }
+    Ok(())
+}
+
+#[qd::kernel]
+fn bounded_behind_an_assertion(n: &Tensor<usize, 1>, x: &mut Tensor<u32, 1>) {
+    assert!(n[0] < 10, "too many");
+    let m = n[0];
+    for i in 0..m {
+        x[i] = 1;
+    }
+}
+
+#[qd::kernel]
+fn leaves_a_number(n: &Tensor<usize, 1>, x: &mut Tensor<usize, 1>) {
+    let m = n[1];
+    for i in 0..x.len() {
+        x[i] = m;
+    }
+}
+
+#[on_all_backends]
+fn behind_a_failed_assertion_nothing_runs_with_an_older_launchs_numbers(
+    backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let n = program.tensor_from(&[10usize, 5], [2])?;
+    let mut numbers = program.zeros::<usize, 1>([4])?;
+    let mut x = program.zeros::<u32, 1>([8])?;
+    leaves_a_number(&n, &mut numbers).launch()?;
+    let failed = bounded_behind_an_assertion(&n, &mut x).launch().and_then(|()| program.sync());
+    match failed {
+        Err(Error::Kernel(error)) => {
+            assert!(matches!(error.cause, KernelErrorCause::Assert { .. }), "{error:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(x.to_vec()?, [0; 8]);
+    Ok(())
+}
+
+#[qd::kernel]
+fn appends(at: usize, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in 0..out.len() {
+        let k = qd::atomic_add(&mut count[at], 1);
+        out[k as usize] = i as u32;
+    }
+}
+
+#[qd::kernel]
+fn appends_in_two_blocks(at: usize, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    qd::stream_parallel(|| {
+        for i in 0..1 {
+            let k = qd::atomic_add(&mut count[at], 1);
+            out[k as usize] = i + 7;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..1 {
+            let k = qd::atomic_add(&mut count[at], 1);
+            out[k as usize] = i + 9;
+        }
+    });
+}
+
+#[on_all_backends]
+fn a_counter_that_is_not_there_gives_no_number_of_ones_own(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut count = on.program.zeros::<u32, 1>([2])?;
+    let mut out = on.program.zeros::<u32, 1>([100])?;
+    for at in [2, usize::MAX] {
+        for launched in [
+            appends(at, &mut count, &mut out).launch(),
+            appends_in_two_blocks(at, &mut count, &mut out).launch(),
+        ] {
+            let Err(Error::Race { tensor, .. }) = launched else { panic!("{launched:?}") };
+            assert_eq!(tensor, "out");
+        }
+    }
+    assert_eq!((count.to_vec()?, out.to_vec()?), (vec![0; 2], vec![0; 100]));
+    appends(1, &mut count, &mut out).launch()?;
+    let mut given = out.to_vec()?;
+    given.sort_unstable();
+    assert_eq!(given, (0..100).collect::<Vec<u32>>());
+    appends_in_two_blocks(0, &mut count, &mut out).launch()?;
+    assert_eq!(count.to_vec()?, [2, 100]);
+    Ok(())
+}
+
+/// A loop in parentheses is a parallel loop as any other: what is proven of it was taken for what is proven of the
+/// next.
+#[allow(unused_parens)]
+#[qd::kernel]
+fn a_loop_in_parentheses(x: &mut Tensor<u32, 1>, y: &mut Tensor<u32, 1>) {
+    (for i in 0..x.len() {
+        x[i] = 1;
+    });
+    for i in 0..x.len() {
+        y[i] = 2;
+    }
+}
+
+macro_rules! with_a_loop {
+    ($name:ident, $loop:expr) => {
+        #[qd::kernel]
+        fn $name(x: &mut Tensor<u32, 1>, y: &mut Tensor<u32, 1>) {
+            $loop;
+            for i in 0..x.len() {
+                y[i] = 2;
+            }
+        }
+    };
+}
+
+with_a_loop!(
+    a_loop_that_a_macro_was_given,
+    for i in 0..x.len() {
+        x[i] = 1;
+    }
+);
+
+#[on_all_backends]
+fn every_loop_has_the_iterations_that_are_proven_of_it(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    for kernel in [a_loop_in_parentheses, a_loop_that_a_macro_was_given] {
+        let mut x = program.zeros::<u32, 1>([300])?;
+        let mut whole = program.zeros::<u32, 1>([400])?;
+        let failed = {
+            let (mut y, _beyond) = whole.split_at_mut(10)?;
+            kernel(&mut x, &mut y).launch().and_then(|()| program.sync())
+        };
+        assert!(matches!(failed, Err(Error::Kernel(_))), "{failed:?}");
+        assert_eq!(x.to_vec()?, [1; 300]);
+        assert_eq!(whole.to_vec()?[10..], [0; 390]);
+    }
+    Ok(())
+}
+
+#[qd::kernel]
+fn in_wide_steps(from: i64, to: i64, by: usize, x: &mut Tensor<u32, 1>) {
+    for i in (from..to).step_by(by) {
+        x[i as usize] = 1;
+    }
+}
+
+/// The length was computed with a sign, and so of a loop longer than half of all numbers nothing was proven, as it
+/// seemed to run nothing.
+#[on_all_backends]
+fn a_loop_over_more_than_half_of_all_numbers_runs(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    for from in [i64::MIN, -5] {
+        let mut x = program.zeros::<u32, 1>([10])?;
+        let failed = in_wide_steps(from, i64::MAX, 1 << 62, &mut x).launch();
+        let failed = failed.and_then(|()| program.sync());
+        let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
+        assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{error:?}");
+        // The third of four, where `from` is the smallest number.
+        assert_eq!(x.to_vec()?[0], u32::from(from == i64::MIN));
+    }
+    Ok(())
+}
