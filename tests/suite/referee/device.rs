@@ -1,4 +1,4 @@
-//! Compiled code on a device: a GPU, or the simulator behind the same driver calls. Below the launcher, so that one
+//! Compiled code on a device: a GPU, or the simulator. Runs below the launcher, so that one
 //! thread can run iterations that depend on their order.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct OnDevice {
 }
 
 #[on_gpu_backends]
-fn random_kernels_on_a_device(backend: TestBackend) {
+fn random_kernels_on_a_device_match_the_interpreter(backend: TestBackend) {
     let Some((world, opened)) = backend.open_device() else { return };
     let on = OnDevice::new(opened);
     let kernels = if world.is_some() { SIMULATED } else { ON_HARDWARE };
