@@ -1,4 +1,4 @@
-//! The command line, the same for all examples.
+//! The command line, which all examples share.
 
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
@@ -7,26 +7,26 @@ use quadrants as qd;
 
 use crate::{Error, Result, Run};
 
-/// What a simulation says about itself, and what it takes where the command line says nothing.
+/// The description of a simulation and the defaults of its options.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// The name of the program, and of the folder for its pictures.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// A description in one line.
     pub text: &'static str,
-    /// How many steps it makes.
+    /// The default number of steps.
     pub steps: usize,
-    /// How large it is.
+    /// The default size.
     pub size: usize,
-    /// What that size counts.
+    /// What the size counts.
     pub size_of: &'static str,
-    /// The least and the greatest size.
+    /// The smallest and the largest size.
     pub sizes: (usize, usize),
-    /// The text of its kernels, of which the summary says how many need `unsafe`.
+    /// The source of its kernels; the summary counts those that need `unsafe`.
     pub kernels: &'static str,
 }
 
-/// What the command line says.
+/// The parsed command line.
 #[derive(Parser, Debug)]
 #[command(max_term_width = 100, args_override_self = true)]
 pub(crate) struct Options {
@@ -41,21 +41,21 @@ pub(crate) struct Options {
     pub(crate) size: Option<NonZeroUsize>,
 }
 
-/// What `--backend` takes.
+/// The values of `--backend`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum BackendChoice {
-    /// The processor.
+    /// This processor.
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
     /// An AMD GPU.
     Amdgpu,
-    /// The best that there is.
+    /// The best available device.
     Auto,
 }
 
-/// The whole program: reads the command line, does the work and says what there is to say. Where
-/// something is wrong it says so in one line, and the exit status is not 0.
+/// The whole program: parses the command line, does the work and prints the summary. An error is
+/// printed in one line, and the exit status is not 0.
 #[must_use]
 pub fn main(about: &About, work: impl FnOnce(&mut Run) -> Result<()>) -> ExitCode {
     match parse(about, std::env::args_os()) {
@@ -77,7 +77,7 @@ pub fn main(about: &About, work: impl FnOnce(&mut Run) -> Result<()>) -> ExitCod
     }
 }
 
-/// Makes the run, does the work, and gives the summary.
+/// Creates the run, does the work, and returns the summary.
 pub(crate) fn execute(
     about: &About,
     options: &Options,
@@ -89,7 +89,7 @@ pub(crate) fn execute(
     Ok(run.finish())
 }
 
-/// The options; none where help was asked for and given.
+/// The options; `None` if help was requested and printed.
 pub(crate) fn parse(
     about: &About,
     args: impl IntoIterator<Item = OsString>,
@@ -108,13 +108,13 @@ pub(crate) fn parse(
     match matches.and_then(|matches| Options::from_arg_matches(&matches)) {
         Ok(options) => Ok(Some(options)),
         Err(error) if error.use_stderr() => {
-            // Without the advice that follows the first paragraph.
+            // Drop the advice after the first paragraph.
             let text = error.to_string();
             let first = text.split("\n\n").next().unwrap_or(&text);
             Err(Error::Usage(first.trim_start_matches("error: ").to_owned()))
         }
         Err(help) => {
-            // Nobody is left to be told when this fails.
+            // Nothing can be done when printing fails.
             let _ = help.print();
             Ok(None)
         }

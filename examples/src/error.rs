@@ -1,13 +1,13 @@
-//! Why there is no picture, in one line.
+//! Errors of the examples, each printed in one line.
 
 use std::{io, path::PathBuf};
 
 use quadrants as qd;
 
-/// What an example's functions give.
+/// The result of an example's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why there is no picture.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,11 +17,11 @@ pub enum Error {
     /// The simulation cannot be made in this size.
     #[error("the size {size} is not within {smallest} to {largest}")]
     Size {
-        /// What was asked for.
+        /// The requested size.
         size: usize,
-        /// What there must be.
+        /// The smallest size.
         smallest: usize,
-        /// What memory and patience allow.
+        /// The largest size.
         largest: usize,
     },
     /// The folder for the pictures is not usable.
@@ -40,7 +40,7 @@ pub enum Error {
         /// Why.
         source: image::ImageError,
     },
-    /// There is no such device here.
+    /// The requested device does not exist on this machine.
     #[error("the device {device} is not usable: {source}")]
     Open {
         /// The device.
@@ -48,7 +48,7 @@ pub enum Error {
         /// Why.
         source: Box<qd::Error>,
     },
-    /// The device refused or failed.
+    /// An operation of the device failed.
     #[error("the work on the device failed: {source}")]
     Device {
         /// Why.
@@ -57,7 +57,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error, which names its causes, in one line.
+    /// The error with its causes, in one line.
     #[must_use]
     pub fn one_line(&self) -> String {
         let text = self.to_string();

@@ -4,8 +4,8 @@
 //! picture, and, for its tests, a `reference` in plain Rust that must give the same. The programs in
 //! the folder `examples` are one line each, so that `cargo run --release --example smoke` runs one.
 //!
-//! What they share is here: the command line ([`About`], [`main`]), the progress and the summary of a
-//! run ([`Run`]), and one line for what goes wrong ([`Error`]).
+//! Shared parts: the command line ([`About`], [`main`]), the progress and the summary of a
+//! run ([`Run`]), and errors in one line ([`Error`]).
 
 mod command;
 mod error;

@@ -1,4 +1,4 @@
-//! From numbers to pixels.
+//! Conversion of linear light to pixels.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(crate) fn picture(
     Canvas::new(width, height, light).picture()
 }
 
-/// Light that things are painted over, in pixels from the top left corner.
+/// A canvas of linear light; coordinates are pixels from the top left corner.
 pub(crate) struct Canvas {
     width: usize,
     height: usize,
@@ -31,7 +31,7 @@ impl Canvas {
         Self { width, height, light }
     }
 
-    /// A disc with a soft edge, which hides as much of what it covers as `cover` says.
+    /// Draws a disc with a soft edge and the opacity `cover`.
     pub(crate) fn disc(&mut self, at: [f32; 2], radius: f32, color: [f32; 3], cover: f32) {
         self.line(at, at, radius, color, cover);
     }
@@ -64,7 +64,7 @@ impl Canvas {
         }
     }
 
-    /// The picture, as a screen takes it.
+    /// The picture in sRGB.
     pub(crate) fn picture(&self) -> RgbImage {
         RgbImage::from_fn(self.width as u32, self.height as u32, |x, y| {
             Rgb(self.light[y as usize * self.width + x as usize].map(encoded))
@@ -72,13 +72,13 @@ impl Canvas {
     }
 }
 
-/// The pictures, of `count` that are evenly spread over `steps`, that are due behind a step. The last step
-/// has the last one.
+/// The numbers of the pictures that are due after a step, of `count` spread evenly over `steps`. The last step
+/// has the last picture.
 pub(crate) fn due(step: usize, steps: usize, count: usize) -> Range<usize> {
     step * count / steps..(step + 1) * count / steps
 }
 
-/// Light as a screen takes it.
+/// Linear light as an sRGB byte.
 fn encoded(light: f32) -> u8 {
     (light.clamp(0.0, 1.0).powf(1.0 / 2.2) * 255.0).round() as u8
 }

@@ -1,4 +1,4 @@
-//! All simulations once, small and short: after it their program knows every kernel, and can export them.
+//! Runs all simulations once, small and short, so that their program knows every kernel and can export them.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::{
     coupled, mpm, nbody, path_tracer, smoke, sph,
 };
 
-/// A simulation and all of its run.
+/// A simulation and the function that runs it.
 type Example = (About, fn(&mut Run) -> Result<()>);
 
-/// All of them.
+/// All simulations.
 pub(crate) const EXAMPLES: &[Example] = &[
     (coupled::ABOUT, coupled::work),
     (mpm::ABOUT, mpm::work),
@@ -23,10 +23,10 @@ pub(crate) const EXAMPLES: &[Example] = &[
     (sph::ABOUT, sph::work),
 ];
 
-/// Runs every simulation on `program`, in its smallest size. The pictures go into `folder`.
+/// Runs every simulation on `program` at its smallest size and writes the pictures into `folder`.
 ///
 /// # Errors
-/// The first that fails.
+/// The error of the first simulation that fails.
 pub fn launch_all(program: &qd::Program, folder: &Path) -> Result<()> {
     for (about, work) in EXAMPLES {
         let size = about.sizes.0.max(8).to_string();

@@ -71,7 +71,7 @@ impl Run {
         self.size
     }
 
-    /// How many steps it makes.
+    /// The default number of steps.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.steps

@@ -1,4 +1,4 @@
-//! What the tests of the simulations share.
+//! Helpers for the tests of the simulations.
 
 use quadrants as qd;
 
@@ -7,7 +7,7 @@ use crate::{
     command::{execute, parse},
 };
 
-/// What the program prints when it is run on the processor with these options, without a process of its own.
+/// The summary of a run on the CPU with these options, in this process.
 pub(crate) fn run(
     about: &About,
     work: impl FnOnce(&mut Run) -> Result<()>,
@@ -16,7 +16,7 @@ pub(crate) fn run(
     run_on(|| Ok(qd::Program::open(qd::Arch::Cpu)?), about, work, options)
 }
 
-/// The same, on a program that `open` gives.
+/// As [`run`], on the program that `open` returns.
 pub(crate) fn run_on(
     open: impl FnOnce() -> Result<qd::Program>,
     about: &About,
@@ -30,7 +30,7 @@ pub(crate) fn run_on(
     execute(about, &options, open, work)
 }
 
-/// Whether all numbers are those expected, within `tolerance` relative to the largest of them.
+/// Asserts that all numbers match, within `tolerance` relative to the largest expected one.
 pub(crate) fn assert_close(what: &str, found: &[f32], expected: &[f32], tolerance: f32) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let scale = expected.iter().fold(0.0f32, |most, v| most.max(v.abs()));

@@ -1,4 +1,4 @@
-//! What holds for every example: the command line, what is written, and how rare `unsafe` is.
+//! Tests of every example: the command line, the files that it writes, and how many kernels use `unsafe`.
 
 use std::{fs, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[on_all_backends]
-fn every_example_paints_on_every_backend(backend: TestBackend) -> Result<()> {
+fn every_example_draws_a_picture_on_every_backend(backend: TestBackend) -> Result<()> {
     let names =
         |abouts: &mut dyn Iterator<Item = &About>| abouts.map(|a| a.name).collect::<Vec<_>>();
     assert_eq!(names(&mut EXAMPLES.iter().map(|(about, _)| about)), names(&mut ALL.iter()));
@@ -35,7 +35,7 @@ fn every_example_paints_on_every_backend(backend: TestBackend) -> Result<()> {
     Ok(())
 }
 
-/// The message for these options, which must be wrong.
+/// The error message for these invalid options.
 fn message_of(options: &[&str]) -> String {
     let error =
         testing::run(&smoke::ABOUT, smoke::work, options).expect_err("the options are wrong");
@@ -45,7 +45,7 @@ fn message_of(options: &[&str]) -> String {
 }
 
 #[test]
-fn a_run_writes_its_picture_and_says_where() {
+fn a_run_writes_its_picture_and_prints_the_path() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("new/folder");
     let options = ["--out", out.to_str().unwrap(), "--steps", "3", "--size", "16"];
@@ -59,7 +59,7 @@ fn a_run_writes_its_picture_and_says_where() {
 }
 
 #[test]
-fn wrong_options_are_one_line() {
+fn wrong_options_give_a_message_of_one_line() {
     for (options, expected) in [
         (
             ["--backend", "metal"],
@@ -77,7 +77,7 @@ fn wrong_options_are_one_line() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named() {
+fn an_unwritable_folder_is_named_in_the_error() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out");
     fs::write(&out, "a file where the folder would be").unwrap();
@@ -95,7 +95,7 @@ fn the_readme_names_every_example() {
 }
 
 #[test]
-fn hardly_a_kernel_needs_unsafe() {
+fn at_most_a_twentieth_of_the_kernels_use_unsafe() {
     let mut sum = Share::default();
     for about in ALL {
         let share = Share::of(about.kernels);
@@ -109,7 +109,7 @@ fn hardly_a_kernel_needs_unsafe() {
 }
 
 #[test]
-fn the_share_counts_kernels_and_not_comments() {
+fn the_share_counts_kernels_and_ignores_comments() {
     let text = [
         "#[qd::func] fn f() { unsafe { } }",
         "#[qd::kernel]",
@@ -124,12 +124,12 @@ fn the_share_counts_kernels_and_not_comments() {
 
 #[test]
 #[should_panic(expected = "what[1]")]
-fn no_number_is_close_to_nan() {
+fn assert_close_rejects_nan() {
     testing::assert_close("within", &[1.0, 100.0], &[1.5, 100.0], 0.01);
     testing::assert_close("what", &[0.0, f32::NAN], &[0.0, 1.0], 0.01);
 }
 
-/// Makes the same image of everything, at once.
+/// A compiler that returns the same image for every kernel.
 #[derive(Debug)]
 struct Toy;
 
@@ -148,9 +148,9 @@ unsafe impl qd::codegen::Compiler for Toy {
     }
 }
 
-/// What is exported is what the simulations launch: a file for an architecture has two forms of every kernel.
+/// The exported file contains both forms of every kernel that the simulations launch.
 #[test]
-fn after_all_simulations_every_kernel_can_be_exported() -> Result<()> {
+fn every_kernel_of_the_simulations_can_be_exported() -> Result<()> {
     let program = qd::Program::builder().cache(None).open(qd::Arch::Cpu)?;
     let folder = TempDir::new().unwrap();
     launch_all(&program, folder.path())?;

@@ -1,4 +1,4 @@
-//! How many kernels need `unsafe`: the language's promise is that simulations hardly do.
+//! Counts the kernels that need `unsafe`: simulations should hardly need it.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Counts in the text of a file of kernels, each of which reaches to the next one.
+    /// Counts in the source of a file of kernels; a kernel ends where the next one begins.
     pub(crate) fn of(text: &str) -> Self {
         let code: Vec<&str> =
             text.lines().map(|line| line.split("//").next().unwrap_or(line)).collect();
         let code = code.join("\n");
         let mut kernels = code.split("#[qd::kernel");
-        // What stands before the first one.
+        // The part before the first kernel.
         kernels.next();
         let mut share = Self::default();
         for kernel in kernels {

@@ -1,4 +1,4 @@
-//! Backends under test, and the programs that tests run on.
+//! The backends under test, and the programs, devices and simulated worlds that tests run on.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use quadrants_driver_sim as sim;
 /// A backend under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TestBackend {
-    /// This processor.
+    /// The CPU of this machine.
     Cpu,
     /// CUDA: a GPU or the simulator.
     Cuda,
@@ -16,37 +16,37 @@ pub enum TestBackend {
     AmdGpu,
 }
 
-/// A release of a driver that the simulator passes for.
+/// A driver release that the simulator imitates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Release {
-    /// One of CUDA's.
+    /// A release of CUDA.
     Cuda(sim::CudaVersion),
-    /// One of ROCm.
+    /// A release of ROCm.
     Rocm(sim::RocmVersion),
 }
 
 /// Where the tests of a GPU backend run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DevicePolicy {
-    /// On hardware where there is some, else on the simulator.
+    /// On hardware if present, else on the simulator.
     Auto,
-    /// On hardware, or they fail.
+    /// On hardware; a test fails without it.
     Hardware,
     /// On the simulator.
     Simulated,
 }
 
-/// A program under test, and the simulated world it runs in, where it does.
+/// A program under test, and its simulated world if it runs on the simulator.
 #[derive(Debug)]
 pub struct On {
-    /// The program. Goes first: the world is reset when it is given back.
+    /// The program. Declared first: it must be dropped before the world, which is reset on drop.
     pub program: Program,
-    /// The world; none on hardware and on the CPU.
+    /// The world; `None` on hardware and on the CPU.
     pub world: Option<sim::WorldLease>,
 }
 
 impl On {
-    /// For tests of programs whose streams are not ordered where they should be: a race is no failure.
+    /// Allows races, for tests of programs whose streams lack an ordering on purpose.
     pub fn allow_races(&self) {
         if let Some(world) = &self.world {
             world.allow_races();
@@ -54,8 +54,14 @@ impl On {
     }
 }
 
+/// Whether long tests run at full size: `QUADRANTS_TEST_FULL=1`, as in CI.
+#[must_use]
+pub fn is_full_size() -> bool {
+    std::env::var_os("QUADRANTS_TEST_FULL").is_some_and(|value| value == "1")
+}
+
 impl DevicePolicy {
-    /// What `QUADRANTS_TEST_DEVICE` says.
+    /// The policy in `QUADRANTS_TEST_DEVICE`.
     #[must_use]
     pub fn from_env() -> Self {
         match std::env::var("QUADRANTS_TEST_DEVICE").as_deref() {
@@ -68,7 +74,7 @@ impl DevicePolicy {
 }
 
 impl Release {
-    /// The backend that it is a driver of.
+    /// The backend of this driver release.
     #[must_use]
     pub fn backend(self) -> TestBackend {
         match self {
@@ -78,7 +84,7 @@ impl Release {
     }
 
     /// A device of this release, with or without memory pools, as
-    /// [`simulated_device`](TestBackend::simulated_device); none where its backend is not under test.
+    /// [`simulated_device`](TestBackend::simulated_device). `None` if its backend is not selected.
     #[must_use]
     pub fn open_device(self, pools: bool) -> Option<(sim::WorldLease, Opened)> {
         if !self.backend().is_selected() {
@@ -103,14 +109,17 @@ impl Release {
         let world = sim::lease_world();
         world.forbid_races();
         world.set_pools(pools);
-        let driver = driver.expect("every release has what is required");
+        let driver = driver.expect("every release has the required functions");
         let opened = self.backend().arch().open_with(&*driver, world.ordinal());
         Some((world, opened.expect("the simulator opens")))
     }
 }
 
 impl TestBackend {
-    /// The backend's place in the facade's list.
+    /// All backends.
+    pub const ALL: [Self; 3] = [Self::Cpu, Self::Cuda, Self::AmdGpu];
+
+    /// The backend in the facade's list.
     #[must_use]
     pub fn arch(self) -> Arch {
         match self {
@@ -120,7 +129,7 @@ impl TestBackend {
         }
     }
 
-    /// A program on this backend; none, with a line that says so, where it is not under test.
+    /// A program on this backend. `None`, with a `skipped:` line, if the backend is not selected.
     #[must_use]
     pub fn open(self) -> Option<On> {
         self.open_with(Program::builder())
@@ -154,8 +163,7 @@ impl TestBackend {
         }
     }
 
-    /// A program on the simulator whatever the policy says; none on the CPU, and where the backend is
-    /// not under test.
+    /// A program on the simulator, whatever the policy. `None` on the CPU and if the backend is not selected.
     #[must_use]
     pub fn open_simulated(self) -> Option<On> {
         self.open_simulated_with(Program::builder())
@@ -165,17 +173,19 @@ impl TestBackend {
     #[must_use]
     pub fn open_simulated_with(self, builder: ProgramBuilder) -> Option<On> {
         if self == Self::Cpu || !self.is_selected() {
-            println!("skipped: {self:?} has no simulator, or is not under test");
+            println!("skipped: {self:?} has no simulator, or is not in QUADRANTS_TEST_BACKENDS");
             return None;
         }
         Some(self.simulated(builder))
     }
 
-    /// A GPU, or one of the simulator, as [`open`](Self::open) chooses; none on the CPU.
+    /// A GPU or a simulated one, chosen as by [`open`](Self::open). `None` on the CPU.
     #[must_use]
     pub fn open_device(self) -> Option<(Option<sim::WorldLease>, Opened)> {
         if self == Self::Cpu || !self.is_selected() {
-            println!("skipped: {self:?} is no GPU's, or is not in QUADRANTS_TEST_BACKENDS");
+            println!(
+                "skipped: {self:?} is not a GPU backend, or is not in QUADRANTS_TEST_BACKENDS"
+            );
             return None;
         }
         let opened = match DevicePolicy::from_env() {
@@ -192,9 +202,9 @@ impl TestBackend {
         })
     }
 
-    /// A device of the simulator, in a world of its own. The world comes first, so that it is given back after all that a
-    /// test makes of the device: a context that is released later would be the next claim's. A test whose operations race fails there when the
-    /// world is given back, unless it says that they may.
+    /// A simulated device in its own world. The world comes first in the pair, so that it is dropped after everything made
+    /// from the device: a context released later would belong to the next claim. When the world is dropped, the test fails
+    /// if operations raced, unless the test allowed races.
     #[must_use]
     pub fn simulated_device(self) -> (sim::WorldLease, Opened) {
         let world = sim::lease_world();
@@ -209,7 +219,7 @@ impl TestBackend {
         On { program, world: Some(world) }
     }
 
-    /// The simulator, linked in, as this backend's driver.
+    /// The linked-in simulator as this backend's driver.
     #[must_use]
     pub fn simulator(self) -> Arc<dyn Driver> {
         // SAFETY: the simulator's functions have the driver's signatures and live as long as the

@@ -1,6 +1,6 @@
-//! Tests that end their process, or measure it: each runs in a child of its own, with a time limit.
+//! Tests that end their process, measure it, or may hang: each runs in a child process with a time limit.
 //!
-//! The child is this test binary with the one test [`child::run`](run), and the work by its name in the environment.
+//! The child is this test binary with the one test [`child::run`](run), and the name of the work in the environment.
 
 use std::{
     ffi::OsStr,
@@ -10,9 +10,9 @@ use std::{
 };
 
 use quadrants::Result;
-use quadrants_tests::TestBackend::{self, AmdGpu, Cpu, Cuda};
+use quadrants_tests::TestBackend;
 
-/// What a child can be asked to do.
+/// A work of a child: its name and what it does.
 pub(crate) type Work = (&'static str, fn(TestBackend) -> Result<()>);
 
 const VARIABLE: &str = "QUADRANTS_TEST_CHILD";
@@ -22,13 +22,29 @@ pub(crate) fn output(work: &str, backend: TestBackend, limit: Duration) -> Outpu
     output_in(work, backend, limit, &[])
 }
 
-/// As [`output`], with more in its environment.
+/// As [`output`], with more variables in its environment.
 pub(crate) fn output_in(
     work: &str,
     backend: TestBackend,
     limit: Duration,
     environment: &[(&str, &OsStr)],
 ) -> Output {
+    wait(work, backend, limit, environment)
+        .unwrap_or_else(|output| panic!("`{work}` on {backend:?} hangs: {output:?}"))
+}
+
+/// As [`output`]; none where the child does not end in time.
+pub(crate) fn output_or_hang(work: &str, backend: TestBackend, limit: Duration) -> Option<Output> {
+    wait(work, backend, limit, &[]).ok()
+}
+
+/// The output of a child that ended, or as an error that of one that was killed.
+fn wait(
+    work: &str,
+    backend: TestBackend,
+    limit: Duration,
+    environment: &[(&str, &OsStr)],
+) -> std::result::Result<Output, Output> {
     let mut command = Command::new(std::env::current_exe().expect("a program"));
     command.envs(environment.iter().copied());
     command.args(["child::run", "--exact", "--nocapture", "--test-threads=1"]);
@@ -39,20 +55,19 @@ pub(crate) fn output_in(
     while child.try_wait().expect("its state").is_none() {
         if start.elapsed() > limit {
             child.kill().expect("an end");
-            let output = child.wait_with_output().expect("its output");
-            panic!("`{work}` on {backend:?} hangs: {output:?}");
+            return Err(child.wait_with_output().expect("its output"));
         }
         thread::sleep(Duration::from_millis(5));
     }
-    child.wait_with_output().expect("its output")
+    Ok(child.wait_with_output().expect("its output"))
 }
 
-/// What a child does; nothing where this is no child.
+/// What a child does; nothing in other processes.
 #[test]
 fn run() {
-    let Ok(asked) = std::env::var(VARIABLE) else { return };
-    let (work, name) = asked.rsplit_once(' ').expect("a work and a backend");
-    let backend = [Cpu, Cuda, AmdGpu].into_iter().find(|backend| backend.arch().name() == name);
+    let Ok(request) = std::env::var(VARIABLE) else { return };
+    let (work, name) = request.rsplit_once(' ').expect("a work and a backend");
+    let backend = TestBackend::ALL.into_iter().find(|backend| backend.arch().name() == name);
     let backend = backend.expect("a backend");
     let all = [
         crate::lifetimes::process_exit::WORKS,
@@ -60,6 +75,8 @@ fn run() {
         crate::hazards::race_detector::WORKS,
         crate::errors::environment::WORKS,
         crate::cache::image_bundles::WORKS,
+        crate::launch::reentrant_compiler::WORKS,
+        crate::regions::overlap::WORKS,
     ];
     let mut all = all.into_iter().flatten();
     let (_, work) = all.find(|(name, _)| *name == work).expect("a known work");

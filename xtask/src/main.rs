@@ -83,8 +83,9 @@ enum Command {
     Ci,
     /// Check formatting, lints and house rules.
     ///
-    /// Formatter and clippy (warnings denied), then for each source file: it starts with `//!`, is at
-    /// most 800 lines long, argues each `unsafe`, and holds no stub and no ignored test.
+    /// Formatter and clippy (warnings denied), then the text of each source file: it starts with `//!`, has at most 800
+    /// lines, argues each `unsafe`, contains no stub and no ignored test, and its comments have at most 120 columns, as has
+    /// the prose of Markdown files.
     Tidy,
     /// Make the checked-in HIP types again from HIP's headers (needs libclang).
     Bindgen {

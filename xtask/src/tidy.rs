@@ -1,4 +1,4 @@
-//! House rules that neither the formatter nor clippy knows, checked over the text of every source file.
+//! House rules that neither the formatter nor clippy checks, over the text of every source file and every Markdown file.
 
 use std::{
     fs,
@@ -10,10 +10,19 @@ use crate::shell::{self, Failure, Workspace, at};
 /// The longest source file.
 const MAX_LINES: usize = 800;
 
-/// Folders that hold no source of ours, code that is wrong on purpose, or code that a macro emits.
+/// The longest line of prose: comments in sources, and Markdown outside of tables and code blocks.
+const MAX_COLUMNS: usize = 120;
+
+/// Folders without source of ours, with code that is wrong on purpose, or with code that a macro emits.
 const LEFT_OUT: [&str; 5] = [".git", "target", "generated", "ui", "snapshots"];
 
-/// The rules over text, formatter, clippy; all of them, also after one has found something.
+/// Markdown files whose prose is still too wide.
+const WIDE_MARKDOWN: &[&str] = &[];
+
+/// Folders whose comments are still too wide.
+const WIDE_SOURCES: &[&str] = &[];
+
+/// Checks the text rules, the format and clippy; all of them, also after one has failed.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut clippy = workspace.cargo(["clippy", "--workspace", "--all-targets", "--quiet"]);
     clippy.args(["--", "--deny", "warnings"]);
@@ -30,14 +39,56 @@ fn rules(root: &Path) -> Result<(), Failure> {
     let mut count = 0;
     for path in &files {
         let text = fs::read_to_string(path).map_err(at(path))?;
-        let name = path.strip_prefix(root).unwrap_or(path).display();
-        for finding in check(&text) {
+        let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
+        let findings = if name.ends_with(".md") {
+            if WIDE_MARKDOWN.contains(&&*name) { Vec::new() } else { wide_markdown(&text) }
+        } else {
+            let mut findings = check(&text);
+            if !WIDE_SOURCES.iter().any(|folder| name.starts_with(folder)) {
+                findings.extend(wide_comments(&text));
+            }
+            findings
+        };
+        for finding in findings {
             println!("{name}:{finding}");
             count += 1;
         }
     }
-    println!("{} source files, {count} broken rules", files.len());
+    println!("{} files, {count} broken rules", files.len());
     if count == 0 { Ok(()) } else { Err(Failure::Tidy { count }) }
+}
+
+/// Lines of Markdown prose that are too long. Tables, code blocks and lines with links may be longer.
+fn wide_markdown(text: &str) -> Vec<String> {
+    let mut in_code = false;
+    let mut findings = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        let exempt = in_code || fence || line.trim_start().starts_with('|') || is_link(line);
+        findings.extend(too_wide(index, line).filter(|_| !exempt));
+    }
+    findings
+}
+
+/// Lines of comments that are too long, unless they contain a link.
+fn wide_comments(text: &str) -> Vec<String> {
+    let comments = text.lines().enumerate().filter(|(_, line)| {
+        let line = line.trim_start();
+        line.starts_with("//") && !line.contains("http") && !line.contains("| ")
+    });
+    comments.filter_map(|(index, line)| too_wide(index, line)).collect()
+}
+
+fn is_link(line: &str) -> bool {
+    line.contains("http") || line.contains("](")
+}
+
+fn too_wide(index: usize, line: &str) -> Option<String> {
+    let columns = line.chars().count();
+    let number = index + 1;
+    (columns > MAX_COLUMNS)
+        .then(|| format!("{number}: prose of {columns} columns, over {MAX_COLUMNS}"))
 }
 
 fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
@@ -48,7 +99,7 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
             if !LEFT_OUT.contains(&&*name) && !name.starts_with("target-") {
                 sources(&path, files)?;
             }
-        } else if name.ends_with(".rs") {
+        } else if name.ends_with(".rs") || name.ends_with(".md") {
             files.push(path);
         }
     }
@@ -104,7 +155,7 @@ fn argued(before: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{check, wide_comments, wide_markdown};
 
     #[test]
     fn a_clean_file_has_no_findings() {
@@ -117,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_finds_its_breach() {
+    fn each_rule_finds_its_violation() {
         assert!(check("fn f() {}\n")[0].starts_with("1: does not begin"));
         let unargued = "//! Why.\nfn f(p: *const u8) -> u8 {\n    unsafe { *p }\n}\n";
         assert!(check(unargued)[0].starts_with("3: `unsafe`"));
@@ -128,13 +179,25 @@ mod tests {
     }
 
     #[test]
-    fn words_in_comments_and_texts_are_no_code() {
+    fn words_in_comments_and_string_literals_are_ignored() {
         let text = "//! Why.\n// unsafe { }\nconst S: &str = \"unsafe { x }, `unsafe {}`\";\n";
         assert_eq!(check(text), Vec::<String>::new());
     }
 
     #[test]
-    fn a_long_argument_counts() {
+    fn wide_prose_is_found_and_tables_code_and_links_are_exempt() {
+        let wide = "word ".repeat(30);
+        assert!(wide_markdown(&format!("# Title\n{wide}\n"))[0].starts_with("2: prose of 150"));
+        let exempt = format!("| {wide} |\n```\n{wide}\n```\n[a](b) {wide}\nhttps://x.y {wide}\n");
+        assert_eq!(wide_markdown(&exempt), Vec::<String>::new());
+        assert_eq!(
+            wide_comments(&format!("//! Why.\n    // {wide}\nlet x = \"{wide}\";\n")).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_safety_comment_may_span_several_lines() {
         let text = "//! Why.\n// SAFETY: one\n// two\n// three\n// four\nlet x = call(\n    unsafe { y },\n);\n";
         assert_eq!(check(text), Vec::<String>::new());
     }

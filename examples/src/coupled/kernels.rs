@@ -1,7 +1,7 @@
-//! Three simulations in one kernel, each a block of its own that runs beside the others, and a second
-//! kernel in which they act on each other.
+//! Three simulations in one kernel, each in its own concurrent block, and a second
+//! kernel that couples them.
 //!
-//! The loops of the first two blocks are those of `mpm` and `smoke`, where they are explained.
+//! The loops of the first two blocks come from `mpm` and `smoke`, which explain them.
 
 use quadrants::{self as qd, Matrix, Tensor, Vector};
 
@@ -10,7 +10,7 @@ use crate::{
     smoke::kernels::upstream,
 };
 
-/// How many others a node of the cloth is tied to.
+/// How many springs a node of the cloth has.
 const TIES: usize = 12;
 
 /// Rows from a node to the one that its `k`-th spring ends at: the four beside it, the four across, and
@@ -39,8 +39,8 @@ fn columns_to(k: usize) -> i32 {
 }
 
 /// A step of `dt` of matter, of the air, and of a cloth whose first and last columns hang on the walls. The
-/// air carries things by a time of its own, `carry`, since it needs no short steps. Its fields after the
-/// step are the `new_` ones. In the cloth's block `spacing` is between nodes, and `pull` and `drag` are
+/// air is advected with its own, longer time step `carry`. Its fields after the
+/// step are the `new_` ones. In the cloth's block `spacing` is between nodes, and `stiffness` and `drag` are
 /// accelerations, per strain and per speed.
 #[qd::kernel]
 #[allow(clippy::too_many_arguments)] // those of three simulations
@@ -49,8 +49,8 @@ pub(crate) fn step(
     gravity: f32,
     volume: f32,
     kind: &Tensor<u32, 1>,
-    place: &mut Tensor<f32, 2>,
-    speed: &mut Tensor<f32, 2>,
+    position: &mut Tensor<f32, 2>,
+    velocity: &mut Tensor<f32, 2>,
     affine: &mut Tensor<f32, 2>,
     shape: &mut Tensor<f32, 2>,
     packing: &mut Tensor<f32, 1>,
@@ -76,10 +76,10 @@ pub(crate) fn step(
     pressure: &mut Tensor<f32, 2>,
     scratch: &mut Tensor<f32, 2>,
     spacing: f32,
-    pull: f32,
+    stiffness: f32,
     drag: f32,
     node: &mut Tensor<f32, 3>,
-    node_speed: &mut Tensor<f32, 3>,
+    node_velocity: &mut Tensor<f32, 3>,
 ) {
     // Matter.
     qd::stream_parallel(|| {
@@ -103,12 +103,12 @@ pub(crate) fn step(
             shape[[p, 2]] = now.shape[[1, 0]];
             shape[[p, 3]] = now.shape[[1, 1]];
 
-            // The momentum of a node at a distance: what the particle has there, and what its stress gives.
+            // The momentum that a node receives: the particle's own at that distance, and that of its stress.
             let given = -dt * volume * 4.0 * per_side * per_side;
             let slope = now.stress * given + c * volume;
-            let own = Vector([speed[[p, 0]], speed[[p, 1]]]) * volume;
-            let px = place[[p, 0]] * per_side;
-            let py = place[[p, 1]] * per_side;
+            let own = Vector([velocity[[p, 0]], velocity[[p, 1]]]) * volume;
+            let px = position[[p, 0]] * per_side;
+            let py = position[[p, 1]] * per_side;
             let i0 = (px - 0.5) as usize;
             let j0 = (py - 0.5) as usize;
             let fx = px - i0 as f32;
@@ -125,13 +125,13 @@ pub(crate) fn step(
             }
         }
 
-        // From here on the grid has velocities.
+        // From here on `momentum` contains velocities.
         for (i, j) in qd::ndrange(mass.shape()) {
             let there = mass[[i, j]];
             if there > 0.0 {
                 let mut to_x = momentum[[i, j, 0]] / there;
                 let mut to_y = momentum[[i, j, 1]] / there - dt * gravity;
-                // Walls let nothing through.
+                // Velocities at a wall do not point into it.
                 if i < WALL {
                     to_x = to_x.max(0.0);
                 }
@@ -150,13 +150,13 @@ pub(crate) fn step(
         }
 
         for p in 0..kind.len() {
-            let px = place[[p, 0]] * per_side;
-            let py = place[[p, 1]] * per_side;
+            let px = position[[p, 0]] * per_side;
+            let py = position[[p, 1]] * per_side;
             let i0 = (px - 0.5) as usize;
             let j0 = (py - 0.5) as usize;
             let fx = px - i0 as f32;
             let fy = py - j0 as f32;
-            let mut moving: Vector<f32, 2> = Vector::zero();
+            let mut new_velocity: Vector<f32, 2> = Vector::zero();
             let mut c: Matrix<f32, 2, 2> = Matrix::diagonal(0.0);
             for i in 0..3 {
                 for j in 0..3 {
@@ -165,19 +165,21 @@ pub(crate) fn step(
                     let dy = j as f32 - fy;
                     let x = momentum[[i0 + i, j0 + j, 0]];
                     let y = momentum[[i0 + i, j0 + j, 1]];
-                    moving += Vector([x, y]) * (weight(i, fx) * weight(j, fy));
+                    new_velocity += Vector([x, y]) * (weight(i, fx) * weight(j, fy));
                     c += Matrix([[x * dx, x * dy], [y * dx, y * dy]]) * share;
                 }
             }
-            speed[[p, 0]] = moving[0];
-            speed[[p, 1]] = moving[1];
+            velocity[[p, 0]] = new_velocity[0];
+            velocity[[p, 1]] = new_velocity[1];
             affine[[p, 0]] = c[[0, 0]];
             affine[[p, 1]] = c[[0, 1]];
             affine[[p, 2]] = c[[1, 0]];
             affine[[p, 3]] = c[[1, 1]];
-            // No particle leaves the cells whose neighbours are all there.
-            place[[p, 0]] = (place[[p, 0]] + dt * moving[0]).clamp(2.0 * side, 1.0 - 2.0 * side);
-            place[[p, 1]] = (place[[p, 1]] + dt * moving[1]).clamp(2.0 * side, 1.0 - 2.0 * side);
+            // Keep the particle in cells that have all their neighbors.
+            position[[p, 0]] =
+                (position[[p, 0]] + dt * new_velocity[0]).clamp(2.0 * side, 1.0 - 2.0 * side);
+            position[[p, 1]] =
+                (position[[p, 1]] + dt * new_velocity[1]).clamp(2.0 * side, 1.0 - 2.0 * side);
         }
     });
 
@@ -289,7 +291,7 @@ pub(crate) fn step(
         }
     });
 
-    // The cloth: every node is pulled by those that it is tied to, then all move.
+    // The cloth: springs accelerate every node, then all nodes move.
     qd::stream_parallel(|| {
         let [rows, columns, _] = node.shape();
         for (r, c) in qd::ndrange((0..rows, 1..columns - 1)) {
@@ -305,24 +307,24 @@ pub(crate) fn step(
                     let dy = node[[to_r as usize, to_c as usize, 1]] - y;
                     let rest = spacing * (rows_to(k) as f32).hypot(columns_to(k) as f32);
                     let strain = 1.0 - rest / dx.hypot(dy).max(1e-6);
-                    ax += pull * strain * dx;
-                    ay += pull * strain * dy;
+                    ax += stiffness * strain * dx;
+                    ay += stiffness * strain * dy;
                 }
             }
-            node_speed[[r, c, 0]] += dt * (ax - drag * node_speed[[r, c, 0]]);
-            node_speed[[r, c, 1]] += dt * (ay - gravity - drag * node_speed[[r, c, 1]]);
+            node_velocity[[r, c, 0]] += dt * (ax - drag * node_velocity[[r, c, 0]]);
+            node_velocity[[r, c, 1]] += dt * (ay - gravity - drag * node_velocity[[r, c, 1]]);
         }
         for (r, c) in qd::ndrange((0..rows, 1..columns - 1)) {
-            node[[r, c, 0]] = (node[[r, c, 0]] + dt * node_speed[[r, c, 0]]).clamp(0.02, 0.98);
-            node[[r, c, 1]] = (node[[r, c, 1]] + dt * node_speed[[r, c, 1]]).clamp(0.02, 0.98);
+            node[[r, c, 0]] = (node[[r, c, 0]] + dt * node_velocity[[r, c, 0]]).clamp(0.02, 0.98);
+            node[[r, c, 1]] = (node[[r, c, 1]] + dt * node_velocity[[r, c, 1]]).clamp(0.02, 0.98);
         }
     });
 }
 
-/// What the three do to each other in `dt`. The air and the cloth drag each other, the cloth and the matter
-/// that goes through it take each other along, and matter takes the air's place.
+/// Couples the three for `dt`. Air and cloth drag each other, cloth and the matter
+/// that passes through it drag each other, and matter sets the velocity of the air in its cells.
 ///
-/// `of_air` is the share of its speed relative to the air that a node loses, of which the air gets `echo`;
+/// `of_air` is the share of its velocity relative to the air that a node loses, of which the air gets `echo`;
 /// `of_matter` that relative to matter, and `blown` that which a lone particle loses to the air. `heft` is a node's
 /// mass, `volume` a particle's.
 #[qd::kernel]
@@ -334,12 +336,12 @@ pub(crate) fn couple(
     blown: f32,
     heft: f32,
     volume: f32,
-    place: &Tensor<f32, 2>,
-    speed: &mut Tensor<f32, 2>,
+    position: &Tensor<f32, 2>,
+    velocity: &mut Tensor<f32, 2>,
     mass: &Tensor<f32, 2>,
     momentum: &Tensor<f32, 3>,
     node: &Tensor<f32, 3>,
-    node_speed: &mut Tensor<f32, 3>,
+    node_velocity: &mut Tensor<f32, 3>,
     u: &mut Tensor<f32, 2>,
     v: &mut Tensor<f32, 2>,
     to_air: &mut Tensor<f32, 3>,
@@ -348,7 +350,7 @@ pub(crate) fn couple(
     let [height, width] = u.shape();
     let cells = mass.shape()[0];
 
-    // No two loops ask at once who pushes whom: what the cloth gives is gathered first.
+    // The cloth's momentum is gathered first, so that no loop both reads and writes the same field.
     for (y, x, k) in qd::ndrange(to_air.shape()) {
         to_air[[y, x, k]] = 0.0;
     }
@@ -361,8 +363,8 @@ pub(crate) fn couple(
         let py = node[[r, c, 1]];
         let x = ((px * width as f32) as usize).min(width - 1);
         let y = ((py * height as f32) as usize).min(height - 1);
-        let ax = of_air * (u[[y, x]] - node_speed[[r, c, 0]]);
-        let ay = of_air * (v[[y, x]] - node_speed[[r, c, 1]]);
+        let ax = of_air * (u[[y, x]] - node_velocity[[r, c, 0]]);
+        let ay = of_air * (v[[y, x]] - node_velocity[[r, c, 1]]);
         qd::atomic_add(&mut to_air[[y, x, 0]], -echo * ax);
         qd::atomic_add(&mut to_air[[y, x, 1]], -echo * ay);
 
@@ -370,27 +372,27 @@ pub(crate) fn couple(
         let j = ((py * cells as f32 + 0.5) as usize).min(cells - 1);
         let there = mass[[i, j]];
         let share = of_matter * there / (there + heft);
-        let mx = share * (momentum[[i, j, 0]] - node_speed[[r, c, 0]]);
-        let my = share * (momentum[[i, j, 1]] - node_speed[[r, c, 1]]);
+        let mx = share * (momentum[[i, j, 0]] - node_velocity[[r, c, 0]]);
+        let my = share * (momentum[[i, j, 1]] - node_velocity[[r, c, 1]]);
         qd::atomic_add(&mut to_matter[[i, j, 0]], -heft * mx);
         qd::atomic_add(&mut to_matter[[i, j, 1]], -heft * my);
 
-        node_speed[[r, c, 0]] += ax + mx;
-        node_speed[[r, c, 1]] += ay + my;
+        node_velocity[[r, c, 0]] += ax + mx;
+        node_velocity[[r, c, 1]] += ay + my;
     }
 
-    // A particle feels the cloth as its cell does, and the air the more, the less matter there is.
-    for p in 0..place.shape()[0] {
-        let px = place[[p, 0]];
-        let py = place[[p, 1]];
+    // A particle gets its cell's share of the cloth's momentum; the air affects it more where there is less matter.
+    for p in 0..position.shape()[0] {
+        let px = position[[p, 0]];
+        let py = position[[p, 1]];
         let x = ((px * width as f32) as usize).min(width - 1);
         let y = ((py * height as f32) as usize).min(height - 1);
         let i = ((px * cells as f32 + 0.5) as usize).min(cells - 1);
         let j = ((py * cells as f32 + 0.5) as usize).min(cells - 1);
         let there = mass[[i, j]].max(volume);
         let alone = blown * volume / there;
-        speed[[p, 0]] += to_matter[[i, j, 0]] / there + alone * (u[[y, x]] - speed[[p, 0]]);
-        speed[[p, 1]] += to_matter[[i, j, 1]] / there + alone * (v[[y, x]] - speed[[p, 1]]);
+        velocity[[p, 0]] += to_matter[[i, j, 0]] / there + alone * (u[[y, x]] - velocity[[p, 0]]);
+        velocity[[p, 1]] += to_matter[[i, j, 1]] / there + alone * (v[[y, x]] - velocity[[p, 1]]);
     }
 
     for (y, x) in qd::ndrange(u.shape()) {

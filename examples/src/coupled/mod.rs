@@ -1,5 +1,5 @@
-//! Matter, air and a cloth: one kernel steps all three at once, in three `stream_parallel` blocks that a
-//! device runs beside each other; a second one lets them act on each other.
+//! Matter, air and a cloth: one kernel steps all three concurrently, in three `stream_parallel` blocks that a
+//! device runs at the same time; a second kernel couples them.
 //!
 //! A snowball falls into a net that two jets of smoke blow against from below, jelly hangs above the floor and
 //! a liquid spreads over it.
@@ -26,7 +26,7 @@ use crate::{
     smoke,
 };
 
-/// What this example is.
+/// The description of this example.
 pub const ABOUT: About = About {
     name: "coupled",
     text: "Snow, jelly, a liquid, smoke and a cloth, stepped beside each other and coupled",
@@ -37,13 +37,13 @@ pub const ABOUT: About = About {
     kernels: include_str!("kernels.rs"),
 };
 
-/// The program.
+/// The program's entry point.
 #[must_use]
 pub fn main() -> ExitCode {
     crate::main(&ABOUT, work)
 }
 
-/// All of a run.
+/// Runs the simulation and writes its picture.
 pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     let particles = scene(run.size() / 2);
     let mut world = World::new(run.program(), run.size(), &particles)?;
@@ -56,52 +56,52 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     run.write("coupled.png", &world.picture(&particles)?)
 }
 
-/// How fast everything falls, in sides of the box per second squared.
+/// Gravity, in sides of the box per second squared.
 const GRAVITY: f32 = 50.0;
-/// The air carries things in every so many steps, for as many times their time.
+/// Advection runs once per this many steps, with a time step that is as many times longer.
 const CARRY_EVERY: usize = 8;
-/// What is left of smoke when it has been carried.
+/// The share of smoke that remains after an advection.
 const KEEP: f32 = 0.985;
 /// The speed of the jets.
 const JET: f32 = 6.0;
-/// How fast smoke is lifted.
+/// Buoyancy: the acceleration of smoke upwards.
 const LIFT: f32 = 20.0;
-/// How much of their turning eddies get back.
+/// The strength of vorticity confinement.
 const SWIRL: f32 = 24.0;
-/// What the cloth's springs accelerate a node by, per strain and distance, on cells of matter of the size 1.
+/// Stiffness of the cloth's springs: acceleration per strain and distance, for a matter grid with cells of size 1.
 const PULL: f32 = 20.0;
-/// What slows a node, per its speed.
+/// Drag of a node: deceleration per speed.
 const DRAG: f32 = 4.0;
-/// What a node loses of its speed relative to the air, in a second.
+/// The rate at which a node's velocity approaches that of the air, per second.
 const OF_AIR: f32 = 60.0;
-/// How much of a push the air gets back from a node.
+/// The share of that momentum that the air gets back.
 const ECHO: f32 = 0.6;
-/// What a node loses of its speed relative to matter, in a step.
+/// The share of a node's velocity relative to matter that it loses in a step.
 const OF_MATTER: f32 = 0.3;
-/// What a lone particle loses of its speed relative to the air, in a second.
+/// The rate at which a lone particle's velocity approaches that of the air, per second.
 const BLOWN: f32 = 10.0;
 /// The mass of a node, in particles.
 const HEFT: f32 = 4.0;
 /// Pixels along a side of the picture.
 const PIXELS: usize = 768;
 
-/// How far to the side the two jets blow at a step.
+/// The horizontal slant of the two jets at a step.
 fn slants(step: usize) -> [f32; 2] {
     let time = step as f32 * 0.004;
     [0.25 + 0.3 * (3.1 * time).sin(), -0.25 + 0.3 * (2.3 * time + 1.0).sin()]
 }
 
-/// The time for which the air carries things at a step.
+/// The time step of the advection at a step.
 fn carry(step: usize, dt: f32) -> f32 {
     if step.is_multiple_of(CARRY_EVERY) { CARRY_EVERY as f32 * dt } else { 0.0 }
 }
 
-/// What is left of smoke after a step.
+/// The share of smoke that remains after a step.
 fn keep(step: usize) -> f32 {
     if step.is_multiple_of(CARRY_EVERY) { KEEP } else { 1.0 }
 }
 
-/// Where the particles begin.
+/// The initial particles.
 fn scene(cells: usize) -> Vec<Particle> {
     let mut particles = Vec::new();
     fill(cells, &mut particles, LIQUID, [0.0, 0.0], |[x, y]| {
@@ -114,13 +114,13 @@ fn scene(cells: usize) -> Vec<Particle> {
     particles
 }
 
-/// Rows and columns of the cloth, and the distance of its nodes, for so many cells of air.
+/// Rows and columns of the cloth, and the distance of its nodes, for this many cells of air.
 fn cloth(size: usize) -> ([usize; 2], f32) {
     let columns = size / 4;
     ([(size / 32).max(3), columns], 0.76 / (columns - 1) as f32)
 }
 
-/// The nodes' places at the start, row by row.
+/// The initial positions of the nodes, row by row.
 fn net(size: usize) -> Vec<f32> {
     let ([rows, columns], spacing) = cloth(size);
     (0..rows * columns)
@@ -130,19 +130,19 @@ fn net(size: usize) -> Vec<f32> {
         .collect()
 }
 
-/// What the springs accelerate by, for so many cells of matter: the finer the net, the stiffer.
-fn pull(cells: usize) -> f32 {
+/// The stiffness of the springs for this many cells of matter: a finer net is stiffer.
+fn stiffness(cells: usize) -> f32 {
     PULL * (cells * cells) as f32
 }
 
-/// All three on the device. Air that is carried is there twice.
+/// Matter, air and cloth on the device. Fields that are advected have two buffers.
 struct World {
     dt: f32,
     volume: f32,
     spacing: f32,
     kind: qd::Tensor<u32, 1>,
-    place: qd::Tensor<f32, 2>,
-    speed: qd::Tensor<f32, 2>,
+    position: qd::Tensor<f32, 2>,
+    velocity: qd::Tensor<f32, 2>,
     affine: qd::Tensor<f32, 2>,
     shape: qd::Tensor<f32, 2>,
     packing: qd::Tensor<f32, 1>,
@@ -156,7 +156,7 @@ struct World {
     pressure: qd::Tensor<f32, 2>,
     scratch: qd::Tensor<f32, 2>,
     node: qd::Tensor<f32, 3>,
-    node_speed: qd::Tensor<f32, 3>,
+    node_velocity: qd::Tensor<f32, 3>,
     to_air: qd::Tensor<f32, 3>,
     to_matter: qd::Tensor<f32, 3>,
 }
@@ -165,8 +165,8 @@ impl World {
     fn new(program: &qd::Program, size: usize, particles: &[Particle]) -> qd::Result<Self> {
         let (n, cells) = (particles.len(), size / 2);
         let kinds: Vec<u32> = particles.iter().map(|p| p.kind).collect();
-        let places: Vec<f32> = particles.iter().flat_map(|p| p.place).collect();
-        let speeds: Vec<f32> = particles.iter().flat_map(|p| p.speed).collect();
+        let positions: Vec<f32> = particles.iter().flat_map(|p| p.position).collect();
+        let velocities: Vec<f32> = particles.iter().flat_map(|p| p.velocity).collect();
         let undeformed: Vec<f32> = particles.iter().flat_map(|_| [1.0, 0.0, 0.0, 1.0]).collect();
         let field = || program.zeros([size, size]);
         let air = || Ok::<_, qd::Error>([field()?, field()?, field()?, field()?]);
@@ -176,8 +176,8 @@ impl World {
             volume: volume(cells),
             spacing,
             kind: program.tensor_from(&kinds, [n])?,
-            place: program.tensor_from(&places, [n, 2])?,
-            speed: program.tensor_from(&speeds, [n, 2])?,
+            position: program.tensor_from(&positions, [n, 2])?,
+            velocity: program.tensor_from(&velocities, [n, 2])?,
             affine: program.zeros([n, 4])?,
             shape: program.tensor_from(&undeformed, [n, 4])?,
             packing: program.tensor_from(&vec![1.0; n], [n])?,
@@ -190,16 +190,16 @@ impl World {
             pressure: field()?,
             scratch: field()?,
             node: program.tensor_from(&net(size), [rows, columns, 2])?,
-            node_speed: program.zeros([rows, columns, 2])?,
+            node_velocity: program.zeros([rows, columns, 2])?,
             to_air: program.zeros([size, size, 2])?,
             to_matter: program.zeros([cells, cells, 2])?,
         })
     }
 
-    /// All three, beside each other.
+    /// Steps all three concurrently.
     fn step(&mut self, step: usize) -> qd::Result<()> {
         let [left_slant, right_slant] = slants(step);
-        let pull = pull(self.mass.shape()[0]);
+        let stiffness = stiffness(self.mass.shape()[0]);
         let [u, v, left, right] = &self.air;
         let [new_u, new_v, new_left, new_right] = &mut self.new_air;
         kernels::step(
@@ -207,8 +207,8 @@ impl World {
             GRAVITY,
             self.volume,
             &self.kind,
-            &mut self.place,
-            &mut self.speed,
+            &mut self.position,
+            &mut self.velocity,
             &mut self.affine,
             &mut self.shape,
             &mut self.packing,
@@ -234,17 +234,17 @@ impl World {
             &mut self.pressure,
             &mut self.scratch,
             self.spacing,
-            pull,
+            stiffness,
             DRAG,
             &mut self.node,
-            &mut self.node_speed,
+            &mut self.node_velocity,
         )
         .launch()?;
         swap(&mut self.air, &mut self.new_air);
         Ok(())
     }
 
-    /// What they do to each other.
+    /// Couples the three.
     fn couple(&mut self) -> qd::Result<()> {
         let [u, v, ..] = &mut self.air;
         kernels::couple(
@@ -254,12 +254,12 @@ impl World {
             BLOWN * self.dt,
             HEFT * self.volume,
             self.volume,
-            &self.place,
-            &mut self.speed,
+            &self.position,
+            &mut self.velocity,
             &self.mass,
             &self.momentum,
             &self.node,
-            &mut self.node_speed,
+            &mut self.node_velocity,
             u,
             v,
             &mut self.to_air,
@@ -286,14 +286,15 @@ impl World {
             };
             smoke::color(smooth(&left), smooth(&right))
         });
-        let pixel = |place: &[f32]| [place[0], 1.0 - place[1]].map(|along| along * PIXELS as f32);
-        let (places, speeds) = (self.place.to_vec()?, self.speed.to_vec()?);
+        let pixel =
+            |position: &[f32]| [position[0], 1.0 - position[1]].map(|along| along * PIXELS as f32);
+        let (positions, velocities) = (self.position.to_vec()?, self.velocity.to_vec()?);
         let radius = 0.42 / self.mass.shape()[0] as f32 * PIXELS as f32;
-        for ((particle, place), speed) in
-            particles.iter().zip(places.chunks(2)).zip(speeds.chunks(2))
+        for ((particle, position), velocity) in
+            particles.iter().zip(positions.chunks(2)).zip(velocities.chunks(2))
         {
-            let color = mpm::color(particle.kind, speed[0].hypot(speed[1]));
-            canvas.disc(pixel(place), radius, color, 0.85);
+            let color = mpm::color(particle.kind, velocity[0].hypot(velocity[1]));
+            canvas.disc(pixel(position), radius, color, 0.85);
         }
         let [rows, columns, _] = self.node.shape();
         let nodes = self.node.to_vec()?;

@@ -1,9 +1,9 @@
-//! The three once more in plain Rust: matter and air are those of their own examples' references, the cloth
-//! and what they do to each other are here.
+//! The reference in plain Rust: matter and air reuse the references of their own examples; the cloth
+//! and the coupling are here.
 
 use super::{
     BLOWN, DRAG, ECHO, GRAVITY, HEFT, JET, LIFT, OF_AIR, OF_MATTER, SWIRL, carry, cloth, keep, net,
-    pull, slants,
+    slants, stiffness,
 };
 use crate::{
     mpm::{
@@ -16,14 +16,14 @@ use crate::{
 
 type Vector = [f32; 2];
 
-/// All three.
+/// Matter, air and cloth.
 pub(crate) struct Reference {
     pub(crate) matter: Matter,
     pub(crate) air: Air,
     pub(crate) columns: usize,
     pub(crate) spacing: f32,
     pub(crate) node: Vec<Vector>,
-    pub(crate) node_speed: Vec<Vector>,
+    pub(crate) node_velocity: Vec<Vector>,
 }
 
 impl Reference {
@@ -38,7 +38,7 @@ impl Reference {
             columns,
             spacing,
             node: net(size).chunks(2).map(|at| [at[0], at[1]]).collect(),
-            node_speed: vec![[0.0; 2]; net(size).len() / 2],
+            node_velocity: vec![[0.0; 2]; net(size).len() / 2],
         }
     }
 
@@ -51,7 +51,7 @@ impl Reference {
         self.step_cloth();
     }
 
-    /// The nodes that do not hang on a wall.
+    /// The nodes that are not fixed to a wall.
     fn free(&self) -> impl Iterator<Item = usize> + use<> {
         let columns = self.columns;
         (0..self.node.len()).filter(move |at| (1..columns - 1).contains(&(at % columns)))
@@ -59,10 +59,10 @@ impl Reference {
 
     fn step_cloth(&mut self) {
         let (dt, columns) = (self.air.law.dt, self.columns);
-        let pull = pull(self.matter.cells);
-        let mut speeds = self.node_speed.clone();
+        let stiffness = stiffness(self.matter.cells);
+        let mut velocities = self.node_velocity.clone();
         for at in self.free() {
-            let mut force = [0.0, -GRAVITY];
+            let mut acceleration = [0.0, -GRAVITY];
             for other in 0..self.node.len() {
                 let rows = (other / columns).abs_diff(at / columns);
                 let steps = (rows, (other % columns).abs_diff(at % columns));
@@ -72,26 +72,26 @@ impl Reference {
                 let to: Vector = std::array::from_fn(|k| self.node[other][k] - self.node[at][k]);
                 let rest = self.spacing * (steps.0 as f32).hypot(steps.1 as f32);
                 let strain = 1.0 - rest / to[0].hypot(to[1]);
-                for (force, to) in force.iter_mut().zip(to) {
-                    *force += pull * strain * to;
+                for (acceleration, to) in acceleration.iter_mut().zip(to) {
+                    *acceleration += stiffness * strain * to;
                 }
             }
-            for (speed, force) in speeds[at].iter_mut().zip(force) {
-                *speed += dt * (force - DRAG * *speed);
+            for (velocity, acceleration) in velocities[at].iter_mut().zip(acceleration) {
+                *velocity += dt * (acceleration - DRAG * *velocity);
             }
         }
-        self.node_speed = speeds;
+        self.node_velocity = velocities;
         for at in self.free() {
-            for (place, speed) in self.node[at].iter_mut().zip(self.node_speed[at]) {
-                *place = (*place + dt * speed).clamp(0.02, 0.98);
+            for (position, velocity) in self.node[at].iter_mut().zip(self.node_velocity[at]) {
+                *position = (*position + dt * velocity).clamp(0.02, 0.98);
             }
         }
     }
 
-    /// The cells of air and of matter at a place.
-    fn cells(&self, place: Vector) -> (usize, usize) {
+    /// The cells of air and of matter at a position.
+    fn cells(&self, position: Vector) -> (usize, usize) {
         let cell = |extent: usize, shift: f32| {
-            place.map(|at| ((at * extent as f32 + shift) as usize).min(extent - 1))
+            position.map(|at| ((at * extent as f32 + shift) as usize).min(extent - 1))
         };
         let (n, cells) = (self.air.n, self.matter.cells);
         let ([x, y], [i, j]) = (cell(n, 0.0), cell(cells, 0.5));
@@ -110,21 +110,21 @@ impl Reference {
             let mass = self.matter.mass[cell];
             let share = OF_MATTER * mass / (mass + heft);
             for k in 0..2 {
-                let speed = self.node_speed[at][k];
-                let by_air = OF_AIR * dt * (wind[k] - speed);
-                let by_matter = share * (self.matter.velocity[cell][k] - speed);
+                let velocity = self.node_velocity[at][k];
+                let by_air = OF_AIR * dt * (wind[k] - velocity);
+                let by_matter = share * (self.matter.grid_velocity[cell][k] - velocity);
                 to_air[air][k] -= ECHO * by_air;
                 to_matter[cell][k] -= heft * by_matter;
-                self.node_speed[at][k] += by_air + by_matter;
+                self.node_velocity[at][k] += by_air + by_matter;
             }
         }
-        for p in 0..self.matter.place.len() {
-            let (air, cell) = self.cells(self.matter.place[p]);
+        for p in 0..self.matter.position.len() {
+            let (air, cell) = self.cells(self.matter.position[p]);
             let wind = [self.air.u[air], self.air.v[air]];
             let mass = self.matter.mass[cell].max(volume);
-            for (k, speed) in self.matter.speed[p].iter_mut().enumerate() {
+            for (k, velocity) in self.matter.velocity[p].iter_mut().enumerate() {
                 let alone = BLOWN * dt * volume / mass;
-                *speed += to_matter[cell][k] / mass + alone * (wind[k] - *speed);
+                *velocity += to_matter[cell][k] / mass + alone * (wind[k] - *velocity);
             }
         }
         let n = self.air.n;
@@ -132,9 +132,10 @@ impl Reference {
             let middle = [at % n, at / n].map(|cell| (cell as f32 + 0.5) / n as f32);
             let (_, cell) = self.cells(middle);
             let full = (self.matter.mass[cell] / (4.0 * volume)).min(1.0);
-            for (k, speed) in [&mut self.air.u[at], &mut self.air.v[at]].into_iter().enumerate() {
-                *speed += pushed[k];
-                *speed += full * (self.matter.velocity[cell][k] - *speed);
+            for (k, velocity) in [&mut self.air.u[at], &mut self.air.v[at]].into_iter().enumerate()
+            {
+                *velocity += pushed[k];
+                *velocity += full * (self.matter.grid_velocity[cell][k] - *velocity);
             }
         }
     }

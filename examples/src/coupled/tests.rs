@@ -1,4 +1,4 @@
-//! What three blocks beside each other and the coupling give is what plain Rust gives, one after the other.
+//! Three concurrent blocks and the coupling give the same results as sequential plain Rust.
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
@@ -17,12 +17,12 @@ const STEPS: usize = 20;
 /// A few particles of each kind: a snowball that falls through the net, and two drops in the jets.
 fn particles() -> Vec<Particle> {
     let mut particles = Vec::new();
-    for (kind, center, speed) in [
+    for (kind, center, velocity) in [
         (SNOW, [0.5, 0.70], [0.0, -8.0]),
         (JELLY, [0.3, 0.2], [0.0, -2.0]),
         (LIQUID, [0.7, 0.2], [1.0, -2.0]),
     ] {
-        fill(SIZE / 2, &mut particles, kind, speed, |[x, y]| {
+        fill(SIZE / 2, &mut particles, kind, velocity, |[x, y]| {
             (x - center[0]).hypot(y - center[1]) < 0.08
         });
     }
@@ -30,7 +30,7 @@ fn particles() -> Vec<Particle> {
 }
 
 #[on_all_backends]
-fn every_backend_gives_what_plain_rust_gives(backend: TestBackend) -> crate::Result<()> {
+fn every_backend_matches_the_plain_rust_reference(backend: TestBackend) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let particles = particles();
     let mut world = World::new(&on.program, SIZE, &particles)?;
@@ -43,26 +43,31 @@ fn every_backend_gives_what_plain_rust_gives(backend: TestBackend) -> crate::Res
         reference.couple();
         alone.step(step);
     }
-    // Sums of atomic additions and multiply-adds round in the order in which they come.
-    let Reference { matter, air, node, node_speed, .. } = &reference;
-    assert_close("place", &world.place.to_vec()?, matter.place.as_flattened(), 1e-4);
-    assert_close("speed", &world.speed.to_vec()?, matter.speed.as_flattened(), 2e-3);
+    // Atomic additions and fused multiply-adds round differently in another order.
+    let Reference { matter, air, node, node_velocity, .. } = &reference;
+    assert_close("position", &world.position.to_vec()?, matter.position.as_flattened(), 1e-4);
+    assert_close("velocity", &world.velocity.to_vec()?, matter.velocity.as_flattened(), 2e-3);
     assert_close("u", &world.air[0].to_vec()?, &air.u, 2e-3);
     assert_close("v", &world.air[1].to_vec()?, &air.v, 2e-3);
     assert_close("left", &world.air[2].to_vec()?, &air.left, 2e-3);
     assert_close("right", &world.air[3].to_vec()?, &air.right, 2e-3);
     assert_close("node", &world.node.to_vec()?, node.as_flattened(), 1e-4);
-    assert_close("node speed", &world.node_speed.to_vec()?, node_speed.as_flattened(), 2e-3);
+    assert_close(
+        "node velocity",
+        &world.node_velocity.to_vec()?,
+        node_velocity.as_flattened(),
+        2e-3,
+    );
 
-    // Each of the three feels the others, by far more than that.
+    // Each of the three affects the others by far more than the tolerance.
     let apart = |a: &[f32], b: &[f32]| {
         let most = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         most / a.iter().fold(0.0f32, |most, v| most.max(v.abs()))
     };
     for (what, apart) in [
-        ("cloth", apart(node_speed.as_flattened(), alone.node_speed.as_flattened())),
+        ("cloth", apart(node_velocity.as_flattened(), alone.node_velocity.as_flattened())),
         ("air", apart(&air.v, &alone.air.v)),
-        ("matter", apart(matter.speed.as_flattened(), alone.matter.speed.as_flattened())),
+        ("matter", apart(matter.velocity.as_flattened(), alone.matter.velocity.as_flattened())),
     ] {
         assert!(apart > 0.02, "{what} {apart}");
     }
@@ -70,7 +75,7 @@ fn every_backend_gives_what_plain_rust_gives(backend: TestBackend) -> crate::Res
 }
 
 #[test]
-fn a_run_paints_all_three() -> crate::Result<()> {
+fn a_run_draws_particles_smoke_and_cloth() -> crate::Result<()> {
     let folder = tempfile::TempDir::new().expect("a folder");
     let out = folder.path().to_str().expect("a name in UTF-8");
     let options = ["--out", out, "--steps", "2", "--size", "64"];

@@ -1,28 +1,28 @@
-//! The kernel of the material point method: particles carry matter, and a grid that is made anew in
-//! every step lets them feel each other.
+//! The kernel of the material point method: particles carry matter, and a grid that is rebuilt in
+//! every step exchanges momentum between them.
 //!
-//! Per particle: `place` and `speed` (x, y), `affine` (how the velocity changes around it, row by row),
+//! Per particle: `position` and `velocity` (x, y), `affine` (how the velocity changes around it, row by row),
 //! `shape` (the deformation gradient, row by row), `packing` (what snow has kept of its volume) and
 //! `kind`.
 
 use quadrants::{self as qd, KernelValue, Matrix, Tensor, Vector};
 
-/// Keeps its shape.
+/// Elastic: keeps its shape.
 pub(crate) const JELLY: u32 = 0;
-/// Breaks where it is stretched, hardens where it is pressed.
+/// Plastic: breaks where it is stretched, hardens where it is compressed.
 pub(crate) const SNOW: u32 = 1;
-/// Keeps its volume alone.
+/// Keeps its volume only.
 pub(crate) const LIQUID: u32 = 2;
 
-/// How many cells at each wall push matter back.
+/// How many cells at each wall stop matter.
 pub(crate) const WALL: usize = 3;
 
-/// Lamé's numbers for Young's modulus 1000 and Poisson's ratio 0.2.
+/// Lamé's second parameter (shear modulus) for Young's modulus 1000 and Poisson's ratio 0.2.
 pub(crate) const SHEAR: f32 = 1000.0 / 2.4;
-/// The second one.
+/// Lamé's first parameter.
 pub(crate) const BULK: f32 = 1000.0 * 0.2 / (1.2 * 0.6);
 
-/// The quadratic B-spline's weight for the `k`-th of the three nodes around a place `f` cells from the first.
+/// The quadratic B-spline's weight for the `k`-th of the three nodes around a position `f` cells from the first.
 #[qd::func]
 pub(crate) fn weight(k: usize, f: f32) -> f32 {
     match k {
@@ -32,7 +32,7 @@ pub(crate) fn weight(k: usize, f: f32) -> f32 {
     }
 }
 
-/// How stiff matter is, relative to what it is made of.
+/// The stiffness of matter, relative to the Lamé parameters.
 #[qd::func]
 pub(crate) fn hardness(kind: u32, packing: f32) -> f32 {
     match kind {
@@ -62,10 +62,10 @@ fn polar(shape: Matrix<f32, 2, 2>) -> (Matrix<f32, 2, 2>, Matrix<f32, 2, 2>) {
     (turn, turn.transpose() * shape)
 }
 
-/// A stretch, with its singular values, which are its eigenvalues, between `least` and `most`.
+/// A symmetric stretch with its eigenvalues clamped to `least..=most`.
 #[qd::func]
 fn limited(stretch: Matrix<f32, 2, 2>, least: f32, most: f32) -> Matrix<f32, 2, 2> {
-    // The values are mean + half and mean - half, and (along, across) / half says for which axes.
+    // The eigenvalues are mean + half and mean - half; (along, across) / half gives the axes.
     let mean = 0.5 * stretch.trace();
     let along = 0.5 * (stretch[[0, 0]] - stretch[[1, 1]]);
     let across = stretch[[0, 1]];
@@ -76,7 +76,7 @@ fn limited(stretch: Matrix<f32, 2, 2>, least: f32, most: f32) -> Matrix<f32, 2, 
     Matrix::diagonal(0.5 * (high + low)) + Matrix([[along, across], [across, -along]]) * kept
 }
 
-/// What becomes of matter that is deformed to `shape`, and its stress.
+/// Applies plasticity to matter with the deformation `shape`, and computes its stress.
 #[qd::func]
 pub(crate) fn deformed(kind: u32, packing: f32, shape: Matrix<f32, 2, 2>) -> Deformed {
     let (turn, stretch) = polar(shape);
@@ -84,14 +84,14 @@ pub(crate) fn deformed(kind: u32, packing: f32, shape: Matrix<f32, 2, 2>) -> Def
     let mut packing = packing;
     let mut shear = 2.0 * SHEAR;
     if kind == SNOW {
-        // What is stretched or pressed beyond its limit stays so.
+        // Deformation beyond the limits is plastic.
         let kept = limited(stretch, 0.975, 1.0045);
         let packed = packing * (stretch.determinant() / kept.determinant());
         packing = packed.clamp(0.6, 1.3);
         shape = turn * kept;
     }
     if kind == LIQUID {
-        // It does not remember more than its volume.
+        // A liquid keeps only the change of its volume.
         shape = Matrix::diagonal(shape.determinant().max(0.0).sqrt());
         shear = 0.0;
     }
@@ -103,7 +103,7 @@ pub(crate) fn deformed(kind: u32, packing: f32, shape: Matrix<f32, 2, 2>) -> Def
     Deformed { shape, packing, stress }
 }
 
-/// A step of `dt`: the particles' mass and momentum go to the grid, the grid moves, and the particles
+/// A step of `dt`: mass and momentum are transferred to the grid, the grid is updated, and the particles
 /// take their velocity from it. The box has the side 1; `volume` is that of a particle, whose density is 1.
 #[qd::kernel]
 #[allow(clippy::too_many_arguments)] // a particle's properties and the grid's
@@ -112,8 +112,8 @@ pub(crate) fn step(
     gravity: f32,
     volume: f32,
     kind: &Tensor<u32, 1>,
-    place: &mut Tensor<f32, 2>,
-    speed: &mut Tensor<f32, 2>,
+    position: &mut Tensor<f32, 2>,
+    velocity: &mut Tensor<f32, 2>,
     affine: &mut Tensor<f32, 2>,
     shape: &mut Tensor<f32, 2>,
     packing: &mut Tensor<f32, 1>,
@@ -140,12 +140,12 @@ pub(crate) fn step(
         shape[[p, 2]] = now.shape[[1, 0]];
         shape[[p, 3]] = now.shape[[1, 1]];
 
-        // The momentum of a node at a distance: what the particle has there, and what its stress gives.
+        // The momentum that a node receives: the particle's own at that distance, and that of its stress.
         let given = -dt * volume * 4.0 * per_side * per_side;
         let slope = now.stress * given + c * volume;
-        let own = Vector([speed[[p, 0]], speed[[p, 1]]]) * volume;
-        let px = place[[p, 0]] * per_side;
-        let py = place[[p, 1]] * per_side;
+        let own = Vector([velocity[[p, 0]], velocity[[p, 1]]]) * volume;
+        let px = position[[p, 0]] * per_side;
+        let py = position[[p, 1]] * per_side;
         let i0 = (px - 0.5) as usize;
         let j0 = (py - 0.5) as usize;
         let fx = px - i0 as f32;
@@ -162,13 +162,13 @@ pub(crate) fn step(
         }
     }
 
-    // From here on the grid has velocities.
+    // From here on `momentum` contains velocities.
     for (i, j) in qd::ndrange(mass.shape()) {
         let there = mass[[i, j]];
         if there > 0.0 {
             let mut to_x = momentum[[i, j, 0]] / there;
             let mut to_y = momentum[[i, j, 1]] / there - dt * gravity;
-            // Walls let nothing through.
+            // Velocities at a wall do not point into it.
             if i < WALL {
                 to_x = to_x.max(0.0);
             }
@@ -187,13 +187,13 @@ pub(crate) fn step(
     }
 
     for p in 0..kind.len() {
-        let px = place[[p, 0]] * per_side;
-        let py = place[[p, 1]] * per_side;
+        let px = position[[p, 0]] * per_side;
+        let py = position[[p, 1]] * per_side;
         let i0 = (px - 0.5) as usize;
         let j0 = (py - 0.5) as usize;
         let fx = px - i0 as f32;
         let fy = py - j0 as f32;
-        let mut moving: Vector<f32, 2> = Vector::zero();
+        let mut new_velocity: Vector<f32, 2> = Vector::zero();
         let mut c: Matrix<f32, 2, 2> = Matrix::diagonal(0.0);
         for i in 0..3 {
             for j in 0..3 {
@@ -202,18 +202,20 @@ pub(crate) fn step(
                 let dy = j as f32 - fy;
                 let x = momentum[[i0 + i, j0 + j, 0]];
                 let y = momentum[[i0 + i, j0 + j, 1]];
-                moving += Vector([x, y]) * (weight(i, fx) * weight(j, fy));
+                new_velocity += Vector([x, y]) * (weight(i, fx) * weight(j, fy));
                 c += Matrix([[x * dx, x * dy], [y * dx, y * dy]]) * share;
             }
         }
-        speed[[p, 0]] = moving[0];
-        speed[[p, 1]] = moving[1];
+        velocity[[p, 0]] = new_velocity[0];
+        velocity[[p, 1]] = new_velocity[1];
         affine[[p, 0]] = c[[0, 0]];
         affine[[p, 1]] = c[[0, 1]];
         affine[[p, 2]] = c[[1, 0]];
         affine[[p, 3]] = c[[1, 1]];
-        // No particle leaves the cells whose neighbours are all there.
-        place[[p, 0]] = (place[[p, 0]] + dt * moving[0]).clamp(2.0 * side, 1.0 - 2.0 * side);
-        place[[p, 1]] = (place[[p, 1]] + dt * moving[1]).clamp(2.0 * side, 1.0 - 2.0 * side);
+        // Keep the particle in cells that have all their neighbors.
+        position[[p, 0]] =
+            (position[[p, 0]] + dt * new_velocity[0]).clamp(2.0 * side, 1.0 - 2.0 * side);
+        position[[p, 1]] =
+            (position[[p, 1]] + dt * new_velocity[1]).clamp(2.0 * side, 1.0 - 2.0 * side);
     }
 }

@@ -16,7 +16,7 @@ use quadrants as qd;
 use crate::{About, Run, picture::Canvas};
 use start::Particle;
 
-/// What this example is.
+/// The description of this example.
 pub const ABOUT: About = About {
     name: "mpm",
     text: "Jelly, snow and a liquid in a box, by the material point method",
@@ -27,13 +27,13 @@ pub const ABOUT: About = About {
     kernels: include_str!("kernels.rs"),
 };
 
-/// The program.
+/// The program's entry point.
 #[must_use]
 pub fn main() -> ExitCode {
     crate::main(&ABOUT, work)
 }
 
-/// All of a run.
+/// Runs the simulation and writes its picture.
 pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     let particles = start::scene(run.size());
     let mut matter = Matter::new(run.program(), run.size(), GRAVITY, &particles)?;
@@ -47,9 +47,9 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     run.write("mpm.png", &matter.picture(&particles)?)
 }
 
-/// How fast everything falls, in sides of the box per second squared.
+/// Gravity, in sides of the box per second squared.
 const GRAVITY: f32 = 50.0;
-/// The kernel's steps in a step of the program.
+/// Kernel steps per step of the program.
 const SUBSTEPS: usize = 10;
 /// Pixels along a side of the picture.
 const PIXELS: usize = 768;
@@ -60,8 +60,8 @@ struct Matter {
     gravity: f32,
     volume: f32,
     kind: qd::Tensor<u32, 1>,
-    place: qd::Tensor<f32, 2>,
-    speed: qd::Tensor<f32, 2>,
+    position: qd::Tensor<f32, 2>,
+    velocity: qd::Tensor<f32, 2>,
     affine: qd::Tensor<f32, 2>,
     shape: qd::Tensor<f32, 2>,
     packing: qd::Tensor<f32, 1>,
@@ -78,16 +78,16 @@ impl Matter {
     ) -> qd::Result<Self> {
         let n = particles.len();
         let kinds: Vec<u32> = particles.iter().map(|p| p.kind).collect();
-        let places: Vec<f32> = particles.iter().flat_map(|p| p.place).collect();
-        let speeds: Vec<f32> = particles.iter().flat_map(|p| p.speed).collect();
+        let positions: Vec<f32> = particles.iter().flat_map(|p| p.position).collect();
+        let velocities: Vec<f32> = particles.iter().flat_map(|p| p.velocity).collect();
         let undeformed: Vec<f32> = particles.iter().flat_map(|_| [1.0, 0.0, 0.0, 1.0]).collect();
         Ok(Self {
             dt: dt(cells),
             gravity,
             volume: start::volume(cells),
             kind: program.tensor_from(&kinds, [n])?,
-            place: program.tensor_from(&places, [n, 2])?,
-            speed: program.tensor_from(&speeds, [n, 2])?,
+            position: program.tensor_from(&positions, [n, 2])?,
+            velocity: program.tensor_from(&velocities, [n, 2])?,
             affine: program.zeros([n, 4])?,
             shape: program.tensor_from(&undeformed, [n, 4])?,
             packing: program.tensor_from(&vec![1.0; n], [n])?,
@@ -102,8 +102,8 @@ impl Matter {
             self.gravity,
             self.volume,
             &self.kind,
-            &mut self.place,
-            &mut self.speed,
+            &mut self.position,
+            &mut self.velocity,
             &mut self.affine,
             &mut self.shape,
             &mut self.packing,
@@ -114,29 +114,29 @@ impl Matter {
     }
 
     fn picture(&self, particles: &[Particle]) -> qd::Result<RgbImage> {
-        let (places, speeds) = (self.place.to_vec()?, self.speed.to_vec()?);
+        let (positions, velocities) = (self.position.to_vec()?, self.velocity.to_vec()?);
         let mut canvas = Canvas::new(PIXELS, PIXELS, |_, y| {
             let high = 1.0 - y as f32 / PIXELS as f32;
             [0.008 + 0.01 * high, 0.01 + 0.014 * high, 0.02 + 0.03 * high]
         });
         let radius = 0.42 / self.mass.shape()[0] as f32 * PIXELS as f32;
-        for ((particle, place), speed) in
-            particles.iter().zip(places.chunks(2)).zip(speeds.chunks(2))
+        for ((particle, position), velocity) in
+            particles.iter().zip(positions.chunks(2)).zip(velocities.chunks(2))
         {
-            let color = color(particle.kind, speed[0].hypot(speed[1]));
-            let at = [place[0], 1.0 - place[1]].map(|along| along * PIXELS as f32);
+            let color = color(particle.kind, velocity[0].hypot(velocity[1]));
+            let at = [position[0], 1.0 - position[1]].map(|along| along * PIXELS as f32);
             canvas.disc(at, radius, color, 0.85);
         }
         Ok(canvas.picture())
     }
 }
 
-/// The longest time for which the method is stable on a grid of so many cells.
+/// The longest stable time step on a grid of this many cells.
 pub(crate) fn dt(cells: usize) -> f32 {
     1e-4 * 128.0 / cells as f32
 }
 
-/// What matter of a kind looks like; what moves is brighter.
+/// The color of a kind of matter; faster matter is brighter.
 pub(crate) fn color(kind: u32, speed: f32) -> [f32; 3] {
     let [red, green, blue] = match kind {
         kernels::JELLY => [0.78, 0.05, 0.12],

@@ -1,5 +1,5 @@
-//! The material point method once more in plain Rust, particle by particle, with matrices, and with the
-//! singular value decomposition by an angle where the kernel has none.
+//! The reference in plain Rust, particle by particle, with matrices, and with the
+//! singular value decomposition by an angle, which the kernel avoids.
 
 use super::{
     kernels::{BULK, JELLY, LIQUID, SHEAR, SNOW, WALL},
@@ -14,13 +14,13 @@ pub(crate) struct Reference {
     pub(crate) cells: usize,
     pub(crate) gravity: f32,
     pub(crate) kind: Vec<u32>,
-    pub(crate) place: Vec<Vector>,
-    pub(crate) speed: Vec<Vector>,
+    pub(crate) position: Vec<Vector>,
+    pub(crate) velocity: Vec<Vector>,
     pub(crate) affine: Vec<Matrix>,
     pub(crate) shape: Vec<Matrix>,
     pub(crate) packing: Vec<f32>,
     pub(crate) mass: Vec<f32>,
-    pub(crate) velocity: Vec<Vector>,
+    pub(crate) grid_velocity: Vec<Vector>,
 }
 
 fn product(a: Matrix, b: Matrix) -> Matrix {
@@ -40,9 +40,9 @@ fn rotation(angle: f32) -> Matrix {
     [[cos, -sin], [sin, cos]]
 }
 
-/// The nine nodes around a place: which, how much, and how far from the place in cells.
-fn nodes(cells: usize, place: Vector) -> impl Iterator<Item = (usize, f32, Vector)> {
-    let at = place.map(|along| along * cells as f32);
+/// The nine nodes around a position: which, how much, and how far from the position in cells.
+fn nodes(cells: usize, position: Vector) -> impl Iterator<Item = (usize, f32, Vector)> {
+    let at = position.map(|along| along * cells as f32);
     let first = at.map(|along| (along - 0.5).floor());
     let weights = |axis: usize| {
         let f = at[axis] - first[axis];
@@ -64,20 +64,20 @@ impl Reference {
             cells,
             gravity,
             kind: particles.iter().map(|p| p.kind).collect(),
-            place: particles.iter().map(|p| p.place).collect(),
-            speed: particles.iter().map(|p| p.speed).collect(),
+            position: particles.iter().map(|p| p.position).collect(),
+            velocity: particles.iter().map(|p| p.velocity).collect(),
             affine: vec![[[0.0; 2]; 2]; n],
             shape: vec![[[1.0, 0.0], [0.0, 1.0]]; n],
             packing: vec![1.0; n],
             mass: vec![0.0; cells * cells],
-            velocity: vec![[0.0; 2]; cells * cells],
+            grid_velocity: vec![[0.0; 2]; cells * cells],
         }
     }
 
     pub(crate) fn step(&mut self) {
         let dt = super::dt(self.cells);
         self.mass.fill(0.0);
-        self.velocity.fill([0.0; 2]);
+        self.grid_velocity.fill([0.0; 2]);
         for p in 0..self.kind.len() {
             self.give(p, dt);
         }
@@ -87,7 +87,7 @@ impl Reference {
         }
     }
 
-    /// Deforms a particle, and gives its mass and momentum to the grid.
+    /// Deforms a particle, and transfers its mass and momentum to the grid.
     fn give(&mut self, p: usize, dt: f32) {
         let c = self.affine[p];
         let growth = [[1.0 + dt * c[0][0], dt * c[0][1]], [dt * c[1][0], 1.0 + dt * c[1][1]]];
@@ -122,17 +122,17 @@ impl Reference {
         let pressure = BULK * hardness * (grown - 1.0) * grown;
         let volume = super::start::volume(self.cells);
         let given = -dt * volume * 4.0 * (self.cells * self.cells) as f32;
-        for (node, share, away) in nodes(self.cells, self.place[p]) {
+        for (node, share, away) in nodes(self.cells, self.position[p]) {
             self.mass[node] += share * volume;
             for axis in 0..2 {
-                let mut momentum = volume * self.speed[p][axis];
+                let mut momentum = volume * self.velocity[p][axis];
                 for (other, away) in away.into_iter().enumerate() {
                     let across = if axis == other { pressure } else { 0.0 };
                     let stress = shear * bent[axis][other] + across;
                     let slope = given * stress + volume * c[axis][other];
                     momentum += slope * away / self.cells as f32;
                 }
-                self.velocity[node][axis] += share * momentum;
+                self.grid_velocity[node][axis] += share * momentum;
             }
         }
     }
@@ -140,7 +140,7 @@ impl Reference {
     fn move_grid(&mut self, dt: f32) {
         for node in (0..self.mass.len()).filter(|node| self.mass[*node] > 0.0) {
             let mass = self.mass[node];
-            let velocity = &mut self.velocity[node];
+            let velocity = &mut self.grid_velocity[node];
             *velocity = velocity.map(|momentum| momentum / mass);
             velocity[1] -= dt * self.gravity;
             for (axis, cell) in [node / self.cells, node % self.cells].into_iter().enumerate() {
@@ -156,22 +156,22 @@ impl Reference {
 
     /// Takes a particle's velocity from the grid, and moves it.
     fn take(&mut self, p: usize, dt: f32) {
-        let mut speed = [0.0; 2];
+        let mut velocity = [0.0; 2];
         let mut affine = [[0.0; 2]; 2];
-        for (node, share, away) in nodes(self.cells, self.place[p]) {
+        for (node, share, away) in nodes(self.cells, self.position[p]) {
             for axis in 0..2 {
-                let given = share * self.velocity[node][axis];
-                speed[axis] += given;
+                let given = share * self.grid_velocity[node][axis];
+                velocity[axis] += given;
                 for other in 0..2 {
                     affine[axis][other] += 4.0 * self.cells as f32 * given * away[other];
                 }
             }
         }
         let border = 2.0 / self.cells as f32;
-        for (place, speed) in self.place[p].iter_mut().zip(speed) {
-            *place = (*place + dt * speed).clamp(border, 1.0 - border);
+        for (position, velocity) in self.position[p].iter_mut().zip(velocity) {
+            *position = (*position + dt * velocity).clamp(border, 1.0 - border);
         }
-        self.speed[p] = speed;
+        self.velocity[p] = velocity;
         self.affine[p] = affine;
     }
 }

@@ -1,4 +1,4 @@
-//! Where the particles begin.
+//! The initial particles.
 
 use super::kernels::{JELLY, LIQUID, SNOW};
 
@@ -6,11 +6,11 @@ use super::kernels::{JELLY, LIQUID, SNOW};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Particle {
     pub(crate) kind: u32,
-    pub(crate) place: [f32; 2],
-    pub(crate) speed: [f32; 2],
+    pub(crate) position: [f32; 2],
+    pub(crate) velocity: [f32; 2],
 }
 
-/// The space of a particle: a cell has four.
+/// The volume of a particle; a cell has four.
 pub(crate) fn volume(cells: usize) -> f32 {
     let spacing = 0.5 / cells as f32;
     spacing * spacing
@@ -24,18 +24,18 @@ pub(crate) fn scene(cells: usize) -> Vec<Particle> {
     });
     fill(cells, &mut particles, SNOW, [-3.0, -1.0], |[x, y]| (x - 0.78).hypot(y - 0.52) < 0.115);
     fill(cells, &mut particles, JELLY, [0.5, 0.0], |[x, y]| {
-        // Lying on a corner.
+        // A square standing on a corner.
         (x - 0.27).abs() + (y - 0.66).abs() < 0.125
     });
     particles
 }
 
-/// Puts particles into a region, half a cell from each other, a little out of line.
+/// Fills a region with particles, half a cell apart, with jitter.
 pub(crate) fn fill(
     cells: usize,
     particles: &mut Vec<Particle>,
     kind: u32,
-    speed: [f32; 2],
+    velocity: [f32; 2],
     within: impl Fn([f32; 2]) -> bool,
 ) {
     let spacing = 0.5 / cells as f32;
@@ -47,12 +47,12 @@ pub(crate) fn fill(
             let mixed = (mixed ^ (mixed >> 15)).wrapping_mul(0x2C1B_3C6D);
             ((mixed >> 12) & 255) as f32 / 255.0 - 0.5
         };
-        let place = [
+        let position = [
             (i as f32 + 0.5 + 0.5 * jitter(1)) * spacing,
             (j as f32 + 0.5 + 0.5 * jitter(2)) * spacing,
         ];
-        if within(place) {
-            particles.push(Particle { kind, place, speed });
+        if within(position) {
+            particles.push(Particle { kind, position, velocity });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Two galaxies that meet and merge: stars and dark matter, each body pulling at every other.
+//! Two galaxies that collide and merge: stars and dark matter, with gravity between all pairs of bodies.
 
 mod kernels;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use crate::{
 };
 use start::Body;
 
-/// What this example is.
+/// The description of this example.
 pub const ABOUT: About = About {
     name: "nbody",
     text: "Two galaxies that meet and merge, by the gravity between all bodies",
@@ -29,30 +29,30 @@ pub const ABOUT: About = About {
     kernels: include_str!("kernels.rs"),
 };
 
-/// The program.
+/// The program's entry point.
 #[must_use]
 pub fn main() -> ExitCode {
     crate::main(&ABOUT, work)
 }
 
-/// All of a run.
+/// Runs the simulation and writes its picture.
 pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     let start = start::galaxies(run.size());
     let mut bodies = Bodies::new(run.program(), &start)?;
-    // The time of the run does not depend on its number of steps.
+    // The simulated time does not depend on the number of steps.
     let (steps, dt) = (run.steps(), TIME / run.steps() as f32);
     let mut stars = Stars::default();
-    stars.show(0, &start, start.iter().map(|body| body.place));
+    stars.show(0, &start, start.iter().map(|body| body.position));
     run.each_step(|step| {
         bodies.step(dt, true)?;
-        // The first panel shows the start.
+        // The first panel shows the initial state.
         for panel in due(step, steps, PANELS - 1) {
-            let place = bodies.place.to_vec()?;
-            stars.show(panel + 1, &start, place.as_chunks().0.iter().copied());
+            let position = bodies.position.to_vec()?;
+            stars.show(panel + 1, &start, position.as_chunks().0.iter().copied());
         }
         Ok(())
     })?;
-    // To compare: the first such step makes the kernel ready.
+    // For comparison: the first such step compiles the kernel, the second is timed.
     bodies.step(dt, false)?;
     run.program().device_sync()?;
     let start = Instant::now();
@@ -62,15 +62,15 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     run.write("nbody.png", &stars.picture())
 }
 
-/// The time of a run.
+/// The simulated time of a run.
 const TIME: f32 = 11.0;
-/// How near bodies pull less.
+/// The softening length of gravity.
 const SOFT: f32 = 0.05;
 
-/// How many times the galaxies are shown, in rows of [`COLUMNS`].
+/// The number of panels, in rows of [`COLUMNS`].
 const PANELS: usize = 6;
 const COLUMNS: usize = 3;
-/// The size of a panel in pixels, and of half its height in the galaxies' units.
+/// The size of a panel in pixels, and half its height in units of the simulation.
 const WIDTH: usize = 480;
 const HEIGHT: usize = 360;
 const SEEN: f32 = 2.9;
@@ -78,34 +78,34 @@ const SEEN: f32 = 2.9;
 /// The bodies on the device.
 struct Bodies {
     mass: qd::Tensor<f32, 1>,
-    place: qd::Tensor<f32, 2>,
-    speed: qd::Tensor<f32, 2>,
+    position: qd::Tensor<f32, 2>,
+    velocity: qd::Tensor<f32, 2>,
 }
 
 impl Bodies {
     fn new(program: &qd::Program, start: &[Body]) -> qd::Result<Self> {
         let mass: Vec<f32> = start.iter().map(|body| body.mass).collect();
-        let place: Vec<f32> = start.iter().flat_map(|body| body.place).collect();
-        let speed: Vec<f32> = start.iter().flat_map(|body| body.speed).collect();
+        let position: Vec<f32> = start.iter().flat_map(|body| body.position).collect();
+        let velocity: Vec<f32> = start.iter().flat_map(|body| body.velocity).collect();
         Ok(Self {
             mass: program.tensor_from(&mass, [start.len()])?,
-            place: program.tensor_from(&place, [start.len(), 3])?,
-            speed: program.tensor_from(&speed, [start.len(), 3])?,
+            position: program.tensor_from(&position, [start.len(), 3])?,
+            velocity: program.tensor_from(&velocity, [start.len(), 3])?,
         })
     }
 
-    /// A step by blocks of threads that share tiles of bodies, or by a plain loop: the same, but for the time.
+    /// A step by thread blocks that share tiles of bodies, or by a plain loop: the results are identical.
     fn step(&mut self, dt: f32, by_tiles: bool) -> qd::Result<()> {
-        let Self { mass, place, speed } = self;
+        let Self { mass, position, velocity } = self;
         if by_tiles {
-            kernels::step_by_tiles(dt, SOFT, mass, place, speed).launch()
+            kernels::step_by_tiles(dt, SOFT, mass, position, velocity).launch()
         } else {
-            kernels::step(dt, SOFT, mass, place, speed).launch()
+            kernels::step(dt, SOFT, mass, position, velocity).launch()
         }
     }
 }
 
-/// The picture: the light of the stars, panel by panel.
+/// The picture: the accumulated light of the stars, panel by panel.
 struct Stars {
     light: Vec<[f32; 3]>,
 }
@@ -119,15 +119,15 @@ impl Default for Stars {
 
 impl Stars {
     /// Adds the stars' light to a panel: a point and a glow around it.
-    fn show(&mut self, panel: usize, start: &[Body], places: impl Iterator<Item = [f32; 3]>) {
+    fn show(&mut self, panel: usize, start: &[Body], positions: impl Iterator<Item = [f32; 3]>) {
         const COLORS: [[f32; 3]; 2] = [[1.0, 0.60, 0.28], [0.32, 0.58, 1.0]];
         const REACH: i32 = 16;
         let (left, top) = (panel % COLUMNS * WIDTH, panel / COLUMNS * HEIGHT);
         let scale = HEIGHT as f32 / (2.0 * SEEN);
         let stars = start.iter().filter(|body| body.star_of.is_some()).count() as f32;
-        for (body, [x, y, z]) in start.iter().zip(places) {
+        for (body, [x, y, z]) in start.iter().zip(positions) {
             let Some(galaxy) = body.star_of else { continue };
-            // Seen a little from the side.
+            // The view is tilted a little.
             let (sin, cos) = 0.45f32.sin_cos();
             let at =
                 [0.5 * WIDTH as f32 + scale * x, 0.5 * HEIGHT as f32 - scale * (cos * y + sin * z)];

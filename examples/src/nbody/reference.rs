@@ -1,4 +1,4 @@
-//! The bodies once more in plain Rust, to compare with.
+//! The reference in plain Rust.
 
 use super::start::Body;
 
@@ -6,16 +6,16 @@ use super::start::Body;
 pub(crate) fn step(bodies: &mut [Body], dt: f32, soft: f32) {
     let old = bodies.to_vec();
     for body in &mut *bodies {
-        let mut pull = [0.0f32; 3];
+        let mut acceleration = [0.0f32; 3];
         for other in &old {
-            let away: [f32; 3] = std::array::from_fn(|k| other.place[k] - body.place[k]);
+            let away: [f32; 3] = std::array::from_fn(|k| other.position[k] - body.position[k]);
             let square = away.iter().fold(0.0, |sum, a| sum + a * a) + soft * soft;
             let strength = other.mass / (square * square.sqrt());
-            pull = std::array::from_fn(|k| pull[k] + strength * away[k]);
+            acceleration = std::array::from_fn(|k| acceleration[k] + strength * away[k]);
         }
-        body.speed = std::array::from_fn(|k| body.speed[k] + dt * pull[k]);
+        body.velocity = std::array::from_fn(|k| body.velocity[k] + dt * acceleration[k]);
     }
     for body in bodies {
-        body.place = std::array::from_fn(|k| body.place[k] + dt * body.speed[k]);
+        body.position = std::array::from_fn(|k| body.position[k] + dt * body.velocity[k]);
     }
 }

@@ -1,43 +1,43 @@
-//! Two disks of stars, each in a cloud of dark matter, on the way to each other.
+//! The initial state: two disks of stars, each in a cloud of dark matter, moving towards each other.
 
 use std::f32::consts::{PI, SQRT_2, TAU};
 
 use quadrants as qd;
 
-/// A body at the start. Gravity's constant is 1.
+/// A body in its initial state. The gravitational constant is 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
     pub(crate) mass: f32,
-    pub(crate) place: [f32; 3],
-    pub(crate) speed: [f32; 3],
-    /// The number of its galaxy, if it is a star.
+    pub(crate) position: [f32; 3],
+    pub(crate) velocity: [f32; 3],
+    /// The number of its galaxy if it is a star.
     pub(crate) star_of: Option<usize>,
 }
 
-/// A galaxy: its mass is 1 in the dark, and `DISK` in stars.
+/// A galaxy: dark matter of mass 1, and stars of mass `DISK`.
 struct Galaxy {
     number: usize,
-    /// The disk is turned about the x axis by this angle, then about the z axis by the other.
+    /// The rotation of the disk: about the x axis, then about the z axis.
     tilt: [f32; 2],
-    place: [f32; 3],
-    speed: [f32; 3],
+    position: [f32; 3],
+    velocity: [f32; 3],
 }
 
 /// The mass of a disk.
 const DISK: f32 = 0.15;
-/// The length in which a disk's light falls to a third, and where it ends.
+/// The scale length of a disk's exponential profile, and the disk's radius.
 const DISK_SCALE: f32 = 0.36;
 const DISK_END: f32 = 1.5;
-/// How far a cloud of dark matter reaches, by Plummer's law.
+/// The Plummer radius of a cloud of dark matter.
 const CLOUD: f32 = 0.55;
-/// How near to each other the galaxies would come if they were points.
+/// The pericenter distance of the galaxies' orbit as point masses.
 const NEAREST: f32 = 0.7;
-/// How far apart they are at the start.
+/// The initial distance of the galaxies.
 const APART: f32 = 4.4;
 
-/// This many bodies, two thirds of which are stars.
+/// `bodies` bodies; two thirds are stars.
 pub(crate) fn galaxies(bodies: usize) -> Vec<Body> {
-    // As fast as if they had fallen from infinitely far.
+    // A parabolic orbit: the speed of a fall from infinity.
     let both = 2.0 * (1.0 + DISK);
     let speed = (2.0 * both / APART).sqrt();
     let across = (2.0 * both * NEAREST).sqrt() / APART;
@@ -45,9 +45,9 @@ pub(crate) fn galaxies(bodies: usize) -> Vec<Body> {
     let half = |sign: f32| {
         ([sign * 0.5 * APART, 0.0, 0.0], [-sign * 0.5 * towards, sign * 0.5 * across, 0.0])
     };
-    let ((left, left_speed), (right, right_speed)) = (half(-1.0), half(1.0));
-    let first = Galaxy { number: 0, tilt: [0.25, 0.0], place: left, speed: left_speed };
-    let second = Galaxy { number: 1, tilt: [1.05, 0.6], place: right, speed: right_speed };
+    let ((left, left_velocity), (right, right_velocity)) = (half(-1.0), half(1.0));
+    let first = Galaxy { number: 0, tilt: [0.25, 0.0], position: left, velocity: left_velocity };
+    let second = Galaxy { number: 1, tilt: [1.05, 0.6], position: right, velocity: right_velocity };
     let mut all = first.bodies(bodies / 2);
     all.extend(second.bodies(bodies - bodies / 2));
     all
@@ -67,16 +67,16 @@ impl Galaxy {
                 }
             })
             .collect();
-        // Neither part moves on its own.
+        // Remove the mean position and velocity of each part.
         let (disk, cloud) = bodies.split_at_mut(stars);
         for part in [disk, cloud] {
             let count = part.len().max(1) as f32;
             for axis in 0..3 {
-                let place = part.iter().map(|body| body.place[axis]).sum::<f32>() / count;
-                let speed = part.iter().map(|body| body.speed[axis]).sum::<f32>() / count;
+                let position = part.iter().map(|body| body.position[axis]).sum::<f32>() / count;
+                let velocity = part.iter().map(|body| body.velocity[axis]).sum::<f32>() / count;
                 for body in &mut *part {
-                    body.place[axis] += self.place[axis] - place;
-                    body.speed[axis] += self.speed[axis] - speed;
+                    body.position[axis] += self.position[axis] - position;
+                    body.velocity[axis] += self.velocity[axis] - velocity;
                 }
             }
         }
@@ -84,7 +84,7 @@ impl Galaxy {
     }
 
     fn star(&self, draw: impl Fn(u32) -> f32, mass: f32) -> Body {
-        // An exponential disk: the sum of two such draws has its distribution of radii.
+        // An exponential disk: the sum of two exponential draws has its distribution of radii.
         let ends = 1.0 - (-DISK_END / DISK_SCALE).exp();
         let length = |n| -(1.0 - ends * draw(n)).ln() * DISK_SCALE;
         let radius = (length(0) + length(1)).clamp(0.03, DISK_END);
@@ -97,8 +97,8 @@ impl Galaxy {
         let loose = 0.07 * round;
         Body {
             mass,
-            place: self.turned([radius * cos, radius * sin, 0.02 * toss_z]),
-            speed: self.turned([
+            position: self.turned([radius * cos, radius * sin, 0.02 * toss_z]),
+            velocity: self.turned([
                 -round * sin + loose * toss_x,
                 round * cos + loose * toss_y,
                 0.5 * loose * toss_z,
@@ -114,9 +114,9 @@ impl Galaxy {
     }
 }
 
-/// A body of a Plummer sphere at rest, as Aarseth, Hénon and Wielen draw it.
+/// A body of a Plummer sphere at rest, by the method of Aarseth, Hénon and Wielen.
 fn dark_matter(draw: impl Fn(u32) -> f32, mass: f32) -> Body {
-    // Without the outermost few, which would be far away.
+    // Leave out the outermost few percent, which would be far away.
     let share = 0.02 + 0.93 * draw(0);
     let radius = CLOUD / (share.powf(-2.0 / 3.0) - 1.0).sqrt();
     let escape = SQRT_2 * (radius * radius + CLOUD * CLOUD).powf(-0.25);
@@ -130,12 +130,12 @@ fn dark_matter(draw: impl Fn(u32) -> f32, mass: f32) -> Body {
         let level = (1.0 - up * up).sqrt();
         [level * cos, level * sin, up]
     };
-    let place = direction(1).map(|c| c * radius);
-    let speed = direction(3).map(|c| c * ratio * escape);
-    Body { mass, place, speed, star_of: None }
+    let position = direction(1).map(|c| c * radius);
+    let velocity = direction(3).map(|c| c * ratio * escape);
+    Body { mass, position, velocity, star_of: None }
 }
 
-/// A draw from the normal distribution, of two even ones.
+/// A normally distributed draw from two uniform ones (Box-Muller).
 fn bell(a: f32, b: f32) -> f32 {
     (-2.0 * (1.0 - a).ln()).sqrt() * (TAU * b).cos()
 }

@@ -1,4 +1,4 @@
-//! The bodies are those of plain Rust, bit by bit, and nature's laws hold.
+//! The bodies match plain Rust bit for bit, and energy and momentum are conserved.
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
@@ -8,12 +8,12 @@ use super::{
 };
 
 #[on_all_backends]
-fn every_backend_gives_the_bits_of_plain_rust(
+fn every_backend_matches_plain_rust_bit_for_bit(
     backend: TestBackend,
     #[values(false, true)] by_tiles: bool,
 ) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
-    // The second tile is not full.
+    // 177 bodies leave the second tile partly empty.
     let mut expected = galaxies(177);
     let mut bodies = Bodies::new(&on.program, &expected)?;
     for _ in 0..3 {
@@ -21,13 +21,13 @@ fn every_backend_gives_the_bits_of_plain_rust(
         reference::step(&mut expected, 0.02, SOFT);
     }
     let flat = |of: fn(&Body) -> [f32; 3]| expected.iter().flat_map(of).collect::<Vec<f32>>();
-    assert_eq!(bodies.place.to_vec()?, flat(|body| body.place), "place");
-    assert_eq!(bodies.speed.to_vec()?, flat(|body| body.speed), "speed");
+    assert_eq!(bodies.position.to_vec()?, flat(|body| body.position), "position");
+    assert_eq!(bodies.velocity.to_vec()?, flat(|body| body.velocity), "velocity");
     Ok(())
 }
 
 #[test]
-fn energy_and_momentum_stay() -> crate::Result<()> {
+fn energy_and_momentum_are_conserved() -> crate::Result<()> {
     let program = quadrants::Program::open(quadrants::Arch::Cpu)?;
     let mut now = galaxies(210);
     let mut bodies = Bodies::new(&program, &now)?;
@@ -35,24 +35,24 @@ fn energy_and_momentum_stay() -> crate::Result<()> {
     for _ in 0..150 {
         bodies.step(0.01, false)?;
     }
-    let (place, speed) = (bodies.place.to_vec()?, bodies.speed.to_vec()?);
+    let (position, velocity) = (bodies.position.to_vec()?, bodies.velocity.to_vec()?);
     for (k, body) in now.iter_mut().enumerate() {
-        body.place.copy_from_slice(&place[3 * k..3 * k + 3]);
-        body.speed.copy_from_slice(&speed[3 * k..3 * k + 3]);
+        body.position.copy_from_slice(&position[3 * k..3 * k + 3]);
+        body.velocity.copy_from_slice(&velocity[3 * k..3 * k + 3]);
     }
-    // They are bound, and have moved.
+    // The galaxies are bound, and have moved.
     assert!(energy < -0.3, "{energy}");
     let change = (self::energy(&now) - energy) / energy;
     assert!(change.abs() < 0.01, "{change}");
     for (now, before) in self::momentum(&now).into_iter().zip(momentum) {
         assert!((now - before).abs() < 1e-4, "{now}, not {before}");
     }
-    assert!((now[0].place[0] + 2.2).abs() > 0.3);
+    assert!((now[0].position[0] + 2.2).abs() > 0.3);
     Ok(())
 }
 
 #[test]
-fn the_galaxies_are_as_large_as_asked_for() {
+fn the_galaxies_have_the_requested_number_of_bodies() {
     for count in [8, 9, 100] {
         let bodies = galaxies(count);
         assert_eq!(bodies.len(), count);
@@ -66,10 +66,10 @@ fn the_galaxies_are_as_large_as_asked_for() {
 fn energy(bodies: &[Body]) -> f64 {
     let mut energy = 0.0;
     for (k, a) in bodies.iter().enumerate() {
-        let square: f64 = a.speed.iter().map(|v| f64::from(*v).powi(2)).sum();
+        let square: f64 = a.velocity.iter().map(|v| f64::from(*v).powi(2)).sum();
         energy += 0.5 * f64::from(a.mass) * square;
         for b in &bodies[..k] {
-            let away: f64 = (0..3).map(|c| f64::from(a.place[c] - b.place[c]).powi(2)).sum();
+            let away: f64 = (0..3).map(|c| f64::from(a.position[c] - b.position[c]).powi(2)).sum();
             let distance = (away + f64::from(SOFT).powi(2)).sqrt();
             energy -= f64::from(a.mass) * f64::from(b.mass) / distance;
         }
@@ -78,5 +78,5 @@ fn energy(bodies: &[Body]) -> f64 {
 }
 
 fn momentum(bodies: &[Body]) -> [f32; 3] {
-    std::array::from_fn(|axis| bodies.iter().map(|body| body.mass * body.speed[axis]).sum())
+    std::array::from_fn(|axis| bodies.iter().map(|body| body.mass * body.velocity[axis]).sum())
 }

@@ -1,5 +1,5 @@
-//! The kernel of the path tracer, and the funcs it is made of. It is `strict`, and needs of all that is not
-//! exact only square roots and random draws: so every backend gives the same picture, bit by bit.
+//! The kernel of the path tracer and its funcs. It is `strict`, and the only inexact operations that it uses are
+//! square roots and random draws, so every backend gives the same picture bit for bit.
 
 use quadrants as qd;
 
@@ -13,25 +13,25 @@ pub(crate) const DIFFUSE: f32 = 0.0;
 pub(crate) const METAL: f32 = 1.0;
 pub(crate) const GLASS: f32 = 2.0;
 
-/// Further than anything: what a ray reaches that meets nothing.
+/// The distance of a ray that hits nothing: larger than any other.
 pub(crate) const FAR: f32 = 1e9;
-/// Nearer than this a ray meets nothing, lest it meet what it just left.
+/// The smallest distance of a hit, so that a ray does not hit the surface that it starts from.
 pub(crate) const NEAR: f32 = 1e-3;
 
-/// How often light is followed backwards.
+/// The largest number of bounces.
 pub(crate) const BOUNCES: u32 = 10;
-/// How many random draws a sample may use: two for the place in the pixel, two for the place on the lens, the
+/// How many random draws a sample may use: two for the position in the pixel, two for the position on the lens, the
 /// others at the bounces.
 pub(crate) const DRAWS: u32 = 64;
 
-/// Where the sun is: a unit vector.
+/// The direction of the sun, a unit vector.
 pub(crate) const SUN: [f32; 3] = [-0.48, 0.6, 0.64];
 pub(crate) const SUN_X: f32 = SUN[0];
 pub(crate) const SUN_Y: f32 = SUN[1];
 pub(crate) const SUN_Z: f32 = SUN[2];
-/// The size of the sun, which makes shadows soft: larger than it is.
+/// The size of the sun; larger than the real one, for soft shadows.
 pub(crate) const SUN_SIZE: f32 = 0.03;
-/// What the sun gives to a diffuse surface that faces it.
+/// The sunlight on a diffuse surface that faces the sun.
 pub(crate) const SUN_RED: f32 = 2.0;
 pub(crate) const SUN_GREEN: f32 = 1.7;
 pub(crate) const SUN_BLUE: f32 = 1.25;
@@ -41,11 +41,11 @@ fn dot(ax: f32, ay: f32, az: f32, bx: f32, by: f32, bz: f32) -> f32 {
     ax * bx + ay * by + az * bz
 }
 
-/// How far along a ray of unit direction `d` a sphere is met, whose centre is `c` from where the ray begins.
+/// The distance at which a ray of unit direction `d` hits a sphere whose center is at `c` relative to the ray's origin.
 #[qd::func]
 fn to_sphere(cx: f32, cy: f32, cz: f32, radius: f32, dx: f32, dy: f32, dz: f32) -> f32 {
     let along = dot(cx, cy, cz, dx, dy, dz);
-    // From the centre square to the ray.
+    // The perpendicular from the center to the ray.
     let ax = cx - along * dx;
     let ay = cy - along * dy;
     let az = cz - along * dz;
@@ -63,15 +63,15 @@ fn to_sphere(cx: f32, cy: f32, cz: f32, radius: f32, dx: f32, dy: f32, dz: f32) 
     }
 }
 
-/// How far along a ray the ground is met.
+/// The distance at which a ray hits the ground.
 #[qd::func]
 fn to_ground(oy: f32, dy: f32) -> f32 {
     let t = -oy / dy;
-    // Far away its squares are finer than pixels: there is sky.
+    // Far away the squares are smaller than pixels: show sky instead.
     if dy < -0.002 && t > NEAR { t } else { FAR }
 }
 
-/// A color of the sky, from the horizon's to the zenith's, and with the sun in it.
+/// The color of the sky, from horizon to zenith, including the sun.
 #[qd::func]
 fn sky(horizon: f32, zenith: f32, sun: f32, dx: f32, dy: f32, dz: f32) -> f32 {
     let up = dy.max(0.0).sqrt();
@@ -83,7 +83,7 @@ fn sky(horizon: f32, zenith: f32, sun: f32, dx: f32, dy: f32, dz: f32) -> f32 {
     horizon + (zenith - horizon) * up + sun * (0.25 * to_64 + disc)
 }
 
-/// How much of the light glass reflects that meets it at this cosine: Schlick's formula.
+/// The share of light that glass reflects at this cosine, by Schlick's approximation.
 #[qd::func]
 fn reflected(cosine: f32, index: f32) -> f32 {
     let root = (1.0 - index) / (1.0 + index);
@@ -94,8 +94,8 @@ fn reflected(cosine: f32, index: f32) -> f32 {
 
 /// Adds to each pixel the light of `samples` paths, counted from `first` on.
 ///
-/// The rows of `camera` are where the eye is, how far the middle of the picture's right side and of its upper side
-/// are from its middle, where that middle is from the eye, and the radius of the lens in each direction.
+/// The rows of `camera` are the position of the eye, the offsets of the picture's right and upper edge
+/// from its center, the offset of that center from the eye, and the radius of the lens in each direction.
 #[qd::kernel(strict)]
 pub(crate) fn trace(
     seed: u64,
@@ -120,7 +120,7 @@ pub(crate) fn trace(
             let v = 1.0 - 2.0 * down;
             let lens_u = camera[[4, 0]] * qd::random_normal(seed, pixel, draw + 2);
             let lens_v = camera[[4, 1]] * qd::random_normal(seed, pixel, draw + 3);
-            // From a point of the lens to one of the plane that is in focus.
+            // From a point on the lens to a point on the plane in focus.
             let lens_x = lens_u * camera[[1, 0]] + lens_v * camera[[2, 0]];
             let lens_y = lens_u * camera[[1, 1]] + lens_v * camera[[2, 1]];
             let lens_z = lens_u * camera[[1, 2]] + lens_v * camera[[2, 2]];
@@ -131,7 +131,7 @@ pub(crate) fn trace(
             let mut dy = camera[[3, 1]] + u * camera[[1, 1]] + v * camera[[2, 1]] - lens_y;
             let mut dz = camera[[3, 2]] + u * camera[[1, 2]] + v * camera[[2, 2]] - lens_z;
 
-            // How much of the light at the end of the path comes to the eye.
+            // The share of the light at the path's end that reaches the eye.
             let mut red = 1.0;
             let mut green = 1.0;
             let mut blue = 1.0;
@@ -163,7 +163,7 @@ pub(crate) fn trace(
                 oy += t * dy;
                 oz += t * dz;
 
-                // What is there.
+                // The properties of the surface.
                 let mut nx = 0.0;
                 let mut ny = 1.0;
                 let mut nz = 0.0;
@@ -188,7 +188,7 @@ pub(crate) fn trace(
                     own_blue = 0.46;
                 }
 
-                // A direction out of all.
+                // A uniformly distributed direction.
                 let gx = qd::random_normal(seed, pixel, draw);
                 let gy = qd::random_normal(seed, pixel, draw + 1);
                 let gz = qd::random_normal(seed, pixel, draw + 2);
@@ -203,7 +203,7 @@ pub(crate) fn trace(
                     let sz = SUN_Z + SUN_SIZE * gz;
                     let size = dot(sx, sy, sz, sx, sy, sz).sqrt();
                     let facing = dot(nx, ny, nz, sx, sy, sz) / size;
-                    // Glass does not keep the sun away.
+                    // Glass casts no shadow.
                     let mut is_lit = facing > 0.0;
                     for k in 0..count {
                         if is_lit && spheres[[k, 7]] != GLASS {
@@ -220,7 +220,7 @@ pub(crate) fn trace(
                         sum_green += green * (SUN_GREEN * facing);
                         sum_blue += blue * (SUN_BLUE * facing);
                     }
-                    // More often along the normal than along the surface, as the cosine wants it.
+                    // Cosine-weighted: directions along the normal are more likely.
                     dx = nx + gx / any;
                     dy = ny + gy / any;
                     dz = nz + gz / any;
@@ -238,7 +238,7 @@ pub(crate) fn trace(
                     red *= own_red;
                     green *= own_green;
                     blue *= own_blue;
-                    // From outside in, or from inside out.
+                    // Entering or leaving the glass.
                     let side = if cosine > 0.0 { 1.0 } else { -1.0 };
                     let ratio = if cosine > 0.0 { 1.0 / extra } else { extra };
                     let straight = side * cosine;

@@ -1,7 +1,7 @@
 //! A few spheres of paint, metal and glass on a checkered ground, under a sunny sky: a path tracer.
 //!
-//! Every pixel follows paths of light backwards, from a lens into the scene, and at each surface in a random
-//! direction. Its random draws are numbered, not drawn one after the other, so that every backend follows
+//! Every pixel traces light paths backwards, from a lens into the scene, and at each surface in a random
+//! direction. Random draws are indexed instead of sequential, so that every backend traces
 //! the same paths.
 
 mod kernels;
@@ -18,7 +18,7 @@ use quadrants as qd;
 
 use crate::{About, Run, picture::picture};
 
-/// What this example is.
+/// The description of this example.
 pub const ABOUT: About = About {
     name: "path_tracer",
     text: "Spheres of paint, metal and glass under a sunny sky, by path tracing",
@@ -29,13 +29,13 @@ pub const ABOUT: About = About {
     kernels: include_str!("kernels.rs"),
 };
 
-/// The program.
+/// The program's entry point.
 #[must_use]
 pub fn main() -> ExitCode {
     crate::main(&ABOUT, work)
 }
 
-/// All of a run.
+/// Runs the simulation and writes its picture.
 pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     let height = run.size();
     let mut tracer = Tracer::new(run.program(), height * 4 / 3, height)?;
@@ -46,10 +46,10 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
 
 /// Paths per pixel in a step.
 const SAMPLES: u32 = 8;
-/// Another number gives another picture of the same scene.
+/// The seed of the random draws.
 const SEED: u64 = 2_011;
 
-/// The scene, and the light that came from it so far.
+/// The scene and the accumulated light.
 struct Tracer {
     camera: qd::Tensor<f32, 2>,
     spheres: qd::Tensor<f32, 2>,
@@ -70,7 +70,7 @@ impl Tracer {
         })
     }
 
-    /// Adds so many paths to each pixel.
+    /// Adds this many paths to each pixel.
     fn step(&mut self, samples: u32) -> qd::Result<()> {
         let Self { camera, spheres, light, .. } = self;
         kernels::trace(SEED, self.samples, samples, camera, spheres, light).launch()?;
@@ -89,7 +89,7 @@ impl Tracer {
     }
 }
 
-/// Light of any strength as light that a screen has: nearly in proportion where it is dark, never above 1.
+/// Tone mapping: nearly linear for dark values, never above 1.
 fn developed(light: f32) -> f32 {
     let light = 0.7 * light;
     light * (2.5 * light + 0.03) / (light * (2.43 * light + 0.59) + 0.14)

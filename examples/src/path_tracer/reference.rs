@@ -1,4 +1,4 @@
-//! The path tracer once more in plain Rust, with points and directions as arrays, to compare with.
+//! The reference in plain Rust, with points and directions as arrays.
 
 use quadrants as qd;
 
@@ -15,7 +15,7 @@ pub(crate) struct Draws {
     pub(crate) pixel: u64,
 }
 
-/// What a ray meets.
+/// What a ray hits.
 struct Hit {
     normal: Vector,
     color: Vector,
@@ -23,7 +23,7 @@ struct Hit {
     extra: f32,
 }
 
-/// The light of one path through a pixel, as the color that it adds.
+/// The light that one path adds to a pixel.
 pub(crate) fn path(
     draws: &Draws,
     sample: u32,
@@ -93,7 +93,7 @@ fn dot(a: Vector, b: Vector) -> f32 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// How far the first thing is, and which sphere it is, if it is one.
+/// The distance of the nearest hit, and the sphere if it is one.
 fn meet(spheres: &[[f32; COLUMNS]], at: Vector, towards: Vector) -> Option<(f32, Option<usize>)> {
     let ground = -at[1] / towards[1];
     let mut first = (towards[1] < -0.002 && ground > NEAR).then_some((ground, None));

@@ -1,16 +1,16 @@
-//! What is seen, and from where.
+//! The scene and the camera.
 
 use quadrants as qd;
 
 use super::kernels::{COLUMNS, DIFFUSE, GLASS, METAL};
 
-/// Where the eye is.
+/// The position of the camera.
 const EYE: [f32; 3] = [-2.4, 2.9, 10.5];
-/// What it looks at.
+/// The point that the camera looks at.
 const AIM: [f32; 3] = [0.1, 0.65, 0.2];
-/// Half the height of what it sees, at a distance of 1.
+/// Half the height of the view at a distance of 1.
 const ZOOM: f32 = 0.25;
-/// The radius of its lens, as a share of half the height of what is in focus.
+/// The radius of the lens, relative to half the height of the plane in focus.
 const LENS: f32 = 0.012;
 
 /// The rows of the camera, as the kernel takes them.
@@ -18,7 +18,7 @@ pub(crate) fn camera(aspect: f32) -> [[f32; 3]; 5] {
     let forward: [f32; 3] = std::array::from_fn(|k| AIM[k] - EYE[k]);
     let distance = forward.iter().map(|x| x * x).sum::<f32>().sqrt();
     let [fx, fy, fz] = forward.map(|x| x / distance);
-    // Square to it, and level.
+    // Perpendicular to the view direction, and horizontal.
     let level = (fx * fx + fz * fz).sqrt();
     let right = [-fz / level, 0.0, fx / level];
     let up = [-fx * fy / level, level, -fz * fy / level];
@@ -32,7 +32,7 @@ pub(crate) fn camera(aspect: f32) -> [[f32; 3]; 5] {
     ]
 }
 
-/// The spheres: three large ones, and small ones around them, none within another.
+/// The spheres: three large ones and small ones around them, without overlaps.
 pub(crate) fn spheres() -> Vec<[f32; COLUMNS]> {
     let mut spheres = vec![
         [0.0, 1.0, 0.6, 1.0, 0.98, 0.99, 0.99, GLASS, 1.5],

@@ -1,4 +1,4 @@
-//! The light is that of plain Rust, bit by bit, and more paths make the picture calmer.
+//! The light matches plain Rust bit for bit, and more paths reduce the noise.
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
@@ -11,7 +11,7 @@ const WIDTH: usize = 16;
 const HEIGHT: usize = 12;
 
 #[on_all_backends]
-fn every_backend_gives_the_bits_of_plain_rust(backend: TestBackend) -> crate::Result<()> {
+fn every_backend_matches_plain_rust_bit_for_bit(backend: TestBackend) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut tracer = Tracer::new(&on.program, WIDTH, HEIGHT)?;
     tracer.step(3)?;
@@ -20,11 +20,11 @@ fn every_backend_gives_the_bits_of_plain_rust(backend: TestBackend) -> crate::Re
     let mut expected = Vec::new();
     for pixel in 0..WIDTH * HEIGHT {
         let draws = reference::Draws { seed: SEED, pixel: pixel as u64 };
-        let place = [pixel % WIDTH, pixel / WIDTH, WIDTH, HEIGHT];
+        let position = [pixel % WIDTH, pixel / WIDTH, WIDTH, HEIGHT];
         let mut light = [0.0f32; 3];
         for samples in [0..3, 3..5] {
             let mut sum = [0.0; 3];
-            samples.for_each(|s| reference::path(&draws, s, place, &camera, &spheres, &mut sum));
+            samples.for_each(|s| reference::path(&draws, s, position, &camera, &spheres, &mut sum));
             light.iter_mut().zip(sum).for_each(|(light, sum)| *light += sum);
         }
         expected.extend(light);
@@ -34,7 +34,7 @@ fn every_backend_gives_the_bits_of_plain_rust(backend: TestBackend) -> crate::Re
 }
 
 #[test]
-fn the_scene_has_all_there_is_and_nothing_overlaps() {
+fn the_scene_has_every_material_and_no_spheres_overlap() {
     let spheres = spheres();
     for kind in [kernels::DIFFUSE, kernels::METAL, kernels::GLASS] {
         assert!(spheres.iter().filter(|sphere| sphere[7] == kind).count() >= 3, "{kind}");
@@ -49,9 +49,9 @@ fn the_scene_has_all_there_is_and_nothing_overlaps() {
 }
 
 #[test]
-fn more_paths_are_nearer_to_each_other() -> crate::Result<()> {
+fn variance_falls_with_the_number_of_paths() -> crate::Result<()> {
     let program = quadrants::Program::open(quadrants::Arch::Cpu)?;
-    // How far two pictures of so many paths are from each other.
+    // The difference of two pictures with this many paths.
     let difference = |samples: u32| -> crate::Result<f32> {
         let mut tracer = Tracer::new(&program, WIDTH, HEIGHT)?;
         tracer.step(samples)?;
@@ -62,7 +62,7 @@ fn more_paths_are_nearer_to_each_other() -> crate::Result<()> {
         Ok((apart.sum::<f32>() / first.len() as f32).sqrt() / samples as f32)
     };
     let (few, many) = (difference(8)?, difference(128)?);
-    // Sixteen times as many paths: a fourth of the noise, or nearly so.
+    // Sixteen times as many paths give about a fourth of the noise.
     assert!(many < few / 3.0, "{few} {many}");
     Ok(())
 }

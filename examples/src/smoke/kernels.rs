@@ -1,14 +1,14 @@
-//! The kernels of the smoke: each reads some fields and writes others, so that cells do not wait for
+//! The kernels of the smoke: each reads some fields and writes others, so that cells are independent of
 //! each other. They are `strict`, so that every backend gives the same bits.
 //!
-//! A field's rows go from the floor up. Velocities are in sides of the box and times in seconds; pressure is
-//! in whatever unit makes the projection free of divisions.
+//! Row 0 of a field is at the floor. Lengths are in sides of the box and times in seconds; pressure is
+//! in a unit that needs no divisions in the projection.
 
 use quadrants as qd;
 
 use qd::Tensor;
 
-/// A field's value at a place in cells, between the four cells around it. Beyond a wall is what is at the wall.
+/// Bilinear interpolation of a field at a position in cells. Positions beyond a wall are clamped to it.
 #[qd::func]
 pub(crate) fn upstream(field: &Tensor<f32, 2>, x: f32, y: f32) -> f32 {
     let [height, width] = field.shape();
@@ -24,7 +24,7 @@ pub(crate) fn upstream(field: &Tensor<f32, 2>, x: f32, y: f32) -> f32 {
     low + (high - low) * (y - y0 as f32)
 }
 
-/// Carries velocity and smoke along the velocity: every cell takes what was `dt` upstream of it.
+/// Semi-Lagrangian advection: every cell takes the values `dt` upstream of it.
 #[qd::kernel(strict)]
 #[allow(clippy::too_many_arguments)] // four fields, before and after
 pub(crate) fn advect(
@@ -50,7 +50,7 @@ pub(crate) fn advect(
     }
 }
 
-/// Smoke and velocity in two discs above the floor, each with its kind of smoke.
+/// Sets smoke and velocity in two discs above the floor, each with its own kind of smoke.
 #[qd::kernel(strict)]
 pub(crate) fn blow(
     speed: f32,
@@ -80,7 +80,7 @@ pub(crate) fn blow(
     }
 }
 
-/// How fast the air turns, per cell.
+/// The curl of the velocity, per cell.
 #[qd::kernel(strict)]
 pub(crate) fn turn(u: &Tensor<f32, 2>, v: &Tensor<f32, 2>, curl: &mut Tensor<f32, 2>) {
     let [height, width] = u.shape();
@@ -93,7 +93,7 @@ pub(crate) fn turn(u: &Tensor<f32, 2>, v: &Tensor<f32, 2>, curl: &mut Tensor<f32
     }
 }
 
-/// Smoke rises, and eddies get back some of the turning that the grid takes from them.
+/// Buoyancy and vorticity confinement: smoke rises, and eddies regain rotation that the grid dissipates.
 #[qd::kernel(strict)]
 #[allow(clippy::too_many_arguments)] // three numbers and the fields they work on
 pub(crate) fn push(
@@ -121,7 +121,7 @@ pub(crate) fn push(
     }
 }
 
-/// What flows out of each cell. Behind a wall the velocity is the mirror's.
+/// The divergence of each cell. Beyond a wall the velocity is mirrored.
 #[qd::kernel(strict)]
 pub(crate) fn outflow(u: &Tensor<f32, 2>, v: &Tensor<f32, 2>, divergence: &mut Tensor<f32, 2>) {
     let [height, width] = u.shape();
@@ -134,8 +134,8 @@ pub(crate) fn outflow(u: &Tensor<f32, 2>, v: &Tensor<f32, 2>, divergence: &mut T
     }
 }
 
-/// Two sweeps of Jacobi's method for the pressure, from `pressure` to `scratch` and back. Behind a wall the
-/// pressure is that before it.
+/// Two Jacobi sweeps for the pressure, from `pressure` to `scratch` and back. Beyond a wall the
+/// pressure equals that of the cell at the wall.
 #[qd::kernel(strict)]
 pub(crate) fn relax(
     divergence: &Tensor<f32, 2>,
@@ -159,7 +159,7 @@ pub(crate) fn relax(
     }
 }
 
-/// Takes the slope of the pressure from the velocity, which leaves no divergence.
+/// Subtracts the pressure gradient from the velocity, which removes the divergence.
 #[qd::kernel(strict)]
 pub(crate) fn project(pressure: &Tensor<f32, 2>, u: &mut Tensor<f32, 2>, v: &mut Tensor<f32, 2>) {
     let [height, width] = u.shape();

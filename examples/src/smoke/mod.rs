@@ -1,7 +1,7 @@
-//! Smoke in a closed box, by Stam's Stable Fluids: what the velocity carries is looked up upstream, so
-//! that no time step is too long, and a pressure that Jacobi's method finds keeps the air together.
+//! Smoke in a closed box, by Stam's Stable Fluids: semi-Lagrangian advection, which is stable for
+//! every time step, and a pressure projection by Jacobi's method.
 //!
-//! Two jets of different smoke blow towards each other, meet, and rise as a mushroom.
+//! Two jets of different smoke blow towards each other, meet, and rise.
 
 pub(crate) mod kernels;
 #[cfg(test)]
@@ -16,7 +16,7 @@ use quadrants as qd;
 
 use crate::{About, Run, picture::picture};
 
-/// What this example is.
+/// The description of this example.
 pub const ABOUT: About = About {
     name: "smoke",
     text: "Two jets of smoke in a closed box, by the Stable Fluids method",
@@ -27,13 +27,13 @@ pub const ABOUT: About = About {
     kernels: include_str!("kernels.rs"),
 };
 
-/// The program.
+/// The program's entry point.
 #[must_use]
 pub fn main() -> ExitCode {
     crate::main(&ABOUT, work)
 }
 
-/// All of a run.
+/// Runs the simulation and writes its picture.
 pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     let mut smoke = Smoke::new(run.program(), run.size())?;
     run.each_step(|step| Ok(smoke.step(step, SWEEPS)?))?;
@@ -44,22 +44,22 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
 const DT: f32 = 1.0 / 60.0;
 /// The speed of the jets, in sides of the box per second.
 const SPEED: f32 = 0.7;
-/// How fast smoke is lifted.
+/// Buoyancy: the acceleration of smoke upwards.
 const LIFT: f32 = 0.3;
-/// How much of their turning eddies get back.
+/// The strength of vorticity confinement.
 const SWIRL: f32 = 3.0;
-/// What is left of smoke after a step.
+/// The share of smoke that remains after a step.
 const KEEP: f32 = 0.99;
-/// Pairs of Jacobi's sweeps in a step.
+/// Pairs of Jacobi sweeps per step.
 const SWEEPS: usize = 20;
 
-/// How far to the side the two jets blow at a step: they lean together, and waver.
+/// The horizontal slant of the two jets at a step: they lean towards each other and oscillate.
 fn slants(step: usize) -> [f32; 2] {
     let time = step as f32 * DT;
     [0.35 + 0.45 * (3.1 * time).sin(), -0.35 + 0.45 * (2.3 * time + 1.0).sin()]
 }
 
-/// The air and the smoke in it. Fields that a kernel both reads and writes elsewhere are there twice.
+/// The air and its smoke. Fields that a kernel reads and writes at different cells have two buffers.
 struct Smoke {
     u: [qd::Tensor<f32, 2>; 2],
     v: [qd::Tensor<f32, 2>; 2],
@@ -85,7 +85,7 @@ impl Smoke {
         })
     }
 
-    /// One step. The pressure of the last one is where this one's begins.
+    /// One step. The previous step's pressure is the initial guess.
     fn step(&mut self, step: usize, sweeps: usize) -> qd::Result<()> {
         let Self { u, v, left, right, pressure, divergence, curl } = self;
         for field in [&mut *u, v, left, right] {
@@ -116,7 +116,7 @@ impl Smoke {
     }
 }
 
-/// Two kinds of smoke before a dark sky, as light.
+/// The color of two kinds of smoke in front of a dark sky, as linear light.
 pub(crate) fn color(left: f32, right: f32) -> [f32; 3] {
     const SKY: [f32; 3] = [0.004, 0.006, 0.014];
     const WARM: [f32; 3] = [1.0, 0.30, 0.05];

@@ -1,6 +1,6 @@
-//! The smoke once more in plain Rust, cell by cell, to compare with.
+//! The reference in plain Rust, cell by cell.
 
-/// Air and smoke. A field has a row per height, the floor first.
+/// Air and smoke. Row 0 of a field is at the floor.
 pub(crate) struct Reference {
     pub(crate) n: usize,
     pub(crate) law: Law,
@@ -11,8 +11,8 @@ pub(crate) struct Reference {
     pub(crate) pressure: Vec<f32>,
 }
 
-/// The numbers of a step: its time, the time for which the air carries things, what is left of smoke then,
-/// the jets' speed, lift and swirl.
+/// The parameters of a step: its time, the time of the advection, the share of smoke that remains,
+/// the speed of the jets, buoyancy and vorticity confinement.
 #[derive(Clone, Copy)]
 pub(crate) struct Law {
     pub(crate) dt: f32,
@@ -42,7 +42,7 @@ fn fill(n: usize, mut value: impl FnMut(usize, Around) -> f32) -> Vec<f32> {
     field
 }
 
-/// The neighbours of a cell, itself where there is a wall.
+/// The neighbors of a cell; the cell itself at a wall.
 struct Around {
     west: usize,
     east: usize,
@@ -115,7 +115,7 @@ impl Reference {
 
     fn project(&mut self, sweeps: usize) {
         let (n, u, v) = (self.n, &self.u, &self.v);
-        // A cell that is its own neighbour stands at a wall.
+        // A cell that is its own neighbor is at a wall.
         let mirrored = |field: &[f32], at: usize, beside: usize| {
             if at == beside { -field[at] } else { field[beside] }
         };

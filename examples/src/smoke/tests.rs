@@ -1,4 +1,4 @@
-//! The smoke is that of plain Rust, bit by bit, and the projection does what it is for.
+//! The smoke matches plain Rust bit for bit, and the projection removes divergence.
 
 use quadrants::Tensor;
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -13,7 +13,7 @@ const N: usize = 20;
 const SWEEPS: usize = 4;
 
 #[on_all_backends]
-fn every_backend_gives_the_bits_of_plain_rust(backend: TestBackend) -> crate::Result<()> {
+fn every_backend_matches_plain_rust_bit_for_bit(backend: TestBackend) -> crate::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut smoke = Smoke::new(&on.program, N)?;
     let law = Law { dt: DT, carry: DT, keep: KEEP, jet: SPEED, lift: LIFT, swirl: SWIRL };
@@ -27,17 +27,17 @@ fn every_backend_gives_the_bits_of_plain_rust(backend: TestBackend) -> crate::Re
     assert_eq!(smoke.left[0].to_vec()?, reference.left, "left");
     assert_eq!(smoke.right[0].to_vec()?, reference.right, "right");
     assert_eq!(smoke.pressure[0].to_vec()?, reference.pressure, "pressure");
-    // There is something to compare.
+    // The fields are not all zero.
     assert!(reference.left.iter().sum::<f32>() > 1.0);
     assert!(reference.v.iter().any(|v| *v > 0.3));
     Ok(())
 }
 
 #[test]
-fn pressure_takes_the_divergence_away() -> crate::Result<()> {
+fn the_pressure_solve_removes_divergence() -> crate::Result<()> {
     let program = quadrants::Program::open(quadrants::Arch::Cpu)?;
     let mut smoke = Smoke::new(&program, N)?;
-    // Air that streams together in the middle.
+    // A velocity field that converges in the middle.
     let towards = |cell: usize| -(std::f32::consts::PI * (cell as f32 + 0.5) / N as f32).cos();
     let inwards: Vec<f32> = (0..N * N).map(|at| -towards(at % N) * towards(at / N).abs()).collect();
     smoke.u[0] = program.tensor_from(&inwards, [N, N])?;
@@ -56,7 +56,7 @@ fn pressure_takes_the_divergence_away() -> crate::Result<()> {
     }
     kernels::project(pressure, u, v).launch()?;
     let after = outflow_of(u, v, divergence)?;
-    // What alternates from cell to cell is beyond a grid whose velocities stand where its pressures do.
+    // A collocated grid cannot remove divergence that alternates from cell to cell.
     assert!(before > 1.0 && after < before / 6.0, "{before} {after}");
     Ok(())
 }

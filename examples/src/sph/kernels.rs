@@ -117,15 +117,15 @@ fn of_walls(x: f32, y: f32, reach: f32) -> f32 {
 pub(crate) fn sort(
     reach: f32,
     buckets: u32,
-    place: &Tensor<f32, 2>,
-    speed: &Tensor<f32, 2>,
+    position: &Tensor<f32, 2>,
+    velocity: &Tensor<f32, 2>,
     counts: &mut Tensor<u32, 1>,
     sums: &mut Tensor<u32, 1>,
     starts: &mut Tensor<u32, 1>,
     slots: &mut Tensor<u32, 1>,
     order: &mut Tensor<u32, 1>,
-    new_place: &mut Tensor<f32, 2>,
-    new_speed: &mut Tensor<f32, 2>,
+    new_position: &mut Tensor<f32, 2>,
+    new_velocity: &mut Tensor<f32, 2>,
 ) {
     let particles = order.len();
     for bucket in 0..counts.len() {
@@ -135,8 +135,8 @@ pub(crate) fn sort(
         order[slot] = 0;
     }
     for i in 0..particles {
-        let cell_x = cell_of(place[[i, 0]], reach);
-        let cell_y = cell_of(place[[i, 1]], reach);
+        let cell_x = cell_of(position[[i, 0]], reach);
+        let cell_y = cell_of(position[[i, 1]], reach);
         qd::atomic_add(&mut counts[bucket_of(cell_x, cell_y, buckets)], 1);
     }
 
@@ -169,16 +169,16 @@ pub(crate) fn sort(
     // Each particle takes a slot of its bucket: some slot. It is written once, and the maximum with the 0 that
     // is there is the number itself.
     for i in 0..particles {
-        let cell_x = cell_of(place[[i, 0]], reach);
-        let cell_y = cell_of(place[[i, 1]], reach);
+        let cell_x = cell_of(position[[i, 0]], reach);
+        let cell_y = cell_of(position[[i, 1]], reach);
         let slot = qd::atomic_add(&mut slots[bucket_of(cell_x, cell_y, buckets)], 1);
         qd::atomic_max(&mut order[(slot as usize).min(particles - 1)], i as u32);
     }
     // The slot's own particle: the one before which so many of the bucket come.
     for slot in 0..particles {
         let any = (order[slot] as usize).min(particles - 1);
-        let cell_x = cell_of(place[[any, 0]], reach);
-        let cell_y = cell_of(place[[any, 1]], reach);
+        let cell_x = cell_of(position[[any, 0]], reach);
+        let cell_y = cell_of(position[[any, 1]], reach);
         let bucket = bucket_of(cell_x, cell_y, buckets);
         let first = (starts[bucket] as usize).min(particles);
         let last = (starts[bucket + 1] as usize).min(particles);
@@ -196,13 +196,13 @@ pub(crate) fn sort(
         }
         own = own.min(particles - 1);
         for axis in 0..2 {
-            new_place[[slot, axis]] = place[[own, axis]];
-            new_speed[[slot, axis]] = speed[[own, axis]];
+            new_position[[slot, axis]] = position[[own, axis]];
+            new_velocity[[slot, axis]] = velocity[[own, axis]];
         }
     }
 }
 
-/// A step of sorted particles: densities, then the forces that come from them, then speeds and places.
+/// A step of sorted particles: densities, then the forces that come from them, then velocities and positions.
 #[qd::kernel(strict)]
 #[allow(clippy::too_many_arguments)] // four numbers, the grid and the particles
 pub(crate) fn step(
@@ -212,14 +212,14 @@ pub(crate) fn step(
     buckets: u32,
     starts: &Tensor<u32, 1>,
     density: &mut Tensor<f32, 1>,
-    push: &mut Tensor<f32, 2>,
-    place: &mut Tensor<f32, 2>,
-    speed: &mut Tensor<f32, 2>,
+    acceleration: &mut Tensor<f32, 2>,
+    position: &mut Tensor<f32, 2>,
+    velocity: &mut Tensor<f32, 2>,
 ) {
     let particles = density.len();
     for i in 0..particles {
-        let x = place[[i, 0]];
-        let y = place[[i, 1]];
+        let x = position[[i, 0]];
+        let y = position[[i, 1]];
         let cell_x = cell_of(x, reach);
         let cell_y = cell_of(y, reach);
         let mut sum = of_walls(x, y, reach);
@@ -230,12 +230,12 @@ pub(crate) fn step(
             let first = (starts[bucket] as usize).min(particles);
             let last = (starts[bucket + 1] as usize).min(particles);
             for j in first..last {
-                let dx = x - place[[j, 0]];
-                let dy = y - place[[j, 1]];
+                let dx = x - position[[j, 0]];
+                let dy = y - position[[j, 1]];
                 let square = dx * dx + dy * dy;
                 if square < reach * reach
-                    && cell_of(place[[j, 0]], reach) == near_x
-                    && cell_of(place[[j, 1]], reach) == near_y
+                    && cell_of(position[[j, 0]], reach) == near_x
+                    && cell_of(position[[j, 1]], reach) == near_y
                 {
                     sum += mass * smooth(square.sqrt() / reach, reach);
                 }
@@ -244,10 +244,10 @@ pub(crate) fn step(
         density[i] = sum;
     }
     for i in 0..particles {
-        let x = place[[i, 0]];
-        let y = place[[i, 1]];
-        let u = speed[[i, 0]];
-        let v = speed[[i, 1]];
+        let x = position[[i, 0]];
+        let y = position[[i, 1]];
+        let u = velocity[[i, 0]];
+        let v = velocity[[i, 1]];
         let cell_x = cell_of(x, reach);
         let cell_y = cell_of(y, reach);
         let pressure = pressure_of(density[i]);
@@ -258,8 +258,8 @@ pub(crate) fn step(
         let floor = wall * of_wall_slope(to_floor(x, y), reach);
         let share = bump_share(x, y);
         let of_bump = floor * share / from_bump(x, y);
-        let mut push_x = wall * left + of_bump * (x - BUMP_X);
-        let mut push_y = floor * (1.0 - share) + of_bump * (y - BUMP_Y) - GRAVITY;
+        let mut acceleration_x = wall * left + of_bump * (x - BUMP_X);
+        let mut acceleration_y = floor * (1.0 - share) + of_bump * (y - BUMP_Y) - GRAVITY;
         for near in 0..9 {
             let near_x = cell_x + near % 3 - 1;
             let near_y = cell_y + near / 3 - 1;
@@ -267,32 +267,32 @@ pub(crate) fn step(
             let first = (starts[bucket] as usize).min(particles);
             let last = (starts[bucket + 1] as usize).min(particles);
             for j in first..last {
-                let dx = x - place[[j, 0]];
-                let dy = y - place[[j, 1]];
+                let dx = x - position[[j, 0]];
+                let dy = y - position[[j, 1]];
                 let square = dx * dx + dy * dy;
                 if square < reach * reach
-                    && cell_of(place[[j, 0]], reach) == near_x
-                    && cell_of(place[[j, 1]], reach) == near_y
+                    && cell_of(position[[j, 0]], reach) == near_x
+                    && cell_of(position[[j, 1]], reach) == near_y
                 {
                     let other = density[j];
-                    let meeting = dx * (u - speed[[j, 0]]) + dy * (v - speed[[j, 1]]);
+                    let meeting = dx * (u - velocity[[j, 0]]) + dy * (v - velocity[[j, 1]]);
                     let brake = VISCOSITY * SOUND * reach * meeting.min(0.0)
                         / ((square + 0.01 * reach * reach) * (density[i] + other));
                     let force = own + pressure_of(other) / (other * other) - brake;
                     let share = mass * force * slope(square.sqrt() / reach, reach);
-                    push_x -= share * dx;
-                    push_y -= share * dy;
+                    acceleration_x -= share * dx;
+                    acceleration_y -= share * dy;
                 }
             }
         }
-        push[[i, 0]] = push_x;
-        push[[i, 1]] = push_y;
+        acceleration[[i, 0]] = acceleration_x;
+        acceleration[[i, 1]] = acceleration_y;
     }
     for i in 0..particles {
-        let mut u = speed[[i, 0]] + dt * push[[i, 0]];
-        let mut v = speed[[i, 1]] + dt * push[[i, 1]];
-        let mut x = place[[i, 0]] + dt * u;
-        let mut y = place[[i, 1]] + dt * v;
+        let mut u = velocity[[i, 0]] + dt * acceleration[[i, 0]];
+        let mut v = velocity[[i, 1]] + dt * acceleration[[i, 1]];
+        let mut x = position[[i, 0]] + dt * u;
+        let mut y = position[[i, 1]] + dt * v;
         // Floor and walls hold back what comes too fast for their pressure.
         let edge = 0.02 * reach;
         let below = edge - to_floor(x, y);
@@ -309,10 +309,10 @@ pub(crate) fn step(
         }
         let stays_x = x.clamp(edge, WIDTH - edge);
         let stays_y = y.clamp(edge, HEIGHT - edge);
-        place[[i, 0]] = stays_x;
-        place[[i, 1]] = stays_y;
-        speed[[i, 0]] = if stays_x == x { u } else { 0.0 };
-        speed[[i, 1]] = if stays_y == y { v } else { 0.0 };
+        position[[i, 0]] = stays_x;
+        position[[i, 1]] = stays_y;
+        velocity[[i, 0]] = if stays_x == x { u } else { 0.0 };
+        velocity[[i, 1]] = if stays_y == y { v } else { 0.0 };
     }
 }
 
@@ -326,19 +326,19 @@ fn pressure_of(density: f32) -> f32 {
 /// How much water there is around each point of a picture, the top row first, and how fast it is.
 #[qd::kernel(strict)]
 #[allow(clippy::too_many_arguments)] // as above
-pub(crate) fn look(
+pub(crate) fn render(
     mass: f32,
     reach: f32,
     buckets: u32,
     starts: &Tensor<u32, 1>,
     density: &Tensor<f32, 1>,
-    place: &Tensor<f32, 2>,
-    speed: &Tensor<f32, 2>,
-    seen: &mut Tensor<f32, 3>,
+    position: &Tensor<f32, 2>,
+    velocity: &Tensor<f32, 2>,
+    image: &mut Tensor<f32, 3>,
 ) {
     let particles = density.len();
-    let [height, width, _values] = seen.shape();
-    for (py, px) in qd::ndrange([seen.shape()[0], seen.shape()[1]]) {
+    let [height, width, _values] = image.shape();
+    for (py, px) in qd::ndrange([image.shape()[0], image.shape()[1]]) {
         let x = (px as f32 + 0.5) * (WIDTH / width as f32);
         let y = HEIGHT - (py as f32 + 0.5) * (HEIGHT / height as f32);
         let cell_x = cell_of(x, reach);
@@ -352,16 +352,16 @@ pub(crate) fn look(
             let first = (starts[bucket] as usize).min(particles);
             let last = (starts[bucket + 1] as usize).min(particles);
             for j in first..last {
-                let dx = x - place[[j, 0]];
-                let dy = y - place[[j, 1]];
+                let dx = x - position[[j, 0]];
+                let dy = y - position[[j, 1]];
                 let square = dx * dx + dy * dy;
                 if square < reach * reach
-                    && cell_of(place[[j, 0]], reach) == near_x
-                    && cell_of(place[[j, 1]], reach) == near_y
+                    && cell_of(position[[j, 0]], reach) == near_x
+                    && cell_of(position[[j, 1]], reach) == near_y
                 {
                     let share = mass / density[j] * smooth(square.sqrt() / reach, reach);
-                    let u = speed[[j, 0]];
-                    let v = speed[[j, 1]];
+                    let u = velocity[[j, 0]];
+                    let v = velocity[[j, 1]];
                     water += share;
                     motion += share * (u * u + v * v).sqrt();
                 }
@@ -369,7 +369,7 @@ pub(crate) fn look(
         }
         // Next to a wall there is water on one side only.
         let space = 1.0 - of_walls(x, y, reach);
-        seen[[py, px, 0]] = water / space.max(0.25);
-        seen[[py, px, 1]] = motion / space.max(0.25);
+        image[[py, px, 0]] = water / space.max(0.25);
+        image[[py, px, 1]] = motion / space.max(0.25);
     }
 }

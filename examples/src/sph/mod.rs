@@ -1,4 +1,4 @@
-//! A dam breaks: water as particles that carry it with them, by smoothed-particle hydrodynamics with a hash grid.
+//! A dam break: water by smoothed-particle hydrodynamics with a hash grid.
 //!
 //! A column of water on the left of a tank runs over a bump, up the wall on the right, and back.
 
@@ -19,7 +19,7 @@ use crate::{
 };
 use kernels::{CHUNK, HEIGHT, SOUND};
 
-/// What this example is.
+/// The description of this example.
 pub const ABOUT: About = About {
     name: "sph",
     text: "A dam breaks, by smoothed-particle hydrodynamics with a hash grid",
@@ -30,19 +30,19 @@ pub const ABOUT: About = About {
     kernels: include_str!("kernels.rs"),
 };
 
-/// The program.
+/// The program's entry point.
 #[must_use]
 pub fn main() -> ExitCode {
     crate::main(&ABOUT, work)
 }
 
-/// All of a run.
+/// Runs the simulation and writes its picture.
 pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
     let start = dam(run.size());
     let program = run.program().clone();
     let mut water = Water::new(&program, run.size(), &start)?;
     run.say("particles", start.len());
-    // The time of the run does not depend on its number of steps, nor on what a step of the kernels can be.
+    // The simulated time depends neither on the number of steps nor on the kernels' time step.
     let (steps, span) = (run.steps(), TIME / run.steps() as f32);
     let substeps = (span / water.longest_step()).ceil();
     let mut panels = Panels::new((ROWS_APART * run.size()).min(MOST_ROWS));
@@ -51,36 +51,36 @@ pub(crate) fn work(run: &mut Run) -> crate::Result<()> {
             water.step(span / substeps)?;
         }
         for panel in due(step, steps, PANELS) {
-            panels.show(panel, &water.look(panels.width, panels.height)?.to_vec()?);
+            panels.show(panel, &water.render(panels.width, panels.height)?.to_vec()?);
         }
         Ok(())
     })?;
     run.write("sph.png", &panels.picture())
 }
 
-/// The time of a run in seconds.
+/// The simulated time of a run in seconds.
 const TIME: f32 = 1.6;
-/// The column of water at the start, in metres.
+/// The initial column of water, in meters.
 const COLUMN: [f32; 2] = [0.6, 0.8];
-/// How far particles feel each other, in distances between them.
+/// The smoothing length, in particle spacings.
 const REACH: f32 = 3.0;
 
-/// How many times the water is shown, in rows of [`COLUMNS`].
+/// The number of panels, in rows of [`COLUMNS`].
 const PANELS: usize = 4;
 const COLUMNS: usize = 2;
 /// The most rows of a panel, and how many rows there are at most between particles at rest.
 const MOST_ROWS: usize = 400;
 const ROWS_APART: usize = 5;
 
-/// The places of the particles at the start, with so many along a metre.
+/// The initial positions of the particles, with this many per meter.
 fn dam(per_metre: usize) -> Vec<[f32; 2]> {
     let apart = 1.0 / per_metre as f32;
     let [columns, rows] = COLUMN.map(|length| (length * per_metre as f32) as usize);
-    let place = |k: usize| (k as f32 + 0.5) * apart;
-    (0..columns * rows).map(|k| [place(k / rows), place(k % rows)]).collect()
+    let position = |k: usize| (k as f32 + 0.5) * apart;
+    (0..columns * rows).map(|k| [position(k / rows), position(k % rows)]).collect()
 }
 
-/// The mass of a particle: that with which a square lattice of them has the density of 1.
+/// The mass of a particle, for which a square lattice has density 1.
 fn mass_of(reach: f32) -> f32 {
     let steps = REACH as i32;
     let lattice = (-steps..=steps).flat_map(|i| (-steps..=steps).map(move |j| i * i + j * j));
@@ -98,10 +98,10 @@ struct Water<'p> {
     reach: f32,
     mass: f32,
     buckets: u32,
-    place: [qd::Tensor<f32, 2>; 2],
-    speed: [qd::Tensor<f32, 2>; 2],
+    position: [qd::Tensor<f32, 2>; 2],
+    velocity: [qd::Tensor<f32, 2>; 2],
     density: qd::Tensor<f32, 1>,
-    push: qd::Tensor<f32, 2>,
+    acceleration: qd::Tensor<f32, 2>,
     counts: qd::Tensor<u32, 1>,
     sums: qd::Tensor<u32, 1>,
     starts: qd::Tensor<u32, 1>,
@@ -119,10 +119,10 @@ impl<'p> Water<'p> {
             reach,
             mass: mass_of(reach),
             buckets: buckets as u32,
-            place: [program.tensor_from(start.as_flattened(), [n, 2])?, program.zeros([n, 2])?],
-            speed: [program.zeros([n, 2])?, program.zeros([n, 2])?],
+            position: [program.tensor_from(start.as_flattened(), [n, 2])?, program.zeros([n, 2])?],
+            velocity: [program.zeros([n, 2])?, program.zeros([n, 2])?],
             density: program.zeros([n])?,
-            push: program.zeros([n, 2])?,
+            acceleration: program.zeros([n, 2])?,
             counts: program.zeros([buckets])?,
             sums: program.zeros([buckets / CHUNK])?,
             starts: program.zeros([buckets + 1])?,
@@ -131,41 +131,66 @@ impl<'p> Water<'p> {
         })
     }
 
-    /// The longest step in which no sound passes a particle.
+    /// The longest stable time step: sound travels less than a particle spacing.
     fn longest_step(&self) -> f32 {
         0.25 * self.reach / SOUND
     }
 
-    /// Sorts the particles, so that neighbours can be found.
+    /// Sorts the particles into buckets, so that neighbors can be found.
     fn sort(&mut self) -> qd::Result<()> {
-        let Self { reach, buckets, place: [place, new_place], speed: [speed, new_speed], .. } =
-            self;
+        let Self {
+            reach,
+            buckets,
+            position: [position, new_position],
+            velocity: [velocity, new_velocity],
+            ..
+        } = self;
         let Self { counts, sums, starts, slots, order, .. } = self;
         #[rustfmt::skip]
         kernels::sort(
-            *reach, *buckets, place, speed, counts, sums, starts, slots, order, new_place, new_speed,
+            *reach, *buckets, position, velocity, counts, sums, starts, slots, order, new_position, new_velocity,
         )
         .launch()?;
-        swap(place, new_place);
-        swap(speed, new_speed);
+        swap(position, new_position);
+        swap(velocity, new_velocity);
         Ok(())
     }
 
     fn step(&mut self, dt: f32) -> qd::Result<()> {
         self.sort()?;
-        let Self { reach, mass, buckets, starts, density, push, .. } = self;
-        let Self { place: [place, _], speed: [speed, _], .. } = self;
-        kernels::step(dt, *mass, *reach, *buckets, starts, density, push, place, speed).launch()
+        let Self { reach, mass, buckets, starts, density, acceleration, .. } = self;
+        let Self { position: [position, _], velocity: [velocity, _], .. } = self;
+        kernels::step(
+            dt,
+            *mass,
+            *reach,
+            *buckets,
+            starts,
+            density,
+            acceleration,
+            position,
+            velocity,
+        )
+        .launch()
     }
 
-    /// Water and its motion in a picture.
-    fn look(&mut self, width: usize, height: usize) -> qd::Result<qd::Tensor<f32, 3>> {
+    /// Renders the density and speed of the water.
+    fn render(&mut self, width: usize, height: usize) -> qd::Result<qd::Tensor<f32, 3>> {
         self.sort()?;
-        let Self { reach, mass, buckets, starts, density, place, speed, .. } = self;
-        let mut seen = self.program.zeros([height, width, 2])?;
-        kernels::look(*mass, *reach, *buckets, starts, density, &place[0], &speed[0], &mut seen)
-            .launch()?;
-        Ok(seen)
+        let Self { reach, mass, buckets, starts, density, position, velocity, .. } = self;
+        let mut image = self.program.zeros([height, width, 2])?;
+        kernels::render(
+            *mass,
+            *reach,
+            *buckets,
+            starts,
+            density,
+            &position[0],
+            &velocity[0],
+            &mut image,
+        )
+        .launch()?;
+        Ok(image)
     }
 }
 
@@ -183,14 +208,14 @@ impl Panels {
         Self { width, height, light: vec![[0.0; 3]; PANELS * width * height] }
     }
 
-    fn show(&mut self, panel: usize, seen: &[f32]) {
+    fn show(&mut self, panel: usize, image: &[f32]) {
         let Self { width, height, .. } = *self;
         let (left, top) = (panel % COLUMNS * width, panel / COLUMNS * height);
         let pixel = HEIGHT / height as f32;
-        for (at, seen) in seen.as_chunks().0.iter().enumerate() {
+        for (at, values) in image.as_chunks().0.iter().enumerate() {
             let (x, y) = (at % width, at / width);
-            let place = [(x as f32 + 0.5) * pixel, HEIGHT - (y as f32 + 0.5) * pixel];
-            self.light[(top + y) * COLUMNS * width + left + x] = color(place, pixel, *seen);
+            let position = [(x as f32 + 0.5) * pixel, HEIGHT - (y as f32 + 0.5) * pixel];
+            self.light[(top + y) * COLUMNS * width + left + x] = color(position, pixel, *values);
         }
     }
 
@@ -204,7 +229,7 @@ impl Panels {
     }
 }
 
-/// A pixel of so many metres: the floor, or the water before the tank, the brighter the faster.
+/// The color of a pixel of this size in meters: the floor, or water in front of the tank, brighter where it is faster.
 fn color([x, y]: [f32; 2], pixel: f32, [water, motion]: [f32; 2]) -> [f32; 3] {
     const DEEP: [f32; 3] = [0.006, 0.05, 0.22];
     const FAST: [f32; 3] = [0.10, 0.52, 0.85];
@@ -216,8 +241,8 @@ fn color([x, y]: [f32; 2], pixel: f32, [water, motion]: [f32; 2]) -> [f32; 3] {
     let speed = motion / water.max(1e-3);
     let wet = mix(DEEP, FAST, speed / 2.6);
     let wet = mix(wet, FOAM, (speed - 2.2) / 2.4);
-    // Spray, which is thin, is bright.
+    // Thin spray is bright.
     let wet = mix(FOAM, wet, (water - 0.25) / 0.5);
-    let seen = mix(back, wet, (water - 0.18) / 0.2);
-    mix([0.16, 0.12, 0.09], seen, 0.5 + kernels::to_floor(x, y) / pixel)
+    let color = mix(back, wet, (water - 0.18) / 0.2);
+    mix([0.16, 0.12, 0.09], color, 0.5 + kernels::to_floor(x, y) / pixel)
 }

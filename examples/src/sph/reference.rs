@@ -1,4 +1,4 @@
-//! The water once more in plain Rust, to compare with: buckets are lists, and sums the same in the same order.
+//! The reference in plain Rust: buckets are lists, and sums have the same order.
 
 use super::kernels::{
     BLEND, BUMP_RADIUS, BUMP_X, BUMP_Y, GRAVITY, HEIGHT, SOUND, VISCOSITY, WIDTH,
@@ -7,8 +7,8 @@ use super::kernels::{
 /// A particle.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Particle {
-    pub(crate) place: [f32; 2],
-    pub(crate) speed: [f32; 2],
+    pub(crate) position: [f32; 2],
+    pub(crate) velocity: [f32; 2],
     pub(crate) density: f32,
 }
 
@@ -22,16 +22,16 @@ pub(crate) struct Reference {
 
 impl Reference {
     pub(crate) fn step(&mut self, dt: f32) {
-        // A sort that keeps the order of equals.
+        // A stable sort.
         let (reach, buckets) = (self.reach, self.buckets);
         let bucket = |cell: [i32; 2]| {
             let [x, y] = cell.map(|c| c as u32);
             (x.wrapping_mul(73_856_093) ^ y.wrapping_mul(19_349_663)) % buckets
         };
-        self.particles.sort_by_key(|particle| bucket(cell(particle.place, reach)));
+        self.particles.sort_by_key(|particle| bucket(cell(particle.position, reach)));
         let mut lists = vec![Vec::new(); buckets as usize];
         for (i, particle) in self.particles.iter().enumerate() {
-            lists[bucket(cell(particle.place, reach)) as usize].push(i);
+            lists[bucket(cell(particle.position, reach)) as usize].push(i);
         }
 
         let near = |particles: &[Particle], at: [f32; 2]| -> Vec<usize> {
@@ -40,19 +40,21 @@ impl Reference {
                 (-1..=1).flat_map(|down| (-1..=1).map(move |across| [x + across, y + down]));
             let found = cells.flat_map(|near| {
                 let list = lists[bucket(near) as usize].iter().copied();
-                list.filter(move |i| cell(particles[*i].place, reach) == near)
+                list.filter(move |i| cell(particles[*i].position, reach) == near)
             });
-            found.filter(|i| square(difference(at, particles[*i].place)) < reach * reach).collect()
+            found
+                .filter(|i| square(difference(at, particles[*i].position)) < reach * reach)
+                .collect()
         };
         let densities: Vec<f32> = self
             .particles
             .iter()
-            .map(|Particle { place, .. }| {
-                let [x, _] = *place;
-                let walls = [x, WIDTH - x, floor(*place).0].map(|distance| self.wall(distance));
+            .map(|Particle { position, .. }| {
+                let [x, _] = *position;
+                let walls = [x, WIDTH - x, floor(*position).0].map(|distance| self.wall(distance));
                 let mut sum = walls.iter().sum::<f32>();
-                for j in near(&self.particles, *place) {
-                    let away = difference(*place, self.particles[j].place);
+                for j in near(&self.particles, *position) {
+                    let away = difference(*position, self.particles[j].position);
                     sum += self.mass * self.smooth(square(away).sqrt() / reach);
                 }
                 sum
@@ -61,36 +63,37 @@ impl Reference {
         for (particle, density) in self.particles.iter_mut().zip(densities) {
             particle.density = density;
         }
-        let pushes: Vec<[f32; 2]> = self
+        let accelerations: Vec<[f32; 2]> = self
             .particles
             .iter()
             .map(|own| {
-                let mut push = self.push_of_walls(own);
-                for j in near(&self.particles, own.place) {
+                let mut acceleration = self.acceleration_by_walls(own);
+                for j in near(&self.particles, own.position) {
                     let share = self.share(own, &self.particles[j]);
-                    let away = difference(own.place, self.particles[j].place);
-                    push = [push[0] - share * away[0], push[1] - share * away[1]];
+                    let away = difference(own.position, self.particles[j].position);
+                    acceleration =
+                        [acceleration[0] - share * away[0], acceleration[1] - share * away[1]];
                 }
-                push
+                acceleration
             })
             .collect();
-        for (particle, push) in self.particles.iter_mut().zip(pushes) {
-            let mut speed = add(particle.speed, dt, push);
-            let mut place = add(particle.place, dt, speed);
+        for (particle, acceleration) in self.particles.iter_mut().zip(accelerations) {
+            let mut velocity = add(particle.velocity, dt, acceleration);
+            let mut position = add(particle.position, dt, velocity);
             let edge = 0.02 * reach;
-            let (above, share) = floor(place);
+            let (above, share) = floor(position);
             if above < edge {
-                let up = up(share, place);
-                let sinking = (speed[0] * up[0] + speed[1] * up[1]).min(0.0);
-                place = add(place, edge - above, up);
-                speed = add(speed, -sinking, up);
+                let up = up(share, position);
+                let sinking = (velocity[0] * up[0] + velocity[1] * up[1]).min(0.0);
+                position = add(position, edge - above, up);
+                velocity = add(velocity, -sinking, up);
             }
-            particle.place = [(0, WIDTH), (1, HEIGHT)].map(|(axis, extent)| {
-                let stays = place[axis].clamp(edge, extent - edge);
-                speed[axis] = if stays == place[axis] { speed[axis] } else { 0.0 };
+            particle.position = [(0, WIDTH), (1, HEIGHT)].map(|(axis, extent)| {
+                let stays = position[axis].clamp(edge, extent - edge);
+                velocity[axis] = if stays == position[axis] { velocity[axis] } else { 0.0 };
                 stays
             });
-            particle.speed = speed;
+            particle.velocity = velocity;
         }
     }
 
@@ -111,13 +114,13 @@ impl Reference {
         t * t * (t * t) * series.into_iter().reduce(|sum, c| c + sum * t).unwrap() / self.reach
     }
 
-    fn push_of_walls(&self, own: &Particle) -> [f32; 2] {
-        let [x, _] = own.place;
+    fn acceleration_by_walls(&self, own: &Particle) -> [f32; 2] {
+        let [x, _] = own.position;
         let pressure = pressure(own.density);
         let wall = pressure / (own.density * own.density) + pressure;
-        let (above, share) = floor(own.place);
+        let (above, share) = floor(own.position);
         let strength = wall * self.wall_slope(above);
-        let way = difference(own.place, [BUMP_X, BUMP_Y]);
+        let way = difference(own.position, [BUMP_X, BUMP_Y]);
         let of_bump = strength * share / square(way).sqrt();
         let sides = self.wall_slope(x) - self.wall_slope(WIDTH - x);
         let flat = strength * (1.0 - share);
@@ -126,8 +129,8 @@ impl Reference {
 
     fn share(&self, own: &Particle, other: &Particle) -> f32 {
         let reach = self.reach;
-        let away = difference(own.place, other.place);
-        let faster = difference(own.speed, other.speed);
+        let away = difference(own.position, other.position);
+        let faster = difference(own.velocity, other.velocity);
         let meeting = away[0] * faster[0] + away[1] * faster[1];
         let brake = VISCOSITY * SOUND * reach * meeting.min(0.0)
             / ((square(away) + 0.01 * reach * reach) * (own.density + other.density));
@@ -138,8 +141,8 @@ impl Reference {
     }
 }
 
-fn cell(place: [f32; 2], reach: f32) -> [i32; 2] {
-    place.map(|along| (along / reach).floor() as i32)
+fn cell(position: [f32; 2], reach: f32) -> [i32; 2] {
+    position.map(|along| (along / reach).floor() as i32)
 }
 
 fn difference(a: [f32; 2], b: [f32; 2]) -> [f32; 2] {
@@ -154,16 +157,16 @@ fn add(a: [f32; 2], by: f32, b: [f32; 2]) -> [f32; 2] {
     [a[0] + by * b[0], a[1] + by * b[1]]
 }
 
-/// The distance to the floor, and how much of the floor there is the bump's.
-fn floor(place: [f32; 2]) -> (f32, f32) {
-    let bump = square(difference(place, [BUMP_X, BUMP_Y])).sqrt() - BUMP_RADIUS;
-    let share = (0.5 + 0.5 * (place[1] - bump) / BLEND).clamp(0.0, 1.0);
-    (place[1] + (bump - place[1]) * share - BLEND * share * (1.0 - share), share)
+/// The distance to the floor, and the bump's share of it.
+fn floor(position: [f32; 2]) -> (f32, f32) {
+    let bump = square(difference(position, [BUMP_X, BUMP_Y])).sqrt() - BUMP_RADIUS;
+    let share = (0.5 + 0.5 * (position[1] - bump) / BLEND).clamp(0.0, 1.0);
+    (position[1] + (bump - position[1]) * share - BLEND * share * (1.0 - share), share)
 }
 
 /// The direction away from the floor.
-fn up(share: f32, place: [f32; 2]) -> [f32; 2] {
-    let way = difference(place, [BUMP_X, BUMP_Y]);
+fn up(share: f32, position: [f32; 2]) -> [f32; 2] {
+    let way = difference(position, [BUMP_X, BUMP_Y]);
     let away = square(way).sqrt();
     [share * way[0] / away, share * way[1] / away + (1.0 - share)]
 }

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_brightest_come_first_then_rows_then_columns() {
+    fn sources_are_sorted_by_brightness_then_row_then_column() {
         let mut sources =
             [source(5, 2, 4.5), source(3, 2, 4.5), source(9, 1, 4.5), source(0, 9, 7.0)];
         sort(&mut sources);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_catalogue_reads_back() {
+    fn a_written_catalogue_reads_back_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sources.csv");
         write(&path, &[source(12, 34, 5.25), source(8, 8, 4.0625)]).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_is_no_difference() {
+    fn comparison_ignores_rounding() {
         let ours = [source(10, 10, 50.0), source(30, 30, 4.0005)];
         let theirs = [source(10, 11, 50.003)];
         compare(&ours, &theirs, 4.0).unwrap();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_more_or_less_is_a_difference() {
+    fn a_missing_or_extra_source_is_a_difference() {
         let one = [source(10, 10, 50.0)];
         let two = [source(10, 10, 50.0), source(30, 30, 4.5)];
         assert!(compare(&one, &two, 4.0).is_err());

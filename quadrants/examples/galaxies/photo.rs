@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crop_reads_back_as_it_is_written() {
+    fn a_crop_parses_from_its_display_text() {
         let crop: Crop = "256x128+7+0".parse().unwrap();
         assert_eq!(crop, Crop { width: 256, height: 128, x: 7, y: 0 });
         assert_eq!(crop.to_string(), "256x128+7+0");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crop_must_lie_in_the_picture() {
+    fn a_crop_outside_the_picture_is_rejected() {
         let whole = RgbImage::from_fn(20, 10, |x, y| Rgb([x as u8, y as u8, 0]));
         let inside = part(&whole, "4x3+16+7".parse().unwrap()).unwrap();
         assert_eq!(inside.dimensions(), (4, 3));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_at_the_border_stay_inside() {
+    fn circles_at_the_border_are_clipped() {
         let mut picture = RgbImage::new(20, 20);
         circle(&mut picture, 0, 19, 6.0, Rgb([255, 0, 0]));
         let drawn: Vec<_> = picture.enumerate_pixels().filter(|(.., p)| p.0[0] == 255).collect();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_are_packed_with_red_lowest() {
+    fn pixels_are_packed_with_red_in_the_lowest_byte() {
         let photo = RgbImage::from_pixel(1, 1, Rgb([1, 2, 3]));
         assert_eq!(packed(&photo), [0x0003_0201]);
     }

@@ -32,7 +32,7 @@ fn message_of(options: &Options) -> String {
 }
 
 #[test]
-fn every_kind_of_streams_gives_the_catalogue_of_the_reference() {
+fn every_stream_mode_gives_the_catalogue_of_the_reference() {
     let places = [(20, 30), (60, 12), (75, 60), (40, 50)];
     let picture = sky(96, 80, &places);
     let reference = reference::sources(&picture, 4.0);
@@ -49,7 +49,7 @@ fn every_kind_of_streams_gives_the_catalogue_of_the_reference() {
 }
 
 #[test]
-fn a_part_of_the_photograph_gives_the_catalogue_of_the_reference() {
+fn a_crop_of_the_photograph_gives_the_catalogue_of_the_reference() {
     let part = photo::read(Path::new(PHOTO), Some("96x96+280+60".parse().unwrap())).unwrap();
     let reference = reference::sources(&part, 2.0);
     assert!(reference.len() > 3, "{reference:?}");
@@ -59,7 +59,7 @@ fn a_part_of_the_photograph_gives_the_catalogue_of_the_reference() {
 }
 
 #[test]
-fn a_run_writes_its_four_files_and_says_what_it_found() {
+fn a_run_writes_its_four_files_and_prints_a_summary() {
     let folder = TempDir::new().unwrap();
     let input = folder.path().join("sky.png");
     sky(64, 48, &[(30, 20)]).save(&input).unwrap();
@@ -88,14 +88,14 @@ fn a_picture_of_one_color_has_no_sources() {
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn a_missing_file_is_named_in_the_error() {
     let folder = TempDir::new().unwrap();
     let message = message_of(&arguments(&folder, &["--input", "/no/such/picture.png"]));
     assert!(message.starts_with("cannot read /no/such/picture.png: "), "{message}");
 }
 
 #[test]
-fn a_text_named_png_is_no_picture() {
+fn a_text_file_named_png_is_rejected() {
     let folder = TempDir::new().unwrap();
     let input = folder.path().join("letter.png");
     fs::write(&input, "Dear reader,\n").unwrap();
@@ -104,7 +104,7 @@ fn a_text_named_png_is_no_picture() {
 }
 
 #[test]
-fn a_tiny_picture_is_refused() {
+fn a_picture_smaller_than_the_filter_is_rejected() {
     let folder = TempDir::new().unwrap();
     let input = folder.path().join("tiny.png");
     RgbImage::new(3, 3).save(&input).unwrap();
@@ -113,14 +113,14 @@ fn a_tiny_picture_is_refused() {
 }
 
 #[test]
-fn a_part_outside_is_refused() {
+fn a_crop_outside_the_picture_is_rejected_by_the_program() {
     let folder = TempDir::new().unwrap();
     let message = message_of(&arguments(&folder, &["--crop", "256x256+900+0"]));
     assert!(message.contains("256x256+900+0 does not lie within the picture of 1000x872"));
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named() {
+fn an_unwritable_folder_is_named_in_the_error() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("out"), "a file where the folder would be").unwrap();
     let message = message_of(&arguments(&folder, &[]));
@@ -128,7 +128,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn wrong_arguments_are_one_line() {
+fn wrong_arguments_give_a_message_of_one_line() {
     for (arguments, expected) in [
         (["--backend", "metal"], "'metal' for '--backend <BACKEND>' [possible values: cpu, cuda"),
         (["--streams", "many"], "[possible values: explicit, parallel, serial]"),

@@ -1,4 +1,4 @@
-//! Compiled kernels kept on disk: the second program compiles nothing, and nothing is taken for something else.
+//! The kernel cache on disk: a second program compiles nothing, and no image is used for another kernel.
 
 use std::{
     path::{Path, PathBuf},
@@ -96,7 +96,7 @@ pub(crate) fn two_kernels(program: &Program) -> qd::Result<()> {
 }
 
 #[on_gpu_backends]
-fn a_second_program_compiles_nothing(backend: TestBackend) -> qd::Result<()> {
+fn a_second_program_loads_cached_images_without_compiling(backend: TestBackend) -> qd::Result<()> {
     let folder = tempfile::tempdir().expect("a folder");
     let library = folder.path().join("library");
     std::fs::write(&library, "1").expect("written");
@@ -114,7 +114,7 @@ fn a_second_program_compiles_nothing(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_gpu_backends]
-fn an_image_that_the_driver_refuses_is_compiled_anew(backend: TestBackend) -> qd::Result<()> {
+fn an_image_that_the_driver_rejects_is_recompiled(backend: TestBackend) -> qd::Result<()> {
     let folder = tempfile::tempdir().expect("a folder");
     let run = || compiled(backend, Some(folder.path()), named("one", None), two_kernels);
     assert_eq!(run()?, 2);
@@ -168,7 +168,7 @@ pub(crate) mod two_blocks {
 
 /// The same loops make the same text, and are launched otherwise.
 #[on_gpu_backends]
-fn the_same_loops_in_other_blocks_are_another_kernel(backend: TestBackend) -> qd::Result<()> {
+fn the_cache_key_contains_the_stream_parallel_groups(backend: TestBackend) -> qd::Result<()> {
     let folder = tempfile::tempdir().expect("a folder");
     type Both<'a> = (&'a mut Tensor<f32, 1>, &'a mut Tensor<f32, 1>);
     let run = |launch: fn(Both<'_>) -> qd::Result<()>| {

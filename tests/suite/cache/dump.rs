@@ -1,5 +1,5 @@
-//! `QUADRANTS_DUMP`: what kernels leave in a folder. The variable is read once per process, so the tests run this
-//! program again with it.
+//! `QUADRANTS_DUMP`: the files that kernels write. The variable is read once per process, so the tests run this
+//! program again with the variable set.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
@@ -20,7 +20,7 @@ fn a_kernel_runs_on_every_backend() -> quadrants::Result<()> {
 }
 
 #[test]
-fn kernels_leave_their_ir_and_their_text() {
+fn a_dump_contains_the_ir_and_source_of_each_kernel() {
     let folder = std::env::temp_dir().join(format!("quadrants-dump-{}", std::process::id()));
     run_with_dump(&folder);
     let files: BTreeSet<String> = fs::read_dir(&folder)
@@ -51,7 +51,7 @@ fn kernels_leave_their_ir_and_their_text() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_fails_no_launch() {
+fn an_unwritable_dump_folder_does_not_fail_launches() {
     run_with_dump(&std::env::current_exe().unwrap().join("below a file"));
 }
 

@@ -1,4 +1,4 @@
-//! Exported kernels: a machine with a driver and no compiler runs from the file, and takes nothing for something else.
+//! Image bundles: a machine with a driver and no compiler runs from the file, and no image is used for another kernel.
 
 use std::{
     path::{Path, PathBuf},
@@ -129,7 +129,7 @@ fn exported(backend: TestBackend, arch: Option<&str>) -> qd::Result<ExportedKern
 }
 
 #[on_gpu_backends]
-fn a_program_without_a_compiler_runs_from_the_file(
+fn a_program_without_a_compiler_runs_from_an_image_bundle(
     backend: TestBackend,
     #[values(None, Some(0))] argument_limit: Option<usize>,
 ) -> qd::Result<()> {
@@ -160,7 +160,9 @@ fn a_program_without_a_compiler_runs_from_the_file(
 }
 
 #[on_gpu_backends]
-fn what_is_not_in_the_file_is_compiled_or_says_so(backend: TestBackend) -> qd::Result<()> {
+fn a_kernel_that_the_bundle_lacks_is_compiled_or_a_typed_error(
+    backend: TestBackend,
+) -> qd::Result<()> {
     let kernels = exported(backend, None)?;
     let other = |program: &Program| {
         let [mut a, mut b] = [program.zeros::<f32, 1>([4])?, program.zeros::<f32, 1>([4])?];
@@ -180,7 +182,9 @@ fn what_is_not_in_the_file_is_compiled_or_says_so(backend: TestBackend) -> qd::R
 
 /// The same loops make the same text, and are launched otherwise.
 #[on_gpu_backends]
-fn the_same_loops_in_other_blocks_are_not_taken(backend: TestBackend) -> qd::Result<()> {
+fn a_bundle_does_not_match_kernels_with_other_stream_parallel_groups(
+    backend: TestBackend,
+) -> qd::Result<()> {
     let program = Program::builder().cache(None).open(Arch::Cpu)?;
     let nothing = || qd::host_mut::<f32, 1>(&mut [], [0]);
     one_block::grouped(&mut *nothing()?, &mut *nothing()?).prepare(&program)?;
@@ -198,9 +202,7 @@ fn the_same_loops_in_other_blocks_are_not_taken(backend: TestBackend) -> qd::Res
 }
 
 #[on_gpu_backends]
-fn an_architecture_takes_its_own_images_and_those_that_it_runs_too(
-    backend: TestBackend,
-) -> qd::Result<()> {
+fn a_device_uses_images_of_compatible_architectures(backend: TestBackend) -> qd::Result<()> {
     let older = exported(backend, Some("older"))?;
     let refused = run_from(backend, &older, two_kernels).expect_err("another architecture");
     assert!(refused.to_string().contains("(older)"), "{refused}");
@@ -228,7 +230,7 @@ fn an_architecture_takes_its_own_images_and_those_that_it_runs_too(
 }
 
 #[on_gpu_backends]
-fn a_damaged_file_is_an_error_and_a_damaged_image_is_compiled_anew(
+fn a_corrupt_bundle_is_an_error_and_a_corrupt_image_is_recompiled(
     backend: TestBackend,
 ) -> qd::Result<()> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -265,7 +267,7 @@ fn export_often(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[test]
-fn processes_that_write_the_same_file_never_show_half_of_it() -> qd::Result<()> {
+fn concurrent_exports_to_one_file_are_atomic() -> qd::Result<()> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("kernels.qdk");
     on_the_processor(Program::builder())?.export_cache(&file, &[target(Cuda, None)])?;
@@ -286,7 +288,7 @@ fn processes_that_write_the_same_file_never_show_half_of_it() -> qd::Result<()> 
 }
 
 #[test]
-fn names_of_architectures_say_who_compiles_for_them() {
+fn an_architecture_name_selects_its_compiler() {
     for name in ["sm_90", "sm_90a", "compute_80", "gfx90a", "gfx90a:xnack-"] {
         assert_eq!(qd::target(name).expect("a known form").arch(), name);
     }
@@ -322,7 +324,7 @@ fn images(names: &[&str]) -> qd::Result<Option<Images>> {
 }
 
 #[test]
-fn a_file_for_nvidia_holds_machine_code_of_each_architecture() -> qd::Result<()> {
+fn an_nvidia_bundle_contains_machine_code_for_each_architecture() -> qd::Result<()> {
     let Some(images) = images(&["sm_80", "sm_90", "compute_80"])? else { return Ok(()) };
     for (arch, image) in images {
         if arch == "compute_80" {
@@ -340,7 +342,7 @@ fn a_file_for_nvidia_holds_machine_code_of_each_architecture() -> qd::Result<()>
 }
 
 #[test]
-fn a_file_for_amd_holds_code_objects() -> qd::Result<()> {
+fn an_amd_bundle_contains_code_objects() -> qd::Result<()> {
     for (arch, image) in images(&["gfx90a", "gfx1030"])?.unwrap_or_default() {
         assert!(image.starts_with(b"\x7fELF"), "{arch}");
     }
@@ -357,7 +359,7 @@ fn run_from_environment(backend: TestBackend) -> qd::Result<()> {
 
 /// The whole way on a real device: compiled ahead, run by a process that has no compiler.
 #[on_gpu_backends]
-fn a_device_runs_from_the_file_in_a_process_without_a_compiler(
+fn a_device_runs_from_a_bundle_in_a_process_without_a_compiler(
     backend: TestBackend,
 ) -> qd::Result<()> {
     let opened = match backend.open_device() {
@@ -385,7 +387,7 @@ fn a_device_runs_from_the_file_in_a_process_without_a_compiler(
 }
 
 #[test]
-fn a_program_on_the_processor_needs_no_kernels() -> qd::Result<()> {
+fn a_cpu_program_needs_no_image_bundle() -> qd::Result<()> {
     let kernels = exported(Cuda, None)?;
     let program = Program::builder().kernels(kernels).open(Cpu.arch())?;
     let mut x = program.zeros::<f32, 1>([3])?;

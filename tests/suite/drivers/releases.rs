@@ -1,5 +1,5 @@
-//! Every release of the drivers, with and without memory pools, runs the scenarios of streams, events, regions,
-//! values, copies and drops, and says what it can.
+//! Every driver release, with and without memory pools, runs the scenarios of streams, events, regions,
+//! results, copies and drops, and reports its capabilities.
 
 use quadrants::Program;
 use quadrants_driver_sim::{
@@ -21,7 +21,7 @@ fn has(release: Release) -> (bool, bool) {
 }
 
 #[rstest]
-fn all_releases_do_the_same(
+fn every_driver_release_gives_the_same_results(
     #[values(
         Cuda(V11_0),
         Cuda(V11_8),
@@ -71,7 +71,7 @@ fn all_releases_do_the_same(
 #[case(Rocm(V5_7), "5.7.0", "gfx90a")]
 #[case(Rocm(V6_4), "6.4.0", "gfx90a")]
 #[case(Rocm(V7_0), "7.0.0", "gfx90a")]
-fn a_release_says_what_it_is_and_can(
+fn every_driver_release_reports_its_version_and_capabilities(
     #[case] release: Release,
     #[case] version: &str,
     #[case] arch: &str,

@@ -1,4 +1,4 @@
-//! Calls that cannot be carried out: wrong shapes, wrong names, no compiler.
+//! Errors of invalid calls: wrong shapes, wrong names, no compiler.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use rstest::rstest;
 use crate::common::set;
 
 #[on_all_backends]
-fn data_that_does_not_fill_the_shape_is_refused(backend: TestBackend) -> Result<()> {
+fn data_of_the_wrong_length_for_the_shape_is_rejected(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let shape = |result: Result<()>, of: &[usize], wants: usize, has: usize| match result {
         Err(Error::Shape { shape, expected, given }) => {
@@ -29,7 +29,7 @@ fn data_that_does_not_fill_the_shape_is_refused(backend: TestBackend) -> Result<
 }
 
 #[on_all_backends]
-fn a_tensor_larger_than_memory_can_be_is_refused(backend: TestBackend) -> Result<()> {
+fn a_tensor_larger_than_the_address_space_is_rejected(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for too_large in [[usize::MAX, 2, 2], [1 << 31, 1 << 31, 2], [1 << 20, 1 << 20, 1 << 20]] {
         match on.program.zeros::<f64, 3>(too_large) {
@@ -44,7 +44,7 @@ fn a_tensor_larger_than_memory_can_be_is_refused(backend: TestBackend) -> Result
 }
 
 #[on_all_backends]
-fn a_tensor_without_elements_is_not_too_large(backend: TestBackend) -> Result<()> {
+fn a_tensor_without_elements_may_have_huge_extents(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for shape in [[usize::MAX, 0], [0, usize::MAX], [0, 0]] {
         let empty = on.program.zeros::<f64, 2>(shape)?;
@@ -55,7 +55,7 @@ fn a_tensor_without_elements_is_not_too_large(backend: TestBackend) -> Result<()
 }
 
 #[test]
-fn an_unknown_backend_is_answered_with_the_known_ones() {
+fn an_unknown_backend_error_lists_the_known_backends() {
     for name in ["tpu", "CUDA", "", "cpu "] {
         match name.parse::<Arch>() {
             Err(Error::UnknownBackend { name: found, known }) => {
@@ -88,7 +88,7 @@ fn a_program_without_a_compiler_opens_and_only_launches_fail(backend: TestBacken
 #[rstest]
 #[case::cuda(Cuda, "QUADRANTS_NVRTC_LIBRARY")]
 #[case::amdgpu(AmdGpu, "QUADRANTS_HIPRTC_LIBRARY")]
-fn a_compiler_that_is_nowhere_is_answered_with_the_places(
+fn a_missing_compiler_error_lists_the_searched_paths(
     #[case] backend: TestBackend,
     #[case] variable: &str,
 ) -> Result<()> {
@@ -97,9 +97,8 @@ fn a_compiler_that_is_nowhere_is_answered_with_the_places(
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     if std::env::var_os(AGAIN).is_none() {
         let number = if backend == Cuda { "case_1_cuda" } else { "case_2_amdgpu" };
-        let test = format!(
-            "errors::calls::a_compiler_that_is_nowhere_is_answered_with_the_places::{number}"
-        );
+        let test =
+            format!("errors::calls::a_missing_compiler_error_lists_the_searched_paths::{number}");
         let again = Command::new(std::env::current_exe().expect("this program"))
             .args([&test, "--exact"])
             .env(AGAIN, "1")

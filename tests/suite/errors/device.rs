@@ -1,4 +1,4 @@
-//! Failures of the device: no memory, no context.
+//! Errors of the device: out of memory, lost context.
 
 use quadrants::{self as qd, Error, Program, Result, Severity, Tensor, rhi};
 use quadrants_driver_sim::{Code, ReportKind};
@@ -29,7 +29,7 @@ fn is_out_of_memory(error: &Error) -> bool {
 }
 
 #[on_gpu_backends]
-fn out_of_device_memory_is_typed_and_leaves_the_program_usable(backend: TestBackend) -> Result<()> {
+fn out_of_memory_is_a_typed_error_and_the_program_stays_usable(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     world.set_memory_limit(1 << 20);
@@ -48,7 +48,7 @@ fn out_of_device_memory_is_typed_and_leaves_the_program_usable(backend: TestBack
 }
 
 #[on_gpu_backends]
-fn no_memory_for_a_launch_or_a_copy_is_recoverable(backend: TestBackend) -> Result<()> {
+fn out_of_memory_in_a_launch_or_copy_is_recoverable(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let (alloc, pinned) = match backend {
@@ -91,9 +91,7 @@ fn cause<T: std::fmt::Debug>(result: Result<T>) -> String {
 }
 
 #[on_gpu_backends]
-fn a_lost_context_is_named_with_its_first_cause_by_every_later_call(
-    backend: TestBackend,
-) -> Result<()> {
+fn after_a_lost_context_every_call_reports_the_first_cause(backend: TestBackend) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let (world, opened) = backend.simulated_device();
     let program = Program::open(opened.clone())?;
@@ -148,7 +146,7 @@ fn a_lost_context_is_named_with_its_first_cause_by_every_later_call(
 }
 
 #[on_gpu_backends]
-fn a_program_without_a_device_says_why(backend: TestBackend) -> Result<()> {
+fn opening_a_program_without_a_device_reports_the_reason(backend: TestBackend) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let devices = quadrants_driver_sim::count();
     let error = backend.arch().open_with(&*backend.simulator(), devices).map(drop);

@@ -1,4 +1,4 @@
-//! Variables whose values are no text are errors that name them.
+//! Environment variables that are not UTF-8 are errors that name the variable.
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, time::Duration};
 
@@ -20,7 +20,7 @@ fn open(_: TestBackend) -> Result<()> {
 }
 
 #[test]
-fn what_is_no_text_is_refused_by_its_name() {
+fn environment_variables_that_are_not_utf_8_are_named_in_the_error() {
     const LIMIT: Duration = Duration::from_secs(60);
     let value = OsStr::from_bytes(b"cpu\xff");
     for variable in ["QUADRANTS_ARCH", "QUADRANTS_HAZARDS", "QUADRANTS_GRAPHS"] {

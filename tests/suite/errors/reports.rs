@@ -1,4 +1,4 @@
-//! Errors that kernels report while they run: what they say, who is told, and how often.
+//! Device errors that kernels report: their content, the stream that reports them, and how often.
 
 use quadrants::{self as qd, Error, KernelErrorCause, Program, Severity, Tensor};
 use quadrants_driver_sim::Schedule;
@@ -93,7 +93,7 @@ fn tensors<const N: usize>(program: &Program) -> [Tensor<f32, 1>; N] {
 }
 
 #[on_all_backends]
-fn an_index_out_of_range_reads_zero_and_writes_nothing(
+fn an_out_of_bounds_read_gives_zero_and_an_out_of_bounds_write_is_dropped(
     backend: TestBackend,
     #[values(1, 8, 1 << 40, usize::MAX - 20)] by: usize,
 ) -> quadrants::Result<()> {
@@ -129,7 +129,9 @@ fn an_index_out_of_range_reads_zero_and_writes_nothing(
 }
 
 #[on_all_backends]
-fn each_index_of_a_plane_is_checked_by_itself(backend: TestBackend) -> quadrants::Result<()> {
+fn each_index_of_a_multi_dimensional_access_is_checked(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<i32, 2>([3, 5])?;
     // Within the memory, but not within the shape; and far out.
@@ -149,7 +151,7 @@ fn each_index_of_a_plane_is_checked_by_itself(backend: TestBackend) -> quadrants
 }
 
 #[on_all_backends]
-fn an_atomic_out_of_range_is_dropped(backend: TestBackend) -> quadrants::Result<()> {
+fn an_out_of_bounds_atomic_is_dropped(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = on.program.tensor_from(&[10u32, 20, 30], [3])?;
     let at = on.program.tensor_from(&[2, -1, 2, 3, 0], [5])?;
@@ -163,7 +165,7 @@ fn an_atomic_out_of_range_is_dropped(backend: TestBackend) -> quadrants::Result<
 
 /// Loops that read by indices of memory run without reports first on a GPU, and again where one is beyond.
 #[on_all_backends]
-fn an_index_that_lies_in_memory_is_reported_from_within_its_loop(
+fn an_index_loaded_from_memory_is_checked_in_its_loop(
     backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
@@ -219,7 +221,9 @@ fn an_index_that_lies_in_memory_is_reported_from_within_its_loop(
 }
 
 #[on_all_backends]
-fn a_guarded_access_is_no_error(backend: TestBackend) -> quadrants::Result<()> {
+fn an_out_of_bounds_access_in_a_branch_not_taken_is_no_error(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = on.program.tensor_from(&[1.0, 2.0, 4.0, 8.0], [4])?;
     let mut out = on.program.zeros::<f32, 1>([4])?;
@@ -268,7 +272,9 @@ fn a_division_by_zero_is_reported(backend: TestBackend) -> quadrants::Result<()>
 }
 
 #[on_all_backends]
-fn an_overflow_wraps_or_is_the_launchs_error(backend: TestBackend) -> quadrants::Result<()> {
+fn integer_overflow_wraps_or_is_the_error_of_the_launch(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut x = on.program.tensor_from(&[1, i32::MAX], [2])?;
     match double(&mut x).launch() {
@@ -287,9 +293,7 @@ fn an_overflow_wraps_or_is_the_launchs_error(backend: TestBackend) -> quadrants:
 }
 
 #[on_gpu_backends]
-fn an_error_is_reported_once_and_on_its_stream_alone(
-    backend: TestBackend,
-) -> quadrants::Result<()> {
+fn an_error_is_reported_once_and_only_on_its_stream(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let (s1, s2) = (program.create_stream()?, program.create_stream()?);
@@ -324,7 +328,7 @@ fn an_error_is_reported_once_and_on_its_stream_alone(
 }
 
 #[on_gpu_backends]
-fn of_several_errors_the_first_is_reported(backend: TestBackend) -> quadrants::Result<()> {
+fn the_first_of_several_errors_is_reported(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     // All are launched before the first runs.
     on.world.as_ref().expect("simulated").set_schedule(Schedule::Lazy);
@@ -339,7 +343,7 @@ fn of_several_errors_the_first_is_reported(backend: TestBackend) -> quadrants::R
 
 /// A report was cleared by whoever looked first, while launches behind it still ran and reported again.
 #[on_gpu_backends]
-fn a_report_found_without_a_wait_is_the_first_launchs_and_the_only_one(
+fn an_error_found_without_a_wait_is_reported_once_for_the_first_launch(
     backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
@@ -382,7 +386,9 @@ fn a_report_found_without_a_wait_is_the_first_launchs_and_the_only_one(
 }
 
 #[on_gpu_backends]
-fn the_next_launch_on_the_stream_reports(backend: TestBackend) -> quadrants::Result<()> {
+fn the_next_launch_on_the_stream_reports_an_earlier_error(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     on.world.as_ref().expect("simulated").set_schedule(Schedule::Eager);
     let program = &on.program;
@@ -401,7 +407,9 @@ fn the_next_launch_on_the_stream_reports(backend: TestBackend) -> quadrants::Res
 }
 
 #[on_gpu_backends]
-fn the_error_of_a_dropped_stream_is_kept(backend: TestBackend) -> quadrants::Result<()> {
+fn the_error_of_a_dropped_stream_becomes_a_deferred_error(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [x, mut y, mut z, mut other] = tensors(program);
@@ -427,7 +435,7 @@ fn the_error_of_a_dropped_stream_is_kept(backend: TestBackend) -> quadrants::Res
 }
 
 #[on_all_backends]
-fn an_error_in_a_block_of_a_region_is_one_of_the_launch_stream(
+fn an_error_in_a_region_block_is_reported_on_the_launch_stream(
     backend: TestBackend,
 ) -> quadrants::Result<()> {
     #[qd::kernel]
@@ -463,7 +471,7 @@ fn an_error_in_a_block_of_a_region_is_one_of_the_launch_stream(
 }
 
 #[on_all_backends]
-fn an_unchecked_launch_computes_the_same(backend: TestBackend) -> quadrants::Result<()> {
+fn an_unchecked_launch_computes_the_same_results(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let at = on.program.tensor_from(&[2usize, 3], [2])?;
     let mut out = on.program.zeros::<i32, 2>([3, 5])?;
@@ -474,7 +482,7 @@ fn an_unchecked_launch_computes_the_same(backend: TestBackend) -> quadrants::Res
 }
 
 #[on_gpu_backends]
-fn waiting_for_an_event_and_asking_a_stream_report_too(
+fn event_waits_and_stream_queries_report_device_errors(
     backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
@@ -535,7 +543,9 @@ fn vectors(at: &Tensor<u32, 1>, out: &mut Tensor<f32, 1>) {
 }
 
 #[on_all_backends]
-fn the_index_of_a_local_array_is_reported(backend: TestBackend) -> quadrants::Result<()> {
+fn an_out_of_bounds_index_of_a_local_array_is_reported(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<f32, 1>([3])?;
     let good = on.program.tensor_from(&[2u32, 0, 1], [3])?;
@@ -588,7 +598,7 @@ fn some_threads_fail(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 1>) {
 }
 
 #[on_all_backends]
-fn a_failed_assertion_ends_its_iteration_alone(
+fn a_failed_assertion_ends_only_its_iteration(
     backend: TestBackend,
     #[values(5, 80_000)] n: usize,
 ) -> quadrants::Result<()> {

@@ -1,4 +1,4 @@
-//! What errors say: all of the reason, in one text, however it is asked for.
+//! Error texts: the whole cause chain in one text, for every way of printing.
 
 use std::{error::Error as _, io, path::PathBuf};
 
@@ -93,7 +93,7 @@ fn table() -> Vec<(Error, &'static str)> {
 }
 
 #[test]
-fn a_text_has_the_whole_reason_once() {
+fn an_error_text_contains_the_whole_cause_chain_once() {
     for (error, says) in table() {
         let text = error.to_string();
         assert_eq!(text.matches(says).count(), 1, "{text}");
@@ -111,7 +111,7 @@ fn a_text_has_the_whole_reason_once() {
 }
 
 #[test]
-fn fields_are_shown_by_their_names() {
+fn debug_output_names_the_fields() {
     let error = Error::NoProgram { kernel: "step".to_owned() };
     assert_eq!(format!("{error:#?}"), "NoProgram {\n    kernel: \"step\",\n}");
     let error = Error::from(rhi::Error::Driver(driver_error()));
@@ -119,7 +119,7 @@ fn fields_are_shown_by_their_names() {
 }
 
 #[test]
-fn real_errors_say_what_is_wrong() {
+fn errors_of_real_calls_describe_the_problem() {
     let program = Program::open(quadrants::Arch::Cpu).unwrap();
     let refused = program.zeros::<f64, 1>([usize::MAX]);
     assert!(format!("{:?}", refused.unwrap_err()).contains("too large"));

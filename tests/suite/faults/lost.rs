@@ -1,4 +1,4 @@
-//! The device is lost at every call in turn: from then on every call says so at once and names the first
+//! The device is lost at each driver call in turn: every later call fails at once and names the first
 //! cause, and drops neither wait nor abort.
 
 use quadrants::{Error, Result, Severity};
@@ -13,7 +13,7 @@ use super::{
 use crate::common::{set, three_blocks};
 
 #[on_gpu_backends]
-fn the_device_may_be_lost_at_every_call(
+fn a_device_lost_at_any_driver_call_is_reported_by_all_later_calls(
     backend: TestBackend,
     #[values(None, Some(0), Some(4096))] argument_limit: Option<usize>,
 ) -> Result<()> {

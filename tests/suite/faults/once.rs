@@ -1,4 +1,4 @@
-//! Every call fails once: the error is the call's own, nothing is left over, and the next launch works.
+//! Each driver call fails once: the error is that of the call, nothing leaks, and the next launch works.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ const LOGGED: [&str; 2] = ["cuCtxPopCurrent_v2", "hipSetDevice"];
 const GIVES_BACK: [&str; 6] = ["Destroy", "Free", "Unload", "PushCurrent", "SetDevice", "Release"];
 
 #[on_gpu_backends]
-fn every_call_may_fail(
+fn any_driver_call_may_fail_once_without_leaks(
     backend: TestBackend,
     #[values(None, Some(0), Some(4096))] argument_limit: Option<usize>,
     #[values(Code::UNKNOWN, Code::OUT_OF_MEMORY)] code: Code,

@@ -1,5 +1,5 @@
-//! What is done, over and over, with one call failing. A scenario launches each kernel once at most, so that
-//! the trace says whether the launch that failed had begun.
+//! The scenarios in which one call fails. A scenario launches each kernel once at most, so that
+//! the trace shows whether the failed launch had begun.
 
 use quadrants::{
     self as qd, Kernel, Program, Result, Tensor, builder::KernelBuilder, ir::ScalarType::F32,

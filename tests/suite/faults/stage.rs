@@ -1,4 +1,4 @@
-//! What the scenarios are played on: a program of its own in a world of its own, with every pool warm.
+//! The environment of a scenario: its own program in its own world, with all pools filled.
 
 use quadrants::{Hazards, Opened, Program, Result, Stream, Tensor};
 use quadrants_driver_sim::{Schedule, WorldLease};

@@ -1,4 +1,4 @@
-//! By which names the arguments of a captured graph are replaced.
+//! The names by which arguments of a captured graph are replaced.
 
 use quadrants as qd;
 use quadrants::{Error, Result, Tensor, Vector};
@@ -33,7 +33,7 @@ fn paced(limit: Pace, limit_dt: f32, x: &mut Tensor<f32, 1>) {
 }
 
 #[on_all_backends]
-fn a_name_stands_for_its_parameter_and_not_for_names_that_begin_with_it(
+fn an_argument_name_does_not_match_longer_names_with_the_same_prefix(
     backend: TestBackend,
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
@@ -90,7 +90,7 @@ fn a_name_stands_for_its_parameter_and_not_for_names_that_begin_with_it(
 }
 
 #[on_all_backends]
-fn every_listed_name_replaces_what_it_names_and_nothing_else(backend: TestBackend) -> Result<()> {
+fn every_listed_name_replaces_exactly_its_argument(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let mut x = program.zeros::<f32, 1>([3])?;

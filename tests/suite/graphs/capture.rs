@@ -1,4 +1,4 @@
-//! Captured graphs: they do what was recorded, in the order that was recorded and no other, with the arguments given.
+//! Captured graphs replay the recorded launches in the recorded order, with the arguments given at the launch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -98,7 +98,7 @@ fn world(on: &On) -> World {
 }
 
 #[on_all_backends]
-fn a_graph_does_what_its_closure_does(
+fn a_graph_replays_the_launches_of_its_closure(
     backend: TestBackend,
     #[values(false, true)] graphs: bool,
     #[values(None, Some(0))] limit: Option<usize>,
@@ -134,7 +134,7 @@ fn a_graph_does_what_its_closure_does(
 }
 
 #[on_gpu_backends]
-fn branches_are_unordered_and_what_events_order_is_ordered(backend: TestBackend) -> Result<()> {
+fn graph_branches_are_ordered_only_by_events(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated_with(Program::builder().graphs(true)) else {
         return Ok(());
     };
@@ -171,7 +171,7 @@ fn branches_are_unordered_and_what_events_order_is_ordered(backend: TestBackend)
 }
 
 #[on_gpu_backends]
-fn a_missing_event_is_a_race_and_one_that_is_there_is_none(
+fn a_missing_event_between_graph_nodes_is_a_race(
     backend: TestBackend,
     #[values(false, true)] ordered: bool,
 ) -> Result<()> {
@@ -200,7 +200,7 @@ fn a_missing_event_is_a_race_and_one_that_is_there_is_none(
 }
 
 #[on_all_backends]
-fn hazards_in_a_graph_are_refused_reported_or_ordered(
+fn hazards_in_a_capture_follow_the_hazard_policy(
     backend: TestBackend,
     #[values(Hazards::Check, Hazards::Report, Hazards::Auto)] hazards: Hazards,
 ) -> Result<()> {
@@ -254,7 +254,7 @@ fn hazards_in_a_graph_are_refused_reported_or_ordered(
 }
 
 #[on_all_backends]
-fn launches_of_a_graph_are_hazards_to_others_as_any_are(backend: TestBackend) -> Result<()> {
+fn graph_launches_take_part_in_hazard_checks(backend: TestBackend) -> Result<()> {
     let builder = Program::builder().hazards(Hazards::Check);
     let Some(on) = backend.open_with(builder) else { return Ok(()) };
     let program = &on.program;
@@ -331,7 +331,7 @@ fn arguments_are_replaced_by_name_for_one_launch(
 /// A launch does what it is given, whatever the launches before were given: by the same names or others, with tensors
 /// of the same extents or others, on one stream or two.
 #[on_all_backends]
-fn what_was_given_before_does_not_stay(
+fn a_replaced_argument_does_not_affect_the_next_launch(
     backend: TestBackend,
     #[values(None, Some(0))] limit: Option<usize>,
 ) -> Result<()> {
@@ -398,7 +398,7 @@ fn what_was_given_before_does_not_stay(
 }
 
 #[on_all_backends]
-fn values_and_tensors_of_several_numbers_have_one_name(backend: TestBackend) -> Result<()> {
+fn aggregate_arguments_are_replaced_as_a_whole(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let mut x = program.zeros::<Vector<f32, 2>, 1>([9])?;
@@ -415,7 +415,7 @@ fn values_and_tensors_of_several_numbers_have_one_name(backend: TestBackend) -> 
 }
 
 #[on_all_backends]
-fn what_does_not_fit_is_refused_and_nothing_is_launched(backend: TestBackend) -> Result<()> {
+fn mismatched_graph_arguments_are_rejected_before_the_launch(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let Some(other) = backend.open() else { return Ok(()) };
     let program = &on.program;
@@ -468,7 +468,9 @@ fn what_does_not_fit_is_refused_and_nothing_is_launched(backend: TestBackend) ->
 }
 
 #[on_all_backends]
-fn what_cannot_be_captured_is_refused_and_the_capture_goes_on(backend: TestBackend) -> Result<()> {
+fn operations_that_cannot_be_captured_are_errors_and_the_capture_continues(
+    backend: TestBackend,
+) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let Scene { s1, e1, e2, mut a, b, .. } = Scene::new(program)?;
@@ -511,7 +513,7 @@ fn what_cannot_be_captured_is_refused_and_the_capture_goes_on(backend: TestBacke
 }
 
 #[on_all_backends]
-fn an_error_and_a_panic_in_the_closure_end_the_capture(backend: TestBackend) -> Result<()> {
+fn errors_and_panics_in_the_closure_end_the_capture(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let Scene { mut a, b, .. } = Scene::new(program)?;
@@ -540,7 +542,7 @@ fn an_error_and_a_panic_in_the_closure_end_the_capture(backend: TestBackend) -> 
 }
 
 #[on_all_backends]
-fn a_graph_keeps_its_tensors_and_its_kernels(
+fn a_graph_keeps_its_tensors_and_kernels_alive(
     backend: TestBackend,
     #[values(false, true)] graphs: bool,
 ) -> Result<()> {
@@ -572,7 +574,7 @@ fn a_graph_keeps_its_tensors_and_its_kernels(
 }
 
 #[on_all_backends]
-fn an_error_of_the_device_is_told_on_the_stream_of_the_launch(backend: TestBackend) -> Result<()> {
+fn device_errors_of_a_graph_are_reported_on_its_launch_stream(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let Scene { s1, s2, mut a, b, .. } = Scene::new(program)?;
@@ -599,7 +601,7 @@ fn an_error_of_the_device_is_told_on_the_stream_of_the_launch(backend: TestBacke
 }
 
 #[on_all_backends]
-fn streams_have_executables_of_their_own_and_launches_of_one_do_not_share_temporaries(
+fn each_stream_has_its_own_executable_graph_and_temporaries(
     backend: TestBackend,
     #[values(None, Some(0))] limit: Option<usize>,
 ) -> Result<()> {
@@ -626,7 +628,7 @@ fn streams_have_executables_of_their_own_and_launches_of_one_do_not_share_tempor
 }
 
 #[on_gpu_backends]
-fn a_launch_is_one_call_of_the_driver_and_creates_nothing(backend: TestBackend) -> Result<()> {
+fn a_graph_launch_is_one_driver_call_and_creates_no_objects(backend: TestBackend) -> Result<()> {
     let builder = Program::builder().graphs(true).hazards(Hazards::Explicit).argument_limit(4096);
     let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
     let (program, world) = (&on.program, world(&on));
@@ -661,7 +663,7 @@ fn a_launch_is_one_call_of_the_driver_and_creates_nothing(backend: TestBackend) 
 
 /// On the processor a graph's launches run here: other threads that use its tensors take turns.
 #[on_all_backends]
-fn threads_may_use_what_a_graph_uses(backend: TestBackend) -> Result<()> {
+fn threads_may_use_tensors_of_a_graph_concurrently(backend: TestBackend) -> Result<()> {
     let builder = Program::builder().hazards(Hazards::Explicit);
     let Some(on) = backend.open_with(builder) else { return Ok(()) };
     on.allow_races();
@@ -702,7 +704,7 @@ fn threads_may_use_what_a_graph_uses(backend: TestBackend) -> Result<()> {
 
 /// A copy of the host's is ordered by what uses its tensor, on whatever streams, within the graph and outside.
 #[on_all_backends]
-fn copies_and_fills_are_captured_between_what_uses_their_tensors(
+fn copies_and_fills_are_captured_in_order_with_launches(
     backend: TestBackend,
     #[values(false, true)] graphs: bool,
     #[values(Hazards::Explicit, Hazards::Check)] hazards: Hazards,
@@ -741,7 +743,7 @@ fn copies_and_fills_are_captured_between_what_uses_their_tensors(
 }
 
 #[on_all_backends]
-fn copies_of_one_field_after_another_are_captured(backend: TestBackend) -> Result<()> {
+fn copies_of_single_components_are_captured(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let zero = [Vector([0.0f32; 2]); 9];
@@ -761,7 +763,7 @@ fn copies_of_one_field_after_another_are_captured(backend: TestBackend) -> Resul
 }
 
 #[on_all_backends]
-fn an_empty_graph_and_a_graph_of_nothing_to_do_are_launched(backend: TestBackend) -> Result<()> {
+fn an_empty_graph_can_be_launched(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let mut graph = program.capture(|| Ok(()))?;

@@ -1,4 +1,4 @@
-//! Regions that are launched again and again: as graphs, with nothing else changed than the price.
+//! Repeated regions become graphs, which changes their cost and nothing else.
 
 use quadrants::{self as qd, Program, Tensor};
 use quadrants_driver_sim::{Code, OpKind, Schedule};
@@ -28,7 +28,7 @@ fn two_blocks(step: f32, at: usize, a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 
 }
 
 #[on_all_backends]
-fn launches_with_other_arguments_and_shapes_are_as_without_graphs(
+fn graph_launches_with_changed_arguments_match_plain_launches(
     backend: TestBackend,
     #[values(false, true)] graphs: bool,
     #[values(None, Some(0))] limit: Option<usize>,
@@ -80,7 +80,7 @@ fn launches_with_other_arguments_and_shapes_are_as_without_graphs(
 }
 
 #[on_gpu_backends]
-fn a_graph_is_behind_what_was_before_and_before_what_comes_later_and_its_blocks_are_unordered(
+fn a_graph_is_ordered_in_its_stream_and_its_blocks_are_unordered(
     backend: TestBackend,
 ) -> qd::Result<()> {
     let Some(on) = backend.open_simulated_with(Program::builder().graphs(true)) else {
@@ -119,7 +119,7 @@ fn a_graph_is_behind_what_was_before_and_before_what_comes_later_and_its_blocks_
 }
 
 #[on_gpu_backends]
-fn a_region_with_other_empty_blocks_is_another_graph(backend: TestBackend) -> qd::Result<()> {
+fn a_change_of_the_empty_blocks_makes_another_graph(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open_simulated_with(Program::builder().graphs(true)) else {
         return Ok(());
     };
@@ -139,7 +139,7 @@ fn a_region_with_other_empty_blocks_is_another_graph(backend: TestBackend) -> qd
 }
 
 #[on_gpu_backends]
-fn what_the_driver_refuses_is_done_by_events_and_counted(
+fn a_region_falls_back_to_events_where_the_driver_rejects_its_graph(
     backend: TestBackend,
     #[values(0, 1, 2, 3, 4)] call: usize,
 ) -> qd::Result<()> {
@@ -187,7 +187,7 @@ fn what_the_driver_refuses_is_done_by_events_and_counted(
 }
 
 #[on_gpu_backends]
-fn from_the_fourth_launch_on_nothing_is_created_and_all_goes_with_the_program(
+fn the_fourth_graph_launch_creates_no_objects_and_all_are_freed_with_the_program(
     backend: TestBackend,
 ) -> qd::Result<()> {
     let Some(on) = backend.open_simulated_with(Program::builder().graphs(true)) else {
@@ -217,7 +217,7 @@ fn from_the_fourth_launch_on_nothing_is_created_and_all_goes_with_the_program(
 
 /// With arguments by value: a block in memory may lie elsewhere each time.
 #[on_gpu_backends]
-fn what_a_graph_is_set_to_already_is_not_set_again(backend: TestBackend) -> qd::Result<()> {
+fn unchanged_graph_node_parameters_are_not_set_again(backend: TestBackend) -> qd::Result<()> {
     let builder = Program::builder().graphs(true).argument_limit(4096);
     let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
@@ -245,7 +245,7 @@ fn what_a_graph_is_set_to_already_is_not_set_again(backend: TestBackend) -> qd::
 
 /// Threads that share a stream share its graph too: who finds it taken uses events.
 #[on_gpu_backends]
-fn threads_that_share_a_stream_lose_nothing(backend: TestBackend) -> qd::Result<()> {
+fn threads_that_share_a_stream_launch_graphs_correctly(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open_with(Program::builder().graphs(true)) else { return Ok(()) };
     let program = &on.program;
     let stream = program.create_stream()?;
@@ -270,7 +270,7 @@ fn threads_that_share_a_stream_lose_nothing(backend: TestBackend) -> qd::Result<
 }
 
 #[on_gpu_backends]
-fn a_device_side_error_of_a_graph_is_the_launchs(backend: TestBackend) -> qd::Result<()> {
+fn a_device_error_in_a_graph_is_reported_for_its_launch(backend: TestBackend) -> qd::Result<()> {
     #[qd::kernel]
     fn checked(limit: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
         qd::stream_parallel(|| {

@@ -1,4 +1,4 @@
-//! Hazards: what is reported, refused and ordered of launches on two streams, and what is left alone.
+//! Hazard policies: which launches on two streams are reported, rejected or ordered, and which are left alone.
 
 use quadrants::{
     self as qd, Error, Event, Hazards, KernelValue, Layout, Program, Result, Stream, Tensor, Vector,
@@ -77,7 +77,7 @@ fn is_hazard(result: Result<()>) -> bool {
 }
 
 #[on_all_backends]
-fn a_conflict_is_refused_and_names_both_launches(backend: TestBackend) -> Result<()> {
+fn an_unordered_conflict_is_rejected_and_names_both_launches(backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
     set(7.0, &mut on.a).launch_on(&on.s1)?;
     let line = line!() + 1;
@@ -104,7 +104,7 @@ fn a_conflict_is_refused_and_names_both_launches(backend: TestBackend) -> Result
 }
 
 #[on_all_backends]
-fn a_write_behind_a_read_is_one_too(backend: TestBackend) -> Result<()> {
+fn a_write_after_an_unordered_read_is_a_hazard(backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
     copy(&on.a, &mut on.b).launch_on(&on.s1)?;
     assert!(is_hazard(set(1.0, &mut on.a).launch_on(&on.s2)));
@@ -141,7 +141,10 @@ type Between = fn(&mut Scene) -> Result<()>;
     let next = on.system.program.create_stream()?;
     std::mem::replace(&mut on.s1, next).destroy()
 })]
-fn what_orders_two_streams_is_seen(#[case] between: Between, backend: TestBackend) -> Result<()> {
+fn every_ordering_between_two_streams_prevents_a_hazard(
+    #[case] between: Between,
+    backend: TestBackend,
+) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
     set(7.0, &mut on.a).launch_on(&on.s1)?;
     copy(&on.a, &mut on.b).launch_on(&on.s1)?;
@@ -163,7 +166,10 @@ fn what_orders_two_streams_is_seen(#[case] between: Between, backend: TestBacken
 #[case::a_wait_the_other_way_round(|on: &mut Scene| { on.done.record(&on.s2)?; on.done.wait(&on.s1) })]
 #[case::a_wait_for_another_stream(|on: &mut Scene| on.s2.synchronize())]
 #[case::reading_other_elements(|on: &mut Scene| on.b.to_vec().map(drop))]
-fn what_does_not_order_them_is_not(#[case] between: Between, backend: TestBackend) -> Result<()> {
+fn incomplete_orderings_between_two_streams_are_hazards(
+    #[case] between: Between,
+    backend: TestBackend,
+) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
     set(7.0, &mut on.a).launch_on(&on.s1)?;
     between(&mut on)?;
@@ -172,7 +178,7 @@ fn what_does_not_order_them_is_not(#[case] between: Between, backend: TestBacken
 }
 
 #[on_all_backends]
-fn readers_and_other_bytes_are_no_conflict(backend: TestBackend) -> Result<()> {
+fn reads_and_disjoint_byte_ranges_are_no_hazard(backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
     let mut c = on.system.program.zeros::<f32, 1>([N])?;
     copy(&on.a, &mut on.b).launch_on(&on.s1)?;
@@ -197,7 +203,7 @@ fn readers_and_other_bytes_are_no_conflict(backend: TestBackend) -> Result<()> {
 
 /// Fields of one array of structs, and halves of vectors in planes, were taken to use all that lies between.
 #[on_all_backends]
-fn fields_and_parts_of_planes_are_no_conflict(
+fn disjoint_components_and_slices_are_no_hazard(
     backend: TestBackend,
     #[values(Layout::ArrayOfStructs, Layout::StructOfArrays)] layout: Layout,
 ) -> Result<()> {
@@ -222,7 +228,7 @@ fn fields_and_parts_of_planes_are_no_conflict(
 }
 
 #[on_all_backends]
-fn a_pair_is_reported_once(backend: TestBackend) -> Result<()> {
+fn a_hazard_between_two_launch_sites_is_reported_once(backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Report)? else { return Ok(()) };
     on.system.allow_races();
     for _ in 0..3 {
@@ -239,7 +245,7 @@ fn a_pair_is_reported_once(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn a_read_of_nothing_waits_for_nothing(backend: TestBackend) -> Result<()> {
+fn a_read_of_an_empty_tensor_waits_for_nothing(backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
     set(7.0, &mut on.a).launch_on(&on.s1)?;
     assert!(on.a.slice(3..3)?.to_vec()?.is_empty());
@@ -248,7 +254,7 @@ fn a_read_of_nothing_waits_for_nothing(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn explicit_looks_for_nothing(backend: TestBackend) -> Result<()> {
+fn the_explicit_policy_checks_nothing(backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Explicit)? else { return Ok(()) };
     on.system.allow_races();
     set(7.0, &mut on.a).launch_on(&on.s1)?;
@@ -258,7 +264,7 @@ fn explicit_looks_for_nothing(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn waits_are_inserted_where_they_are_missing_and_nowhere_else(backend: TestBackend) -> Result<()> {
+fn the_auto_policy_inserts_exactly_the_missing_waits(backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Auto)? else { return Ok(()) };
     let inserted = |on: &Scene| on.system.program.inserted_waits();
     set(7.0, &mut on.a).launch_on(&on.s1)?;
@@ -278,7 +284,7 @@ fn waits_are_inserted_where_they_are_missing_and_nowhere_else(backend: TestBacke
 
 /// A reader of old elements and a writer of new ones, again and again, and no event anywhere.
 #[on_gpu_backends]
-fn an_old_reader_never_sees_what_is_written_behind_it(
+fn a_reader_never_sees_a_later_write(
     backend: TestBackend,
     #[values(Schedule::Random, Schedule::Adversarial, Schedule::Lazy)] schedule: Schedule,
 ) -> Result<()> {
@@ -301,7 +307,7 @@ fn an_old_reader_never_sees_what_is_written_behind_it(
 }
 
 #[test]
-fn an_unknown_policy_is_refused() {
+fn an_unknown_hazard_policy_is_rejected() {
     let refused = "sometimes".parse::<Hazards>().unwrap_err();
     let expected =
         "QUADRANTS_HAZARDS is `sometimes`, but must be `explicit`, `report`, `check` or `auto`";
@@ -312,7 +318,7 @@ fn an_unknown_policy_is_refused() {
 /// The launcher waits by itself for arguments that it stages: what it knows from that to be over is no word about what
 /// came later.
 #[on_gpu_backends]
-fn what_the_launcher_saw_over_says_nothing_of_later_work(
+fn a_wait_inside_a_launch_orders_only_earlier_work(
     backend: TestBackend,
     #[values(Hazards::Auto, Hazards::Check)] hazards: Hazards,
     #[values(false, true)] by_a_read: bool,
@@ -348,9 +354,7 @@ fn what_the_launcher_saw_over_says_nothing_of_later_work(
 /// Where a copy fails, the runtime waits for the device by itself. The drop of a stream then waits for nothing, but says
 /// what is over.
 #[on_gpu_backends]
-fn what_a_stream_did_that_is_gone_is_over_whoever_waited_for_it(
-    backend: TestBackend,
-) -> Result<()> {
+fn the_work_of_a_destroyed_stream_is_complete_for_every_thread(backend: TestBackend) -> Result<()> {
     let hazards = Hazards::Check;
     let builder = Program::builder().hazards(hazards);
     let Some(system) = backend.open_simulated_with(builder) else { return Ok(()) };

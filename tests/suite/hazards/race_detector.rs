@@ -1,5 +1,5 @@
-//! The simulator in the driver's place: a program that knows nothing of it is run with it by the environment alone, and
-//! told of the event that it forgot.
+//! The simulator in place of the driver: an unmodified program runs on it through environment variables, and the race
+//! detector reports its missing event.
 
 use std::{ffi::OsStr, time::Duration};
 
@@ -65,7 +65,7 @@ fn told(work: &str, backend: TestBackend) -> (String, String) {
 }
 
 #[on_gpu_backends]
-fn any_program_is_told_of_the_event_it_forgot(backend: TestBackend) {
+fn the_race_detector_reports_a_missing_event_in_any_program(backend: TestBackend) {
     if backend.open_simulated().is_none() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Tuples, arrays, structs, vectors and matrices: on every backend what the same Rust gives.
+//! Tuples, arrays, structs, vectors and matrices match plain Rust on every backend.
 
 use quadrants::{self as qd, KernelValue, Matrix, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -210,7 +210,7 @@ source! { matrices;
 }
 
 #[on_all_backends]
-fn of_integers(backend: TestBackend) -> quadrants::Result<()> {
+fn aggregates_of_integers(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[0, 1, 2, 3, 4, 5, -6, 77]);
     let out = Array::zeros([x.len(), 7]);
@@ -221,7 +221,7 @@ fn of_integers(backend: TestBackend) -> quadrants::Result<()> {
 }
 
 #[on_all_backends]
-fn of_floats(backend: TestBackend) -> quadrants::Result<()> {
+fn aggregates_of_floats(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     // Small integers and halves: exact, contracted or not.
     let x = Array::of(&[0.0, 1.0, 2.0, -3.0, 4.0, 8.0]);
@@ -246,7 +246,7 @@ fn of_floats(backend: TestBackend) -> quadrants::Result<()> {
 
 /// An index beyond a local array is an error, and the launch goes no further with it.
 #[on_all_backends]
-fn beyond_the_end(backend: TestBackend) -> quadrants::Result<()> {
+fn an_out_of_bounds_component_index_is_reported(backend: TestBackend) -> quadrants::Result<()> {
     use quadrants::Tensor;
 
     #[qd::kernel]

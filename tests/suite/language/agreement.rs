@@ -1,4 +1,4 @@
-//! What a user's code names as kernels name theirs: each backend does the same.
+//! User items with the names of built-ins and emitted code: every backend resolves them alike.
 
 // What is tried is the way it is written.
 #![allow(clippy::all, clippy::pedantic, dead_code)]
@@ -39,7 +39,7 @@ fn compared(p: Loose, q: Loose, x: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn structs_are_compared_by_their_numbers(on: TestBackend) {
+fn structs_are_compared_field_by_field(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let run = |p: Loose, q: Loose| {
         let mut x = on.program.zeros::<u32, 1>([4]).unwrap();
@@ -126,7 +126,7 @@ fn named(given: Named, x: &mut Tensor<f32, 1>, y: &mut Tensor<Named, 1>) {
 }
 
 #[on_all_backends]
-fn methods_of_a_users_type_may_have_any_name(on: TestBackend) {
+fn user_methods_may_have_the_names_of_built_ins(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let given = Named { a: 4, b: Vector([3.0, 4.0]) };
     let mut x = on.program.zeros::<f32, 1>([10]).unwrap();
@@ -229,7 +229,7 @@ mod twin {
 }
 
 #[on_all_backends]
-fn no_name_of_emitted_code_can_be_taken(on: TestBackend) {
+fn user_items_cannot_shadow_names_of_emitted_code(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut x = on.program.zeros::<u32, 1>([3]).unwrap();
     twin::picked(twin::picks(), &mut x).launch().unwrap();
@@ -267,7 +267,7 @@ fn generic<T: Pick>(s: T, x: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn funcs_of_a_trait_are_those_of_its_impl(on: TestBackend) {
+fn trait_funcs_call_the_implementation_of_the_type(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut x = on.program.zeros::<u32, 1>([3]).unwrap();
     generic(First(1), &mut x).launch().unwrap();
@@ -291,7 +291,7 @@ fn unordered(x: &mut Tensor<Vector<u32, 2>, 1>) {
 }
 
 #[on_all_backends]
-fn an_order_of_evaluation_that_types_decide_is_refused(on: TestBackend) {
+fn a_type_dependent_evaluation_order_is_rejected(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut x = on.program.zeros::<Vector<u32, 2>, 1>([1]).unwrap();
     let error = unordered(&mut x).launch().unwrap_err();
@@ -330,7 +330,7 @@ mod renamed {
 }
 
 #[on_all_backends]
-fn types_are_those_that_are_in_scope(on: TestBackend) {
+fn types_resolve_in_the_scope_of_the_kernel(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut x = on.program.zeros::<u32, 1>([1]).unwrap();
     renamed::narrow(&mut x).launch().unwrap();
@@ -352,7 +352,7 @@ fn in_strips(given: Named, q: &mut Tensor<Named, 1>, x: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn funcs_of_built_in_names_run_in_strips(on: TestBackend) {
+fn funcs_with_built_in_names_run_in_strips(on: TestBackend) {
     let Some(on) = on.open() else { return };
     const N: u32 = 301;
     let given = Named { a: 4, b: Vector([3.0, 4.0]) };

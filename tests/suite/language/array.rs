@@ -1,4 +1,4 @@
-//! Arrays of the host that are indexed as tensors are, and the comparison of the two.
+//! Host arrays with the indexing of tensors, and their comparison with tensors.
 
 use std::{
     fmt::Debug,

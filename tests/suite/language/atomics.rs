@@ -1,4 +1,4 @@
-//! Atomics: what they leave, and the old values that they give.
+//! Atomics: their results and the old values that they return.
 
 use quadrants::{self as qd, Tensor};
 use quadrants_tests::{
@@ -87,7 +87,7 @@ fn append(
 }
 
 #[on_all_backends]
-fn what_atomics_leave(backend: TestBackend) -> qd::Result<()> {
+fn atomics_leave_the_results_of_plain_rust(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     // Enough that the CPU splits the loop among threads.
     let x: Vec<i32> = (0..60_000).map(|i| (i * 7919) % 1000 - 500).collect();
@@ -102,7 +102,7 @@ fn what_atomics_leave(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn the_old_values_of_atomics(backend: TestBackend) -> qd::Result<()> {
+fn atomics_return_the_old_values(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (a, b) = (Array::of(&[1, 0, 0, 0, 0]), Array::of(&[0.25, 0.0]));
     let c = Array::of(&[3, 0, 0, 0]);
@@ -111,7 +111,7 @@ fn the_old_values_of_atomics(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn appended_elements_are_all_there_once(
+fn elements_appended_by_tickets_appear_exactly_once(
     backend: TestBackend,
     #[values(10_000, 100)] capacity: usize,
 ) -> qd::Result<()> {

@@ -1,11 +1,14 @@
-//! The kernel language: every kernel gives, bit for bit, the same on the CPU (rustc's body) and on the
-//! simulated GPUs (the interpreter's reading of its IR).
+//! Every kernel gives the same bits on the CPU (rustc's body) and on the simulated GPUs (the interpreter
+//! runs its IR).
 
 // Clippy proposes methods that kernels do not have.
 #![allow(clippy::manual_is_multiple_of, clippy::manual_clamp)]
 
 use quadrants::{self as qd, Tensor};
-use quadrants_tests::{TestBackend::{self, Cpu}, on_all_backends, on_gpu_backends};
+use quadrants_tests::{
+    TestBackend::{self, Cpu},
+    on_all_backends, on_gpu_backends,
+};
 
 const N: usize = 257;
 const SHIFT: u32 = 3;
@@ -178,9 +181,7 @@ fn everything(program: &qd::Program) -> qd::Result<Vec<u64>> {
 }
 
 #[on_gpu_backends]
-fn every_backend_computes_the_same_bits(
-    backend: TestBackend,
-) -> qd::Result<()> {
+fn every_backend_computes_the_same_bits(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let Some(cpu) = Cpu.open() else { return Ok(()) };
     let expected = everything(&cpu.program)?;
@@ -189,9 +190,7 @@ fn every_backend_computes_the_same_bits(
 }
 
 #[on_all_backends]
-fn device_errors_name_their_place(
-    backend: TestBackend,
-) -> qd::Result<()> {
+fn device_errors_name_their_source_location(backend: TestBackend) -> qd::Result<()> {
     use qd::KernelErrorCause::{Assert, DivideByZero, Index};
 
     #[qd::kernel]

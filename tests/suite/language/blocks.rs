@@ -1,4 +1,4 @@
-//! Blocks of threads: phases, shared arrays, and what is refused of them.
+//! Thread blocks: phases, shared arrays, and what is rejected.
 
 use quadrants::{self as qd, Error, KernelErrorCause, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -234,7 +234,7 @@ fn numbers(n: usize) -> Vec<i32> {
 }
 
 #[on_all_backends]
-fn tiles_are_turned_around(
+fn a_block_reverses_a_tile_in_shared_memory(
     backend: TestBackend,
     #[values(0, 1, 32, 1000, 4096)] n: usize,
 ) -> qd::Result<()> {
@@ -265,7 +265,7 @@ fn phases_repeat_in_a_loop(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn doubling_distances_give_all_sums(backend: TestBackend) -> qd::Result<()> {
+fn a_block_scan_with_doubling_strides_computes_prefix_sums(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<u64> = (0..512).map(|k| k * k % 97).collect();
     let mut y = on.program.zeros::<u64, 1>([512])?;
@@ -281,7 +281,7 @@ fn doubling_distances_give_all_sums(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn histograms_of_blocks_add_up(
+fn block_histograms_sum_to_the_global_histogram(
     backend: TestBackend,
     #[values(1, 7, 200)] blocks: usize,
 ) -> qd::Result<()> {
@@ -296,7 +296,9 @@ fn histograms_of_blocks_add_up(
 }
 
 #[on_all_backends]
-fn halves_are_combined_by_the_authors_word(backend: TestBackend) -> qd::Result<()> {
+fn a_tree_reduction_asserted_by_unsafe_computes_the_maximum(
+    backend: TestBackend,
+) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<i64> = (0..640).map(|k| k * 7919 % 1237 - 600).collect();
     let mut y = on.program.zeros::<i64, 1>([10])?;
@@ -307,7 +309,7 @@ fn halves_are_combined_by_the_authors_word(backend: TestBackend) -> qd::Result<(
 }
 
 #[on_all_backends]
-fn blocks_run_beside_others_and_as_many_as_a_tensor_says(
+fn block_loops_run_in_regions_and_with_device_bounds(
     backend: TestBackend,
     #[values(0, 1, 5)] n: usize,
 ) -> qd::Result<()> {
@@ -322,7 +324,7 @@ fn blocks_run_beside_others_and_as_many_as_a_tensor_says(
 }
 
 #[on_all_backends]
-fn a_launch_judges_the_races_of_its_numbers(backend: TestBackend) -> qd::Result<()> {
+fn races_of_block_loops_are_decided_per_launch(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut y = on.program.zeros::<u32, 1>([64])?;
     strided(3, &mut y).launch()?;
@@ -363,7 +365,7 @@ fn beyond_of(program: &qd::Program, y: &mut Tensor<u32, 1>) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn tiles_turn_a_matrix(
+fn shared_tiles_transpose_a_matrix(
     backend: TestBackend,
     #[values([16, 16], [1, 40], [33, 50])] shape: [usize; 2],
 ) -> qd::Result<()> {
@@ -378,7 +380,7 @@ fn tiles_turn_a_matrix(
 }
 
 #[on_all_backends]
-fn shared_rows_and_columns_have_bounds(backend: TestBackend) -> qd::Result<()> {
+fn indices_of_shared_arrays_are_checked(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<u32> = (0..500).map(|k| k * k % 61).collect();
     let tensor = on.program.tensor_from(&x, [x.len()])?;
@@ -424,7 +426,7 @@ fn weighted(weights: &Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn blocks_index_between_phases(on: TestBackend) {
+fn block_indices_are_available_between_phases(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let weights = on.program.tensor_from(&[1u32, 2, 3], [3]).unwrap();
     let mut out = on.program.zeros::<u32, 1>([32]).unwrap();
@@ -490,7 +492,7 @@ fn transpose_whole_tiles(x: &Tensor<i32, 2>, y: &mut Tensor<i32, 2>) {
 }
 
 #[on_all_backends]
-fn a_grid_of_blocks_turns_a_matrix(
+fn a_two_dimensional_grid_transposes_a_matrix(
     backend: TestBackend,
     #[values([16, 16], [48, 32], [1, 40], [33, 50], [0, 7])] shape: [usize; 2],
 ) -> qd::Result<()> {
@@ -530,7 +532,7 @@ fn numbers_in_grids(n: usize, all: &mut Tensor<u64, 4>, line: &mut Tensor<u64, 2
 }
 
 #[on_all_backends]
-fn blocks_know_their_numbers_in_a_grid(
+fn blocks_know_their_index_in_the_grid(
     backend: TestBackend,
     #[values(0, 1, 3)] n: usize,
 ) -> qd::Result<()> {

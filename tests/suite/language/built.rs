@@ -1,4 +1,4 @@
-//! Kernels made at run time: the same language by calls, on every backend.
+//! Kernels made at run time with the builder, on every backend.
 
 use quadrants::{
     self as qd, Error, Kernel, KernelValue, Vector,
@@ -20,7 +20,7 @@ fn saxpy() -> qd::ir::Kernel {
 }
 
 #[on_all_backends]
-fn a_built_kernel_computes(backend: TestBackend) -> qd::Result<()> {
+fn a_built_kernel_runs_on_every_backend(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let kernel = Kernel::new(saxpy())?;
     let x: Vec<f32> = (0..1000).map(|i| i as f32).collect();
@@ -138,7 +138,7 @@ fn integers_of_a_built_kernel_wrap_and_shift_counts_are_masked(
 }
 
 #[on_all_backends]
-fn what_is_no_kernel_is_refused_where_it_is_built(backend: TestBackend) -> qd::Result<()> {
+fn an_invalid_kernel_is_rejected_by_the_builder(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let b = KernelBuilder::new("mixed");
     let _ = b.param_scalar("x", F32) + b.constant(1u64);
@@ -284,7 +284,7 @@ fn asserts_too_much() -> qd::ir::Kernel {
 }
 
 #[on_all_backends]
-fn what_a_built_kernel_asserts_is_unsafe_to_believe(backend: TestBackend) -> qd::Result<()> {
+fn assertions_of_a_built_kernel_need_unsafe(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let refused = Kernel::new(asserts_too_much());
     let Err(Error::Asserted { kernel, line }) = refused else { panic!("{refused:?}") };
@@ -305,7 +305,7 @@ fn what_a_built_kernel_asserts_is_unsafe_to_believe(backend: TestBackend) -> qd:
 
 /// IR that no builder checked: its launches are judged all the same.
 #[on_all_backends]
-fn a_kernel_of_any_ir_proves_at_each_launch(backend: TestBackend) -> qd::Result<()> {
+fn a_kernel_from_ir_is_proven_at_each_launch(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut ir = asserts_too_much();
     ir.sites.iter_mut().for_each(|site| site.asserted = false);

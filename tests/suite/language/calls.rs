@@ -1,4 +1,4 @@
-//! Funcs of this module and others, and constants by every kind of path.
+//! Funcs of this and other modules, and constants through every kind of path.
 
 use quadrants as qd;
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -117,7 +117,7 @@ fn funcs_call_funcs(backend: TestBackend) -> quadrants::Result<()> {
 }
 
 #[on_all_backends]
-fn constants_are_what_their_paths_say(backend: TestBackend) -> quadrants::Result<()> {
+fn constants_resolve_through_every_kind_of_path(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (a, b, c) = (Array::zeros([5]), Array::zeros([4]), Array::zeros([5]));
     referee!(&on.program, constants [41] [] [a, b, c]);

@@ -1,4 +1,4 @@
-//! Conversions: between all types, saturating as in Rust.
+//! Casts between all types, saturating as in Rust.
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
@@ -51,7 +51,7 @@ source! { from_bool;
 }
 
 #[on_all_backends]
-fn casts_are_those_of_rust(backend: TestBackend) -> quadrants::Result<()> {
+fn casts_match_rust_for_all_types(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     macro_rules! run {
         ($name:ident, $values:expr) => {

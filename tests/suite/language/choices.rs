@@ -1,4 +1,4 @@
-//! `match`, and funcs that return before their end.
+//! `match`, and early returns of funcs.
 
 // Kernels have no such method.
 #![allow(clippy::manual_is_multiple_of)]
@@ -150,7 +150,7 @@ fn numbers() -> Array<i32, 1> {
 }
 
 #[on_all_backends]
-fn matches_take_the_first_arm_that_fits(
+fn match_takes_the_first_matching_arm(
     backend: TestBackend,
     #[values(true, false)] on_or_off: bool,
 ) -> qd::Result<()> {
@@ -162,7 +162,7 @@ fn matches_take_the_first_arm_that_fits(
 }
 
 #[on_all_backends]
-fn funcs_return_before_their_end(backend: TestBackend) -> qd::Result<()> {
+fn funcs_may_return_early(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = numbers();
     let out = Array::zeros([x.len(), 4]);

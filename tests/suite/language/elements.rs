@@ -1,4 +1,4 @@
-//! Tensors of structs, tuples, arrays, vectors and matrices, in both layouts: what the same Rust gives.
+//! Tensors of structs, tuples, arrays, vectors and matrices, in both layouts, match plain Rust.
 
 use quadrants::{self as qd, Error, KernelErrorCause, KernelValue, Layout, Matrix, Tensor, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -192,7 +192,7 @@ fn beyond(at: usize, choice: usize, bodies: &mut Tensor<Body, 2>) {
 }
 
 #[on_all_backends]
-fn elements_have_parts(backend: TestBackend) -> qd::Result<()> {
+fn fields_and_components_of_elements_are_read_and_written(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let all: Vec<Body> = (0..67).map(body).collect();
     for layout in LAYOUTS {
@@ -207,7 +207,7 @@ fn elements_have_parts(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn of_any_rank(backend: TestBackend) -> qd::Result<()> {
+fn tensors_of_aggregates_have_any_rank(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for layout in LAYOUTS {
         let scale = Array::new(&[[3, 1, 4, 1]], []).laid(layout);
@@ -228,7 +228,7 @@ fn of_any_rank(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn funcs_blocks_and_counters(backend: TestBackend) -> qd::Result<()> {
+fn aggregate_elements_work_in_funcs_blocks_and_counters(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let all: Vec<Body> = (0..8).map(body).collect();
     for layout in LAYOUTS {
@@ -258,7 +258,7 @@ fn funcs_blocks_and_counters(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn parts_of_tensors_of_structs(backend: TestBackend) -> qd::Result<()> {
+fn slices_of_tensors_of_structs_are_read_and_written(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let all: Vec<Body> = (0..12).map(body).collect();
     for layout in LAYOUTS {
@@ -281,7 +281,9 @@ fn parts_of_tensors_of_structs(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn an_index_beyond_is_the_elements_or_its_own(backend: TestBackend) -> qd::Result<()> {
+fn an_out_of_bounds_error_names_the_element_or_the_component(
+    backend: TestBackend,
+) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for layout in LAYOUTS {
         let all: Vec<Body> = (0..2).map(body).collect();

@@ -1,4 +1,4 @@
-//! What the threads of a block exchange: reductions, scans, shuffles and votes, the same bits on every backend.
+//! Collectives: reductions, scans, shuffles and votes give the same bits on every backend.
 
 use quadrants::{self as qd, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -219,7 +219,7 @@ fn scanned(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
 }
 
 #[on_all_backends]
-fn blocks_reduce_in_one_order(backend: TestBackend) -> qd::Result<()> {
+fn block_reductions_use_one_order_on_every_backend(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = floats(5 * THREADS);
     let mut y = on.program.zeros::<f32, 2>([5, 4])?;
@@ -236,7 +236,7 @@ fn blocks_reduce_in_one_order(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn scans_give_each_its_place(backend: TestBackend) -> qd::Result<()> {
+fn exclusive_scans_give_unique_offsets(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<i32> = (0..3 * THREADS as i32).map(|k| k * k % 7 % 3).collect();
     let mut y = on.program.zeros::<i32, 1>([x.len()])?;
@@ -252,7 +252,7 @@ fn scans_give_each_its_place(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn scans_keep_to_one_order(backend: TestBackend) -> qd::Result<()> {
+fn block_scans_use_one_order_on_every_backend(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let n = 2 * THREADS;
     let x: Vec<f64> = floats(n).into_iter().map(f64::from).collect();
@@ -287,7 +287,11 @@ fn scans_keep_to_one_order(backend: TestBackend) -> qd::Result<()> {
 #[case(31, 0)]
 #[case(32, 31)]
 #[case(usize::MAX, usize::MAX - 1)]
-fn warps_shuffle(backend: TestBackend, #[case] mask: usize, #[case] by: usize) -> qd::Result<()> {
+fn warp_shuffles_match_plain_rust(
+    backend: TestBackend,
+    #[case] mask: usize,
+    #[case] by: usize,
+) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let n = 2 * THREADS;
     let x: Vec<i32> = (0..n as i32).map(|k| k * 7919 % 1013 - 500).collect();
@@ -315,7 +319,7 @@ fn warps_shuffle(backend: TestBackend, #[case] mask: usize, #[case] by: usize) -
 }
 
 #[on_all_backends]
-fn blocks_agree_on_when_to_end(backend: TestBackend) -> qd::Result<()> {
+fn a_block_vote_ends_a_loop_for_all_threads(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<f32> = (0..2 * THREADS).map(|k| if k % 90 == 0 { 0.5 } else { 0.0 }).collect();
     let mut y = on.program.zeros::<f32, 1>([x.len()])?;
@@ -347,7 +351,7 @@ fn blocks_agree_on_when_to_end(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn blocks_are_of_any_size(backend: TestBackend) -> qd::Result<()> {
+fn collectives_work_for_every_block_size(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<u32> = (0..1024).map(|k| k * k).collect();
     let mut y = on.program.zeros::<u32, 1>([5])?;

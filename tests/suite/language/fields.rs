@@ -1,4 +1,4 @@
-//! Fields whose names are keywords, and fields without numbers.
+//! Fields whose names are keywords, and fields without scalars.
 
 use quadrants::{self as qd, Layout, Result, Tensor, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -65,7 +65,7 @@ fn swapped(by: Hollow, from: &Tensor<Hollow, 1>, to: &mut Tensor<Hollow, 1>) {
 }
 
 #[on_all_backends]
-fn keywords_are_names_of_fields(
+fn raw_keywords_may_name_fields(
     backend: TestBackend,
     #[values(Layout::ArrayOfStructs, Layout::StructOfArrays)] layout: Layout,
 ) -> Result<()> {
@@ -96,7 +96,7 @@ fn keywords_are_names_of_fields(
 }
 
 #[on_all_backends]
-fn fields_without_numbers_are_fields(
+fn fields_without_scalars_are_allowed(
     backend: TestBackend,
     #[values(Layout::ArrayOfStructs, Layout::StructOfArrays)] layout: Layout,
 ) -> Result<()> {

@@ -110,9 +110,7 @@ powers! {
 
 /// LLVM knows some powers that the interpreter asks the library for. Only what is optimized shows that.
 #[on_all_backends]
-fn a_power_is_the_same_whether_its_numbers_are_constants_or_given(
-    backend: TestBackend,
-) -> quadrants::Result<()> {
+fn powi_of_constants_equals_powi_of_arguments(backend: TestBackend) -> quadrants::Result<()> {
     const N: usize = 20_000;
     let Some(on) = backend.open() else { return Ok(()) };
     if backend != Cpu && on.world.is_none() {
@@ -156,7 +154,7 @@ const SPECIAL: [f64; 16] = [
 ];
 
 #[on_all_backends]
-fn what_ieee_fixes_is_the_same_to_the_last_bit(backend: TestBackend) -> quadrants::Result<()> {
+fn ieee_operations_match_bit_for_bit(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let pairs: Vec<(f64, f64)> =
         SPECIAL.iter().flat_map(|x| SPECIAL.iter().map(|y| (*x, *y))).collect();
@@ -172,7 +170,7 @@ fn what_ieee_fixes_is_the_same_to_the_last_bit(backend: TestBackend) -> quadrant
 }
 
 #[on_all_backends]
-fn what_libraries_compute_is_close(backend: TestBackend) -> quadrants::Result<()> {
+fn library_functions_match_within_tolerance(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<f64> = (0..64).map(|k| f64::from(k) * 0.173 - 5.1).collect();
     let y: Vec<f64> = (0..64).map(|k| f64::from(k) * 0.11 + 0.05).collect();
@@ -187,7 +185,7 @@ fn what_libraries_compute_is_close(backend: TestBackend) -> quadrants::Result<()
 }
 
 #[on_all_backends]
-fn literals_take_the_type_around_them(backend: TestBackend) -> quadrants::Result<()> {
+fn float_literals_take_the_expected_type(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[-1.0, 0.25, 0.75, 8.0]);
     let out = Array::zeros([x.len()]);

@@ -1,4 +1,4 @@
-//! Branches, loops, scopes, and what is evaluated when.
+//! Branches, loops, scopes, and evaluation order.
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
@@ -167,7 +167,7 @@ source! { bindings;
 }
 
 #[on_all_backends]
-fn branches_and_blocks(backend: TestBackend) -> quadrants::Result<()> {
+fn branches_and_block_expressions_match_rust(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[-9, -5, -4, -1, 0, 1, 2, 3, 4, 5, 6, 9]);
     for limit in [0, 3, 5] {
@@ -178,7 +178,7 @@ fn branches_and_blocks(backend: TestBackend) -> quadrants::Result<()> {
 }
 
 #[on_all_backends]
-fn inner_loops(backend: TestBackend) -> quadrants::Result<()> {
+fn inner_loops_match_rust(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[0, 1, 2, 3, 6, 7, 27, 97, 1000]);
     let out = Array::zeros([x.len(), 6]);
@@ -187,7 +187,7 @@ fn inner_loops(backend: TestBackend) -> quadrants::Result<()> {
 }
 
 #[on_all_backends]
-fn what_logic_skips_has_no_effect(backend: TestBackend) -> quadrants::Result<()> {
+fn short_circuit_operators_skip_side_effects(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     // One 3, so that every old value that is kept is the same in any order.
     let x = Array::of(&[0, 1, 2, 3, 4, 5, 6]);
@@ -197,7 +197,7 @@ fn what_logic_skips_has_no_effect(backend: TestBackend) -> quadrants::Result<()>
 }
 
 #[on_all_backends]
-fn names_are_bound_and_shadowed(backend: TestBackend) -> quadrants::Result<()> {
+fn names_can_be_shadowed(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[1, 2, 3, -4]);
     let out = Array::zeros([x.len()]);

@@ -209,7 +209,7 @@ source! { of_shapes;
 }
 
 #[on_all_backends]
-fn traits_of_users_are_bounds(backend: TestBackend) -> quadrants::Result<()> {
+fn user_traits_may_be_bounds(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::zeros([4]);
     referee!(&on.program, of_shapes [Circle { radius: 2.0 }] [] [x]);
@@ -218,7 +218,7 @@ fn traits_of_users_are_bounds(backend: TestBackend) -> quadrants::Result<()> {
 }
 
 #[on_all_backends]
-fn funcs_have_types_and_constants_as_parameters(backend: TestBackend) -> quadrants::Result<()> {
+fn funcs_have_type_and_const_parameters(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[-2.5_f32, -1.0, 0.0, 0.25, 3.0]);
     let n = Array::of(&[-100_i32, -1, 0, 7, 250]);
@@ -231,7 +231,7 @@ fn funcs_have_types_and_constants_as_parameters(backend: TestBackend) -> quadran
 }
 
 #[on_all_backends]
-fn each_instantiation_of_a_kernel_is_one_of_its_own(backend: TestBackend) -> quadrants::Result<()> {
+fn each_monomorphization_is_a_separate_kernel(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for _ in 0..2 {
         let (x, y) = (Array::of(&[1.0_f32, -2.0, 0.5]), Array::of(&[0.0_f32, 1.0, 2.0]));
@@ -243,7 +243,7 @@ fn each_instantiation_of_a_kernel_is_one_of_its_own(backend: TestBackend) -> qua
 }
 
 #[on_all_backends]
-fn kernels_have_constants_as_parameters(backend: TestBackend) -> quadrants::Result<()> {
+fn kernels_have_const_parameters(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = on.program.tensor_from(&[1_i32, -2, 3], [3])?;
     let (mut y, mut squares) = (on.program.zeros([3])?, on.program.zeros([3])?);

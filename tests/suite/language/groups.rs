@@ -64,7 +64,7 @@ fn beyond(at: usize, p: &mut Particles<'_>) {
 }
 
 #[on_all_backends]
-fn their_tensors_are_read_and_written(backend: TestBackend) -> qd::Result<()> {
+fn tensors_of_a_struct_parameter_are_read_and_written(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let on = &on.program;
     let places: Vec<_> = (0..5).map(|i| Vector([0.0, i as f32])).collect();
@@ -87,7 +87,7 @@ fn their_tensors_are_read_and_written(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn an_index_beyond_names_the_tensor(backend: TestBackend) -> qd::Result<()> {
+fn an_out_of_bounds_error_names_the_tensor_in_the_struct(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let on = &on.program;
     let (mut place, mut flow) = (on.zeros([3])?, on.zeros([3])?);

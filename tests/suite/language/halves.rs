@@ -1,4 +1,4 @@
-//! Floats of 16 bits: kept as such, computed with as `f32`, rounded to the nearest, to even ones of two.
+//! Floats of 16 bits: stored as such, computed as `f32`, rounded to nearest even.
 
 use quadrants::{self as qd, KernelValue, Layout, Tensor, Vector, f16};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -68,7 +68,7 @@ fn cool(by: f32, all: &mut Tensor<Packed, 1>) {
 }
 
 #[on_all_backends]
-fn every_half_is_exact_as_a_float(backend: TestBackend) -> qd::Result<()> {
+fn every_half_converts_exactly_to_f32(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let all: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
     let x = Array::of(&all);
@@ -79,7 +79,7 @@ fn every_half_is_exact_as_a_float(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn floats_round_to_the_nearest_half(backend: TestBackend) -> qd::Result<()> {
+fn f32_rounds_to_the_nearest_even_half(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut floats = vec![0.0, -0.0, f32::NAN, f32::INFINITY, -f32::INFINITY, f32::MAX, f32::MIN];
     floats.extend([65504.0, 65519.9, 65520.0, -65520.0, 1e-8, f32::MIN_POSITIVE, -1e-40]);
@@ -104,7 +104,7 @@ fn floats_round_to_the_nearest_half(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn each_operation_rounds(backend: TestBackend) -> qd::Result<()> {
+fn each_half_operation_rounds(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let all: Vec<f16> = (0..0xffff_u16).step_by(13).map(f16::from_bits).collect();
     let x = Array::of(&all);
@@ -116,7 +116,7 @@ fn each_operation_rounds(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn they_are_fields_of_elements(
+fn halves_are_fields_of_elements(
     backend: TestBackend,
     #[values(Layout::ArrayOfStructs, Layout::StructOfArrays)] layout: Layout,
 ) -> qd::Result<()> {

@@ -1,4 +1,4 @@
-//! Jumps out of several loops, and loops that have a value.
+//! Labeled breaks and continues, and loops that have a value.
 
 use quadrants::{self as qd, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -173,7 +173,7 @@ fn numbers() -> Array<u32, 1> {
 }
 
 #[on_all_backends]
-fn jumps_go_where_labels_say(backend: TestBackend) -> quadrants::Result<()> {
+fn labeled_break_and_continue_leave_the_named_loop(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, out) = (numbers(), Array::zeros([8, 6]));
     referee!(&on.program, labels [] [x] [out]);
@@ -181,7 +181,7 @@ fn jumps_go_where_labels_say(backend: TestBackend) -> quadrants::Result<()> {
 }
 
 #[on_all_backends]
-fn loops_have_values(backend: TestBackend) -> quadrants::Result<()> {
+fn loop_expressions_have_values(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, out) = (numbers(), Array::zeros([8, 6]));
     for limit in [9, 60] {

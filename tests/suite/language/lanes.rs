@@ -1,5 +1,5 @@
-//! Bodies with inner loops, which processors run in strips of iterations: for every number of iterations around
-//! a strip's, the same as iteration by iteration, to the last bit.
+//! Bodies with inner loops, which the CPU runs in strips of iterations: for every number of iterations around
+//! the strip length, the same bits as one iteration at a time.
 
 use quadrants_tests::{
     TestBackend::{self, Cpu},
@@ -189,7 +189,9 @@ fn numbers<T>(n: usize, of: impl Fn(i64) -> T) -> Vec<T> {
 }
 
 #[on_all_backends]
-fn rounds_that_all_share(backend: TestBackend) -> quadrants::Result<()> {
+fn inner_loops_with_a_uniform_trip_count_match_for_every_strip_length(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     // A GPU contracts a product and a sum.
     let tolerance = if backend == Cpu || on.world.is_some() { 0.0 } else { 1e-5 };
@@ -217,7 +219,9 @@ fn rounds_that_all_share(backend: TestBackend) -> quadrants::Result<()> {
 }
 
 #[on_all_backends]
-fn rounds_that_iterations_leave(backend: TestBackend) -> quadrants::Result<()> {
+fn inner_loops_with_varying_trip_counts_match_for_every_strip_length(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for n in COUNTS {
         let x = Array::of(&numbers(n, |k| k as f32 * 0.05));

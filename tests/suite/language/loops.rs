@@ -1,4 +1,4 @@
-//! Loops that do not simply count up.
+//! Loops with steps, reversed loops, unrolled loops and loop attributes.
 
 use quadrants::{self as qd, Error, KernelErrorCause, Tensor};
 use quadrants_tests::{
@@ -205,7 +205,7 @@ fn parallel_loops_stride_and_run_backwards(backend: TestBackend) -> qd::Result<(
 }
 
 #[on_all_backends]
-fn steps_keep_iterations_apart(
+fn strided_iterations_do_not_race(
     backend: TestBackend,
     #[values(2, 300, 1001)] n: usize,
 ) -> qd::Result<()> {
@@ -228,7 +228,7 @@ fn inner_loops_stride_and_run_backwards(backend: TestBackend) -> qd::Result<()> 
 }
 
 #[on_all_backends]
-fn ranges_go_through_their_last_value(backend: TestBackend) -> qd::Result<()> {
+fn inclusive_ranges_reach_the_largest_value(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[3, -1, 4, 1, -5, 9, 2]);
     for (from, to, m) in [(-20, 19, u64::MAX), (3, 3, u64::MAX - 2), (7, 6, u64::MAX - 1)] {
@@ -239,7 +239,7 @@ fn ranges_go_through_their_last_value(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn unrolled_loops_are_loops(backend: TestBackend) -> qd::Result<()> {
+fn unrolled_loops_match_plain_loops(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = on.program.tensor_from(&[5_i64, 7, 11, 13], [4])?;
     let mut out = on.program.zeros([1])?;
@@ -269,7 +269,7 @@ fn a_step_of_zero_is_an_error(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn attributes_of_loops_are_heeded(backend: TestBackend) -> qd::Result<()> {
+fn loops_with_attributes_match_plain_loops(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = on.program.tensor_from(&[4, 5, 6, -1, 9], [5])?;
     let mut out = on.program.zeros::<i32, 1>([300])?;
@@ -303,9 +303,7 @@ fn simple_rows(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
 }
 
 #[rstest]
-fn long_loops_compute_what_short_ones_do(
-    #[values(FAR - 1, FAR, FAR + 77)] n: usize,
-) -> qd::Result<()> {
+fn long_inner_loops_match_plain_rust(#[values(FAR - 1, FAR, FAR + 77)] n: usize) -> qd::Result<()> {
     let Some(on) = Cpu.open() else { return Ok(()) };
     let value = |k: usize| (k * 37 % 1009) as f32 / 31.0 - 9.0;
     let x: Vec<f32> = (0..n).map(value).collect();

@@ -1,4 +1,4 @@
-//! The methods of std that are made of other operations: bit for bit what std gives.
+//! Methods that are made of other operations match std bit for bit.
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
@@ -132,7 +132,7 @@ source! { one_sign;
 }
 
 #[on_all_backends]
-fn of_floats(backend: TestBackend) -> quadrants::Result<()> {
+fn float_methods_match_std_bit_for_bit(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     macro_rules! run {
         ($name:ident: $ty:ident) => {
@@ -157,7 +157,7 @@ fn of_floats(backend: TestBackend) -> quadrants::Result<()> {
 }
 
 #[on_all_backends]
-fn of_integers(backend: TestBackend) -> quadrants::Result<()> {
+fn integer_methods_match_std_bit_for_bit(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     macro_rules! run {
         ($name:ident: $ty:ident) => {
@@ -183,7 +183,7 @@ fn of_integers(backend: TestBackend) -> quadrants::Result<()> {
 
 /// A zero divisor is a device error by way of a method too.
 #[on_all_backends]
-fn of_zero_divisors(backend: TestBackend) -> quadrants::Result<()> {
+fn division_methods_report_zero_divisors(backend: TestBackend) -> quadrants::Result<()> {
     use quadrants::{self as qd, Tensor};
 
     #[qd::kernel]

@@ -1,14 +1,15 @@
-//! The kernel language against plain Rust.
+//! Promise: every kernel means the same on every backend, namely what the same source means in plain Rust.
 //!
-//! [`source!`] takes one function and makes of it both a kernel and a function of the host over
-//! [`Array`]s; [`referee!`] runs the two on the same data and compares everything written. On the CPU
-//! that referees what rustc made of the kernel, on the simulator the interpreter, on hardware the
-//! compiled text.
+//! [`source!`] makes one function both a kernel and a host function over
+//! [`Array`]s; [`referee!`] runs both on the same data and compares everything written. On the CPU
+//! this tests the CPU body, on the simulator the interpreter, on hardware the
+//! compiled code.
 
 mod aggregates;
 mod agreement;
 mod array;
 mod atomics;
+mod backends;
 mod blocks;
 mod built;
 mod calls;

@@ -1,4 +1,4 @@
-//! Integers of 8 and 16 bits: the same wrapping, shifts, conversions and methods as in Rust.
+//! Integers of 8 and 16 bits: wrapping, shifts, casts and methods match Rust.
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
@@ -70,7 +70,7 @@ numbers! {
 }
 
 #[on_all_backends]
-fn they_compute_as_in_rust(backend: TestBackend) -> quadrants::Result<()> {
+fn narrow_integers_match_rust(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     macro_rules! run {
         ($name:ident: $ty:ident) => {
@@ -96,7 +96,7 @@ fn they_compute_as_in_rust(backend: TestBackend) -> quadrants::Result<()> {
 
 /// A picture, as it comes from a file: the elements lie a byte apart.
 #[on_all_backends]
-fn bytes_are_bytes_in_memory(backend: TestBackend) -> quadrants::Result<()> {
+fn narrow_integers_have_their_size_in_memory(backend: TestBackend) -> quadrants::Result<()> {
     use quadrants::{self as qd, Tensor};
 
     #[qd::kernel]

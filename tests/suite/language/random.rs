@@ -1,4 +1,4 @@
-//! Random draws: the same bits on every backend and in plain Rust.
+//! Random draws give the same bits on every backend and in plain Rust.
 
 use quadrants_tests::{TestBackend, on_all_backends};
 
@@ -41,7 +41,7 @@ source! { mean_of_draws;
 }
 
 #[on_all_backends]
-fn draws_are_the_same_bits_everywhere(backend: TestBackend) -> quadrants::Result<()> {
+fn random_draws_are_bit_identical_on_every_backend(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let words = Array::<u32, 2>::zeros([40, 25]);
     let (uniform, normal) = (Array::zeros([40, 25]), Array::zeros([40, 25]));
@@ -56,7 +56,7 @@ fn draws_are_the_same_bits_everywhere(backend: TestBackend) -> quadrants::Result
 }
 
 #[on_all_backends]
-fn draws_are_those_of_philox(backend: TestBackend) -> quadrants::Result<()> {
+fn random_draws_match_philox(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut words = on.program.zeros::<u32, 2>([9, 4])?;
     let mut normal = on.program.zeros::<f32, 2>([9, 4])?;

@@ -1,4 +1,4 @@
-//! Tensors of no, and of up to six dimensions.
+//! Tensors of zero to six dimensions.
 
 use quadrants::{self as qd, Error, KernelErrorCause, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -61,7 +61,7 @@ fn tensors_have_up_to_six_dimensions(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn an_index_of_six_dimensions_is_reported_whole(backend: TestBackend) -> qd::Result<()> {
+fn an_error_reports_all_six_indices(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut x = on.program.zeros::<u32, 6>([1, 2, 3, 4, 5, 6])?;
     let at = on.program.tensor_from(&[1usize, 2, 3, 4, 6], [5])?;

@@ -1,5 +1,5 @@
-//! What could be read in two ways: the order of evaluation, constants declared later, names of macros, and
-//! indices of values without a name.
+//! Constructs that could be interpreted in two ways: evaluation order, constants declared later, macro names, and
+//! indices of temporaries.
 
 // What is tried is the way it is written.
 #![allow(clippy::all, clippy::pedantic, unused_variables)]
@@ -95,7 +95,7 @@ fn unnamed(of: u32, k: usize, out: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn what_is_evaluated_first_is_so_everywhere(on: TestBackend) {
+fn the_evaluation_order_is_that_of_rust(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut out = on.program.zeros::<u32, 1>([3]).unwrap();
     ordered(&mut out).launch().unwrap();
@@ -104,7 +104,7 @@ fn what_is_evaluated_first_is_so_everywhere(on: TestBackend) {
 }
 
 #[on_all_backends]
-fn constants_are_known_in_all_of_their_block(on: TestBackend) {
+fn constants_are_visible_in_their_whole_block(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut out = on.program.zeros::<u32, 1>([1]).unwrap();
     declared_later(&mut out).launch().unwrap();
@@ -112,7 +112,7 @@ fn constants_are_known_in_all_of_their_block(on: TestBackend) {
 }
 
 #[on_all_backends]
-fn names_of_the_same_text_are_the_same(on: TestBackend) {
+fn raw_and_plain_identifiers_are_the_same_name(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut out = on.program.zeros::<u32, 1>([3]).unwrap();
     named_by_macros(&mut out).launch().unwrap();
@@ -120,7 +120,7 @@ fn names_of_the_same_text_are_the_same(on: TestBackend) {
 }
 
 #[on_all_backends]
-fn indices_of_values_without_a_name_are_checked(on: TestBackend, #[values(0, 1, 2)] of: u32) {
+fn indices_of_temporaries_are_checked(on: TestBackend, #[values(0, 1, 2)] of: u32) {
     let Some(on) = on.open() else { return };
     let mut out = on.program.zeros::<u32, 1>([1]).unwrap();
     unnamed(of, 1, &mut out).launch().unwrap();
@@ -163,7 +163,7 @@ fn apart_before_blocks(x: &mut Tensor<u32, 1>, y: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn bounds_that_are_no_range_clamp_too(on: TestBackend) {
+fn clamp_with_reversed_bounds_matches_on_every_backend(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let x = on.program.tensor_from(&[5.0f32], [1]).unwrap();
     let mut out = on.program.zeros::<f32, 2>([1, 3]).unwrap();
@@ -174,7 +174,7 @@ fn bounds_that_are_no_range_clamp_too(on: TestBackend) {
 }
 
 #[on_all_backends]
-fn functions_of_numbers_divide_as_methods_do(on: TestBackend) {
+fn associated_functions_divide_like_methods(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut out = on.program.zeros::<u32, 1>([1]).unwrap();
     rounded_up(2, &mut out).launch().unwrap();
@@ -190,7 +190,7 @@ fn functions_of_numbers_divide_as_methods_do(on: TestBackend) {
 }
 
 #[on_all_backends]
-fn what_is_taken_apart_before_blocks_is_known_in_them(on: TestBackend) {
+fn bindings_destructured_before_a_block_are_visible_in_it(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let [mut x, mut y] = [(); 2].map(|()| on.program.zeros::<u32, 1>([1]).unwrap());
     apart_before_blocks(&mut x, &mut y).launch().unwrap();
@@ -290,7 +290,7 @@ fn of_two_names(out: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn funcs_are_called_and_nothing_of_their_names(on: TestBackend) {
+fn a_func_call_never_resolves_to_another_item_of_its_name(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut out = on.program.zeros::<u32, 1>([4]).unwrap();
     of_two_names(&mut out).launch().unwrap();
@@ -316,7 +316,7 @@ fn narrowed(to: usize, out: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn indices_that_a_narrow_type_changes_are_checked(on: TestBackend) {
+fn indices_truncated_by_a_narrow_type_are_checked(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut out = on.program.zeros::<u32, 1>([1]).unwrap();
     narrowed(128, &mut out).launch().unwrap();
@@ -339,7 +339,7 @@ macro_rules! products {
 products!(1 + 3, -2, i32);
 
 #[on_all_backends]
-fn what_a_macro_was_given_is_one_operand(on: TestBackend) {
+fn a_macro_argument_is_one_operand(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut out = on.program.zeros::<i32, 1>([1]).unwrap();
     products(&mut out).launch().unwrap();

@@ -1,4 +1,4 @@
-//! Plain reductions: what loops that combine into one element leave, however they are run.
+//! Reductions: loops that combine into one element give the same result in every form.
 
 use quadrants::{self as qd, Error, KernelErrorCause, Tensor};
 use quadrants_tests::{
@@ -112,7 +112,7 @@ fn sums_of_some(x: &Tensor<i32, 1>, sum: &mut Tensor<i32, 1>) {
 }
 
 #[on_all_backends]
-fn what_reductions_leave(
+fn reductions_match_plain_rust(
     backend: TestBackend,
     #[values(0, 1, 31, 32, 33, 5000, 70_000)] n: usize,
 ) -> qd::Result<()> {
@@ -135,7 +135,7 @@ fn what_reductions_leave(
 }
 
 #[on_all_backends]
-fn what_reductions_of_rows_leave(
+fn reductions_of_rows_match_plain_rust(
     backend: TestBackend,
     #[values([1, 1], [3, 70], [40, 33], [1, 0])] shape: [usize; 2],
 ) -> qd::Result<()> {
@@ -153,7 +153,7 @@ fn what_reductions_of_rows_leave(
 }
 
 #[on_all_backends]
-fn sums_of_floats_are_near(backend: TestBackend) -> qd::Result<()> {
+fn float_sums_match_within_tolerance(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<f32> = (0..5000).map(|i| (i as f32).sin()).collect();
     let tensor = on.program.tensor_from(&x, [x.len()])?;
@@ -175,9 +175,7 @@ fn sums_of_floats_are_near(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn an_element_that_is_not_there_is_reported_by_who_wants_it(
-    backend: TestBackend,
-) -> qd::Result<()> {
+fn an_out_of_bounds_reduction_target_is_reported(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut sum = on.program.zeros::<i32, 1>([2])?;
     let nothing = on.program.tensor_from(&[-1, 0, -7], [3])?;

@@ -1,4 +1,4 @@
-//! Programs of an adversarial review, for which the CPU body and the IR once meant different things.
+//! Programs for which the CPU body and the IR once had different meanings.
 
 // What is tried is the way it is written.
 #![allow(clippy::all, clippy::pedantic, dead_code)]
@@ -68,7 +68,7 @@ fn literals(x: &mut Tensor<u64, 1>, y: &mut Tensor<f64, 1>, b: bool) {
 }
 
 #[on_all_backends]
-fn literals_have_the_types_that_rustc_gives_them(on: TestBackend) {
+fn literals_have_the_types_that_rustc_infers(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut x = on.program.zeros::<u64, 1>([8]).unwrap();
     let mut y = on.program.zeros::<f64, 1>([3]).unwrap();
@@ -90,7 +90,7 @@ fn raw(y: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn a_raw_name_is_the_name(on: TestBackend) {
+fn a_raw_identifier_names_the_same_item(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut y = on.program.zeros::<u32, 1>([2]).unwrap();
     raw(&mut y).launch().unwrap();
@@ -115,7 +115,7 @@ fn matched(_match1: usize, n: u32, c: &mut Tensor<u32, 1>, x: &mut Tensor<u32, 1
 }
 
 #[on_all_backends]
-fn guards_run_for_each_alternative(on: TestBackend) {
+fn match_guards_run_for_each_alternative(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let [mut c, mut x] = [2, 3].map(|n| on.program.zeros::<u32, 1>([n]).unwrap());
     matched(2, 4, &mut c, &mut x).launch().unwrap();
@@ -160,7 +160,7 @@ fn drinks(x: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn a_receiver_that_its_arguments_change_is_the_same(on: TestBackend) {
+fn a_receiver_that_its_arguments_change_matches_rust(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut x = on.program.zeros::<u32, 1>([2]).unwrap();
     drinks(&mut x).launch().unwrap();
@@ -192,7 +192,7 @@ impl Drinks {
 }
 
 #[on_all_backends]
-fn what_was_valid_and_refused_compiles(on: TestBackend) {
+fn valid_programs_once_rejected_compile(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut m = on.program.tensor_from(&[Matrix([[1, 1], [1, 2]])], [1]).unwrap();
     let mut x = on.program.zeros::<u32, 1>([1]).unwrap();
@@ -236,7 +236,7 @@ fn shadowed(x: &Tensor<u32, 1>, y: &mut Tensor<u32, 2>, z: &mut Tensor<u32, 1>) 
 }
 
 #[on_all_backends]
-fn a_local_may_hide_the_variable_of_its_loop(on: TestBackend) {
+fn a_local_may_shadow_its_loop_variable(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let x = on.program.tensor_from(&[1; 6], [6]).unwrap();
     let mut y = on.program.zeros::<u32, 2>([2, 100]).unwrap();
@@ -262,7 +262,7 @@ fn of_none<const N: usize>(n: usize, y: &mut Tensor<i32, 1>) {
 }
 
 #[on_all_backends]
-fn an_array_without_elements_has_none(on: TestBackend) {
+fn an_index_of_an_empty_array_is_an_error(on: TestBackend) {
     let Some(on) = on.open() else { return };
     let mut y = on.program.zeros::<i32, 1>([2]).unwrap();
     of_none::<0>(0, &mut y).launch().unwrap();

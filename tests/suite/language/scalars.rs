@@ -139,7 +139,9 @@ source! { bools;
 }
 
 #[on_all_backends]
-fn arithmetic_and_comparison_of_every_number(backend: TestBackend) -> quadrants::Result<()> {
+fn arithmetic_and_comparison_of_every_type_match_rust(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     macro_rules! run {
         ($name:ident, $a:expr, $x:expr, $y:expr) => {
@@ -163,7 +165,9 @@ fn arithmetic_and_comparison_of_every_number(backend: TestBackend) -> quadrants:
 }
 
 #[on_all_backends]
-fn bits_of_every_integer_and_wrapping(backend: TestBackend) -> quadrants::Result<()> {
+fn bit_operations_and_wrapping_of_every_integer_match_rust(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     macro_rules! run {
         ($name:ident: $ty:ident, $columns:literal) => {
@@ -183,7 +187,7 @@ fn bits_of_every_integer_and_wrapping(backend: TestBackend) -> quadrants::Result
 }
 
 #[on_all_backends]
-fn logic(backend: TestBackend) -> quadrants::Result<()> {
+fn boolean_logic_matches_rust(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[false, false, true, true]);
     let y = Array::of(&[false, true, false, true]);
@@ -245,7 +249,7 @@ quotients! {
 }
 
 #[on_all_backends]
-fn a_quotient_that_does_not_fit_wraps(backend: TestBackend) -> quadrants::Result<()> {
+fn an_overflowing_quotient_wraps(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     quotients_of_i8::check(&on.program)?;
     quotients_of_i16::check(&on.program)?;

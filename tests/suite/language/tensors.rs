@@ -110,7 +110,7 @@ fn ramp(n: usize) -> Vec<i32> {
 }
 
 #[on_all_backends]
-fn two_and_three_dimensions(
+fn tensors_of_two_and_three_dimensions_are_indexed(
     backend: TestBackend,
     #[values([5, 3, 4], [70, 3, 9], [1, 1, 3])] shape: [usize; 3],
 ) -> quadrants::Result<()> {
@@ -127,7 +127,7 @@ fn two_and_three_dimensions(
 }
 
 #[on_all_backends]
-fn ranges_of_loops(
+fn loops_run_over_ranges_and_shapes(
     backend: TestBackend,
     #[values((3, 40), (0, 1), (17, 17))] range: (usize, usize),
     #[values(-3, -2, 30)] n: i32,
@@ -139,7 +139,7 @@ fn ranges_of_loops(
 }
 
 #[on_all_backends]
-fn tensors_of_bools(backend: TestBackend) -> quadrants::Result<()> {
+fn tensors_of_bools_are_read_and_written(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<bool> = (0..35).map(|i| i % 3 == 0).collect();
     let x = Array::new(&x, [5, 7]);
@@ -149,7 +149,7 @@ fn tensors_of_bools(backend: TestBackend) -> quadrants::Result<()> {
 }
 
 #[on_all_backends]
-fn tensors_that_are_only_read_or_not_used(backend: TestBackend) -> quadrants::Result<()> {
+fn read_only_and_unused_tensors_are_allowed(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let unused = Array::zeros([2, 1, 2]);
     let (read, out) = (Array::of(&ramp(300)), Array::zeros([300]));
@@ -158,7 +158,7 @@ fn tensors_that_are_only_read_or_not_used(backend: TestBackend) -> quadrants::Re
 }
 
 #[on_all_backends]
-fn indices_may_come_from_tensors(backend: TestBackend) -> quadrants::Result<()> {
+fn indices_may_be_loaded_from_tensors(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x: Vec<f32> = ramp(50).iter().map(|x| *x as f32).collect();
     let at: Vec<u32> = (0..200u32).map(|i| i * 31 % 50).collect();

@@ -1,5 +1,5 @@
-//! What stands at a kernel's top level beside loops: serial statements, values that later loops need,
-//! the kernel's own value.
+//! The top level of a kernel: serial statements, values that later loops need,
+//! the kernel's result.
 
 use quadrants::{self as qd, Error};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -119,7 +119,7 @@ source! { nothing;
 }
 
 #[on_all_backends]
-fn serial_statements_run_in_their_place(
+fn serial_statements_run_in_source_order(
     backend: TestBackend,
     #[values(2, 3)] n: usize,
 ) -> qd::Result<()> {
@@ -130,7 +130,7 @@ fn serial_statements_run_in_their_place(
 }
 
 #[on_all_backends]
-fn values_read_before_a_loop_are_kept_for_it(
+fn values_loaded_before_a_loop_are_passed_to_it(
     backend: TestBackend,
     #[values(false, true)] flag: bool,
 ) -> qd::Result<()> {
@@ -147,7 +147,7 @@ fn values_read_before_a_loop_are_kept_for_it(
 }
 
 #[on_all_backends]
-fn a_kernel_gives_a_value_of_every_type(backend: TestBackend) -> qd::Result<()> {
+fn a_kernel_returns_a_value_of_every_type(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     macro_rules! run {
         ($name:ident, $values:expr) => {

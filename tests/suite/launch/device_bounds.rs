@@ -1,5 +1,5 @@
-//! Loop bounds that are read from tensors: they stay on the device, in memory of their launch and in
-//! the order of their block.
+//! Loop bounds that are read from tensors: they stay on the device, in temporaries of their launch and in
+//! the order of their region block.
 
 use std::ops::Range;
 
@@ -130,7 +130,7 @@ fn marked(n: usize) -> Vec<u32> {
 }
 
 #[on_all_backends]
-fn launches_on_two_streams_do_not_share_a_bound(
+fn launches_on_two_streams_do_not_share_device_bounds(
     backend: TestBackend,
     #[values(false, true)] by_buffer: bool,
 ) -> Result<()> {
@@ -160,7 +160,7 @@ fn launches_on_two_streams_do_not_share_a_bound(
 }
 
 #[on_all_backends]
-fn blocks_with_the_same_bound_do_not_share_it(backend: TestBackend) -> Result<()> {
+fn region_blocks_with_equal_bounds_use_separate_temporaries(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let stream = on.program.create_stream()?;
     for seed in seeds(&on) {
@@ -188,7 +188,7 @@ fn blocks_with_the_same_bound_do_not_share_it(backend: TestBackend) -> Result<()
 }
 
 #[on_all_backends]
-fn serial_code_of_a_block_runs_in_its_place(backend: TestBackend) -> Result<()> {
+fn serial_code_of_a_region_block_runs_in_source_order(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let stream = on.program.create_stream()?;
     for seed in seeds(&on) {
@@ -209,7 +209,7 @@ fn serial_code_of_a_block_runs_in_its_place(backend: TestBackend) -> Result<()> 
 }
 
 #[on_all_backends]
-fn bounds_of_several_dimensions_may_be_read(backend: TestBackend) -> Result<()> {
+fn bounds_of_several_dimensions_are_read_on_the_device(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for bounds in [[0, 4, 5], [1, 3, 3], [2, 2, 5], [3, 1, 4], [0, 4, 1], [-5, -6, 0]] {
         let read = on.program.tensor_from(&bounds, [3])?;
@@ -225,7 +225,7 @@ fn bounds_of_several_dimensions_may_be_read(backend: TestBackend) -> Result<()> 
 }
 
 #[on_all_backends]
-fn a_bound_beyond_the_tensor_is_an_error_of_the_access(backend: TestBackend) -> Result<()> {
+fn a_bound_larger_than_the_tensor_is_an_out_of_bounds_error(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let count = on.program.tensor_from(&[61usize], [1])?;
     let mut out = on.program.zeros::<u32, 1>([60])?;
@@ -242,7 +242,9 @@ fn a_bound_beyond_the_tensor_is_an_error_of_the_access(backend: TestBackend) -> 
 }
 
 #[on_all_backends]
-fn a_bound_that_has_wrapped_is_an_error_and_runs_nothing(backend: TestBackend) -> Result<()> {
+fn a_bound_that_wraps_on_the_device_is_an_error_and_runs_no_iterations(
+    backend: TestBackend,
+) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<u32, 1>([6])?;
     let n = on.program.tensor_from(&[0usize], [1])?;
@@ -259,7 +261,7 @@ fn a_bound_that_has_wrapped_is_an_error_and_runs_nothing(backend: TestBackend) -
 }
 
 #[on_all_backends]
-fn a_bound_that_wraps_before_the_launch_is_refused(backend: TestBackend) -> Result<()> {
+fn a_bound_that_wraps_on_the_host_is_rejected(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<u32, 1>([3])?;
     let launched = wrapped_argument(0, &mut out).launch();
@@ -294,7 +296,9 @@ fn keys_of_the_device(base: &Tensor<i64, 1>, out: &mut Tensor<u32, 1>) {
 
 /// The bounds of a loop are limited alike on every backend, whoever knows them.
 #[on_all_backends]
-fn bounds_too_far_from_zero_are_refused_on_every_backend(backend: TestBackend) -> Result<()> {
+fn bounds_outside_the_supported_range_are_rejected_on_every_backend(
+    backend: TestBackend,
+) -> Result<()> {
     const FAR: u64 = 1 << 48;
     const LINES: [u32; 3] = [291, 298, 306];
     let Some(on) = backend.open() else { return Ok(()) };
@@ -343,7 +347,7 @@ fn bounds_too_far_from_zero_are_refused_on_every_backend(backend: TestBackend) -
 }
 
 #[on_all_backends]
-fn a_bound_that_floats_give_is_the_devices(backend: TestBackend) -> Result<()> {
+fn a_bound_computed_from_floats_is_evaluated_on_the_device(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<u32, 1>([60])?;
     rounded(2.5, 7.0, &mut out).launch()?;
@@ -373,7 +377,7 @@ fn steps_are_counted_without_wrapping(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn extents_whose_product_is_too_large_make_an_empty_tensor(backend: TestBackend) -> Result<()> {
+fn an_empty_tensor_may_have_extents_whose_product_overflows(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let x = on.program.zeros::<u32, 3>([1 << 40, 1 << 40, 0])?;
     assert!(x.is_empty() && x.to_vec()?.is_empty());

@@ -3,6 +3,7 @@
 
 mod argument_buffers;
 mod device_bounds;
+pub(crate) mod reentrant_compiler;
 mod regressions;
 mod threads;
 pub(crate) mod tracing_events;

@@ -1,4 +1,4 @@
-//! Mistakes that were made once: what each test shows went wrong before.
+//! Regressions: each test failed before a fix.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -30,7 +30,7 @@ fn below_one(value: f32, out: &mut Tensor<f32, 1>) {
 
 /// Memory that a stream still worked on was freed, and read before it was written.
 #[on_gpu_backends]
-fn work_of_a_stream_dropped_by_a_panic_is_waited_for(
+fn work_of_a_stream_dropped_during_unwinding_is_waited_for(
     backend: TestBackend,
     #[values(None, Some(0))] argument_limit: Option<usize>,
     #[values(Schedule::Lazy, Schedule::Random)] schedule: Schedule,
@@ -68,7 +68,7 @@ fn work_of_a_stream_dropped_by_a_panic_is_waited_for(
 
 /// A wait between a launch's stamp and its work showed the work complete: the read came too early.
 #[on_gpu_backends]
-fn a_wait_of_another_thread_completes_no_launch_under_way(backend: TestBackend) -> Result<()> {
+fn a_concurrent_wait_does_not_complete_a_launch_in_progress(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     on.world.as_ref().expect("simulated").set_schedule(Schedule::Lazy);
     let stream = on.program.create_stream()?;
@@ -98,7 +98,7 @@ fn a_wait_of_another_thread_completes_no_launch_under_way(backend: TestBackend) 
 
 /// Threads that asked at once each got the same error.
 #[on_gpu_backends]
-fn an_error_is_reported_to_one_of_the_threads_that_wait(backend: TestBackend) -> Result<()> {
+fn an_error_is_reported_to_exactly_one_waiting_thread(backend: TestBackend) -> Result<()> {
     const THREADS: usize = 4;
     let Some(on) = backend.open() else { return Ok(()) };
     let mut x = on.program.zeros::<f32, 1>([N])?;
@@ -121,7 +121,7 @@ fn an_error_is_reported_to_one_of_the_threads_that_wait(backend: TestBackend) ->
 
 /// A tensor of 257 dimensions was taken for one of one, and its extents for the addresses that follow.
 #[on_all_backends]
-fn the_number_of_dimensions_is_not_cut_off(backend: TestBackend) -> Result<()> {
+fn the_tensor_rank_is_not_truncated(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let b = KernelBuilder::new("clear");
     let x = b.param_tensor_mut("x", qd::ir::ScalarType::F32, 1);
@@ -135,7 +135,7 @@ fn the_number_of_dimensions_is_not_cut_off(backend: TestBackend) -> Result<()> {
 
 /// Memory was freed on a stream that did not wait for the fill under way.
 #[on_gpu_backends]
-fn a_failed_first_fill_frees_behind_itself(backend: TestBackend) -> Result<()> {
+fn a_failed_first_fill_frees_the_memory_after_it(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     world.set_schedule(Schedule::Random);
@@ -154,7 +154,7 @@ fn a_failed_first_fill_frees_behind_itself(backend: TestBackend) -> Result<()> {
 
 /// More blocks than a region takes streams.
 #[on_all_backends]
-fn a_region_of_forty_blocks_computes(backend: TestBackend) -> Result<()> {
+fn a_region_of_forty_blocks_runs(backend: TestBackend) -> Result<()> {
     const BLOCKS: usize = 40;
     let Some(on) = backend.open() else { return Ok(()) };
     let b = KernelBuilder::new("many");

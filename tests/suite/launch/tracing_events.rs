@@ -1,4 +1,4 @@
-//! What a program tells `tracing` of itself.
+//! Events that a program sends to `tracing`.
 
 use std::{
     fmt,
@@ -81,7 +81,7 @@ impl Subscriber for Keep {
 }
 
 #[on_all_backends]
-fn a_program_says_when_it_opens_and_when_the_last_of_it_goes(backend: TestBackend) -> Result<()> {
+fn opening_and_closing_a_program_are_traced(backend: TestBackend) -> Result<()> {
     let said = Said::listen();
     let said = || {
         let at_info = |(level, text): &(Level, String)| {

@@ -1,4 +1,4 @@
-//! Handles that come and go: who may still use them, and that nothing is used up.
+//! Lifetimes of streams, kernels and programs: no use after the owner is gone, and numbers are reused.
 
 use std::{
     cell::RefCell,
@@ -36,9 +36,7 @@ fn built(name: &str) -> Kernel {
 /// The number of a stream has 24 bits in a stamp. Numbers that were never used again ran out, and a stamp
 /// then named another stream than the one that used the memory.
 #[on_gpu_backends]
-fn numbers_of_gone_streams_are_used_again_and_old_stamps_mean_nothing(
-    backend: TestBackend,
-) -> Result<()> {
+fn reused_stream_numbers_ignore_stamps_of_destroyed_streams(backend: TestBackend) -> Result<()> {
     let (world, opened) = backend.simulated_device();
     world.set_schedule(Schedule::Lazy);
     let context = rt::Context::new(opened.device)?;
@@ -70,7 +68,7 @@ fn numbers_of_gone_streams_are_used_again_and_old_stamps_mean_nothing(
 
 /// Another thread that had just found the stream in a stamp used the handle after its owner destroyed it.
 #[on_gpu_backends]
-fn a_foreign_stream_is_not_touched_once_its_wrapper_is_gone(backend: TestBackend) -> Result<()> {
+fn a_foreign_stream_is_not_used_after_its_wrapper_is_dropped(backend: TestBackend) -> Result<()> {
     let (world, opened) = backend.simulated_device();
     world.set_schedule(Schedule::Eager);
     let device = opened.device.clone();
@@ -112,7 +110,7 @@ fn a_foreign_stream_is_not_touched_once_its_wrapper_is_gone(backend: TestBackend
 }
 
 #[on_all_backends]
-fn a_kernels_value_is_asked_for_by_its_own_type(backend: TestBackend) -> Result<()> {
+fn a_kernel_result_of_another_type_is_rejected(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let b = KernelBuilder::new("first");
     let x = b.param_tensor("x", F32, 1);
@@ -168,7 +166,7 @@ thread_local! {
 }
 
 #[on_all_backends]
-fn a_thread_may_launch_and_drop_in_its_last_breath(
+fn thread_local_destructors_may_launch_and_drop(
     backend: TestBackend,
     #[values(false, true)] kept_first: bool,
 ) -> Result<()> {
@@ -206,7 +204,7 @@ fn a_thread_may_launch_and_drop_in_its_last_breath(
 
 /// Memory that a launch takes on an explicit stream was refused while frees were still under way.
 #[on_gpu_backends]
-fn a_launch_waits_for_frees_where_memory_is_short(backend: TestBackend) -> Result<()> {
+fn a_launch_waits_for_pending_frees_when_memory_is_short(backend: TestBackend) -> Result<()> {
     let (world, opened) = backend.simulated_device();
     world.set_schedule(Schedule::Lazy);
     let program = Program::builder().argument_limit(0).open(opened)?;
@@ -232,7 +230,7 @@ fn a_launch_waits_for_frees_where_memory_is_short(backend: TestBackend) -> Resul
 
 /// Modules of kernels made at run time stayed loaded as long as their program.
 #[on_gpu_backends]
-fn a_kernel_takes_its_modules_with_it(backend: TestBackend) -> Result<()> {
+fn a_dropped_kernel_unloads_its_modules(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     world.set_schedule(Schedule::Lazy);
@@ -273,7 +271,7 @@ fn a_kernel_takes_its_modules_with_it(backend: TestBackend) -> Result<()> {
 
 /// What was found of a launch's numbers is used again for the same numbers alone.
 #[on_all_backends]
-fn a_launch_is_judged_by_its_own_numbers(backend: TestBackend) -> Result<()> {
+fn a_cached_launch_decision_is_used_only_for_equal_inputs(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let kernel = built("counted");
     let stream = on.program.create_stream()?;
@@ -290,7 +288,7 @@ fn a_launch_is_judged_by_its_own_numbers(backend: TestBackend) -> Result<()> {
 
 /// A stream of which nothing is stamped was taken to have no work, whatever others had enqueued by its handle.
 #[on_gpu_backends]
-fn what_others_enqueue_by_the_handle_is_waited_for(
+fn work_submitted_through_the_raw_stream_handle_is_waited_for(
     backend: TestBackend,
     #[values(false, true)] foreign: bool,
 ) -> Result<()> {

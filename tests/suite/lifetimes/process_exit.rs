@@ -1,4 +1,4 @@
-//! The end of the process, with work in flight, in any order of drops and from any thread: it neither hangs nor crashes.
+//! Process exit with work in flight, in any order of drops and from any thread, neither hangs nor crashes.
 
 use std::{
     cell::RefCell,
@@ -181,7 +181,7 @@ pub(crate) const WORKS: &[child::Work] = &[
 ];
 
 #[on_all_backends]
-fn a_process_ends_in_peace(
+fn a_process_exits_cleanly_with_work_in_flight(
     backend: TestBackend,
     #[values(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)] work: usize,
 ) {
@@ -191,6 +191,6 @@ fn a_process_ends_in_peace(
 }
 
 #[test]
-fn every_work_is_tried() {
+fn every_exit_scenario_runs() {
     assert_eq!(WORKS.len(), 10);
 }

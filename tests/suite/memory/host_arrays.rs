@@ -1,4 +1,4 @@
-//! Arrays of the host as arguments: copied with the stream's order, copied back, and never touched otherwise.
+//! Host arrays as arguments: staged in stream order, copied back before the launch returns, and not accessed otherwise.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -38,7 +38,7 @@ fn on_seeds(on: &On, seeds: u64, mut body: impl FnMut(u64) -> Result<()>) -> Res
 }
 
 #[on_all_backends]
-fn launches_read_and_write_arrays_in_the_order_of_their_stream(
+fn host_arrays_are_staged_in_stream_order(
     backend: TestBackend,
     #[values(false, true)] explicit: bool,
 ) -> Result<()> {
@@ -66,7 +66,7 @@ fn launches_read_and_write_arrays_in_the_order_of_their_stream(
 }
 
 #[on_all_backends]
-fn one_array_stands_in_launches_on_two_streams_and_in_regions(backend: TestBackend) -> Result<()> {
+fn a_host_array_works_on_two_streams_and_in_regions(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let (s1, s2) = (program.create_stream()?, program.create_stream()?);
@@ -99,7 +99,7 @@ fn one_array_stands_in_launches_on_two_streams_and_in_regions(backend: TestBacke
 }
 
 #[on_all_backends]
-fn arrays_have_shapes_parts_and_elements_of_any_type(backend: TestBackend) -> Result<()> {
+fn host_arrays_support_shapes_slices_and_all_element_types(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let stream = on.program.create_stream()?;
     let x: Vec<(f32, bool)> = (0..12).map(|i| (i as f32, i % 5 == 0)).collect();
@@ -129,7 +129,7 @@ fn arrays_have_shapes_parts_and_elements_of_any_type(backend: TestBackend) -> Re
 }
 
 #[on_all_backends]
-fn arrays_without_elements_are_arrays(backend: TestBackend) -> Result<()> {
+fn empty_host_arrays_are_supported(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let stream = on.program.create_stream()?;
     let mut none: [f32; 0] = [];
@@ -144,7 +144,7 @@ fn arrays_without_elements_are_arrays(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn what_a_launch_lacks_is_said_before_anything_is_copied(backend: TestBackend) -> Result<()> {
+fn argument_errors_are_reported_before_any_copy(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut x = [1.0f32; 4];
     // It names no program by itself, but the scope's is there.
@@ -158,7 +158,7 @@ fn what_a_launch_lacks_is_said_before_anything_is_copied(backend: TestBackend) -
 }
 
 #[on_all_backends]
-fn after_an_error_or_a_panic_an_array_is_as_it_was(backend: TestBackend) -> Result<()> {
+fn after_an_error_or_a_panic_a_host_array_is_unchanged(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let stream = on.program.create_stream()?;
     let mut x = vec![0.5f32; N];
@@ -197,7 +197,7 @@ impl Drop for AtUnwinding<'_> {
 }
 
 #[on_all_backends]
-fn a_thread_that_unwinds_may_still_launch_with_arrays(backend: TestBackend) -> Result<()> {
+fn a_panicking_thread_may_launch_with_host_arrays(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let stream = on.program.create_stream()?;
     let mut x = vec![0.0f32; N];
@@ -211,7 +211,7 @@ fn a_thread_that_unwinds_may_still_launch_with_arrays(backend: TestBackend) -> R
 }
 
 #[on_gpu_backends]
-fn every_call_of_a_launch_with_arrays_may_fail(
+fn any_driver_call_of_a_launch_with_host_arrays_may_fail(
     backend: TestBackend,
     #[values(Code::UNKNOWN, Code::OUT_OF_MEMORY)] code: Code,
 ) -> Result<()> {
@@ -253,7 +253,7 @@ fn every_call_of_a_launch_with_arrays_may_fail(
 }
 
 #[on_all_backends]
-fn an_array_swapped_away_is_good_for_nothing(backend: TestBackend) -> Result<()> {
+fn a_host_array_swapped_out_of_its_borrow_is_invalid(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut other = on.program.zeros::<f32, 1>([2])?;
     {

@@ -1,4 +1,4 @@
-//! Parts of tensors on the host and as kernels' arguments.
+//! Slices of tensors on the host and as kernel arguments.
 
 use quadrants::{self as qd, Error, Result, Tensor};
 use quadrants_driver_sim::Schedule;
@@ -21,7 +21,7 @@ fn number(out: &mut Tensor<i32, 1>) {
 }
 
 #[on_all_backends]
-fn parts_are_read_and_written_where_they_are(backend: TestBackend) -> Result<()> {
+fn slices_read_and_write_their_range(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let data: Vec<i32> = (0..24).collect();
     let mut t = on.program.tensor_from(&data, [4, 3, 2])?;
@@ -47,7 +47,7 @@ fn parts_are_read_and_written_where_they_are(backend: TestBackend) -> Result<()>
 }
 
 #[on_all_backends]
-fn what_is_not_there_cannot_be_sliced(backend: TestBackend) -> Result<()> {
+fn a_slice_out_of_bounds_is_rejected(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut t = on.program.zeros::<i32, 2>([4, 2])?;
     let range = |error: Error| match error {
@@ -68,7 +68,7 @@ fn what_is_not_there_cannot_be_sliced(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn kernels_take_parts_as_they_take_tensors(backend: TestBackend) -> Result<()> {
+fn slices_are_kernel_arguments(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut t = on.program.tensor_from(&[1, 2, 3, 4, 5, 6], [3, 2])?;
     {
@@ -90,7 +90,7 @@ fn kernels_take_parts_as_they_take_tensors(backend: TestBackend) -> Result<()> {
 }
 
 #[on_gpu_backends]
-fn parts_share_the_stamps_of_their_tensor(backend: TestBackend) -> Result<()> {
+fn slices_share_the_stamps_of_their_tensor(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let streams = [on.program.create_stream()?, on.program.create_stream()?];
@@ -119,7 +119,7 @@ fn parts_share_the_stamps_of_their_tensor(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn a_part_swapped_away_is_good_for_nothing(backend: TestBackend) -> Result<()> {
+fn a_slice_swapped_out_of_its_borrow_is_invalid(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut t = on.program.zeros::<f32, 1>([8])?;
     let mut other = on.program.zeros::<f32, 1>([2])?;
@@ -162,7 +162,7 @@ fn count_bytes(x: &Tensor<u8, 1>, bins: &mut Tensor<u32, 1>, total: &mut Tensor<
 
 /// Whose narrow elements a GPU's threads read by words, from the first even address on.
 #[on_all_backends]
-fn a_part_begins_at_any_byte(backend: TestBackend) -> Result<()> {
+fn a_slice_of_narrow_elements_may_start_at_any_byte(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let data: Vec<u8> = (0..1000u32).map(|at| (at * at / 7) as u8).collect();
     let x = on.program.tensor_from(&data, [1000])?;

@@ -1,4 +1,4 @@
-//! Memory in stream order: who frees when, who waits for whom, and that nothing is left over.
+//! Memory in stream order: when it is freed, which streams wait, and that nothing leaks.
 
 use quadrants::{self as qd, Result, Stream, Tensor};
 use quadrants_driver_sim::{OpKind, Schedule, World};
@@ -33,7 +33,7 @@ fn streams<const K: usize>(on: &On) -> [Stream; K] {
 }
 
 #[on_all_backends]
-fn a_dropped_tensor_lives_until_its_last_reader_on_any_stream(backend: TestBackend) -> Result<()> {
+fn a_free_waits_for_the_last_reader_on_any_stream(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let all: [Stream; 6] = streams(&on);
@@ -62,7 +62,7 @@ fn a_dropped_tensor_lives_until_its_last_reader_on_any_stream(backend: TestBacke
 }
 
 #[on_all_backends]
-fn freed_memory_carries_no_old_work_into_its_next_life(backend: TestBackend) -> Result<()> {
+fn reused_memory_does_not_inherit_old_stamps(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [s1, s2] = streams(&on);
@@ -82,7 +82,7 @@ fn freed_memory_carries_no_old_work_into_its_next_life(backend: TestBackend) -> 
 }
 
 #[on_all_backends]
-fn writes_of_the_host_wait_for_readers_and_writers(backend: TestBackend) -> Result<()> {
+fn host_writes_wait_for_readers_and_writers(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [s1, s2] = streams(&on);
@@ -111,7 +111,7 @@ fn last_read(world: World) -> u64 {
 }
 
 #[on_gpu_backends]
-fn a_read_waits_for_the_writers_alone(backend: TestBackend) -> Result<()> {
+fn host_reads_wait_only_for_writers(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = **on.world.as_ref().expect("simulated");
     // What nothing waits for does not run.
@@ -142,7 +142,7 @@ fn a_read_waits_for_the_writers_alone(backend: TestBackend) -> Result<()> {
 }
 
 #[on_gpu_backends]
-fn a_drop_delays_no_stream_of_the_user(backend: TestBackend) -> Result<()> {
+fn a_free_delays_no_user_stream(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
@@ -170,7 +170,7 @@ fn a_drop_delays_no_stream_of_the_user(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn tensors_without_elements_are_tensors(backend: TestBackend) -> Result<()> {
+fn tensors_without_elements_are_supported(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let mut x = program.zeros::<f32, 1>([0])?;
@@ -192,7 +192,7 @@ fn tensors_without_elements_are_tensors(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn pools_hold_all_that_was_made_once_work_is_over(backend: TestBackend) -> Result<()> {
+fn pools_hold_all_objects_once_work_is_complete(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let streams_before = program.streams().live();
@@ -260,7 +260,7 @@ fn pools_are_bounded_and_can_be_trimmed(backend: TestBackend) -> Result<()> {
 }
 
 #[on_gpu_backends]
-fn a_program_leaves_nothing_behind(
+fn a_dropped_program_frees_everything(
     backend: TestBackend,
     #[values(None, Some(0))] argument_limit: Option<usize>,
     #[values(Schedule::Lazy, Schedule::Random)] schedule: Schedule,

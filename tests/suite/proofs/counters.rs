@@ -1,4 +1,4 @@
-//! Numbers that a counter gives: each once, as long as the launch does not count past the counter's type.
+//! Tickets of atomic counters: unique, unless a launch could overflow the counter's type, which is rejected.
 
 use quadrants::{self as qd, CounterOverflow, Error, Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -133,7 +133,7 @@ fn behind(stop: u32, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn a_launch_that_may_count_past_the_counters_type_is_refused(backend: TestBackend) -> Result<()> {
+fn a_launch_that_may_overflow_an_atomic_counter_is_rejected(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros::<u32, 1>([100])?;
     let mut count = on.program.zeros::<u32, 1>([1])?;

@@ -1,5 +1,5 @@
-//! Loops whose accesses are not all provable: most iterations run without checks all the same, and the
-//! edges with them. Which ran how, the launch tells `tracing`.
+//! Loops whose accesses are not all proven: the interior runs without checks, the boundary with checks. `tracing`
+//! events tell which iterations ran in which form.
 
 use quadrants::{self as qd, Error, KernelErrorCause, Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -139,7 +139,7 @@ fn mask(n: usize, edge: usize) -> Vec<u8> {
 }
 
 #[on_all_backends]
-fn a_masked_stencil_runs_its_interior_unchecked(
+fn the_interior_of_a_masked_stencil_runs_unchecked(
     backend: TestBackend,
     #[values(1, 2, 3, 1000, 300_000)] n: usize,
 ) -> Result<()> {
@@ -161,7 +161,7 @@ fn a_masked_stencil_runs_its_interior_unchecked(
 }
 
 #[on_all_backends]
-fn guards_beyond_the_proof_leave_an_interior(backend: TestBackend) -> Result<()> {
+fn guards_that_are_not_proven_still_leave_an_interior(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let said = Said::listen();
     let (w, h) = (17, 40);
@@ -185,7 +185,7 @@ fn guards_beyond_the_proof_leave_an_interior(backend: TestBackend) -> Result<()>
 }
 
 #[on_all_backends]
-fn planes_and_cubes_have_boxes(
+fn interiors_of_several_dimensions_are_boxes(
     backend: TestBackend,
     #[values([1, 1], [3, 3], [40, 33], [900, 700])] shape: [usize; 2],
 ) -> Result<()> {
@@ -213,7 +213,7 @@ fn planes_and_cubes_have_boxes(
 }
 
 #[on_all_backends]
-fn the_third_dimension_counts_too(backend: TestBackend) -> Result<()> {
+fn the_third_dimension_limits_the_interior(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let said = Said::listen();
     let shape = [6, 9, 11];
@@ -237,7 +237,9 @@ fn the_third_dimension_counts_too(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn loops_with_a_sign_or_a_step_are_split(backend: TestBackend) -> Result<()> {
+fn signed_and_strided_loops_are_split_into_interior_and_boundary(
+    backend: TestBackend,
+) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let said = Said::listen();
     let x: Vec<i32> = (0..40).map(|i| if i < 3 { 7 } else { 100 + i }).collect();
@@ -257,7 +259,9 @@ fn loops_with_a_sign_or_a_step_are_split(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn what_the_device_bounds_is_proven_up_to_the_tensors_end(backend: TestBackend) -> Result<()> {
+fn a_loop_with_a_device_bound_is_proven_up_to_the_tensor_length(
+    backend: TestBackend,
+) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let said = Said::listen();
     let (n, m) = (100, 70);
@@ -285,7 +289,7 @@ fn what_the_device_bounds_is_proven_up_to_the_tensors_end(backend: TestBackend) 
 }
 
 #[on_all_backends]
-fn an_edge_out_of_range_is_reported_and_no_index_of_a_tensor_has_an_interior(
+fn a_boundary_error_is_reported_and_loaded_indices_have_no_interior(
     backend: TestBackend,
 ) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
@@ -308,7 +312,7 @@ fn an_edge_out_of_range_is_reported_and_no_index_of_a_tensor_has_an_interior(
 }
 
 #[on_all_backends]
-fn blocks_of_a_region_have_interiors_of_their_own(
+fn region_blocks_have_separate_interiors(
     backend: TestBackend,
     #[values(false, true)] by_buffer: bool,
 ) -> Result<()> {
@@ -364,7 +368,7 @@ fn triangles(by: usize, x: &Tensor<i64, 1>, out: &mut Tensor<i64, 2>) {
 }
 
 #[on_all_backends]
-fn loops_downwards_and_in_steps_are_proven(
+fn reversed_and_strided_loops_are_proven(
     backend: TestBackend,
     #[values(1, 3)] by: usize,
 ) -> Result<()> {

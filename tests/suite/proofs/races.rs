@@ -1,4 +1,4 @@
-//! Kernels whose freedom from races depends on the launch, and what `unsafe` asserts.
+//! Kernels whose race freedom depends on the launch, and launches whose race freedom `unsafe` asserts.
 
 use quadrants::{self as qd, Error, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -100,7 +100,7 @@ fn refused(launch: qd::Result<()>, tensor_is: &str, line_is: u32) {
 }
 
 #[on_all_backends]
-fn rows_must_be_as_long_as_the_loop_is_wide(backend: TestBackend) -> qd::Result<()> {
+fn rows_shorter_than_the_loop_are_a_race(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut t = on.program.zeros::<u32, 1>([64])?;
     for (h, w, length) in [(4, 16, 16), (4, 10, 16), (1, 16, 3), (0, 16, 3)] {
@@ -119,7 +119,7 @@ fn rows_must_be_as_long_as_the_loop_is_wide(backend: TestBackend) -> qd::Result<
 }
 
 #[on_all_backends]
-fn halves_of_a_tensor_must_not_overlap(backend: TestBackend) -> qd::Result<()> {
+fn overlapping_halves_of_a_tensor_are_a_race(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let numbers: Vec<u32> = (0..10).collect();
     let mut t = on.program.tensor_from(&numbers, [10])?;
@@ -148,7 +148,7 @@ fn halves_of_a_tensor_must_not_overlap(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn what_the_numbers_decide(backend: TestBackend) -> qd::Result<()> {
+fn races_that_depend_on_scalars_are_decided_per_launch(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut g = on.program.zeros::<u32, 2>([4, 7])?;
     unravel(7, 28, &mut g).launch()?;
@@ -162,7 +162,7 @@ fn what_the_numbers_decide(backend: TestBackend) -> qd::Result<()> {
 }
 
 #[on_all_backends]
-fn what_unsafe_asserts_is_launched(backend: TestBackend) -> qd::Result<()> {
+fn launches_asserted_race_free_by_unsafe_run(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let at: Vec<u32> = (0..500).map(|i| i * 7 % 500).collect();
     let mut t = on.program.zeros::<u32, 1>([500])?;
@@ -233,7 +233,7 @@ fn cut_by(how: u32, n: u64, k: u64) -> Vec<Vec<u64>> {
 }
 
 #[on_all_backends]
-fn what_is_cut_or_wraps_is_refused_where_it_meets(backend: TestBackend) -> qd::Result<()> {
+fn truncated_or_wrapping_indices_that_collide_are_rejected(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut t = on.program.zeros::<u32, 1>([512])?;
     let mut launched = [0; 9];

@@ -1,4 +1,4 @@
-//! Proofs that once held where they must not: what each test does went out of bounds, raced, or ran with garbage.
+//! Regressions of proofs that were too weak: each test once accessed out of bounds, raced, or used stale data.
 
 use quadrants::{self as qd, Error, KernelErrorCause, Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -25,7 +25,7 @@ fn behind_two_guards_of_a_product(at: &Tensor<u64, 1>, x: &mut Tensor<u32, 1>) {
 }
 
 #[on_all_backends]
-fn a_sum_that_wraps_says_nothing_of_its_operands(backend: TestBackend) -> Result<()> {
+fn a_wrapping_sum_proves_nothing_about_its_operands(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     for (which, number) in [u64::MAX - 1, 1 << 63].into_iter().enumerate() {
@@ -73,9 +73,7 @@ fn a_ticket_handed_on(count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 2>) {
 }
 
 #[on_all_backends]
-fn a_number_that_a_counter_gave_and_that_is_changed_is_no_iterations_own(
-    backend: TestBackend,
-) -> Result<()> {
+fn a_modified_ticket_is_not_unique(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut count = on.program.zeros::<u32, 1>([1])?;
     let mut out = on.program.zeros::<u32, 2>([1, 1000])?;
@@ -107,9 +105,7 @@ fn leaves_a_number(n: &Tensor<usize, 1>, x: &mut Tensor<usize, 1>) {
 }
 
 #[on_all_backends]
-fn behind_a_failed_assertion_nothing_runs_with_an_older_launchs_numbers(
-    backend: TestBackend,
-) -> Result<()> {
+fn after_a_failed_assertion_no_task_uses_stale_temporaries(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let n = program.tensor_from(&[10usize, 5], [2])?;
@@ -152,7 +148,7 @@ fn appends_in_two_blocks(at: usize, count: &mut Tensor<u32, 1>, out: &mut Tensor
 }
 
 #[on_all_backends]
-fn a_counter_that_is_not_there_gives_no_number_of_ones_own(backend: TestBackend) -> Result<()> {
+fn an_out_of_bounds_counter_gives_no_unique_ticket(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut count = on.program.zeros::<u32, 1>([2])?;
     let mut out = on.program.zeros::<u32, 1>([100])?;
@@ -208,7 +204,7 @@ with_a_loop!(
 );
 
 #[on_all_backends]
-fn every_loop_has_the_iterations_that_are_proven_of_it(backend: TestBackend) -> Result<()> {
+fn every_loop_runs_exactly_the_proven_iterations(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     for kernel in [a_loop_in_parentheses, a_loop_that_a_macro_was_given] {
@@ -235,7 +231,7 @@ fn in_wide_steps(from: i64, to: i64, by: usize, x: &mut Tensor<u32, 1>) {
 /// The length was computed with a sign, and so of a loop longer than half of all numbers nothing was proven, as it
 /// seemed to run nothing.
 #[on_all_backends]
-fn a_loop_over_more_than_half_of_all_numbers_runs(backend: TestBackend) -> Result<()> {
+fn a_loop_over_more_than_half_of_the_integer_range_runs(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     for from in [i64::MIN, -5] {

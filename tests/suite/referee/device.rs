@@ -1,4 +1,4 @@
-//! Compiled code on a device: a GPU, or the simulator behind the same driver calls. Below the launcher, so that one
+//! Compiled code on a device: a GPU, or the simulator. Runs below the launcher, so that one
 //! thread can run iterations that depend on their order.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct OnDevice {
 }
 
 #[on_gpu_backends]
-fn random_kernels_on_a_device(backend: TestBackend) {
+fn random_kernels_on_a_device_match_the_interpreter(backend: TestBackend) {
     let Some((world, opened)) = backend.open_device() else { return };
     let on = OnDevice::new(opened);
     let kernels = if world.is_some() { SIMULATED } else { ON_HARDWARE };
@@ -124,7 +124,7 @@ impl<'a> Memory<'a> {
             bytes.extend(&buffer.bytes);
             bytes.resize(bytes.len().next_multiple_of(256), 0);
         }
-        let (claim, block) = (bytes.len(), bytes.len() + 256);
+        let (lease_world, block) = (bytes.len(), bytes.len() + 256);
         let address = device.alloc(block + 8 * case.words.len())?;
         let mut memory = Self {
             device,
@@ -137,7 +137,7 @@ impl<'a> Memory<'a> {
             memory.words[buffer.word] = address.raw() + *at as u64;
             if buffer.word == ERROR_WORD {
                 let field = at + std::mem::offset_of!(ErrorRecord, claim);
-                let word = address.raw() + claim as u64;
+                let word = address.raw() + lease_world as u64;
                 bytes[field..field + 8].copy_from_slice(&word.to_le_bytes());
             }
         }

@@ -1,4 +1,4 @@
-//! The functions whose last bits are the device's own: how far they may be from the processor's.
+//! The accuracy of math functions whose last bits differ between devices.
 
 use quadrants::ir::{
     Const,
@@ -41,7 +41,7 @@ const FUNCTIONS: [(MathFn, u64); 18] = [
 const VALUES: u64 = 2000;
 
 #[on_gpu_backends]
-fn functions_are_as_near_as_promised(backend: TestBackend) {
+fn math_functions_are_within_their_documented_error(backend: TestBackend) {
     let Some((_world, opened)) = backend.open_device() else { return };
     let on = OnDevice::new(opened);
     let mut worst = Vec::new();
@@ -129,7 +129,7 @@ fn distance(left: Const, right: Const) -> u64 {
 }
 
 #[test]
-fn distances_are_counted_across_zero() {
+fn ulp_distances_are_counted_across_zero() {
     let between = |a: f32, b: f32| distance(a.into(), b.into());
     assert_eq!(between(1.0, 1.0), 0);
     assert_eq!(between(1.0, 1.0 + f32::EPSILON), 1);

@@ -1,16 +1,22 @@
-//! The text for GPUs, compiled for this processor: the emitter is tested on every machine that has a C++ compiler.
+//! GPU source text compiled by the host's C++ compiler: tests the code generator on machines without a GPU.
 
 use std::sync::Arc;
 
 use quadrants::codegen::{CompileRequest, Compiler};
 use quadrants_codegen::samples::host_program::{Checks, HostProgram, HostText};
-use quadrants_tests::TestBackend::{self, AmdGpu, Cuda};
+use quadrants_tests::{
+    TestBackend::{self, AmdGpu, Cuda},
+    is_full_size,
+};
 use rstest::rstest;
 
 use super::{Referee, Trial, all, seeds};
 
-/// Of the CUDA text: at least as many as a run of CI is to have.
+/// How many kernels of CUDA text a run of CI compiles.
 const KERNELS: u64 = 2000;
+
+/// How many kernels a quick run compiles: the same share of each case.
+const QUICK_SHARE: u64 = 10;
 
 struct Host {
     compiler: Arc<dyn Compiler>,
@@ -20,13 +26,17 @@ struct Host {
 #[case(Cuda, KERNELS)]
 // It differs in its atomics alone.
 #[case(AmdGpu, KERNELS / 5)]
-fn random_kernels_through_the_hosts_compiler(#[case] backend: TestBackend, #[case] kernels: u64) {
+fn random_kernels_through_the_host_compiler_match_the_interpreter(
+    #[case] backend: TestBackend,
+    #[case] kernels: u64,
+) {
     if HostProgram::build(&[], Checks::None).expect("an empty program").is_none() {
         println!("skipped: no C++ compiler");
         return;
     }
     let (_world, opened) = backend.simulated_device();
     let host = Host { compiler: opened.compiler.expect("text is compiled") };
+    let kernels = if is_full_size() { kernels } else { kernels / QUICK_SHARE };
     let [checked, proven] = all(&host, seeds(kernels), false, "referee::host");
     println!("{checked} kernels checked, {proven} of them also proven");
     // The generator reaches both forms.

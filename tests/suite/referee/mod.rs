@@ -1,7 +1,7 @@
-//! Random kernels, against the reference interpreter: as C++ text through the host's compiler, and as compiled code
-//! on devices. What computes something else is made smaller, and printed with how to run it alone.
+//! Referees: random kernels, compiled as C++ by the host's compiler and for devices, must match the IR interpreter.
+//! A failing kernel is shrunk and printed with the command that runs it alone.
 //!
-//! `QUADRANTS_TEST_SEED` names one kernel to run, and `QUADRANTS_TEST_KERNELS` how many are drawn.
+//! `QUADRANTS_TEST_SEED` selects one kernel, and `QUADRANTS_TEST_KERNELS` is the number of kernels.
 
 mod device;
 mod functions;

@@ -1,4 +1,4 @@
-//! `stream_parallel` regions: forked and joined by events, and ordered by nothing else.
+//! `stream_parallel` regions: forked and joined by events, without any other order.
 
 use quadrants::{
     self as qd, Backend as _, Hazards, Program, Stream, Tensor,
@@ -59,7 +59,7 @@ fn bounded(
 }
 
 #[on_all_backends]
-fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
+fn a_region_is_ordered_with_earlier_and_later_work_of_its_stream(
     backend: TestBackend,
     #[values(On::Default, On::Explicit, On::Foreign)] place: On,
     #[values(false, true)] graphs: bool,
@@ -127,9 +127,7 @@ fn a_region_sees_what_was_before_and_is_seen_by_what_comes_after(
 }
 
 #[on_gpu_backends]
-fn blocks_of_a_region_are_ordered_by_nothing_but_fork_and_join(
-    backend: TestBackend,
-) -> quadrants::Result<()> {
+fn region_blocks_are_ordered_only_by_fork_and_join(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
@@ -157,7 +155,7 @@ fn blocks_of_a_region_are_ordered_by_nothing_but_fork_and_join(
 
 /// The task that computes a loop's bound stood outside of its block: then the other blocks were ordered around it.
 #[on_gpu_backends]
-fn a_helper_task_runs_in_the_block_of_the_loop_that_it_serves(
+fn a_helper_task_runs_in_the_region_block_of_its_loop(
     backend: TestBackend,
 ) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
@@ -184,9 +182,7 @@ fn a_helper_task_runs_in_the_block_of_the_loop_that_it_serves(
 }
 
 #[on_gpu_backends]
-fn a_region_whose_other_blocks_are_empty_needs_no_fork(
-    backend: TestBackend,
-) -> quadrants::Result<()> {
+fn a_region_with_one_nonempty_block_does_not_fork(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
@@ -200,7 +196,7 @@ fn a_region_whose_other_blocks_are_empty_needs_no_fork(
 }
 
 #[on_gpu_backends]
-fn a_failed_region_leaves_nothing_behind_and_the_next_works(
+fn a_failed_region_leaks_nothing_and_the_next_region_works(
     backend: TestBackend,
 ) -> quadrants::Result<()> {
     let (launch, code) = match backend {
@@ -266,7 +262,7 @@ fn a_launch_makes_its_context_current_once(backend: TestBackend) -> quadrants::R
 }
 
 #[on_gpu_backends]
-fn a_repeated_region_makes_the_calls_of_a_fork_and_a_join_by_hand(
+fn a_repeated_region_makes_as_many_driver_calls_as_a_manual_fork_and_join(
     backend: TestBackend,
 ) -> quadrants::Result<()> {
     let builder = Program::builder().graphs(false).argument_limit(4096);

@@ -2,3 +2,4 @@
 //! leaves nothing behind.
 
 mod fork_join;
+pub(crate) mod overlap;

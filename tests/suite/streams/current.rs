@@ -1,4 +1,4 @@
-//! The current stream of a thread: nested, restored on every way out, and no other thread's affair.
+//! The current stream of a thread: scopes nest, every exit restores the outer stream, and threads are independent.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -26,7 +26,9 @@ fn launched_on(on: &On) -> Vec<u64> {
 }
 
 #[on_gpu_backends]
-fn scopes_nest_and_every_way_out_restores_the_one_before(backend: TestBackend) -> Result<()> {
+fn stream_scopes_nest_and_restore_the_outer_stream_on_every_exit(
+    backend: TestBackend,
+) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
@@ -85,7 +87,7 @@ fn scopes_nest_and_every_way_out_restores_the_one_before(backend: TestBackend) -
 }
 
 #[on_gpu_backends]
-fn eight_threads_never_see_each_others_current_stream(backend: TestBackend) -> Result<()> {
+fn the_current_stream_is_per_thread(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let program = &on.program;
     let (ready, own) = (Barrier::new(THREADS), program.create_stream()?);
@@ -138,9 +140,7 @@ fn eight_threads_never_see_each_others_current_stream(backend: TestBackend) -> R
 }
 
 #[on_all_backends]
-fn one_stream_takes_the_work_of_two_threads_in_the_order_they_give_it(
-    backend: TestBackend,
-) -> Result<()> {
+fn a_stream_runs_the_work_of_two_threads_in_submission_order(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let stream = program.create_stream()?;

@@ -1,4 +1,4 @@
-//! Streams and events: what is ordered, what is not, and that the driver is asked for no more.
+//! Streams and events: what is ordered, what is not, and that repeated launches create no driver objects.
 
 use std::collections::HashSet;
 
@@ -75,7 +75,7 @@ fn an_event_orders_two_streams_on_every_seed(backend: TestBackend) -> quadrants:
 }
 
 #[on_gpu_backends]
-fn a_missing_event_is_told_with_both_launches(backend: TestBackend) -> quadrants::Result<()> {
+fn a_race_report_names_both_launches(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     on.allow_races();
     let world = on.world.as_ref().expect("simulated");
@@ -96,7 +96,7 @@ fn a_missing_event_is_told_with_both_launches(backend: TestBackend) -> quadrants
 }
 
 #[on_gpu_backends]
-fn unrelated_streams_are_ordered_by_nothing(backend: TestBackend) -> quadrants::Result<()> {
+fn unrelated_streams_are_unordered(backend: TestBackend) -> quadrants::Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
@@ -120,7 +120,7 @@ fn unrelated_streams_are_ordered_by_nothing(backend: TestBackend) -> quadrants::
 }
 
 #[on_gpu_backends]
-fn from_the_second_launch_on_nothing_is_created(backend: TestBackend) -> quadrants::Result<()> {
+fn the_second_launch_creates_no_driver_objects(backend: TestBackend) -> quadrants::Result<()> {
     use crate::common::three_blocks;
     // Regions by events: what graphs create is told in `graphs`.
     let builder = quadrants::Program::builder().graphs(false);
@@ -148,7 +148,7 @@ fn from_the_second_launch_on_nothing_is_created(backend: TestBackend) -> quadran
 }
 
 #[rstest]
-fn on_the_cpu_handles_are_zero_and_everything_is_a_valid_no_op() -> quadrants::Result<()> {
+fn on_the_cpu_streams_and_events_are_valid_no_ops() -> quadrants::Result<()> {
     let Some(on) = Cpu.open() else { return Ok(()) };
     let (stream, event) = (on.program.create_stream()?, on.program.create_event()?);
     assert_eq!((stream.handle().raw(), event.handle().raw()), (0, 0));
@@ -163,7 +163,7 @@ fn on_the_cpu_handles_are_zero_and_everything_is_a_valid_no_op() -> quadrants::R
 }
 
 #[on_all_backends]
-fn things_of_two_programs_do_not_mix(backend: TestBackend) -> quadrants::Result<()> {
+fn objects_of_two_programs_cannot_be_mixed(backend: TestBackend) -> quadrants::Result<()> {
     let (Some(one), Some(two)) = (backend.open(), backend.open()) else { return Ok(()) };
     let mut a = one.program.zeros::<f32, 1>([N])?;
     let stream = two.program.create_stream()?;

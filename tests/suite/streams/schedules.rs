@@ -1,4 +1,4 @@
-//! What events, waits and foreign streams order, on a thousand schedules, and what they leave alone.
+//! What events, waits and foreign streams order, on a thousand schedules, and what stays unordered.
 
 use quadrants::{
     Error, Event, Hazards, Opened, Program, Result, Stream, Tensor,
@@ -31,7 +31,7 @@ fn tensors<const K: usize>(program: &Program) -> [Tensor<f32, 1>; K] {
 }
 
 #[on_all_backends]
-fn an_event_recorded_again_still_holds_up_who_waited_before(backend: TestBackend) -> Result<()> {
+fn rerecording_an_event_does_not_change_earlier_waits(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [s1, s2, s3] = [(); 3].map(|()| program.create_stream().expect("a stream"));
@@ -54,7 +54,7 @@ fn an_event_recorded_again_still_holds_up_who_waited_before(backend: TestBackend
 }
 
 #[on_all_backends]
-fn the_default_stream_waits_for_events_and_is_waited_for(backend: TestBackend) -> Result<()> {
+fn events_order_the_default_stream_both_ways(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let stream = program.create_stream()?;
@@ -78,7 +78,7 @@ fn the_default_stream_waits_for_events_and_is_waited_for(backend: TestBackend) -
 }
 
 #[on_gpu_backends]
-fn sync_waits_for_the_default_stream_alone_and_device_sync_for_all(
+fn sync_waits_for_the_default_stream_and_device_sync_for_all_streams(
     backend: TestBackend,
 ) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
@@ -107,7 +107,7 @@ fn sync_waits_for_the_default_stream_alone_and_device_sync_for_all(
 
 /// A buffer is rewritten on one stream while another has still to read the old elements.
 #[on_all_backends]
-fn an_event_keeps_new_elements_from_an_old_reader(backend: TestBackend) -> Result<()> {
+fn an_event_orders_a_write_after_an_earlier_read(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [s1, s2] = [(); 2].map(|()| program.create_stream().expect("a stream"));
@@ -130,7 +130,7 @@ fn an_event_keeps_new_elements_from_an_old_reader(backend: TestBackend) -> Resul
 }
 
 #[on_all_backends]
-fn a_dropped_stream_with_work_in_flight_loses_nothing(backend: TestBackend) -> Result<()> {
+fn a_stream_dropped_with_work_in_flight_completes_it(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [mut a, mut b, mut c] = tensors(program);
@@ -172,7 +172,7 @@ impl Foreign {
 }
 
 #[on_gpu_backends]
-fn a_foreign_stream_never_loses_memory_early_and_is_never_destroyed(
+fn a_foreign_stream_delays_frees_and_is_never_destroyed(
     backend: TestBackend,
     #[values(None, Some(0))] argument_limit: Option<usize>,
 ) -> Result<()> {
@@ -210,7 +210,7 @@ fn a_foreign_stream_never_loses_memory_early_and_is_never_destroyed(
 }
 
 #[on_gpu_backends]
-fn events_order_foreign_streams_as_any_other(backend: TestBackend) -> Result<()> {
+fn events_order_foreign_streams(backend: TestBackend) -> Result<()> {
     let Some(Foreign { opened, handle, world }) = Foreign::new(backend)? else { return Ok(()) };
     {
         // Hazards are looked for: that these launches are ordered must be seen.
@@ -239,7 +239,7 @@ fn events_order_foreign_streams_as_any_other(backend: TestBackend) -> Result<()>
 }
 
 #[on_all_backends]
-fn time_passes_between_timing_events(backend: TestBackend) -> Result<()> {
+fn timing_events_measure_elapsed_time(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let stream = program.create_stream()?;
@@ -278,7 +278,7 @@ fn time_passes_between_timing_events(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn streams_of_any_priority_compute(backend: TestBackend) -> Result<()> {
+fn streams_of_every_priority_run_launches(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let range = on.program.capabilities().priorities;
     let event = on.program.create_event()?;
@@ -297,7 +297,7 @@ fn streams_of_any_priority_compute(backend: TestBackend) -> Result<()> {
 }
 
 #[on_all_backends]
-fn an_event_never_recorded_holds_nothing_up(backend: TestBackend) -> Result<()> {
+fn waiting_for_an_unrecorded_event_is_a_no_op(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (event, stream) = (on.program.create_event()?, on.program.create_stream()?);
     let [mut a] = tensors(&on.program);

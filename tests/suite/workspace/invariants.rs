@@ -1,4 +1,4 @@
-//! The dependency rules of the workspace, read from its metadata, and the tests that its documents name.
+//! The dependency rules of the workspace, read from its metadata, and the tests that docs/unsafe.md names.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,7 +45,7 @@ fn layers() -> Layers {
 const BACKENDS: [&str; 3] = ["quadrants-rhi-cuda", "quadrants-rhi-amdgpu", "quadrants-rhi-cpu"];
 
 #[test]
-fn the_device_traits_and_the_chores_depend_on_no_crate_of_the_workspace() {
+fn rhi_and_xtask_depend_on_no_workspace_crate() {
     let layers = layers();
     for name in ["quadrants-rhi", "xtask"] {
         assert!(layers.always[name].is_empty(), "{name}: {:?}", layers.always[name]);
@@ -54,7 +54,7 @@ fn the_device_traits_and_the_chores_depend_on_no_crate_of_the_workspace() {
 }
 
 #[test]
-fn backends_know_neither_each_other_nor_the_ir() {
+fn backends_depend_on_rhi_only() {
     let layers = layers();
     for backend in BACKENDS {
         let always: Vec<_> = layers.always[backend].iter().map(String::as_str).collect();
@@ -66,7 +66,7 @@ fn backends_know_neither_each_other_nor_the_ir() {
 }
 
 #[test]
-fn nothing_below_the_facade_names_a_backend() {
+fn only_the_facade_tests_and_bench_depend_on_backends() {
     let layers = layers();
     let knowing: BTreeSet<&str> = layers
         .always
@@ -79,7 +79,7 @@ fn nothing_below_the_facade_names_a_backend() {
 }
 
 #[test]
-fn the_layers_are_those_of_the_architecture() {
+fn workspace_dependencies_match_the_architecture() {
     let layers = layers();
     let expected: &[(&str, &[&str])] = &[
         ("quadrants-ir", &[]),
@@ -102,7 +102,7 @@ fn the_layers_are_those_of_the_architecture() {
 
 /// The tests that `docs/unsafe.md` names are there.
 #[test]
-fn the_table_of_unsafe_obligations_names_tests_that_exist() {
+fn the_unsafe_table_names_existing_tests() {
     fn collect(folder: &Path, text: &mut String) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();

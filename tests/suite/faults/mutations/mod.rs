@@ -1,9 +1,9 @@
-//! Mutations: every wait, record, synchronization and change of contexts that the scenarios make is ignored in
-//! turn, and something must go wrong. A call that nothing misses is superfluous, or its test is missing; those
-//! that remain have a reason each.
+//! Mutation tests: every wait, record, synchronization and context switch that the scenarios make is ignored in
+//! turn, and a scenario must fail. A call that can be ignored is superfluous or untested; those
+//! that remain are listed with a reason.
 //!
-//! `QUADRANTS_MUTATION_SEEDS` says how many seeds of the random schedule a call gets that the adversary does not
-//! miss: 4, or 1000 for the whole proof.
+//! `QUADRANTS_MUTATION_SEEDS` is the number of random-schedule seeds for a call that the adversarial schedule does not
+//! detect: 4 by default, 1000 for the full test.
 
 pub(crate) mod scenarios;
 
@@ -97,7 +97,7 @@ type Calls = (usize, Vec<&'static str>);
 type Verdict = std::result::Result<Calls, String>;
 
 #[on_gpu_backends]
-fn every_wait_record_and_switch_of_contexts_is_missed(
+fn every_wait_record_and_context_switch_is_necessary(
     backend: TestBackend,
     #[values(None, Some(0))] limit: Option<usize>,
 ) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What is done while a call is ignored. Wrong answers are errors and no panics: there will be hundreds.
+//! The scenarios in which a call is ignored. Wrong results are errors instead of panics, since there are hundreds.
 
 use std::{
     error::Error,

@@ -1,0 +1,66 @@
+//! The blocks of a region run at the same time on the CPU.
+
+use std::time::Duration;
+
+use quadrants::{self as qd, Result, Tensor};
+use quadrants_tests::TestBackend::{self, Cpu};
+
+use crate::child;
+
+/// How often a block looks for the other's flag: seconds of work, and far less where the blocks overlap.
+const LOOKS: u32 = 50_000_000;
+
+/// What children do.
+pub(crate) const WORKS: &[child::Work] = &[("blocks that wait for each other", rendezvous)];
+
+/// Each block sets its flag and waits for the other's. Blocks that run one after another would not see both.
+#[qd::kernel]
+fn meet(looks: u32, flags: &mut Tensor<u32, 1>, a: &mut Tensor<u32, 1>, b: &mut Tensor<u32, 1>) {
+    qd::stream_parallel(|| {
+        for i in 0..a.len() {
+            unsafe { qd::atomic_add(&mut flags[0], 1) };
+            let mut look = 0;
+            while look < looks {
+                let other = unsafe { qd::atomic_add(&mut flags[1], 0) };
+                if other > 0 {
+                    a[i] = 1;
+                    break;
+                }
+                look += 1;
+            }
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..b.len() {
+            unsafe { qd::atomic_add(&mut flags[1], 1) };
+            let mut look = 0;
+            while look < looks {
+                let other = unsafe { qd::atomic_add(&mut flags[0], 0) };
+                if other > 0 {
+                    b[i] = 1;
+                    break;
+                }
+                look += 1;
+            }
+        }
+    });
+}
+
+fn rendezvous(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let mut flags = program.zeros::<u32, 1>([2])?;
+    let (mut a, mut b) = (program.zeros::<u32, 1>([1])?, program.zeros::<u32, 1>([1])?);
+    meet(LOOKS, &mut flags, &mut a, &mut b).launch()?;
+    assert_eq!((a.to_vec()?, b.to_vec()?), (vec![1], vec![1]), "the blocks did not overlap");
+    Ok(())
+}
+
+#[test]
+fn region_blocks_overlap_on_the_cpu() {
+    if Cpu.open().is_none() {
+        return;
+    }
+    let output = child::output("blocks that wait for each other", Cpu, Duration::from_secs(60));
+    assert!(output.status.success(), "{output:#?}");
+}
