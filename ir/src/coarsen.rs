@@ -41,7 +41,10 @@ impl Coarsening {
     pub fn of(kernel: &Offloaded, task: &Task, form: Form) -> Self {
         let TaskKind::RangeFor { dims, .. } = &task.kind else { return Self::NONE };
         let stmts = &kernel.blocks[task.body].stmts;
-        let square = stmts.iter().any(|stmt| matches!(stmt, Stmt::Loop { .. }));
+        let nodes = Nodes::from(kernel);
+        let square = stmts
+            .iter()
+            .any(|stmt| matches!(*stmt, Stmt::Loop { body } if !nodes.runs_once(body)));
         if form != Form::Proven {
             return Self { square, ..Self::NONE };
         }

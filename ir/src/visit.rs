@@ -146,6 +146,21 @@ impl Reach {
 }
 
 impl Nodes<'_> {
+    /// Whether a [`Stmt::Loop`] with this body never comes to a second round: what stands around a func that
+    /// returns early.
+    pub(crate) fn runs_once(&self, body: BlockId) -> bool {
+        matches!(self.blocks[body].stmts.last(), Some(Stmt::Break)) && !self.continues(body)
+    }
+
+    /// Whether a block goes on with the next round of the loop around it.
+    fn continues(&self, block: BlockId) -> bool {
+        self.blocks[block].stmts.iter().any(|stmt| match *stmt {
+            Stmt::Continue => true,
+            Stmt::If { then, otherwise, .. } => self.continues(then) || self.continues(otherwise),
+            _ => false,
+        })
+    }
+
     /// Whether `value` may be computed any number of times without anyone noticing: it is pure, or a
     /// division that cannot fail.
     pub(crate) fn is_repeatable(self, value: ExprId) -> bool {

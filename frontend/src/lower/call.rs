@@ -186,16 +186,19 @@ impl Lowerer {
             None => None,
         };
         let exit = self.exit(result);
-        self.stmts(&function.body.stmts, &mut |this| {
-            match (&function.body.value, &exit.value) {
-                (Some(value), Some((ty, locals))) => {
+        let value = function.body.value.as_deref();
+        self.stmts(&function.body.stmts, &mut |this| match (value, &exit.value) {
+            (Some(value), Some((ty, locals))) => {
+                let finish = |this: &mut Self| {
                     let value = this.want_parts(value, *ty)?;
                     this.assign_all(locals, &value);
-                }
-                (Some(value), None) => this.discard(value)?,
-                (None, _) => {}
+                    Ok(())
+                };
+                let jumps = this.is_tail() && early_return::expr_returns(value);
+                if jumps { this.once(finish) } else { finish(this) }
             }
-            Ok(())
+            (Some(value), None) => this.discard(value),
+            (None, _) => Ok(()),
         })?;
         Ok(exit.value.map(|(ty, locals)| self.value_of(ty, &locals)))
     }

@@ -136,7 +136,9 @@ impl<'k> Builder<'k> {
             }
             Stmt::SharedStore { array, ref index, .. } => self.require_shared(array, index),
             Stmt::Loop { body } => {
-                self.forget(&[body]);
+                if !self.nodes.runs_once(body) {
+                    self.forget(&[body]);
+                }
                 self.region(None, &[], |this| this.block(body));
                 self.forget(&[body]);
             }

@@ -251,6 +251,7 @@ impl<'k, 'c> Builder<'k, 'c> {
                 self.local(var);
                 Some(Repeat::Range { ty, begin: self.value(begin), end: self.value(end) })
             }
+            Stmt::Loop { body } if self.nodes.runs_once(body) => None,
             Stmt::Loop { .. } => Some(Repeat::Unknown),
             _ => None,
         }
