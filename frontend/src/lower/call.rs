@@ -152,8 +152,12 @@ impl Lowerer {
         let function = &unit.function;
         let last = function.body.stmts.len().wrapping_sub(1);
         let mut stmts = function.body.stmts.iter().enumerate();
-        let ends =
-            |at: usize, stmt: &Stmt| at == last && matches!(stmt.kind, StmtKind::Return { .. });
+        let ends = |at: usize, stmt: &Stmt| match &stmt.kind {
+            StmtKind::Return { value } => {
+                at == last && !value.as_ref().is_some_and(early_return::expr_returns)
+            }
+            _ => false,
+        };
         if stmts.any(|(at, stmt)| early_return::returns(stmt) && !ends(at, stmt))
             || function.body.value.as_deref().is_some_and(early_return::expr_returns)
         {

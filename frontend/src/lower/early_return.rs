@@ -50,7 +50,9 @@ impl Lowerer {
         for (at, stmt) in stmts.iter().enumerate() {
             let plain = !self.is_tail() || !returns(stmt);
             match &stmt.kind {
-                StmtKind::Return { value } if plain || !value.as_ref().is_some_and(expr_returns) => {
+                StmtKind::Return { value }
+                    if plain || !value.as_ref().is_some_and(expr_returns) =>
+                {
                     return self.leave(value.as_ref(), stmt.span);
                 }
                 _ if plain => self.stmt(stmt)?,
