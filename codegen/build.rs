@@ -1,9 +1,10 @@
-//! Names the sources that kernels' text comes from, so that images that were kept are those of this text: its crates'
-//! versions tell that of published ones, and here in the workspace the sources themselves do.
+//! Computes the hash of the sources that the text of kernels depends on. Cached images are valid only for the same
+//! text. Published crates are identified by their version, but in the workspace the sources can change without a new
+//! version.
 
 use std::{fs, io, path::Path};
 
-/// The folders of what prints kernels, as far as they stand beside each other.
+/// The folders of these sources, as far as they exist.
 const FOLDERS: [&str; 4] =
     ["src", "../ir/src", "../rhi-cuda/src/compiler", "../rhi-amdgpu/src/compiler"];
 
@@ -18,7 +19,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// FNV-1a of all files, the same on every machine.
+/// Hashes all files with FNV-1a. The result is the same on every machine.
 fn hash(folder: &Path, sum: &mut u64) -> io::Result<()> {
     let mut paths: Vec<_> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use libloading::Library;
-use quadrants::codegen::search::{LibrarySearch, Places};
+use quadrants::codegen::search::{LibrarySearch, SearchPaths};
 
 use crate::{
     driver::{Handle, Raw, check},
@@ -104,7 +104,7 @@ impl Nvrtc {
             wheels: &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"],
             names: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
         };
-        let Places { candidates, .. } = SEARCH.places(&|name| std::env::var_os(name));
+        let SearchPaths { candidates, .. } = SEARCH.search_paths(&|name| std::env::var_os(name));
         let open = |path: &PathBuf| {
             for beside in
                 path.parent().and_then(|folder| folder.read_dir().ok()).into_iter().flatten()

@@ -1,4 +1,4 @@
-//! The compiler trait: from an offloaded kernel to the image that a device loads.
+//! The trait of run-time compilers: from an offloaded kernel to the module image that a device loads.
 
 use std::{fmt, path::PathBuf};
 
@@ -9,15 +9,16 @@ use quadrants_ir::{
 
 use crate::Result;
 
-/// Makes module images for one device.
+/// Compiles kernels to module images for one kind of device.
 ///
 /// # Safety
-/// Images are run on memory that safe code vouches for. An implementation promises that each function of an image does
-/// what the kernel's task means and no more: in the proven form it touches the elements that the task accesses, of the
-/// tensors whose addresses are in its argument block as [`quadrants_ir::abi`] lays it out, and in the checked form none
-/// out of range. Images that are [kept](Self::kept_as) or that other architectures [also run](Self::also_runs) are as good
-/// as those made anew.
+/// Safe code relies on images to access memory correctly. An implementation must guarantee that each function of an
+/// image does exactly what the kernel's task does. In the proven form it accesses only the elements that the task
+/// accesses, of the tensors whose addresses are in its argument block as defined by [`quadrants_ir::abi`]. In the
+/// checked form it accesses nothing out of range. The same holds for images from the [disk
+/// cache](Self::disk_cache_name) and for those of [compatible architectures](Self::compatible_archs).
 ///
+/// The trait is therefore unsafe to implement:
 /// So no safe code implements it:
 /// ```compile_fail,E0200
 /// use quadrants_codegen::{CompileRequest, Compiled, Compiler, Result};
@@ -30,74 +31,74 @@ use crate::Result;
 /// ```
 #[allow(unsafe_code)] // the promise alone: nothing here is done without checks
 pub unsafe trait Compiler: Send + Sync + fmt::Debug {
-    /// Name, version and fixed options of the compiler: what its images depend on beside kernel
-    /// and request, and so a part of the key that they are cached under.
+    /// The compiler's name, version and fixed options: everything besides kernel and request that its images depend on.
+    /// Part of the key of the in-memory cache.
     ///
     /// # Errors
     /// [`Error::CompilerNotFound`](crate::Error::CompilerNotFound) and
     /// [`Error::MissingSymbol`](crate::Error::MissingSymbol) where there is no compiler.
     fn identity(&self) -> Result<String>;
 
-    /// The name by which the images of this compiler may be kept on disk, with all of its options that are always the
-    /// same; none where they are not worth keeping. Told without loading or looking for it.
-    fn kept_as(&self) -> Option<String> {
+    /// The name, with all constant options, under which images may be cached on disk. None if caching is not
+    /// worthwhile. Must not load or search for the library.
+    fn disk_cache_name(&self) -> Option<String> {
         None
     }
 
-    /// The file of the compiler's library, told without loading it: an image on disk is good where the same file made
-    /// it. None where that is not known before it is loaded, or there is none; images of any are then good.
+    /// The file of the compiler's library, found without loading it. A cached image is valid if the same file produced
+    /// it. None if the file is unknown before loading, or if there is no library; then any cached image is valid.
     fn library(&self) -> Option<PathBuf> {
         None
     }
 
-    /// The other architectures whose images a device of `arch` runs too, the best first.
-    fn also_runs(&self, arch: &str) -> Vec<String> {
+    /// Other architectures whose images a device of `arch` can run, best first.
+    fn compatible_archs(&self, arch: &str) -> Vec<String> {
         let _ = arch;
         Vec::new()
     }
 
-    /// Compiles all tasks of a kernel into one image, which has a function for each, named
+    /// Compiles all tasks of a kernel into one image. It has one function per task, named by
     /// [`Offloaded::function_name`].
     ///
     /// # Errors
     /// Those of [`identity`](Self::identity), and all others of [`Error`](crate::Error).
     fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled>;
 
-    /// The text that a verified kernel is compiled from, and the ending of a file that holds it; for a
-    /// simulated device the text that the real one would get. None where there is no text.
+    /// The source text that a verified kernel is compiled from. For a simulated device this is the text for the real
+    /// one. None if there is no text.
     fn text(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Option<SourceText> {
         let _ = (kernel, request);
         None
     }
 }
 
-/// The text of a kernel in one language.
+/// The source text of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SourceText {
     /// The text.
     pub text: String,
-    /// The usual ending of its files, without the dot: `cu`, `hip`.
+    /// The usual file extension, without the dot: `cu`, `hip`.
     pub extension: &'static str,
 }
 
 impl SourceText {
-    /// A text, and the ending of a file that holds it.
+    /// A text with its file extension.
     #[must_use]
     pub const fn new(text: String, extension: &'static str) -> Self {
         Self { text, extension }
     }
 }
 
-/// What a kernel is compiled for.
+/// The target and form of a compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CompileRequest<'a> {
-    /// The device's architecture, as its description names it: `sm_90`, `gfx90a`.
+    /// The device's architecture as in its description: `sm_90`, `gfx90a`.
     pub arch: &'a str,
     /// Whether accesses are checked.
     pub form: Form,
-    /// How the functions get their arguments.
+    /// How the functions receive their arguments.
     pub passing: Passing,
 }
 
@@ -113,16 +114,16 @@ impl<'a> CompileRequest<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Compiled {
-    /// What the device loads.
+    /// The image that the device loads.
     pub image: Vec<u8>,
-    /// The text it was compiled from, where there is one.
+    /// The source text, if there is one.
     pub source: Option<String>,
-    /// What the compiler said besides: warnings. Mostly empty.
+    /// The compiler's warnings; usually empty.
     pub log: String,
 }
 
 impl Compiled {
-    /// An image, the text that it was made from and the compiler's words.
+    /// A compiled image, with its source text and the compiler's warnings.
     #[must_use]
     pub const fn new(image: Vec<u8>, source: Option<String>, log: String) -> Self {
         Self { image, source, log }

@@ -1,67 +1,67 @@
-//! What can go wrong between the IR and a module image.
+//! Errors of code generation and compilation.
 
 use quadrants_ir::VerifyError;
 
-/// The result of a compiler's method.
+/// The result of a compiler call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why there is no image.
+/// Why a kernel could not be compiled.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The compiler's library is in none of the places where it can be.
+    /// The compiler's library was not found.
     #[error("{compiler} was not found; searched: {}", searched.join("; "))]
     CompilerNotFound {
-        /// The compiler's name.
+        /// The name of the compiler.
         compiler: &'static str,
-        /// Each place tried, in order, with what was wrong there.
+        /// The searched locations, in order, with the reason why each failed.
         searched: Vec<String>,
     },
-    /// The library was found, but is no compiler that can be used.
-    #[error("`{library}` is not a usable {compiler}: it has no `{symbol}`")]
+    /// The library was found but lacks a required function.
+    #[error("`{library}` is not a usable {compiler}: the function `{symbol}` is missing")]
     MissingSymbol {
-        /// The compiler's name.
+        /// The name of the compiler.
         compiler: &'static str,
-        /// The library.
+        /// The path of the library.
         library: String,
-        /// The function that it lacks.
+        /// The missing function.
         symbol: &'static str,
     },
-    /// The compiler does not know the device's architecture.
-    #[error("{compiler} cannot compile for `{arch}`; it knows {}", known.join(", "))]
+    /// The compiler does not support the device's architecture.
+    #[error("{compiler} cannot compile for `{arch}`; supported architectures: {}", known.join(", "))]
     UnknownArch {
-        /// The compiler's identity.
+        /// The identity of the compiler.
         compiler: String,
-        /// The architecture asked for.
+        /// The requested architecture.
         arch: String,
-        /// The architectures that it knows.
+        /// The supported architectures.
         known: Vec<String>,
     },
-    /// The kernel breaks a rule of the IR, so that nothing can be made of it.
+    /// The kernel does not pass verification.
     #[error("the kernel cannot be compiled: {0}")]
     InvalidKernel(#[from] VerifyError),
-    /// The compiler rejected the text that was made from a kernel.
+    /// The compiler rejected the source text of a kernel.
     #[error("{compiler} rejected kernel `{kernel}`:\n{log}")]
     Rejected {
-        /// The compiler's name.
+        /// The name of the compiler.
         compiler: &'static str,
-        /// The kernel's name.
+        /// The name of the kernel.
         kernel: String,
-        /// What the compiler said.
+        /// The compiler's output.
         log: String,
-        /// The text it was given.
+        /// The source text.
         text: String,
     },
-    /// A call of the compiler's library failed for another reason than the text.
+    /// A call of the compiler's library failed for a reason other than the source text.
     #[error("{symbol} failed with {name} ({code}){}{log}", if log.is_empty() { "" } else { ":\n" })]
     Call {
         /// The C function.
         symbol: &'static str,
-        /// What it returned.
+        /// The returned code.
         code: i32,
-        /// The name of that code.
+        /// The name of the code.
         name: String,
-        /// What the compiler said, where it said something.
+        /// The compiler's output, if there is any.
         log: String,
     },
 }

@@ -16,6 +16,6 @@ pub use error::{Error, Result};
 pub use print::print_kernel;
 pub use simulator::SimulatorCompiler;
 
-/// Names the sources of this crate and of those that kernels' text depends on besides: where it is the same, the same
-/// kernel has the same text.
+/// A hash of all sources that the text of kernels depends on, of this crate and others. Kernels have the same text if
+/// it is the same.
 pub const SOURCES: &str = env!("QUADRANTS_SOURCES");

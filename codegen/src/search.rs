@@ -1,4 +1,4 @@
-//! Where a compiler's library may lie. Backends say what it is called; the places are the same.
+//! Finds the shared library of a compiler. Backends provide the names; the search order is common.
 
 use std::{
     collections::HashSet,
@@ -7,58 +7,58 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Reads a variable of the environment. A parameter, so that tests need not change the process's.
+/// Reads an environment variable. Passed as a parameter, so that tests need not change the environment of the process.
 pub type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
-/// What a compiler's library and its folders are called.
+/// The names of a compiler's library and of its installation folders.
 #[derive(Clone, Copy, Debug)]
 pub struct LibrarySearch {
-    /// The variable that names the library itself. Where it is set, nothing else is tried.
+    /// The environment variable with the path of the library. If it is set, nothing else is tried.
     pub variable: &'static str,
-    /// The variables that name an installation's folder.
+    /// The environment variables with the path of an installation.
     pub roots: &'static [&'static str],
-    /// Where installations lie by convention: a folder, and how the names in it begin.
+    /// The usual locations of installations: a folder, and a prefix of folder names in it.
     pub installations: &'static [(&'static str, &'static str)],
-    /// The library's folder in a Python environment's packages.
+    /// The folder of the library in the packages of a Python environment.
     pub wheels: &'static [&'static str],
-    /// The file's names, the best first. They are also tried without a folder, for the loader to find.
+    /// The file names of the library, best first. They are also tried without a folder, for the dynamic loader to find.
     pub names: &'static [&'static str],
 }
 
-/// The places of a search, in order.
+/// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Places {
-    /// Libraries to try to load.
+pub struct SearchPaths {
+    /// The libraries to try to load, in order.
     pub candidates: Vec<PathBuf>,
-    /// Folders without such a library, as a message says it.
-    pub empty: Vec<String>,
+    /// The searched locations without a library, as text for error messages.
+    pub failures: Vec<String>,
 }
 
 impl LibrarySearch {
-    /// The places in which the library is or may be.
+    /// All existing libraries in search order, then the bare file names.
     #[must_use]
-    pub fn places(&self, env: &Environment<'_>) -> Places {
-        let mut places = Places::default();
+    pub fn search_paths(&self, env: &Environment<'_>) -> SearchPaths {
+        let mut search_paths = SearchPaths::default();
         if let Some(library) = env(self.variable).filter(|value| !value.is_empty()) {
-            places.candidates.push(library.into());
-            return places;
+            search_paths.candidates.push(library.into());
+            return search_paths;
         }
-        places.empty.push(format!("{} is not set", self.variable));
+        search_paths.failures.push(format!("{} is not set", self.variable));
         let mut seen = HashSet::new();
         for folder in self.folders(env) {
             if seen.insert(folder.clone()) {
-                let before = places.candidates.len();
-                places.candidates.extend(self.files_in(&folder));
-                if places.candidates.len() == before {
-                    places.empty.push(format!("{} has none", folder.display()));
+                let before = search_paths.candidates.len();
+                search_paths.candidates.extend(self.files_in(&folder));
+                if search_paths.candidates.len() == before {
+                    search_paths.failures.push(format!("no library in {}", folder.display()));
                 }
             }
         }
-        places.candidates.extend(self.names.iter().map(PathBuf::from));
-        places
+        search_paths.candidates.extend(self.names.iter().map(PathBuf::from));
+        search_paths
     }
 
-    /// The first of the places, where it is a file; none where the loader has to find it. Looks no further.
+    /// The first existing library. None if only the dynamic loader may find one. Stops at the first match.
     #[must_use]
     pub fn first(&self, env: &Environment<'_>) -> Option<PathBuf> {
         match env(self.variable).filter(|value| !value.is_empty()) {
@@ -71,7 +71,7 @@ impl LibrarySearch {
         self.names.iter().map(|name| folder.join(name)).filter(|file| file.is_file())
     }
 
-    /// Folders that are there, found one after the other.
+    /// The existing library folders, evaluated lazily.
     fn folders(&self, env: &Environment<'_>) -> impl Iterator<Item = PathBuf> {
         let named = self.roots.iter().filter_map(|name| env(name)).map(PathBuf::from);
         let usual = self.installations.iter().flat_map(|(at, prefix)| entries(at.as_ref(), prefix));
@@ -83,8 +83,7 @@ impl LibrarySearch {
     }
 }
 
-/// The package folders of Python environments: the active one first, then the user's, then the
-/// system's.
+/// The package folders of Python environments: of the active environment, the user, pyenv, the system.
 fn python_packages(env: &Environment<'_>) -> impl Iterator<Item = PathBuf> {
     let path = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = path("HOME");
@@ -100,8 +99,7 @@ fn python_packages(env: &Environment<'_>) -> impl Iterator<Item = PathBuf> {
         .filter(|packages| packages.is_dir())
 }
 
-/// The entries of a folder whose names begin with `prefix`, those with the highest numbers first;
-/// none where it cannot be read.
+/// The entries of a folder whose names begin with `prefix`, highest version first. Empty if the folder cannot be read.
 fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(folder)
         .into_iter()
@@ -114,7 +112,7 @@ fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The numbers in a file's name: `cuda-12.10` comes after `cuda-12.9`.
+/// The numbers in a file name, so that `cuda-12.10` sorts after `cuda-12.9`.
 fn numbers(path: &Path) -> Vec<u64> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     name.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
@@ -139,16 +137,16 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_alone_decides() {
+    fn the_variable_overrides_all_other_locations() {
         let env = |name: &str| (name == "TOY_LIBRARY").then(|| OsString::from("/x/libmine.so"));
-        let places = SEARCH.places(&env);
-        assert_eq!(places.candidates, [PathBuf::from("/x/libmine.so")]);
+        let search_paths = SEARCH.search_paths(&env);
+        assert_eq!(search_paths.candidates, [PathBuf::from("/x/libmine.so")]);
         assert_eq!(SEARCH.first(&env), None, "no file");
-        assert_eq!(places.empty, Vec::<String>::new());
+        assert_eq!(search_paths.failures, Vec::<String>::new());
     }
 
     #[test]
-    fn installations_come_before_wheels_and_the_loader_last() {
+    fn installations_precede_wheels_and_bare_names_are_last() {
         let base = folder("order");
         let lib = base.join("toolkit/lib64");
         let wheel = base.join("venv/lib/python3.12/site-packages/toy/lib");
@@ -163,23 +161,27 @@ mod tests {
             "VIRTUAL_ENV" => Some(base.join("venv").into_os_string()),
             _ => None,
         };
-        let places = SEARCH.places(&env);
+        let search_paths = SEARCH.search_paths(&env);
         let expected = [
             lib.join("libtoy.so.1"),
             wheel.join("libtoy.so.2"),
             "libtoy.so.2".into(),
             "libtoy.so.1".into(),
         ];
-        assert_eq!(places.candidates, expected);
+        assert_eq!(search_paths.candidates, expected);
         assert_eq!(SEARCH.first(&env).as_ref(), Some(&expected[0]));
         assert_eq!(SEARCH.first(&|_| None), None);
-        assert_eq!(places.empty[0], "TOY_LIBRARY is not set");
-        assert!(places.empty.contains(&format!("{} has none", bare.join("toy/lib").display())));
+        assert_eq!(search_paths.failures[0], "TOY_LIBRARY is not set");
+        assert!(
+            search_paths
+                .failures
+                .contains(&format!("no library in {}", bare.join("toy/lib").display()))
+        );
         fs::remove_dir_all(base).unwrap();
     }
 
     #[test]
-    fn newer_folders_come_first() {
+    fn newer_versions_come_first() {
         let base = folder("newer");
         for name in ["cuda-12.9", "cuda-12.10", "other"] {
             fs::create_dir_all(base.join(name)).unwrap();

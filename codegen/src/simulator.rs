@@ -1,24 +1,24 @@
-//! The compiler for simulated devices: none, for the simulator runs the IR.
+//! The compiler for simulated devices. It compiles nothing, because the simulator interprets the IR.
 
 use quadrants_ir::{Offloaded, SimImage, verify_offloaded};
 
 use crate::{CompileRequest, Compiled, Compiler, Result, SourceText};
 
-/// The compiler for simulated devices: the image is the kernel itself, serialized.
+/// The compiler for simulated devices: the image is the serialized kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SimulatorCompiler {
     print: Option<fn(&Offloaded, &CompileRequest<'_>) -> SourceText>,
 }
 
 impl SimulatorCompiler {
-    /// A compiler whose [`text`](Compiler::text) is what `print` makes: that of the device that is simulated.
+    /// A compiler whose [`text`](Compiler::text) is that of the simulated device, as printed by `print`.
     #[must_use]
     pub const fn with_text(print: fn(&Offloaded, &CompileRequest<'_>) -> SourceText) -> Self {
         Self { print: Some(print) }
     }
 }
 
-// SAFETY: the image is the kernel itself, which the simulator interprets.
+// SAFETY: the image is the kernel itself, and the simulator interprets it.
 #[allow(unsafe_code)]
 unsafe impl Compiler for SimulatorCompiler {
     fn identity(&self) -> Result<String> {

@@ -1,4 +1,4 @@
-//! What the printer prints, and what the simulator's compiler makes.
+//! Tests of the printed text and of the simulator's compiler.
 
 mod meaning;
 
@@ -13,11 +13,11 @@ use quadrants_ir::{
     verify_offloaded,
 };
 
-/// A member of the family as plain as can be.
+/// A minimal dialect.
 struct Plain;
 
 impl Dialect for Plain {
-    fn by_value(&self) -> &'static str {
+    fn argument_qualifier(&self) -> &'static str {
         ""
     }
 
@@ -42,7 +42,7 @@ impl Dialect for Plain {
     }
 }
 
-/// Compares a text with a file beside the tests; with `QUADRANTS_BLESS` set it writes the file.
+/// Compares a text with a golden file. With `QUADRANTS_BLESS` set, it writes the file.
 fn golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("QUADRANTS_BLESS").is_some() {
@@ -57,12 +57,12 @@ fn sample(name: &str) -> Offloaded {
 }
 
 #[test]
-fn saxpy_reads_as_it_was_written() {
+fn saxpy_matches_its_golden_file() {
     golden("saxpy.txt", &print_kernel(&sample("saxpy"), &Plain, Form::Proven, Passing::Value));
 }
 
 #[test]
-fn a_checked_stencil_guards_every_access() {
+fn a_checked_stencil_checks_every_access() {
     golden(
         "stencil.txt",
         &print_kernel(&sample("stencil"), &Plain, Form::Checked, Passing::Buffer),
@@ -70,7 +70,7 @@ fn a_checked_stencil_guards_every_access() {
 }
 
 #[test]
-fn control_flow_keeps_its_shape() {
+fn control_flow_matches_its_golden_file() {
     let mut text = String::new();
     for name in ["control", "asserts", "serial", "names", "volume", "ranges_i32"] {
         text += &functions(&print_kernel(&sample(name), &Plain, Form::Proven, Passing::Value));
@@ -79,7 +79,7 @@ fn control_flow_keeps_its_shape() {
 }
 
 #[test]
-fn operators_mean_what_the_ir_means() {
+fn operators_match_their_golden_file() {
     let mut text = String::new();
     for name in [
         "operators_i32",
@@ -94,13 +94,13 @@ fn operators_mean_what_the_ir_means() {
     golden("scalar.txt", &text);
 }
 
-/// The part of a text that begins with the first task.
+/// The part of a text from the first task on.
 fn functions(text: &str) -> String {
     text[text.find("extern \"C\"").unwrap()..].to_owned() + "\n"
 }
 
 #[test]
-fn the_samples_are_well_formed_and_distinct() {
+fn the_samples_are_valid_and_have_unique_names() {
     let mut names = HashSet::new();
     for kernel in samples::all() {
         verify_offloaded(&kernel).unwrap();
@@ -110,7 +110,7 @@ fn the_samples_are_well_formed_and_distinct() {
 }
 
 #[test]
-fn every_task_is_one_function_of_its_name() {
+fn every_task_has_a_function_of_its_name() {
     for kernel in samples::all() {
         for form in [Form::Proven, Form::Checked] {
             let text = print_kernel(&kernel, &Plain, form, Passing::Value);
@@ -123,13 +123,13 @@ fn every_task_is_one_function_of_its_name() {
 }
 
 #[test]
-fn the_proven_form_reports_no_index() {
+fn the_proven_form_has_no_index_reports() {
     let text = print_kernel(&sample("stencil"), &Plain, Form::Proven, Passing::Value);
     assert!(!text.contains("qd_fail"), "{text}");
 }
 
 #[test]
-fn arrays_are_cleared_that_are_not_filled_before_they_are_read() {
+fn shared_arrays_are_zeroed_unless_initialized_before_use() {
     let kernel = sample("filled");
     for form in [Form::Proven, Form::Checked] {
         let text = print_kernel(&kernel, &Plain, form, Passing::Value);
@@ -148,8 +148,8 @@ fn shared_expressions_are_printed_once_per_statement() {
     let text = print_kernel(&sample("sharing"), &Plain, Form::Proven, Passing::Value);
     golden("sharing.txt", &functions(&text));
     let deep = print_kernel(&samples::sharing(100), &Plain, Form::Proven, Passing::Value);
-    // Neither does what the host prepares; as a tree the expression has 2^100 nodes.
-    let _ = quadrants_ir::launch_analysis::HostPlan::new(&samples::sharing(100));
+    // The launch analysis must not expand the expression either: as a tree it has 2^100 nodes.
+    let _ = quadrants_ir::launch_analysis::LaunchAnalysis::new(&samples::sharing(100));
     assert!(deep.len() < 100_000, "{} bytes", deep.len());
 }
 
@@ -163,7 +163,7 @@ fn the_simulators_image_is_the_kernel() {
 }
 
 #[test]
-fn a_kernel_that_breaks_a_rule_is_refused() {
+fn an_invalid_kernel_is_rejected() {
     let mut kernel = sample("saxpy");
     let body = kernel.tasks[0].body;
     let block: &mut quadrants_ir::Block = &mut kernel.blocks[BlockId::new(body.raw())];

@@ -1,4 +1,4 @@
-//! What a case is, what it is run on, and how it ends.
+//! Cases, the subject that they run on, and their outcomes.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -6,32 +6,31 @@ use quadrants_rhi::{Device, Error, Image};
 
 use crate::CASES;
 
-/// What the suite runs on.
+/// The device under test.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// The device.
     pub device: Arc<dyn Device>,
-    /// A kernel for the cases that launch one; without it they are skipped.
+    /// A kernel for the cases that launch one. `None` skips these cases.
     pub add: Option<AddKernel>,
-    /// Whatever else must live as long as the device is used.
+    /// A value that must live as long as the device is used.
     pub keep: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A kernel that adds `k` to each of `n` words: `for i in 0..n { p[i] += k }`, wrapping.
-///
 #[derive(Debug, Clone)]
 pub struct AddKernel {
-    /// The image that has it.
+    /// The image that contains it.
     pub image: Image<'static>,
     /// Its name.
     pub function: String,
-    /// Its argument block for `p`, `n` and `k`.
+    /// Makes its argument block of `p`, `n` and `k`.
     pub args: fn(u64, u64, u32) -> Vec<u64>,
-    /// The threads of a block. The kernel is launched with at least `n` threads.
+    /// The number of threads per block. The kernel is launched with at least `n` threads.
     pub block_dim: u32,
 }
 
-/// One thing that every device does.
+/// A test of one rule of the contract.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Case {
@@ -41,22 +40,22 @@ pub struct Case {
     pub run: fn(&Subject) -> Result<Outcome, Failure>,
 }
 
-/// How a case ended that did not fail.
+/// The outcome of a case that did not fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The device does it.
+    /// The device keeps the rule.
     Passed,
-    /// The device cannot be asked, for this reason.
+    /// The case does not apply to the device, for this reason.
     Skipped(&'static str),
 }
 
-/// Why a case failed.
+/// The reason why a case failed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The device returned an error where it should not.
+    /// The device returned an unexpected error.
     Device(Error),
-    /// The device did something else than the contract says.
+    /// The device violated the contract.
     Contract(String),
 }
 
@@ -90,10 +89,10 @@ impl From<Error> for Failure {
     }
 }
 
-/// Runs one case as a test. For [`conformance_tests!`](crate::conformance_tests).
+/// Runs one case as a test. Used by [`conformance_tests!`](crate::conformance_tests).
 ///
 /// # Panics
-/// Where the case fails or has no such name.
+/// If the case fails, or if there is no case of this name.
 pub fn run_case(name: &str, setup: fn(&str) -> Option<Subject>) {
     let case = CASES.iter().find(|case| case.name == name);
     let case = case.unwrap_or_else(|| panic!("there is no case {name}"));

@@ -1,4 +1,4 @@
-//! Events: what is complete when.
+//! Cases about events: records, queries and waits.
 
 use crate::{
     Outcome::Passed,
@@ -9,16 +9,16 @@ use crate::{
 pub(crate) fn an_event_never_recorded_is_complete(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     let (event, stream) = (Event::new(device)?, Stream::new(device)?);
-    ensure!(event.is_complete()?, "the query says otherwise");
+    ensure!(event.is_complete()?, "the query returned false");
     event.synchronize()?;
     stream.wait_for(&event)?;
     let buffer = Buffer::new(device, 16)?;
     buffer.fill(6, stream.handle)?;
-    ensure!(buffer.read(stream.handle)? == [6; 16], "a stream that waited for it does not run");
+    ensure!(buffer.read(stream.handle)? == [6; 16], "a stream that waits for it does not run");
     Ok(Passed)
 }
 
-pub(crate) fn an_event_becomes_complete_while_it_is_asked(subject: &Subject) -> CaseResult {
+pub(crate) fn repeated_event_queries_make_progress(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     let (event, stream) = (Event::new(device)?, Stream::new(device)?);
     let buffer = Buffer::new(device, 1 << 20)?;
@@ -37,9 +37,9 @@ pub(crate) fn waiting_for_an_event_waits_for_its_work(subject: &Subject) -> Case
         event.record(stream.handle)?;
         event.synchronize()?;
         ensure!(event.is_complete()?, "not complete after the wait");
-        // From another stream, which nothing but the wait orders behind the first.
+        // Read on another stream, which only the wait orders after the first.
         let right = buffer.read(other.handle)?.iter().all(|byte| *byte == value);
-        ensure!(right, "the work before the record was not done");
+        ensure!(right, "the work before the record is not complete");
     }
     Ok(Passed)
 }
@@ -53,7 +53,7 @@ pub(crate) fn time_passes_between_timing_events(subject: &Subject) -> CaseResult
     buffer.fill(1, stream.handle)?;
     end.record(stream.handle)?;
     stream.synchronize()?;
-    // SAFETY: both live, and are recorded and complete.
+    // SAFETY: both handles are valid, recorded and complete.
     let milliseconds = unsafe { device.event_elapsed_ms(start.handle, end.handle) }?;
     ensure!((0.0..10_000.0).contains(&milliseconds), "{milliseconds} ms");
     Ok(Passed)

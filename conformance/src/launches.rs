@@ -1,4 +1,4 @@
-//! Launches and graphs of them.
+//! Cases about launches and graphs.
 
 use quadrants_rhi::{Device, Error, GraphExecHandle, GraphHandle, GraphNodeHandle, StreamHandle};
 
@@ -11,7 +11,7 @@ use crate::{
 
 const DEFAULT: StreamHandle = StreamHandle::DEFAULT;
 
-/// The subject's kernel, loaded; or the end of the case.
+/// Loads the subject's kernel. Skips the case if there is none.
 macro_rules! kernel {
     ($subject:expr) => {
         match &$subject.add {
@@ -23,7 +23,7 @@ macro_rules! kernel {
 
 pub(crate) fn a_launch_computes(subject: &Subject) -> CaseResult {
     let kernel = kernel!(subject);
-    // Not a multiple of any block, and one word that the launch must not reach.
+    // Not a multiple of the block size, and one more word that the launch must not change.
     let words = 1000usize;
     let data: Vec<u8> = (0..=words as u32).flat_map(u32::to_ne_bytes).collect();
     let mut buffer = Buffer::holding(&*subject.device, &data)?;
@@ -47,7 +47,7 @@ pub(crate) fn the_argument_block_is_read_at_the_call(subject: &Subject) -> CaseR
     let mut expected = 0u32;
     for add in 1..50 {
         let (config, mut args) = kernel.shape(&buffer, add);
-        // SAFETY: the block is the kernel's; it is overwritten after the call, which has read it.
+        // SAFETY: the argument block is for this kernel. It is overwritten after the call, which has read it.
         unsafe { device.launch(kernel.function, &config, &args, stream.handle) }?;
         std::hint::black_box(&mut args).fill(0);
         expected += add;
@@ -91,21 +91,21 @@ pub(crate) fn launches_on_two_streams_have_their_own_arguments(subject: &Subject
     Ok(Passed)
 }
 
-pub(crate) fn too_large_a_block_is_refused(subject: &Subject) -> CaseResult {
+pub(crate) fn an_argument_block_above_the_limit_is_an_error(subject: &Subject) -> CaseResult {
     let kernel = kernel!(subject);
     let device = &*subject.device;
     let limit = device.capabilities().max_argument_bytes;
     if limit > 1 << 20 {
-        return Ok(Skipped("only memory bounds the arguments"));
+        return Ok(Skipped("the limit is too large to exceed in a test"));
     }
     let buffer = Buffer::holding(device, &[0; 16])?;
     let (config, block) = kernel.shape(&buffer, 1);
     let mut args = vec![0; limit / 8 + 1];
     args[..block.len()].copy_from_slice(&block);
-    // SAFETY: the block begins with the kernel's own, and the call must refuse it anyway.
+    // SAFETY: the block is above the limit, so the call must return an error without reading it.
     let refused = unsafe { device.launch(kernel.function, &config, &args, DEFAULT) };
     ensure!(is_invalid_argument(&refused), "{refused:?}");
-    ensure!(buffer.read(DEFAULT)? == [0; 16], "it ran");
+    ensure!(buffer.read(DEFAULT)? == [0; 16], "the launch ran");
     Ok(Passed)
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn a_graph_copies_between_its_launches(subject: &Subject) -> CaseResu
     let (one, other) = (Buffer::holding(device, &[0; 400])?, Buffer::holding(device, &[0; 400])?);
     let graph = device.create_graph()?;
     let ((config, first), (_, last)) = (kernel.shape(&one, 1), kernel.shape(&other, 10));
-    // SAFETY: graph and nodes live; blocks and copy are of buffers that outlive the graph.
+    // SAFETY: graph and nodes are valid; the argument blocks and the copy use buffers that outlive the graph.
     let exec = unsafe {
         let added = device.add_kernel_node(graph, &[], kernel.function, &config, &first)?;
         let copied = device.add_copy_node(graph, &[added], other.memory, one.memory, 400)?;
@@ -164,7 +164,7 @@ pub(crate) fn an_updated_node_keeps_earlier_launches(subject: &Subject) -> CaseR
     let (graph, node) = Graph::of_two(device, &kernel, &buffer)?;
     graph.launch(stream.handle)?;
     let (config, args) = kernel.shape(&buffer, 500);
-    // SAFETY: the node is of the executable's graph, and the block the kernel's.
+    // SAFETY: the node is of the executable's graph, and the argument block is for this kernel.
     unsafe { device.update_kernel_node(graph.exec, node, kernel.function, &config, &args) }?;
     graph.launch(stream.handle)?;
     let words = buffer.read_words(stream.handle)?;
@@ -173,7 +173,7 @@ pub(crate) fn an_updated_node_keeps_earlier_launches(subject: &Subject) -> CaseR
     Ok(Passed)
 }
 
-pub(crate) fn graphs_are_refused_where_there_are_none(subject: &Subject) -> CaseResult {
+pub(crate) fn graphs_are_unsupported_without_the_capability(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     if device.capabilities().graphs {
         return Ok(Skipped("this device has graphs"));
@@ -191,7 +191,7 @@ struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    /// A graph that adds 1, and behind that 10; and its second node.
+    /// A graph that adds 1 and then 10, and its second node.
     fn of_two(
         device: &'a dyn Device,
         kernel: &Loaded<'_>,
@@ -199,7 +199,8 @@ impl<'a> Graph<'a> {
     ) -> Result<(Self, GraphNodeHandle), Failure> {
         let graph = device.create_graph()?;
         let ((config, one), (_, ten)) = (kernel.shape(buffer, 1), kernel.shape(buffer, 10));
-        // SAFETY: graph and nodes live, and the blocks are the kernel's, of a buffer that outlives the graph.
+        // SAFETY: graph and nodes are valid; the argument blocks are for this kernel and a buffer that outlives the
+        // graph.
         let (node, exec) = unsafe {
             let first = device.add_kernel_node(graph, &[], kernel.function, &config, &one)?;
             let node = device.add_kernel_node(graph, &[first], kernel.function, &config, &ten)?;
@@ -209,7 +210,7 @@ impl<'a> Graph<'a> {
     }
 
     fn launch(&self, stream: StreamHandle) -> Result<(), Failure> {
-        // SAFETY: executable and stream live.
+        // SAFETY: executable and stream are valid.
         unsafe { self.device.launch_graph(self.exec, stream) }?;
         Ok(())
     }
@@ -218,7 +219,7 @@ impl<'a> Graph<'a> {
 impl Drop for Graph<'_> {
     fn drop(&mut self) {
         if self.device.synchronize().is_ok() {
-            // SAFETY: made by `of_two`; all launches are complete.
+            // SAFETY: created by the case; all launches are complete.
             let _ = unsafe { self.device.destroy_graph_exec(self.exec) };
             // SAFETY: as above.
             let _ = unsafe { self.device.destroy_graph(self.graph) };

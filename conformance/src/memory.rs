@@ -1,4 +1,4 @@
-//! Memory: what is given, what it holds, and how it is given back.
+//! Cases about memory: allocation, copies, fills and frees.
 
 use quadrants_rhi::{Error, StreamHandle};
 
@@ -18,48 +18,59 @@ pub(crate) fn info_is_filled_in(subject: &Subject) -> CaseResult {
     ensure!(counts.iter().chain(&info.max_grid_dim).all(|n| *n > 0), "a count is zero: {info:?}");
     let capabilities = subject.device.capabilities();
     let range = capabilities.priorities;
-    ensure!(range.greatest <= range.least, "greater priorities are lower numbers: {range:?}");
+    ensure!(
+        range.greatest <= range.least,
+        "the greatest priority must be the lowest number: {range:?}"
+    );
     ensure!(
         capabilities.stream_ordered_memory != capabilities.stream_ordered_memory_reason.is_some(),
-        "a reason where stream-ordered memory is missing, and only there: {capabilities:?}"
+        "there must be a reason if and only if stream-ordered memory is off: {capabilities:?}"
     );
-    ensure!(capabilities.max_argument_bytes >= 1024, "{capabilities:?}");
+    ensure!(
+        capabilities.max_argument_bytes >= 1024,
+        "max_argument_bytes must be at least 1024: {capabilities:?}"
+    );
     Ok(Passed)
 }
 
-pub(crate) fn memory_info_is_sane(subject: &Subject) -> CaseResult {
+pub(crate) fn memory_info_is_consistent(subject: &Subject) -> CaseResult {
     match subject.device.memory_info() {
         Ok((free, total)) => {
             ensure!(0 < free && free <= total, "{free} free of {total}");
             Ok(Passed)
         }
-        Err(Error::Unsupported { .. }) => Ok(crate::Outcome::Skipped("the system does not say")),
+        Err(Error::Unsupported { .. }) => {
+            Ok(crate::Outcome::Skipped("the system does not report its memory"))
+        }
         Err(error) => Err(error.into()),
     }
 }
 
-pub(crate) fn an_allocation_of_nothing_is_refused(subject: &Subject) -> CaseResult {
+pub(crate) fn an_allocation_of_zero_bytes_is_an_error(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
-    ensure!(is_invalid_argument(&device.alloc(0)), "alloc(0) was not refused");
-    ensure!(is_invalid_argument(&device.alloc_pinned(0)), "alloc_pinned(0) was not refused");
-    // SAFETY: the default stream always lives.
+    ensure!(is_invalid_argument(&device.alloc(0)), "alloc(0) is not an InvalidArgument");
+    ensure!(
+        is_invalid_argument(&device.alloc_pinned(0)),
+        "alloc_pinned(0) is not an InvalidArgument"
+    );
+    // SAFETY: the default stream is always valid.
     let in_stream_order = unsafe { device.alloc_async(0, DEFAULT) };
-    ensure!(is_invalid_argument(&in_stream_order), "alloc_async(0) was not refused");
+    ensure!(is_invalid_argument(&in_stream_order), "alloc_async(0) is not an InvalidArgument");
     Ok(Passed)
 }
 
 pub(crate) fn an_allocation_of_too_much_is_out_of_memory(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     match device.alloc(1 << 52) {
-        Ok(_) => ensure!(false, "the device says it has four petabytes"),
+        Ok(_) => ensure!(false, "the device allocated four petabytes"),
         Err(error) => ensure!(error.is_out_of_memory(), "another error: {error}"),
     }
     let after = Buffer::holding(device, &[1, 2, 3])?;
-    ensure!(after.read(DEFAULT)? == [1, 2, 3], "the device works on after that");
+    ensure!(after.read(DEFAULT)? == [1, 2, 3], "the device does not work after an error");
     Ok(Passed)
 }
 
-pub(crate) fn allocations_are_aligned_and_apart(subject: &Subject) -> CaseResult {
+pub(crate) fn allocations_are_aligned_and_separate(subject: &Subject) -> CaseResult {
     let sizes = [1, 3, 255, 256, 257, 4096, 100_000];
     let buffers = sizes.iter().map(|bytes| Buffer::new(&*subject.device, *bytes));
     let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
@@ -75,20 +86,20 @@ pub(crate) fn allocations_are_aligned_and_apart(subject: &Subject) -> CaseResult
     Ok(Passed)
 }
 
-pub(crate) fn bytes_come_back_as_they_went(subject: &Subject) -> CaseResult {
+pub(crate) fn bytes_survive_a_round_trip(subject: &Subject) -> CaseResult {
     for (bytes, seed) in [(1, 1), (3, 2), (4096, 3), (1 << 20, 4)] {
         let data = pattern(bytes, seed);
         let buffer = Buffer::holding(&*subject.device, &data)?;
-        ensure!(buffer.read(DEFAULT)? == data, "{bytes} bytes came back changed");
+        ensure!(buffer.read(DEFAULT)? == data, "a round trip changed the {bytes} bytes");
     }
     Ok(Passed)
 }
 
-pub(crate) fn copies_and_fills_of_nothing_do_nothing(subject: &Subject) -> CaseResult {
+pub(crate) fn copies_and_fills_of_zero_bytes_do_nothing(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     let (buffer, other) = (Buffer::holding(device, &[7; 16])?, Buffer::holding(device, &[8; 16])?);
     let mut host = [9u8; 16];
-    // SAFETY: nothing is read or written.
+    // SAFETY: operations of zero bytes read and write nothing.
     unsafe {
         device.copy_htod_async(buffer.memory, host.as_ptr(), 0, DEFAULT)?;
         device.copy_dtoh_async(host.as_mut_ptr(), buffer.memory, 0, DEFAULT)?;
@@ -121,7 +132,7 @@ pub(crate) fn a_copy_within_the_device_copies(subject: &Subject) -> CaseResult {
     Ok(Passed)
 }
 
-pub(crate) fn fills_fill_what_they_should(subject: &Subject) -> CaseResult {
+pub(crate) fn fills_write_exactly_their_range(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     let buffer = Buffer::holding(device, &[0; 64])?;
     // SAFETY: the ranges are inside the buffer; the word fill's is aligned to 4 bytes.
@@ -138,11 +149,14 @@ pub(crate) fn fills_fill_what_they_should(subject: &Subject) -> CaseResult {
     Ok(Passed)
 }
 
-pub(crate) fn pinned_memory_is_zeroed_and_its_own(subject: &Subject) -> CaseResult {
+pub(crate) fn pinned_memory_is_zeroed_and_separate(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     let data = pattern(5000, 6);
     let mut source = Pinned::new(device, data.len())?;
     let target = Pinned::new(device, data.len())?;
+    for memory in [source.memory, target.memory] {
+        ensure!(memory.addr() % 256 == 0, "{memory:?} is not aligned to 256 bytes");
+    }
     ensure!(source.bytes().iter().chain(target.bytes()).all(|b| *b == 0), "it is not zeroed");
     source.bytes_mut().copy_from_slice(&data);
     ensure!(target.bytes().iter().all(|b| *b == 0), "two allocations overlap");
@@ -153,7 +167,7 @@ pub(crate) fn pinned_memory_is_zeroed_and_its_own(subject: &Subject) -> CaseResu
         device.copy_dtoh_async(target.memory, buffer.memory, data.len(), DEFAULT)?;
         device.stream_synchronize(DEFAULT)?;
     }
-    ensure!(target.bytes() == data, "the bytes came back changed");
+    ensure!(target.bytes() == data, "the round trip changed the bytes");
     Ok(Passed)
 }
 
@@ -174,7 +188,9 @@ pub(crate) fn memory_allocated_in_stream_order_works(subject: &Subject) -> CaseR
     Ok(Passed)
 }
 
-pub(crate) fn memory_freed_in_stream_order_served_its_work(subject: &Subject) -> CaseResult {
+pub(crate) fn memory_freed_in_stream_order_stays_valid_for_earlier_work(
+    subject: &Subject,
+) -> CaseResult {
     const BYTES: usize = 1 << 16;
     let device = &*subject.device;
     let streams = [Stream::new(device)?, Stream::new(device)?];

@@ -1,4 +1,4 @@
-//! Modules: which images are refused, and how functions are found.
+//! Cases about modules: rejected images and function lookup.
 
 use quadrants_rhi::{DriverErrorKind, Error, Image, ImageKind, NativeImage};
 
@@ -9,7 +9,7 @@ use crate::{
     support::{Buffer, CaseResult, Loaded, ensure},
 };
 
-pub(crate) fn an_image_of_another_kind_is_refused(subject: &Subject) -> CaseResult {
+pub(crate) fn an_image_of_another_kind_is_unsupported(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     let images = [
         (ImageKind::Binary, Image::Binary(b"\x7fELF")),
@@ -28,7 +28,7 @@ pub(crate) fn an_image_of_another_kind_is_refused(subject: &Subject) -> CaseResu
     Ok(Passed)
 }
 
-pub(crate) fn a_broken_image_is_refused(subject: &Subject) -> CaseResult {
+pub(crate) fn a_broken_image_is_rejected(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     let images = match device.capabilities().image {
         ImageKind::Binary => vec![
@@ -37,26 +37,29 @@ pub(crate) fn a_broken_image_is_refused(subject: &Subject) -> CaseResult {
             Image::Binary(b"\x7fELF\x02\x01\x01 cut short"),
         ],
         ImageKind::Text => vec![Image::Text("this is no kernel")],
-        ImageKind::Native => return Ok(Skipped("a native image is never broken")),
+        ImageKind::Native => return Ok(Skipped("a native image cannot be broken")),
     };
     for image in images {
         match device.load_module(&image) {
-            Err(Error::ImageRejected { log, .. }) => ensure!(!log.is_empty(), "without a reason"),
+            Err(Error::ImageRejected { log, .. }) => ensure!(!log.is_empty(), "the log is empty"),
             other => ensure!(false, "{image:?}: {other:?}"),
         }
     }
     let after = Buffer::holding(device, &[1, 2, 3])?;
-    ensure!(after.read(quadrants_rhi::StreamHandle::DEFAULT)? == [1, 2, 3], "the device works on");
+    ensure!(
+        after.read(quadrants_rhi::StreamHandle::DEFAULT)? == [1, 2, 3],
+        "the device does not work after an error"
+    );
     Ok(Passed)
 }
 
-pub(crate) fn a_missing_function_is_reported(subject: &Subject) -> CaseResult {
+pub(crate) fn a_missing_function_is_not_found(subject: &Subject) -> CaseResult {
     let Some(kernel) = &subject.add else { return Ok(Skipped("no kernel for this device")) };
     let device = &*subject.device;
     let module = device.load_module(&kernel.image)?;
     // SAFETY: just loaded.
     let missing = unsafe { device.function(module, "there_is_no_such_function") };
-    // SAFETY: nothing of it was launched.
+    // SAFETY: none of its functions was launched.
     unsafe { device.unload_module(module) }?;
     match missing {
         Ok(function) => Err(Failure::Contract(format!("found: {function:?}"))),
@@ -75,8 +78,8 @@ pub(crate) fn a_module_can_be_loaded_again(subject: &Subject) -> CaseResult {
     let stream = quadrants_rhi::StreamHandle::DEFAULT;
     let first = Loaded::new(device, kernel)?;
     for _ in 0..3 {
-        let again = Loaded::new(device, kernel)?;
-        again.launch(&buffer, 1, stream)?;
+        let module = Loaded::new(device, kernel)?;
+        module.launch(&buffer, 1, stream)?;
     }
     first.launch(&buffer, 10, stream)?;
     let words = buffer.read_words(stream)?;

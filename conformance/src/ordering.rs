@@ -1,4 +1,4 @@
-//! Ordering between streams: what a wait for an event promises.
+//! Cases about the ordering of streams by events.
 
 use quadrants_rhi::StreamHandle;
 
@@ -18,8 +18,8 @@ pub(crate) fn a_consumer_waits_for_its_producer(subject: &Subject) -> CaseResult
     let staging = Pinned::new(device, BYTES)?;
     for value in 1..20 {
         source.fill(value, producer.handle)?;
-        // SAFETY: all have `BYTES`; the event orders the second copy behind the first, and the wait below
-        // both before the next round.
+        // SAFETY: all have `BYTES`; the event orders the second copy after the first, and the read
+        // below waits for both before the next round.
         unsafe {
             device.copy_dtoh_async(staging.memory, source.memory, BYTES, producer.handle)?;
             produced.record(producer.handle)?;
@@ -42,7 +42,7 @@ pub(crate) fn a_wait_keeps_the_record_it_was_made_for(subject: &Subject) -> Case
         source.fill(value, first.handle)?;
         event.record(first.handle)?;
         second.wait_for(&event)?;
-        // Recorded anew elsewhere, and complete there perhaps long before the first record is.
+        // Record again on another stream, where it may be complete before the first record.
         event.record(third.handle)?;
         unrelated.fill(value, third.handle)?;
         event.record(third.handle)?;
@@ -65,7 +65,7 @@ pub(crate) fn a_wait_outlives_its_event(subject: &Subject) -> CaseResult {
         drop(event);
         source.copy_to(&target, second.handle)?;
         let right = target.read(second.handle)?.iter().all(|byte| *byte == value);
-        ensure!(right, "in round {value} the wait went with the event");
+        ensure!(right, "in round {value} destroying the event removed the wait");
     }
     Ok(Passed)
 }

@@ -1,4 +1,4 @@
-//! Streams: how they come and go, and from which threads they are used.
+//! Cases about streams: creation, destruction, queries and threads.
 
 use quadrants_rhi::StreamHandle;
 
@@ -14,13 +14,13 @@ pub(crate) fn streams_come_and_go(subject: &Subject) -> CaseResult {
     let streams = (0..32).map(|_| Stream::new(device)).collect::<Result<Vec<_>, _>>()?;
     for stream in &streams {
         if device.capabilities().asynchronous {
-            ensure!(stream.handle != StreamHandle::DEFAULT, "a stream is the default stream");
+            ensure!(stream.handle != StreamHandle::DEFAULT, "a new stream is the default stream");
             let same = streams.iter().filter(|other| other.handle == stream.handle).count();
             ensure!(same == 1, "two streams have the handle {:?}", stream.handle);
         }
         stream.synchronize()?;
-        // SAFETY: the stream lives.
-        ensure!(unsafe { device.stream_query(stream.handle) }?, "a new stream has work");
+        // SAFETY: the stream is valid.
+        ensure!(unsafe { device.stream_query(stream.handle) }?, "a new stream has pending work");
     }
     Ok(Passed)
 }
@@ -36,14 +36,14 @@ pub(crate) fn any_priority_is_accepted(subject: &Subject) -> CaseResult {
     Ok(Passed)
 }
 
-pub(crate) fn a_stream_becomes_idle_while_it_is_asked(subject: &Subject) -> CaseResult {
+pub(crate) fn repeated_stream_queries_make_progress(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
     let stream = Stream::new(device)?;
     let buffer = Buffer::new(device, 1 << 20)?;
     for value in 0..20 {
         buffer.fill(value, stream.handle)?;
     }
-    // SAFETY: the stream lives.
+    // SAFETY: the stream is valid.
     let idle = becomes(|| Ok(unsafe { device.stream_query(stream.handle) }?))?;
     ensure!(idle, "the stream never became idle");
     Ok(Passed)
@@ -67,8 +67,8 @@ pub(crate) fn the_default_stream_works(subject: &Subject) -> CaseResult {
     buffer.fill(1, StreamHandle::DEFAULT)?;
     buffer.fill(2, StreamHandle::DEFAULT)?;
     ensure!(buffer.read(StreamHandle::DEFAULT)? == [2; 1000], "work ran out of order");
-    // SAFETY: the default stream always lives.
-    ensure!(unsafe { device.stream_query(StreamHandle::DEFAULT) }?, "work is left after a wait");
+    // SAFETY: the default stream is always valid.
+    ensure!(unsafe { device.stream_query(StreamHandle::DEFAULT) }?, "work is pending after a wait");
     Ok(Passed)
 }
 
@@ -81,9 +81,9 @@ pub(crate) fn synchronizing_the_device_waits_for_all_streams(subject: &Subject) 
     }
     device.synchronize()?;
     for (value, (stream, buffer)) in streams.iter().zip(&buffers).enumerate() {
-        // SAFETY: the stream lives.
-        ensure!(unsafe { device.stream_query(stream.handle) }?, "stream {value} has work left");
-        // On the default stream, which is not ordered behind the others but by the wait.
+        // SAFETY: the stream is valid.
+        ensure!(unsafe { device.stream_query(stream.handle) }?, "stream {value} has pending work");
+        // Read on the default stream, which only the wait orders after the others.
         let bytes = buffer.read(StreamHandle::DEFAULT)?;
         ensure!(bytes.iter().all(|b| *b == value as u8 + 1), "stream {value} did not finish");
     }
@@ -97,7 +97,7 @@ pub(crate) fn other_threads_use_the_device(subject: &Subject) -> CaseResult {
     let handle = stream.handle;
     let elsewhere = std::thread::scope(|scope| {
         let thread = scope.spawn(move || -> Result<(), Failure> {
-            // SAFETY: memory and stream live until the thread is joined.
+            // SAFETY: memory and stream are valid until the thread is joined.
             unsafe {
                 device.fill_u8_async(memory, 4, 256, handle)?;
                 device.stream_synchronize(handle)?;

@@ -1,4 +1,4 @@
-//! Owners for what a case creates, so that a case reads as what it asks of the device.
+//! Owners of the device objects that cases create.
 
 use quadrants_rhi::{
     Device, DevicePtr, Error, EventHandle, EventOptions, FunctionHandle, ModuleHandle,
@@ -9,7 +9,7 @@ use crate::{AddKernel, Failure};
 
 pub(crate) type CaseResult = Result<crate::Outcome, Failure>;
 
-/// Ends the case with a failure unless the condition holds.
+/// Ends the case with a failure if the condition is false.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
         if !$condition {
@@ -58,7 +58,7 @@ impl<'a> Buffer<'a> {
         Ok(Self { device, memory: device.alloc(bytes)?, bytes })
     }
 
-    /// A buffer that holds `data`, on the device when the call returns.
+    /// Allocates a buffer and copies `data` to it; the copy is complete on return.
     pub(crate) fn holding(device: &'a dyn Device, data: &[u8]) -> Result<Self, Failure> {
         let buffer = Self::new(device, data.len())?;
         let stream = StreamHandle::DEFAULT;
@@ -89,7 +89,7 @@ impl<'a> Buffer<'a> {
         Ok(())
     }
 
-    /// What the buffer holds behind all work of `stream`.
+    /// Reads the contents after all work of `stream`.
     pub(crate) fn read(&self, stream: StreamHandle) -> Result<Vec<u8>, Failure> {
         let mut host = vec![0xa5; self.bytes];
         // SAFETY: both sides have that many bytes, and `host` lives until the copy is complete.
@@ -100,7 +100,7 @@ impl<'a> Buffer<'a> {
         Ok(host)
     }
 
-    /// As [`read`](Self::read), as words.
+    /// Reads the contents as 32-bit words.
     pub(crate) fn read_words(&self, stream: StreamHandle) -> Result<Vec<u32>, Failure> {
         let bytes = self.read(stream)?;
         let words = bytes
@@ -115,15 +115,15 @@ impl<'a> Pinned<'a> {
         Ok(Self { device, memory: device.alloc_pinned(bytes)?, bytes })
     }
 
-    /// What it holds now. No copy into it may be under way.
+    /// The contents. No copy into the memory may be pending.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: as long as allocated, zeroed at the start; cases wait for their copies before they look.
+        // SAFETY: the memory has that many initialized bytes, and cases wait for their copies before they read.
         unsafe { std::slice::from_raw_parts(self.memory, self.bytes) }
     }
 
-    /// What it holds, to be changed. No copy into or out of it may be under way.
+    /// The contents, mutably. No copy into or out of the memory may be pending.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `bytes`, and borrowed exclusively.
+        // SAFETY: as for `bytes`, and `self` is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.memory, self.bytes) }
     }
 }
@@ -138,18 +138,18 @@ impl<'a> Stream<'a> {
     }
 
     pub(crate) fn wait_for(&self, event: &Event<'_>) -> Result<(), Failure> {
-        // SAFETY: both live.
+        // SAFETY: both handles are valid.
         unsafe { self.device.stream_wait_event(self.handle, event.handle) }?;
         Ok(())
     }
 
     pub(crate) fn synchronize(&self) -> Result<(), Failure> {
-        // SAFETY: the stream lives.
+        // SAFETY: the stream is valid.
         unsafe { self.device.stream_synchronize(self.handle) }?;
         Ok(())
     }
 
-    /// Gives the handle up: the case destroys the stream itself.
+    /// Takes the handle out; the case destroys the stream.
     pub(crate) fn into_handle(self) -> StreamHandle {
         let handle = self.handle;
         std::mem::forget(self);
@@ -167,18 +167,18 @@ impl<'a> Event<'a> {
     }
 
     pub(crate) fn record(&self, stream: StreamHandle) -> Result<(), Failure> {
-        // SAFETY: both live.
+        // SAFETY: both handles are valid.
         unsafe { self.device.event_record(self.handle, stream) }?;
         Ok(())
     }
 
     pub(crate) fn is_complete(&self) -> Result<bool, Failure> {
-        // SAFETY: the event lives.
+        // SAFETY: the event is valid.
         Ok(unsafe { self.device.event_query(self.handle) }?)
     }
 
     pub(crate) fn synchronize(&self) -> Result<(), Failure> {
-        // SAFETY: the event lives.
+        // SAFETY: the event is valid.
         unsafe { self.device.event_synchronize(self.handle) }?;
         Ok(())
     }
@@ -191,7 +191,7 @@ impl<'a> Loaded<'a> {
         match unsafe { device.function(module, &kernel.function) } {
             Ok(function) => Ok(Self { device, module, function, kernel }),
             Err(error) => {
-                // SAFETY: nothing of it was launched.
+                // SAFETY: none of its functions was launched.
                 unsafe { device.unload_module(module) }?;
                 Err(error.into())
             }
@@ -205,12 +205,12 @@ impl<'a> Loaded<'a> {
         stream: StreamHandle,
     ) -> Result<(), Failure> {
         let (config, args) = self.shape(buffer, add);
-        // SAFETY: the block is the one that the kernel is documented to read, of a buffer with that many words.
+        // SAFETY: the argument block is for this kernel, and the buffer has that many words.
         unsafe { self.device.launch(self.function, &config, &args, stream) }?;
         Ok(())
     }
 
-    /// Shape and arguments of a launch that adds `add` to all words of `buffer`.
+    /// The shape and arguments of a launch that adds `add` to all words of `buffer`.
     pub(crate) fn shape(
         &self,
         buffer: &Buffer<'_>,
@@ -224,7 +224,7 @@ impl<'a> Loaded<'a> {
 
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
-        // Where the device is broken the case has failed already, and nothing is left to give back to.
+        // If this fails, the device is broken and the case has failed already.
         if self.device.synchronize().is_ok() {
             // SAFETY: allocated by `new`; all work is complete.
             let _ = unsafe { self.device.free(self.memory) };
@@ -264,7 +264,7 @@ impl Drop for Loaded<'_> {
     }
 }
 
-/// Bytes that repeat nowhere soon, and differ by `seed`.
+/// Pseudorandom bytes that depend on `seed`.
 pub(crate) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     let mut state = u32::from(seed).wrapping_mul(0x9e37_79b9) | 1;
     let step = |_| {
@@ -276,11 +276,11 @@ pub(crate) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     (0..bytes).map(step).collect()
 }
 
-/// Asks until the answer is yes, or for too long.
-pub(crate) fn becomes(mut ask: impl FnMut() -> Result<bool, Failure>) -> Result<bool, Failure> {
+/// Repeats a query until it returns true, for at most 20 seconds.
+pub(crate) fn becomes(mut query: impl FnMut() -> Result<bool, Failure>) -> Result<bool, Failure> {
     let start = std::time::Instant::now();
     while start.elapsed().as_secs() < 20 {
-        if ask()? {
+        if query()? {
             return Ok(true);
         }
         std::thread::yield_now();
@@ -288,7 +288,7 @@ pub(crate) fn becomes(mut ask: impl FnMut() -> Result<bool, Failure>) -> Result<
     Ok(false)
 }
 
-/// Whether an argument was refused before any driver call.
+/// Whether the result is [`Error::InvalidArgument`].
 pub(crate) fn is_invalid_argument<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::InvalidArgument { .. }))
 }

@@ -1,5 +1,5 @@
-//! What the simulator itself costs: nanoseconds per launch of a kernel that does nothing, under each
-//! schedule, with a wait after every thousand launches.
+//! Measures the simulator's own cost: nanoseconds per launch of an empty kernel, for each schedule, with a wait after
+//! every thousand launches.
 
 use std::{
     ffi::{c_char, c_int, c_uint, c_void},
@@ -50,13 +50,13 @@ fn main() {
     let kernel = offload(&nothing()).expect("the kernel is valid");
     let image = SimImage { kernel, form: Form::Proven, passing: Passing::Value }.encode();
     for schedule in [Schedule::Lazy, Schedule::Eager, Schedule::Random] {
-        let world = sim::claim();
+        let world = sim::lease_world();
         world.set_schedule(schedule);
         let (mut module, mut function) = (0, 0);
         let args = [0u64; 3];
         let parameters = [args.as_ptr()];
         let start;
-        // SAFETY: every pointer is to a local that outlives the calls, and the image is one.
+        // SAFETY: every pointer is to a local that outlives the calls, and the image is valid.
         unsafe {
             assert_eq!(set_device(world.ordinal() as c_int), 0);
             assert_eq!(load(&mut module, image.as_ptr()), 0);
@@ -75,7 +75,7 @@ fn main() {
     }
 }
 
-/// A loop without an iteration.
+/// A loop without iterations.
 fn nothing() -> Kernel {
     let (mut locals, mut exprs, mut blocks) = (Arena::new(), Arena::new(), Arena::new());
     let ty = ScalarType::U64;

@@ -1,20 +1,18 @@
-//! The adversarial schedule: who must not rely on an order gets the other one.
+//! The adversarial schedule: runs operations in the order that the program least expects.
 //!
-//! A lazy schedule already runs work as late as can be. But where work has to run, what nothing orders
-//! with it may run before, whether it was enqueued first or not. So an operation that touches the same
-//! memory, is younger, and does not wait for it runs first: a consumer before the producer that it forgot
-//! to wait for, a free before the reader that it forgot.
+//! The lazy schedule runs work as late as possible. When an operation must run, this schedule first runs younger
+//! operations that access the same memory and are not ordered after it: a consumer before the producer that it does not
+//! wait for, or a free before a reader that it does not wait for.
 
 use crate::{queue::OpId, state::State};
 
 impl State {
-    /// Runs an operation that is ready, behind every younger one that conflicts with it and may come
-    /// first.
+    /// Runs an operation that is ready, after every younger one that conflicts with it and may run first.
     pub(crate) fn run_late(&mut self, id: OpId) {
         self.delay(id, &mut Vec::new());
     }
 
-    /// `delayed` are the operations that wait for this one to be over, without any right to.
+    /// `delayed` are the operations that wait for this one although nothing orders them after the younger operations.
     fn delay(&mut self, id: OpId, delayed: &mut Vec<OpId>) {
         delayed.push(id);
         while let Some(first) = self.overtaking(id, delayed) {
@@ -27,16 +25,16 @@ impl State {
         self.run(id);
     }
 
-    /// The youngest operation that conflicts with `id` and needs none of those that are delayed.
+    /// The youngest operation that conflicts with `id` and depends on none of the delayed operations.
     fn overtaking(&self, id: OpId, delayed: &[OpId]) -> Option<OpId> {
-        let reach = self.queue.work(id)?.reach(&self.memory);
-        if reach.is_empty() {
+        let ranges = self.queue.work(id)?.may_access(&self.memory);
+        if ranges.is_empty() {
             return None;
         }
         let younger = (id + 1..self.queue.next()).rev();
         younger.filter(|other| !delayed.contains(other)).find(|&other| {
             let Some(work) = self.queue.work(other) else { return false };
-            reach.conflicts(&work.reach(&self.memory)) && {
+            ranges.conflicts(&work.may_access(&self.memory)) && {
                 let needs = self.queue.ancestors(&[other]);
                 !delayed.iter().any(|op| needs.contains(op))
             }

@@ -1,4 +1,4 @@
-//! Allocations and copies as calls see them: what a call does at once, and what it enqueues.
+//! Allocations and copies: what a driver call does at once, and what it enqueues.
 
 use crate::{
     code::{Code, Result},
@@ -25,8 +25,7 @@ impl State {
         Ok(base)
     }
 
-    /// Frees at once, and without waiting for work that still uses the memory: no contract says that
-    /// a driver waits.
+    /// Frees at once, without waiting for work that still uses the memory: no contract guarantees that a driver waits.
     pub(crate) fn free(&mut self, function: &'static str, base: u64) -> Result<()> {
         let origin = self.origin(function, None);
         let last = self.queue.next() - 1;
@@ -47,7 +46,7 @@ impl State {
         let origin = self.origin(function, Some(handle));
         let tails = self.order(stream)?;
         let queue = &self.queue;
-        // What the stream's next operation runs after, found at the first block that asks for it.
+        // The dependencies of the stream's next operation, computed when the first block needs them.
         let mut before = None;
         let reusable = |freed: &Freed| match freed.by {
             None => true,
@@ -57,7 +56,7 @@ impl State {
         let (base, freed) = self.memory.alloc_pooled(bytes, origin, reusable)?;
         self.creates.stream_allocations += 1;
         if let Some(freed) = freed {
-            self.detector.order_next_behind(freed);
+            self.detector.order_next_after(freed);
         }
         let work = Work::Allocate { base, bytes, origin };
         self.memory.begins_by(base, self.queue.next());
@@ -95,7 +94,7 @@ impl State {
         Ok(base)
     }
 
-    /// Frees page-locked memory without waiting for work that still uses it.
+    /// Frees pinned memory without waiting for work that still uses it.
     pub(crate) fn free_pinned(&mut self, function: &'static str, base: usize) -> Result<()> {
         let last = self.queue.next() - 1;
         let done = self.queue.done_before() - 1;
@@ -105,7 +104,7 @@ impl State {
             .inspect_err(|_| self.bad_free(function, base as u64))
     }
 
-    /// Enqueues a copy between addresses that the device can reach.
+    /// Enqueues a copy between addresses that the device can access.
     pub(crate) fn copy(
         &mut self,
         kind: OpKind,
@@ -133,8 +132,8 @@ impl State {
         self.enqueue(stream, work, OpKind::Fill, &[], None).map(drop)
     }
 
-    /// Whether a host range is page-locked, and so reachable when an operation runs. One that begins
-    /// in page-locked memory counts: where it ends outside, the operation fails.
+    /// Whether a host range is pinned, so that the device can access it when the operation runs. A range that begins in
+    /// pinned memory and ends outside counts; the operation then fails.
     pub(crate) fn reachable(&self, address: usize) -> bool {
         address as u64 >= DEVICE_BASE || self.memory.touches_pinned(address)
     }

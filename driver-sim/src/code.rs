@@ -1,5 +1,5 @@
-//! Result codes. CUDA and HIP give nearly all of them the same numbers, so that the engine needs one
-//! type; what differs is mapped in the façades.
+//! Result codes. CUDA and HIP use the same numbers for nearly all of them, so the engine has one type. The exported
+//! functions map the differences.
 
 use std::ffi::CStr;
 
@@ -14,7 +14,7 @@ macro_rules! codes {
         impl Code {
             $($(#[$doc])* pub const $name: Self = Self($number);)*
 
-            /// libcuda's name of the code.
+            /// libcuda's name for the code.
             #[must_use]
             pub fn cuda_name(self) -> Option<&'static CStr> {
                 match self.0 {
@@ -24,7 +24,7 @@ macro_rules! codes {
                 }
             }
 
-            /// libamdhip64's name of the code.
+            /// libamdhip64's name for the code.
             #[must_use]
             pub fn hip_name(self) -> Option<&'static CStr> {
                 match self.0 {
@@ -40,37 +40,37 @@ macro_rules! codes {
 codes! {
     /// An argument is outside its range.
     INVALID_VALUE = 1, c"CUDA_ERROR_INVALID_VALUE", c"hipErrorInvalidValue";
-    /// No memory is left.
+    /// The device is out of memory.
     OUT_OF_MEMORY = 2, c"CUDA_ERROR_OUT_OF_MEMORY", c"hipErrorOutOfMemory";
     /// The driver was not initialized.
     NOT_INITIALIZED = 3, c"CUDA_ERROR_NOT_INITIALIZED", c"hipErrorNotInitialized";
     /// The driver is shutting down.
     DEINITIALIZED = 4, c"CUDA_ERROR_DEINITIALIZED", c"hipErrorDeinitialized";
-    /// The shape of a launch is impossible (HIP alone; CUDA says [`INVALID_VALUE`](Self::INVALID_VALUE)).
+    /// The shape of a launch is invalid (only HIP; CUDA returns [`INVALID_VALUE`](Self::INVALID_VALUE)).
     INVALID_CONFIGURATION = 9, c"CUDA_ERROR_UNKNOWN", c"hipErrorInvalidConfiguration";
     /// There is no device.
     NO_DEVICE = 100, c"CUDA_ERROR_NO_DEVICE", c"hipErrorNoDevice";
     /// No device has this ordinal.
     INVALID_DEVICE = 101, c"CUDA_ERROR_INVALID_DEVICE", c"hipErrorInvalidDevice";
-    /// The image is not one that the device can run.
+    /// The device cannot load the image.
     INVALID_IMAGE = 200, c"CUDA_ERROR_INVALID_IMAGE", c"hipErrorInvalidImage";
     /// No context is current.
     INVALID_CONTEXT = 201, c"CUDA_ERROR_INVALID_CONTEXT", c"hipErrorInvalidContext";
-    /// The image holds nothing for this device.
+    /// The image has no code for this device.
     NO_BINARY_FOR_GPU = 209, c"CUDA_ERROR_NO_BINARY_FOR_GPU", c"hipErrorNoBinaryForGpu";
-    /// A handle is none that lives.
+    /// A handle is invalid.
     INVALID_HANDLE = 400, c"CUDA_ERROR_INVALID_HANDLE", c"hipErrorInvalidHandle";
-    /// Nothing has this name.
+    /// No object has this name.
     NOT_FOUND = 500, c"CUDA_ERROR_NOT_FOUND", c"hipErrorNotFound";
-    /// Not complete yet.
+    /// The work is not complete.
     NOT_READY = 600, c"CUDA_ERROR_NOT_READY", c"hipErrorNotReady";
-    /// Device code or a copy touched memory that is none. The context is lost.
+    /// Device code or a copy accessed invalid memory. The context is lost.
     ILLEGAL_ADDRESS = 700, c"CUDA_ERROR_ILLEGAL_ADDRESS", c"hipErrorIllegalAddress";
     /// The current context was destroyed.
     CONTEXT_IS_DESTROYED = 709, c"CUDA_ERROR_CONTEXT_IS_DESTROYED", c"hipErrorContextIsDestroyed";
-    /// A launch ended abnormally. The context is lost.
+    /// A launch failed. The context is lost.
     LAUNCH_FAILED = 719, c"CUDA_ERROR_LAUNCH_FAILED", c"hipErrorLaunchFailure";
-    /// The driver cannot do that.
+    /// The operation is not supported.
     NOT_SUPPORTED = 801, c"CUDA_ERROR_NOT_SUPPORTED", c"hipErrorNotSupported";
     /// The simulator itself failed.
     UNKNOWN = 999, c"CUDA_ERROR_UNKNOWN", c"hipErrorUnknown";

@@ -1,4 +1,4 @@
-//! What is current on a thread: a stack of contexts for CUDA, a device for HIP.
+//! The current context of a thread: a stack of contexts for CUDA, a device for HIP.
 
 use std::cell::Cell;
 
@@ -8,17 +8,17 @@ use crate::{
     world,
 };
 
-/// So many contexts can lie above each other.
+/// The largest depth of the context stack.
 const DEPTH: usize = 16;
 
-// Nothing here needs dropping, so that it works to a thread's very end, when other thread-local
-// values release what they hold of the device.
+// No value here needs dropping, so these thread-locals work until the end of the thread, when other thread-local values
+// release device objects.
 thread_local! {
     static CONTEXTS: Cell<([usize; DEPTH], usize)> = const { Cell::new(([0; DEPTH], 0)) };
     static DEVICE: Cell<u16> = const { Cell::new(0) };
 }
 
-/// The current context's handle; 0 where there is none.
+/// The handle of the current context; 0 for none.
 pub(crate) fn current() -> usize {
     let (stack, depth) = CONTEXTS.get();
     depth.checked_sub(1).map_or(0, |top| stack[top])
@@ -38,7 +38,7 @@ pub(crate) fn pop() -> Option<usize> {
     Some(stack[top])
 }
 
-/// Puts a context in the place of the current one; 0 only takes that away.
+/// Replaces the current context; 0 removes it.
 pub(crate) fn replace(context: usize) -> Result<()> {
     pop();
     if context == 0 { Ok(()) } else { push(context) }
@@ -52,7 +52,7 @@ pub(crate) fn cuda_world() -> Result<u16> {
     }
 }
 
-/// The world of a context that lives.
+/// The world of a context that exists.
 pub(crate) fn world_of(context: usize) -> Result<u16> {
     let (ordinal, key) = decode(Kind::Context, context).map_err(|_| Code::INVALID_CONTEXT)?;
     let state = world::lock(ordinal)?;

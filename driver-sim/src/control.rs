@@ -1,5 +1,6 @@
-//! The C interface to a world's controls, for programs that loaded the simulator as a driver library.
-//! Every function returns 0 or a driver code; a device that does not exist is 101.
+//! The C interface to a world's controls, for programs that load the simulator as a driver library.
+//!
+//! Every function returns 0 or a driver code; 101 if the device does not exist.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -11,22 +12,22 @@ use crate::{
     world::{World, world},
 };
 
-/// 1.0: major times 1000 plus minor times 10.
+/// Version 1.0, as 1000 * major + 10 * minor.
 const VERSION: c_int = 1000;
 
-/// Marks the simulator, and gives the version of this interface.
+/// The version of this interface. Programs recognize the simulator by this function.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn quadrants_sim_version() -> c_int {
     VERSION
 }
 
 facade! { Cuda;
-    /// Begins again, with the settings of the environment.
+    /// Resets the world to the settings of the environment.
     fn quadrants_sim_reset(ordinal: usize) |_call| {
         of(ordinal)?.reset();
     }
 
-    /// Chooses schedule (`lazy`, `eager`, `random`, `adversarial`) and seed.
+    /// Sets schedule (`lazy`, `eager`, `random`, `adversarial`) and seed.
     fn quadrants_sim_set_schedule(ordinal: usize, schedule: Text, seed: u64) |_call| {
         let schedule = Schedule::from_name(schedule.read()?).ok_or(Code::INVALID_VALUE)?;
         let world = of(ordinal)?;
@@ -34,18 +35,18 @@ facade! { Cuda;
         world.set_seed(seed);
     }
 
-    /// Whether the device has memory pools.
+    /// Sets whether the device reports memory pools.
     fn quadrants_sim_set_pools(ordinal: usize, pools: bool) |_call| {
         of(ordinal)?.set_pools(pools);
     }
 
-    /// How much memory the device has.
+    /// Sets the size of the device memory in bytes.
     fn quadrants_sim_set_memory_limit(ordinal: usize, bytes: usize) |_call| {
         of(ordinal)?.set_memory_limit(bytes);
     }
 
-    /// Makes the `nth` call of a function (`*` for any) from now on return `code`; with code 0 it succeeds
-    /// and does nothing.
+    /// Makes the `nth` call of a function (`*` for any) from now on return `code` and do nothing. With code 0 the call
+    /// returns success.
     fn quadrants_sim_fail(ordinal: usize, function: Text, nth: u64, code: c_int) |_call| {
         let world = of(ordinal)?;
         let name = function.read()?;
@@ -61,13 +62,13 @@ facade! { Cuda;
         }
     }
 
-    /// How often a function was called.
+    /// The number of calls of a function.
     fn quadrants_sim_calls(ordinal: usize, function: Text, count: Out<u64>) |_call| {
         count.set(of(ordinal)?.calls(function.read()?))?;
     }
 
-    /// How many streams, events, modules, allocations, stream-ordered allocations, page-locked
-    /// allocations, graphs and executable graphs were created: 8 numbers.
+    /// The number of created streams, events, modules, allocations, stream-ordered allocations, pinned allocations,
+    /// graphs and executable graphs: 8 numbers.
     fn quadrants_sim_creates(ordinal: usize, counts: Out<u64>) |_call| {
         let made = of(ordinal)?.creates();
         counts.set_all(&[
@@ -82,9 +83,8 @@ facade! { Cuda;
         ])?;
     }
 
-    /// How many streams, events, modules, blocks, bytes, page-locked allocations and bytes, graphs and
-    /// executable graphs the program holds, how many operations are pending, and how often the context
-    /// is retained: 11 numbers.
+    /// The number of existing streams, events, modules, blocks, bytes, pinned allocations, pinned bytes, graphs and
+    /// executable graphs, of pending operations, and of references to the context: 11 numbers.
     fn quadrants_sim_live(ordinal: usize, counts: Out<u64>) |_call| {
         let live = of(ordinal)?.live();
         counts.set_all(&[
@@ -107,18 +107,18 @@ facade! { Cuda;
         hash.set(of(ordinal)?.schedule_hash())?;
     }
 
-    /// Whether operation `a` is over before `b` begins in every schedule.
+    /// Whether operation `a` is complete before `b` starts in every schedule.
     fn quadrants_sim_happens_before(ordinal: usize, a: u64, b: u64, answer: Out<bool>) |_call| {
         answer.set(of(ordinal)?.trace().happens_before(a, b))?;
     }
 
-    /// Writes the trace as text into `room` bytes, cut off where they are too few, and its whole length
-    /// with the final zero to `needed`. `text` may be null.
+    /// Writes the trace as text into `room` bytes, truncated if they are too few, and its full length with the final
+    /// zero to `needed`. `text` may be null.
     fn quadrants_sim_trace(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         give(&of(ordinal)?.trace().to_string(), text, room, needed)?;
     }
 
-    /// Writes the operations that ran, one per line, in the way of the trace.
+    /// Writes the operations that ran, one per line, like the trace.
     fn quadrants_sim_timeline(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         give(&of(ordinal)?.timeline_text(), text, room, needed)?;
     }
@@ -128,14 +128,14 @@ facade! { Cuda;
         of(ordinal)?.detect_races(on);
     }
 
-    /// Writes the races found, one per line, in the way of the trace.
+    /// Writes the races, one per line, like the trace.
     fn quadrants_sim_races(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         let races: Vec<String> =
             of(ordinal)?.races().iter().map(|race| format!("{race}\n")).collect();
         give(&races.concat(), text, room, needed)?;
     }
 
-    /// Writes the reports, one per line, in the way of the trace.
+    /// Writes the reports, one per line, like the trace.
     fn quadrants_sim_reports(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         let reports: Vec<String> =
             of(ordinal)?.reports().iter().map(|report| format!("{report}\n")).collect();
@@ -143,7 +143,7 @@ facade! { Cuda;
     }
 }
 
-/// The functions of this interface by name; both libraries have them.
+/// The functions of this interface by name. Both simulated libraries export them.
 pub(crate) fn rows() -> impl Iterator<Item = (&'static str, *const c_void)> {
     let version = ("quadrants_sim_version", quadrants_sim_version as *const c_void);
     ROWS.iter().copied().chain([version])

@@ -1,11 +1,11 @@
-//! What a program made and what it holds.
+//! Counters of the objects that a program created and of those that exist.
 
 use crate::state::State;
 
-/// How often each kind of object was created.
+/// The number of created objects of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-pub struct Creates {
+pub struct CreatedCounts {
     /// Streams.
     pub streams: u64,
     /// Events.
@@ -16,7 +16,7 @@ pub struct Creates {
     pub allocations: u64,
     /// Allocations in stream order.
     pub stream_allocations: u64,
-    /// Allocations of page-locked memory.
+    /// Allocations of pinned memory.
     pub pinned: u64,
     /// Graphs.
     pub graphs: u64,
@@ -24,10 +24,10 @@ pub struct Creates {
     pub graph_execs: u64,
 }
 
-/// What a program holds.
+/// The number of existing objects of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-pub struct Live {
+pub struct LiveCounts {
     /// Streams.
     pub streams: usize,
     /// Events.
@@ -38,25 +38,25 @@ pub struct Live {
     pub blocks: usize,
     /// Bytes of device memory.
     pub bytes: usize,
-    /// Page-locked allocations.
+    /// Pinned allocations.
     pub pinned: usize,
-    /// Bytes of page-locked memory.
+    /// Bytes of pinned memory.
     pub pinned_bytes: usize,
     /// Graphs.
     pub graphs: usize,
     /// Executable graphs.
     pub graph_execs: usize,
-    /// Operations that have not run.
+    /// Pending operations.
     pub pending: usize,
-    /// How often the primary context is retained.
+    /// References to the primary context.
     pub context_refs: u32,
 }
 
 impl State {
-    pub(crate) fn live(&self) -> Live {
+    pub(crate) fn live(&self) -> LiveCounts {
         let (blocks, bytes) = self.memory.live();
         let (pinned, pinned_bytes) = self.memory.live_pinned();
-        Live {
+        LiveCounts {
             streams: self.streams.live(),
             events: self.events.live(),
             modules: self.modules.live(),

@@ -1,14 +1,16 @@
-//! Releases of the drivers that the simulator passes for: what a library of each exports, and what its functions
-//! say of it.
+//! Driver versions that the simulator imitates: the functions that a library of each exports, and their results.
 //!
-//! A release is a view of the simulator's functions: those that it lacks are not found, and those that tell
-//! releases apart differ. So programs on several releases run side by side.
+//! A version is a view of the simulator's functions. Functions that the version lacks are not found, and functions that
+//! differ between versions behave as in that version. Programs on several versions can run concurrently.
 //!
-//! Of the error codes that the project's backends can meet these differ (AMD's "HIP API 7.0 changes"; what ROCm 5 says
-//! without a device was seen there): a launch whose blocks have too many threads is an invalid value before ROCm 7, and an
-//! invalid configuration since, where other impossible shapes stay invalid values; and without a device ROCm 5's
-//! `hipInit` finds the device invalid, where later releases find none. What releases say of handles that are none differs
-//! too, up to a crash; the simulator reports those under every release alike. CUDA's codes did not change.
+//! Two error codes that the backends can receive differ between versions of ROCm (AMD's "HIP API 7.0 changes"; the ROCm
+//! 5 behaviour without a device was observed):
+//! - A launch with too many threads per block is an invalid value before ROCm 7, and an invalid configuration since.
+//!   Other invalid shapes are invalid values in all versions.
+//! - Without a device, `hipInit` of ROCm 5 returns "invalid device". Later versions return "no device".
+//!
+//! Versions also differ in what they do with invalid handles, up to a crash. The simulator reports invalid handles in
+//! all versions. CUDA's codes did not change.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -18,129 +20,177 @@ use crate::{
     pointer::{Out, Parameters},
 };
 
-/// A release of CUDA's driver.
+/// A version of the CUDA driver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
-pub enum CudaRelease {
-    /// 11.0: without memory pools.
+pub enum CudaVersion {
+    /// 11.0: no memory pools.
     V11_0,
     /// 11.8: graphs take the older parameters of kernel nodes.
     V11_8,
     /// 12.0
     V12_0,
-    /// 13.0: what [`cuda_symbol`](crate::cuda_symbol) gives.
+    /// 13.0: the functions of [`cuda_symbol`](crate::cuda_symbol).
     V13_0,
 }
 
-/// A release of ROCm.
+/// A version of ROCm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
-pub enum RocmRelease {
-    /// 5.1: without memory pools.
+pub enum RocmVersion {
+    /// 5.1: no memory pools.
     V5_1,
-    /// 5.7: with the older struct of properties alone.
+    /// 5.7: only the older struct of device properties.
     V5_7,
-    /// 6.4: with both structs.
+    /// 6.4: both structs of device properties.
     V6_4,
-    /// 7.0: with the newer struct alone.
+    /// 7.0: only the newer struct of device properties.
     V7_0,
 }
 
-/// Functions that came later than the first release, with the number of the release that has them.
-const CUDA_SINCE: &[(&str, c_int)] = &[
-    ("cuDeviceGetDefaultMemPool", 11_020),
-    ("cuMemPoolSetAttribute", 11_020),
-    ("cuMemAllocAsync", 11_020),
-    ("cuMemFreeAsync", 11_020),
-    ("cuGraphInstantiateWithFlags", 11_040),
-    ("cuGraphAddKernelNode_v2", 12_000),
-    ("cuGraphExecKernelNodeSetParams_v2", 12_000),
+/// Major and minor version.
+type Number = (u32, u32);
+
+/// Functions that are newer than the oldest simulated version, with the version that introduced them. A test in each
+/// backend compares these lists with the rows of its driver table.
+const CUDA_SINCE: &[(&str, Number)] = &[
+    ("cuDeviceGetDefaultMemPool", (11, 2)),
+    ("cuMemPoolSetAttribute", (11, 2)),
+    ("cuMemAllocAsync", (11, 2)),
+    ("cuMemFreeAsync", (11, 2)),
+    ("cuGraphInstantiateWithFlags", (11, 4)),
+    ("cuGraphAddKernelNode_v2", (12, 0)),
+    ("cuGraphExecKernelNodeSetParams_v2", (12, 0)),
 ];
-const HIP_SINCE: &[(&str, c_int)] = &[
-    ("hipDeviceGetDefaultMemPool", 50_200_000),
-    ("hipMemPoolSetAttribute", 50_200_000),
-    ("hipMallocAsync", 50_200_000),
-    ("hipFreeAsync", 50_200_000),
-    ("hipGetDevicePropertiesR0600", 60_000_000),
+const HIP_SINCE: &[(&str, Number)] = &[
+    ("hipDeviceGetDefaultMemPool", (5, 2)),
+    ("hipMemPoolSetAttribute", (5, 2)),
+    ("hipMallocAsync", (5, 2)),
+    ("hipFreeAsync", (5, 2)),
+    ("hipGetDevicePropertiesR0600", (6, 0)),
 ];
-/// Functions that went, with the number of the first release without them.
-const HIP_UNTIL: &[(&str, c_int)] = &[("hipGetDeviceProperties", 70_000_000)];
+/// Functions that were removed, with the first version without them.
+const HIP_UNTIL: &[(&str, Number)] = &[("hipGetDeviceProperties", (7, 0))];
 
-/// What a block has at most.
-const THREADS: u64 = 1024;
+/// The largest number of threads in a block.
+const MAX_THREADS: u64 = 1024;
 
-type AskVersion = unsafe extern "C" fn(Out<c_int>) -> c_int;
+type GetVersion = unsafe extern "C" fn(Out<c_int>) -> c_int;
 
-impl CudaRelease {
-    /// All of them, oldest first.
+impl CudaVersion {
+    /// All versions, oldest first.
     pub const ALL: [Self; 4] = [Self::V11_0, Self::V11_8, Self::V12_0, Self::V13_0];
 
-    /// The address of a function of this release's libcuda.
+    /// Major and minor version.
+    #[must_use]
+    pub fn number(self) -> (u32, u32) {
+        match self {
+            Self::V11_0 => (11, 0),
+            Self::V11_8 => (11, 8),
+            Self::V12_0 => (12, 0),
+            Self::V13_0 => (13, 0),
+        }
+    }
+
+    /// The version that introduced a function. `None` if the oldest simulated version has it.
+    #[must_use]
+    pub fn introduced(name: &str) -> Option<(u32, u32)> {
+        find(CUDA_SINCE, name)
+    }
+
+    /// The address of a function of this version of libcuda.
     #[must_use]
     pub fn symbol(self, name: &str) -> Option<*const c_void> {
-        let (number, ask): (c_int, AskVersion) = match self {
-            Self::V11_0 => (11_000, version::<11_000>),
-            Self::V11_8 => (11_080, version::<11_080>),
-            Self::V12_0 => (12_000, version::<12_000>),
-            Self::V13_0 => (13_000, version::<13_000>),
+        let get_version: GetVersion = match self {
+            Self::V11_0 => version::<11_000>,
+            Self::V11_8 => version::<11_080>,
+            Self::V12_0 => version::<12_000>,
+            Self::V13_0 => version::<13_000>,
         };
         match name {
-            "cuDriverGetVersion" => Some(ask as *const c_void),
-            _ if is_later(CUDA_SINCE, name, number) => None,
+            "cuDriverGetVersion" => Some(get_version as *const c_void),
+            _ if Self::introduced(name).is_some_and(|since| self.number() < since) => None,
             _ => cuda::symbol(name),
         }
     }
 }
 
-impl RocmRelease {
-    /// All of them, oldest first.
+impl RocmVersion {
+    /// All versions, oldest first.
     pub const ALL: [Self; 4] = [Self::V5_1, Self::V5_7, Self::V6_4, Self::V7_0];
 
-    /// The address of a function of this release's libamdhip64.
+    /// Major and minor version.
+    #[must_use]
+    pub fn number(self) -> (u32, u32) {
+        match self {
+            Self::V5_1 => (5, 1),
+            Self::V5_7 => (5, 7),
+            Self::V6_4 => (6, 4),
+            Self::V7_0 => (7, 0),
+        }
+    }
+
+    /// The version that introduced a function. `None` if the oldest simulated version has it.
+    #[must_use]
+    pub fn introduced(name: &str) -> Option<(u32, u32)> {
+        find(HIP_SINCE, name)
+    }
+
+    /// The first version without a function. `None` if the newest simulated version has it.
+    #[must_use]
+    pub fn removed(name: &str) -> Option<(u32, u32)> {
+        find(HIP_UNTIL, name)
+    }
+
+    /// The address of a function of this version of libamdhip64.
     #[must_use]
     pub fn symbol(self, name: &str) -> Option<*const c_void> {
-        let (number, ask): (c_int, AskVersion) = match self {
-            Self::V5_1 => (50_100_000, version::<50_100_000>),
-            Self::V5_7 => (50_700_000, version::<50_700_000>),
-            Self::V6_4 => (60_400_000, version::<60_400_000>),
-            Self::V7_0 => (70_000_000, version::<70_000_000>),
+        let get_version: GetVersion = match self {
+            Self::V5_1 => version::<50_100_000>,
+            Self::V5_7 => version::<50_700_000>,
+            Self::V6_4 => version::<60_400_000>,
+            Self::V7_0 => version::<70_000_000>,
         };
         match name {
-            "hipRuntimeGetVersion" | "hipDriverGetVersion" => Some(ask as *const c_void),
+            "hipRuntimeGetVersion" | "hipDriverGetVersion" => Some(get_version as *const c_void),
             "hipInit" if self < Self::V6_4 => Some(init_of_5 as *const c_void),
             "hipModuleLaunchKernel" if self < Self::V7_0 => Some(launch::<false> as *const c_void),
             "hipModuleLaunchKernel" => Some(launch::<true> as *const c_void),
-            _ if is_later(HIP_SINCE, name, number) => None,
-            _ if HIP_UNTIL.iter().any(|(gone, at)| *gone == name && number >= *at) => None,
+            _ if Self::introduced(name).is_some_and(|since| self.number() < since) => None,
+            _ if Self::removed(name).is_some_and(|until| self.number() >= until) => None,
             _ => hip::symbol(name),
         }
     }
 }
 
-fn is_later(since: &[(&str, c_int)], name: &str, number: c_int) -> bool {
-    since.iter().any(|(late, at)| *late == name && number < *at)
+fn find(list: &[(&str, Number)], name: &str) -> Option<Number> {
+    list.iter().find(|(function, _)| *function == name).map(|(_, number)| *number)
 }
 
-/// What each release has in place of the function that tells its version.
+/// Replaces the function that returns the version.
 ///
 /// # Safety
-/// What the C function asks for.
+/// The conditions of the C function.
 unsafe extern "C" fn version<const NUMBER: c_int>(version: Out<c_int>) -> c_int {
     version.set(NUMBER).map_or_else(|code| code.0, |()| 0)
 }
 
+/// `hipInit` of ROCm 5.
+///
 /// # Safety
-/// What the C function asks for.
+/// The conditions of the C function.
 unsafe extern "C" fn init_of_5(flags: c_uint) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the conditions.
     match unsafe { hip::device::hipInit(flags) } {
         code if code == Code::NO_DEVICE.0 => Code::INVALID_DEVICE.0,
         code => code,
     }
 }
 
+/// `hipModuleLaunchKernel` before and since ROCm 7.
+///
 /// # Safety
-/// What the C function asks for.
+/// The conditions of the C function.
 #[allow(clippy::too_many_arguments)] // the C function's own
 unsafe extern "C" fn launch<const SINCE_7: bool>(
     function: usize,
@@ -155,7 +205,7 @@ unsafe extern "C" fn launch<const SINCE_7: bool>(
     parameters: Parameters,
     extra: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the conditions.
     let code = unsafe {
         hip::module::hipModuleLaunchKernel(
             function,
@@ -174,7 +224,7 @@ unsafe extern "C" fn launch<const SINCE_7: bool>(
     let block = [block_x, block_y, block_z];
     let too_wide = hip::module::is_too_wide([grid_x, grid_y, grid_z], block);
     let block = block.map(u64::from);
-    let too_many = block.into_iter().fold(1, u64::saturating_mul) > THREADS;
+    let too_many = block.into_iter().fold(1, u64::saturating_mul) > MAX_THREADS;
     match Code(code) {
         Code::INVALID_CONFIGURATION if !(too_wide || SINCE_7 && too_many) => Code::INVALID_VALUE.0,
         _ => code,

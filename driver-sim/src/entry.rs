@@ -1,5 +1,5 @@
-//! The way in for every C function: counts the call, lets faults strike, finds the world by the rules of
-//! the driver that is played, and never lets a panic out.
+//! The entry of every exported C function: counts the call, applies faults, finds the world by the rules of the
+//! simulated driver, and catches panics.
 
 use std::{
     ffi::c_int,
@@ -19,14 +19,14 @@ use crate::{
     world,
 };
 
-/// Which driver is played.
+/// The simulated driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Family {
     Cuda,
     Hip,
 }
 
-/// An exported function, as far as calls are counted.
+/// An exported function, for counting its calls.
 #[derive(Debug)]
 pub(crate) struct Site {
     name: &'static str,
@@ -41,16 +41,16 @@ pub(crate) struct Call {
     site: &'static Site,
 }
 
-/// Why a call ends early.
+/// The reason why a call ends early.
 #[derive(Debug)]
 pub(crate) enum Stop {
     Code(Code),
-    /// A fault makes the call do nothing and say that it succeeded.
+    /// A fault makes the call return success and do nothing.
     Ignored,
 }
 
-/// So many calls of a world are remembered in their order.
-const LOGGED: usize = 1 << 16;
+/// The largest number of calls in a world's call log.
+const MAX_LOGGED: usize = 1 << 16;
 
 /// A locked world.
 pub(crate) type Guard = MutexGuard<'static, State>;
@@ -87,7 +87,7 @@ impl Site {
             return index as usize - 1;
         }
         let mut names = NAMES.lock();
-        // Another thread may have come first.
+        // Another thread may have added it since.
         let found = names.iter().position(|name| *name == self.name).unwrap_or_else(|| {
             names.push(self.name);
             names.len() - 1
@@ -102,7 +102,7 @@ impl Call {
         self.site.name
     }
 
-    /// Enters a world. Fails also where its context is lost.
+    /// Enters a world. Returns an error if its context is lost.
     pub(crate) fn enter(&self, world: u16) -> std::result::Result<Guard, Stop> {
         let mut state = self.enter_lost(world)?;
         state.check_lost()?;
@@ -110,7 +110,7 @@ impl Call {
         Ok(state)
     }
 
-    /// Enters a world, also one whose context is lost.
+    /// Enters a world, even if its context is lost.
     pub(crate) fn enter_lost(&self, world: u16) -> std::result::Result<Guard, Stop> {
         let mut state = world::lock(world)?;
         let index = self.site.index();
@@ -119,10 +119,10 @@ impl Call {
         }
         state.calls[index] += 1;
         state.call_count += 1;
-        if state.call_log.len() < LOGGED {
+        if state.call_log.len() < MAX_LOGGED {
             state.call_log.push(index as u32);
         }
-        match state.faults.strike(self.site.name) {
+        match state.faults.apply(self.site.name) {
             None => Ok(state),
             Some(Action::Fail(code)) => Err(Stop::Code(code)),
             Some(Action::Ignore) => Err(Stop::Ignored),
@@ -138,14 +138,14 @@ impl Call {
         self.enter(self.current()?)
     }
 
-    /// Enters the world of a handle. It need not be the current one, but there must be one.
+    /// Enters the world of a handle, which may be another than the current one. There must be a current one.
     pub(crate) fn at(&self, kind: Kind, handle: usize) -> std::result::Result<(Guard, Key), Stop> {
         self.current()?;
         let (world, key) = decode(kind, handle)?;
         Ok((self.enter(world)?, key))
     }
 
-    /// Enters the world of a stream, to ask or to wait. It need not be the current one.
+    /// Enters the world of a stream for a query or a wait. It may be another than the current one.
     pub(crate) fn at_stream(&self, handle: usize) -> std::result::Result<(Guard, StreamRef), Stop> {
         let current = self.current()?;
         let (world, stream) = StreamRef::decode(handle)?;
@@ -166,7 +166,7 @@ impl Call {
         Ok((state, stream))
     }
 
-    /// The key of a handle that must be of the same world as what was entered.
+    /// The key of a handle of the entered world. Handles of other worlds are an error.
     pub(crate) fn sibling(&self, state: &State, kind: Kind, handle: usize) -> Result<Key> {
         match decode(kind, handle)? {
             (world, key) if world == state.ordinal => Ok(key),
@@ -174,7 +174,7 @@ impl Call {
         }
     }
 
-    /// Makes a stream wait for an event, which may be of another world.
+    /// Makes a stream wait for an event, which may belong to another world.
     pub(crate) fn wait(
         &self,
         mut state: Guard,
@@ -185,8 +185,8 @@ impl Call {
         if world == state.ordinal {
             return Ok(state.wait(stream, key)?);
         }
-        // Worlds share no queue. That the record is over when the call returns is one of the schedules
-        // that the program must expect. Never two locks at once.
+        // Worlds have separate queues, so the record is completed during the call, which is a valid schedule. Two
+        // worlds are never locked at once.
         drop(state);
         Ok(world::lock(world)?.complete_event(key)?)
     }
@@ -205,15 +205,14 @@ impl From<Code> for Stop {
     }
 }
 
-/// Defines the exported functions of a façade, each body given the [`Call`], and the list of them that
-/// finds a function by its name.
+/// Defines exported C functions and `ROWS`, their list by name. Each body has access to its [`Call`].
 macro_rules! facade {
     ($family:ident; $($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) |$call:ident| $body:block)*) => {
         $(
             $(#[$meta])*
             ///
             /// # Safety
-            /// What the C function of this name asks for.
+            /// The conditions of the C function of this name.
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
             pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {

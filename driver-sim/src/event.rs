@@ -1,4 +1,4 @@
-//! Events: marks in streams that other streams and the host wait for.
+//! Events: markers in streams that other streams and the host wait for.
 
 use crate::{
     code::{Code, Result},
@@ -19,7 +19,7 @@ pub(crate) struct Event {
 #[derive(Clone, Copy, Debug)]
 struct Record {
     op: OpId,
-    /// In the simulated device's time.
+    /// The time in the simulated device's clock.
     at: u64,
 }
 
@@ -66,7 +66,7 @@ impl State {
         self.enqueue(stream, Work::Marker, OpKind::Wait, &[record.op], Some(handle)).map(drop)
     }
 
-    /// Whether the latest record is done; if not, something it waits for is done next.
+    /// Whether the latest record is complete. If not, runs something that it waits for.
     pub(crate) fn query_event(&mut self, event: Key) -> Result<bool> {
         match self.events.get(event)?.record {
             Some(record) if !self.queue.is_done(record.op) => {
@@ -91,7 +91,7 @@ impl State {
         Ok(())
     }
 
-    /// Runs what the latest record waits for, without the host's knowledge.
+    /// Runs what the latest record waits for, without counting as a wait of the host.
     pub(crate) fn complete_event(&mut self, event: Key) -> Result<()> {
         match self.events.get(event)?.record {
             Some(record) => self.wait_for(&[record.op]),

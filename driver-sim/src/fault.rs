@@ -1,32 +1,32 @@
-//! Faults: driver calls that fail or are ignored on demand.
+//! Faults: driver calls that fail or do nothing on demand.
 
 use std::{borrow::Cow, env, sync::OnceLock};
 
 use crate::{code::Code, schedule::Random};
 
-/// What happens to a call instead of its work.
+/// The effect of a fault on a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
-    /// It returns this code and does nothing.
+    /// The call returns this code and does nothing.
     Fail(Code),
-    /// It reports success and does nothing.
+    /// The call returns success and does nothing.
     Ignore,
-    /// The device is lost with this code: this call and all later ones return it.
+    /// The device is lost: this call and all later ones return this code.
     Lose(Code),
 }
 
-/// Which calls a fault strikes.
+/// The calls that a fault affects.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum When {
-    /// One, with so many let through first.
+    /// One call, after this many others.
     After(u64),
-    /// Each with this probability.
+    /// Each call with this probability.
     Often(f64),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
-    /// The function; none for any.
+    /// The function; `None` for any.
     call: Option<Cow<'static, str>>,
     when: When,
     action: Action,
@@ -35,19 +35,22 @@ pub(crate) struct Fault {
 #[derive(Debug)]
 pub(crate) struct Faults {
     armed: Vec<Fault>,
-    /// Apart from the schedule's numbers, so that a fault that may strike does not change the schedule.
+    /// A generator of its own, so that faults with a probability do not change the schedule.
     random: Random,
 }
 
 const SALT: u64 = 0xfa17;
 
 impl Faults {
-    /// Those of the environment: `QUADRANTS_SIM_FAULTS`.
+    /// The faults of the environment variable `QUADRANTS_SIM_FAULTS`.
     pub(crate) fn new(seed: u64) -> Self {
         static FAULTS: OnceLock<Vec<Fault>> = OnceLock::new();
         let faults = FAULTS.get_or_init(|| match env::var("QUADRANTS_SIM_FAULTS") {
             Ok(text) => parse(&text).unwrap_or_else(|wrong| {
-                eprintln!("quadrants simulator: no fault: `{wrong}` in QUADRANTS_SIM_FAULTS");
+                eprintln!(
+                    "quadrants simulator: `{wrong}` in QUADRANTS_SIM_FAULTS is not a fault; write \
+                     `function@nth=code` or `function%probability=code`"
+                );
                 Vec::new()
             }),
             Err(_) => Vec::new(),
@@ -67,13 +70,13 @@ impl Faults {
         self.random = Random::new(seed ^ SALT);
     }
 
-    /// How many have not struck yet.
+    /// The number of faults that have not occurred yet.
     pub(crate) fn armed(&self) -> usize {
         self.armed.len()
     }
 
-    /// What strikes this call. A fault of one call strikes once.
-    pub(crate) fn strike(&mut self, call: &str) -> Option<Action> {
+    /// The effect on this call. A fault of one call occurs once.
+    pub(crate) fn apply(&mut self, call: &str) -> Option<Action> {
         let Self { armed, random } = self;
         let mut struck = None;
         armed.retain_mut(|fault| {
@@ -98,8 +101,8 @@ impl Faults {
     }
 }
 
-/// Reads `function@nth=code` and `function%probability=code`, `*` for any function, with commas between; code 0
-/// ignores the call.
+/// Parses `function@nth=code` and `function%probability=code`, separated by commas. `*` is any function. Code 0 makes
+/// the call do nothing.
 fn parse(text: &str) -> Result<Vec<Fault>, &str> {
     let one = |item: &str| -> Option<Fault> {
         let (what, code) = item.rsplit_once('=')?;

@@ -1,4 +1,4 @@
-//! Graphs: launches and copies with edges between them, enqueued by one call.
+//! Graphs: launches and copies with dependencies, enqueued by one call.
 
 use crate::{
     code::{Code, Result},
@@ -10,7 +10,7 @@ use crate::{
     stream::StreamRef,
 };
 
-/// The lanes of nodes are numbered from here, beyond those of streams.
+/// The lanes of graph nodes start at this number, above those of streams.
 const NODE_LANES: u64 = 1 << 32;
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Graph {
     nodes: Vec<Step>,
 }
 
-/// Where a node's handle leads.
+/// The graph and index of a node handle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     graph: Key,
@@ -28,14 +28,14 @@ pub(crate) struct Node {
 /// An executable graph.
 #[derive(Debug)]
 pub(crate) struct Exec {
-    /// The graph that it was made of, which may be gone.
+    /// The graph that it was instantiated from, which may be destroyed.
     graph: Key,
     nodes: Vec<Step>,
-    /// Its last launch: one executable never overlaps itself.
+    /// Its last launch: launches of one executable never overlap.
     last: Option<OpId>,
 }
 
-/// What a node does.
+/// The operation of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum NodeWork {
     Launch(Launch),
@@ -46,7 +46,7 @@ pub(crate) enum NodeWork {
 struct Step {
     work: NodeWork,
     after: Vec<usize>,
-    /// In an executable, its number among all things that work in order, as streams do.
+    /// In an executable: the lane of the node. Operations of one lane run in order, as in a stream.
     lane: u64,
 }
 
@@ -108,7 +108,7 @@ impl State {
         if exec.graph != node.graph {
             return Err(Code::INVALID_VALUE);
         }
-        // Nodes that were added after the executable was made are not in it.
+        // Nodes that were added after the instantiation are not in the executable.
         match exec.nodes.get_mut(node.index) {
             Some(Step { work: NodeWork::Launch(old), .. }) => {
                 *old = launch;
@@ -118,8 +118,8 @@ impl State {
         }
     }
 
-    /// Enqueues a beginning, each node as an operation of its own behind those that its edges name, and an end
-    /// behind all of them.
+    /// Enqueues a start operation, one operation per node after those that its edges name, and an end operation after
+    /// all nodes.
     pub(crate) fn launch_graph(&mut self, exec: Key, stream: StreamRef) -> Result<()> {
         let turn = self.turn(stream)?;
         let (last, nodes) = {
@@ -129,7 +129,7 @@ impl State {
         let begin =
             self.enqueue(stream, Work::Marker, OpKind::GraphLaunch, last.as_slice(), None)?;
         let handle = self.stream_handle(stream);
-        // Their clocks are asked for until the end has its own.
+        // Their clocks are needed until the end operation has its own.
         let orphans = self.orphans.len();
         let (mut ops, mut ends): (Vec<OpId>, Vec<u64>) = (Vec::new(), Vec::new());
         for Step { work, after, lane } in nodes {

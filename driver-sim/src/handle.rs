@@ -1,9 +1,9 @@
-//! Handles: numbers disguised as pointers. A handle names its kind, its world, a slot and the slot's
-//! generation, so that a wrong, foreign or destroyed one is recognized and never followed.
+//! Handles: numbers in the place of pointers. A handle encodes its kind, its world, a slot and the slot's generation,
+//! so that an invalid, foreign or destroyed handle is recognized and never dereferenced.
 
 use crate::code::{Code, Result};
 
-/// What a handle stands for.
+/// The kind of object of a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -25,7 +25,7 @@ pub(crate) struct Key {
     generation: u16,
 }
 
-/// Objects reached by [`Key`]s that die with them.
+/// Objects that are accessed by [`Key`]s. A key is invalid after its object is removed.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
@@ -42,7 +42,7 @@ struct Slot<T> {
 const INDEX_BITS: u32 = 24;
 const WORLD_SHIFT: u32 = 40;
 const KIND_SHIFT: u32 = 56;
-/// Makes every handle an address that no processor can follow.
+/// Makes every handle a non-canonical address, which no processor can dereference.
 const MARK: u64 = 5 << 60;
 
 /// The handle of an object.
@@ -55,7 +55,7 @@ pub(crate) fn encode(kind: Kind, world: u16, key: Key) -> usize {
     bits as usize
 }
 
-/// The handle of what each world has one of.
+/// The handle of an object that each world has exactly once.
 pub(crate) fn encode_only(kind: Kind, world: u16) -> usize {
     encode(kind, world, Key { index: 0, generation: 1 })
 }
@@ -121,7 +121,7 @@ impl<T> Slab<T> {
         };
         let value = slot.value.take().ok_or(Code::INVALID_HANDLE)?;
         self.live -= 1;
-        // A slot whose generations are used up is never handed out again.
+        // A slot without unused generations is never reused.
         if slot.generation < u16::MAX {
             slot.generation += 1;
             self.free.push(key.index);
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_removed_key_is_dead_also_when_its_slot_lives_again() {
+    fn a_removed_key_stays_invalid_when_its_slot_is_reused() {
         let mut slab = Slab::default();
         let first = slab.insert('a').unwrap();
         slab.remove(first).unwrap();

@@ -2,7 +2,6 @@
 
 mod adversary;
 mod alloc;
-mod claim;
 mod code;
 mod context;
 mod control;
@@ -30,12 +29,12 @@ mod stream;
 mod timeline;
 mod trace;
 mod world;
+mod world_lease;
 
-pub use claim::{Claim, claim};
 pub use code::Code;
-pub use counts::{Creates, Live};
+pub use counts::{CreatedCounts, LiveCounts};
 pub use cuda::{symbol as cuda_symbol, symbols as cuda_symbols};
-pub use driver_version::{CudaRelease, RocmRelease};
+pub use driver_version::{CudaVersion, RocmVersion};
 pub use hip::{symbol as hip_symbol, symbols as hip_symbols};
 pub use memory::{FaultKind, Origin, Touch};
 pub use op::OpKind;
@@ -46,3 +45,4 @@ pub use schedule::Schedule;
 pub use timeline::{Ran, Timeline};
 pub use trace::{Trace, TraceRecord};
 pub use world::{World, count, world};
+pub use world_lease::{WorldLease, lease_world};

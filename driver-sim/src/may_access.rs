@@ -1,6 +1,6 @@
-//! What an operation may touch, told before it runs.
+//! The memory that an operation may access, known before it runs.
 //!
-//! More than what it then touches: a launch is taken to touch all of each tensor that its task names.
+//! It includes more than the operation accesses: a launch counts as accessing all of each tensor that its task names.
 
 use quadrants_ir::{
     ParamKind,
@@ -10,69 +10,69 @@ use smallvec::SmallVec;
 
 use crate::{memory::Memory, module::Launch, op::Work};
 
-/// Ranges of memory, each with whether it may be written.
+/// Memory ranges, each with a flag for writes.
 #[derive(Debug, Default)]
-pub(crate) struct Reach {
-    spans: SmallVec<[Span; 4]>,
+pub(crate) struct AccessRanges {
+    ranges: SmallVec<[Range; 4]>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct Range {
     start: u64,
     end: u64,
     write: bool,
 }
 
-impl Reach {
+impl AccessRanges {
     pub(crate) fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.ranges.is_empty()
     }
 
-    /// Whether both may touch a byte that one of them may write.
+    /// Whether both may access a byte that one of them may write.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
-        self.spans.iter().any(|a| {
-            let meets = |b: &Span| a.start < b.end && b.start < a.end && (a.write || b.write);
-            other.spans.iter().any(meets)
+        self.ranges.iter().any(|a| {
+            let meets = |b: &Range| a.start < b.end && b.start < a.end && (a.write || b.write);
+            other.ranges.iter().any(meets)
         })
     }
 
     fn add(&mut self, start: u64, bytes: u64, write: bool) {
         if bytes > 0 {
-            self.spans.push(Span { start, end: start.saturating_add(bytes), write });
+            self.ranges.push(Range { start, end: start.saturating_add(bytes), write });
         }
     }
 }
 
 impl Work {
-    pub(crate) fn reach(&self, memory: &Memory) -> Reach {
-        let mut reach = Reach::default();
+    pub(crate) fn may_access(&self, memory: &Memory) -> AccessRanges {
+        let mut ranges = AccessRanges::default();
         match self {
             Self::Marker => {}
-            Self::Launch(launch) => launch.add_reach(memory, &mut reach),
+            Self::Launch(launch) => launch.add_ranges(memory, &mut ranges),
             Self::Copy { dst, src, bytes } => {
-                reach.add(*src, *bytes as u64, false);
-                reach.add(*dst, *bytes as u64, true);
+                ranges.add(*src, *bytes as u64, false);
+                ranges.add(*dst, *bytes as u64, true);
             }
-            Self::Upload { dst, data } => reach.add(*dst, data.len() as u64, true),
-            Self::Fill { dst, bytes, .. } => reach.add(*dst, *bytes as u64, true),
+            Self::Upload { dst, data } => ranges.add(*dst, data.len() as u64, true),
+            Self::Fill { dst, bytes, .. } => ranges.add(*dst, *bytes as u64, true),
             Self::Allocate { base, .. } | Self::Free { base, .. } => {
                 let capacity = memory.block(*base).map_or(0, |block| block.capacity);
-                reach.add(*base, capacity as u64, true);
+                ranges.add(*base, capacity as u64, true);
             }
         }
-        reach
+        ranges
     }
 }
 
 impl Launch {
-    fn add_reach(&self, memory: &Memory, reach: &mut Reach) {
+    fn add_ranges(&self, memory: &Memory, ranges: &mut AccessRanges) {
         let (kernel, task) = self.task();
         let Some(args) = self.peek_args(memory) else {
-            // Its argument block is not written yet: it may touch anything.
-            return reach.add(0, u64::MAX, true);
+            // The argument block is not written yet, so the launch may access anything.
+            return ranges.add(0, u64::MAX, true);
         };
         let word = |at: usize| args.get(at).copied().unwrap_or(0);
-        reach.add(word(SCRATCH_WORD), scratch_bytes(kernel) as u64, true);
+        ranges.add(word(SCRATCH_WORD), scratch_bytes(kernel) as u64, true);
         let layout = ArgLayout::new(&kernel.params);
         for access in &task.accesses {
             let ParamKind::Tensor { elem, rank, .. } = kernel.params[access.param.index()].kind
@@ -82,7 +82,7 @@ impl Launch {
             let at = layout.word(access.param).max(FIRST_PARAM_WORD);
             let extents = (1..=usize::from(rank)).map(|axis| word(at + axis));
             let bytes = extents.fold(elem.size() as u64, u64::saturating_mul);
-            reach.add(word(at), bytes, access.write || access.atomic);
+            ranges.add(word(at), bytes, access.write || access.atomic);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Modules, functions and launches. An image is a serialized kernel, and the interpreter runs it.
+//! Modules, functions and launches. An image is a serialized kernel; the interpreter runs it.
 
 use std::{
     borrow::Cow,
@@ -28,7 +28,7 @@ use crate::{
     stream::StreamRef,
 };
 
-/// A module. Launches keep its program alive, so that one that runs too late is known for it.
+/// A module. Launches keep its program alive, so that a launch after the unload is detected.
 #[derive(Debug)]
 pub(crate) struct Module {
     program: Arc<Program>,
@@ -46,11 +46,11 @@ pub(crate) struct Function {
     program: Arc<Program>,
     name: Arc<str>,
     task: TaskId,
-    /// Words of the parameter.
+    /// The number of words of the parameter.
     words: usize,
 }
 
-/// The shape of a launch, as both drivers take it.
+/// The shape of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) grid: [u32; 3],
@@ -77,7 +77,7 @@ impl State {
     pub(crate) fn load_image(&mut self, image: &ImageBytes) -> std::result::Result<usize, String> {
         let header = image.bytes(SimImage::HEADER_BYTES).map_err(|_| "there is no image")?;
         let length = header.first_chunk().and_then(SimImage::encoded_len);
-        // Without a length the header is all that may be read, and enough to be refused for.
+        // The length is unknown, so only the header may be read; an invalid header is an error.
         let image = image.bytes(length.unwrap_or(header.len())).map_err(|_| "there is no image")?;
         self.load_module(image)
     }
@@ -123,12 +123,12 @@ impl State {
 }
 
 impl Function {
-    /// Words of the function's one parameter.
+    /// The number of words of the function's parameter.
     pub(crate) fn words(&self) -> usize {
         self.words
     }
 
-    /// A launch of the function, where its shape is possible.
+    /// Makes a launch of the function if its shape is valid.
     pub(crate) fn launch(&self, shape: &Shape, args: &[u64]) -> Option<Launch> {
         let Shape { grid, block, shared_bytes } = shape;
         let within = |sizes: &[u32; 3], most: &[u32; 3]| {
@@ -149,8 +149,7 @@ impl Function {
 }
 
 impl Launch {
-    /// Runs the task: its iterations in order, or with `random` in shuffled pieces, as no order is
-    /// promised.
+    /// Runs the task. Iterations run in order, or with `random` in shuffled ranges, because their order is not defined.
     pub(crate) fn run(
         &self,
         memory: &mut Memory,
@@ -195,7 +194,7 @@ impl Launch {
         (kernel, &kernel.tasks[self.function.task.index()])
     }
 
-    /// The argument block as it is now, where it is there.
+    /// The current argument block, if it is readable.
     pub(crate) fn peek_args(&self, memory: &Memory) -> Option<Cow<'_, [u64]>> {
         let program = &self.function.program;
         if program.image.passing == Passing::Value {
@@ -207,7 +206,7 @@ impl Launch {
         Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
-    /// Reads the argument block that the parameter points to.
+    /// Reads the argument block at the parameter's address.
     fn read_block(&self, memory: &mut Memory) -> std::result::Result<Vec<u64>, Fault> {
         let image = &self.function.program.image;
         let words = block_words(&image.kernel, image.form);
@@ -221,14 +220,14 @@ impl Launch {
         &self.function.name
     }
 
-    /// How long it takes in the simulated device's time, in nanoseconds.
+    /// The duration in the simulated device's clock, in nanoseconds.
     pub(crate) fn cost(&self) -> u64 {
         5000 + self.threads.min(1 << 32) / 64
     }
 }
 
-/// What a task touches atomically alone, so that other tasks may too at the same time: tensors, and the error
-/// record, whose protocol makes it safe.
+/// The memory that a task accesses only atomically, so that concurrent tasks may access it too: tensors, and the error
+/// record, whose protocol is safe.
 fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u64>> {
     let range = |start: u64, bytes: u64| start..start.saturating_add(bytes);
     let word = |at: usize| args.get(at).copied().unwrap_or(0);
@@ -251,7 +250,7 @@ fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u6
     ranges
 }
 
-/// The interpreter's view of memory; keeps what the interpreter's own error has no room for.
+/// The interpreter's view of memory. It keeps the details that the interpreter's error type cannot represent.
 struct View<'a> {
     memory: &'a mut Memory,
     fault: Option<Fault>,

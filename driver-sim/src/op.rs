@@ -1,4 +1,4 @@
-//! What operations do when they run.
+//! The work of operations.
 
 use std::{fmt, sync::Arc};
 
@@ -9,10 +9,10 @@ use crate::{
     state::State,
 };
 
-/// The work of an operation. Addresses are of device or page-locked memory.
+/// The work of an operation. Addresses are of device memory or pinned memory.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// Orders others and does nothing: records, waits, and copies that the call itself makes.
+    /// Does nothing except ordering: records, waits, and copies that the call makes itself.
     Marker,
     Launch(Launch),
     Copy {
@@ -20,7 +20,7 @@ pub(crate) enum Work {
         src: u64,
         bytes: usize,
     },
-    /// A copy from pageable memory, whose bytes were taken at the call.
+    /// A copy from pageable memory, whose bytes were read during the call.
     Upload {
         dst: u64,
         data: Box<[u8]>,
@@ -42,13 +42,13 @@ pub(crate) enum Work {
     },
 }
 
-/// What an operation is, as traces and reports tell it.
+/// The kind of an operation, for traces and reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum OpKind {
     /// A launch of this function.
     Launch(Arc<str>),
-    /// The beginning or the end of a launch of a graph; its nodes are launches.
+    /// The start or end of a graph launch; its nodes are launches.
     GraphLaunch,
     /// A copy from host to device.
     CopyHtod,
@@ -66,24 +66,24 @@ pub enum OpKind {
     Alloc,
     /// A free in stream order.
     Free,
-    /// The host waited for operations. Not of any stream.
+    /// A wait of the host for operations. Belongs to no stream.
     HostWait,
-    /// One so long ago that the trace has forgotten it.
+    /// An operation that is so old that the trace does not contain it any more.
     Forgotten,
 }
 
-/// Why an operation failed.
+/// The reason why an operation failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Access(Fault),
-    /// A launch did not come to an end.
+    /// A launch did not terminate.
     Endless,
-    /// A launch's module was gone.
+    /// The module of a launch was unloaded.
     Unloaded,
 }
 
 impl State {
-    /// Does an operation's work.
+    /// Runs the work of an operation.
     pub(crate) fn execute(&mut self, work: &Work) -> Result<(), Failure> {
         let shuffled = matches!(self.schedule, Schedule::Random | Schedule::Adversarial);
         let random = shuffled.then_some(&mut self.random);
@@ -113,7 +113,7 @@ impl State {
 }
 
 impl Work {
-    /// What traces and reports call the operation.
+    /// A description of the operation for traces and reports.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Marker => "marker".to_owned(),
@@ -132,7 +132,7 @@ impl Work {
         }
     }
 
-    /// How long it takes in the simulated device's time, in nanoseconds.
+    /// The duration in the simulated device's clock, in nanoseconds.
     pub(crate) fn cost(&self) -> u64 {
         const BYTES_PER_NS: u64 = 16;
         match self {

@@ -1,7 +1,7 @@
-//! The pointers that C callers pass, each with what may be done with it.
+//! Wrappers of the pointers that C callers pass, one type per permitted use.
 //!
-//! Values of these types come from nowhere but the parameters of the exported functions, which are
-//! unsafe: their callers promise that each pointer is null or valid for what its C function does.
+//! Values of these types are only made from parameters of the exported functions. These are unsafe: their callers
+//! guarantee that each pointer is null or valid for what its C function does.
 
 use std::{
     ffi::{CStr, c_char, c_void},
@@ -10,7 +10,7 @@ use std::{
 
 use crate::code::{Code, Result};
 
-/// A place that the function writes a value to.
+/// A location that the function writes a value to.
 #[repr(transparent)]
 pub(crate) struct Out<T>(*mut T);
 
@@ -42,7 +42,7 @@ pub(crate) struct Parameters(*const *const c_void);
 pub(crate) struct ImageBytes(*const c_void);
 
 impl<T> Out<T> {
-    /// A pointer that the caller passed within another parameter.
+    /// A pointer that the caller passed inside another parameter.
     pub(crate) fn within(pointer: *mut T) -> Self {
         Self(pointer)
     }
@@ -51,8 +51,8 @@ impl<T> Out<T> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller of the exported function promises that the place can be written; nothing
-        // is read from it, so that it may hold no value yet.
+        // SAFETY: the caller of the exported function guarantees that the location is writable. Nothing is read from
+        // it, so it may be uninitialized.
         unsafe { self.0.write_unaligned(value) };
         Ok(())
     }
@@ -63,13 +63,13 @@ impl<T> Out<T> {
         T: Copy,
     {
         for (index, value) in values.iter().enumerate() {
-            // The addition cannot wrap on memory that the caller has.
+            // The addition cannot wrap for memory that the caller owns.
             Out(self.0.wrapping_add(index)).set(*value)?;
         }
         Ok(())
     }
 
-    /// The place `count` values on.
+    /// The location `count` values further on.
     pub(crate) fn offset(&self, count: usize) -> Self {
         Self(self.0.wrapping_add(count))
     }
@@ -80,7 +80,7 @@ impl<T> Out<T> {
 }
 
 impl Out<c_char> {
-    /// Writes a C string into `room` bytes, cut off where it is too long.
+    /// Writes a C string into `room` bytes, truncated if it is too long.
     pub(crate) fn set_text(self, text: &str, room: usize) -> Result<()> {
         let kept = text.len().min(room.checked_sub(1).ok_or(Code::INVALID_VALUE)?);
         let bytes = text.as_bytes()[..kept].iter().copied().chain([0]);
@@ -98,7 +98,7 @@ impl<T: Copy> Array<T> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises so many elements; each is read without need of alignment.
+        // SAFETY: the caller guarantees `count` elements; each is read unaligned.
         Ok((0..count).map(|i| unsafe { self.0.add(i).read_unaligned() }).collect())
     }
 
@@ -112,13 +112,13 @@ impl Source {
         self.0 as usize
     }
 
-    /// The bytes, for the length of the call.
+    /// The bytes, during the call.
     pub(crate) fn bytes(&self, count: usize) -> Result<&[u8]> {
         match (count, self.0.is_null()) {
             (0, _) => Ok(&[]),
             (_, true) => Err(Code::INVALID_VALUE),
-            // SAFETY: the caller promises `count` readable bytes that do not change during the call,
-            // and the slice borrows the parameter, which the call owns.
+            // SAFETY: the caller guarantees `count` readable bytes that do not change during the call, and the slice
+            // borrows the parameter, which the call owns.
             (_, false) => Ok(unsafe { slice::from_raw_parts(self.0.cast(), count) }),
         }
     }
@@ -129,13 +129,13 @@ impl Target {
         self.0 as usize
     }
 
-    /// The bytes, for the length of the call.
+    /// The bytes, during the call.
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&mut [u8]> {
         match (count, self.0.is_null()) {
             (0, _) => Ok(&mut []),
             (_, true) => Err(Code::INVALID_VALUE),
-            // SAFETY: the caller promises `count` writable bytes that nothing else touches during the
-            // call, and the slice borrows the parameter, which the call owns.
+            // SAFETY: the caller guarantees `count` writable bytes that nothing else accesses during the call, and the
+            // slice borrows the parameter, which the call owns.
             (_, false) => Ok(unsafe { slice::from_raw_parts_mut(self.0.cast(), count) }),
         }
     }
@@ -146,13 +146,13 @@ impl Text {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises a C string that lives as long as the call.
+        // SAFETY: the caller guarantees a C string that is valid during the call.
         unsafe { CStr::from_ptr(self.0) }.to_str().map_err(|_| Code::NOT_FOUND)
     }
 }
 
 impl Parameters {
-    /// The first parameter, as so many words.
+    /// The first parameter, as `count` words.
     pub(crate) fn words(self, count: usize) -> Result<Vec<u64>> {
         let first = Array(self.0).first()?;
         Array(first.cast::<u64>()).read(count)
@@ -160,13 +160,13 @@ impl Parameters {
 }
 
 impl ImageBytes {
-    /// The first `count` bytes: of the header, or as many as the header says.
+    /// The first `count` bytes: the size of the header, or the size that the header states.
     pub(crate) fn bytes(&self, count: usize) -> Result<&[u8]> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises an image, which is never shorter than its header, and whose
-        // header tells the length that is asked for next.
+        // SAFETY: the caller guarantees an image, which is at least as long as its header, and whose header states the
+        // length that is requested next.
         Ok(unsafe { slice::from_raw_parts(self.0.cast(), count) })
     }
 }

@@ -1,7 +1,7 @@
-//! Operations that were enqueued and have not run, and what each of them waits for.
+//! Pending operations and their dependencies.
 //!
-//! The order of streams and events is an acyclic graph here: an operation has the operations that
-//! must be over before it, and is *ready* when all of them are.
+//! The order of streams and events is an acyclic graph: each operation has the operations that must be complete before
+//! it. An operation is *ready* when all of these are complete.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -17,11 +17,11 @@ pub(crate) type Ops = SmallVec<[OpId; 3]>;
 
 #[derive(Debug)]
 pub(crate) struct Op {
-    /// None once it runs or ran.
+    /// `None` while it runs and afterwards.
     work: Option<Work>,
-    /// Its stream's handle.
+    /// The handle of its stream.
     stream: u64,
-    /// Its stream's turn, which is the same in every run under a seed.
+    /// The turn of its stream, which is the same in every run with one seed.
     turn: u64,
     after: Ops,
     dependents: Ops,
@@ -31,7 +31,7 @@ pub(crate) struct Op {
 
 #[derive(Debug)]
 pub(crate) struct Queue {
-    /// The number of the first element of `ops`: all before it are done.
+    /// The number of the first element of `ops`. All operations before it are complete.
     base: OpId,
     ops: VecDeque<Op>,
     ready: Vec<OpId>,
@@ -65,7 +65,7 @@ impl Queue {
         id
     }
 
-    /// Uses up a number for something that is over already.
+    /// Uses a number for an operation that is complete already.
     pub(crate) fn push_done(&mut self) -> OpId {
         let id = self.next();
         if self.ops.is_empty() {
@@ -84,7 +84,7 @@ impl Queue {
         id
     }
 
-    /// Takes the work of a ready operation, to run it and then call [`finish`](Self::finish).
+    /// Takes the work of a ready operation. The caller runs it and then calls [`finish`](Self::finish).
     pub(crate) fn begin(&mut self, id: OpId) -> Option<(Work, u64)> {
         let at = self.ready.iter().position(|&op| op == id)?;
         self.ready.swap_remove(at);
@@ -93,7 +93,7 @@ impl Queue {
         op.work.take().map(|work| (work, stream))
     }
 
-    /// Notes that an operation has run.
+    /// Records that an operation has run.
     pub(crate) fn finish(&mut self, id: OpId) {
         let Some(op) = self.get_mut(id) else { return };
         op.done = true;
@@ -113,7 +113,7 @@ impl Queue {
         }
     }
 
-    /// Forgets all operations: they are as good as done.
+    /// Forgets all operations, as if they were complete.
     pub(crate) fn abandon(&mut self) {
         self.base = self.next();
         self.ops.clear();
@@ -125,7 +125,7 @@ impl Queue {
         self.get(id).is_none_or(|op| op.done)
     }
 
-    /// The operations that could run now.
+    /// The operations that are ready.
     pub(crate) fn ready(&self) -> &[OpId] {
         &self.ready
     }
@@ -134,43 +134,43 @@ impl Queue {
         self.pending
     }
 
-    /// The oldest operation that is not done.
+    /// The oldest operation that is not complete.
     pub(crate) fn oldest(&self) -> Option<OpId> {
         self.ops.front().map(|_| self.base)
     }
 
-    /// The youngest operation that is not done.
+    /// The youngest operation that is not complete.
     pub(crate) fn last(&self) -> Option<OpId> {
         let at = self.ops.iter().rposition(|op| !op.done)?;
         Some(self.base + at as u64)
     }
 
-    /// The number that the next operation gets.
+    /// The number of the next operation.
     pub(crate) fn next(&self) -> OpId {
         self.base + self.ops.len() as u64
     }
 
-    /// Before this number all are done.
+    /// All operations before this number are complete.
     pub(crate) fn done_before(&self) -> OpId {
         self.base
     }
 
-    /// The turn of an operation's stream.
+    /// The turn of the operation's stream.
     pub(crate) fn turn(&self, id: OpId) -> u64 {
         self.get(id).map_or(0, |op| op.turn)
     }
 
-    /// Whether another operation waits for one that is not done.
+    /// Whether a pending operation waits for this one.
     pub(crate) fn is_waited_for(&self, id: OpId) -> bool {
         self.get(id).is_some_and(|op| !op.dependents.is_empty())
     }
 
-    /// The work of an operation that has not begun.
+    /// The work of an operation that has not started.
     pub(crate) fn work(&self, id: OpId) -> Option<&Work> {
         self.get(id)?.work.as_ref()
     }
 
-    /// What has to run for `targets`, themselves included, as far as it is not done.
+    /// The pending operations that `targets` depend on, including `targets`.
     pub(crate) fn ancestors(&self, targets: &[OpId]) -> HashSet<OpId> {
         let mut found = HashSet::new();
         let mut open: Vec<OpId> = targets.to_vec();
@@ -182,7 +182,7 @@ impl Queue {
         found
     }
 
-    /// An operation that is ready and that `target` waits for, or `target`; none where it is done.
+    /// A ready operation that `target` depends on, or `target` itself; `None` if `target` is complete.
     pub(crate) fn first_step(&self, target: OpId, path: &mut Vec<OpId>) -> Option<OpId> {
         while path.last().is_some_and(|&id| self.is_done(id)) {
             path.pop();

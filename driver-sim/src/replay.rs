@@ -1,30 +1,30 @@
-//! Trying a program under many seeds, and telling how to try a failing one again.
+//! Runs a program under many seeds, and prints how to repeat a failing run.
 
 use std::{env, fmt::Debug, path::Path, sync::OnceLock, thread};
 
 use crate::{schedule::Schedule, timeline::InWords, world::World};
 
-/// So much of a failing schedule is printed: its end.
+/// The largest number of lines of a failing schedule that are printed, from its end.
 const LINES: usize = 200;
 
-/// The seed that is to be tried again, whatever seeds the program chooses: `QUADRANTS_SIM_REPLAY`.
+/// The seed to repeat, which overrides the seeds of the program: `QUADRANTS_SIM_REPLAY`.
 pub(crate) fn seed() -> Option<u64> {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();
     *SEED.get_or_init(|| env::var("QUADRANTS_SIM_REPLAY").ok()?.parse().ok())
 }
 
-/// Prints the seed where its try does not come to an end.
+/// Prints the seed if a run panics.
 struct Try {
     world: World,
     over: bool,
 }
 
 impl World {
-    /// Tries `body` under each of the seeds, and then stops at the first that fails: by an error or a
-    /// panic. That seed is printed with the schedule as it happened and a command that tries it again.
+    /// Runs `body` with each of the seeds and stops at the first failure: an error or a panic. Prints the failing seed
+    /// with its schedule and a command that repeats the run.
     ///
-    /// First the body runs once eagerly: what it makes on its first run, pools and modules above all, is then
-    /// there under every seed. What it leaves on its streams runs before the next seed.
+    /// The body first runs once with the eager schedule, so that pools and modules that its first run creates exist for
+    /// every seed. Pending work runs before the next seed.
     ///
     /// # Errors
     /// The first error of the body.
@@ -53,14 +53,14 @@ impl World {
         }
     }
 
-    /// The operations that ran, in words: one line each, oldest first.
+    /// The operations that ran, one per line, oldest first.
     #[must_use]
     pub fn timeline_text(self) -> String {
         InWords(&self.timeline(), &self.trace()).to_string()
     }
 
-    /// A command that runs the current test again under the world's schedule and seed. Of a program that is
-    /// no test of cargo's, the variables that make it so.
+    /// A command that repeats the current test with the world's schedule and seed. For a program that is not a cargo
+    /// test, the environment variables that do so.
     #[must_use]
     pub fn replay_command(self) -> String {
         let (schedule, seed) = (self.schedule(), self.seed());
@@ -79,7 +79,7 @@ impl World {
             eprintln!("({skipped} operations before)");
         }
         text.lines().skip(skipped).for_each(|line| eprintln!("{line}"));
-        eprintln!("again: {}", self.replay_command());
+        eprintln!("to repeat: {}", self.replay_command());
     }
 }
 
@@ -91,7 +91,7 @@ impl Drop for Try {
     }
 }
 
-/// The command of the test that this thread runs; cargo names its package, and the test harness its threads.
+/// The command of the test that runs on this thread: cargo names its package, and the test harness its threads.
 fn cargo_test() -> Option<String> {
     let package = env::var("CARGO_PKG_NAME").ok()?;
     let executable = env::current_exe().ok()?;

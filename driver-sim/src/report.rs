@@ -1,4 +1,4 @@
-//! Reports: what a program did that a real device would punish, or worse, would not notice.
+//! Reports: errors of the program that a real device would punish or not detect.
 
 use std::fmt;
 
@@ -7,41 +7,41 @@ use crate::{
     queue::OpId,
 };
 
-/// What was found.
+/// The kind of error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReportKind {
-    /// An access to what is no memory of the device. The context is lost.
+    /// An access outside device memory. The context is lost.
     Access(FaultKind),
-    /// A read of bytes that nothing ever wrote.
+    /// A read of uninitialized bytes.
     Uninitialized,
     /// A launch ran after its module was unloaded.
     Unloaded,
-    /// A launch did not come to an end.
+    /// A launch did not terminate.
     Endless,
-    /// Memory was freed that the program does not hold.
+    /// A free of memory that the program does not own.
     BadFree,
 }
 
-/// Something found by a world.
+/// An error that a world detected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// What.
+    /// The kind.
     pub kind: ReportKind,
-    /// The operation, 0 where a call itself did it.
+    /// The operation; 0 if the call itself did it.
     pub op: OpId,
-    /// The operation in words.
+    /// A description of the operation.
     pub operation: String,
-    /// Its stream's handle.
+    /// The handle of its stream.
     pub stream: u64,
     /// The address.
     pub address: u64,
-    /// The bytes accessed.
+    /// The number of accessed bytes.
     pub bytes: usize,
-    /// Where the memory was allocated.
+    /// The allocation of the memory.
     pub allocated: Option<Origin>,
-    /// Where it was freed.
+    /// The free of the memory.
     pub freed: Option<Origin>,
 }
 

@@ -1,4 +1,4 @@
-//! When operations run: the driver's freedom, used against the program.
+//! Schedules: when operations run. They use the driver's freedom against the program.
 
 use std::{fmt, ops::Range};
 
@@ -6,21 +6,19 @@ use smallvec::SmallVec;
 
 use crate::{code::Result, queue::OpId, state::State};
 
-/// How a world chooses what runs when.
+/// The rule by which a world chooses the operations to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// An operation runs only when something waits for it, and then with as few others as can be.
+    /// An operation runs only when something waits for it, together with as few others as possible.
     #[default]
     Lazy,
     /// An operation runs when it is enqueued.
     Eager,
-    /// At every call some operations run that could, chosen by the seed; some streams are slower
-    /// than others.
+    /// At every call, some ready operations run, chosen by the seed. Some streams are slower than others.
     Random,
-    /// As lazy; and an operation that has to run still waits for every younger one that touches the
-    /// same memory and that nothing orders behind it. So each forgotten wait, also that of a free,
-    /// is taken advantage of, whatever the seed.
+    /// As lazy. In addition, an operation that must run waits for every younger one that accesses the same memory and
+    /// is not ordered after it. So each missing wait, also before a free, has an effect with every seed.
     Adversarial,
 }
 
@@ -30,11 +28,11 @@ pub(crate) struct Random {
     state: u64,
 }
 
-/// So many operations wait at most, as in a real driver; then the oldest runs.
+/// The largest number of pending operations, as in a real driver. Above it, the oldest runs.
 const DEPTH: usize = 4096;
 
 impl State {
-    /// Every call of the driver is one: other threads' and streams' work may go on here.
+    /// A scheduling point: every driver call is one. Work of other threads and streams may run here.
     pub(crate) fn point(&mut self) {
         if self.schedule != Schedule::Random || self.queue.pending() == 0 {
             return;
@@ -51,7 +49,7 @@ impl State {
         }
     }
 
-    /// After an operation was enqueued.
+    /// Called after an operation was enqueued.
     pub(crate) fn enqueued(&mut self, id: OpId) {
         if self.schedule == Schedule::Eager {
             self.run(id);
@@ -62,14 +60,14 @@ impl State {
         }
     }
 
-    /// Runs what `targets` need, and in a random schedule whatever else comes in between. Fails where
-    /// the context is lost on the way.
+    /// Runs what `targets` depend on, and with the random schedule also other operations. Returns an error if the
+    /// context is lost meanwhile.
     pub(crate) fn wait_for(&mut self, targets: &[OpId]) -> Result<()> {
         self.drive(targets);
         self.check_lost()
     }
 
-    /// Lets a query make progress, so that repeated ones come to an end.
+    /// Lets a query run some work, so that repeated queries make progress.
     pub(crate) fn nudge(&mut self, target: OpId) {
         let step = self.queue.first_step(target, &mut Vec::new());
         if let Some(step) = step
@@ -103,7 +101,7 @@ impl State {
         }
     }
 
-    /// Runs an operation that is ready and needed now.
+    /// Runs an operation that is ready and needed.
     fn step(&mut self, id: OpId) {
         if self.schedule == Schedule::Adversarial {
             self.run_late(id);
@@ -112,7 +110,7 @@ impl State {
         }
     }
 
-    /// Runs one of the operations that could run, or none where all of them are of slow streams.
+    /// Runs one of the ready operations, or none if all of them are of slow streams.
     fn run_any(&mut self) -> bool {
         let total: u64 = self.queue.ready().iter().map(|&op| self.speed(self.queue.turn(op))).sum();
         if total == 0 {
@@ -131,7 +129,7 @@ impl State {
         false
     }
 
-    /// How eager a stream is under this seed: some never move unless waited for.
+    /// The speed of a stream with this seed. Some streams run only when something waits for them.
     fn speed(&self, turn: u64) -> u64 {
         let choice = Random::new(self.seed ^ turn.rotate_left(32)).next();
         [0, 1, 4, 16][(choice % 4) as usize]
@@ -160,7 +158,7 @@ impl Random {
         from.get(self.below(from.len() as u64) as usize)
     }
 
-    /// The numbers below `count`, cut into a few ranges in no particular order.
+    /// The numbers below `count`, split into a few ranges in random order.
     pub(crate) fn pieces(&mut self, count: u64) -> SmallVec<[Range<u64>; 1]> {
         let cuts = self.below(4);
         let mut ends: SmallVec<[u64; 5]> =
@@ -175,7 +173,7 @@ impl Random {
     }
 }
 
-/// Spreads the bits of a number.
+/// Mixes the bits of a number.
 pub(crate) fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -183,7 +181,7 @@ pub(crate) fn mix(mut z: u64) -> u64 {
 }
 
 impl Schedule {
-    /// The schedule of a name as the environment and the C interface give it.
+    /// The schedule with this name, as in the environment variable and the C interface.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {

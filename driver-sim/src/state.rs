@@ -1,8 +1,8 @@
-//! The state of one world, behind its lock: everything that a device and its driver know.
+//! The state of one world, under its lock: the state of a device and its driver.
 
 use crate::{
     code::{Code, Result},
-    counts::{Creates, Live},
+    counts::{CreatedCounts, LiveCounts},
     event::Event,
     fault::Faults,
     graph::{Exec, Graph, Node},
@@ -21,14 +21,14 @@ use crate::{
 
 /// Many minutes of interpretation.
 const FUEL: u64 = 1 << 36;
-/// So many reports are kept.
+/// The largest number of recorded reports.
 const REPORTS: usize = 1000;
 
-/// An operation that is to be added.
+/// An operation to enqueue.
 pub(crate) struct Operation {
     pub(crate) work: Work,
     pub(crate) kind: OpKind,
-    /// The event that it is about.
+    /// The event of a record or wait.
     pub(crate) event: Option<u64>,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct State {
     pub(crate) seed: u64,
     pub(crate) schedule: Schedule,
     pub(crate) random: Random,
-    /// How many seeds were set, from 1.
+    /// The number of seeds set so far, from 1.
     pub(crate) seeds: u64,
-    /// How many streams were given work since the last one was.
+    /// The number of streams that received work since the last seed was set.
     pub(crate) turns: u64,
     pub(crate) queue: Queue,
     pub(crate) memory: Memory,
@@ -50,7 +50,7 @@ pub(crate) struct State {
     /// Why the context is lost.
     pub(crate) lost: Option<Code>,
     pub(crate) legacy: Stream,
-    /// The last operations of blocking streams that were destroyed.
+    /// The last operations of destroyed blocking streams.
     pub(crate) orphans: Vec<OpId>,
     pub(crate) streams: Slab<Stream>,
     pub(crate) events: Slab<Event>,
@@ -59,20 +59,20 @@ pub(crate) struct State {
     pub(crate) graphs: Slab<Graph>,
     pub(crate) nodes: Slab<Node>,
     pub(crate) execs: Slab<Exec>,
-    /// How many nodes all executables ever had.
+    /// The number of nodes of all executables so far.
     pub(crate) node_lanes: u64,
-    /// The most iterations and inner rounds of a launch.
+    /// The limit of iterations and inner loop rounds of a launch.
     pub(crate) fuel: u64,
-    /// Whether the device says that it has memory pools.
+    /// Whether the device reports memory pools.
     pub(crate) pools: bool,
-    /// Calls of each function, by the call site's index.
+    /// The number of calls of each function, by the index of its call site.
     pub(crate) calls: Vec<u64>,
     pub(crate) call_count: u64,
-    /// The first calls, by the call site's index.
+    /// The first calls, by the index of the call site.
     pub(crate) call_log: Vec<u32>,
-    pub(crate) creates: Creates,
-    /// What was alive when the primary context was destroyed last.
-    pub(crate) left: Live,
+    pub(crate) creates: CreatedCounts,
+    /// The objects that existed when the primary context was last destroyed.
+    pub(crate) left: LiveCounts,
     pub(crate) faults: Faults,
     pub(crate) trace: Recorder,
     pub(crate) reports: Vec<Report>,
@@ -115,8 +115,8 @@ impl State {
             calls: Vec::new(),
             call_count: 0,
             call_log: Vec::new(),
-            creates: Creates::default(),
-            left: Live::default(),
+            creates: CreatedCounts::default(),
+            left: LiveCounts::default(),
             faults: Faults::new(seed),
             trace: Recorder::default(),
             reports: Vec::new(),
@@ -136,13 +136,13 @@ impl State {
         self.turns = 0;
     }
 
-    /// Begins again: every handle is dead, all memory gone, all counts and settings as at first.
+    /// Resets the world: all handles become invalid, all memory is freed, all counts and settings are initial.
     pub(crate) fn reset(&mut self, schedule: Schedule, seed: u64) {
         self.clear_objects();
         let contexts = &mut self.contexts;
         contexts.clear();
         let mut new = Self::new(self.ordinal, schedule, seed);
-        // The slabs stay, because they know which handles were given out before.
+        // The slabs stay, because they know which handles were used before.
         std::mem::swap(&mut new.contexts, contexts);
         std::mem::swap(&mut new.streams, &mut self.streams);
         std::mem::swap(&mut new.events, &mut self.events);
@@ -154,7 +154,7 @@ impl State {
         *self = new;
     }
 
-    /// Frees everything that belongs to the context. What was queued never runs.
+    /// Frees all objects of the context. Pending work never runs.
     fn clear_objects(&mut self) {
         self.queue.abandon();
         self.streams.clear();
@@ -198,12 +198,12 @@ impl State {
         Ok(())
     }
 
-    /// Fails where the context is lost.
+    /// Returns an error if the context is lost.
     pub(crate) fn check_lost(&self) -> Result<()> {
         self.lost.map_or(Ok(()), Err)
     }
 
-    /// Waits for everything.
+    /// Waits for all work.
     pub(crate) fn synchronize(&mut self) -> Result<()> {
         self.drain();
         self.note_host_wait(None);
@@ -220,7 +220,7 @@ impl State {
 
     // ---- operations ----------------------------------------------------------------------------
 
-    /// Adds an operation to a stream, behind the stream's work and `extra`.
+    /// Enqueues an operation on a stream, after the stream's work and `extra`.
     pub(crate) fn enqueue(
         &mut self,
         stream: StreamRef,
@@ -244,7 +244,7 @@ impl State {
         Ok(id)
     }
 
-    /// Adds an operation behind `after`, at its stream's handle, turn and lane.
+    /// Enqueues an operation after `after`, with a stream handle, turn and lane.
     pub(crate) fn push(
         &mut self,
         Operation { work, kind, event }: Operation,
@@ -268,7 +268,7 @@ impl State {
         self.settle(id, stream, || work.describe(), outcome);
     }
 
-    /// Reports what an operation did wrong. With a failure the context is lost.
+    /// Reports the errors of an operation. A failure loses the context.
     pub(crate) fn settle(
         &mut self,
         op: OpId,
@@ -315,7 +315,7 @@ impl State {
         self.lose(code);
     }
 
-    /// The context is lost. What was queued never runs.
+    /// Loses the context. Pending work never runs.
     pub(crate) fn lose(&mut self, code: Code) {
         self.lost = Some(code);
         self.queue.abandon();
@@ -327,7 +327,7 @@ impl State {
         }
     }
 
-    /// Notes in the trace that the host waited for `target`, or for everything.
+    /// Records in the trace that the host waited for `target`, or for everything.
     pub(crate) fn note_host_wait(&mut self, target: Option<OpId>) {
         let all: Vec<OpId>;
         let after = match &target {
@@ -343,7 +343,7 @@ impl State {
         self.clock_host_wait(target);
     }
 
-    /// Where the current call stands, for what it allocates or frees.
+    /// The current call as the origin of an allocation or free.
     pub(crate) fn origin(&self, function: &'static str, stream: Option<u64>) -> Origin {
         Origin { call: self.call_count, function, stream }
     }

@@ -1,7 +1,7 @@
-//! Streams, and the order that they give their work.
+//! Streams and the order of their work.
 //!
-//! A stream's work runs in order. The legacy default stream and the blocking streams are ordered with
-//! each other both ways; non-blocking streams with nothing but what they wait for.
+//! The work of a stream runs in order. The legacy default stream and the blocking streams are ordered with each other
+//! in both directions. Non-blocking streams are only ordered by their waits.
 
 use crate::{
     code::{Code, Result},
@@ -13,15 +13,16 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// Its number in the order of creation; the legacy stream is 0.
+    /// The number in the order of creation; the legacy stream is 0.
     pub(crate) lane: u64,
-    /// Under which seed it was first given work, as a count of seeds, and as the how many-th.
+    /// The seed under which it first received work, as a count of seeds, and its position among the streams of that
+    /// seed.
     pub(crate) turn: (u64, u64),
     pub(crate) blocking: bool,
     pub(crate) priority: i32,
-    /// Its last operation.
+    /// The last operation.
     pub(crate) tail: Option<OpId>,
-    /// When that ends, in the simulated device's time.
+    /// The end of the last operation in the simulated device's clock.
     pub(crate) end: u64,
 }
 
@@ -35,7 +36,7 @@ pub(crate) enum StreamRef {
 /// The lowest and the highest priority.
 pub(crate) const PRIORITIES: (i32, i32) = (0, -5);
 
-/// Handles with a meaning of their own, in both drivers.
+/// Special handles of both drivers.
 const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
 
@@ -46,7 +47,7 @@ impl Stream {
 }
 
 impl StreamRef {
-    /// The stream of a handle, and its world where the handle says.
+    /// The stream of a handle, and its world if the handle encodes one.
     pub(crate) fn decode(handle: usize) -> Result<(Option<u16>, Self)> {
         match handle {
             0 | LEGACY => Ok((None, Self::Legacy)),
@@ -75,7 +76,7 @@ impl State {
         Ok(encode(Kind::Stream, self.ordinal, key))
     }
 
-    /// Destroys a stream. Its work still runs, and whatever it orders stays ordered.
+    /// Destroys a stream. Its pending work runs, and its order stays in effect.
     pub(crate) fn destroy_stream(&mut self, stream: StreamRef) -> Result<()> {
         let StreamRef::Created(key) = stream else { return Err(Code::INVALID_HANDLE) };
         let stream = self.streams.remove(key)?;
@@ -92,8 +93,8 @@ impl State {
         }
     }
 
-    /// The stream's place among those that were given work since the seed was set. Counted so, and not
-    /// from its creation, a seed means the same to a program that did other things before.
+    /// The position of the stream among those that received work since the seed was set. It is not counted from
+    /// creation, so that a seed has the same effect for programs that did other things before.
     pub(crate) fn turn(&mut self, stream: StreamRef) -> Result<u64> {
         let seeds = self.seeds;
         let next = self.turns;
@@ -115,7 +116,7 @@ impl State {
         }
     }
 
-    /// What the stream's next operation runs after.
+    /// The dependencies of the stream's next operation.
     pub(crate) fn order(&self, stream: StreamRef) -> Result<Ops> {
         let own = self.stream(stream)?;
         let mut after: Ops = own.tail.into_iter().collect();
@@ -131,7 +132,7 @@ impl State {
         Ok(after)
     }
 
-    /// Makes `id` the stream's last operation, which takes `cost` nanoseconds.
+    /// Makes `id` the last operation of the stream; its duration is `cost` nanoseconds.
     pub(crate) fn advance(&mut self, stream: StreamRef, id: OpId, cost: u64) -> Result<()> {
         let legacy_end = self.legacy.end;
         match stream {
@@ -151,7 +152,7 @@ impl State {
         Ok(())
     }
 
-    /// Whether all work of the stream is done; if not, some of it is done next.
+    /// Whether all work of the stream is complete. If not, runs some of it.
     pub(crate) fn query_stream(&mut self, stream: StreamRef) -> Result<bool> {
         let targets = self.whole(stream)?;
         match targets.iter().copied().find(|&op| !self.queue.is_done(op)) {
@@ -178,17 +179,16 @@ impl State {
         Ok(())
     }
 
-    /// The operations that end a stream's work.
+    /// The last operations of a stream's work.
     fn whole(&self, stream: StreamRef) -> Result<Ops> {
         match stream {
-            // Waiting for the legacy stream waits for the blocking streams too, as its next operation
-            // would.
+            // Waiting for the legacy stream includes the blocking streams, as for its next operation.
             StreamRef::Legacy => self.order(stream),
             StreamRef::Created(_) => Ok(self.stream(stream)?.tail.into_iter().collect()),
         }
     }
 
-    /// The streams whose last operation is pending, is no free, and is waited for by no other stream.
+    /// The streams whose last operation is pending, is not a free, and has no other stream waiting for it.
     pub(crate) fn unjoined(&self) -> Vec<u64> {
         let ends_open = |stream: &Stream| {
             let work = stream.tail.and_then(|tail| Some((tail, self.queue.work(tail)?)));
@@ -202,7 +202,7 @@ impl State {
         created.chain(legacy).map(|stream| self.stream_handle(stream)).collect()
     }
 
-    /// A copy from pageable memory: the bytes are taken now.
+    /// A copy from pageable memory: the bytes are read now.
     pub(crate) fn upload(&mut self, stream: StreamRef, dst: u64, source: &[u8]) -> Result<()> {
         let work = Work::Upload { dst, data: source.into() };
         self.enqueue(stream, work, OpKind::CopyHtod, &[], None).map(drop)
@@ -215,8 +215,8 @@ impl State {
         src: u64,
         target: &mut [u8],
     ) -> Result<()> {
-        // Only this call may touch the caller's memory, so the copy's place in the stream is taken by
-        // a marker, and the bytes are read right behind it.
+        // Only this call may access the caller's memory, so a marker takes the copy's position in the stream, and the
+        // bytes are read directly after it.
         let id = self.enqueue(stream, Work::Marker, OpKind::CopyDtoh, &[], None)?;
         self.wait_for(&[id])?;
         self.note_host_wait(Some(id));

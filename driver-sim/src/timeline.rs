@@ -1,4 +1,4 @@
-//! What ran when: a schedule as it happened.
+//! The timeline: the operations in the order in which they ran.
 
 use std::{collections::VecDeque, fmt};
 
@@ -13,16 +13,16 @@ pub struct Ran {
     pub during: u64,
 }
 
-/// The operations of a world in the order in which they ran. The oldest of very long ones are missing.
+/// The operations of a world in the order in which they ran. A long timeline lacks the oldest operations.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Timeline {
     ran: VecDeque<Ran>,
 }
 
-/// A timeline in words.
+/// A timeline as text.
 pub(crate) struct InWords<'a>(pub(crate) &'a Timeline, pub(crate) &'a Trace);
 
-/// So many are remembered.
+/// The largest number of recorded operations.
 const CAPACITY: usize = 4096;
 
 impl Timeline {

@@ -1,5 +1,5 @@
-//! What was enqueued in which order, with the edges between it: the evidence that two pieces of work
-//! are ordered, or that they are not.
+//! The trace: the operations in the order of enqueueing, with their dependencies. It proves whether two operations are
+//! ordered.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -10,23 +10,22 @@ use smallvec::SmallVec;
 
 use crate::{op::OpKind, queue::OpId};
 
-/// An operation as it was enqueued.
+/// An enqueued operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceRecord {
-    /// Its number.
+    /// The number of the operation.
     pub op: OpId,
-    /// What it is.
+    /// The kind of the operation.
     pub kind: OpKind,
-    /// Its stream's handle; 0 is the default stream.
+    /// The handle of its stream; 0 is the default stream.
     pub stream: u64,
-    /// The event's handle, for records and waits.
+    /// The handle of the event of a record or wait.
     pub event: Option<u64>,
-    /// The operations that it runs after by order of streams and events. Only the nearest: what
-    /// those run after is not repeated.
+    /// The operations that it runs after by the order of streams and events. Only direct dependencies.
     pub after: Vec<OpId>,
     /// The number of the driver call that enqueued it.
     pub call: u64,
-    /// The last host wait before it: whatever the host had waited for is over too.
+    /// The last wait of the host before it: everything that the host had waited for is complete too.
     pub host: Option<OpId>,
 }
 
@@ -36,7 +35,7 @@ pub struct Trace {
     records: Vec<TraceRecord>,
 }
 
-/// So many operations are remembered.
+/// The largest number of recorded operations.
 const CAPACITY: usize = 1 << 16;
 
 #[derive(Debug, Default)]
@@ -57,7 +56,7 @@ struct Entry {
 }
 
 impl Trace {
-    /// The records, oldest first. The oldest of very long traces are missing.
+    /// The records, oldest first. A long trace lacks the oldest records.
     #[must_use]
     pub fn records(&self) -> &[TraceRecord] {
         &self.records
@@ -75,21 +74,21 @@ impl Trace {
         )
     }
 
-    /// Whether `a` is over before `b` begins in every schedule of streams and events alone.
+    /// Whether `a` is complete before `b` starts in every schedule, by streams and events only.
     #[must_use]
     pub fn device_path(&self, a: OpId, b: OpId) -> bool {
         self.path(a, b, false)
     }
 
-    /// Whether `a` is over before `b` begins in every schedule: by order of streams and events, or
-    /// because the host waited between.
+    /// Whether `a` is complete before `b` starts in every schedule, by streams and events, or because the host waited
+    /// between them.
     #[must_use]
     pub fn happens_before(&self, a: OpId, b: OpId) -> bool {
         self.path(a, b, true)
     }
 
-    /// Whether neither of two operations is ordered before the other, so that they may overlap. Not
-    /// where one of them is missing: what is not recorded proves nothing.
+    /// Whether neither of the two is ordered before the other, so that they may overlap. False if one of them is not
+    /// recorded.
     #[must_use]
     pub fn unordered(&self, a: OpId, b: OpId) -> bool {
         let known = self.get(a).is_some() && self.get(b).is_some();
@@ -106,7 +105,7 @@ impl Trace {
                 if before == a {
                     return true;
                 }
-                // Edges lead to smaller numbers only.
+                // Dependencies have smaller numbers.
                 if before > a && seen.insert(before) {
                     open.push(before);
                 }
@@ -155,7 +154,7 @@ impl Recorder {
         self.entries.push_back(Entry { op, kind, stream, event, after, call, host });
     }
 
-    /// What an operation is, its stream, and the call that enqueued it.
+    /// The kind, stream and call of an operation.
     pub(crate) fn about(&self, op: OpId) -> (OpKind, u64, u64) {
         let at = self.entries.binary_search_by_key(&op, |entry| entry.op);
         let entry = at.ok().map(|at| &self.entries[at]);

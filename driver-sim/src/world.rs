@@ -1,4 +1,4 @@
-//! Worlds, and how a program under test controls one.
+//! [`World`]: the controls of a simulated device.
 
 use std::{env, sync::OnceLock};
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::{
     code::{Code, Result},
-    counts::{Creates, Live},
+    counts::{CreatedCounts, LiveCounts},
     entry::{self, Guard},
     fault::{Action, When},
     race::Race,
@@ -18,8 +18,8 @@ use crate::{
     trace::Trace,
 };
 
-/// A simulated device with all that belongs to it. Both façades lead to the same world where they are
-/// given the same ordinal.
+/// A simulated device with its memory, streams, schedule, seed and faults. CUDA and HIP functions with the same ordinal
+/// use the same world.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct World {
     pub(crate) ordinal: u16,
@@ -29,17 +29,17 @@ type Slot = OnceLock<Mutex<State>>;
 
 static WORLDS: OnceLock<Box<[Slot]>> = OnceLock::new();
 
-/// The most devices that can be simulated.
-const MOST: usize = 4096;
+/// The largest number of simulated devices.
+const MAX_DEVICES: usize = 4096;
 
-/// The world of a device ordinal, where there is such a device.
+/// The world of a device ordinal. `None` if there is no such device.
 #[must_use]
 pub fn world(ordinal: usize) -> Option<World> {
     let ordinal = u16::try_from(ordinal).ok().filter(|&ordinal| exists(ordinal))?;
     Some(World { ordinal })
 }
 
-/// How many devices there are: `QUADRANTS_SIM_DEVICES`, or 64.
+/// The number of devices: `QUADRANTS_SIM_DEVICES`, or 64.
 #[must_use]
 pub fn count() -> usize {
     worlds().len()
@@ -59,7 +59,7 @@ pub(crate) fn lock(ordinal: u16) -> Result<Guard> {
 fn worlds() -> &'static [Slot] {
     WORLDS.get_or_init(|| {
         let devices = env::var("QUADRANTS_SIM_DEVICES").ok().and_then(|text| text.parse().ok());
-        (0..devices.unwrap_or(64).min(MOST)).map(|_| Slot::new()).collect()
+        (0..devices.unwrap_or(64).min(MAX_DEVICES)).map(|_| Slot::new()).collect()
     })
 }
 
@@ -81,13 +81,13 @@ impl World {
         usize::from(self.ordinal)
     }
 
-    /// Begins again: all handles are dead, all memory is gone, counts and settings are as at first.
+    /// Resets the world: all handles become invalid, all memory is freed, counts and settings are initial.
     pub fn reset(self) {
         let (schedule, seed) = defaults();
         self.with(|state| state.reset(schedule, seed));
     }
 
-    /// Chooses the schedule.
+    /// Sets the schedule.
     pub fn set_schedule(self, schedule: Schedule) {
         self.with(|state| state.schedule = schedule);
     }
@@ -98,8 +98,7 @@ impl World {
         self.with(|state| state.schedule)
     }
 
-    /// Chooses the seed, from which all random choices follow from now on. `QUADRANTS_SIM_REPLAY` overrides
-    /// it.
+    /// Sets the seed of all later random choices. `QUADRANTS_SIM_REPLAY` overrides it.
     pub fn set_seed(self, seed: u64) {
         self.with(|state| state.set_seed(replay::seed().unwrap_or(seed)));
     }
@@ -110,24 +109,24 @@ impl World {
         self.with(|state| state.seed)
     }
 
-    /// Whether the device says from now on that it has memory pools. Without, allocating in stream
-    /// order fails with [`Code::NOT_SUPPORTED`].
+    /// Sets whether the device reports memory pools. Without them, stream-ordered allocation returns
+    /// [`Code::NOT_SUPPORTED`].
     pub fn set_pools(self, pools: bool) {
         self.with(|state| state.pools = pools);
     }
 
-    /// How much memory the device has.
+    /// Sets the size of the device memory in bytes.
     pub fn set_memory_limit(self, bytes: usize) {
         self.with(|state| state.memory.limit = bytes);
     }
 
-    /// How many iterations and rounds of inner loops a launch may go through before it is taken for
-    /// endless and the context is lost; for modules loaded from now on.
+    /// Sets the limit of iterations and inner loop rounds of a launch, for modules that are loaded later. A launch
+    /// above the limit loses the context.
     pub fn set_fuel(self, rounds: u64) {
         self.with(|state| state.fuel = rounds);
     }
 
-    /// How often a driver function was called for this device; failed calls count too.
+    /// The number of calls of a driver function for this device, including failed calls.
     #[must_use]
     pub fn calls(self, function: &str) -> u64 {
         let index = entry::names().iter().position(|name| *name == function);
@@ -135,14 +134,14 @@ impl World {
         index.and_then(count).unwrap_or(0)
     }
 
-    /// Every function that was called for this device, with how often.
+    /// All functions that were called for this device, with the number of calls.
     #[must_use]
     pub fn all_calls(self) -> Vec<(&'static str, u64)> {
         let counts = self.with(|state| state.calls.clone());
         entry::names().into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// The functions that were called for this device, in order: the first 65536.
+    /// The first 65536 calls for this device, in order.
     #[must_use]
     pub fn call_log(self) -> Vec<&'static str> {
         let names = entry::names();
@@ -151,62 +150,61 @@ impl World {
         })
     }
 
-    /// How many objects of each kind were created.
+    /// The number of created objects of each kind.
     #[must_use]
-    pub fn creates(self) -> Creates {
+    pub fn creates(self) -> CreatedCounts {
         self.with(|state| state.creates)
     }
 
-    /// What the program holds now.
+    /// The number of existing objects of each kind.
     #[must_use]
-    pub fn live(self) -> Live {
+    pub fn live(self) -> LiveCounts {
         self.with(|state| state.live())
     }
 
-    /// What the program still held when the primary context was destroyed last.
+    /// The objects that existed when the primary context was last destroyed.
     #[must_use]
-    pub fn left_behind(self) -> Live {
+    pub fn left_behind(self) -> LiveCounts {
         self.with(|state| state.left)
     }
 
-    /// What was enqueued, with its edges.
+    /// The enqueued operations with their dependencies.
     #[must_use]
     pub fn trace(self) -> Trace {
         self.with(|state| state.trace.snapshot())
     }
 
-    /// A hash of the order in which operations ran, and of the calls at which they did: two runs of a
-    /// program differ in it where their schedules did.
+    /// A hash of the order in which operations ran and of the calls during which they ran. Equal for equal schedules.
     #[must_use]
     pub fn schedule_hash(self) -> u64 {
         self.with(|state| state.schedule_hash)
     }
 
-    /// How many operations ran.
+    /// The number of operations that ran.
     #[must_use]
     pub fn executed(self) -> u64 {
         self.with(|state| state.executed)
     }
 
-    /// What was found wrong so far.
+    /// The errors that were detected so far.
     #[must_use]
     pub fn reports(self) -> Vec<Report> {
         self.with(|state| state.reports.clone())
     }
 
-    /// Turns the race detector on or off; it is off unless `QUADRANTS_SIM_RACES` is 1, and then prints each
-    /// race when it is found. What was enqueued before races with nothing.
+    /// Turns the race detector on or off. With `QUADRANTS_SIM_RACES=1` it is on from the start and prints each race.
+    /// Operations that were enqueued before are not part of any race.
     pub fn detect_races(self, on: bool) {
         self.with(|state| state.detect_races(on));
     }
 
-    /// The races found so far.
+    /// The races that were detected so far.
     #[must_use]
     pub fn races(self) -> Vec<Race> {
         self.with(|state| state.detector.races().to_vec())
     }
 
-    /// Why the context is lost, where it is.
+    /// The code that lost the context. `None` if it is not lost.
     #[must_use]
     pub fn lost(self) -> Option<Code> {
         self.with(|state| state.lost)
@@ -222,42 +220,42 @@ impl World {
         self.arm(None, nth, Action::Fail(code));
     }
 
-    /// Makes each call of a function, or of any, fail with this probability, by the seed.
+    /// Makes each call of a function, or of any, fail with this probability, chosen by the seed.
     pub fn fail_often(self, function: Option<&'static str>, probability: f64, code: Code) {
         let (when, action) = (When::Often(probability), Action::Fail(code));
         self.with(|state| state.faults.arm(function, when, action));
     }
 
-    /// Loses the device at the `nth` call of a function, or of any, from now on: it and all later calls return
+    /// Loses the device at the `nth` call of a function, or of any, from now on: this call and all later ones return
     /// `code`.
     pub fn lose(self, function: Option<&'static str>, nth: u64, code: Code) {
         self.arm(function, nth, Action::Lose(code));
     }
 
-    /// Takes back all faults that have not struck.
+    /// Removes all faults that have not occurred.
     pub fn disarm_faults(self) {
         self.with(|state| state.faults.disarm());
     }
 
-    /// Makes the `nth` call of a function from now on (the first is 1) succeed and do nothing.
+    /// Makes the `nth` call of a function from now on (the first is 1) return success and do nothing.
     pub fn ignore(self, function: &'static str, nth: u64) {
         self.arm(Some(function), nth, Action::Ignore);
     }
 
-    /// How many faults have not struck yet.
+    /// The number of faults that have not occurred yet.
     #[must_use]
     pub fn armed_faults(self) -> usize {
         self.with(|state| state.faults.armed())
     }
 
-    /// What ran when.
+    /// The operations in the order in which they ran.
     #[must_use]
     pub fn timeline(self) -> Timeline {
         self.with(|state| state.timeline.clone())
     }
 
-    /// The streams, by their handles, whose last operation has not run and is waited for by no other stream. A
-    /// free that is the last one does not count.
+    /// The handles of the streams whose last operation is pending, is not a free, and has no other stream waiting for
+    /// it.
     #[must_use]
     pub fn unjoined(self) -> Vec<u64> {
         self.with(|state| state.unjoined())
@@ -269,7 +267,7 @@ impl World {
     }
 
     pub(crate) fn with<T>(self, action: impl FnOnce(&mut State) -> T) -> T {
-        // A `World` is made for devices that exist only.
+        // A `World` only exists for an existing device.
         let slot = &worlds()[usize::from(self.ordinal)];
         let (schedule, seed) = defaults();
         let state = slot.get_or_init(|| Mutex::new(State::new(self.ordinal, schedule, seed)));

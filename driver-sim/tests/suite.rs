@@ -1,4 +1,7 @@
-//! The simulator through its C symbols, as a program meets it.
+//! Tests of the simulator through its C symbols.
+
+#[path = "../../conformance/fixtures/selected.rs"]
+mod selected;
 
 mod suite {
     mod adversary;

@@ -139,7 +139,7 @@ unsafe impl qd::codegen::Compiler for Toy {
         Ok("toy".to_owned())
     }
 
-    fn kept_as(&self) -> Option<String> {
+    fn disk_cache_name(&self) -> Option<String> {
         Some("toy".to_owned())
     }
 

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use quadrants_ir::{AtomicOp, BinaryOp, ExchangeOp, Options, UnaryOp};
+pub use quadrants_ir::{AtomicOp, BinaryOp, CollectiveOp, Options, UnaryOp};
 
 use crate::Error;
 
@@ -504,7 +504,7 @@ pub struct LetExchange {
     /// The block.
     pub block: String,
     /// What is exchanged how.
-    pub op: ExchangeOp,
+    pub op: CollectiveOp,
     /// Of a shuffle by a distance or mask: which. Without, each thread gives a pair: a value, and the number
     /// in its warp of the thread that it takes one from.
     pub by: Option<(Shuffle, Expr)>,
@@ -527,14 +527,14 @@ pub enum Shuffle {
 
 /// What a method of a block exchanges, and of a shuffle by a distance or mask, which.
 #[must_use]
-pub fn exchange_named(method: &str) -> Option<(ExchangeOp, Option<Shuffle>)> {
+pub fn exchange_named(method: &str) -> Option<(CollectiveOp, Option<Shuffle>)> {
     let by = match method {
         "shuffle_xor" => Shuffle::Xor,
         "shuffle_up" => Shuffle::Up,
         "shuffle_down" => Shuffle::Down,
-        _ => return ExchangeOp::from_name(method).map(|op| (op, None)),
+        _ => return CollectiveOp::from_name(method).map(|op| (op, None)),
     };
-    Some((ExchangeOp::Shuffle, Some(by)))
+    Some((CollectiveOp::Shuffle, Some(by)))
 }
 
 /// What a literal's text is.

@@ -1,27 +1,19 @@
-//! Measures the interpreter: IR operations (expression nodes and statements executed) a second, on
-//! a stencil and on a chain of arithmetic. `cargo run --release -p quadrants-ir --example interp_speed`
+//! Benchmarks the interpreter, in IR operations (expression nodes and statements executed) per second, on a stencil and
+//! on a chain of arithmetic. `cargo run --release -p quadrants-ir --example interp_speed`
 
 use std::time::Instant;
 
 use quadrants_ir::{
-    Arena, BinaryOp, Block, BlockId, Expr, ExprId, ExprKind, Kernel, Local, LocalId, LoopDim,
-    Options, ParallelFor, Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind, Stmt,
-    TaskId, TopStmt,
+    Arena, BinaryOp, Block, BlockId, Expr, ExprId, ExprKind, Kernel, ParamId, Stmt, TaskId,
     abi::Form,
     interp::{Fault, Interpreter, Memory},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
     offload,
+    samples::builder::{F32, IrBuilder, U64},
 };
 
-const A: ParamId = ParamId::new(0);
-const B: ParamId = ParamId::new(1);
-const A_SITE: SiteId = SiteId::new(0);
-const B_SITE: SiteId = SiteId::new(1);
-
-/// One block of bytes from address 0.
+/// A block of bytes at address 0.
 struct Flat(Vec<u8>);
-
-struct Maker(Kernel);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     measure("stencil", &stencil(), 2, 1024, 4)?;
@@ -45,7 +37,7 @@ fn measure(
         args.push(64 + tensor * 4 * elements);
         args.extend(std::iter::repeat_n(side, rank as usize));
     }
-    let plan = HostPlan::new(&tasks);
+    let plan = LaunchAnalysis::new(&tasks);
     let iterations = plan.extents(task, &args).iterations();
     let ops = operations(&tasks.exprs, &tasks.blocks, tasks.tasks[0].body);
     let interpreter = Interpreter::new(&tasks);
@@ -66,14 +58,13 @@ fn measure(
     Ok(())
 }
 
-/// `b[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])` inside the border.
+/// `b[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])` except at the border.
 fn stencil() -> Kernel {
-    let mut m = Maker::new("stencil", 2);
-    let (i, j) = (m.local("i", ScalarType::U64, false), m.local("j", ScalarType::U64, false));
+    let (mut m, a, b) = two_tensors("stencil", 2);
+    let (i, j) = (m.local("i", U64), m.local("j", U64));
     let dims = [(i, 0), (j, 1)].map(|(var, axis)| {
-        let one = m.u64(1);
-        let dim = m.expr(ScalarType::U64, ExprKind::Dim { tensor: A, axis });
-        LoopDim { var, begin: one, end: m.binary(BinaryOp::Sub, dim, one) }
+        let (one, dim) = (m.constant(1u64), m.dim(a, axis));
+        (var, one, m.binary(BinaryOp::Sub, dim, one))
     });
     let mut stmts = Vec::new();
     let mut sum = None;
@@ -82,52 +73,53 @@ fn stencil() -> Kernel {
     {
         let index = [(i, di), (j, dj)].map(|(var, offset)| {
             let at = m.read(var);
-            let offset = if offset == 0 { return at } else { m.u64(offset) };
+            let offset = if offset == 0u64 { return at } else { m.constant(offset) };
             m.binary(op, at, offset)
         });
-        let loaded = m.expr(
-            ScalarType::F32,
-            ExprKind::Load { tensor: A, index: index.to_vec(), site: A_SITE },
-        );
-        let local = m.local("loaded", ScalarType::F32, false);
-        stmts.push(Stmt::Let { local, value: loaded });
+        let (local, value) = (m.local("loaded", F32), m.load(a, &index));
+        stmts.push(Stmt::Let { local, value });
         let value = m.read(local);
         sum = Some(sum.map_or(value, |sum| m.binary(BinaryOp::Add, sum, value)));
     }
-    let quarter = m.expr(ScalarType::F32, ExprKind::Const(0.25f32.into()));
+    let quarter = m.constant(0.25f32);
     let value = m.binary(BinaryOp::Mul, quarter, sum.unwrap_or(quarter));
-    let index = vec![m.read(i), m.read(j)];
-    stmts.push(Stmt::Store { tensor: B, index, value, site: B_SITE });
-    m.parallel(dims.to_vec(), stmts)
+    let index = [m.read(i), m.read(j)];
+    stmts.push(m.store(b, &index, value));
+    let body = m.parallel(&dims, stmts);
+    m.0.body.push(body);
+    m.0
 }
 
-/// 32 rounds of `v = v * 0.999 + 0.5` on every element.
+/// 32 iterations of `v = v * 0.999 + 0.5` on every element.
 fn arithmetic() -> Kernel {
-    let mut m = Maker::new("arithmetic", 1);
-    let i = m.local("i", ScalarType::U64, false);
-    let zero = m.u64(0);
-    let end = m.expr(ScalarType::U64, ExprKind::Dim { tensor: A, axis: 0 });
-    let v = m.local("v", ScalarType::F32, true);
+    let (mut m, a, b) = two_tensors("arithmetic", 1);
+    let (i, k, v) = (m.local("i", U64), m.local("k", U64), m.variable("v", F32));
+    let (zero, end, rounds) = (m.constant(0u64), m.dim(a, 0), m.constant(32u64));
     let at = m.read(i);
-    let kind = ExprKind::Load { tensor: A, index: vec![at], site: A_SITE };
-    let loaded = m.expr(ScalarType::F32, kind);
-    let factor = m.expr(ScalarType::F32, ExprKind::Const(0.999f32.into()));
-    let half = m.expr(ScalarType::F32, ExprKind::Const(0.5f32.into()));
-    let old = m.read(v);
+    let loaded = m.load(a, &[at]);
+    let (factor, half, old) = (m.constant(0.999f32), m.constant(0.5f32), m.read(v));
     let product = m.binary(BinaryOp::Mul, old, factor);
     let value = m.binary(BinaryOp::Add, product, half);
     let inner = m.block(vec![Stmt::Assign { local: v, value }]);
-    let (k, rounds) = (m.local("k", ScalarType::U64, false), m.u64(32));
     let value = m.read(v);
     let stmts = vec![
         Stmt::Let { local: v, value: loaded },
         Stmt::For { var: k, begin: zero, end: rounds, body: inner, unroll: None, down: false },
-        Stmt::Store { tensor: B, index: vec![at], value, site: B_SITE },
+        m.store(b, &[at], value),
     ];
-    m.parallel(vec![LoopDim { var: i, begin: zero, end }], stmts)
+    let body = m.parallel(&[(i, zero, end)], stmts);
+    m.0.body.push(body);
+    m.0
 }
 
-/// How many IR operations one run of a block without branches executes.
+/// A kernel with two tensors of `f32` and no statements.
+fn two_tensors(name: &str, rank: u8) -> (IrBuilder, ParamId, ParamId) {
+    let mut m = IrBuilder::new(name);
+    let (a, b) = (m.tensor("a", F32, rank), m.tensor("b", F32, rank));
+    (m, a, b)
+}
+
+/// The number of IR operations that one execution of a block without branches takes.
 fn operations(exprs: &Arena<Expr>, blocks: &Arena<Block>, block: BlockId) -> u64 {
     let nodes = |value: ExprId| {
         let mut pending = vec![value];
@@ -151,71 +143,6 @@ fn operations(exprs: &Arena<Expr>, blocks: &Arena<Block>, block: BlockId) -> u64
         own + rounds * inner
     };
     blocks[block].stmts.iter().map(stmt).sum()
-}
-
-impl Maker {
-    fn new(name: &str, rank: u8) -> Self {
-        let tensor = |name: &str, writable| Param {
-            name: name.into(),
-            kind: ParamKind::Tensor { elem: ScalarType::F32, rank, writable },
-        };
-        let site = |tensor| Site {
-            kind: SiteKind::Index(tensor),
-            file: None,
-            line: 1,
-            column: 1,
-            asserted: false,
-        };
-        Self(Kernel {
-            name: name.into(),
-            file: "interp_speed.rs".into(),
-            params: vec![tensor("a", false), tensor("b", true)],
-            locals: Arena::new(),
-            exprs: Arena::new(),
-            blocks: Arena::new(),
-            sites: vec![site(A), site(B)],
-            body: Vec::new(),
-            result: None,
-            options: Options::default(),
-        })
-    }
-
-    fn expr(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
-        self.0.exprs.push(Expr { ty, kind })
-    }
-
-    fn u64(&mut self, value: u64) -> ExprId {
-        self.expr(ScalarType::U64, ExprKind::Const(value.into()))
-    }
-
-    fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> ExprId {
-        let ty = self.0.exprs[lhs].ty;
-        self.expr(ty, ExprKind::Binary { op, lhs, rhs })
-    }
-
-    fn local(&mut self, name: &str, ty: ScalarType, mutable: bool) -> LocalId {
-        self.0.locals.push(Local { name: name.into(), ty, mutable })
-    }
-
-    fn read(&mut self, local: LocalId) -> ExprId {
-        let ty = self.0.locals[local].ty;
-        self.expr(ty, ExprKind::Local(local))
-    }
-
-    fn block(&mut self, stmts: Vec<Stmt>) -> BlockId {
-        self.0.blocks.push(Block { stmts })
-    }
-
-    fn parallel(mut self, dims: Vec<LoopDim>, stmts: Vec<Stmt>) -> Kernel {
-        let body = self.block(stmts);
-        self.0.body.push(TopStmt::ParallelFor(ParallelFor {
-            dims,
-            body,
-            line: 1,
-            block_size: None,
-        }));
-        self.0
-    }
 }
 
 impl Memory for Flat {

@@ -1,98 +1,99 @@
-//! How a launch's arguments, temporaries, result and device error lie in memory: the agreement
-//! between launcher, generated code, CPU bodies and the simulator.
+//! The memory layout of a launch's arguments, temporaries, result and device error. Launcher, generated code, CPU
+//! bodies and the simulator all follow it.
 //!
-//! The argument block is a list of 8-byte little-endian words, the same for every task of a kernel:
+//! The argument block is a list of 8-byte little-endian words. All tasks of a kernel use the same block:
 //!
-//! | word | what |
+//! | word | content |
 //! |---|---|
 //! | 0 | address of the launch's [error record](ErrorRecord) |
-//! | 1 | address of the scratch memory, or 0: word `i` is temporary `i`, the word after the last temporary is the result |
-//! | 2 | the launch's number, for the error record |
-//! | 3 … | the parameters in order: a tensor's address and then its extents; a scalar's value in the low bytes of its word |
+//! | 1 | address of the scratch memory, or 0. Its word `i` is temporary `i`; the word after the last temporary is the
+//! result |
+//! | 2 | the number of the launch, for the error record |
+//! | 3 … | the parameters in order. A tensor: its address, then its extents. A scalar: its value in the low bytes of
+//! its word |
 //!
-//! Of a tensor of structs or other aggregates each component is a parameter: its address, the tensor's
-//! extents, how many scalars an element has of it where that is more than one, and the distance in scalars
-//! from one element to the next, its step, and from one scalar of an element to the next, its plane.
+//! Each component of a tensor of aggregates is a parameter of its own. Its words are: the address, the extents of the
+//! tensor, the number of scalars per element if it is more than one, and two strides in scalars. The *step* is the
+//! distance between elements, the *plane* the distance between the scalars of one element.
 //!
-//! In the [checked form](Form::Checked) the block goes on with the [interiors](inside_word) of the
-//! kernel's loops.
+//! In the [checked form](Form::Checked) the [interiors](interior_word) of the kernel's loops follow.
 //!
-//! A kernel takes the block by value, or where [`Passing::Buffer`] is chosen the address of one.
+//! A kernel receives the block by value, or with [`Passing::Buffer`] its address.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Offloaded, Param, ParamId, ParamKind, TaskId, TaskKind, TempId};
 
-/// The word of the error record's address.
+/// The word with the address of the error record.
 pub const ERROR_WORD: usize = 0;
-/// The word of the scratch memory's address.
+/// The word with the address of the scratch memory.
 pub const SCRATCH_WORD: usize = 1;
-/// The word of the launch's number.
+/// The word with the number of the launch.
 pub const LAUNCH_WORD: usize = 2;
-/// The word of the first parameter.
+/// The first word of the first parameter.
 pub const FIRST_PARAM_WORD: usize = 3;
 
-/// A tensor has at most this many dimensions.
+/// The maximum number of dimensions of a tensor.
 pub const MAX_RANK: usize = 6;
 
-/// A block has at most this many threads, on every device.
+/// The maximum number of threads per block, on every device.
 pub const MAX_BLOCK_SIZE: u32 = 1024;
 
-/// The arrays that the threads of a block share have at most this many bytes, on every device.
+/// The maximum size of a block's shared arrays in bytes, on every device.
 pub const MAX_SHARED_BYTES: u64 = 48 << 10;
 
-/// The bounds of a parallel loop are at most this far from zero. Mostly what is beyond has wrapped, as `0..n - 1` does
-/// where `n` is 0. A launch that knows the bounds is refused; bounds that only the device knows are an error of the
-/// kernel, and the loop runs nothing.
+/// The maximum absolute value of the bounds of a parallel loop. A larger bound has usually wrapped, as in `0..n - 1`
+/// with `n == 0`. If the host can evaluate the bounds, the launch fails. If only the device can, the kernel reports an
+/// error and the loop does not run.
 pub const MAX_BOUND: i128 = 1 << 48;
 
-/// How a task's function gets the argument block.
+/// How a device function receives the argument block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Passing {
     /// By value, in the driver's parameter space.
     Value,
-    /// As the device address of the block: the only parameter is one word.
+    /// As the device address of the block: the only parameter is that address.
     Buffer,
 }
 
-/// Whether a body checks its indices.
+/// The form of a kernel: whether it checks indices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Form {
-    /// The launch has proven every access; nothing is checked.
+    /// The launch has proven every access in bounds; nothing is checked.
     Proven,
-    /// Accesses are checked: a read out of range gives zero, a write is dropped, and the error is
-    /// recorded. Iterations in the [interior](inside_word) of their loop are proven, and not checked.
+    /// Accesses are checked. An out-of-range read yields zero, an out-of-range write is dropped, and the error is
+    /// recorded. Iterations in the [interior](interior_word) of their loop are proven and run without checks.
     Checked,
 }
 
-/// The word of a loop's interior in the block of the [checked form](Form::Checked): the iterations that
-/// the launch has proven. Per dimension, outermost first, two words say from which value of the loop
-/// variable to before which; a negative number is there as it is in 64 bits.
+/// The first word of a loop's interior in the argument block of the [checked form](Form::Checked). The interior is the
+/// box of iterations that the launch has proven. Each dimension, outermost first, has two words: the first value of the
+/// loop variable, and one past the last, both in 64-bit two's complement.
 #[must_use]
-pub fn inside_word(kernel: &Offloaded, task: TaskId) -> usize {
-    let before = kernel.tasks.iter().take(task.index()).map(|task| inside_words(&task.kind));
+pub fn interior_word(kernel: &Offloaded, task: TaskId) -> usize {
+    let before = kernel.tasks.iter().take(task.index()).map(|task| interior_words(&task.kind));
     ArgLayout::new(&kernel.params).len() + before.sum::<usize>()
 }
 
-/// How many words the interior of a task takes: none of one that is no loop.
+/// The number of words of a task's interior; 0 if the task is not a range loop.
 #[must_use]
-pub fn inside_words(kind: &TaskKind) -> usize {
+pub fn interior_words(kind: &TaskKind) -> usize {
     match kind {
         TaskKind::RangeFor { dims, .. } => 2 * dims.len(),
         TaskKind::Serial | TaskKind::BlockFor { .. } => 0,
     }
 }
 
-/// How many words the argument block of a form has.
+/// The number of words of the argument block in this form.
 #[must_use]
 pub fn block_words(kernel: &Offloaded, form: Form) -> usize {
     match form {
         Form::Proven => ArgLayout::new(&kernel.params).len(),
-        Form::Checked => inside_word(kernel, TaskId::new(kernel.tasks.len() as u32)),
+        Form::Checked => interior_word(kernel, TaskId::new(kernel.tasks.len() as u32)),
     }
 }
 
-/// Where each parameter lies in the argument block.
+/// The position of each parameter in the argument block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArgLayout {
     words: Vec<usize>,
@@ -100,7 +101,7 @@ pub struct ArgLayout {
 }
 
 impl ArgLayout {
-    /// The layout for `params`.
+    /// The layout of the argument block for `params`.
     #[must_use]
     pub fn new(params: &[Param]) -> Self {
         let mut len = FIRST_PARAM_WORD;
@@ -119,86 +120,86 @@ impl ArgLayout {
         Self { words, len }
     }
 
-    /// The word at which a parameter starts.
+    /// The first word of a parameter.
     #[must_use]
     pub fn word(&self, param: ParamId) -> usize {
         self.words[param.index()]
     }
 
-    /// The words of a component's step and plane.
+    /// The words of the step and plane of a component.
     #[must_use]
     pub fn strides(&self, param: ParamId, kind: ParamKind) -> [usize; 2] {
         let step = self.word(param) + 1 + kind.indices();
         [step, step + 1]
     }
 
-    /// The length of the block in words, up to its last parameter.
+    /// The length of the block in words, up to its last parameter. Interiors are not included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the block is empty, which it never is.
+    /// Whether the block is empty. It never is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-/// The scratch word of a temporary.
+/// The word of a temporary in scratch memory.
 #[must_use]
 pub fn temp_word(temp: TempId) -> usize {
     temp.index()
 }
 
-/// The scratch word of the result.
+/// The word of the result in scratch memory.
 #[must_use]
 pub fn result_word(kernel: &Offloaded) -> usize {
     kernel.temps.len()
 }
 
-/// Bytes of scratch memory that a launch needs.
+/// The size of a launch's scratch memory, in bytes.
 #[must_use]
 pub fn scratch_bytes(kernel: &Offloaded) -> usize {
     8 * (kernel.temps.len() + usize::from(kernel.result.is_some()))
 }
 
-/// A device error, as device code writes it to pinned memory. The first one wins.
+/// A device error in pinned memory, as written by device code. Only the first error is recorded.
 ///
-/// A device may be unable to change memory of the host atomically. So its threads decide who reports in
-/// memory of their own: where `state` is [`EMPTY`](Self::EMPTY), they exchange the word at `claim` for
-/// their launch's number, and the one that finds another launch's number writes the fields, fences
-/// system-wide, and sets `state` to [`FULL`](Self::FULL). Launches that share a record run one after
-/// another, so that one thread of each wins at most. A CPU body claims by `state` itself, which then goes
-/// from `EMPTY` to [`CLAIMED`](Self::CLAIMED) to `FULL`.
+/// Devices may be unable to access host memory atomically, so threads decide in device memory which of them reports. If
+/// `state` is [`EMPTY`](Self::EMPTY), a thread atomically exchanges the word at `claim` with the number of its launch.
+/// If the old value is another launch's number, the thread writes the fields, issues a system-wide fence, and sets
+/// `state` to [`FULL`](Self::FULL). Launches that share a record run one after another, so at most one thread per
+/// launch wins. A CPU body claims the record by `state` itself, which goes from `EMPTY` to [`CLAIMED`](Self::CLAIMED)
+/// to `FULL`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct ErrorRecord {
     /// [`EMPTY`](Self::EMPTY), [`CLAIMED`](Self::CLAIMED) or [`FULL`](Self::FULL).
     pub state: u32,
-    /// The number of the site.
+    /// The id of the site.
     pub site: u32,
-    /// The launch's number, from [`LAUNCH_WORD`].
+    /// The number of the launch, from [`LAUNCH_WORD`].
     pub launch: u64,
-    /// The number of the task.
+    /// The id of the task.
     pub task: u32,
-    /// How many of `values` are set.
+    /// The number of valid entries of `values`.
     pub count: u32,
-    /// What the site's kind says: for an index error the index, then the shape.
+    /// The error values defined by the site's kind. For an index error: the index, then the shape.
     pub values: [u64; ErrorRecord::VALUES],
-    /// The address of a word in device memory, of the launch that reported last; set by the host.
+    /// The address of a word in device memory with the number of the last launch that reported. Set by the host.
     pub claim: u64,
 }
 
 impl ErrorRecord {
-    /// How many values there is room for: an index and a shape, and two more.
+    /// The capacity of `values`: an index, a shape, and two more.
     pub const VALUES: usize = 2 * MAX_RANK + 2;
-    /// Nothing recorded.
+    /// No error is recorded.
     pub const EMPTY: u32 = 0;
-    /// Being written.
+    /// A thread is writing the record.
     pub const CLAIMED: u32 = 1;
-    /// Complete.
+    /// The record is complete.
     pub const FULL: u32 = 2;
-    /// No launch's number: what the word at `claim` holds first.
+    /// Not the number of any launch: the initial value of the word at `claim`.
     pub const NO_LAUNCH: u64 = u64::MAX;
 }

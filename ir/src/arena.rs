@@ -1,4 +1,4 @@
-//! Id-indexed arenas: IR nodes refer to each other by small typed numbers.
+//! Arenas: IR nodes refer to each other by small typed ids.
 
 use std::{
     fmt,
@@ -9,13 +9,13 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// What distinguishes the ids of one arena from those of another; [`Id`] is made with it.
+/// Distinguishes the ids of one arena from those of another.
 pub trait Tag {
-    /// What stands before the number in printed IR: `%`, `@`.
+    /// The prefix of the id in printed IR: `%`, `@`.
     const PREFIX: &'static str;
 }
 
-/// A typed index into an [`Arena`] or a list. Its `Debug` text is what the IR printer shows.
+/// A typed index into an [`Arena`] or a list. The IR printer uses its `Debug` text.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent, bound = "")]
 pub struct Id<T: Tag> {
@@ -31,13 +31,13 @@ impl<T: Tag> Id<T> {
         Self { raw: index, tag: PhantomData }
     }
 
-    /// The position that the id stands for.
+    /// The index of the element.
     #[must_use]
     pub const fn index(self) -> usize {
         self.raw as usize
     }
 
-    /// The number itself.
+    /// The index as stored.
     #[must_use]
     pub const fn raw(self) -> u32 {
         self.raw
@@ -77,7 +77,7 @@ impl<T: Tag> fmt::Debug for Id<T> {
     }
 }
 
-/// An append-only list whose elements are reached by their typed [`Id`].
+/// An append-only list. Elements are accessed by typed [`Id`].
 ///
 /// # Examples
 /// ```
@@ -113,19 +113,19 @@ impl<T: Tag> Arena<T> {
         id
     }
 
-    /// The element of `id`, or none where the id is of another arena.
+    /// The element with this id, or none if the id belongs to another arena.
     #[must_use]
     pub fn get(&self, id: Id<T>) -> Option<&T> {
         self.items.get(id.index())
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()

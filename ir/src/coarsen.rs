@@ -1,8 +1,11 @@
-//! How a GPU's threads take the iterations of a loop: one at a time, or some at once.
+//! Thread coarsening: how many iterations of a loop a GPU thread executes together.
 //!
-//! A thread that reads for several iterations before it computes any of them waits for memory once instead of several
-//! times, and neighbours in the outermost dimension share what they read. Iterations are in no order, so that
-//! this changes no result. Printer and launcher both ask here: the one prints the loop, the other chooses the grid.
+//! A thread that issues the loads of several iterations first waits for memory once instead of several times, and
+//! iterations that are adjacent in the outermost dimension share loads. Iterations are unordered, so that results do
+//! not change.
+//!
+//! [`Coarsening::of`] is the only place that decides this. Code generation uses it for the loop, the launcher for the
+//! grid.
 
 use crate::{
     BlockId, ExprId, ExprKind, Offloaded, ParamKind, ScalarType, Stmt, Task, TaskKind,
@@ -10,43 +13,47 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-/// Longer bodies take more registers than waiting for memory costs.
+/// The maximum number of statements of a coarsened body. For longer bodies, register pressure costs more than waiting
+/// for memory.
 const STATEMENTS_AT_MOST: usize = 24;
-/// Of shorter ones a thread takes more at once.
+/// Bodies up to this length get a larger factor.
 const FEW_STATEMENTS: usize = 10;
-/// The bytes that a thread reads at once at most.
+/// The maximum number of bytes of one vector load.
 const WORD: u32 = 16;
 
-/// How threads take a loop's iterations.
+/// How the threads of a range loop execute its iterations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coarsening {
-    /// How many a thread takes at once where there are enough: in the outermost dimension neighbours, of a loop of one
-    /// dimension those that are as far apart as there are threads.
-    pub lanes: u32,
-    /// Whether a grid that fills the device once is best, because each block has work of its own at its end.
-    pub fills_once: bool,
-    /// Whether blocks of threads of two dimensions are best squares: neighbours in both take loops of about as many
-    /// turns, so that few wait for one.
-    pub square: bool,
-    /// The read of narrow elements, one for each iteration, that the thread does by words: its iterations are neighbours then.
-    pub words: Option<ExprId>,
+    /// The number of iterations per thread, if there are enough. In a loop of one dimension they are strided by the
+    /// number of threads. In other loops they are adjacent in the outermost dimension.
+    pub factor: u32,
+    /// Whether a grid that fills the device once is best, because each block has extra work at its end: it combines
+    /// private results.
+    pub single_wave: bool,
+    /// Whether square two-dimensional blocks are best. Adjacent iterations of serial loops without a fixed trip count
+    /// run about equally long in both dimensions, so that few threads wait for one.
+    pub square_blocks: bool,
+    /// A load of narrow elements, one per iteration, that a thread replaces by a vector load. The iterations of a
+    /// thread are adjacent in this case.
+    pub vector_load: Option<ExprId>,
 }
 
 impl Coarsening {
-    /// Each iteration by itself.
-    pub const NONE: Self = Self { lanes: 1, fills_once: false, square: false, words: None };
+    /// No coarsening: one iteration at a time.
+    pub const NONE: Self =
+        Self { factor: 1, single_wave: false, square_blocks: false, vector_load: None };
 
-    /// How the threads of a task take its iterations.
+    /// Chooses the coarsening of a task.
     #[must_use]
     pub fn of(kernel: &Offloaded, task: &Task, form: Form) -> Self {
         let TaskKind::RangeFor { dims, .. } = &task.kind else { return Self::NONE };
         let stmts = &kernel.blocks[task.body].stmts;
-        let square = stmts.iter().any(|stmt| matches!(stmt, Stmt::Loop { .. }));
+        let square_blocks = stmts.iter().any(|stmt| matches!(stmt, Stmt::Loop { .. }));
         if form != Form::Proven {
-            return Self { square, ..Self::NONE };
+            return Self { square_blocks, ..Self::NONE };
         }
         let mut loads = 0;
-        let fills_once = combines(kernel, task.body);
+        let single_wave = combines(kernel, task.body);
         let mut straight = stmts.len() <= STATEMENTS_AT_MOST;
         for stmt in stmts {
             straight &= matches!(
@@ -56,24 +63,24 @@ impl Coarsening {
             let is_load = |value: &_| matches!(kernel.exprs[*value].kind, ExprKind::Load { .. });
             loads += stmt.exprs().filter(is_load).count();
         }
-        let words = words(kernel, task).filter(|_| straight && stmts.len() <= FEW_STATEMENTS);
-        if let Some((words, lanes)) = words {
-            return Self { lanes, fills_once, square, words: Some(words) };
+        let load = vector_load(kernel, task).filter(|_| straight && stmts.len() <= FEW_STATEMENTS);
+        if let Some((load, factor)) = load {
+            return Self { factor, single_wave, square_blocks, vector_load: Some(load) };
         }
-        let lanes = match loads {
+        let factor = match loads {
             0 => 1,
             _ if !straight => 1,
             1 if dims.len() == 1 => 8,
             _ if dims.len() > 1 && stmts.len() <= FEW_STATEMENTS => 8,
             _ => 4,
         };
-        Self { lanes, fills_once, square, words: None }
+        Self { factor, single_wave, square_blocks, vector_load: None }
     }
 }
 
-/// The read whose elements lie beside each other in memory, several to a word, and how many there are in [`WORD`] bytes: where
-/// the loop's variable is good for nothing else.
-fn words(kernel: &Offloaded, task: &Task) -> Option<(ExprId, u32)> {
+/// Finds a load that can be vectorized: of narrow elements, indexed by the loop variable alone, which has no other use.
+/// Also returns the number of elements in [`WORD`] bytes.
+fn vector_load(kernel: &Offloaded, task: &Task) -> Option<(ExprId, u32)> {
     let [dim] = task.kind.dims()? else { return None };
     let wide = kernel.locals[dim.var].ty == ScalarType::U64;
     let is_var = |at: ExprId| matches!(kernel.exprs[at].kind, ExprKind::Local(local) if wide && local == dim.var);
@@ -101,7 +108,8 @@ fn words(kernel: &Offloaded, task: &Task) -> Option<(ExprId, u32)> {
     found
 }
 
-/// Whether iterations combine into one element, or into elements of which a block may have copies: wherever that stands.
+/// Whether the block, or a nested one, has an atomic that privatization may replace: into one element, or into a small
+/// one-dimensional tensor.
 fn combines(kernel: &Offloaded, block: BlockId) -> bool {
     let constant = |at: &ExprId| matches!(kernel.exprs[*at].kind, ExprKind::Const(_));
     kernel.blocks[block].stmts.iter().any(|stmt| {

@@ -1,4 +1,5 @@
-//! The simulator's module image, and the content hash that keys caches: both the serialized kernel.
+//! The module image of the simulator, and the content hash that keys the caches. Both are made from the serialized
+//! kernel.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,31 +12,31 @@ use crate::{
 const MAGIC: [u8; 8] = *b"QUADSIM\0";
 const VERSION: u32 = 5;
 
-/// What a module is on a simulated device: the kernel and how its functions are called.
+/// The module image of a simulated device: the kernel, and how its functions are called.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SimImage {
     /// The kernel.
     pub kernel: Offloaded,
-    /// Whether its functions check their indices.
+    /// Whether its functions check indices.
     pub form: Form,
-    /// How its functions get their arguments.
+    /// How its functions receive their arguments.
     pub passing: Passing,
 }
 
-/// Why bytes are no image.
+/// Why bytes are not a valid image.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageError {
-    /// The bytes do not begin as an image does.
+    /// The bytes do not begin with the magic number of an image.
     #[error("this is not a simulator image")]
     NotAnImage,
-    /// The image was made by another version of this crate.
+    /// The image has another format version.
     #[error("the simulator image has version {found}, but this build reads version {VERSION}")]
     Version {
-        /// The image's version.
+        /// The version of the image.
         found: u32,
     },
-    /// The bytes after the header make no kernel.
+    /// The bytes after the header do not decode to a kernel.
     #[error("the simulator image is damaged: {0}")]
     Damaged(#[from] postcard::Error),
     /// The kernel breaks a rule of the IR.
@@ -43,18 +44,18 @@ pub enum ImageError {
     Invalid(#[from] VerifyError),
 }
 
-/// The content hash of a kernel: equal for equal kernels, group numbers included.
+/// The content hash of a kernel, including the group numbers.
 #[must_use]
 pub fn hash(kernel: &Offloaded) -> [u8; 32] {
     *blake3::hash(&serialize(kernel)).as_bytes()
 }
 
 impl SimImage {
-    /// The bytes from which [`encoded_len`](Self::encoded_len) tells an image's length.
+    /// The number of bytes that [`encoded_len`](Self::encoded_len) needs.
     pub const HEADER_BYTES: usize = 20;
 
-    /// The image as bytes, which [`decode`](Self::decode) reads: magic, version, the length of the
-    /// rest, the rest. The length is there because drivers are given images without one.
+    /// Encodes the image: magic number, format version, length of the rest, the serialized rest. The length is included
+    /// because drivers receive images without one.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let body = serialize(self);
@@ -62,8 +63,8 @@ impl SimImage {
         [&MAGIC[..], &VERSION.to_le_bytes(), &length.to_le_bytes(), &body].concat()
     }
 
-    /// The length in bytes, header included, of the image that begins with `header`; none where no
-    /// image of this version does.
+    /// The length in bytes, header included, of the image with this header. None if the header is not of an image of
+    /// this version.
     #[must_use]
     pub fn encoded_len(header: &[u8; Self::HEADER_BYTES]) -> Option<usize> {
         let (version, length) = header.strip_prefix(&MAGIC)?.split_first_chunk()?;
@@ -72,10 +73,10 @@ impl SimImage {
         (u32::from_le_bytes(*version) == VERSION).then_some(length)
     }
 
-    /// Reads an image and verifies its kernel.
+    /// Decodes an image and verifies its kernel.
     ///
     /// # Errors
-    /// One variant of [`ImageError`] per way in which bytes are no valid image.
+    /// A variant of [`ImageError`] for each kind of invalid image.
     pub fn decode(bytes: &[u8]) -> Result<Self, ImageError> {
         let rest = bytes.strip_prefix(&MAGIC).ok_or(ImageError::NotAnImage)?;
         let (version, rest) = rest.split_first_chunk().ok_or(ImageError::NotAnImage)?;

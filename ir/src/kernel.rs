@@ -1,12 +1,12 @@
-//! The kernel itself: parameters, pure expressions, statements with effects, and the top level.
+//! The kernel as data: parameters, pure expressions, statements with side effects, and the top level.
 //!
-//! Two rules make the rest simple, and the verifier holds them:
+//! The verifier enforces two rules that keep every other pass simple:
 //!
-//! * **Effects stand at roots.** [`ExprKind::Load`], [`ExprKind::Atomic`] and [`ExprKind::DivRem`]
-//!   occur only as the whole value of a [`Stmt::Let`] or [`Stmt::Eval`]. All else is pure, and may
-//!   be evaluated any number of times at its statement.
-//! * **Every local is defined once**, by the `Let`, loop or serial task that owns it, before its
-//!   uses, within scope; only a `mutable` one is ever assigned.
+//! * **Side effects only at statement roots.** [`ExprKind::Load`], [`ExprKind::Atomic`] and [`ExprKind::DivRem`] occur
+//!   only as the whole value of a [`Stmt::Let`] or [`Stmt::Eval`]. Every other expression is pure and may be evaluated
+//!   any number of times at its statement.
+//! * **Every local is defined once**, by its `Let`, loop or serial task, before its uses and within scope. Only a
+//!   `mutable` local is ever assigned.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,61 +15,61 @@ use crate::{
     arena::{Arena, Id, Tag},
 };
 
-/// A kernel as its author wrote it, with all types known.
+/// A kernel before offloading, with all types resolved.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Kernel {
-    /// The function's name: an identifier of both Rust and C.
+    /// The function's name: a valid identifier in Rust and in C.
     pub name: String,
-    /// The source file, for messages.
+    /// The source file, for error messages.
     pub file: String,
-    /// The parameters in order.
+    /// The parameters, in order.
     pub params: Vec<Param>,
-    /// All locals, loop variables included.
+    /// All locals, including loop variables.
     pub locals: Arena<Local>,
     /// All expressions.
     pub exprs: Arena<Expr>,
     /// All blocks.
     pub blocks: Arena<Block>,
-    /// The places that can raise a device error.
+    /// The source locations that can raise a device error.
     pub sites: Vec<Site>,
-    /// The top level.
+    /// The top-level statements.
     pub body: Vec<TopStmt>,
-    /// The type of the kernel's value, where it has one.
+    /// The type of the returned value, if the kernel returns one.
     pub result: Option<ScalarType>,
-    /// What the kernel's attribute asks for.
+    /// The options of the kernel's attribute.
     pub options: Options,
 }
 
-/// What a kernel's attribute asks for.
+/// The options of the `#[kernel]` attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Options {
     /// Floats may be reassociated (GPU code only).
     pub fast_math: bool,
-    /// No contraction of multiply and add: bit-identical `+ - * / sqrt fma` everywhere.
+    /// No contraction of multiply and add, so that `+ - * / sqrt fma` are bit-identical on every device.
     pub strict: bool,
 }
 
-/// A statement at a kernel's top level, or at that of a `stream_parallel` block.
+/// A statement at the top level of a kernel or of a `stream_parallel` block.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum TopStmt {
-    /// Statements in one thread. Locals that its top level defines are visible to what follows.
+    /// Statements that one thread runs. Locals defined directly in this block are visible to later statements.
     Serial(BlockId),
     /// A parallel loop.
     ParallelFor(ParallelFor),
-    /// Blocks of threads that share arrays.
+    /// A grid of thread blocks with shared memory and barriers.
     BlockFor(BlockFor),
-    /// A `stream_parallel` block; never inside another.
+    /// A `stream_parallel` block. These do not nest.
     Group {
-        /// Its number, from 1 in source order.
+        /// The number of the group, from 1 in source order.
         group: GroupId,
-        /// What stands in it.
+        /// The statements of the group.
         body: Vec<TopStmt>,
     },
-    /// The kernel's value; only last.
+    /// The kernel's return value. Must be the last statement.
     Return(ExprId),
 }
 
-/// A parallel loop over one to three dimensions, the last of them fastest.
+/// A parallel loop over one to three dimensions. The last dimension varies fastest.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ParallelFor {
     /// The dimensions, outermost first.
@@ -78,23 +78,21 @@ pub struct ParallelFor {
     pub body: BlockId,
     /// The source line of the loop.
     pub line: u32,
-    /// How many threads a GPU's block has, where the author says so: 1 to
-    /// [`MAX_BLOCK_SIZE`](crate::abi::MAX_BLOCK_SIZE).
+    /// The block size on a GPU, if the author sets it: 1 to [`MAX_BLOCK_SIZE`](crate::abi::MAX_BLOCK_SIZE).
     pub block_size: Option<u32>,
 }
 
-/// Blocks of threads, as many as the dimensions have values, which may run in any order.
+/// A grid of thread blocks, one per point of the iteration space, in any order.
 ///
-/// The body is what a block does as a whole: its threads compute it alike, and it changes nothing but
-/// its own locals. What each thread does by itself stands in the phases, [`Stmt::Each`]; between two of
-/// them all threads of a block wait for each other.
+/// The body is block-level code: all threads of a block compute the same values, and it changes nothing but its own
+/// locals. Per-thread code is in phases ([`Stmt::Phase`]). A phase ends with a barrier for all threads of the block.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BlockFor {
     /// The dimensions of the grid of blocks, outermost first.
     pub dims: Vec<LoopDim>,
-    /// How many threads a block has: 1 to [`MAX_BLOCK_SIZE`](crate::abi::MAX_BLOCK_SIZE).
+    /// The number of threads per block: 1 to [`MAX_BLOCK_SIZE`](crate::abi::MAX_BLOCK_SIZE).
     pub threads: u32,
-    /// What a block does.
+    /// The block-level code.
     pub body: BlockId,
     /// The source line.
     pub line: u32,
@@ -103,29 +101,29 @@ pub struct BlockFor {
 /// One dimension of a parallel loop: `begin <= var < end`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LoopDim {
-    /// The loop variable, immutable, of an integer type.
+    /// The loop variable: immutable, of an integer type.
     pub var: LocalId,
     /// The first value.
     pub begin: ExprId,
-    /// The value after the last; at or below `begin`, nothing runs.
+    /// One past the last value. If it is at or below `begin`, the loop does not run.
     pub end: ExprId,
 }
 
-/// A statement list.
+/// A list of statements.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Block {
-    /// The statements in order.
+    /// The statements, in order.
     pub stmts: Vec<Stmt>,
 }
 
 /// A statement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Stmt {
-    /// Defines a local. The only place of an effect's value.
+    /// Defines a local. The only statement that can use the value of a side effect.
     Let {
         /// The local.
         local: LocalId,
-        /// Its value; may be an effect.
+        /// The value; may have a side effect.
         value: ExprId,
     },
     /// Assigns a mutable local.
@@ -135,44 +133,44 @@ pub enum Stmt {
         /// The new value; pure.
         value: ExprId,
     },
-    /// Evaluates an effect for its effect.
+    /// Evaluates an expression for its side effect only.
     Eval {
-        /// The effect.
+        /// An expression with a side effect.
         value: ExprId,
     },
-    /// Writes an element.
+    /// Writes an element of a tensor.
     Store {
         /// The tensor parameter.
         tensor: ParamId,
         /// One `u64` index per dimension.
         index: Vec<ExprId>,
-        /// The element.
+        /// The new value of the element.
         value: ExprId,
-        /// Where an index out of range is reported from.
+        /// The site that reports an index out of range.
         site: SiteId,
     },
     /// A branch.
     If {
-        /// A bool.
+        /// The condition, a bool.
         cond: ExprId,
-        /// Where it is true.
+        /// Runs if the condition is true.
         then: BlockId,
-        /// Where it is false.
+        /// Runs if the condition is false.
         otherwise: BlockId,
     },
-    /// A serial loop over `begin <= var < end`; the bounds are evaluated once.
+    /// A serial loop over `begin <= var < end`. The bounds are evaluated once.
     For {
-        /// The loop variable, immutable, of an integer type.
+        /// The loop variable: immutable, of an integer type.
         var: LocalId,
         /// The first value.
         begin: ExprId,
-        /// The value after the last.
+        /// One past the last value.
         end: ExprId,
         /// The body.
         body: BlockId,
-        /// How often a compiler is asked to repeat the body in a row: 0 for as often as it runs.
+        /// The unroll factor requested from the compiler; 0 means full unrolling.
         unroll: Option<u32>,
-        /// Whether it runs from the last value down.
+        /// Whether the loop counts down, from the last value to the first.
         down: bool,
     },
     /// Loops until a `Break`.
@@ -182,118 +180,116 @@ pub enum Stmt {
     },
     /// Leaves the innermost `For` or `Loop`.
     Break,
-    /// Goes on with the next round of the innermost `For` or `Loop`, or ends the iteration of the
-    /// parallel loop, or the thread's phase, where there is none.
+    /// Continues with the next iteration of the innermost `For` or `Loop`. Outside of these it ends the iteration of
+    /// the parallel loop, or the phase for this thread.
     Continue,
-    /// Defines an array that the threads of a block share, of zeros. Stands in what a block does as a
-    /// whole, outside loops.
+    /// Defines a zero-initialized array in shared memory. Only in block-level code, outside loops.
     Shared {
-        /// The array; of the type of an element.
+        /// The array. The local's type is the element type.
         array: LocalId,
-        /// How many elements it has along each of its one or two dimensions, the last of them fastest.
+        /// The extents of its one or two dimensions. The last one varies fastest.
         dims: Vec<u32>,
     },
-    /// A phase of a block: each of its threads runs the body, and waits for the others. Stands in what
-    /// a block does as a whole.
-    Each {
-        /// The thread's number in its block, a `u64`.
+    /// A phase: every thread of the block runs the body, then waits at a barrier. Only in block-level code.
+    Phase {
+        /// The index of the thread in its block, a `u64`.
         var: LocalId,
-        /// What it does.
+        /// The code of one thread.
         body: BlockId,
-        /// What becomes of the values that the threads [give](Self::Give) at its end.
-        exchange: Option<Exchange>,
+        /// The collective at the end of the phase, over the [inputs](Self::CollectiveInput) of all threads.
+        collective: Option<Collective>,
     },
-    /// What a thread gives to its phase's exchange: last in the body of a phase that has one, which no
-    /// thread leaves before.
-    Give {
+    /// The input of a thread to the collective of its phase. It is the last statement of the phase's body, and no
+    /// thread may end the phase before it.
+    CollectiveInput {
         /// The value; pure.
         value: ExprId,
-        /// Of a shuffle: the thread of its warp that it takes a value from, a `u64`; itself where there is
-        /// no such thread.
+        /// For a shuffle only: the lane of the warp to read from, a `u64`. If there is no such lane, the thread gets
+        /// its own value.
         from: Option<ExprId>,
     },
-    /// Writes an element of a shared array; in a phase.
+    /// Writes an element of a shared array. Only in a phase.
     SharedStore {
         /// The array.
         array: LocalId,
-        /// One `u64` per dimension.
+        /// One `u64` index per dimension.
         index: Vec<ExprId>,
-        /// The element.
+        /// The new value of the element.
         value: ExprId,
-        /// Where an index out of range is reported from.
+        /// The site that reports an index out of range.
         site: SiteId,
     },
-    /// Raises the site's device error where `cond` is false, and ends the iteration.
+    /// If `cond` is false: raises the site's device error and ends the iteration.
     Assert {
-        /// A bool.
+        /// The condition, a bool.
         cond: ExprId,
-        /// What is reported.
+        /// The site of the assertion.
         site: SiteId,
     },
-    /// Writes a temporary of the launch. Made by offloading alone.
+    /// Writes a temporary of the launch. Created only by offloading.
     SetTemp {
         /// The temporary.
         temp: TempId,
-        /// Its value.
+        /// The new value.
         value: ExprId,
     },
-    /// Writes the kernel's result. Made by offloading alone.
+    /// Writes the kernel's result. Created only by offloading.
     SetResult {
         /// The value.
         value: ExprId,
     },
 }
 
-/// What the threads of a block make of one value of each, at the end of a phase.
+/// A collective: an operation over one value of each thread of a block, at the end of a phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Exchange {
-    /// How.
-    pub op: ExchangeOp,
-    /// The local that it defines; immutable. Where threads get values of their own, only phases read it.
+pub struct Collective {
+    /// The operation.
+    pub op: CollectiveOp,
+    /// The local that receives the result; immutable. If the result differs between threads, only phases may read it.
     pub local: LocalId,
 }
 
-/// How values of a block's threads are exchanged; in which order, [`exchange`](mod@crate::collective) says.
+/// The kind of a collective. The module [`collective`](mod@crate::collective) defines the order of evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum ExchangeOp {
-    /// One value of all.
+pub enum CollectiveOp {
+    /// Combines the values of all threads into one.
     Reduce(ReduceOp),
-    /// For each thread, the value of those up to it, or of those before it.
+    /// A prefix scan: each thread gets the combined value of all threads up to it.
     Scan {
-        /// How two values become one.
+        /// The combining operation.
         op: ReduceOp,
-        /// Whether the thread's own value is left out.
+        /// Whether the thread's own value is excluded.
         exclusive: bool,
     },
-    /// For each thread, the value of another one of its warp.
+    /// Each thread gets the value of another lane of its warp.
     Shuffle,
-    /// For each thread, the bools of its warp as bits of a `u32`.
+    /// Each thread gets the bools of its warp, as the bits of a `u32`.
     Ballot,
 }
 
-/// How two values become one.
+/// The combining operation of a reduction or scan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ReduceOp {
-    /// The sum of numbers; wrapping of integers.
+    /// Addition; wrapping for integers.
     Add,
-    /// The smaller of two numbers. Of floats the number wins over NaN.
+    /// Minimum. For floats, a number is preferred to NaN.
     Min,
-    /// The larger of two numbers. Of floats the number wins over NaN.
+    /// Maximum. For floats, a number is preferred to NaN.
     Max,
-    /// Whether both bools are true.
+    /// Logical and of bools.
     And,
-    /// Whether one of two bools is true.
+    /// Logical or of bools.
     Or,
 }
 
-impl ExchangeOp {
-    /// Whether all threads get the same value.
+impl CollectiveOp {
+    /// Whether all threads get the same result.
     #[must_use]
     pub const fn is_uniform(self) -> bool {
         matches!(self, Self::Reduce(_))
     }
 
-    /// Its name, as a method of a block.
+    /// The name of the method of `Block` in kernels.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -313,7 +309,7 @@ impl ExchangeOp {
         }
     }
 
-    /// The operation that a block's method of this name is.
+    /// The operation with this method name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         use ReduceOp::{Add, And, Max, Min, Or};
@@ -326,23 +322,23 @@ impl ExchangeOp {
     }
 }
 
-/// An expression: its type and what it computes.
+/// An expression: its type and its operation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Expr {
     /// The type of the value.
     pub ty: ScalarType,
-    /// What computes it.
+    /// The operation.
     pub kind: ExprKind,
 }
 
-/// What an expression computes.
+/// The operation of an expression.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum ExprKind {
     /// A constant.
     Const(Const),
-    /// The value of a local at the statement.
+    /// The current value of a local.
     Local(LocalId),
-    /// A scalar parameter.
+    /// The value of a scalar parameter.
     Param(ParamId),
     /// The extent of a tensor parameter along an axis, as `u64`.
     Dim {
@@ -351,7 +347,7 @@ pub enum ExprKind {
         /// The axis, from 0.
         axis: u8,
     },
-    /// A temporary of the launch. Made by offloading alone.
+    /// The value of a temporary of the launch. Created only by offloading.
     Temp(TempId),
     /// An operation on one value of the expression's type.
     Unary {
@@ -360,8 +356,8 @@ pub enum ExprKind {
         /// The operand.
         value: ExprId,
     },
-    /// An operation on two values of one type (for shifts the right one may be of any integer type).
-    /// Integers wrap; shift counts are masked to the width.
+    /// An operation on two values of one type. The right operand of a shift may be of any integer type. Integers wrap;
+    /// shift counts are masked to the width.
     Binary {
         /// The operation.
         op: BinaryOp,
@@ -374,91 +370,90 @@ pub enum ExprKind {
     Math {
         /// The function.
         function: MathFn,
-        /// Its arguments, [`MathFn::arity`] of them.
+        /// The arguments; there are [`MathFn::arity`] of them.
         args: Vec<ExprId>,
     },
-    /// A conversion to the expression's type with Rust's `as` semantics: float to integer saturates,
-    /// NaN is 0; integers truncate or extend.
+    /// A conversion to the expression's type with the semantics of Rust's `as`: float to integer saturates and maps NaN
+    /// to 0; integers truncate or extend.
     Cast {
-        /// What is converted.
+        /// The operand.
         value: ExprId,
     },
-    /// The bits of a value as one of another type of the same size: `f32::to_bits` and its like.
+    /// Reinterprets the bits of a value as another type of the same size, as `f32::to_bits` does.
     Bits {
-        /// The value.
+        /// The operand.
         value: ExprId,
     },
-    /// `then` where `cond`, else `otherwise`; both may be evaluated.
+    /// `then` if `cond` is true, else `otherwise`. Both may be evaluated.
     Select {
-        /// A bool.
+        /// The condition, a bool.
         cond: ExprId,
-        /// The value where it is true.
+        /// The value if the condition is true.
         then: ExprId,
-        /// The value where it is false.
+        /// The value if the condition is false.
         otherwise: ExprId,
     },
-    /// Effect: reads an element. Out of range in the checked form it gives zero.
+    /// Side effect: reads an element. Out of range, the checked form yields zero.
     Load {
         /// The tensor parameter.
         tensor: ParamId,
         /// One `u64` index per dimension.
         index: Vec<ExprId>,
-        /// Where an index out of range is reported from.
+        /// The site that reports an index out of range.
         site: SiteId,
     },
-    /// Effect: combines an element with a value atomically and gives the old element.
+    /// Side effect: atomically combines a value into an element and returns the old value.
     Atomic {
-        /// The combination.
+        /// The combining operation.
         op: AtomicOp,
         /// The tensor parameter.
         tensor: ParamId,
         /// One `u64` index per dimension.
         index: Vec<ExprId>,
-        /// The value combined in.
+        /// The operand.
         value: ExprId,
-        /// Where an index out of range is reported from.
+        /// The site that reports an index out of range.
         site: SiteId,
     },
-    /// Effect: reads an element of a shared array, in a phase. Out of range in the checked form it gives
-    /// zero.
+    /// Side effect: reads an element of a shared array. Only in a phase. Out of range, the checked form yields zero.
     SharedLoad {
         /// The array.
         array: LocalId,
-        /// One `u64` per dimension.
+        /// One `u64` index per dimension.
         index: Vec<ExprId>,
-        /// Where an index out of range is reported from.
+        /// The site that reports an index out of range.
         site: SiteId,
     },
-    /// Effect: combines an element of a shared array with a value atomically and gives the old element;
-    /// in a phase.
+    /// Side effect: atomically combines a value into an element of a shared array and returns the old value. Only in a
+    /// phase.
     SharedAtomic {
-        /// The combination.
+        /// The combining operation.
         op: AtomicOp,
         /// The array.
         array: LocalId,
-        /// One `u64` per dimension.
+        /// One `u64` index per dimension.
         index: Vec<ExprId>,
-        /// The value combined in.
+        /// The operand.
         value: ExprId,
-        /// Where an index out of range is reported from.
+        /// The site that reports an index out of range.
         site: SiteId,
     },
-    /// Effect: integer division or remainder. A zero divisor raises the site's error and gives 0;
-    /// the overflow of `MIN / -1` wraps.
+    /// Side effect: integer division or remainder. A zero divisor raises the site's error and yields 0. `MIN / -1`
+    /// wraps.
     DivRem {
-        /// Which of the two.
+        /// Division or remainder.
         op: DivRemOp,
         /// The dividend.
         lhs: ExprId,
         /// The divisor.
         rhs: ExprId,
-        /// Where a zero divisor is reported from.
+        /// The site that reports a zero divisor.
         site: SiteId,
     },
 }
 
 impl ExprKind {
-    /// Whether it touches memory or can raise a device error, and so stands at a statement's root.
+    /// Whether it accesses memory or can raise a device error. Such an expression must be the root of a statement.
     #[must_use]
     pub const fn is_effect(&self) -> bool {
         matches!(
@@ -475,9 +470,9 @@ impl ExprKind {
 /// Operations on one value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum UnaryOp {
-    /// Negation: wrapping on integers.
+    /// Negation; wrapping for integers.
     Neg,
-    /// Logical not on bool, bitwise not on integers.
+    /// Logical not of bool, bitwise not of integers.
     Not,
     /// The number of one bits of an integer.
     CountOnes,
@@ -487,8 +482,8 @@ pub enum UnaryOp {
     TrailingZeros,
 }
 
-/// Operations on two values. Comparisons give bool. `Div` and `Rem` are of floats alone; integers
-/// use [`ExprKind::DivRem`].
+/// Operations on two values. Comparisons yield bool. `Div` and `Rem` are for floats only; integers use
+/// [`ExprKind::DivRem`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)] // each is the operator of its name
 pub enum BinaryOp {
@@ -511,7 +506,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Whether it compares, and so gives bool.
+    /// Whether it is a comparison and yields bool.
     #[must_use]
     pub const fn is_comparison(self) -> bool {
         matches!(self, Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge)
@@ -527,18 +522,18 @@ pub enum DivRemOp {
     Rem,
 }
 
-/// How an atomic combines. The comparison ones are of integers alone.
+/// The combining operation of an atomic. `Min` and `Max` are for integers only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum AtomicOp {
-    /// Adds; wrapping on integers.
+    /// Addition; wrapping for integers.
     Add,
-    /// Keeps the smaller.
+    /// Minimum.
     Min,
-    /// Keeps the larger.
+    /// Maximum.
     Max,
 }
 
-/// Mathematical functions, with the meaning of Rust's methods of these names.
+/// Mathematical functions with the semantics of Rust's methods of the same names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)] // each is std's method of its name
 pub enum MathFn {
@@ -551,15 +546,15 @@ pub enum MathFn {
     Powf,
     /// The second argument is an `i32`.
     Powi,
-    /// Also of signed integers, wrapping.
+    /// Also for signed integers, wrapping.
     Abs,
-    /// Also of integers. Of floats the number wins over NaN.
+    /// Also for integers. For floats, a number is preferred to NaN.
     Min,
-    /// Also of integers. Of floats the number wins over NaN.
+    /// Also for integers. For floats, a number is preferred to NaN.
     Max,
     Floor,
     Ceil,
-    /// Half away from zero.
+    /// Rounds half away from zero.
     Round,
     MulAdd,
     Atan2,
@@ -578,7 +573,7 @@ pub enum MathFn {
 }
 
 impl MathFn {
-    /// How many arguments it takes.
+    /// The number of arguments.
     #[must_use]
     pub const fn arity(self) -> usize {
         match self {
@@ -588,7 +583,7 @@ impl MathFn {
         }
     }
 
-    /// Rust's name of the method.
+    /// The name of the method in Rust.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -623,7 +618,7 @@ impl MathFn {
         }
     }
 
-    /// The function that Rust's method `name` is.
+    /// The function with this method name in Rust.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         use MathFn::*;
@@ -639,46 +634,45 @@ impl MathFn {
 /// A local variable.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Local {
-    /// Its name in the source, or one that the frontend made. Need not be unique.
+    /// The name in the source, or one generated by the frontend. Need not be unique.
     pub name: String,
     /// Its type.
     pub ty: ScalarType,
-    /// Whether it is assigned after its definition.
+    /// Whether it may be assigned after its definition.
     pub mutable: bool,
 }
 
-/// A place in the source that can raise a device error.
+/// A source location that can raise a device error.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Site {
-    /// What went wrong there.
+    /// The error that it reports.
     pub kind: SiteKind,
-    /// The source file, where it is not the kernel's: of a func of another module.
+    /// The source file if it is not the kernel's, as for a func of another module.
     pub file: Option<String>,
-    /// The line, from 1; 0 where there is no source.
+    /// The line, from 1; 0 if there is no source.
     pub line: u32,
     /// The column, from 1.
     pub column: u32,
-    /// Whether the author asserts, by `unsafe`, that the access races with no other.
+    /// Whether the author asserts with `unsafe` that the access takes part in no race.
     pub asserted: bool,
 }
 
-/// What goes wrong at a site.
+/// The error that a site reports.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum SiteKind {
-    /// An index of this tensor is out of range. Values: the index, then the shape.
+    /// An index of this tensor is out of range. Error values: the index, then the shape.
     Index(ParamId),
-    /// An index of this shared array is out of range. Values: the index, then the extents.
+    /// An index of this shared array is out of range. Error values: the index, then the extents.
     SharedIndex(LocalId),
-    /// An `assert!` failed. No values.
+    /// An `assert!` failed. No error values.
     Assert {
-        /// Its message, or the text of its condition.
+        /// The message, or the source text of the condition.
         message: String,
     },
-    /// An integer was divided by zero. No values.
+    /// An integer was divided by zero. No error values.
     DivideByZero,
-    /// The bounds of a parallel loop that only the device knows are beyond
-    /// [`MAX_BOUND`](crate::abi::MAX_BOUND). Made by offloading alone. Values: the number of
-    /// iterations per dimension.
+    /// The bounds of a parallel loop, computed on the device, exceed [`MAX_BOUND`](crate::abi::MAX_BOUND). Created only
+    /// by offloading. Error values: the number of iterations per dimension.
     Bounds,
 }
 
@@ -703,21 +697,21 @@ tags! {
     BlockId = Block, "b";
     /// The id of a site.
     SiteId = Site, "!";
-    /// The id of a `stream_parallel` block; 0 is "none".
+    /// The id of a `stream_parallel` block; 0 means "none".
     GroupId = Group, "group";
     /// The id of a temporary of the launch.
     TempId = Temp, "t";
 }
 
-/// What [`GroupId`] counts.
+/// The tag type of [`GroupId`].
 #[derive(Clone, Copy, Debug)]
 pub enum Group {}
 
-/// What [`TempId`] counts.
+/// The tag type of [`TempId`].
 #[derive(Clone, Copy, Debug)]
 pub enum Temp {}
 
 impl GroupId {
-    /// Outside every `stream_parallel` block.
+    /// The group of code outside every `stream_parallel` block.
     pub const NONE: Self = Self::new(0);
 }

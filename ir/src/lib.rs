@@ -1,8 +1,8 @@
-//! The kernel IR: what a kernel means, independent of who wrote it and of what runs it.
+//! The typed intermediate representation (IR) of kernels, and everything that works on it without a device.
 //!
-//! A [`Kernel`] is typed, structured and already free of hidden effects: expressions are pure trees,
-//! and what touches memory stands at the root of a statement, in the order written. [`offload`]
-//! splits a kernel into [`Task`]s; [`abi`] says how a launch's arguments lie in memory.
+//! A [`Kernel`] is typed and structured. Its expressions are pure trees; an operation with a side effect is always the
+//! root of a statement, and statements keep source order. [`offload`] splits a kernel into [`Task`]s. [`abi`] defines
+//! the memory layout of a launch's arguments.
 //!
 //! [`offload`]: fn@offload
 
@@ -34,7 +34,7 @@ pub use arena::{Arena, Id};
 pub use coarsen::Coarsening;
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
-    AtomicOp, BinaryOp, Block, BlockFor, BlockId, DivRemOp, Exchange, ExchangeOp, Expr, ExprId,
+    AtomicOp, BinaryOp, Block, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp, Expr, ExprId,
     ExprKind, GroupId, Kernel, Local, LocalId, LoopDim, MathFn, Options, ParallelFor, ParamId,
     ReduceOp, Site, SiteId, SiteKind, Stmt, TempId, TopStmt, UnaryOp,
 };
@@ -47,7 +47,7 @@ pub use task::{Access, Offloaded, Task, TaskId, TaskKind};
 #[doc(inline)]
 pub use verify::{VerifyError, verify, verify_offloaded};
 
-/// This crate's version, for the keys of what is made from its kernels.
+/// The version of this crate. It is part of the cache keys of compiled kernels.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[cfg(doctest)]

@@ -1,15 +1,15 @@
-//! Splitting a kernel into tasks.
+//! Offloading: splits a kernel into tasks. The input must satisfy [`verify()`](crate::verify()); statements keep their
+//! order.
 //!
-//! * A pure, immutable top-level `let` that depends on nothing but parameters is repeated in the
-//!   prelude of each task that uses it. (A division by a constant other than zero counts as pure.)
-//! * What else stands in a serial block becomes one serial task. The locals that later items use
-//!   travel in temporaries of the launch: set at the end of the task, read in later preludes. A
-//!   mutable one that a later serial task assigns is set again there.
-//! * A parallel loop, or a grid of blocks, becomes a task of its own. What its bounds read of tensors, mutable locals and
-//!   divisions that can fail was computed by a serial task of the same group, and so comes in
-//!   temporaries: those bounds stay on the device. So do those that are computed with floats, of which
-//!   host and device may make different numbers.
-//! * The kernel's value is set in a serial task, the last one where that stands directly before.
+//! * A pure, immutable top-level `let` that depends only on parameters is duplicated into the prelude of each task that
+//!   uses it. A division by a nonzero constant counts as pure.
+//! * The other statements of a serial block become one serial task. Locals that later tasks use are passed in
+//!   temporaries of the launch: set at the end of the task, read in the preludes of later tasks. If a later serial task
+//!   assigns a mutable one, it sets the temporary again.
+//! * A parallel loop or grid of blocks becomes one task. Its bounds stay on the device if they depend on tensors,
+//!   mutable locals or divisions that can fail: a serial task of the same group computes them into temporaries. The
+//!   same holds for bounds computed with floats, because host and device may round differently.
+//! * The return value is set in a serial task: the preceding one if it is serial, else a new one.
 
 use crate::{
     Block, BlockFor, BlockId, Const, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, LoopDim,
@@ -18,16 +18,16 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-/// Why a kernel cannot be split into tasks.
+/// Why a kernel cannot be offloaded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OffloadError {
-    /// The kernel breaks a rule of the IR.
+    /// The kernel does not pass verification.
     #[error(transparent)]
     Invalid(#[from] VerifyError),
 }
 
-/// What will be one task.
+/// A future task.
 struct Item<'k> {
     group: GroupId,
     kind: ItemKind<'k>,
@@ -43,11 +43,11 @@ enum ItemKind<'k> {
 
 struct Offloader<'k> {
     nodes: Nodes<'k>,
-    /// The value of each local that preludes repeat.
+    /// The value of each local that is duplicated into preludes.
     repeated: Vec<Option<ExprId>>,
-    /// Whether each of them is the same number on host and device.
+    /// Whether host and device compute the same value for it.
     exact: Vec<bool>,
-    /// All locals of the top level in the order of their definitions.
+    /// All top-level locals, in the order of their definitions.
     order: Vec<LocalId>,
     temps: Vec<Option<TempId>>,
     items: Vec<Item<'k>>,
@@ -57,7 +57,7 @@ struct Offloader<'k> {
 /// Splits a kernel into tasks.
 ///
 /// # Errors
-/// [`OffloadError::Invalid`] where the kernel breaks a rule of [`verify()`].
+/// [`OffloadError::Invalid`] if the kernel does not pass [`verify()`].
 pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
     verify(kernel)?;
     let mut offloader = Offloader {
@@ -96,13 +96,13 @@ impl<'k> Offloader<'k> {
             match stmt {
                 TopStmt::Serial(block) => self.collect_serial(*block, group),
                 TopStmt::ParallelFor(each) => {
-                    let (reach, on_device) = self.collect_loop(&each.dims, each.body, each.line);
-                    let kind = ItemKind::Loop(each, on_device);
+                    let (reach, bounds_site) = self.collect_loop(&each.dims, each.body, each.line);
+                    let kind = ItemKind::Loop(each, bounds_site);
                     self.items.push(Item { group, kind, reach, defines: Vec::new() });
                 }
                 TopStmt::BlockFor(each) => {
-                    let (reach, on_device) = self.collect_loop(&each.dims, each.body, each.line);
-                    let kind = ItemKind::Blocks(each, on_device);
+                    let (reach, bounds_site) = self.collect_loop(&each.dims, each.body, each.line);
+                    let kind = ItemKind::Blocks(each, bounds_site);
                     self.items.push(Item { group, kind, reach, defines: Vec::new() });
                 }
                 TopStmt::Group { group, body } => self.collect(body, *group),
@@ -137,7 +137,7 @@ impl<'k> Offloader<'k> {
         self.items.push(Item { group, kind, reach, defines });
     }
 
-    /// What a loop reaches, and where its bounds are reported from, if only the device knows them.
+    /// The nodes that a loop uses, and a new site for its bounds if only the device can evaluate them.
     fn collect_loop(
         &mut self,
         dims: &[LoopDim],
@@ -145,23 +145,23 @@ impl<'k> Offloader<'k> {
         line: u32,
     ) -> (Reach, Option<SiteId>) {
         let mut reach = Reach::new(self.nodes);
-        let mut on_device = None;
+        let mut bounds_site = None;
         for bound in dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
             let on_host = self.is_host_value(bound) && self.is_exact(bound);
-            if on_device.is_none() && !on_host {
-                on_device = Some(SiteId::new(self.out.sites.len() as u32));
+            if bounds_site.is_none() && !on_host {
+                bounds_site = Some(SiteId::new(self.out.sites.len() as u32));
                 let kind = SiteKind::Bounds;
                 self.out.sites.push(Site { kind, file: None, line, column: 1, asserted: false });
             }
             self.nodes.reach_expr(bound, &mut reach);
         }
         self.nodes.reach_block(body, &mut reach);
-        (reach, on_device)
+        (reach, bounds_site)
     }
 
     fn collect_return(&mut self, value: ExprId) {
         let set = Stmt::SetResult { value };
-        // Beside groups there is no `Return`, so the item before is of none either.
+        // A kernel with groups has no `Return`, so the previous item is in no group either.
         if let Some(Item { kind: ItemKind::Serial { stmts, .. }, reach, .. }) =
             self.items.last_mut()
         {
@@ -184,7 +184,7 @@ impl<'k> Offloader<'k> {
         self.nodes.is_exact(value, &|local| self.exact[local.index()])
     }
 
-    /// Adds to what an item uses the locals that its repeated definitions use in turn.
+    /// Extends the uses of each item by the locals that its duplicated definitions use, transitively.
     fn close_over_repeated(&mut self) {
         for item in &mut self.items {
             for local in self.order.iter().rev() {
@@ -221,16 +221,16 @@ impl<'k> Offloader<'k> {
                 self.out.blocks[*block].stmts = std::mem::take(stmts);
                 (TaskKind::Serial, *block)
             }
-            ItemKind::Loop(parallel, on_device) => {
+            ItemKind::Loop(parallel, bounds_site) => {
                 line = parallel.line;
                 let dims = parallel.dims.clone();
-                let (on_device, block_size) = (*on_device, parallel.block_size);
-                (TaskKind::RangeFor { dims, on_device, block_size }, parallel.body)
+                let (bounds_site, block_size) = (*bounds_site, parallel.block_size);
+                (TaskKind::RangeFor { dims, bounds_site, block_size }, parallel.body)
             }
-            ItemKind::Blocks(each, on_device) => {
+            ItemKind::Blocks(each, bounds_site) => {
                 line = each.line;
                 let (dims, threads) = (each.dims.clone(), each.threads);
-                (TaskKind::BlockFor { dims, on_device: *on_device, threads }, each.body)
+                (TaskKind::BlockFor { dims, bounds_site: *bounds_site, threads }, each.body)
             }
         };
         let accesses = item.reach.accesses();
@@ -257,7 +257,7 @@ impl<'k> Offloader<'k> {
         self.out.blocks.push(Block { stmts })
     }
 
-    /// What carries an item's locals to later items: those it defines, and those it assigns.
+    /// Stores to the temporaries that pass an item's locals to later items: of locals that it defines or assigns.
     fn sets(&mut self, at: usize) -> Vec<Stmt> {
         let (item, later) = (&self.items[at], &self.items[at + 1..]);
         let mut stmts = Vec::new();
@@ -273,8 +273,8 @@ impl<'k> Offloader<'k> {
         stmts
     }
 
-    /// Sets what a serial item defines to zero first, where an assertion may end it before it comes so far: later
-    /// items read it all the same, as bounds above all.
+    /// Initializes the temporaries of a serial item with zero if an assertion may end the task early. Later items read
+    /// them in any case, for example as bounds.
     fn zeros(&mut self, at: usize) -> Vec<Stmt> {
         let ItemKind::Serial { stmts, .. } = &self.items[at].kind else { return Vec::new() };
         if !stmts.iter().any(|stmt| self.may_end(stmt)) {
@@ -290,7 +290,7 @@ impl<'k> Offloader<'k> {
         zeros
     }
 
-    /// Whether a statement holds an assertion.
+    /// Whether a statement contains an assertion.
     fn may_end(&self, stmt: &Stmt) -> bool {
         let within = |block: BlockId| {
             let block = &self.nodes.blocks[block];

@@ -1,4 +1,4 @@
-//! The parameters of kernels.
+//! Kernel parameters.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,45 +7,45 @@ use crate::ScalarType;
 /// A parameter.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Param {
-    /// Its name in the source; of what is one of several for a parameter of the source, also its path in that:
-    /// `place.0` in a value, `bodies[].place` in a tensor, `group.bodies` in a struct of tensors.
+    /// The name in the source. If a source parameter becomes several, the path follows: `place.0` in a value,
+    /// `bodies[].place` in a tensor, `group.bodies` in a struct of tensors.
     pub name: String,
-    /// What it is.
+    /// The kind.
     pub kind: ParamKind,
 }
 
-/// What a parameter is.
+/// The kind of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum ParamKind {
-    /// A value.
+    /// A scalar, passed by value.
     Scalar(ScalarType),
     /// A dense row-major tensor of 0 to [`MAX_RANK`](crate::abi::MAX_RANK) dimensions.
     Tensor {
-        /// The type of an element.
+        /// The element type.
         elem: ScalarType,
         /// The number of dimensions.
         rank: u8,
         /// Whether the kernel may write it.
         writable: bool,
     },
-    /// A component of a tensor of structs, tuples, arrays, vectors or matrices: the scalars that one
-    /// path of fields leads to in each element. Where they lie, the launch says: an element's next one
-    /// is `plane` scalars further, that of the next element `step`.
+    /// A component of a tensor of structs, tuples, arrays, vectors or matrices: the scalars at one field path in each
+    /// element. The launch passes its strides in scalars: `plane` between the scalars of one element, `step` between
+    /// elements.
     Component {
         /// The type of a scalar.
         elem: ScalarType,
-        /// The number of the tensor's dimensions.
+        /// The number of dimensions of the tensor.
         rank: u8,
         /// Whether the kernel may write it.
         writable: bool,
-        /// How many scalars an element has of it. Where that is more than one, an access has one index
-        /// more than the tensor has dimensions: which of them.
+        /// The number of scalars per element. If it is more than one, an access has one more index than the tensor has
+        /// dimensions, which selects the scalar.
         scalars: u32,
     },
 }
 
 impl ParamKind {
-    /// The type of a tensor's scalars; none of a value.
+    /// The type of a tensor's scalars; none for a scalar parameter.
     #[must_use]
     pub const fn elem(self) -> Option<ScalarType> {
         match self {
@@ -54,7 +54,7 @@ impl ParamKind {
         }
     }
 
-    /// The number of a tensor's dimensions.
+    /// The number of dimensions of a tensor; 0 for a scalar parameter.
     #[must_use]
     pub const fn rank(self) -> u8 {
         match self {
@@ -72,24 +72,24 @@ impl ParamKind {
         }
     }
 
-    /// How many scalars of an element an index chooses among, where one does.
+    /// The number of scalars that the extra index of a component selects from; none if there is no extra index.
     #[must_use]
-    pub const fn choices(self) -> Option<u32> {
+    pub const fn component_extent(self) -> Option<u32> {
         match self {
             Self::Component { scalars, .. } if scalars > 1 => Some(scalars),
             _ => None,
         }
     }
 
-    /// How many indices an access has.
+    /// The number of indices of an access.
     #[must_use]
     pub const fn indices(self) -> usize {
-        self.rank() as usize + self.choices().is_some() as usize
+        self.rank() as usize + self.component_extent().is_some() as usize
     }
 }
 
 impl Param {
-    /// What a tensor is called in the source. A component's name is that, then `[]` and its fields.
+    /// The name of the tensor in the source. The name of a component is that name, then `[]` and the field path.
     #[must_use]
     pub fn tensor(&self) -> &str {
         self.name.split_once("[]").map_or(&self.name, |(tensor, _)| tensor)

@@ -1,10 +1,10 @@
-//! The IR as text for people: one statement per line, expressions with only the parentheses that
-//! reading needs, locals as `%number.name` so that equal names stay apart.
+//! The IR as readable text: one statement per line and minimal parentheses. Locals are printed as `%number.name`,
+//! because names are not unique.
 
 use std::fmt::{self, Display, Formatter, Write};
 
 use crate::{
-    Access, AtomicOp, BinaryOp, BlockId, DivRemOp, Exchange, ExprId, ExprKind, Kernel, LocalId,
+    Access, AtomicOp, BinaryOp, BlockId, Collective, DivRemOp, ExprId, ExprKind, Kernel, LocalId,
     LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt, Task,
     TaskKind, TopStmt, UnaryOp, visit::Nodes,
 };
@@ -15,7 +15,7 @@ struct Printer<'k> {
     indent: usize,
 }
 
-/// A kernel as text.
+/// The text of a kernel.
 #[must_use]
 pub fn print(kernel: &Kernel) -> String {
     let mut printer = Printer { nodes: kernel.into(), out: String::new(), indent: 0 };
@@ -41,7 +41,7 @@ impl Display for Offloaded {
 }
 
 impl BinaryOp {
-    /// Rust's sign of the operator.
+    /// The operator in Rust syntax.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -129,15 +129,17 @@ impl Printer<'_> {
         }
         match &task.kind {
             TaskKind::Serial => self.nested("serial", task.body),
-            TaskKind::RangeFor { dims, on_device, block_size } => {
-                let known = if on_device.is_some() { ", known on the device" } else { "" };
+            TaskKind::RangeFor { dims, bounds_site, block_size } => {
+                let device_bounds =
+                    if bounds_site.is_some() { ", bounds on the device" } else { "" };
                 let size = block_size_of(*block_size);
-                let text = format!("parallel for {}{known}{size}", self.dims(dims));
+                let text = format!("parallel for {}{device_bounds}{size}", self.dims(dims));
                 self.nested(&text, task.body);
             }
-            TaskKind::BlockFor { dims, on_device, threads } => {
-                let known = if on_device.is_some() { ", known on the device," } else { "" };
-                let text = format!("blocks {}{known} of {threads}", self.dims(dims));
+            TaskKind::BlockFor { dims, bounds_site, threads } => {
+                let device_bounds =
+                    if bounds_site.is_some() { ", bounds on the device," } else { "" };
+                let text = format!("blocks {}{device_bounds} of {threads}", self.dims(dims));
                 self.nested(&text, task.body);
             }
         }
@@ -180,12 +182,12 @@ impl Printer<'_> {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Let { local, value } => {
-                let known = &self.nodes.locals[*local];
-                let word = if known.mutable { "let mut" } else { "let" };
+                let definition = &self.nodes.locals[*local];
+                let word = if definition.mutable { "let mut" } else { "let" };
                 self.line(&format!(
                     "{word} {}: {} = {}",
                     self.local(*local),
-                    known.ty,
+                    definition.ty,
                     self.expr(*value)
                 ));
             }
@@ -219,16 +221,18 @@ impl Printer<'_> {
                 let dims = dims.join(", ");
                 self.line(&format!("shared {}: [{ty}; {dims}]", self.local(*array)));
             }
-            Stmt::Each { var, body, exchange } => {
-                let made = exchange.map_or_else(String::new, |Exchange { op, local }| {
+            Stmt::Phase { var, body, collective } => {
+                let result = collective.map_or_else(String::new, |Collective { op, local }| {
                     let ty = self.nodes.locals[local].ty;
                     format!("{}: {ty} = {} of ", self.local(local), op.name())
                 });
-                self.nested(&format!("{made}each {}", self.local(*var)), *body);
+                self.nested(&format!("{result}phase {}", self.local(*var)), *body);
             }
-            Stmt::Give { value, from: None } => self.line(&format!("give {}", self.expr(*value))),
-            Stmt::Give { value, from: Some(from) } => {
-                self.line(&format!("give {} take {}", self.expr(*value), self.expr(*from)));
+            Stmt::CollectiveInput { value, from: None } => {
+                self.line(&format!("input {}", self.expr(*value)))
+            }
+            Stmt::CollectiveInput { value, from: Some(from) } => {
+                self.line(&format!("input {} from {}", self.expr(*value), self.expr(*from)));
             }
             Stmt::SharedStore { array, index, value, .. } => {
                 let (array, index) = (self.local(*array), self.list(index));
@@ -304,7 +308,7 @@ impl Printer<'_> {
         }
     }
 
-    /// An expression inside another: in parentheses unless it reads well without.
+    /// The text of an operand, in parentheses if necessary.
     fn operand(&self, id: ExprId) -> String {
         let text = self.expr(id);
         match self.nodes.exprs[id].kind {

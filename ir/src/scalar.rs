@@ -5,11 +5,10 @@ use std::fmt;
 use half::f16;
 use serde::{Deserialize, Serialize};
 
-/// A scalar type. Rust's `usize` is `U64` here, on every backend.
+/// A scalar type. Rust's `usize` is `U64` on every device.
 ///
-/// Types of 8 and 16 bits, `f16` among them, are [narrow](Self::is_narrow): they are loaded, stored, selected and kept in
-/// locals as they are, and computed with in their [wide](Self::wide) type. So no backend has arithmetic
-/// of them.
+/// Types of 8 and 16 bits, including `f16`, are [narrow](Self::is_narrow): they can be loaded, stored, selected and
+/// kept in locals. Arithmetic uses their [wide](Self::wide) type, so that no backend needs narrow arithmetic.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ScalarType {
     /// `bool`; one byte in memory, 0 or 1.
@@ -55,7 +54,7 @@ impl ScalarType {
         Self::F16,
     ];
 
-    /// Bytes of one element in memory.
+    /// The size of an element in memory, in bytes.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
@@ -66,13 +65,13 @@ impl ScalarType {
         }
     }
 
-    /// Whether it is a float type with arithmetic, `f32` or `f64`: not a [narrow](Self::is_narrow) one.
+    /// Whether it is a float type with arithmetic: `f32` or `f64`, not a [narrow](Self::is_narrow) type.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
     }
 
-    /// Whether it is an integer type with arithmetic: not a [narrow](Self::is_narrow) one.
+    /// Whether it is an integer type with arithmetic, not a [narrow](Self::is_narrow) type.
     #[must_use]
     pub const fn is_int(self) -> bool {
         matches!(self, Self::I32 | Self::I64 | Self::U32 | Self::U64)
@@ -84,13 +83,13 @@ impl ScalarType {
         matches!(self, Self::I32 | Self::I64)
     }
 
-    /// Whether there is no arithmetic of it: a type of 8 or 16 bits but for bool.
+    /// Whether it is a type of 8 or 16 bits, without arithmetic; bool is not.
     #[must_use]
     pub const fn is_narrow(self) -> bool {
         matches!(self, Self::I8 | Self::I16 | Self::U8 | Self::U16 | Self::F16)
     }
 
-    /// The type that its values are computed with in: of a narrow one `I32`, `U32` or `F32`, else itself.
+    /// The type that arithmetic on its values uses: `I32`, `U32` or `F32` for a narrow type, else the type itself.
     #[must_use]
     pub const fn wide(self) -> Self {
         match self {
@@ -117,7 +116,7 @@ impl ScalarType {
         }
     }
 
-    /// Rust's name of the type (`u64` also for `usize`).
+    /// The name of the type in Rust (`u64` also for `usize`).
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -143,9 +142,9 @@ impl fmt::Display for ScalarType {
     }
 }
 
-/// A constant: a type and the bits of a value of it.
+/// A constant: a type and the bits of a value.
 ///
-/// Equality is by bits, so that a kernel's hash is well defined for every float.
+/// Equality compares bits, so that the hash of a kernel is well defined for every float.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Const {
     ty: ScalarType,
@@ -179,7 +178,7 @@ consts! {
 }
 
 impl Const {
-    /// A constant of `ty` from its bits; bits above the type's size are dropped.
+    /// A constant of type `ty` with these bits. Bits beyond the type's size are dropped.
     #[must_use]
     pub const fn from_bits(ty: ScalarType, bits: u64) -> Self {
         let bits = match ty.size() {
@@ -198,7 +197,7 @@ impl Const {
         self.ty
     }
 
-    /// The bits, zero-extended: also the word that stands for the value in an argument block.
+    /// The bits, zero-extended. This is also the word of the value in an argument block.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.bits
@@ -217,7 +216,7 @@ impl Const {
         }
     }
 
-    /// The value of a float constant, widened.
+    /// The value of a float constant, converted to `f64`.
     #[must_use]
     pub fn as_float(self) -> Option<f64> {
         match self.ty {

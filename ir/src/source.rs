@@ -1,12 +1,11 @@
-//! What the `#[kernel]` and `#[func]` macros emit for a function: its syntax tree, encoded, and the tables that
-//! rustc filled for it. The frontend turns it into IR.
+//! What the `#[kernel]` and `#[func]` macros emit for a function: the encoded syntax tree and the tables that rustc
+//! filled for it. The frontend lowers it to IR.
 
 use crate::types::{Constant, ParamType, Type};
 
 /// The source of a kernel or a func: a `static` or an associated constant of the emitted code.
 ///
-/// The tables are functions, so that they cost nothing until a kernel is first launched on a device
-/// that needs its IR.
+/// The tables are functions, so that they cost nothing until the kernel's IR is first needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     /// The source file: `file!()`.
@@ -15,21 +14,21 @@ pub struct Source {
     pub tree: &'static [u8],
     /// The type of each parameter, in order.
     pub params: fn() -> Vec<ParamType>,
-    /// The types behind the type indices of the tree: of bindings and loop variables as rustc
-    /// inferred them, of cast targets and results as written.
+    /// The types that the tree refers to by index: of bindings and loop variables as inferred by rustc, of cast targets
+    /// and results as written.
     pub types: fn() -> Vec<Type>,
-    /// The callees of the tree. Functions, so that a recursive func is an error of the frontend and not a cycle
-    /// for rustc.
+    /// The callees that the tree refers to by index. They are functions, so that a recursive func is an error of the
+    /// frontend, not a cycle for rustc.
     pub funcs: &'static [fn() -> Callee],
-    /// The constants named.
+    /// The constants that the tree refers to by index.
     pub consts: &'static [fn() -> Constant],
 }
 
-/// What a call in a kernel resolves to, as rustc's trait selection decided.
+/// The target of a call in a kernel, as resolved by rustc's trait selection.
 #[derive(Clone, Copy, Debug)]
 pub enum Callee {
-    /// A method or function that the IR knows by its name: of numbers, arrays, vectors and matrices.
+    /// A built-in method or function of numbers, arrays, vectors or matrices, which the frontend looks up by name.
     Builtin,
-    /// A func.
+    /// A user's `#[func]`.
     Func(&'static Source),
 }

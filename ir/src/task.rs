@@ -1,4 +1,4 @@
-//! An offloaded kernel: a flat list of tasks, each one device function.
+//! An offloaded kernel: a flat list of tasks. Each task is one device function.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,15 @@ impl Tag for Task {
     const PREFIX: &'static str = "task";
 }
 
-/// A kernel after offloading. Serialized, it is the simulator's image; hashed, the cache's key.
+/// A kernel after offloading. Its serialized form is the simulator's image, and its hash is the key of the kernel
+/// cache.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Offloaded {
     /// The kernel's name.
     pub name: String,
     /// The source file, for messages.
     pub file: String,
-    /// The parameters in order.
+    /// The parameters, in order.
     pub params: Vec<Param>,
     /// All locals.
     pub locals: Arena<Local>,
@@ -30,77 +31,77 @@ pub struct Offloaded {
     pub exprs: Arena<Expr>,
     /// All blocks.
     pub blocks: Arena<Block>,
-    /// The places that can raise a device error.
+    /// The source locations that can raise a device error.
     pub sites: Vec<Site>,
     /// The types of the launch's temporaries.
     pub temps: Vec<ScalarType>,
-    /// The type of the kernel's value, where it has one.
+    /// The type of the returned value, if the kernel returns one.
     pub result: Option<ScalarType>,
-    /// What the kernel's attribute asks for.
+    /// The options of the kernel's attribute.
     pub options: Options,
     /// The tasks, in source order.
     pub tasks: Vec<Task>,
 }
 
-/// One device function: a loop or a serial piece.
+/// One device function: serial code, a range loop or a block loop.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// What runs.
+    /// The kind, with the loop's dimensions.
     pub kind: TaskKind,
-    /// The `stream_parallel` block it belongs to, or [`GroupId::NONE`].
+    /// The group of its `stream_parallel` block, or [`GroupId::NONE`].
     pub group: GroupId,
-    /// Pure definitions and loads of temporaries that bounds and body use, run by every thread.
+    /// Pure definitions, and loads of temporaries, that the bounds and the body use. Every thread runs the prelude.
     pub prelude: BlockId,
-    /// The body of one iteration, or the serial piece.
+    /// The serial code, or the body of one iteration or block.
     pub body: BlockId,
-    /// What it touches, one entry per parameter touched, by ascending id.
+    /// The accessed tensor parameters, one entry each, by ascending id.
     pub accesses: Vec<Access>,
-    /// The source line, 0 where there is none.
+    /// The source line, or 0 if there is none.
     pub line: u32,
 }
 
-/// What a task is.
+/// The kind of a task.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum TaskKind {
-    /// One thread.
+    /// Serial code, run by one thread.
     Serial,
-    /// One thread per iteration.
+    /// A loop over iterations.
     RangeFor {
         /// The dimensions, outermost first.
         dims: Vec<LoopDim>,
-        /// None where the bounds read parameters and pure prelude locals alone, and no arithmetic of
-        /// floats, so that the host can evaluate them. Else they may read temporaries; bounds beyond
-        /// [`MAX_BOUND`](crate::abi::MAX_BOUND) are reported here, and nothing runs.
-        on_device: Option<SiteId>,
-        /// How many threads a block has, where the author says so.
+        /// None if the host can evaluate the bounds: they use only parameters and pure prelude locals, and no float
+        /// arithmetic. Otherwise the device computes them, possibly from temporaries; bounds beyond
+        /// [`MAX_BOUND`](crate::abi::MAX_BOUND) are reported at this site, and nothing runs.
+        bounds_site: Option<SiteId>,
+        /// The number of threads per block, if the author sets it.
         block_size: Option<u32>,
     },
-    /// One block of threads per iteration, whose phases end in a barrier.
+    /// A loop over thread blocks, with phases that end in a barrier.
     BlockFor {
         /// The dimensions of the grid of blocks, outermost first.
         dims: Vec<LoopDim>,
         /// As in `RangeFor`.
-        on_device: Option<SiteId>,
-        /// How many threads a block has.
+        bounds_site: Option<SiteId>,
+        /// The number of threads per block.
         threads: u32,
     },
 }
 
-/// How a task touches a tensor parameter.
+/// How a task accesses a tensor parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Access {
     /// The tensor.
     pub param: ParamId,
-    /// Reads it.
+    /// Has loads.
     pub read: bool,
-    /// Writes it.
+    /// Has stores.
     pub write: bool,
-    /// Combines into it atomically.
+    /// Has atomics.
     pub atomic: bool,
 }
 
 impl TaskKind {
-    /// The dimensions of the loop, or of the grid of blocks; none of a serial task.
+    /// The dimensions of the loop or of the grid of blocks; none for a serial task.
     #[must_use]
     pub fn dims(&self) -> Option<&[LoopDim]> {
         match self {
@@ -109,22 +110,22 @@ impl TaskKind {
         }
     }
 
-    /// Where bounds that only the device knows are reported from.
+    /// The site that reports bounds computed on the device, if the host cannot evaluate them.
     #[must_use]
-    pub const fn on_device(&self) -> Option<SiteId> {
+    pub const fn bounds_site(&self) -> Option<SiteId> {
         match self {
             Self::Serial => None,
-            Self::RangeFor { on_device, .. } | Self::BlockFor { on_device, .. } => *on_device,
+            Self::RangeFor { bounds_site, .. } | Self::BlockFor { bounds_site, .. } => *bounds_site,
         }
     }
 
-    /// Whether it is a loop whose bounds only the device knows.
+    /// Whether it is a loop whose bounds only the device can compute.
     #[must_use]
-    pub const fn is_bounded_on_device(&self) -> bool {
-        self.on_device().is_some()
+    pub const fn has_device_bounds(&self) -> bool {
+        self.bounds_site().is_some()
     }
 
-    /// How many threads each block has, where the task is one of blocks.
+    /// The number of threads per block of a block loop.
     #[must_use]
     pub const fn threads(&self) -> Option<u32> {
         match self {
@@ -135,18 +136,18 @@ impl TaskKind {
 }
 
 impl Offloaded {
-    /// The name of a task's device function: the kernel's name and the task's number.
+    /// The name of a task's device function: the kernel's name and the task's index.
     #[must_use]
     pub fn function_name(&self, task: TaskId) -> String {
         format!("{}_{}", self.name, task.raw())
     }
 
-    /// All tasks with their ids.
+    /// All tasks, with their ids.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, &Task)> {
         self.tasks.iter().enumerate().map(|(i, task)| (TaskId::new(i as u32), task))
     }
 
-    /// Whether a launch needs scratch memory: temporaries or a result.
+    /// Whether a launch needs scratch memory, for temporaries or a result.
     #[must_use]
     pub fn needs_scratch(&self) -> bool {
         !self.temps.is_empty() || self.result.is_some()

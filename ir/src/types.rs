@@ -1,11 +1,11 @@
-//! The types of values in kernels. The IR has scalars alone; a value of any other type here is the scalars
-//! it is made of, in order: its leaves.
+//! The types of kernel values. The IR itself has scalars only. A value of any other type becomes its scalars in
+//! declaration order, called its leaves.
 
 use std::fmt;
 
 use crate::{Const, ScalarType};
 
-/// Beyond this many leaves no value of a kernel is; they would be as many registers.
+/// The maximum number of leaves of a kernel value. Each leaf becomes a local, and so a register.
 pub const MAX_LEAVES: usize = 1024;
 
 /// The type of a value in a kernel.
@@ -29,56 +29,56 @@ pub enum Type {
     Array(&'static Type, usize),
     /// `Vector<T, N>`
     Vector(ScalarType, usize),
-    /// `Matrix<T, R, C>`, row after row.
+    /// `Matrix<T, R, C>`, in row-major order.
     Matrix(ScalarType, usize, usize),
-    /// A struct of the user's.
+    /// A user-defined struct.
     Struct(&'static Struct),
 }
 
-/// A struct of the user's.
+/// A user-defined struct.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Struct {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its fields in order; those of a tuple struct are named by their numbers.
+    /// The fields, in order. Fields of a tuple struct are named by their index.
     pub fields: &'static [Field],
 }
 
 /// A field of a struct.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Field {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its type.
+    /// The type.
     pub ty: Type,
 }
 
-/// A constant: its type, and its scalars in order.
+/// A constant of any type, as its scalars.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constant {
-    /// Its type.
+    /// The type.
     pub ty: Type,
-    /// Its scalars.
+    /// The scalars, in order.
     pub scalars: Vec<Const>,
 }
 
-/// What a parameter of a kernel or a func is.
+/// The type of a parameter of a kernel or func.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParamType {
     /// A value.
     Value(Type),
     /// A tensor.
     Tensor {
-        /// The type of its elements.
+        /// The element type.
         elem: Type,
-        /// The number of its dimensions.
+        /// The number of dimensions.
         rank: u8,
         /// Whether it is passed by `&mut`.
         writable: bool,
     },
     /// A struct of tensors.
     Group {
-        /// Its fields.
+        /// The fields.
         fields: &'static [GroupField],
         /// Whether it is passed by `&mut`.
         writable: bool,
@@ -90,15 +90,15 @@ pub enum ParamType {
 pub struct GroupField {
     /// The field's name.
     pub name: &'static str,
-    /// The type of the tensor's elements.
+    /// The element type.
     pub elem: Type,
-    /// The number of its dimensions.
+    /// The number of dimensions.
     pub rank: u8,
-    /// Whether the field is a `&mut`.
+    /// Whether the field is a `&mut` reference.
     pub writable: bool,
 }
 
-/// The number by which emitted code finds the method or field of a type that has this name: FNV-1a.
+/// The FNV-1a hash of a name. Emitted code identifies methods and fields of types by it.
 #[must_use]
 pub const fn name_number(name: &str) -> u64 {
     let (name, mut hash, mut at) = (name.as_bytes(), 0xcbf2_9ce4_8422_2325_u64, 0);
@@ -110,7 +110,7 @@ pub const fn name_number(name: &str) -> u64 {
 }
 
 impl ParamType {
-    /// The same by `&mut`, or by `&`.
+    /// The same type, passed by `&mut` if `by_mut`, else by `&`.
     #[must_use]
     pub const fn passed(self, by_mut: bool) -> Self {
         match self {
@@ -120,7 +120,7 @@ impl ParamType {
         }
     }
 
-    /// The tensors that it is or has, each with its name where the parameter is called `name`.
+    /// The tensors of a parameter called `name`, with their names.
     #[must_use]
     pub fn tensors(self, name: &str) -> Vec<(String, Self)> {
         match self {
@@ -138,15 +138,14 @@ impl ParamType {
     }
 }
 
-/// A component of a type: the scalars of a value that one path of fields leads to, and all indices on the
-/// way.
+/// A component of a type: the scalars at one field path of a value, over all indices along the path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Component {
-    /// The fields, each with a point before it: `.place`, `.kind.0`. Of a value without fields, nothing.
+    /// The field names, each with a leading dot: `.place`, `.kind.0`. Empty for a value without fields.
     pub path: String,
     /// The type of the scalars.
     pub ty: ScalarType,
-    /// How many there are.
+    /// The number of scalars.
     pub scalars: usize,
 }
 
@@ -157,7 +156,7 @@ impl From<Const> for Constant {
 }
 
 impl Constant {
-    /// The constant, where it is a scalar.
+    /// The constant, if it is a scalar.
     #[must_use]
     pub fn scalar(&self) -> Option<Const> {
         match (self.ty, &self.scalars[..]) {
@@ -168,7 +167,7 @@ impl Constant {
 }
 
 impl Type {
-    /// The type, where it is a scalar.
+    /// The type, if it is a scalar.
     #[must_use]
     pub const fn scalar(self) -> Option<ScalarType> {
         match self {
@@ -177,7 +176,7 @@ impl Type {
         }
     }
 
-    /// Whether a value has no scalars: it is an array of none, or has no other fields.
+    /// Whether values have no scalars: an empty array, or only such fields.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         match self {
@@ -208,7 +207,7 @@ impl Type {
         }
     }
 
-    /// How many scalars a value has.
+    /// The number of scalars of a value.
     #[must_use]
     pub fn leaves(self) -> usize {
         match self {
@@ -221,7 +220,7 @@ impl Type {
         }
     }
 
-    /// The types of a value's scalars.
+    /// The types of the scalars of a value.
     #[must_use]
     pub fn leaf_types(self) -> Vec<ScalarType> {
         let mut types = Vec::new();
@@ -229,14 +228,13 @@ impl Type {
         types
     }
 
-    /// Calls `each` with a name for each scalar of a value called `name`, and with the scalar's type. The names are
-    /// identifiers.
+    /// Calls `each` with a name and the type of each scalar of a value called `name`. The names are identifiers.
     pub fn each_leaf(self, name: &str, each: &mut dyn FnMut(&str, ScalarType)) {
         self.each_path(name, '_', each);
     }
 
-    /// Calls `each` with the path to each scalar of a value called `name`, and with the scalar's type: `name.place.0`.
-    /// Another value's path never begins with `name.`, since no identifier has a point.
+    /// Calls `each` with the path and the type of each scalar of a value called `name`, as `name.place.0`. No path of
+    /// another value begins with `name.`, because identifiers contain no dot.
     pub fn each_leaf_path(self, name: &str, each: &mut dyn FnMut(&str, ScalarType)) {
         self.each_path(name, '.', each);
     }
@@ -262,8 +260,8 @@ impl Type {
         }
     }
 
-    /// The components, in the order of the fields: what a tensor of such values has parameters for, and
-    /// what lies together in each element.
+    /// The components, in field order. A tensor of such values has one parameter per component. The scalars of a
+    /// component in one element are adjacent.
     ///
     /// # Examples
     /// ```
@@ -299,13 +297,13 @@ impl Type {
             Self::Matrix(ty, rows, columns) => (ty, rows.saturating_mul(columns)),
         };
         let scalars = scalars.saturating_mul(more);
-        // What has no numbers lies nowhere.
+        // A component without scalars needs no memory.
         if scalars > 0 {
             components.push(Component { path, ty, scalars });
         }
     }
 
-    /// How many components there are before a field's.
+    /// The number of components before a field.
     #[must_use]
     pub fn components_before(self, field: &str) -> usize {
         let count = |ty: Self| ty.components().len();
@@ -322,7 +320,7 @@ impl Type {
         }
     }
 
-    /// The type of a field or of a tuple's part, and its first scalar's place in a value.
+    /// The type of a field of a struct or tuple, and the index of its first leaf in the value.
     #[must_use]
     pub fn field(self, name: &str) -> Option<(Self, usize)> {
         let mut before = 0;
@@ -340,7 +338,7 @@ impl Type {
         }
     }
 
-    /// The type of the element that `indices` indices lead to, and the extent of each index.
+    /// The type of the element that this number of indices selects, and the extent of each index.
     #[must_use]
     pub fn element(self, indices: usize) -> Option<(Self, Vec<usize>)> {
         match (self, indices) {
@@ -352,7 +350,7 @@ impl Type {
     }
 }
 
-/// As Rust writes it.
+/// The type in Rust syntax.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,11 +1,12 @@
-//! Walking the IR: what an expression or a statement refers to, and what a piece of code reaches.
+//! Traversal of the IR: the operands of expressions and statements, and the set of nodes reachable from a piece of
+//! code.
 
 use crate::{
     Access, Arena, Block, BlockId, Expr, ExprId, ExprKind, Kernel, Local, LocalId, MathFn,
     Offloaded, Param, ParamId, Site, Stmt,
 };
 
-/// The node lists that a kernel has before and after offloading.
+/// The node lists that kernels have both before and after offloading.
 #[derive(Clone, Copy)]
 pub(crate) struct Nodes<'a> {
     pub(crate) params: &'a [Param],
@@ -15,23 +16,23 @@ pub(crate) struct Nodes<'a> {
     pub(crate) sites: &'a [Site],
 }
 
-/// What a piece of code refers to, as [`Nodes::reach_block`] and its kin collect it.
+/// The nodes reachable from a piece of code, as collected by [`Nodes::reach_block`] and related methods.
 pub(crate) struct Reach {
     seen: Vec<bool>,
-    /// Locals read or assigned.
+    /// Locals that are read or assigned.
     pub(crate) locals: Vec<bool>,
-    /// Locals assigned.
+    /// Locals that are assigned.
     pub(crate) assigned: Vec<bool>,
     /// Whether a temporary is read.
     pub(crate) temps: bool,
-    /// How each tensor parameter is touched.
+    /// The accesses to each tensor parameter.
     accesses: Vec<Access>,
-    /// The first line on which the code can raise an error, or 0.
+    /// The first source line that can raise an error, or 0.
     pub(crate) line: u32,
 }
 
 impl ExprKind {
-    /// The expressions that this one is made of, in source order.
+    /// The direct operands, in source order.
     pub fn operands(&self) -> impl Iterator<Item = ExprId> + '_ {
         let (list, rest): (&[ExprId], [Option<ExprId>; 3]) = match self {
             Self::Const(_) | Self::Local(_) | Self::Param(_) | Self::Dim { .. } | Self::Temp(_) => {
@@ -57,7 +58,7 @@ impl ExprKind {
 }
 
 impl Stmt {
-    /// The expressions that stand directly in this statement, in source order.
+    /// The expressions directly in this statement, in source order.
     pub fn exprs(&self) -> impl Iterator<Item = ExprId> + '_ {
         let (list, rest): (&[ExprId], [Option<ExprId>; 2]) = match self {
             Self::Let { value, .. }
@@ -69,21 +70,21 @@ impl Stmt {
             Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
             Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),
             Self::SharedStore { index, value, .. } => (index, [Some(*value), None]),
-            Self::Give { value, from } => (&[], [Some(*value), *from]),
+            Self::CollectiveInput { value, from } => (&[], [Some(*value), *from]),
             Self::Loop { .. }
             | Self::Break
             | Self::Continue
             | Self::Shared { .. }
-            | Self::Each { .. } => (&[], [None; 2]),
+            | Self::Phase { .. } => (&[], [None; 2]),
         };
         list.iter().copied().chain(rest.into_iter().flatten())
     }
 
-    /// The blocks that stand directly in this statement, in source order.
+    /// The blocks directly in this statement, in source order.
     pub fn blocks(&self) -> impl Iterator<Item = BlockId> + use<> {
         let blocks = match *self {
             Self::If { then, otherwise, .. } => [Some(then), Some(otherwise)],
-            Self::For { body, .. } | Self::Loop { body } | Self::Each { body, .. } => {
+            Self::For { body, .. } | Self::Loop { body } | Self::Phase { body, .. } => {
                 [Some(body), None]
             }
             _ => [None; 2],
@@ -130,12 +131,12 @@ impl Reach {
         }
     }
 
-    /// Whether an expression was reached.
-    pub(crate) fn has_seen(&self, expr: ExprId) -> bool {
+    /// Whether the expression is reachable.
+    pub(crate) fn contains(&self, expr: ExprId) -> bool {
         self.seen[expr.index()]
     }
 
-    /// The tensors touched, by ascending id.
+    /// The accessed tensors, by ascending id.
     pub(crate) fn accesses(&self) -> Vec<Access> {
         self.accesses.iter().copied().filter(|a| a.read || a.write || a.atomic).collect()
     }
@@ -146,15 +147,15 @@ impl Reach {
 }
 
 impl Nodes<'_> {
-    /// Whether `value` may be computed any number of times without anyone noticing: it is pure, or a
+    /// Whether `value` may be evaluated any number of times, or never, with no observable difference: it is pure, or a
     /// division that cannot fail.
-    pub(crate) fn is_repeatable(self, value: ExprId) -> bool {
+    pub(crate) fn is_side_effect_free(self, value: ExprId) -> bool {
         match &self.exprs[value].kind {
             ExprKind::DivRem { rhs, .. } => {
                 let positive = |value: &ExprId| matches!(self.exprs[*value].kind, ExprKind::Const(c) if c.as_int() > Some(0));
                 match &self.exprs[*rhs].kind {
                     ExprKind::Const(c) => c.bits() != 0,
-                    // At least what it is limited by.
+                    // The maximum is at least as large as its positive operand.
                     ExprKind::Math { function: MathFn::Max, args } => args.iter().any(positive),
                     _ => false,
                 }
@@ -163,26 +164,26 @@ impl Nodes<'_> {
         }
     }
 
-    /// Whether all of `value` is known before a launch, where `known` says so of locals.
-    pub(crate) fn is_host_value(self, value: ExprId, known: &dyn Fn(LocalId) -> bool) -> bool {
+    /// Whether `value` can be evaluated before a launch; `is_known` decides that for locals.
+    pub(crate) fn is_host_value(self, value: ExprId, is_known: &dyn Fn(LocalId) -> bool) -> bool {
         let mut reach = Reach::new(self);
         self.reach_expr(value, &mut reach);
         let locals = reach.locals.iter().enumerate().filter(|(_, used)| **used);
-        self.is_repeatable(value)
+        self.is_side_effect_free(value)
             && !reach.temps
-            && locals.into_iter().all(|(i, _)| known(LocalId::new(i as u32)))
+            && locals.into_iter().all(|(i, _)| is_known(LocalId::new(i as u32)))
     }
 
-    /// Whether host and device compute the same number for `value`, where `known` says so of locals. Sums
-    /// and products of floats, and their functions, are rounded as each of them sees fit.
-    pub(crate) fn is_exact(self, value: ExprId, known: &dyn Fn(LocalId) -> bool) -> bool {
+    /// Whether host and device compute bit-identical results for `value`; `is_known` decides that for locals. Float
+    /// arithmetic and float functions may be rounded differently.
+    pub(crate) fn is_exact(self, value: ExprId, is_known: &dyn Fn(LocalId) -> bool) -> bool {
         use MathFn::{Abs, Ceil, Floor, Max, Min, Round, Trunc};
         let mut reach = Reach::new(self);
         self.reach_expr(value, &mut reach);
-        let reached = self.exprs.iter().filter(|(id, _)| reach.has_seen(*id));
+        let reached = self.exprs.iter().filter(|(id, _)| reach.contains(*id));
         reached.into_iter().all(|(_, expr)| match expr.kind {
-            ExprKind::Local(local) => known(local),
-            // Compared, too, as a denormal number is zero to some.
+            ExprKind::Local(local) => is_known(local),
+            // Also float comparisons: some devices treat denormal numbers as zero.
             ExprKind::Binary { lhs, .. } => !self.exprs[lhs].ty.is_float(),
             ExprKind::Math { function, .. } => {
                 !expr.ty.is_float()

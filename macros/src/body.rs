@@ -19,6 +19,7 @@ use crate::{
     index::{is_assignment, is_simple_place},
     reduce::{self, Reduction},
     signature::Param,
+    sites::{self, Site, Sites},
     spans,
     tree::{self, Assert, Chain},
 };
@@ -43,6 +44,17 @@ pub(crate) struct Body<'a> {
     strict: bool,
     /// How many words the interiors of the loops before take.
     inside: usize,
+    typing: Typing<'a>,
+}
+
+/// Where the body finds the types that the IR has.
+#[derive(Clone)]
+pub(crate) struct Typing<'a> {
+    pub(crate) sites: &'a Sites,
+    /// The type whose `SiteTable` has the identities: those of types, then those of calls.
+    pub(crate) table: TokenStream,
+    /// How many types there are.
+    pub(crate) types: usize,
 }
 
 /// Replaces what differs inside loops and in funcs.
@@ -58,11 +70,18 @@ pub(crate) struct Rewrite<'a> {
     pub(crate) blocks: Vec<Ident>,
     /// The context, in an iteration or a thread's phase, which a failed assertion ends.
     pub(crate) iteration: Option<Ident>,
+    typing: Typing<'a>,
 }
 
 impl<'a> Body<'a> {
-    pub(crate) fn new(support: &'a TokenStream, params: &[Param], strict: bool) -> Self {
+    pub(crate) fn new(
+        support: &'a TokenStream,
+        params: &[Param],
+        strict: bool,
+        typing: Typing<'a>,
+    ) -> Self {
         Self {
+            typing,
             support,
             cx: internal("cx"),
             names: params
@@ -161,14 +180,14 @@ impl<'a> Body<'a> {
         let start = spans::first(call);
         let method = Ident::new("par_for", start);
         let (all, this) = if in_grid {
-            (quote!(#support::blocks_of(#count)), quote!(#support::block_in(#count, #index)))
+            (quote!(#support::block_count(#count)), quote!(#support::block_index(#count, #index)))
         } else {
             (quote!(#count), quote!(#index))
         };
         let mut arguments = Group::new(
             Delimiter::Parenthesis,
             quote! {
-                ::core::option::Option::None, 0..#all, #support::weight_of_block(#size, #weight),
+                ::core::option::Option::None, 0..#all, #support::block_weight(#size, #weight),
                 #[inline(always)] move |((#begin, #end), _)| {
                     #rebound
                     for #index in #begin..#end {
@@ -268,7 +287,7 @@ impl<'a> Body<'a> {
         };
         // The iterations of a parallel loop have no order.
         let down = order == Order::Down;
-        Some(quote!(#support::gate::<__OK, _>(#support::Walk::new(#range, #step, #down))))
+        Some(quote!(#support::gate::<__OK, _>(#support::SteppedRange::new(#range, #step, #down))))
     }
 
     /// Where the interior of the next loop is among those of a launch.
@@ -293,14 +312,14 @@ impl<'a> Body<'a> {
         let label = iteration();
         let (cx, pattern, support) = (&self.cx, &each.pat, self.support);
         let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
-        let body = quote!({ let #pattern = #support::gate::<__OK, _>(#support::Walk::at(&#values, #nth)); #body });
+        let body = quote!({ let #pattern = #support::gate::<__OK, _>(#support::SteppedRange::at(&#values, #nth)); #body });
         let loops = match reductions.is_empty() {
             true => quote!(#label: for #nth in #begin..#end #body),
             false => self.strips(each, &reductions, (&begin, &end), &nth.to_token_stream(), body),
         };
         let loops = self.reducing(&reductions, loops);
         let arguments = quote! {
-            #inside, 0..#support::Walk::len(&#values), #weight,
+            #inside, 0..#support::SteppedRange::len(&#values), #weight,
             #[inline(always)] move |((#begin, #end), #proven)| { #rebound #loops }
         };
         let call = call(each, cx, "par_for", arguments);
@@ -326,7 +345,7 @@ impl<'a> Body<'a> {
                 if !__CHECKED {
                     #[allow(unused_variables, unused_assignments)]
                     for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) {
-                        #support::rounds_apart();
+                        #support::optimization_barrier();
                         #label: for #at in 0..#width {
                             #(#lanes)*
                             let #pattern = #support::gate::<__OK, _>(#support::lane_of(#from, #at));
@@ -373,7 +392,7 @@ impl<'a> Body<'a> {
             .filter(|(name, _)| used.contains(&name.to_string()) && seen.insert(name.to_string()))
             .map(|(name, is_tensor)| match proven {
                 Some(proven) if *is_tensor => {
-                    quote!(let mut #name = #support::Formed::formed(#name, #proven);)
+                    quote!(let mut #name = #support::WithProven::with_proven(#name, #proven);)
                 }
                 _ => quote!(let mut #name = #name;),
             })
@@ -414,7 +433,10 @@ impl<'a> Body<'a> {
         if let Some(label) = &each.label {
             jumps::redirect(&mut body, &label.name, &iteration());
         }
-        body.rewritten(&mut rewrite)
+        let seen = rewrite.seen(each);
+        rewrite.visit_block_mut(&mut body);
+        body.stmts.splice(0..0, seen);
+        body.into_token_stream()
     }
 
     fn is_tensor(&self, name: &Ident) -> bool {
@@ -430,7 +452,7 @@ impl<'a> Body<'a> {
             locals: self.locals(),
             iteration: in_iteration.then(|| self.cx.clone()),
             reductions,
-            ..Rewrite::new(self.support)
+            ..Rewrite::new(self.support, self.typing.clone())
         }
     }
 }
@@ -483,12 +505,17 @@ impl VisitMut for Rewrite<'_> {
             *stmt = Stmt::Expr(check, Some(Default::default()));
             return;
         }
+        let site = match stmt {
+            Stmt::Local(local) => sites::take(&mut local.attrs),
+            _ => None,
+        };
         let is_shared = matches!(stmt, Stmt::Local(syn::Local { init: Some(init), .. })
             if matches!(&*init.expr, Expr::MethodCall(call) if tree::is_shared(&call.method)));
         syn::visit_mut::visit_stmt_mut(self, stmt);
         if let Stmt::Local(local) = stmt {
             if let Some(init) = &mut local.init {
                 self.gate(&mut init.expr);
+                self.check(site, &mut init.expr);
             }
             self.hide(&local.pat);
             if is_shared {
@@ -512,10 +539,12 @@ impl VisitMut for Rewrite<'_> {
 
     fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
         self.visit_expr_mut(&mut each.expr);
+        let seen = self.seen(each);
         self.scoped(|this| {
             this.hide(&each.pat);
             this.visit_block_mut(&mut each.body);
         });
+        each.body.stmts.splice(0..0, seen);
     }
 
     fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
@@ -533,6 +562,68 @@ impl VisitMut for Rewrite<'_> {
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let site = match expr {
+            // Of a call, the receiver or the arguments have the types.
+            Expr::MethodCall(_) | Expr::Match(_) => None,
+            _ => sites::of(expr)
+                .filter(|site| matches!(self.typing.sites.get(Some(*site)), Some(Site::Type(_)))),
+        };
+        self.rewrite(expr);
+        if site.is_some() {
+            let inner = unparenthesized(expr).clone();
+            *expr = inner;
+            self.gate(expr);
+            self.check(site, expr);
+        }
+    }
+
+    fn visit_expr_match_mut(&mut self, each: &mut syn::ExprMatch) {
+        let site = sites::take(&mut each.attrs);
+        syn::visit_mut::visit_expr_match_mut(self, each);
+        self.check(site, &mut each.expr);
+    }
+}
+
+impl Rewrite<'_> {
+    /// Lets a value pass a check that its type is the one that the IR has at this site.
+    fn check(&self, site: Option<usize>, value: &mut Expr) {
+        if let Some(at) = self.type_at(site) {
+            let (start, inner) = (spans::first(value), unparenthesized(value));
+            let support = spans::at(self.support, start);
+            *value = Expr::Verbatim(quote_spanned!(start=> #support::typed::<_, #at>(#inner)));
+        }
+    }
+
+    /// Table and number of the type that the IR has at a site.
+    pub(crate) fn type_at(&self, site: Option<usize>) -> Option<TokenStream> {
+        match self.typing.sites.get(site)? {
+            Site::Type(number) => Some(sites::arguments(&self.typing.table, number)),
+            Site::Call(_) => None,
+        }
+    }
+
+    /// Table and number of the arguments' types of a call.
+    pub(crate) fn call_at(&self, site: Option<usize>) -> Option<TokenStream> {
+        let Typing { sites, table, types } = &self.typing;
+        match sites.get(site)? {
+            Site::Type(_) => None,
+            Site::Call(number) => Some(sites::arguments(table, types + number)),
+        }
+    }
+
+    /// Statements that check the types of a loop's variables.
+    fn seen(&self, each: &syn::ExprForLoop) -> Vec<Stmt> {
+        let Some(first) = sites::take(&mut each.attrs.clone()) else { return Vec::new() };
+        let names = sites::variables(&each.pat).into_iter().enumerate();
+        let checks = names.filter_map(|(nth, name)| {
+            let (at, support, name) = (self.type_at(Some(first + nth))?, self.support, name?);
+            let check = quote!(#support::seen::<_, #at>(&#name));
+            Some(Stmt::Expr(Expr::Verbatim(check), Some(Default::default())))
+        });
+        checks.collect()
+    }
+
+    fn rewrite(&mut self, expr: &mut Expr) {
         if let Expr::Macro(call) = expr
             && let Some(check) = self.assertion(&call.mac)
         {
@@ -564,7 +655,9 @@ impl VisitMut for Rewrite<'_> {
             let (start, support) = (spans::first(call), self.support);
             self.visit_expr_mut(&mut call.receiver);
             let receiver = &call.receiver;
-            *expr = Expr::Verbatim(quote_spanned!(start=> #support::Counted::count(&#receiver)));
+            *expr = Expr::Verbatim(
+                quote_spanned!(start=> #support::ElementCount::element_count(&#receiver)),
+            );
             return;
         }
         if let Expr::MethodCall(call) = expr
@@ -609,11 +702,11 @@ impl VisitMut for Rewrite<'_> {
                     let bound = by_name.as_ref().map(|name| quote!(let #name = #by;));
                     *expr = Expr::Verbatim(quote! {{
                         #bound
-                        let mut #given = #support::Threads::given(&#block);
-                        for #pattern in #support::Threads::each(&#block) {
-                            #support::Given::give(&mut #given, #body);
+                        let mut #given = #support::ThreadBlock::contributions(&#block);
+                        for #pattern in #support::ThreadBlock::each(&#block) {
+                            #support::Contributions::push(&mut #given, #body);
                         }
-                        #support::Given::#method(#all, #by_name)
+                        #support::Contributions::#method(#all, #by_name)
                     }});
                     return;
                 }
@@ -636,8 +729,9 @@ impl VisitMut for Rewrite<'_> {
 }
 
 impl<'a> Rewrite<'a> {
-    pub(crate) fn new(support: &'a TokenStream) -> Self {
+    pub(crate) fn new(support: &'a TokenStream, typing: Typing<'a>) -> Self {
         Self {
+            typing,
             support,
             tensors: Vec::new(),
             locals: Vec::new(),
@@ -659,7 +753,7 @@ impl Rewrite<'_> {
         let (support, block, label) = (self.support, &call.receiver, iteration());
         let (pattern, body) = (parameter(closure), &closure.body);
         *expr = Expr::Verbatim(quote! {
-            #label: for #pattern in #support::Threads::each(&#block) { #body }
+            #label: for #pattern in #support::ThreadBlock::each(&#block) { #body }
         });
     }
 

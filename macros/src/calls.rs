@@ -10,12 +10,13 @@ use crate::{
     body::{Rewrite, internal, unparenthesized},
     emit::without_arguments,
     methods::number,
-    spans, tree,
+    sites, spans, tree,
 };
 
 impl Rewrite<'_> {
     /// What a method call becomes; none where its tokens stay, which then name a method of the support code.
     pub(crate) fn method(&mut self, call: &mut ExprMethodCall) -> Option<TokenStream> {
+        let site = sites::take(&mut call.attrs);
         let is_shape = call.method == "shape" && call.args.is_empty();
         if is_shape
             || tree::is_shared(&call.method)
@@ -50,38 +51,53 @@ impl Rewrite<'_> {
         let list = call.args.iter();
         let args = quote!((#(#list,)*));
         let number = number(&call.method);
+        let [this, given, result] = ["receiver", "given", "result"].map(internal);
+        let at = self.type_at(site);
         let Some(before) = place else {
+            let receiver = match &at {
+                Some(at) => quote_spanned! {start=>
+                    #support::typed::<_, #at>(#support::gate::<__OK, _>(#receiver))
+                },
+                None => quote_spanned!(start=> #support::gate::<__OK, _>(#receiver)),
+            };
             return Some(quote_spanned! {start=>
-                #support::call::<#number, _, _>(#support::gate::<__OK, _>(#receiver), #args)
+                #support::call::<#number, _, _>(#receiver, #args)
             });
         };
-        let [this, given, result] = ["receiver", "given", "result"].map(internal);
-        Some(quote_spanned! {start=> #support::same({
+        let seen = at.map(|at| quote!(#support::seen::<_, #at>(&#this);));
+        Some(quote_spanned! {start=> #support::identity({
             #before
             let mut #this = #receiver;
+            #seen
             let #given = #args;
-            #support::again::<#number, _>(&mut #this, #receiver);
-            let #result = #support::call_on::<#number, _, _>(&mut #this, #given);
-            #support::keep::<#number, _>(&mut #receiver, #this);
+            #support::reload_receiver::<#number, _>(&mut #this, #receiver);
+            let #result = #support::call_in_place::<#number, _, _>(&mut #this, #given);
+            #support::write_back_local::<#number, _>(&mut #receiver, #this);
             #result
         })})
     }
 
     /// What a call by a path becomes, whose arguments are rewritten already; none where its tokens stay.
     pub(crate) fn path_call(&self, call: &mut ExprCall) -> Option<TokenStream> {
+        let site = sites::take(&mut call.attrs);
         let Expr::Path(path) = &*call.func else { return None };
         if tree::is_scalar_method(path) || tree::is_of_type(path) {
-            return self.call_of_type(path, call);
+            return self.call_of_type(path, call, site);
         }
         if is_ndrange_path(path) {
             return None;
         }
-        self.call_of_func(call);
+        self.call_of_func(call, site);
         None
     }
 
     /// A function of a type: `f32::max(a, b)`, `Vector::splat(x)`, `Pair::new(a, b)`.
-    fn call_of_type(&self, path: &ExprPath, call: &ExprCall) -> Option<TokenStream> {
+    fn call_of_type(
+        &self,
+        path: &ExprPath,
+        call: &ExprCall,
+        site: Option<usize>,
+    ) -> Option<TokenStream> {
         let mut of: Path = path.path.clone();
         let name = of.segments.pop()?.ident;
         of.segments.pop_punct();
@@ -97,35 +113,43 @@ impl Rewrite<'_> {
         let number = number(&name);
         if is_builtin_function(&text) {
             return Some(quote_spanned! {start=>
-                #support::associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
+                #support::call_associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
             });
         }
         let is_half = of.segments.last().is_some_and(|last| last.ident == "f16");
-        let converts = text == "from" || tree::conversion(&text).is_some();
+        // `from` of any other type is a func.
+        let converts =
+            (text == "from" && tree::is_scalar_method(path)) || tree::conversion(&text).is_some();
         if converts && call.args.len() == 1 {
             let args = &call.args;
             return Some(match tree::conversion(&text) {
-                // Proved to be ours, and its own functions come before all others.
-                _ if is_half => return None,
                 None => quote_spanned!(start=> <#of as ::core::convert::From<_>>::from(#args)),
+                Some(tree::Conversion::From(_)) if is_half => {
+                    quote_spanned!(start=> <#of as #support::FromFloat>::#name(#args))
+                }
                 Some(tree::Conversion::From(_)) => {
                     quote_spanned!(start=> <#of as #support::Number>::#name(#args))
                 }
                 Some(tree::Conversion::To(_)) => {
                     let conversion = conversion(&support, &name);
-                    quote_spanned!(start=> #conversion(#support::same::<#of>(#args)))
+                    quote_spanned!(start=> #conversion(#support::identity::<#of>(#args)))
                 }
             });
         }
-        Some(quote_spanned! {start=>
-            <#of as #support::Function<#number, _>>::call(#support::gate::<__OK, _>(#args))
+        Some(match self.call_at(site) {
+            Some(at) => quote_spanned! {start=>
+                #support::function::<#number, #of, _, #at>(#support::gate::<__OK, _>(#args))
+            },
+            None => quote_spanned! {start=>
+                <#of as #support::Function<#number, _>>::call(#support::gate::<__OK, _>(#args))
+            },
         })
     }
 
     /// A call of a free func, through the type that `#[func]` emits under its name. A tensor is passed as its view, which is
-    /// `Copy`. A call with generic arguments passes the form as its first argument, because rustc does not infer some
-    /// generic arguments where others are written.
-    fn call_of_func(&self, call: &mut ExprCall) {
+    /// `Copy`. The form and the site are the type of the first argument, because rustc does not infer some generic
+    /// arguments where others are written.
+    fn call_of_func(&self, call: &mut ExprCall, site: Option<usize>) {
         for arg in &mut call.args {
             while let Expr::Reference(syn::ExprReference { expr, .. })
             | Expr::Paren(syn::ExprParen { expr, .. }) = arg
@@ -137,14 +161,12 @@ impl Rewrite<'_> {
         let support = self.support;
         let (bare, arguments) = without_arguments(path);
         let at = spans::first(&bare);
-        *call.func = Expr::Verbatim(match &arguments {
-            Some(arguments) => quote_spanned!(at=> <#bare>::__call_with::<#arguments _>),
-            None => quote_spanned!(at=> <#bare>::__call),
-        });
+        // Without a site it is rejected already.
+        let Some(here) = self.call_at(site) else { return };
+        let arguments = arguments.map(|arguments| quote!(::<#arguments _, _, _>));
+        *call.func = Expr::Verbatim(quote_spanned!(at=> <#bare>::__call_at #arguments));
         self.gate(&mut call.func);
-        if arguments.is_some() {
-            call.args.insert(0, Expr::Verbatim(quote!(#support::Form::<__CHECKED>)));
-        }
+        call.args.insert(0, Expr::Verbatim(quote!(#support::CallSite::<#here, __CHECKED>::HERE)));
     }
 
     /// `a == b`, which compares numbers, whatever the operands' types say of `==`.

@@ -8,6 +8,8 @@ use quadrants_frontend::name_number;
 use quote::quote;
 use syn::{Data, DeriveInput, Member, Path, parse_quote};
 
+use crate::{hygiene, sites};
+
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(of) = &input.data else {
@@ -26,27 +28,43 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let names: Vec<_> = members
         .iter()
         .map(|member| match member {
-            Member::Named(name) => name.to_string(),
+            Member::Named(name) => hygiene::normalized(name),
             Member::Unnamed(index) => index.index.to_string(),
         })
         .collect();
     let numbers = names.iter().map(|name| name_number(name));
     let fields: Vec<_> = of.fields.iter().map(|field| &field.ty).collect();
-    // Where each field of what is at `spot` is.
-    let spots: Vec<_> = fields
+    // Where each field of what is at `location` is.
+    let locations: Vec<_> = fields
         .iter()
         .enumerate()
         .map(|(at, ty)| {
             let at = syn::Index::from(at);
-            quote!(<#ty as #private::KernelValue>::within(spot.parts.#at, spot.element, spot.choice))
+            quote!(<#ty as #private::KernelValue>::nested_location(location.components.#at, location.element, location.offset))
         })
         .collect();
     let mut generics = input.generics.clone();
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!(#private::KernelValue));
     }
+    // What tells the struct from all others, with its generic arguments.
+    let parts: Vec<_> = generics
+        .params
+        .iter()
+        .filter_map(|param| match param {
+            syn::GenericParam::Type(of) => {
+                let name = &of.ident;
+                Some(quote!(<#name as #private::KernelValue>::TYPE_IDENTITY))
+            }
+            syn::GenericParam::Const(of) => {
+                let name = &of.ident;
+                Some(quote!(#name as ::core::primitive::u128))
+            }
+            syn::GenericParam::Lifetime(_) => None,
+        })
+        .collect();
     let (with, arguments, bounds) = generics.split_for_impl();
-    Ok(quote! {
+    let derived = quote! {
         // Of a struct without fields nothing is taken.
         #[allow(clippy::unused_unit)]
         // SAFETY: the fields in their order, each as its own type says.
@@ -58,48 +76,56 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                     ty: <#fields as #private::KernelValue>::LAYOUT,
                 }),*],
             });
-            type Parts = (#(<#fields as #private::KernelValue>::Parts,)*);
-            type Root = Self::Parts;
-            type Spot = #support::Within<Self::Parts>;
+            const TYPE_IDENTITY: ::core::primitive::u128 = {
+                let all = #support::type_identity(::core::concat!(
+                    ::core::module_path!(), "::", #text, " ", ::core::file!(), ":", ::core::line!(), ":", ::core::column!()
+                ));
+                #(let all = #support::with_part(all, #parts);)*
+                #(let all = #support::with_part(all, <#fields as #private::KernelValue>::TYPE_IDENTITY);)*
+                all
+            };
+            type Components = (#(<#fields as #private::KernelValue>::Components,)*);
+            type Storage = Self::Components;
+            type Location = #support::AggregateRef<Self::Components>;
             #[inline(always)]
-            fn parts(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> Self::Parts {
-                (#(<#fields as #private::KernelValue>::parts(values, memory),)*)
+            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> Self::Components {
+                (#(<#fields as #private::KernelValue>::components(values, memory),)*)
             }
             #[inline(always)]
-            fn root(memory: &mut #support::Memory<'_>) -> Self::Parts {
-                <Self as #private::KernelValue>::parts(1, memory)
+            fn storage(memory: &mut #support::Memory<'_>) -> Self::Components {
+                <Self as #private::KernelValue>::components(1, memory)
             }
             #[inline(always)]
-            fn element(root: Self::Parts, at: ::core::option::Option<::core::primitive::usize>) -> Self::Spot {
-                <Self as #private::KernelValue>::within(root, at, 0)
+            fn element_location(storage: Self::Components, at: ::core::option::Option<::core::primitive::usize>) -> Self::Location {
+                <Self as #private::KernelValue>::nested_location(storage, at, 0)
             }
             #[inline(always)]
-            fn within(
-                parts: Self::Parts,
+            fn nested_location(
+                components: Self::Components,
                 element: ::core::option::Option<::core::primitive::usize>,
-                choice: ::core::primitive::usize,
-            ) -> Self::Spot {
-                #support::Within { parts, element, choice }
+                offset: ::core::primitive::usize,
+            ) -> Self::Location {
+                #support::AggregateRef { components, element, offset }
             }
             #[inline(always)]
-            fn read(spot: Self::Spot) -> Self {
-                Self { #(#members: <#fields as #private::KernelValue>::read(#spots)),* }
+            fn read(location: Self::Location) -> Self {
+                Self { #(#members: <#fields as #private::KernelValue>::read(#locations)),* }
             }
             #[inline(always)]
-            fn write(self, spot: Self::Spot) {
-                #(#private::KernelValue::write(self.#members, #spots);)*
+            fn write(self, location: Self::Location) {
+                #(#private::KernelValue::write(self.#members, #locations);)*
             }
             #[inline(always)]
-            fn give(self, scalars: &mut dyn ::core::ops::FnMut(#private::ir::Const)) {
-                #(#private::KernelValue::give(self.#members, scalars);)*
+            fn push_scalars(self, scalars: &mut dyn ::core::ops::FnMut(#private::ir::Const)) {
+                #(#private::KernelValue::push_scalars(self.#members, scalars);)*
             }
             #[inline(always)]
             fn kernel_eq(self, other: Self) -> ::core::primitive::bool {
                 true #(& #private::KernelValue::kernel_eq(self.#members, other.#members))*
             }
             #[inline(always)]
-            fn take(bits: &mut dyn ::core::ops::FnMut() -> ::core::primitive::u64) -> Self {
-                Self { #(#members: #private::KernelValue::take(bits)),* }
+            fn from_scalars(bits: &mut dyn ::core::ops::FnMut() -> ::core::primitive::u64) -> Self {
+                Self { #(#members: #private::KernelValue::from_scalars(bits)),* }
             }
         }
 
@@ -111,13 +137,14 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 type Of = #fields;
                 #[inline(always)]
                 fn field(
-                    spot: <Self as #private::KernelValue>::Spot,
-                ) -> <#fields as #private::KernelValue>::Spot {
-                    #spots
+                    location: <Self as #private::KernelValue>::Location,
+                ) -> <#fields as #private::KernelValue>::Location {
+                    #locations
                 }
             }
         )*
-    })
+    };
+    Ok(sites::finished(derived, &private))
 }
 
 /// The path of the facade crate.

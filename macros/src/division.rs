@@ -23,7 +23,8 @@ impl Rewrite<'_> {
         let (left, by) = (unparenthesized(left), unparenthesized(right));
         let dividend = internal("dividend");
         let compound = matches!(op, BinOp::DivAssign(_) | BinOp::RemAssign(_));
-        if matches!(left, Expr::Lit(_)) {
+        if is_small(left) {
+            // Not the most negative number of any type, so that every quotient fits.
             **right = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#by)));
             return None;
         }
@@ -41,7 +42,7 @@ impl Rewrite<'_> {
                 *#dividend #op #support::divisor_of(&*#dividend, #value);
             }}
         } else {
-            quote_spanned! {start=> #support::same({
+            quote_spanned! {start=> #support::identity({
                 let #dividend = #left;
                 #dividend #op #support::divisor_of(&#dividend, #by)
             })}
@@ -88,13 +89,27 @@ fn is_path(place: &Expr) -> bool {
     }
 }
 
-/// Whether an expression is a number that is not zero, so that nothing need be checked.
+/// Whether an expression is a divisor that is neither 0 nor -1, so that nothing need be checked.
 fn is_number(expr: &Expr) -> bool {
     match unparenthesized(expr) {
-        Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(int), .. }) => {
-            int.base10_digits().bytes().any(|digit| digit != b'0')
-        }
         Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(_), .. }) => true,
-        _ => false,
+        expr => literal(expr).is_some_and(|value| value > 0),
     }
+}
+
+/// Whether an expression is a literal that every type of integers has as it is written, or a float.
+fn is_small(expr: &Expr) -> bool {
+    match unparenthesized(expr) {
+        Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(_), .. }) => true,
+        expr => literal(expr).is_some(),
+    }
+}
+
+/// The value of an integer literal, where every type has it; rustc wraps what its type has not, where
+/// `overflowing_literals` is allowed.
+fn literal(expr: &Expr) -> Option<u8> {
+    let Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(int), .. }) = unparenthesized(expr) else {
+        return None;
+    };
+    int.base10_parse::<u64>().ok().and_then(|value| u8::try_from(value).ok()).filter(|v| *v < 128)
 }

@@ -9,7 +9,7 @@ use syn::{Expr, visit_mut::VisitMut};
 use crate::{
     body::{Rewrite, internal, unparenthesized},
     calls::is_of_numbers,
-    methods, spans, tree,
+    methods, sites, spans, tree,
 };
 
 impl Rewrite<'_> {
@@ -46,18 +46,22 @@ impl Rewrite<'_> {
             Expr::MethodCall(call)
                 if self.is_element(&call.receiver) && !is_of_numbers(&call.method.to_string()) =>
             {
+                let site = sites::take(&mut call.attrs);
                 call.args.iter_mut().for_each(|arg| self.visit_expr_mut(arg));
                 let [at, value, result] = ["at", "value", "result"].map(internal);
                 let (place, number) =
                     (self.place(&mut call.receiver)?, methods::number(&call.method));
                 let (support, args) = (self.support, call.args.iter());
                 let given = internal("given");
-                Some(quote!(#support::same({
+                let seen = self.type_at(site);
+                let seen = seen.map(|at| quote!(#support::seen::<_, #at>(&#value);));
+                Some(quote!(#support::identity({
                     let #at = #place;
                     let mut #value = #at.read();
+                    #seen
                     let #given = (#(#args,)*);
-                    let #result = #support::call_on::<#number, _, _>(&mut #value, #given);
-                    #support::put_back::<#number, _>(#at, #value);
+                    let #result = #support::call_in_place::<#number, _, _>(&mut #value, #given);
+                    #support::write_back::<#number, _>(#at, #value);
                     #result
                 })))
             }
@@ -132,7 +136,7 @@ impl Rewrite<'_> {
     fn place_in(&self, index: &syn::ExprIndex, start: Span) -> TokenStream {
         let support = spans::at(self.support, start);
         let (base, index) = (&index.expr, &index.index);
-        quote_spanned!(start=> #support::Places::place(&#base, #index))
+        quote_spanned!(start=> #support::Elements::element_ref(&#base, #index))
     }
 
     fn atomic(&mut self, call: &mut syn::ExprCall) -> Option<TokenStream> {

@@ -10,10 +10,11 @@ use syn::{ItemFn, spanned::Spanned};
 
 use crate::{
     attribute::Attribute,
-    body::{Body, Rewritable, Rewrite, internal, tensors},
+    body::{Body, Rewritable, Rewrite, Typing, internal, tensors},
     generics::Generics,
     hygiene, methods,
     signature::{self, Param, Signature},
+    sites,
     tree::{FuncEntry, Tree, TypeEntry},
 };
 
@@ -133,16 +134,21 @@ fn rejected(
                     pub fn __call<#declared>(#inputs) #output #bounds { ::core::unreachable!() }
                     #[allow(unused)]
                     #[doc(hidden)]
-                    pub fn __call_with<#declared const __CHECKED: ::core::primitive::bool>(
-                        _: #support::Form<__CHECKED>,
+                    pub fn __call_at<
+                        #declared
+                        __Sites: #support::SiteTable,
+                        const __SITE: ::core::primitive::usize,
+                        const __CHECKED: ::core::primitive::bool,
+                    >(
+                        _: #support::CallSite<__Sites, __SITE, __CHECKED>,
                         #inputs
                     ) #output #bounds { ::core::unreachable!() }
                     #[allow(unused)]
                     #[doc(hidden)]
                     pub const fn __callee_of<#declared __F>(
                         _: &#support::Probe<__F>,
-                    ) -> fn() -> #support::Callee #bounds {
-                        || ::core::unreachable!()
+                    ) -> (fn() -> #support::Callee, ::core::primitive::u128) #bounds {
+                        (|| ::core::unreachable!(), 0)
                     }
                 }
             })
@@ -178,14 +184,16 @@ impl Emission {
         kind: FunctionKind,
         attribute: &Attribute,
         signature: Signature,
-        item: ItemFn,
+        mut item: ItemFn,
     ) -> Result<Self, Box<(syn::Error, Signature, ItemFn)>> {
         let mut tree = Tree::default();
+        let refused = hygiene::refused(&item.sig, &item.block);
+        sites::number(&mut item.block);
         let mut probed = (*item.block).clone();
         let syntax = syntax(kind, attribute, &signature, &item, &mut tree, &mut probed);
         let rejections = check(&syntax).into_iter();
         let errors = rejections.map(|r| tree.spans.error(r.span, r.rule.to_string()));
-        let errors = errors.chain(hygiene::refused(&item.sig, &item.block));
+        let errors = errors.chain(refused);
         let error = errors.reduce(|mut all, error| {
             all.combine(error);
             all
@@ -246,6 +254,41 @@ impl Emission {
         }
     }
 
+    /// The author's block, with the numbers of its sites.
+    pub(crate) fn block(&self) -> syn::Block {
+        (*self.item.block).clone()
+    }
+
+    /// What the CPU body checks its types by.
+    pub(crate) fn typing(&self, table: TokenStream) -> Typing<'_> {
+        Typing { sites: &self.tree.sites, table, types: self.tree.types.len() }
+    }
+
+    /// The identities that [`source`](Self::source) has found, as `&'static [u128]`.
+    pub(crate) fn identities(&self) -> TokenStream {
+        if self.generics.is_empty() {
+            return quote!(&__IDENTITIES);
+        }
+        let of = self.generics.carrier();
+        quote!(&#of::__IDENTITIES)
+    }
+
+    /// The type that has the table of a func's sites, with its generic arguments.
+    fn sites_of_func(&self) -> TokenStream {
+        let name = &self.item.sig.ident;
+        if self.generics.is_empty() {
+            return quote!(#name);
+        }
+        let (name, arguments) = (self.sites_name(), self.generics.arguments());
+        quote!(#name::<#arguments>)
+    }
+
+    /// The name of that type, for a generic func.
+    fn sites_name(&self) -> Ident {
+        use syn::ext::IdentExt;
+        quote::format_ident!("__sites_of_{}", self.item.sig.ident.unraw())
+    }
+
     /// The type that the body hangs on.
     fn body_type(&self) -> TokenStream {
         if self.generics.is_empty() { quote!(__Body) } else { self.generics.carrier() }
@@ -276,14 +319,15 @@ impl Emission {
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     elements =
-                        quote!(::core::cmp::Ord::max(#elements, #support::Counted::count(&#name)));
+                        quote!(::core::cmp::Ord::max(#elements, #support::ElementCount::element_count(&#name)));
                     quote!(let mut #name = #support::gate::<__OK, _>(#args.tensor::<#ty>());)
                 }
             })
             .collect();
         let elements_of = internal("elements");
         let size = self.tree.regions.first().map(|_| quote!(let #elements_of = #elements;));
-        let body = Body::new(support, &self.signature.params, self.strict)
+        let typing = self.typing(self.body_type());
+        let body = Body::new(support, &self.signature.params, self.strict, typing)
             .kernel(&self.item.block, &quote!(#elements_of));
         let body = match &self.signature.result {
             Some(ty) => quote! {
@@ -306,8 +350,12 @@ impl Emission {
                 struct __Body;
             )
         });
+        let identities = self.identities();
         quote! {
             #item
+            impl #declared #support::SiteTable for #of #bounds {
+                const IDENTITIES: &'static [::core::primitive::u128] = #identities;
+            }
             // SAFETY: the tree and `run` are made of the same tokens. `run` uses `cx` as the tree's function says, and no
             // token of the author's can name it.
             #quiet
@@ -340,6 +388,7 @@ impl Emission {
         let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
         let arguments = self.generics.arguments();
         let (kept, found) = self.kept();
+        let table = self.table();
         let inputs = self.item.sig.inputs.iter().filter_map(|input| match input {
             syn::FnArg::Typed(input) => Some(&input.ty),
             syn::FnArg::Receiver(_) => None,
@@ -370,6 +419,7 @@ impl Emission {
             // SAFETY: its functions are the func's source and body, made of the same tokens. The names that kernels
             // use are all taken here, so that no other `impl` of the type can have them.
             unsafe impl #support::Func for #name {}
+            #table
             impl #name {
                 #called
                 #kept
@@ -377,33 +427,69 @@ impl Emission {
                 #[allow(unused)]
                 #[doc(hidden)]
                 pub fn __callee<#declared>() -> #support::Callee #bounds {
-                    #support::Callee::Func({ #found })
+                    #support::Callee::Func(#found.0)
                 }
 
                 #[allow(unused)]
                 #[doc(hidden)]
                 pub const fn __callee_of<#of>(
                     _: &#support::Probe<__F>,
-                ) -> fn() -> #support::Callee #bounds {
-                    Self::__callee::<#arguments>
+                ) -> (fn() -> #support::Callee, ::core::primitive::u128) #bounds {
+                    (Self::__callee::<#arguments>, Self::__arguments::<#arguments>())
                 }
+            }
+        }
+    }
+
+    /// The table of a func's sites.
+    fn table(&self) -> TokenStream {
+        let (name, vis, support) = (&self.item.sig.ident, &self.item.vis, &self.paths.body);
+        if self.generics.is_empty() {
+            return quote! {
+                impl #support::SiteTable for #name {
+                    const IDENTITIES: &'static [::core::primitive::u128] = <#name>::__FOUND.1;
+                }
+            };
+        }
+        let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let (of, arguments) = (self.sites_name(), self.generics.arguments());
+        let item = self.generics.item(&of);
+        quote! {
+            #[allow(non_camel_case_types)]
+            #[doc(hidden)]
+            #vis #item
+            impl<#declared> #support::SiteTable for #of<#arguments> #bounds {
+                const IDENTITIES: &'static [::core::primitive::u128] =
+                    <#name>::__found::<#arguments>().1;
             }
         }
     }
 
     /// The constant of a func in which its source is kept, and the source. That of a generic one is found anew
     /// by each instantiation.
-    fn kept(&self) -> (Option<TokenStream>, TokenStream) {
+    fn kept(&self) -> (TokenStream, TokenStream) {
         let (source, found, frontend) = (self.source(), self.found(), &self.paths.frontend);
+        let identities = self.identities();
+        let ty = quote!((&'static #frontend::Source, &'static [::core::primitive::u128]));
         if !self.generics.is_empty() {
-            return (None, quote!(#source #found));
+            let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+            let arguments = self.generics.arguments();
+            let kept = quote! {
+                #[allow(unused)]
+                #[doc(hidden)]
+                pub const fn __found<#declared>() -> #ty #bounds {
+                    #source
+                    (#found, #identities)
+                }
+            };
+            return (kept, quote!(Self::__found::<#arguments>()));
         }
         let kept = quote! {
             #[allow(unused)]
             #[doc(hidden)]
-            const __FOUND: &'static #frontend::Source = { #source #found };
+            const __FOUND: #ty = { #source (#found, #identities) };
         };
-        (Some(kept), quote!(Self::__FOUND))
+        (kept, quote!(Self::__FOUND))
     }
 
     /// Whether it is a method that takes `&mut self`.
@@ -430,16 +516,35 @@ impl Emission {
         });
         let types: Vec<_> = types.collect();
         let form = self.takes_tensors().then(|| quote!(__CHECKED));
-        // Where generic arguments are written, the form cannot be among them; it is in the first argument.
+        let private = &self.paths.private;
+        let values = self.signature.params.iter().filter(|p| p.passing == ParamPassing::Value);
+        let values = values.map(|param| &param.ty);
+        // Where generic arguments are written, form and site cannot be among them; they are in the first argument.
         let with = quote! {
             #[allow(unused, clippy::too_many_arguments)]
             #[doc(hidden)]
             #[inline(always)]
-            pub fn __call_with<#declared const __CHECKED: ::core::primitive::bool>(
-                _: #support::Form<__CHECKED>,
+            pub fn __call_at<
+                #declared
+                __Sites: #support::SiteTable,
+                const __SITE: ::core::primitive::usize,
+                const __CHECKED: ::core::primitive::bool,
+            >(
+                _: #support::CallSite<__Sites, __SITE, __CHECKED>,
                 #(#names: #types),*
             ) #output #bounds {
+                const {
+                    #support::check_site::<__Sites, __SITE>(Self::__arguments::<#arguments>())
+                }
                 Self::__call::<#arguments #form>(#(#names),*)
+            }
+
+            #[allow(unused)]
+            #[doc(hidden)]
+            pub const fn __arguments<#declared>() -> ::core::primitive::u128 #bounds {
+                let all = #support::type_identity("arguments");
+                #(let all = #support::with_part(all, <#values as #private::KernelValue>::TYPE_IDENTITY);)*
+                all
             }
         };
         // The author's function knows tensors; what runs, what stands for them in a body.
@@ -453,7 +558,7 @@ impl Emission {
                     quote!(mut #name: <#ty as #support::TensorParam>::View<__CHECKED>)
                 }
             });
-        let mut rewrite = Rewrite::new(support);
+        let mut rewrite = Rewrite::new(support, self.typing(self.sites_of_func()));
         rewrite.tensors = tensors(&self.signature.params);
         let values = self.signature.params.iter().filter(|p| p.passing == ParamPassing::Value);
         rewrite.locals = values.map(|param| param.name.clone()).collect();
@@ -529,24 +634,38 @@ impl Emission {
         let all_probed = at(quote!(__PROBED));
         let mut methods = Vec::new();
         let mut funcs = Vec::with_capacity(self.tree.funcs.len());
+        let mut identities: Vec<TokenStream> = Vec::new();
+        for entry in &self.tree.types {
+            identities.push(match entry {
+                TypeEntry::Probe { probe, binding, .. } => {
+                    let probe = located(probe, binding.span());
+                    quote_spanned!(binding.span()=> #support::identity_of(#probe))
+                }
+                TypeEntry::Written(_) | TypeEntry::Number(_) => quote!(0),
+            });
+        }
         for entry in &self.tree.funcs {
             funcs.push(match entry {
                 FuncEntry::Path { probe, path } => {
-                    let index = methods.len();
+                    let at = methods.len();
+                    let index = syn::Index::from(at);
                     let (bare, arguments) = without_arguments(path);
                     let arguments = arguments.map(|arguments| quote!(::<#arguments _>));
-                    let at = probe.span();
-                    methods.push(quote_spanned! {at=> {
+                    let place = probe.span();
+                    identities.push(quote!(__calls.#index.1));
+                    methods.push(quote_spanned! {place=> {
                         let () = <#bare as #support::Func>::IS;
                         <#bare>::__callee_of #arguments (#probe)
                     }});
-                    quote!(#all_probed.1[#index])
+                    quote!(#all_probed.1[#at])
                 }
                 FuncEntry::OfType { result, ty, name } => {
                     let (number, at) = (methods::number(name), methods.len());
                     let result = located(result, name.span());
+                    let index = syn::Index::from(at);
+                    identities.push(quote!(__calls.#index.1));
                     methods.push(quote_spanned! {ty.span()=>
-                        #support::function_of::<#number, #ty, _>(#result)
+                        #support::function_of::<#number, #ty, _, _>(#result)
                     });
                     quote!(#all_probed.1[#at])
                 }
@@ -554,14 +673,17 @@ impl Emission {
                     let (number, at) = (methods::number(name), methods.len());
                     let (probe, result) =
                         (located(probe, name.span()), located(result, name.span()));
+                    // The receiver's type is among the types.
+                    identities.push(quote!(0));
                     methods.push(quote_spanned! {name.span()=>
-                        #support::method_of::<#number, _, _>(#probe, #result)
+                        (#support::method_of::<#number, _, _>(#probe, #result), 0_u128)
                     });
                     quote!(#all_probed.1[#at])
                 }
             });
         }
-        let method_count = methods.len();
+        let numbers = (0..methods.len()).map(syn::Index::from);
+        let (method_count, identity_count) = (methods.len(), identities.len());
         let consts = self
             .tree
             .consts
@@ -608,14 +730,17 @@ impl Emission {
             const __PROBED: (
                 [#private::ir::types::Type; #count],
                 [fn() -> #support::Callee; #method_count],
+                [::core::primitive::u128; #identity_count],
             ) = {
                 #in_scope
                 #(let #probes = &#support::Probe::new();)*
                 #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unit_arg, clippy::unnecessary_operation)]
                 let _ = |#inputs| #output #probed;
                 #(#proofs)*
-                ([#(#types),*], [#(#methods),*])
+                let __calls = (#(#methods,)*);
+                ([#(#types),*], [#(__calls.#numbers.0),*], [#(#identities),*])
             };
+            const __IDENTITIES: [::core::primitive::u128; #identity_count] = #all_probed.2;
             const __TYPES: [#private::ir::types::Type; #count] = #all_probed.0;
             const __PARAMS: [#private::ir::types::ParamType; #parameters] = [#(#kinds),*];
         };

@@ -3,7 +3,7 @@
 //! An item inside a function knows nothing of that function's parameters. So what is found for a generic
 //! function hangs on a type that has the same parameters, `__Of<…>`: one set of constants per instantiation.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{GenericParam, WhereClause};
 
@@ -58,6 +58,11 @@ impl Generics {
 
     /// The declaration of that type.
     pub(crate) fn carrier_item(&self) -> TokenStream {
+        self.item(&Ident::new("__Of", Span::call_site()))
+    }
+
+    /// The declaration of a type with these parameters.
+    pub(crate) fn item(&self, name: &Ident) -> TokenStream {
         let params = self.params.iter().map(|param| match param {
             GenericParam::Type(param) => param.ident.to_token_stream(),
             other => other.to_token_stream(),
@@ -67,7 +72,7 @@ impl Generics {
             _ => None,
         });
         quote! {
-            struct __Of<#(#params),*>(::core::marker::PhantomData<(#(#types,)*)>);
+            struct #name<#(#params),*>(::core::marker::PhantomData<(#(#types,)*)>);
         }
     }
 }

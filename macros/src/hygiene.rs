@@ -48,9 +48,36 @@ pub(crate) fn reserved(item: TokenStream) -> Option<syn::Error> {
 pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<syn::Error> {
     let mut constants = Constants(Vec::new());
     constants.visit_block(body);
-    let mut refused = Refused { constants: constants.0, error: None };
+    let mut refused = Refused { constants: constants.0, in_type: false, error: None };
     refused.visit_signature(signature);
     refused.visit_block(body);
+    refused.error
+}
+
+/// A name as kernels have it: `r#` is left on keywords only.
+pub(crate) fn normalized(name: &Ident) -> String {
+    let text = name.unraw().to_string();
+    if syn::parse_str::<Ident>(&text).is_ok() { text } else { name.to_string() }
+}
+
+/// The error for `Self` in a function that is in no `impl` block: a generic func and its body hang on different types.
+pub(crate) fn refused_self(function: &syn::ItemFn) -> Option<syn::Error> {
+    fn named(tokens: TokenStream) -> Option<Ident> {
+        tokens.into_iter().find_map(|token| match token {
+            TokenTree::Ident(ident) => (ident == "Self").then_some(ident),
+            TokenTree::Group(group) => named(group.stream()),
+            _ => None,
+        })
+    }
+    let found = named(function.sig.to_token_stream())
+        .or_else(|| named(function.block.to_token_stream()))?;
+    Some(syn::Error::new(found.span(), "`Self` is available in `impl` blocks only"))
+}
+
+/// The error for a macro in the type of an `impl` block.
+pub(crate) fn refused_type(ty: &syn::Type) -> Option<syn::Error> {
+    let mut refused = Refused { constants: Vec::new(), in_type: true, error: None };
+    refused.visit_type(ty);
     refused.error
 }
 
@@ -141,6 +168,8 @@ impl Visit<'_> for Constants {
 
 struct Refused {
     constants: Vec<Ident>,
+    /// Whether what is visited is in a type, a length or a generic argument.
+    in_type: bool,
     error: Option<syn::Error>,
 }
 
@@ -151,6 +180,12 @@ impl Refused {
             Some(all) => all.combine(error),
             None => self.error = Some(error),
         }
+    }
+
+    fn within_type(&mut self, visit: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.in_type, true);
+        visit(self);
+        self.in_type = outer;
     }
 
     /// What stands in a type is looked up outside the body.
@@ -200,7 +235,23 @@ impl Visit<'_> for Refused {
         visit::visit_expr_for_loop(self, &each);
     }
 
+    fn visit_type(&mut self, ty: &syn::Type) {
+        self.within_type(|this| visit::visit_type(this, ty));
+    }
+
+    fn visit_expr_repeat(&mut self, repeat: &syn::ExprRepeat) {
+        self.visit_expr(&repeat.expr);
+        self.within_type(|this| this.visit_expr(&repeat.len));
+    }
+
     fn visit_macro(&mut self, call: &syn::Macro) {
+        if self.in_type {
+            self.add(
+                call,
+                "macros are not supported in types, lengths and generic arguments of kernels and funcs; write the type",
+            );
+            return;
+        }
         if let Ok(Assert { cond, .. }) = call.parse_body() {
             self.visit_expr(&cond);
         }
@@ -221,7 +272,7 @@ impl Visit<'_> for Refused {
         arguments: &syn::AngleBracketedGenericArguments,
     ) {
         self.outside(arguments);
-        visit::visit_angle_bracketed_generic_arguments(self, arguments);
+        self.within_type(|this| visit::visit_angle_bracketed_generic_arguments(this, arguments));
     }
 }
 

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{BinOp, Expr, visit_mut::VisitMut};
 
 use crate::{
-    body::{Rewrite, internal, unparenthesized},
+    body::{Rewrite, internal},
     spans,
 };
 
@@ -14,7 +14,7 @@ impl Rewrite<'_> {
     pub(crate) fn bound(&self, index: &syn::ExprIndex) -> Option<TokenStream> {
         let is_local = root(&index.expr)
             .is_some_and(|path| !path.get_ident().is_some_and(|name| self.tensors.contains(name)));
-        (is_local && !is_literal(&index.index)).then(|| {
+        is_local.then(|| {
             let start = spans::first(&index.expr);
             let support = spans::at(self.support, start);
             let (array, at) = (&index.expr, &index.index);
@@ -27,12 +27,12 @@ impl Rewrite<'_> {
     pub(crate) fn bound_of_value(&self, index: &syn::ExprIndex, start: Span) -> Option<Expr> {
         let of_tensor = root(&index.expr)
             .is_some_and(|path| path.get_ident().is_some_and(|name| self.tensors.contains(name)));
-        if of_tensor || is_simple_place(&index.expr) || is_literal(&index.index) {
+        if of_tensor || is_simple_place(&index.expr) {
             return None;
         }
         let support = spans::at(self.support, start);
         let (array, value, at) = (internal("array"), &index.expr, &index.index);
-        Some(Expr::Verbatim(quote_spanned! {start=> #support::same({
+        Some(Expr::Verbatim(quote_spanned! {start=> #support::identity({
             let #array = &#value;
             #array[#support::Bounded::bounded(#array, #at)]
         })}))
@@ -123,15 +123,6 @@ pub(crate) fn is_simple_place(place: &Expr) -> bool {
         Expr::Path(_) => true,
         Expr::Field(field) => is_simple_place(&field.base),
         Expr::Paren(paren) => is_simple_place(&paren.expr),
-        _ => false,
-    }
-}
-
-/// Whether an index is written as a number, or as numbers: rustc looks at those itself.
-fn is_literal(index: &Expr) -> bool {
-    match unparenthesized(index) {
-        Expr::Lit(_) => true,
-        Expr::Array(array) => array.elems.iter().all(is_literal),
         _ => false,
     }
 }

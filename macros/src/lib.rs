@@ -24,6 +24,7 @@ mod index;
 mod methods;
 mod reduce;
 mod signature;
+mod sites;
 mod spans;
 mod tensors;
 mod tree;
@@ -150,6 +151,9 @@ fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> Toke
 
 fn expand_function(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
     let parsed = syn::parse2(item).and_then(|mut function: syn::ItemFn| {
+        if let Some(error) = hygiene::refused_self(&function) {
+            return Err(error);
+        }
         hygiene::unambiguous(&mut function.block);
         let attribute = attribute::parse(kind, arguments)?;
         let refused = hygiene::inert(&mut function.attrs);
@@ -157,8 +161,9 @@ fn expand_function(kind: FunctionKind, arguments: TokenStream, item: TokenStream
     });
     match parsed {
         Ok((refused, attribute, function)) => {
+            let private = emit::Paths::new(&attribute.krate).private;
             let function = emit::function(kind, &attribute, function);
-            quote!(#refused #function)
+            sites::finished(quote!(#refused #function), &private)
         }
         Err(error) => error.into_compile_error(),
     }

@@ -21,6 +21,7 @@ use crate::{
     generics::Generics,
     hygiene,
     signature::{self, Param},
+    sites,
     tree::conversion,
 };
 
@@ -34,10 +35,14 @@ pub(crate) fn number(name: &Ident) -> u64 {
 pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream {
     let of = (*block.self_ty).clone();
     let mut emitted = hygiene::inert(&mut block.attrs);
-    if block.trait_.is_some() && block.unsafety.is_none() {
-        // As `expand_trait` has declared it.
-        block.unsafety = Some(syn::Token![unsafe](Span::mixed_site()));
+    if block.trait_.is_some() {
+        // No other trait has this item, so that this attribute makes nothing of theirs.
+        block.items.push(parse_quote!(
+            #[doc(hidden)]
+            const WRITE_FUNC_ABOVE_THIS_IMPL: () = ();
+        ));
     }
+    emitted.extend(hygiene::refused_type(&of).map(syn::Error::into_compile_error));
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
         emitted.extend(hygiene::inert(&mut method.attrs));
@@ -47,7 +52,7 @@ pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream 
             Err(error) => emitted.extend(error.into_compile_error()),
         }
     }
-    quote!(#block #emitted)
+    sites::finished(quote!(#block #emitted), &Paths::new(&attribute.krate).private)
 }
 
 /// A signature whose parameters are not `mut`.
@@ -66,12 +71,16 @@ pub(crate) fn immutable(sig: &Signature) -> Signature {
     sig
 }
 
-/// A trait whose functions kernels can call. It is unsafe to implement, so that only a block with `#[func]` does:
-/// kernels rely on what that emits beside the block.
+/// A trait whose functions kernels can call. What they call is what `#[func]` emits for the methods of the type: the
+/// supertraits, which are unsafe to implement. So an `impl` of the trait promises nothing. A hidden item keeps one
+/// without `#[func]` from compiling, since kernels would not call what is written there.
 pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStream {
     let Paths { private, body: support, .. } = Paths::new(&attribute.krate);
     let mut errors = hygiene::inert(&mut of.attrs);
-    of.unsafety = Some(syn::Token![unsafe](Span::mixed_site()));
+    of.items.push(parse_quote!(
+        #[doc(hidden)]
+        const WRITE_FUNC_ABOVE_THIS_IMPL: ();
+    ));
     of.supertraits.push(parse_quote!(#private::KernelValue));
     for item in &of.items {
         let TraitItem::Fn(method) = item else { continue };
@@ -93,11 +102,7 @@ pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStr
         of.supertraits.push(parse_quote!(#support::HasMethod<#number, Output = #output>));
         of.supertraits.push(parse_quote!(#support::#called<#number, (#(#types,)*)>));
     }
-    let doc = "# Safety\nImplement it by a block with `#[func]`.";
-    of.attrs.push(parse_quote!(#[doc = #doc]));
-    // clippy does not see what a macro documents.
-    of.attrs.push(parse_quote!(#[allow(clippy::missing_safety_doc)]));
-    quote!(#errors #of)
+    sites::finished(quote!(#errors #of), &private)
 }
 
 fn output_of(output: &ReturnType) -> TokenStream {
@@ -187,7 +192,6 @@ fn of_type(
         }
     }
     let block: syn::Block = syn::parse2(renamed(method.block.to_token_stream()))?;
-    let body = block.clone();
     let mut item: ItemFn = parse_quote!(
         fn of_type() {}
     );
@@ -196,15 +200,18 @@ fn of_type(
     let declared: Vec<Param> = params.params.iter().map(Param::clone).collect();
     let emission = Emission::new(FunctionKind::Func, attribute, params, item)
         .map_err(|rejected| rejected.0)?;
+    let body = emission.block();
     let paths = Paths::new(&attribute.krate);
     let support = &paths.body;
     let (source, found, number) = (emission.source(), emission.found(), number(&name));
+    let (identities, frontend) = (emission.identities(), &paths.frontend);
     let changes = emission.changes_receiver();
     let is_generic = !generics.params.is_empty();
     let generics = Generics::new(generics);
     let (with, bounds) = (generics.declared(), generics.bounds());
     let has_receiver = matches!(method.sig.inputs.first(), Some(FnArg::Receiver(_)));
-    let mut rewrite = Rewrite::new(support);
+    let mut rewrite =
+        Rewrite::new(support, emission.typing(quote!(#support::MethodTable::<#of, #number>)));
     rewrite.locals = declared.iter().map(|param| param.name.clone()).collect();
     let body = body.rewritten(&mut rewrite);
     let body = if changes { dereferenced(body, &this) } else { body };
@@ -286,7 +293,10 @@ fn of_type(
         #[diagnostic::do_not_recommend]
         unsafe impl<#with> #support::HasMethod<#number> for #of #bounds {
             type Output = #output;
-            const CALLEE: #support::Callee = #support::Callee::Func({ #source #found });
+            const SOURCE: ::core::option::Option<(
+                &'static #frontend::Source,
+                &'static [::core::primitive::u128],
+            )> = ::core::option::Option::Some({ #source (#found, #identities) });
             const MUTATES: ::core::primitive::bool = #changes;
         }
         #called

@@ -10,7 +10,7 @@ use syn::{Expr, Stmt, visit::Visit};
 
 use crate::{
     body::{internal, unparenthesized},
-    tree,
+    sites, tree,
 };
 
 /// More than these would take too many registers.
@@ -65,7 +65,7 @@ pub(crate) fn width(reductions: &[Reduction]) -> usize {
 impl Reduction {
     /// Defines the parts of a piece.
     pub(crate) fn begin(&self, support: &TokenStream, width: usize) -> TokenStream {
-        let (part, rest, make) = (&self.part, &self.rest, self.function("part"));
+        let (part, rest, make) = (&self.part, &self.rest, self.function("partial"));
         quote! {
             let mut #part = #support::#make::<_, #width>();
             let mut #rest = #support::#make::<_, #width>();
@@ -75,13 +75,13 @@ impl Reduction {
     /// Defines the place of the iteration with this number in a whole strip.
     pub(crate) fn lane_at(&self, support: &TokenStream, at: &Ident) -> TokenStream {
         let Self { part, lane, .. } = self;
-        quote!(let #lane = #support::Part::lane(&mut #part, #at);)
+        quote!(let #lane = #support::Partial::lane(&mut #part, #at);)
     }
 
     /// The places of the iterations that are in no whole strip.
     pub(crate) fn rest(&self, support: &TokenStream) -> TokenStream {
         let rest = &self.rest;
-        quote!(#support::Part::lanes(&mut #rest))
+        quote!(#support::Partial::lanes(&mut #rest))
     }
 
     /// The function that combines a value into the iteration's lane.
@@ -166,7 +166,11 @@ impl Found {
             index => self.is_fixed(index),
         };
         let known = fixed && call.args.len() == 2;
-        known.then_some((base.path.get_ident()?.clone(), op, element.index.to_token_stream()))
+        known.then_some((
+            base.path.get_ident()?.clone(),
+            op,
+            sites::without(element.index.to_token_stream()),
+        ))
     }
 
     fn is_fixed(&self, index: &Expr) -> bool {

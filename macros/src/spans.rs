@@ -1,6 +1,6 @@
 //! The numbers that stand for the author's tokens in a syntax tree.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quadrants_frontend::syntax;
 use quote::ToTokens;
 
@@ -13,13 +13,8 @@ pub(crate) struct Spans {
 impl Spans {
     /// A span of all of `tokens`.
     pub(crate) fn of(&mut self, tokens: &impl ToTokens) -> syntax::Span {
-        let mut spans = tokens.to_token_stream().into_iter().map(|token| match token {
-            // A group alone would be underlined whole; as a first or last token, by its bracket.
-            proc_macro2::TokenTree::Group(group) => (group.span_open(), group.span_close()),
-            other => (other.span(), other.span()),
-        });
-        let (first, end) = spans.next().unwrap_or((Span::call_site(), Span::call_site()));
-        let last = spans.last().map_or(end, |(_, close)| close);
+        let tokens = tokens.to_token_stream();
+        let (first, last) = (first(&tokens), last(&tokens));
         let (line, column) = extent(first).0;
         let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
         self.ends.push((first, last));
@@ -39,18 +34,31 @@ impl Spans {
 
 /// The span of the first token, for emitted code that rustc should place there.
 pub(crate) fn first(tokens: &impl ToTokens) -> Span {
-    tokens.to_token_stream().into_iter().next().map_or_else(Span::call_site, |token| match token {
-        proc_macro2::TokenTree::Group(group) => group.span_open(),
-        other => other.span(),
-    })
+    match tokens.to_token_stream().into_iter().next() {
+        Some(TokenTree::Group(group)) if is_added(&group) => first(&group.stream()),
+        // A group alone would be underlined whole; as a first token, by its bracket.
+        Some(TokenTree::Group(group)) => group.span_open(),
+        Some(other) => other.span(),
+        None => Span::call_site(),
+    }
 }
 
 /// The span of the last token.
 pub(crate) fn last(tokens: &impl ToTokens) -> Span {
-    tokens.to_token_stream().into_iter().last().map_or_else(Span::call_site, |token| match token {
-        proc_macro2::TokenTree::Group(group) => group.span_close(),
-        other => other.span(),
-    })
+    match tokens.to_token_stream().into_iter().last() {
+        Some(TokenTree::Group(group)) if is_added(&group) => last(&group.stream()),
+        Some(TokenTree::Group(group)) => group.span_close(),
+        Some(other) => other.span(),
+        None => Span::call_site(),
+    }
+}
+
+/// Whether `syn` has put parentheses around an operand that has attributes, [such as ours](crate::sites).
+fn is_added(group: &Group) -> bool {
+    group.delimiter() == Delimiter::Parenthesis
+        && proc_macro::is_available()
+        && extent(group.span()) == extent(Span::call_site())
+        && !group.stream().is_empty()
 }
 
 /// A path placed at `span`: rustc takes the place of a call from its first token.

@@ -32,7 +32,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         tensors.push(&reference.elem);
         writable.push(reference.mutability.is_some());
     }
-    let texts = names.iter().map(|name| name.as_ref().map(ToString::to_string));
+    let texts = names.iter().map(|name| name.as_ref().map(crate::hygiene::normalized));
     let given = names.iter().zip(&writable).map(|(name, writable)| match writable {
         true => quote!(&mut *self.#name),
         false => quote!(&*self.#name),
@@ -42,7 +42,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let mut launched = input.generics.clone();
     launched.params.insert(0, syn::parse_quote!('launch));
     let (launched, ..) = launched.split_for_impl();
-    Ok(quote! {
+    let derived = quote! {
         const _: () = {
             #[allow(missing_docs, unreachable_pub)]
             #[derive(Clone, Copy)]
@@ -50,19 +50,19 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 #(pub #names: <#tensors as #support::TensorParam>::View<CHECKED>,)*
             }
 
-            impl<const CHECKED: ::core::primitive::bool> #support::Counted for Views<CHECKED> {
+            impl<const CHECKED: ::core::primitive::bool> #support::ElementCount for Views<CHECKED> {
                 #[inline(always)]
-                fn count(&self) -> ::core::primitive::usize {
+                fn element_count(&self) -> ::core::primitive::usize {
                     let mut most = 0;
-                    #(most = ::core::cmp::Ord::max(most, #support::Counted::count(&self.#names));)*
+                    #(most = ::core::cmp::Ord::max(most, #support::ElementCount::element_count(&self.#names));)*
                     most
                 }
             }
 
-            impl<const CHECKED: ::core::primitive::bool> #support::Formed for Views<CHECKED> {
+            impl<const CHECKED: ::core::primitive::bool> #support::WithProven for Views<CHECKED> {
                 #[inline(always)]
-                fn formed(self, proven: ::core::primitive::bool) -> Self {
-                    Self { #(#names: #support::Formed::formed(self.#names, proven),)* }
+                fn with_proven(self, proven: ::core::primitive::bool) -> Self {
+                    Self { #(#names: #support::WithProven::with_proven(self.#names, proven),)* }
                 }
             }
 
@@ -95,5 +95,6 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
         };
-    })
+    };
+    Ok(crate::sites::finished(derived, &private))
 }

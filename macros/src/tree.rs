@@ -22,7 +22,10 @@ use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, Typ
 use quote::{ToTokens, quote};
 use syn::{Expr, Local, Pat, PatIdent, visit::Visit};
 
-use crate::spans::{self, Position, Spans};
+use crate::{
+    sites::{self, Site, Sites},
+    spans::{self, Position, Spans},
+};
 
 /// The walk's state, and what it found.
 #[derive(Default)]
@@ -44,6 +47,8 @@ pub(crate) struct Tree {
     pub(crate) atomics: Vec<(Ident, syn::ExprPath)>,
     /// The paths by which `f16` was named for a function of its own.
     pub(crate) halves: Vec<syn::Path>,
+    /// The sites at which the types are the ones that the IR has.
+    pub(crate) sites: Sites,
     scopes: Vec<Vec<String>>,
     /// The names in scope that are of shapes and shared arrays, by their place among all names in scope.
     views: Vec<(String, usize)>,
@@ -111,8 +116,7 @@ impl Tree {
         }
         let place = self.scopes.iter().flatten().enumerate().filter(|(_, bound)| *bound == name);
         place.last().is_some_and(|(place, _)| {
-            self.views.iter().any(|(_, view)| *view == place)
-                || self.is_by_reference(&Ident::new(name, Span::call_site()))
+            self.views.iter().any(|(_, view)| *view == place) || self.is_reference(name)
         })
     }
 
@@ -208,6 +212,7 @@ impl Tree {
     }
 
     fn local(&mut self, local: &mut Local, probes: &mut Vec<syn::Stmt>) -> StmtKind {
+        let site = sites::take(&mut local.attrs);
         let Some(init) = &mut local.init else {
             self.bind_all(&local.pat);
             return StmtKind::Unsupported(Construct::LetWithoutValue);
@@ -242,6 +247,7 @@ impl Tree {
                 }
                 let value = self.expr(&mut init.expr);
                 let (ty, probe) = self.probe(ident, None);
+                self.sites.put(site, Site::Type(ty as usize));
                 self.bind(ident);
                 probes.push(probe);
                 let (name, mutable) = (ident.to_string(), mutability.is_some());
@@ -262,6 +268,8 @@ impl Tree {
             (_, None) => {
                 let value = self.expr(&mut init.expr);
                 let pattern = pattern.clone();
+                let ty = self.passed(&mut init.expr);
+                self.sites.put(site, Site::Type(ty as usize));
                 match self.taking_apart(&pattern, probes) {
                     Some(pattern) => StmtKind::LetPattern { pattern, value },
                     None => {
@@ -292,13 +300,22 @@ impl Tree {
         let format = is_value.then(|| quote!(, "{}"));
         let message = message.map(|message| quote!(#format, #message));
         call.tokens = quote!(#cond #message);
+        // The user's crate may have a macro of this name.
+        let at = spans::first(&call.path);
+        call.path = syn::parse_quote_spanned!(at=> ::core::assert);
         StmtKind::Assert { cond: tree, message: text }
+    }
+
+    /// Notes that the type with this number is that of an expression.
+    fn typed_at(&mut self, site: Option<usize>, ty: TypeIx) -> TypeIx {
+        self.sites.put(site, Site::Type(ty as usize));
+        ty
     }
 
     /// A probe of the type of a binding or of a part of it, and the statement that shows it that.
     fn probe(&mut self, binding: &Ident, part: Option<TokenStream>) -> (TypeIx, syn::Stmt) {
         let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
-        let tokens = quote!(#probe.see(&#binding #part));
+        let tokens = quote!(#probe.observe(&#binding #part));
         let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), linear: false });
         (ty, syn::Stmt::Expr(Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
     }
@@ -320,8 +337,12 @@ impl Tree {
 
     /// Whether a name is a parameter by reference. The parameters are the first that are bound.
     fn is_by_reference(&self, name: &Ident) -> bool {
+        self.is_reference(&name.to_string())
+    }
+
+    fn is_reference(&self, name: &str) -> bool {
         self.references.iter().any(|of| name == of)
-            && self.scopes.iter().flatten().filter(|bound| name == bound).count() == 1
+            && self.scopes.iter().flatten().filter(|bound| name == *bound).count() == 1
     }
 
     /// Whether a name is a parameter's or a `let`'s.
@@ -399,7 +420,7 @@ pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
         }
     }
     let (mut text, mut end) = (String::new(), None);
-    all(&mut text, &mut end, tokens.to_token_stream());
+    all(&mut text, &mut end, sites::without(tokens.to_token_stream()));
     text
 }
 

@@ -1,30 +1,53 @@
-//! What a kernel is written with besides Rust itself: `stream_parallel`, `block_for`, `ndrange` and the
-//! atomics.
+//! The vocabulary of kernels besides Rust itself: `stream_parallel`, `block_for`, `ndrange` and the atomics.
 //!
-//! All of them are ordinary Rust, so that rustc type-checks a kernel as it stands. Inside a kernel the
-//! macro puts other code in their place.
+//! All items are ordinary Rust, so that rustc type-checks a kernel as written. In the CPU body and in the IR, the macro
+//! replaces them.
 
 mod blocks;
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+};
 
-pub use blocks::{Block, Combine, Grid, PerThread, Shared, block_for};
+pub use blocks::{Block, Combine, Grid, PerThread, SharedArray, block_for};
 
 use crate::Element;
 
-/// A block of a kernel that runs beside the other `stream_parallel` blocks of that kernel.
+/// A block of a kernel that runs concurrently with the other `stream_parallel` blocks of the kernel.
 ///
-/// Written like a call, `stream_parallel(|| { … })`, as a statement at the top level of a kernel. It is
-/// a tuple struct because a struct can stand in a pattern and a function cannot: that is how a
-/// kernel proves that the name means this crate's.
+/// Consecutive blocks form a *region*. On a GPU each block runs on a stream of its own: the streams wait for the
+/// launch's stream before the region, and the launch's stream waits for them after it. Loops within one block run in
+/// order. Blocks that access the same element, one of them writing, are a compile error or a rejected launch.
+///
+/// Write it as a statement at the top level of a kernel:
+///
+/// ```text
+/// #[qd::kernel]
+/// fn step(a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
+///     qd::stream_parallel(|| {
+///         for i in 0..a.len() {
+///             a[i] *= 0.5;
+///         }
+///     });
+///     qd::stream_parallel(|| {
+///         for i in 0..b.len() {
+///             b[i] += 1.0;
+///         }
+///     });
+/// }
+/// ```
+///
+/// It is a tuple struct and not a function because emitted code uses the name in a pattern, to check that it means this
+/// crate's item.
 #[allow(non_camel_case_types)] // written as a function
 #[derive(Debug)]
 pub struct stream_parallel<F: FnOnce()>(#[doc(hidden)] pub F);
 
-/// The index space of a parallel loop of one to three dimensions, the last of them fastest.
+/// The index space of a parallel loop over one to three dimensions. The last dimension varies fastest.
 ///
-/// Its extents are an array, `ndrange([h, w])` or `ndrange(tensor.shape())`; its bounds an array or a
-/// tuple of ranges, `ndrange((1..h - 1, 1..w - 1))`.
+/// The argument is an array of extents, `ndrange([h, w])` or `ndrange(tensor.shape())`, or an array or tuple of ranges,
+/// `ndrange((1..h - 1, 1..w - 1))`.
 ///
 /// # Examples
 /// ```
@@ -36,16 +59,16 @@ pub struct stream_parallel<F: FnOnce()>(#[doc(hidden)] pub F);
 #[derive(Clone, Debug)]
 pub struct ndrange<D>(#[doc(hidden)] pub D);
 
-/// What an [`ndrange`] can be given.
+/// An argument of [`ndrange`]: an array of extents, or an array or tuple of ranges.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no index space of a loop",
-    label = "neither extents nor ranges",
+    message = "`{Self}` is not the index space of a loop",
+    label = "not extents or ranges",
     note = "`ndrange` takes an array of one to three extents, or an array or tuple of ranges"
 )]
 pub trait IndexSpace {
     /// The integer type of the indices.
     type Int: LoopInt;
-    /// What a loop over it is given: an index, or a tuple of them.
+    /// The type of an index: one integer, or a tuple of integers.
     type Item;
     #[doc(hidden)]
     type Bounds: AsRef<[Range<Self::Int>]>;
@@ -55,45 +78,45 @@ pub trait IndexSpace {
     fn item(at: &[Self::Int; 3]) -> Self::Item;
 }
 
-/// An integer type that a parallel loop can count in.
+/// An integer type that parallel loops can use as their index.
 pub trait LoopInt: Element + PartialOrd {
     #[doc(hidden)]
     const ZERO: Self;
-    /// How many steps there are from `self` to `end`; 0 where `end` is not above.
+    /// The number of steps from `self` to `end`; 0 if `end` is not greater.
     #[doc(hidden)]
     fn steps(self, end: Self) -> u64;
-    /// `self + steps`, which the caller knows to be in range.
+    /// `self + steps`. The caller guarantees that the sum is in range.
     #[doc(hidden)]
     fn forward(self, steps: u64) -> Self;
 }
 
-/// The indices of an [`ndrange`], one after the other.
+/// The iterator over the indices of an [`ndrange`].
 #[derive(Debug)]
 pub struct Indices<D: IndexSpace> {
     bounds: D::Bounds,
     next: Option<[D::Int; 3]>,
 }
 
-/// A type that [`atomic_add`] is defined for.
+/// A type that [`atomic_add`] supports: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
 #[diagnostic::on_unimplemented(message = "`atomic_add` is not defined for `{Self}`")]
 pub trait AtomicAdd: Element {
     #[doc(hidden)]
     const IS_FLOAT: bool;
-    /// What added to any value is that value.
+    /// The identity of addition.
     #[doc(hidden)]
-    const NOTHING: Self;
+    const IDENTITY: Self;
     #[doc(hidden)]
     fn plus(self, value: Self) -> Self;
     /// # Safety
-    /// `element` is valid for atomic reads and writes.
+    /// `element` must be valid for atomic reads and writes.
     #[doc(hidden)]
     unsafe fn fetch_add(element: *mut Self, value: Self) -> Self;
 }
 
-/// A type that [`atomic_min`] and [`atomic_max`] are defined for.
+/// A type that [`atomic_min`] and [`atomic_max`] support: `i32`, `i64`, `u32`, `u64`, `usize`.
 #[diagnostic::on_unimplemented(
     message = "`atomic_min` and `atomic_max` are not defined for `{Self}`",
-    note = "they are defined for integers"
+    note = "supported types: `i32`, `i64`, `u32`, `u64`, `usize`"
 )]
 pub trait AtomicMinMax: Element + Ord {
     #[doc(hidden)]
@@ -101,26 +124,39 @@ pub trait AtomicMinMax: Element + Ord {
     #[doc(hidden)]
     const LARGEST: Self;
     /// # Safety
-    /// `element` is valid for atomic reads and writes.
+    /// `element` must be valid for atomic reads and writes.
     #[doc(hidden)]
     unsafe fn fetch_min(element: *mut Self, value: Self) -> Self;
     /// # Safety
-    /// `element` is valid for atomic reads and writes.
+    /// `element` must be valid for atomic reads and writes.
     #[doc(hidden)]
     unsafe fn fetch_max(element: *mut Self, value: Self) -> Self;
 }
 
-/// Adds `value` to an element and returns the old one; in a kernel atomically. Integers wrap.
+/// Adds `value` to an element and returns the old value. In a kernel the operation is atomic (relaxed). Integers wrap.
+///
+/// Iterations may update the same element only by atomics, for instance `qd::atomic_add(&mut histogram[bin], 1)`. The
+/// order of updates is unspecified, so sums of floats may differ between runs in their last bits. If an index is out of
+/// range, nothing is added, the result is zero, and the launch reports an error.
+///
+/// # Examples
+/// ```
+/// use quadrants_program::dsl::atomic_add;
+/// let mut x = 3;
+/// assert_eq!((atomic_add(&mut x, 4), x), (3, 7)); // outside of kernels: an ordinary addition
+/// ```
 pub fn atomic_add<T: AtomicAdd>(element: &mut T, value: T) -> T {
     std::mem::replace(element, element.plus(value))
 }
 
-/// Keeps the smaller of an element and `value`, and returns the old element; in a kernel atomically.
+/// Stores the smaller of an element and `value`, and returns the old value. In a kernel the operation is atomic
+/// (relaxed).
 pub fn atomic_min<T: AtomicMinMax>(element: &mut T, value: T) -> T {
     std::mem::replace(element, value.min(*element))
 }
 
-/// Keeps the larger of an element and `value`, and returns the old element; in a kernel atomically.
+/// Stores the larger of an element and `value`, and returns the old value. In a kernel the operation is atomic
+/// (relaxed).
 pub fn atomic_max<T: AtomicMinMax>(element: &mut T, value: T) -> T {
     std::mem::replace(element, value.max(*element))
 }
@@ -131,9 +167,9 @@ impl<D: IndexSpace> IntoIterator for ndrange<D> {
     fn into_iter(self) -> Indices<D> {
         let bounds = self.0.bounds();
         let ranges = bounds.as_ref();
-        let some = ranges.iter().all(|range| range.start < range.end);
+        let nonempty = ranges.iter().all(|range| range.start < range.end);
         let first = std::array::from_fn(|k| ranges.get(k).map_or(D::Int::ZERO, |r| r.start));
-        Indices { bounds, next: some.then_some(first) }
+        Indices { bounds, next: nonempty.then_some(first) }
     }
 }
 
@@ -233,14 +269,14 @@ macro_rules! integers {
 
         impl AtomicAdd for $int {
             const IS_FLOAT: bool = false;
-            const NOTHING: Self = 0;
+            const IDENTITY: Self = 0;
             #[inline(always)]
             fn plus(self, value: Self) -> Self {
                 self.wrapping_add(value)
             }
             #[inline(always)]
             unsafe fn fetch_add(element: *mut Self, value: Self) -> Self {
-                // SAFETY: the caller says so.
+                // SAFETY: the caller's promise.
                 unsafe { $atomic::from_ptr(element) }.fetch_add(value, Relaxed)
             }
         }
@@ -250,12 +286,12 @@ macro_rules! integers {
             const LARGEST: Self = Self::MAX;
             #[inline(always)]
             unsafe fn fetch_min(element: *mut Self, value: Self) -> Self {
-                // SAFETY: the caller says so.
+                // SAFETY: the caller's promise.
                 unsafe { $atomic::from_ptr(element) }.fetch_min(value, Relaxed)
             }
             #[inline(always)]
             unsafe fn fetch_max(element: *mut Self, value: Self) -> Self {
-                // SAFETY: the caller says so.
+                // SAFETY: the caller's promise.
                 unsafe { $atomic::from_ptr(element) }.fetch_max(value, Relaxed)
             }
         }
@@ -266,14 +302,14 @@ macro_rules! floats {
     ($($float:ty, $atomic:ident;)*) => {$(
         impl AtomicAdd for $float {
             const IS_FLOAT: bool = true;
-            const NOTHING: Self = -0.0;
+            const IDENTITY: Self = -0.0;
             #[inline(always)]
             fn plus(self, value: Self) -> Self {
                 self + value
             }
             #[inline(always)]
             unsafe fn fetch_add(element: *mut Self, value: Self) -> Self {
-                // SAFETY: the caller says so; the integer has the float's size and alignment.
+                // SAFETY: the caller's promise; the integer has the float's size and alignment.
                 let bits = unsafe { $atomic::from_ptr(element.cast()) };
                 let mut old = bits.load(Relaxed);
                 loop {
@@ -287,10 +323,6 @@ macro_rules! floats {
         }
     )*};
 }
-
-use std::sync::atomic::{
-    AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
-};
 
 integers! {
     i32, AtomicI32;
@@ -310,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indices_run_with_the_last_fastest() {
+    fn the_last_index_varies_fastest() {
         let visited: Vec<(usize, usize, usize)> = ndrange([2, 1, 2]).into_iter().collect();
         assert_eq!(visited, [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]);
         assert_eq!(ndrange([3_i32]).into_iter().collect::<Vec<_>>(), [0, 1, 2]);
@@ -327,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn atomics_outside_kernels_return_the_old_element() {
+    fn atomics_outside_of_kernels_return_the_old_element() {
         let mut x = 3_i32;
         assert_eq!((atomic_add(&mut x, i32::MAX), atomic_max(&mut x, 7)), (3, i32::MIN + 2));
         assert_eq!((atomic_min(&mut x, 1), x), (7, 1));

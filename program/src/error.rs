@@ -1,27 +1,26 @@
-//! What can go wrong with a program, in types, and what each error leaves behind.
+//! The errors of programs, and their severity.
 
 use std::fmt;
 
-use quadrants_ir::{Offloaded, Site, SiteKind, abi::ErrorRecord};
 use quadrants_rhi::Severity;
 
-use crate::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, Hazard, body::resolve_site};
+use crate::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, Hazard};
 
-/// An error of any kind that the frontend gives.
+/// An error of any type, from the frontend.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong with a program.
+/// An error of a program.
 ///
-/// `{}` prints the full reason: what happened, where, and what to do. So does `{:?}`, which is what a `main` that returns
-/// the error shows; `{:#?}` prints the fields. An error's text has that of its [`source`](std::error::Error::source) in
-/// it, so that who prints the one need not print the other.
+/// `{}` prints what happened, where, and how to fix it. So does `{:?}`, which is what a `main` that returns the error
+/// shows; `{:#?}` prints the fields. The text of an error includes that of its [`source`](std::error::Error::source),
+/// which need not be printed too.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device, or the runtime around it.
+    /// An error of the device or the runtime.
     #[error(transparent)]
     Runtime(#[from] quadrants_runtime::Error),
     /// A kernel's IR could not be made.
@@ -33,9 +32,9 @@ pub enum Error {
         #[source]
         source: BoxError,
     },
-    /// A kernel made at run time asserts that an access does not race, which is `unsafe` to believe.
+    /// A kernel made at run time asserts that an access does not race. Only `unsafe` code can make such a kernel.
     #[error(
-        "kernel `{kernel}` asserts in line {line} that it does not race; `unsafe {{ Kernel::asserting(..) }}` takes it"
+        "kernel `{kernel}` asserts in line {line} that it does not race: make it with `unsafe {{ Kernel::asserting(..) }}`"
     )]
     Asserted {
         /// The kernel.
@@ -48,12 +47,11 @@ pub enum Error {
     Compile {
         /// The kernel.
         kernel: String,
-        /// Why: [`CompilerNotFound`](quadrants_codegen::Error::CompilerNotFound) names the places
-        /// searched.
+        /// Why: [`CompilerNotFound`](quadrants_codegen::Error::CompilerNotFound) lists the searched locations.
         #[source]
         source: quadrants_codegen::Error,
     },
-    /// No file of exported kernels has a kernel for the device, and there is no compiler.
+    /// No image bundle has the kernel for the device, and there is no compiler.
     #[error(
         "kernel `{kernel}` for `{arch}` is not among the exported kernels of {}, and cannot be compiled: {source}",
         files.join(", ")
@@ -63,53 +61,53 @@ pub enum Error {
         kernel: String,
         /// The device's architecture.
         arch: String,
-        /// The files that were asked, with the architectures in each.
+        /// The searched files, with the architectures of each.
         files: Vec<String>,
-        /// Why it cannot be compiled, with the places searched.
+        /// Why it cannot be compiled, with the searched locations.
         #[source]
         source: Box<quadrants_codegen::Error>,
     },
-    /// A file of exported kernels cannot be used, or not be written.
+    /// An image bundle cannot be read or written.
     #[error(transparent)]
-    Kernels(#[from] quadrants_runtime::PackError),
-    /// Kernels cannot be exported for an architecture: images of its compiler would not be found again.
-    #[error("kernels for `{arch}` cannot be exported: its compiler's images are not kept")]
+    Kernels(#[from] quadrants_runtime::BundleError),
+    /// Kernels cannot be exported for an architecture, because the images of its compiler cannot be identified.
+    #[error("kernels for `{arch}` cannot be exported: the images of its compiler cannot be cached")]
     NotKept {
         /// The architecture.
         arch: String,
     },
-    /// No backend compiles for an architecture of that name, or it was not built in.
+    /// No backend of this build compiles for an architecture with that name.
     #[error(
-        "no backend of this build compiles for `{name}`; names are like `sm_90`, `compute_90` and `gfx90a`"
+        "no backend of this build compiles for `{name}`; architectures are like `sm_90`, `compute_90` and `gfx90a`"
     )]
     UnknownTarget {
         /// The name.
         name: String,
     },
-    /// The device takes compiled images, and the program was opened without a compiler.
-    #[error("kernel `{kernel}` needs a compiler, and the program was opened without one")]
+    /// The device needs compiled images, and the program was opened without a compiler.
+    #[error("kernel `{kernel}` must be compiled, but the program was opened without a compiler")]
     NoCompiler {
         /// The kernel.
         kernel: String,
     },
     /// A launch failed at the device.
     #[error(
-        "the launch of `{kernel}` failed{}: {source}",
-        if *.started { " half-way, so that what it writes is undefined" } else { "" }
+        "the launch of kernel `{kernel}` failed{}: {source}",
+        if *.started { " after a part of it was enqueued, so that its outputs are undefined" } else { "" }
     )]
     Launch {
         /// The kernel.
         kernel: String,
-        /// Whether some of its tasks had been enqueued: then what it writes is undefined.
+        /// Whether some of its tasks had been enqueued: then its outputs are undefined.
         started: bool,
         /// Why.
         #[source]
         source: quadrants_runtime::Error,
     },
-    /// A kernel reported an error while it ran. What its launch wrote is undefined.
+    /// A kernel reported an error while it ran. The outputs of its launch are undefined.
     #[error(transparent)]
     Kernel(#[from] Box<KernelError>),
-    /// The body of a kernel panicked on the CPU.
+    /// The CPU body of a kernel panicked.
     #[error("kernel `{kernel}` panicked: {message}")]
     Panicked {
         /// The kernel.
@@ -117,11 +115,11 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
-    /// With these arguments the kernel would race with itself: two iterations of a loop, or two blocks
-    /// of a region, may touch one element at a time, one of them writing. Nothing was launched.
+    /// With these arguments, two iterations of a loop or two blocks of a region may access the same element, and one of
+    /// the accesses writes. Nothing was launched.
     #[error(
         "kernel `{kernel}` ({file}:{line}) may race on `{tensor}` with these arguments: its accesses in \
-         lines {} and {} may touch one element at the same time{}", .lines[0], .lines[1],
+         lines {} and {} may access the same element at the same time{}", .lines[0], .lines[1],
         .counter.as_ref().map_or(String::new(), |overflow| format!("; {overflow}"))
     )]
     Race {
@@ -131,126 +129,123 @@ pub enum Error {
         file: String,
         /// The line of the loop, or of the block's first statement.
         line: u32,
-        /// The tensor parameter, or the array that a block's threads share.
+        /// The tensor parameter, or the shared array of a block.
         tensor: String,
-        /// The lines of the two accesses; of an access that races with itself, twice the same.
+        /// The lines of the two accesses; equal for an access that races with itself.
         lines: [u32; 2],
-        /// Where the numbers of a counter would keep the accesses apart: why they do not.
+        /// Where the tickets of a counter would separate the accesses: why they do not.
         counter: Option<Box<CounterOverflow>>,
     },
-    /// Another stream's launch uses the same memory, one of the two writes it, and nothing orders them: under
+    /// A launch on another stream uses the same memory, one of the two writes it, and nothing orders them; under
     /// [`Hazards::Check`](crate::Hazards::Check). Nothing was launched.
     #[error("{0}")]
     Hazard(Box<Hazard>),
-    /// The environment asks for something else about hazards than `explicit`, `report`, `check` or `auto`.
-    #[error(
-        "`{name}` in {HAZARDS_VARIABLE} is not one of `explicit`, `report`, `check` and `auto`"
-    )]
+    /// The environment variable for hazards is not `explicit`, `report`, `check` or `auto`.
+    #[error("{HAZARDS_VARIABLE} is `{name}`, but must be `explicit`, `report`, `check` or `auto`")]
     UnknownHazards {
-        /// What it says.
+        /// Its value.
         name: String,
     },
-    /// The environment asks for something else about graphs than `on` or `off`.
-    #[error("`{name}` in {GRAPHS_VARIABLE} is not one of `on` and `off`")]
+    /// The environment variable for graphs is not `on` or `off`.
+    #[error("{GRAPHS_VARIABLE} is `{name}`, but must be `on` or `off`")]
     UnknownGraphs {
-        /// What it says.
+        /// Its value.
         name: String,
     },
-    /// A launch's arguments do not fit the kernel's parameters.
+    /// The kernel does not accept an argument of a launch.
     #[error("argument {position} of kernel `{kernel}` is {given}, but the kernel takes {expected}")]
     Argument {
         /// The kernel.
         kernel: String,
         /// The argument's position, from 1.
         position: usize,
-        /// What was given.
+        /// The argument's type.
         given: String,
-        /// What the kernel takes.
+        /// The parameter's type.
         expected: String,
     },
-    /// The kernel's value was asked for by another type than its own. Nothing was launched.
-    #[error("kernel `{kernel}` returns {returns}, but {asked} was asked for")]
+    /// The caller expects another type of value than the kernel returns. Nothing was launched.
+    #[error("kernel `{kernel}` returns {returns}, but the launch expects {asked}")]
     ResultType {
         /// The kernel.
         kernel: String,
-        /// The type asked for, or `nothing`.
+        /// The expected type, or `nothing`.
         asked: String,
         /// The type of the kernel's value, or `nothing`.
         returns: String,
     },
-    /// More kernels exist at once than launches can tell apart.
+    /// Too many kernels exist at once.
     #[error("kernel `{kernel}` cannot be launched: a process has at most {limit} kernels at once")]
     TooManyKernels {
         /// The kernel.
         kernel: String,
-        /// The most there can be.
+        /// The largest number of kernels.
         limit: u32,
     },
-    /// A launch names no program: it has no tensor, no stream and no enclosing stream scope.
+    /// A launch has no program: no tensor argument, no stream and no enclosing stream scope.
     #[error("kernel `{kernel}` has no tensor argument; launch it on a stream")]
     NoProgram {
         /// The kernel.
         kernel: String,
     },
-    /// Something of another program was used.
+    /// An object of another program was used.
     #[error("{what} belongs to another program")]
     OtherProgram {
-        /// What.
+        /// The object.
         what: &'static str,
     },
-    /// A shape has not as many elements as the data.
+    /// The number of elements is not that of the shape.
     #[error("the shape {shape:?} has {expected} elements, but {given} were given")]
     Shape {
         /// The shape.
         shape: Vec<usize>,
-        /// How many elements it has.
+        /// The number of elements of the shape.
         expected: usize,
-        /// How many were given.
+        /// The number of given elements.
         given: usize,
     },
-    /// A range or row is not within a tensor's first axis.
-    #[error("{begin}..{end} is not within the first axis of a tensor of shape {shape:?}")]
+    /// A range or row is not inside the first axis of a tensor.
+    #[error("{begin}..{end} is not inside the first axis of a tensor of shape {shape:?}")]
     Range {
-        /// Its begin.
+        /// The range's start.
         begin: usize,
-        /// Its end.
+        /// The range's end.
         end: usize,
         /// The tensor's shape.
         shape: Vec<usize>,
     },
-    /// A tensor that stands for a part of another was swapped out of its [`SliceMut`](crate::SliceMut):
-    /// it can be used nowhere else.
-    #[error("a tensor was moved out of the slice that it stands for")]
+    /// The tensor of a slice was moved out of its [`SliceMut`](crate::SliceMut), and cannot be used elsewhere.
+    #[error("a tensor was moved out of its slice, and cannot be used elsewhere")]
     MovedSlice,
-    /// A tensor of that shape is larger than memory can be.
+    /// A tensor of that shape is larger than any memory.
     #[error("a tensor of shape {shape:?} is too large")]
     TooLarge {
         /// The shape.
         shape: Vec<usize>,
     },
-    /// No backend has that name, or it was not built in.
+    /// No backend of this build has that name.
     #[error("unknown backend `{name}`: this build has {}", .known.join(", "))]
     UnknownBackend {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The names of this build's backends.
         known: Vec<&'static str>,
     },
-    /// Something that a graph cannot do stands in a capture. Nothing was done, and the capture can go on.
+    /// An operation during a capture cannot be captured. It had no effect, and the capture can go on.
     #[error("{what} cannot be captured")]
     Capture {
-        /// What.
+        /// The operation.
         what: &'static str,
     },
-    /// No launch of a graph has an argument of that name.
-    #[error("no launch of the graph has an argument `{name}`: there is {}", .known.join(", "))]
+    /// No launch of a graph has an argument with that name.
+    #[error("no launch of the graph has an argument `{name}`; its arguments are {}", .known.join(", "))]
     UnknownArgument {
         /// The name.
         name: String,
-        /// The full names that there are.
+        /// The full names of all arguments.
         known: Vec<String>,
     },
-    /// With the tensor that was given, two arguments of a graph's launch share memory that it writes. Nothing was
+    /// With the given tensor, two arguments of a graph's launch share memory, and one of them is written. Nothing was
     /// launched.
     #[error(
         "the arguments `{}` and `{}` of kernel `{kernel}` share memory, and one of them is written", .parameters[0],
@@ -262,12 +257,12 @@ pub enum Error {
         /// The parameters.
         parameters: [String; 2],
     },
-    /// A loop's bounds or a launch's grid do not fit the device.
+    /// A loop's bounds or a launch's grid exceed a limit.
     #[error("kernel `{kernel}`: {what}")]
     Grid {
         /// The kernel.
         kernel: String,
-        /// What does not fit.
+        /// What exceeds which limit.
         what: String,
     },
 }
@@ -327,7 +322,7 @@ impl From<quadrants_rhi::Error> for Error {
 }
 
 impl Error {
-    /// What the error leaves behind.
+    /// How severe the error is: what cannot be used any more after it.
     ///
     /// # Examples
     /// ```
@@ -347,15 +342,15 @@ impl Error {
     }
 }
 
-/// A counter that a launch may count up so often that its numbers come again.
+/// A counter whose tickets may repeat within a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterOverflow {
     /// The counter's tensor.
     pub tensor: String,
-    /// How many bits it has.
+    /// Its size in bits.
     pub bits: u32,
-    /// How often it is counted up at most; none where an inner loop may have any number of iterations.
+    /// The largest number of increments; none where the iterations of an inner loop have no limit.
     pub draws: Option<u128>,
 }
 
@@ -363,18 +358,18 @@ impl fmt::Display for CounterOverflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tensor, bits, draws } = self;
         match draws {
-            Some(draws) => write!(f, "the launch may count up in `{tensor}` {draws} times")?,
-            None => write!(f, "nothing limits how often the launch counts up in `{tensor}`")?,
+            Some(draws) => write!(f, "the launch may increment `{tensor}` {draws} times")?,
+            None => write!(f, "the number of increments of `{tensor}` in a launch has no limit")?,
         }
         write!(
             f,
-            ", and the numbers of a counter of {bits} bits come again after 2^{bits}: count in 64 bits, or limit the loops \
-             around it"
+            ", and the tickets of a counter of {bits} bits repeat after 2^{bits}: use a 64-bit counter, or limit the \
+             loops around it"
         )
     }
 }
 
-/// What a kernel reported while it ran, with the launch that caused it.
+/// An error that a kernel reported while it ran, with the launch that caused it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub struct KernelError {
@@ -386,19 +381,19 @@ pub struct KernelError {
     pub line: u32,
     /// The column; 0 where it is unknown.
     pub column: u32,
-    /// The number of the launch within the program, from 1.
+    /// The number of the launch in the program, from 1.
     pub launch: u64,
-    /// What happened.
+    /// The cause.
     pub cause: KernelErrorCause,
 }
 
-/// What a kernel reported.
+/// The cause of a kernel's error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KernelErrorCause {
     /// An index was out of range.
     Index {
-        /// The tensor parameter, or the array that a block's threads share.
+        /// The tensor parameter, or the shared array of a block.
         tensor: String,
         /// The index.
         index: Vec<u64>,
@@ -407,18 +402,18 @@ pub enum KernelErrorCause {
     },
     /// An `assert!` failed.
     Assert {
-        /// Its message, or the text of its condition.
+        /// The message, or the source text of the condition.
         message: String,
     },
     /// An integer was divided by zero.
     DivideByZero,
-    /// A parallel loop, whose bounds the device computed, had more iterations than any loop has: one
-    /// of the bounds has wrapped, as `0..n - 1` does where `n` is 0. The loop ran nothing.
+    /// A parallel loop whose bounds the device computed has too many iterations: one of the bounds has wrapped, as
+    /// `0..n - 1` does where `n` is 0. No iteration ran.
     Bounds {
-        /// How many, per dimension.
+        /// The number of iterations of each dimension.
         iterations: Vec<u64>,
     },
-    /// The record names no site of the kernel: device memory was overwritten.
+    /// The error record has a site that the kernel does not have: device memory was overwritten.
     Unknown {
         /// The site's number.
         site: u32,
@@ -439,52 +434,5 @@ impl fmt::Display for KernelError {
             }
             KernelErrorCause::Unknown { site } => write!(f, "an error at the unknown site {site}"),
         }
-    }
-}
-
-impl KernelErrorCause {
-    /// What `record` says of `kernel`, and the site that it speaks of.
-    pub(crate) fn decode<'a>(
-        kernel: &'a Offloaded,
-        record: &ErrorRecord,
-    ) -> (Self, Option<&'a Site>) {
-        let Some(site) = resolve_site(record, &kernel.sites) else {
-            return (Self::Unknown { site: record.site }, None);
-        };
-        let at = &kernel.sites[site.index()];
-        let values = &record.values[..(record.count as usize).min(record.values.len())];
-        let cause = match &at.kind {
-            SiteKind::Assert { message } => Self::Assert { message: message.clone() },
-            SiteKind::DivideByZero => Self::DivideByZero,
-            SiteKind::Bounds => Self::Bounds { iterations: values.to_vec() },
-            SiteKind::SharedIndex(array) => {
-                let (index, shape) = values.split_at(values.len() / 2);
-                Self::Index {
-                    tensor: kernel.locals[*array].name.clone(),
-                    index: index.to_vec(),
-                    shape: shape.to_vec(),
-                }
-            }
-            SiteKind::Index(param) => {
-                let param = &kernel.params[param.index()];
-                let (mut index, mut shape) = values.split_at(values.len() / 2);
-                let rank = usize::from(param.kind.rank());
-                let mut tensor = param.tensor();
-                if rank < index.len() {
-                    // A component's index is that of the element, and which of its scalars.
-                    let beyond =
-                        index.iter().zip(shape).take(rank).any(|(at, extent)| at >= extent);
-                    let wrong = if beyond { 0..rank } else { rank..index.len() };
-                    (index, shape) = (&index[wrong.clone()], &shape[wrong]);
-                    tensor = if beyond { tensor } else { &param.name };
-                }
-                Self::Index {
-                    tensor: tensor.to_owned(),
-                    index: index.to_vec(),
-                    shape: shape.to_vec(),
-                }
-            }
-        };
-        (cause, Some(at))
     }
 }

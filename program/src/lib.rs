@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`Program`] is a device with its default stream and its kernels. Calling a kernel gives a
-//! [`Launch`], which goes to the thread's current stream or to an explicit one. The
-//! [`KernelLauncher`] keeps what a launch needs in an address-stable table; a `stream_parallel`
-//! region forks from the launch stream and joins it again by events.
+//! A [`Program`] is a device with its default stream and its kernels. Calling a kernel gives a [`Launch`], which is
+//! submitted to the thread's current stream or to an explicit one. The [`KernelLauncher`] keeps the contexts of kernels
+//! in an address-stable table. A `stream_parallel` region forks from the launch stream and joins it again by events, or
+//! is launched as a graph.
 
 #[doc(hidden)]
 pub mod body;
@@ -36,7 +36,7 @@ pub use launch::{
 };
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
-pub use quadrants_runtime::{CacheStatistics, PackEntry, PackError, PoolStatistics};
+pub use quadrants_runtime::{BundleEntry, BundleError, CacheStatistics, PoolStatistics};
 pub use stream::{Event, Stream, manager::StreamManager};
 pub use tensor::{
     Tensor,
@@ -58,9 +58,12 @@ pub use quadrants_codegen as codegen;
 pub use quadrants_ir as ir;
 pub use quadrants_rhi as rhi;
 
-/// What emitted kernels are made of; no part of the stable interface.
+/// What the code that macros emit uses; not part of the stable interface.
 #[doc(hidden)]
 pub mod emit {
+    /// Emitted code finds `core` here: a crate may give that name to another one.
+    pub use core;
+
     pub use crate::{
         BoxError, Launch, Tensor, body, dsl, f16,
         kernel::{kernel_def::KernelDef, monomorphizations::Monomorphizations},

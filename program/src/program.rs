@@ -1,4 +1,4 @@
-//! Programs: a device, its default stream, its kernels.
+//! Programs: a device with its default stream, its kernels, and what all parts of a program share.
 
 use std::{
     fmt,
@@ -14,19 +14,19 @@ use quadrants_runtime::{CacheStatistics, Context, PoolStatistics, Stream as RtSt
 use crate::{
     Error, Event, ExportedKernels, Layout, RegionStatistics, Result, Stream, StreamManager, Tensor,
     capture::{HostExclusion, refuse},
-    hazards::{Clock, Hazard, Hazards, Tracker, waiting},
+    hazards::{Clock, Hazard, Hazards, Tracker, wait_tracked},
     kernel_cache::{KernelCache, folder_from_env},
     launch::{error_record::RecordPool, launcher::KernelLauncher, region_graph::Graphs},
     program_registry,
-    stream::{LeftBehind, StreamState},
+    stream::{AbandonedStream, StreamState},
 };
 
-/// A way to a device, and to a compiler for it: what [`Program::open`] takes.
+/// What [`Program::open`] takes: opens a device, and a compiler for it.
 pub trait Backend {
     /// Opens the device.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the device cannot be opened.
     fn open(&self) -> Result<Opened>;
 }
 
@@ -45,21 +45,21 @@ impl Backend for Opened {
     }
 }
 
-/// A program on one device: its tensors, streams, events and kernels.
+/// A program on one device: the owner of its tensors, streams, events and kernels.
 ///
-/// Cloning gives another handle of the same program. Streams, events and tensors hold the program
-/// alive, so that there is no order in which they must be dropped.
+/// A clone is another handle of the same program. Streams, events and tensors keep the program alive, so that they can
+/// be dropped in any order.
 #[derive(Clone)]
 pub struct Program {
     default: Arc<Stream>,
 }
 
-/// What all parts of a program share; the default stream apart, which holds it too.
+/// What all parts of a program share, except the default stream, which refers to it.
 pub(crate) struct ProgramShared {
-    // Modules unload, and pinned records are freed, while the context is alive: each holds it.
+    // Modules are unloaded and pinned memory is freed while the context is alive: each keeps it.
     pub(crate) launcher: KernelLauncher,
-    // Behind the launcher: its modules wait for the device before they unload.
-    pub(crate) left_behind: Mutex<Vec<LeftBehind>>,
+    // Dropped after the launcher, whose modules wait for the device before they unload.
+    pub(crate) abandoned_streams: Mutex<Vec<AbandonedStream>>,
     pub(crate) records: RecordPool,
     pub(crate) manager: StreamManager,
     pub(crate) context: Arc<Context>,
@@ -69,7 +69,7 @@ pub(crate) struct ProgramShared {
     pub(crate) launches: AtomicU64,
     pub(crate) graphs: Graphs,
     pub(crate) host_exclusion: HostExclusion,
-    /// None where hazards are not looked for.
+    /// None where hazards are not tracked.
     pub(crate) hazards: Option<Tracker>,
     deferred: Mutex<Vec<Error>>,
 }
@@ -110,17 +110,17 @@ impl Drop for ProgramShared {
 impl ProgramShared {
     /// Waits for all work on all streams.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let up_to = |tracker: &Tracker| {
+        let clock = |tracker: &Tracker| {
             let mut all = Clock::default();
             for stream in self.manager.all() {
-                all.join(&tracker.up_to(&stream.stream));
+                all.join(&tracker.clock_of(&stream.stream));
             }
             all
         };
-        waiting(self, up_to, || Ok(self.context.synchronize()?))
+        wait_tracked(self.hazards.as_ref(), clock, || Ok(self.context.synchronize()?))
     }
 
-    /// As [`Context::defer`].
+    /// Keeps an error that no call can return, like [`Context::defer`].
     pub(crate) fn defer(&self, error: Error) {
         if error.severity() == Severity::ContextLost {
             return;
@@ -130,7 +130,7 @@ impl ProgramShared {
     }
 }
 
-/// What a program is opened with.
+/// The options of a program.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramBuilder {
     argument_limit: Option<usize>,
@@ -141,44 +141,42 @@ pub struct ProgramBuilder {
 }
 
 impl ProgramBuilder {
-    /// What is done about launches on different streams that conflict with nothing to order them. Default: what
-    /// the environment variable [`HAZARDS_VARIABLE`](crate::HAZARDS_VARIABLE) says, else [`Hazards::default`].
+    /// The policy for hazards. Default: the environment variable [`HAZARDS_VARIABLE`](crate::HAZARDS_VARIABLE), or else
+    /// [`Hazards::default`].
     #[must_use]
     pub fn hazards(mut self, hazards: Hazards) -> Self {
         self.hazards = Some(hazards);
         self
     }
 
-    /// Whether a region that is launched again and again becomes a graph, which changes what a launch costs and
-    /// nothing else. Default: what the environment variable [`GRAPHS_VARIABLE`](crate::GRAPHS_VARIABLE) says, else
-    /// yes. A device without graphs uses events.
+    /// Whether regions that are launched repeatedly become graphs. This only changes what a launch costs. Default: the
+    /// environment variable [`GRAPHS_VARIABLE`](crate::GRAPHS_VARIABLE), or else yes. A device without graphs uses
+    /// events.
     #[must_use]
     pub fn graphs(mut self, on: bool) -> Self {
         self.graphs = Some(on);
         self
     }
 
-    /// The folder in which compiled kernels are kept for later processes; none where they are not. Default: what the
-    /// environment variable [`CACHE_VARIABLE`](crate::CACHE_VARIABLE) says, else `quadrants` in the user's folder for
-    /// caches. Any number of processes may share one. It must not be writable by somebody who is not trusted: what lies
-    /// there is run.
+    /// The folder of the kernel cache on disk, which later processes share; none for no cache. Default: the environment
+    /// variable [`CACHE_VARIABLE`](crate::CACHE_VARIABLE), or else `quadrants` in the user's cache folder. Any number
+    /// of processes may share it. Only trusted users may have write access: its contents are executed.
     #[must_use]
     pub fn cache(mut self, folder: Option<PathBuf>) -> Self {
         self.cache = Some(folder);
         self
     }
 
-    /// Kernels that were compiled ahead: asked first, before the folder of kept ones and a compiler. Called again, it
-    /// adds to those. Default: the file that the environment variable [`KERNELS_VARIABLE`](crate::KERNELS_VARIABLE)
-    /// names, if it does.
+    /// Adds kernels that were compiled ahead. They are looked up before the kernel cache on disk and a compiler.
+    /// Default: the file in the environment variable [`KERNELS_VARIABLE`](crate::KERNELS_VARIABLE), if it is set.
     #[must_use]
     pub fn kernels(mut self, kernels: ExportedKernels) -> Self {
         self.kernels.get_or_insert_default().push(kernels);
         self
     }
 
-    /// The largest argument block in bytes that is passed by value; larger ones go through a buffer.
-    /// The device's own limit holds too. Default: the device's limit. With 0 all go through a buffer.
+    /// The largest argument block in bytes that is passed by value; larger ones are passed in an argument buffer. The
+    /// device's limit applies too, and is the default. With 0, all argument blocks are passed in buffers.
     #[must_use]
     pub fn argument_limit(mut self, bytes: usize) -> Self {
         self.argument_limit = Some(bytes);
@@ -188,8 +186,8 @@ impl ProgramBuilder {
     /// Opens a program.
     ///
     /// # Errors
-    /// Why there is no device, or what it returns; [`Error::Kernels`] where the environment names a file that is none of
-    /// exported kernels.
+    /// Why the device cannot be opened; [`Error::Kernels`] where the file that the environment names is not an image
+    /// bundle.
     pub fn open(self, backend: impl Backend) -> Result<Program> {
         let hazards = self.hazards.map_or_else(Hazards::from_env, Ok)?;
         let exported = self.kernels.map_or_else(ExportedKernels::from_env, Ok)?;
@@ -201,7 +199,7 @@ impl ProgramBuilder {
         let context = Context::new(device)?;
         let shared = Arc::new(ProgramShared {
             launcher: KernelLauncher::new(),
-            left_behind: Mutex::new(Vec::new()),
+            abandoned_streams: Mutex::new(Vec::new()),
             records: RecordPool::default(),
             manager: StreamManager::default(),
             kernel_cache: KernelCache::new(
@@ -229,7 +227,7 @@ impl Program {
     /// Opens a program on the device of `backend`.
     ///
     /// # Errors
-    /// Why there is no device, or what it returns.
+    /// Why the device cannot be opened.
     pub fn open(backend: impl Backend) -> Result<Self> {
         Self::builder().open(backend)
     }
@@ -248,13 +246,13 @@ impl Program {
         &self.inner().shared
     }
 
-    /// What the device is.
+    /// Information about the device.
     #[must_use]
     pub fn device_info(&self) -> &DeviceInfo {
         self.shared().context.device().info()
     }
 
-    /// What the device can do.
+    /// The capabilities of the device.
     #[must_use]
     pub fn capabilities(&self) -> &Capabilities {
         self.shared().context.device().capabilities()
@@ -266,18 +264,18 @@ impl Program {
         &self.default
     }
 
-    /// Creates a non-blocking stream: it is not ordered with the default stream.
+    /// Creates a non-blocking stream, which is not ordered with the default stream.
     ///
     /// # Errors
-    /// What the device returns.
+    /// Errors of the device.
     pub fn create_stream(&self) -> Result<Stream> {
         Stream::create(self.inner(), StreamOptions::default())
     }
 
-    /// Creates a stream of a priority: numerically lower runs first, clamped to what the device has.
+    /// Creates a stream with a priority. Lower numbers run first; the number is clamped to the device's range.
     ///
     /// # Errors
-    /// What the device returns.
+    /// Errors of the device.
     pub fn create_stream_with_priority(&self, priority: i32) -> Result<Stream> {
         Stream::create(self.inner(), StreamOptions { priority })
     }
@@ -285,23 +283,23 @@ impl Program {
     /// Creates an event.
     ///
     /// # Errors
-    /// What the device returns.
+    /// Errors of the device.
     pub fn create_event(&self) -> Result<Event> {
         Event::create(self.inner(), EventOptions::default())
     }
 
-    /// Creates an event whose marks have a time.
+    /// Creates an event for measuring time.
     ///
     /// # Errors
-    /// What the device returns.
+    /// Errors of the device.
     pub fn create_timing_event(&self) -> Result<Event> {
         Event::create(self.inner(), EventOptions { timing: true })
     }
 
-    /// A tensor of zeros (of `false` for bool).
+    /// Creates a tensor of zeros (`false` for bool).
     ///
     /// # Errors
-    /// [`Error::TooLarge`], out of memory, or what the device returns.
+    /// [`Error::TooLarge`], out of memory, or an error of the device.
     pub fn zeros<T: crate::KernelValue, const N: usize>(
         &self,
         shape: [usize; N],
@@ -309,7 +307,7 @@ impl Program {
         self.zeros_with(shape, Layout::default())
     }
 
-    /// A tensor of zeros whose elements lie in memory as `layout` says.
+    /// Creates a tensor of zeros with a memory layout.
     ///
     /// # Errors
     /// As for [`zeros`](Self::zeros).
@@ -321,11 +319,11 @@ impl Program {
         Tensor::zeros(self.inner(), shape, layout)
     }
 
-    /// A tensor with the given elements, in row-major order.
+    /// Creates a tensor with the given elements, in row-major order.
     ///
     /// # Errors
-    /// [`Error::Shape`] where their number is not the shape's, out of memory, or what the device
-    /// returns.
+    /// [`Error::Shape`] where the number of elements is not that of the shape, out of memory, or an error of the
+    /// device.
     pub fn tensor_from<T: crate::KernelValue, const N: usize>(
         &self,
         elements: &[T],
@@ -334,7 +332,7 @@ impl Program {
         self.tensor_with(elements, shape, Layout::default())
     }
 
-    /// A tensor with the given elements, in row-major order, which lie in memory as `layout` says.
+    /// Creates a tensor with a memory layout and the given elements, in row-major order.
     ///
     /// # Errors
     /// As for [`tensor_from`](Self::tensor_from).
@@ -362,7 +360,7 @@ impl Program {
         Tensor::from_slice(self.inner(), elements, shape, layout)
     }
 
-    /// Waits for the default stream alone, and reports its errors.
+    /// Waits for the default stream only, and returns its errors.
     ///
     /// # Errors
     /// As for [`Stream::synchronize`].
@@ -370,8 +368,8 @@ impl Program {
         self.default.synchronize()
     }
 
-    /// Waits for all streams, and reports the first error of any of them that was not reported yet;
-    /// the others stay for the next call.
+    /// Waits for all streams, and returns the first error of any of them that was not returned yet; the others are left
+    /// for the next call.
     ///
     /// # Errors
     /// As for [`Stream::synchronize`].
@@ -381,25 +379,25 @@ impl Program {
         self.shared().manager.all().iter().try_for_each(|stream| stream.check())
     }
 
-    /// What is done about hazards.
+    /// The policy for hazards.
     #[must_use]
     pub fn hazards(&self) -> Hazards {
         self.shared().hazards.as_ref().map_or(Hazards::Explicit, Tracker::hazards)
     }
 
-    /// Takes the hazards that were reported, oldest first; at most 1000 are kept.
+    /// Takes the reported hazards, oldest first. At most 1000 are kept.
     #[must_use]
     pub fn take_hazards(&self) -> Vec<Hazard> {
         self.shared().hazards.as_ref().map(Tracker::take_hazards).unwrap_or_default()
     }
 
-    /// How many waits were inserted under [`Hazards::Auto`].
+    /// The number of waits that were inserted under [`Hazards::Auto`].
     #[must_use]
     pub fn inserted_waits(&self) -> u64 {
         self.shared().hazards.as_ref().map_or(0, Tracker::inserted_waits)
     }
 
-    /// Takes the errors that no call could return, as those of drops, oldest first.
+    /// Takes the errors that no call could return, such as those of drops, oldest first.
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         let runtime = self.shared().context.take_deferred_errors();
@@ -408,30 +406,48 @@ impl Program {
         errors
     }
 
-    /// Gives back to the device what lies idle in the pools of streams, events and staging memory.
+    /// Releases idle streams, events and staging memory of the pools to the device.
     pub fn trim_pools(&self) {
         self.shared().context.trim_pools();
     }
 
-    /// What the pools of streams, events and staging memory made, hold, and gave up.
+    /// Statistics of the pools of streams, events and staging memory.
     #[must_use]
     pub fn pool_statistics(&self) -> PoolStatistics {
         self.shared().context.pool_statistics()
     }
 
-    /// What files of exported kernels and the folder of kept ones gave and took so far.
+    /// Statistics of the kernel cache.
     #[must_use]
     pub fn cache_statistics(&self) -> CacheStatistics {
         self.shared().kernel_cache.statistics()
     }
 
-    /// How the regions of all kernels were launched so far.
+    /// Statistics of the regions of all kernels.
     #[must_use]
     pub fn region_statistics(&self) -> RegionStatistics {
         self.shared().graphs.statistics()
     }
 
-    /// The program's streams.
+    /// The kernels that the program has built.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> quadrants_program::Result<()> {
+    /// # let device = quadrants_rhi_cpu::driver()?.open(0)?;
+    /// # let opened = quadrants_program::Opened { device, compiler: None };
+    /// let program = quadrants_program::Program::open(opened)?;
+    /// // No kernel was launched yet.
+    /// assert!(program.launcher().is_empty() && !program.launcher().is_loaded("saxpy"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn launcher(&self) -> &KernelLauncher {
+        &self.shared().launcher
+    }
+
+    /// The streams of the program.
     #[must_use]
     pub fn streams(&self) -> &StreamManager {
         &self.shared().manager

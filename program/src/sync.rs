@@ -1,4 +1,3 @@
-//! The atomics of the parts that are checked by models (`tests/external/models`), where others with the same names stand
-//! in their place.
+//! The atomics of the modules that the loom models check (`tests/external/models`); the models replace them by loom's.
 
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, fence};

@@ -1,4 +1,4 @@
-//! The list of backends: the one place, besides the tests and chores, that knows it.
+//! [`Arch`]: the list of backends that are built in. Besides tests and chores, only this file knows it.
 
 use std::{ffi::OsString, fmt, str::FromStr, sync::Arc};
 
@@ -8,7 +8,7 @@ use quadrants_rhi::{Driver, environment};
 /// The environment variable that [`Arch::from_env_or_best`] reads.
 pub const ARCH_VARIABLE: &str = "QUADRANTS_ARCH";
 
-/// A backend that was built in.
+/// A backend. Which variants exist depends on the crate's features.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Arch {
@@ -18,26 +18,26 @@ pub enum Arch {
     /// AMD GPUs, through HIP.
     #[cfg(feature = "amdgpu")]
     AmdGpu,
-    /// This machine's processor.
+    /// The processor of this machine.
     #[cfg(feature = "cpu")]
     Cpu,
 }
 
-/// A device of a backend, by ordinal: what [`Program::open`](crate::Program::open) takes.
+/// A device of a backend, by ordinal; an argument of [`Program::open`](crate::Program::open).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DeviceChoice {
     arch: Arch,
     ordinal: usize,
 }
 
-/// The backend that the environment names, or the best that has a device; found when it is opened.
+/// The backend that the environment names, or else the best one that has a device. Chosen when a program is opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BestArch {
     name: Option<OsString>,
 }
 
 impl Arch {
-    /// All backends built in, the best first.
+    /// All backends that are built in, the preferred first.
     pub const ALL: &'static [Self] = &[
         #[cfg(feature = "cuda")]
         Self::Cuda,
@@ -47,8 +47,10 @@ impl Arch {
         Self::Cpu,
     ];
 
-    /// The backend named by `QUADRANTS_ARCH` (`cuda`, `amdgpu`, `cpu`), else the first of CUDA, AMDGPU
-    /// and CPU that has a device. An unknown name, and one that is no text, is an error when the program is opened.
+    /// The backend named by `QUADRANTS_ARCH` (`cuda`, `amdgpu`, `cpu`); if the variable is not set, the first of CUDA,
+    /// AMDGPU and CPU that has a device.
+    ///
+    /// Opening a program with it fails if the name is unknown or is not valid UTF-8.
     #[must_use]
     pub fn from_env_or_best() -> BestArch {
         BestArch { name: std::env::var_os(ARCH_VARIABLE) }
@@ -76,7 +78,7 @@ impl Arch {
         }
     }
 
-    /// A device of the backend; `Arch` itself stands for device 0.
+    /// A device of the backend. `Arch` itself means device 0.
     #[must_use]
     pub const fn device(self, ordinal: usize) -> DeviceChoice {
         DeviceChoice { arch: self, ordinal }
@@ -85,7 +87,7 @@ impl Arch {
     /// The backend's driver.
     ///
     /// # Errors
-    /// Why there is none: library, symbol or version.
+    /// If the driver's library, one of its symbols, or a sufficient version is missing.
     pub fn driver(self) -> quadrants_rhi::Result<Arc<dyn Driver>> {
         match self {
             #[cfg(feature = "cuda")]
@@ -97,10 +99,10 @@ impl Arch {
         }
     }
 
-    /// A device of `driver`, which is of this backend, with the compiler for it.
+    /// Opens a device of `driver`, which must be the driver of this backend, with the compiler for it.
     ///
     /// # Errors
-    /// Why there is no device.
+    /// If the driver has no device with this ordinal or cannot open it.
     pub fn open_with(self, driver: &dyn Driver, ordinal: usize) -> Result<Opened> {
         let device = driver.open(ordinal)?;
         let compiler = match self {
@@ -115,16 +117,18 @@ impl Arch {
     }
 }
 
-/// An architecture to [export](crate::Program::export_cache) kernels for, which this machine need not have:
-/// `sm_90` runs on that NVIDIA architecture and later minor ones, `compute_90` on all later ones (their driver
-/// finishes it at the first launch), `gfx90a` on that AMD architecture with any features.
+/// An architecture to [export](crate::Program::export_cache) kernels for. This machine does not need to have it.
+///
+/// - `sm_90`: NVIDIA GPUs of that architecture and of later minor versions of it.
+/// - `compute_90`: all later NVIDIA GPUs; their driver finishes the compilation at the first launch.
+/// - `gfx90a`: AMD GPUs of that architecture with any features.
 ///
 /// # Errors
-/// [`Error::UnknownTarget`] where no backend that is built in has such names. Whether the compiler knows the
-/// architecture shows when it compiles.
+/// [`Error::UnknownTarget`] if no backend that is built in has architectures of such names. A name that the compiler
+/// does not know is an error at the export.
 ///
 /// # Examples
-/// Kernels compiled at build time, by a program that runs where there is no GPU, and run from the file:
+/// A program compiles kernels ahead of time, on a machine without a GPU; another loads them from the file:
 /// ```no_run
 /// use quadrants::{self as qd, Tensor};
 ///
@@ -137,7 +141,7 @@ impl Arch {
 ///
 /// fn precompile() -> qd::Result<()> {
 ///     let prog = qd::Program::open(qd::Arch::Cpu)?;
-///     // What is launched is known. What is not is named by a call with any arguments of its types.
+///     // Kernels that were launched are exported. Others are added by a call with any arguments of the right types.
 ///     saxpy(0.0, &*qd::host(&[], [0])?, &mut *qd::host_mut(&mut [], [0])?).prepare(&prog)?;
 ///     prog.export_cache("kernels.qdk", &[qd::target("sm_80")?, qd::target("gfx90a")?])?;
 ///     Ok(())
@@ -174,8 +178,8 @@ impl FromStr for Arch {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.iter().copied().find(|arch| arch.name() == name);
-        found.ok_or_else(|| Error::UnknownBackend {
+        let arch = Self::ALL.iter().copied().find(|arch| arch.name() == name);
+        arch.ok_or_else(|| Error::UnknownBackend {
             name: name.to_owned(),
             known: Self::ALL.iter().map(|arch| arch.name()).collect(),
         })
@@ -196,7 +200,7 @@ impl Backend for DeviceChoice {
 
 impl Backend for BestArch {
     fn open(&self) -> Result<Opened> {
-        if let Some(name) = environment::word_of(ARCH_VARIABLE, self.name.clone())? {
+        if let Some(name) = environment::text_of(ARCH_VARIABLE, self.name.clone())? {
             return name.parse::<Arch>()?.open();
         }
         let mut last = Error::UnknownBackend { name: "best".to_owned(), known: Vec::new() };

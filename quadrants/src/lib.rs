@@ -1,21 +1,23 @@
 #![doc = include_str!("../README.md")]
 
 mod arch;
+#[cfg(test)]
+mod configuration;
 mod random;
 
 pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice, target};
 pub use quadrants_frontend::builder;
 pub use quadrants_macros::{KernelValue, Tensors, func, kernel};
 pub use quadrants_program::{
-    Backend, BoxError, CACHE_VARIABLE, CacheStatistics, CounterOverflow, Element, Error, Event,
-    Export, Exported, ExportedKernels, Float, GRAPHS_VARIABLE, Graph, GraphLaunch,
-    HAZARDS_VARIABLE, Hazard, HazardUse, Hazards, Int, KERNELS_VARIABLE, Kernel, KernelError,
-    KernelErrorCause, KernelLauncher, KernelResult, KernelValue, Launch, Layout, Matrix, Number,
-    Opened, PackEntry, PackError, PoolStatistics, Program, ProgramBuilder, RegionStatistics,
-    Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target, Tensor, Vector,
+    Backend, BoxError, BundleEntry, BundleError, CACHE_VARIABLE, CacheStatistics, CounterOverflow,
+    Element, Error, Event, Export, Exported, ExportedKernels, Float, GRAPHS_VARIABLE, Graph,
+    GraphLaunch, HAZARDS_VARIABLE, Hazard, HazardUse, Hazards, Int, KERNELS_VARIABLE, Kernel,
+    KernelError, KernelErrorCause, KernelLauncher, KernelResult, KernelValue, Launch, Layout,
+    Matrix, Number, Opened, PoolStatistics, Program, ProgramBuilder, RegionStatistics, Result,
+    Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target, Tensor, Vector,
     dsl::{
-        AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, Shared, atomic_add, atomic_max,
-        atomic_min, block_for, ndrange, stream_parallel,
+        AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray, atomic_add,
+        atomic_max, atomic_min, block_for, ndrange, stream_parallel,
     },
     f16, host, host_mut,
 };
@@ -25,14 +27,14 @@ pub use quadrants_ir as ir;
 pub use quadrants_program::codegen;
 pub use quadrants_rhi as rhi;
 
-/// What emitted kernels are made of; no part of the stable interface.
+/// Support for code that the macros emit. Not part of the stable interface.
 #[doc(hidden)]
 pub mod __private {
     pub use quadrants_frontend as frontend;
     pub use quadrants_program::emit::*;
 }
 
-/// The repository's README, whose example is run with the documentation's.
+/// Runs the examples of the repository's README as documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 mod repository_readme {}

@@ -1,21 +1,23 @@
-//! Random numbers that a kernel computes from where it is, not from what was drawn before: so the iterations of
-//! a loop need share nothing, and a launch draws the same on every backend and in every order.
+//! Counter-based random numbers: each draw is a function of seed, stream and draw number.
+//!
+//! No state is shared between iterations, so a launch draws the same numbers on every backend and in every order of
+//! execution.
 //!
 //! The generator is Philox-4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-//! 2011). Its key is the seed; its counter is the stream in the upper 64 bits and a quarter of the draw's
-//! number below, as each block has four words.
+//! 2011). Its key is the seed. Its counter consists of the stream, in the upper 64 bits, and the draw number divided by
+//! 4, because each block has four words.
 //!
-//! What is drawn must not depend on whether a GPU's compiler contracts a multiplication and an addition into
-//! one operation. So no product here is added to anything but by `mul_add`, unless it is exact, and a
-//! normal draw takes its sign as a bit, lest its last product meet an addition of the caller.
+//! Draws must not depend on whether a GPU compiler contracts a multiplication and an addition into one operation.
+//! Therefore every product that is added to something is either exact or uses `mul_add`. A normal draw gets its sign as
+//! a bit, so that its last product is not contracted with an addition of the caller.
 
 use quadrants_macros::{KernelValue, func};
 
-/// The draw numbered `draw` of a stream of random numbers: 32 random bits.
+/// Draw number `draw` of a stream of random numbers: 32 random bits.
 ///
-/// Streams of one seed are independent of each other, as are the streams of different seeds: take the index
-/// of a particle, pixel or path for the stream, and count the draws within it. Each draw of a stream is used for
-/// one thing: the functions of this family draw from the same bits.
+/// Streams of one seed are independent of each other, and so are streams of different seeds. Use the index of a
+/// particle, pixel or path as the stream, and count the draws within it. The functions of this family derive their
+/// results from the same bits, so use each draw only once.
 ///
 /// ```
 /// use quadrants as qd;
@@ -48,27 +50,27 @@ pub fn random_u32(seed: u64, stream: u64, draw: u32) -> u32 {
     )
 }
 
-/// A draw, evenly distributed from 0 up to, but without, 1: a multiple of 2⁻²⁴.
+/// A uniformly distributed draw from [0, 1), a multiple of 2⁻²⁴.
 ///
-/// What the arguments mean, [`random_u32`] says.
+/// [`random_u32`] explains the arguments.
 #[func(crate = crate)]
 pub fn random_uniform(seed: u64, stream: u64, draw: u32) -> f32 {
     (random_u32(seed, stream, draw) >> 8) as f32 * EXP2_M24
 }
 
-/// A draw from the normal distribution of mean 0 and variance 1.
+/// A draw from the standard normal distribution (mean 0, variance 1).
 ///
-/// All backends give the same bits, also where multiplications and additions are contracted; only `fast_math`
-/// may change them. The draw is the distribution's quantile at a multiple of 2⁻³² to about 5 parts in 10⁷, so none is
-/// beyond ±6.3. What the arguments mean, [`random_u32`] says.
+/// All backends return the same bits, even if multiplications and additions are contracted; only `fast_math` may change
+/// them. The draw is the distribution's quantile at a multiple of 2⁻³², with a relative error of about 5·10⁻⁷; no draw
+/// is beyond ±6.3. [`random_u32`] explains the arguments.
 #[func(crate = crate)]
 pub fn random_normal(seed: u64, stream: u64, draw: u32) -> f32 {
     normal_of(random_u32(seed, stream, draw))
 }
 
-/// A stream of random numbers that are drawn one after the other: [`rng`] makes one.
+/// A stream of random numbers with a position. Make one with [`rng`].
 ///
-/// In a kernel each iteration makes its own, for instance by its index.
+/// In a kernel, each iteration makes its own, for instance from its index.
 ///
 /// ```
 /// use quadrants as qd;
@@ -98,7 +100,7 @@ pub struct Rng {
     draw: u32,
 }
 
-/// A stream of random numbers at its first draw. Streams of one seed are independent of each other.
+/// A stream of random numbers, at its first draw. Streams of one seed are independent of each other.
 #[func(crate = crate)]
 pub fn rng(seed: u64, stream: u64) -> Rng {
     Rng { seed, stream, draw: 0 }
@@ -106,19 +108,19 @@ pub fn rng(seed: u64, stream: u64) -> Rng {
 
 #[func(crate = crate)]
 impl Rng {
-    /// 32 random bits: the draw that [`random_u32`] gives.
+    /// The next draw as 32 random bits, as [`random_u32`] returns them.
     pub fn bits(&mut self) -> u32 {
         let bits = random_u32(self.seed, self.stream, self.draw);
         self.draw = self.draw.wrapping_add(1);
         bits
     }
 
-    /// A draw, evenly distributed from 0 up to, but without, 1.
+    /// The next draw, uniformly distributed in [0, 1).
     pub fn uniform(&mut self) -> f32 {
         (self.bits() >> 8) as f32 * EXP2_M24
     }
 
-    /// A draw from the normal distribution of mean 0 and variance 1.
+    /// The next draw from the standard normal distribution (mean 0, variance 1).
     pub fn normal(&mut self) -> f32 {
         normal_of(self.bits())
     }
@@ -127,10 +129,10 @@ impl Rng {
 const EXP2_M24: f32 = 1.0 / 16_777_216.0;
 const EXP2_M32: f32 = 1.0 / 4_294_967_296.0;
 
-/// The bits of √½.
+/// The bits of √½ as an `f32`.
 const SQRT_HALF: i32 = 0x3f35_04f3;
 
-/// A word of the block that Philox-4x32-10 makes of a counter and a key.
+/// One word of the Philox-4x32-10 block of a counter (`a`, `b`, `c`, `d`) and a key.
 #[func(crate = crate)]
 fn philox(
     mut a: u32,
@@ -159,16 +161,17 @@ fn philox(
     }
 }
 
-/// The normal distribution's quantile: the highest bit is the sign, the others say how far out.
+/// The quantile of the standard normal distribution. The highest bit of `word` is the sign, the others the distance
+/// from the median.
 ///
-/// With x = 2p - 1 the quantile is √2 erf⁻¹(x) = x g(w) where w = -ln(1 - x²), and g is smooth in w near the
-/// middle, in √w far out. The polynomials are fitted to g with least relative error.
+/// With x = 2p - 1 the quantile is √2 erf⁻¹(x) = x g(w), where w = -ln(1 - x²). The function g is smooth in w near the
+/// center, and in √w in the tails. The polynomials approximate g with minimal relative error.
 #[func(crate = crate)]
 fn normal_of(word: u32) -> f32 {
-    let size = word & 0x7fff_ffff;
-    let rest = 0x7fff_ffff - size;
-    // Both from the integer: neither loses digits where it is small.
-    let x = (size + size + 1) as f32 * EXP2_M32;
+    let magnitude = word & 0x7fff_ffff;
+    let rest = 0x7fff_ffff - magnitude;
+    // Both are computed from integers, so that neither loses precision where it is small.
+    let x = (magnitude + magnitude + 1) as f32 * EXP2_M32;
     let t = (rest + rest + 1) as f32 * EXP2_M32;
     let w = minus_ln(t * (2.0 - t));
     let g = if w < 5.0 {
@@ -197,7 +200,7 @@ fn normal_of(word: u32) -> f32 {
     f32::from_bits((x * g).to_bits() | (word & 0x8000_0000))
 }
 
-/// Minus the natural logarithm of a normal number that is not above 1.
+/// -ln(y) of a normal number y ≤ 1.
 #[func(crate = crate)]
 fn minus_ln(y: f32) -> f32 {
     let bits = y.to_bits() as i32;

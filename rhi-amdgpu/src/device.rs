@@ -1,7 +1,8 @@
-//! The device: making it current, what it is and can do, and the trait, delegated by concern.
+//! The AMD device: making it current, properties and capabilities, and the `Device` trait, delegated to the other
+//! modules.
 //!
-//! The HIP runtime has one context per device, made at its first use and kept until the process ends. So there
-//! is nothing to retain, and "current" is the device's ordinal, which each thread has its own of.
+//! The HIP runtime has one context per device, created at its first use and kept until the process ends. There is
+//! nothing to retain, and "current" is a device ordinal per thread.
 
 use std::{
     cell::Cell,
@@ -26,18 +27,18 @@ use crate::{
 };
 
 thread_local! {
-    /// The library, as the address of its table, and the device's ordinal that the thread is within; 0 and 0
-    /// where it is within none. It is current, and nobody need be asked.
-    static WITHIN: Cell<(usize, c_int)> = const { Cell::new((0, 0)) };
+    /// The library, as the address of its table, and the device ordinal that [`Device::make_current`] made current on
+    /// this thread; 0 and 0 for none. It need not be queried.
+    static CURRENT: Cell<(usize, c_int)> = const { Cell::new((0, 0)) };
 }
 
-/// The device made current for as long as this lives.
+/// A guard that keeps a device current.
 pub(crate) struct Entered<'a> {
     /// The functions, to be called while the device is current.
     pub(crate) table: &'a Table,
-    /// The device that was current before, where it was another.
+    /// The previously current device, if it was another one.
     before: Option<c_int>,
-    /// Devices are current on one thread: the value stays on it.
+    /// A device is current on one thread, so the guard must not move to another.
     not_send: PhantomData<*const ()>,
 }
 
@@ -59,19 +60,19 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// Makes a device current, unless it is; what was current before is again when the result is dropped.
+/// Makes a device current if it is not. Dropping the result restores the previous device.
 #[inline(always)]
 fn enter(table: &Table, ordinal: c_int) -> Result<Entered<'_>> {
-    let within = WITHIN.get() == (ptr::from_ref(table).addr(), ordinal);
-    let before = if within { None } else { make_current(table, ordinal)? };
+    let is_current = CURRENT.get() == (ptr::from_ref(table).addr(), ordinal);
+    let before = if is_current { None } else { make_current(table, ordinal)? };
     Ok(Entered { table, before, not_send: PhantomData })
 }
 
-/// Makes a device current, unless it is; gives the one that was, where it was another.
+/// Makes a device current if it is not. Returns the previous device if it was another one.
 #[inline(always)]
 fn make_current(table: &Table, ordinal: c_int) -> Result<Option<c_int>> {
     let mut current = 0;
-    // SAFETY: the runtime writes a number, then reads one that names a device.
+    // SAFETY: the runtime writes a number, and then reads the ordinal of an existing device.
     unsafe {
         table.current_device(&mut current)?;
         if current != ordinal {
@@ -81,12 +82,12 @@ fn make_current(table: &Table, ordinal: c_int) -> Result<Option<c_int>> {
     Ok((current != ordinal).then_some(current))
 }
 
-/// Makes a device current that was before.
+/// Restores the previously current device.
 #[cold]
 fn restore(table: &Table, before: c_int) {
-    // SAFETY: the runtime itself gave this ordinal as the current one.
+    // SAFETY: the runtime returned this ordinal as the current device.
     if let Err(error) = unsafe { table.set_device(before) } {
-        // With a driver that is shutting down nothing is lost.
+        // Nothing is leaked if the driver is shutting down.
         if error.driver_error().map(|e| e.kind) != Some(DriverErrorKind::ShuttingDown) {
             tracing::warn!(%error, "restoring the current device failed");
         }
@@ -110,7 +111,7 @@ impl HipDevice {
         let mut capabilities = Capabilities::new(ImageKind::Binary);
         capabilities.priorities = read_priorities(&table)?;
         capabilities.graphs = graph::available(&table, version);
-        let off = environment::refuses_pools()?;
+        let off = environment::memory_pools_disabled()?;
         match memory::prepare_pool(&table, number, &info.arch, off) {
             Ok(()) => capabilities.stream_ordered_memory = true,
             Err(reason) => {
@@ -146,13 +147,13 @@ fn read_info(
 
     let mut name: [c_char; 256] = [0; 256];
     let mut total = 0;
-    // SAFETY: the runtime writes at most that many bytes with a zero at the end; and a number. A
-    // `hipDevice_t` is the ordinal.
+    // SAFETY: the runtime writes at most that many bytes with a final zero, and a number. A `hipDevice_t` is the
+    // ordinal.
     unsafe {
         table.device_name(name.as_mut_ptr(), name.len() as c_int - 1, number)?;
         table.device_total_memory(&mut total, number)?;
     }
-    // SAFETY: the last byte was not the runtime's to write, and is zero.
+    // SAFETY: the runtime may not write the last byte, so it is zero.
     let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
     let mut info = DeviceInfo::new(BACKEND, ordinal, name, architecture(table, number)?);
     info.driver_version = driver_version;
@@ -166,24 +167,25 @@ fn read_info(
         read(Attribute::hipDeviceAttributeMaxGridDimY)?,
         read(Attribute::hipDeviceAttributeMaxGridDimZ)?,
     ];
-    // The runtime counts the threads of an axis in 32 bits, and no attribute says so: hipErrorInvalidConfiguration.
+    // The runtime counts the threads of an axis in 32 bits; above, it returns hipErrorInvalidConfiguration. No
+    // attribute reports this.
     info.max_grid_threads = [u32::MAX.into(); 3];
     Ok(info)
 }
 
-/// The name that a compiler takes, which no attribute gives: it is read from the properties.
+/// The architecture name that compilers take. No attribute has it, so it is read from the device properties.
 fn architecture(table: &Table, ordinal: c_int) -> Result<String> {
-    /// Larger than the struct of any version: 1472 bytes in ROCm 6 and 7, 792 before.
+    /// Larger than the struct of all versions: 1472 bytes in ROCm 6 and 7, 792 before.
     type Buffer = [u64; 512];
-    /// Where `gcnArchName` begins in ROCm 6's struct `hipDeviceProp_tR0600`, by its declaration in
-    /// `hip_runtime_api.h`: behind CUDA's fields, which take 1032 bytes, and 32 reserved numbers.
+    /// The offset of `gcnArchName` in ROCm 6's struct `hipDeviceProp_tR0600`, by its declaration in
+    /// `hip_runtime_api.h`: after CUDA's fields (1032 bytes) and 32 reserved numbers.
     const NAME_R0600: usize = 1160;
     const NAME_BEFORE: usize = offset_of!(hipDeviceProp_t, gcnArchName);
     const NAME_BYTES: usize = 256;
 
     let mut buffer: Buffer = [0; _];
     let properties: *mut c_void = buffer.as_mut_ptr().cast();
-    // SAFETY: each function writes the struct of its version, which the buffer is larger than and aligned for.
+    // SAFETY: each function writes the struct of its version; the buffer is larger and sufficiently aligned.
     let at = unsafe {
         if table.functions.device_properties_r0600.is_some() {
             table.device_properties_r0600(properties, ordinal)?;
@@ -198,8 +200,8 @@ fn architecture(table: &Table, ordinal: c_int) -> Result<String> {
     let bytes: Vec<u8> = buffer.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let name = bytes[at..at + NAME_BYTES].split(|byte| *byte == 0).next().unwrap_or_default();
     let name = String::from_utf8_lossy(name);
-    // Behind a colon stand the chip's modes (`gfx90a:sramecc+:xnack-`). Code compiled for the name alone
-    // runs in any.
+    // After a colon follow the chip's modes (`gfx90a:sramecc+:xnack-`). Code that is compiled for the name alone runs
+    // in all modes.
     Ok(name.split(':').next().unwrap_or_default().to_owned())
 }
 
@@ -221,7 +223,8 @@ fn read_priorities(table: &Table) -> Result<PriorityRange> {
     Ok(PriorityRange { least, greatest })
 }
 
-// SAFETY: each method is one operation of the HIP runtime, which documents what is promised; what it lacks is an error.
+// SAFETY: each method is one operation of the HIP runtime, whose documentation states the guarantees. Operations that
+// the runtime lacks are errors.
 unsafe impl Device for HipDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -232,17 +235,17 @@ unsafe impl Device for HipDevice {
     }
 
     unsafe fn make_current(&self) -> Result<rhi::Entered> {
-        let outer = WITHIN.get();
+        let outer = CURRENT.get();
         let mine = (Arc::as_ptr(&self.table).addr(), self.ordinal);
         let before = if outer == mine { None } else { make_current(&self.table, self.ordinal)? };
-        WITHIN.set(mine);
+        CURRENT.set(mine);
         let before = before.map(|ordinal| ordinal as u64);
         Ok(rhi::Entered { outer: [outer.0 as u64, outer.1 as u64], before })
     }
 
     unsafe fn restore_current(&self, entered: rhi::Entered) {
         let [table, ordinal] = entered.outer;
-        WITHIN.set((table as usize, ordinal as c_int));
+        CURRENT.set((table as usize, ordinal as c_int));
         if let Some(before) = entered.before {
             restore(&self.table, before as c_int);
         }
@@ -254,7 +257,7 @@ unsafe impl Device for HipDevice {
 
     fn synchronize(&self) -> Result<()> {
         let context = self.enter()?;
-        // SAFETY: waits for the current device; there is nothing to get wrong.
+        // SAFETY: it has no conditions; it waits for the current device.
         unsafe { context.table.synchronize() }
     }
 
@@ -263,17 +266,17 @@ unsafe impl Device for HipDevice {
     }
 
     unsafe fn free(&self, memory: DevicePtr) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::free(self, memory) }
     }
 
     unsafe fn alloc_async(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::alloc_async(self, bytes, stream) }
     }
 
     unsafe fn free_async(&self, memory: DevicePtr, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::free_async(self, memory, stream) }
     }
 
@@ -282,7 +285,7 @@ unsafe impl Device for HipDevice {
     }
 
     unsafe fn free_pinned(&self, memory: *mut u8) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::free_pinned(self, memory) }
     }
 
@@ -293,7 +296,7 @@ unsafe impl Device for HipDevice {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::copy_htod_async(self, dst, src, bytes, stream) }
     }
 
@@ -304,7 +307,7 @@ unsafe impl Device for HipDevice {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::copy_dtoh_async(self, dst, src, bytes, stream) }
     }
 
@@ -315,7 +318,7 @@ unsafe impl Device for HipDevice {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::copy_dtod_async(self, dst, src, bytes, stream) }
     }
 
@@ -326,7 +329,7 @@ unsafe impl Device for HipDevice {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::fill_u8_async(self, dst, value, bytes, stream) }
     }
 
@@ -337,7 +340,7 @@ unsafe impl Device for HipDevice {
         words: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::fill_u32_async(self, dst, value, words, stream) }
     }
 
@@ -346,22 +349,22 @@ unsafe impl Device for HipDevice {
     }
 
     unsafe fn destroy_stream(&self, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { stream::destroy(self, stream) }
     }
 
     unsafe fn stream_query(&self, stream: StreamHandle) -> Result<bool> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { stream::query(self, stream) }
     }
 
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { stream::synchronize(self, stream) }
     }
 
     unsafe fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { stream::wait_event(self, stream, event) }
     }
 
@@ -370,27 +373,27 @@ unsafe impl Device for HipDevice {
     }
 
     unsafe fn destroy_event(&self, event: EventHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::destroy(self, event) }
     }
 
     unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::record(self, event, stream) }
     }
 
     unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::query(self, event) }
     }
 
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::synchronize(self, event) }
     }
 
     unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::elapsed_ms(self, start, end) }
     }
 
@@ -399,12 +402,12 @@ unsafe impl Device for HipDevice {
     }
 
     unsafe fn unload_module(&self, module: ModuleHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { module::unload(self, module) }
     }
 
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { module::function(self, module, name) }
     }
 
@@ -415,7 +418,7 @@ unsafe impl Device for HipDevice {
         args: &[u64],
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { launch::launch(self, function, config, args, stream) }
     }
 
@@ -424,7 +427,7 @@ unsafe impl Device for HipDevice {
     }
 
     unsafe fn destroy_graph(&self, graph: GraphHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::destroy(self, graph) }
     }
 
@@ -436,7 +439,7 @@ unsafe impl Device for HipDevice {
         config: &LaunchConfig,
         args: &[u64],
     ) -> Result<GraphNodeHandle> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::add_kernel_node(self, graph, dependencies, function, config, args) }
     }
 
@@ -448,17 +451,17 @@ unsafe impl Device for HipDevice {
         src: DevicePtr,
         bytes: usize,
     ) -> Result<GraphNodeHandle> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::add_copy_node(self, graph, dependencies, dst, src, bytes) }
     }
 
     unsafe fn instantiate_graph(&self, graph: GraphHandle) -> Result<GraphExecHandle> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::instantiate(self, graph) }
     }
 
     unsafe fn destroy_graph_exec(&self, exec: GraphExecHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::destroy_exec(self, exec) }
     }
 
@@ -470,12 +473,12 @@ unsafe impl Device for HipDevice {
         config: &LaunchConfig,
         args: &[u64],
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::update_kernel_node(self, exec, node, function, config, args) }
     }
 
     unsafe fn launch_graph(&self, exec: GraphExecHandle, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::launch(self, exec, stream) }
     }
 }

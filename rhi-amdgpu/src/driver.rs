@@ -1,4 +1,4 @@
-//! Finding libamdhip64 and initializing it.
+//! Loading and initialization of libamdhip64.
 
 use std::{
     ffi::{OsString, c_int, c_void},
@@ -13,20 +13,19 @@ use quadrants_rhi::{
 
 use crate::{BACKEND, device::HipDevice, generated::hip::hipError_t, table::Table};
 
-/// The environment variable that names the library to load in libamdhip64's place.
+/// The environment variable that selects another library than the system's libamdhip64.
 pub const LIBRARY_VARIABLE: &str = "QUADRANTS_HIP_LIBRARY";
 
-/// The oldest runtime whose functions mean what this crate needs: 10000000 major + 100000 minor + patch.
+/// The oldest supported runtime version: 10000000 * major + 100000 * minor + patch.
 const OLDEST: c_int = 50_000_000;
 
-/// The driver of this machine: the library that [`LIBRARY_VARIABLE`] names, else the
-/// system's newest libamdhip64.
+/// Loads the driver: the library in [`LIBRARY_VARIABLE`] if it is set, else the system's newest libamdhip64.
 ///
-/// Cheap to call again: the system counts how often a library is loaded and loads it once.
+/// Repeated calls are cheap, because the system loads a library once.
 ///
 /// # Errors
-/// [`Error::LibraryNotFound`], [`Error::SymbolMissing`], [`Error::DriverTooOld`], or what the driver's
-/// initialization returns. A machine without a device is no error here, but of [`Driver::open`].
+/// [`Error::LibraryNotFound`], [`Error::SymbolMissing`], [`Error::DriverTooOld`], or the error of the driver's
+/// initialization. A machine without a device is an error of [`Driver::open`], not of this function.
 pub fn driver() -> Result<Arc<dyn Driver>> {
     let names = if cfg!(windows) {
         &["amdhip64_7.dll", "amdhip64_6.dll", "amdhip64.dll"][..]
@@ -39,10 +38,10 @@ pub fn driver() -> Result<Arc<dyn Driver>> {
     }
 }
 
-/// The driver in the library at `path`.
+/// Loads the driver in the library at `path`.
 ///
-/// The library is trusted as a library on the system's own search path is: its initializers run, and its
-/// functions are called by the HIP runtime's signatures.
+/// The library is trusted like a library on the system's search path: its initializers run, and its functions are
+/// called with the HIP runtime's signatures.
 ///
 /// # Errors
 /// As for [`driver`].
@@ -50,33 +49,33 @@ pub fn driver_from_path(path: &Path) -> Result<Arc<dyn Driver>> {
     from_candidates(&[OsString::from(path)])
 }
 
-/// The driver whose functions `resolve` finds by name, for one that is linked into this program.
+/// Makes a driver of functions that `resolve` finds by name, for a driver that is linked into this program.
 ///
 /// # Errors
-/// As for [`driver`], without [`Error::LibraryNotFound`].
+/// As for [`driver`], except [`Error::LibraryNotFound`].
 ///
 /// # Safety
-/// What `resolve` gives is the C function that the HIP runtime has under that name, or behaves like it,
-/// and may be called as long as the process runs.
+/// `resolve` returns the HIP runtime's C function of that name, or a function with the same behaviour. It stays
+/// callable until the process ends.
 pub unsafe fn driver_from_symbols(
     library_name: &str,
     resolve: impl Fn(&str) -> Option<*const c_void>,
 ) -> Result<Arc<dyn Driver>> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees the conditions.
     let table = unsafe { Table::load(library_name, &resolve) }?;
     Ok(Arc::new(HipDriver::new(Arc::new(table))?))
 }
 
-/// Every function that this crate looks for in a driver, for whoever stands in for one.
+/// The rows of the driver table: all functions that this crate loads. For replacements of the driver.
 #[must_use]
 pub fn symbols() -> &'static [Symbol] {
     Table::SYMBOLS
 }
 
 fn from_candidates(candidates: &[OsString]) -> Result<Arc<dyn Driver>> {
-    // SAFETY: these are the names of libamdhip64, or a name that the user of the machine gave for it.
-    let library = unsafe { Library::open(BACKEND, candidates) }?;
-    // SAFETY: the functions of a libamdhip64 that is never unloaded.
+    // SAFETY: these are the names of libamdhip64, or a library that the user selected as libamdhip64.
+    let library = unsafe { Library::open(BACKEND, candidates, LIBRARY_VARIABLE) }?;
+    // SAFETY: the functions of a libamdhip64, which is never unloaded.
     unsafe { driver_from_symbols(library.name(), |symbol| library.resolve(symbol)) }
 }
 
@@ -84,16 +83,16 @@ fn from_candidates(candidates: &[OsString]) -> Result<Arc<dyn Driver>> {
 struct HipDriver {
     table: Arc<Table>,
     version: c_int,
-    /// The driver's answer to initialization, where it was that there is no device.
+    /// The error of the initialization if there is no device.
     no_device: Option<DriverError>,
 }
 
 impl HipDriver {
     fn new(table: Arc<Table>) -> Result<Self> {
-        // SAFETY: may be called at any time and more than once; the flags are documented to be 0.
+        // SAFETY: it may be called at any time and repeatedly; the only valid flags are 0.
         let absent = no_device(unsafe { table.init(0) })?;
         let mut version = 0;
-        // SAFETY: the runtime writes a number. Without a device some versions refuse this too.
+        // SAFETY: the runtime writes a number. Without a device, some versions return an error here too.
         let refused = no_device(unsafe { table.runtime_version(&mut version) })?;
         if refused.is_none() && version < OLDEST {
             let found = version_text(version);
@@ -103,7 +102,7 @@ impl HipDriver {
     }
 }
 
-// SAFETY: devices of one ordinal retain the one primary context that the runtime has of it.
+// SAFETY: devices of one ordinal share the device's primary context.
 unsafe impl Driver for HipDriver {
     fn backend(&self) -> &'static str {
         BACKEND
@@ -141,9 +140,9 @@ fn version_text(version: c_int) -> String {
     format!("{}.{}.{}", version / 10_000_000, version / 100_000 % 100, version % 100_000)
 }
 
-/// Tells "there is no device" from other errors of a call that names none.
+/// Separates "no device" from other errors of a call that does not name a device.
 ///
-/// ROCm 5 says so by `hipErrorInvalidDevice` where others say `hipErrorNoDevice`.
+/// ROCm 5 returns `hipErrorInvalidDevice`, later versions `hipErrorNoDevice`.
 fn no_device(result: Result<()>) -> Result<Option<DriverError>> {
     let codes = [hipError_t::hipErrorNoDevice, hipError_t::hipErrorInvalidDevice];
     match result {

@@ -1,10 +1,10 @@
-//! What HIP's result codes mean to a caller, and their names.
+//! The classification and names of HIP's result codes.
 
 use quadrants_rhi::{DriverError, DriverErrorKind, Error, table::Status};
 
 use crate::{generated::hip::hipError_t, table::Table};
 
-/// After these every call on the device fails.
+/// Codes after which every call on the device fails.
 const CONTEXT_LOST: &[hipError_t] = &[
     hipError_t::hipErrorInvalidContext, // we made the device current ourselves, so someone reset it
     hipError_t::hipErrorECCNotCorrectable,
@@ -15,7 +15,7 @@ const CONTEXT_LOST: &[hipError_t] = &[
     hipError_t::hipErrorLaunchFailure,
 ];
 
-/// These say that a module's image is not one for this device and runtime.
+/// Codes that mean that the image is not valid for this device and runtime.
 const IMAGE_REJECTED: &[hipError_t] = &[
     hipError_t::hipErrorInvalidImage,
     hipError_t::hipErrorNoBinaryForGpu,
@@ -31,7 +31,7 @@ macro_rules! names {
     };
 }
 
-// The runtime's own `hipGetErrorName` returns a string instead of a code, and knows only its version's.
+// `hipGetErrorName` is not used: it returns a string instead of a code, and only knows the codes of its version.
 names! {
     hipErrorInvalidValue hipErrorOutOfMemory hipErrorNotInitialized hipErrorDeinitialized
     hipErrorInvalidConfiguration hipErrorInvalidPitchValue hipErrorInvalidSymbol
@@ -52,13 +52,13 @@ names! {
     hipErrorGraphExecUpdateFailure hipErrorUnknown hipErrorRuntimeMemory hipErrorRuntimeOther
 }
 
-/// The error of a failed call: what the table's methods return.
+/// Makes the error of a failed call, for the methods of the table.
 #[cold]
 pub(crate) fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) -> Error {
     DriverError::new(call, symbol, status.0, name(status), kind(status)).into()
 }
 
-/// Whether a failed module load means that the image was refused.
+/// Whether a failed module load means that the image was rejected.
 pub(crate) fn is_image_rejected(error: &DriverError) -> bool {
     is_one_of(IMAGE_REJECTED, error.code)
 }

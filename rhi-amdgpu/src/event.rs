@@ -21,7 +21,7 @@ pub(crate) fn create(device: &HipDevice, options: EventOptions) -> Result<EventH
 
 pub(crate) unsafe fn destroy(device: &HipDevice, event: EventHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: an event of this device that is not used again, by the caller's promise.
+    // SAFETY: an event of this device that is not used again, as the caller guarantees.
     unsafe { context.table.destroy_event(event.as_ptr()) }
 }
 
@@ -32,19 +32,19 @@ pub(crate) unsafe fn record(
     stream: StreamHandle,
 ) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: an event and a stream of this device, by the caller's promise.
+    // SAFETY: an event and a stream of this device, as the caller guarantees.
     unsafe { context.table.event_record(event.as_ptr(), stream.as_ptr()) }
 }
 
 pub(crate) unsafe fn query(device: &HipDevice, event: EventHandle) -> Result<bool> {
     let context = device.enter()?;
-    // SAFETY: an event of this device, by the caller's promise.
+    // SAFETY: an event of this device, as the caller guarantees.
     ready(unsafe { context.table.event_query(event.as_ptr()) })
 }
 
 pub(crate) unsafe fn synchronize(device: &HipDevice, event: EventHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: an event of this device, by the caller's promise.
+    // SAFETY: an event of this device, as the caller guarantees.
     unsafe { context.table.event_synchronize(event.as_ptr()) }
 }
 
@@ -55,14 +55,14 @@ pub(crate) unsafe fn elapsed_ms(
 ) -> Result<f32> {
     let context = device.enter()?;
     let mut milliseconds = 0.0;
-    // SAFETY: events of this device, by the caller's promise; the runtime writes a number.
+    // SAFETY: events of this device, as the caller guarantees; the runtime writes a number.
     unsafe {
         context.table.event_elapsed_ms(&mut milliseconds, start.as_ptr(), end.as_ptr())?;
     }
     Ok(milliseconds)
 }
 
-/// The answer of a query, in which "not ready" is no error.
+/// Converts the result of a query: "not ready" is `Ok(false)`.
 pub(crate) fn ready(result: Result<()>) -> Result<bool> {
     match result {
         Ok(()) => Ok(true),

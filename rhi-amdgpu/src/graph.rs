@@ -1,8 +1,8 @@
-//! Graphs of launches.
+//! Graphs of launches and copies.
 
 use quadrants_rhi::{
-    DevicePtr, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
-    StreamHandle,
+    DevicePtr, Error, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig,
+    Result, StreamHandle,
 };
 
 use crate::{
@@ -12,14 +12,14 @@ use crate::{
     table::Table,
 };
 
-/// The oldest runtime whose kernel nodes take functions of loaded modules. Older ones look every function up
-/// among those that the compiler registered in the program, and refuse the node.
+/// The oldest runtime whose kernel nodes accept functions of loaded modules. Older ones only accept functions that the
+/// compiler registered in the program.
 const OLDEST: i32 = 60_000_000;
 
 /// `hipMemcpyDeviceToDevice`.
 const WITHIN_DEVICE: u32 = 3;
 
-/// Whether the runtime has every function that graphs need.
+/// Whether the runtime has all functions that graphs need.
 pub(crate) fn available(table: &Table, version: i32) -> bool {
     let functions = &table.functions;
     version >= OLDEST
@@ -34,6 +34,11 @@ pub(crate) fn available(table: &Table, version: i32) -> bool {
 }
 
 pub(crate) fn create(device: &HipDevice) -> Result<GraphHandle> {
+    if !device.capabilities.graphs {
+        let version = &device.info.driver_version;
+        let reason = format!("graphs need ROCm 6.0 or newer, and the driver has version {version}");
+        return Err(Error::Unsupported { operation: "create_graph", reason });
+    }
     let context = device.enter()?;
     let mut graph: hipGraph_t = std::ptr::null_mut();
     // SAFETY: the runtime writes the graph; no flags.
@@ -43,7 +48,7 @@ pub(crate) fn create(device: &HipDevice) -> Result<GraphHandle> {
 
 pub(crate) unsafe fn destroy(device: &HipDevice, graph: GraphHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: a graph of this device that is not used again, by the caller's promise.
+    // SAFETY: a graph of this device that is not used again, as the caller guarantees.
     unsafe { context.table.destroy_graph(graph.as_ptr()) }
 }
 
@@ -60,8 +65,8 @@ pub(crate) unsafe fn add_kernel_node(
     let dependencies: Vec<hipGraphNode_t> = dependencies.iter().map(|node| node.as_ptr()).collect();
     let context = device.enter()?;
     let mut node: hipGraphNode_t = std::ptr::null_mut();
-    // SAFETY: graph, nodes and function are of this device and the block is the function's, by the caller's
-    // promise. The driver copies shape and block before the call returns.
+    // SAFETY: graph, nodes and function are of this device and the block is the function's, as the caller
+    // guarantees. The driver copies shape and block before the call returns.
     unsafe {
         context.table.add_kernel_node(
             &mut node,
@@ -85,7 +90,7 @@ pub(crate) unsafe fn add_copy_node(
     let dependencies: Vec<hipGraphNode_t> = dependencies.iter().map(|node| node.as_ptr()).collect();
     let context = device.enter()?;
     let mut node: hipGraphNode_t = std::ptr::null_mut();
-    // SAFETY: graph and nodes are of this device, and both sides have the bytes, by the caller's promise.
+    // SAFETY: graph and nodes are of this device, and both sides have the bytes, as the caller guarantees.
     unsafe {
         context.table.add_copy_node(
             &mut node,
@@ -107,14 +112,14 @@ pub(crate) unsafe fn instantiate(
 ) -> Result<GraphExecHandle> {
     let context = device.enter()?;
     let mut exec: hipGraphExec_t = std::ptr::null_mut();
-    // SAFETY: a graph of this device, by the caller's promise; the runtime writes the executable; no flags.
+    // SAFETY: a graph of this device, as the caller guarantees; the runtime writes the executable; no flags.
     unsafe { context.table.instantiate_graph(&mut exec, graph.as_ptr(), 0) }?;
     Ok(GraphExecHandle::from_ptr(exec))
 }
 
 pub(crate) unsafe fn destroy_exec(device: &HipDevice, exec: GraphExecHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: an executable of this device that is not used again, by the caller's promise.
+    // SAFETY: an executable of this device that is not used again, as the caller guarantees.
     unsafe { context.table.destroy_graph_exec(exec.as_ptr()) }
 }
 
@@ -130,8 +135,8 @@ pub(crate) unsafe fn update_kernel_node(
     let mut parameters = parameters(device, args)?;
     let node_parameters = node_parameters(function, config, parameters.as_mut_ptr());
     let context = device.enter()?;
-    // SAFETY: the node is of the graph that the executable was made of, and the block is the function's, by
-    // the caller's promise. The driver copies shape and block before the call returns.
+    // SAFETY: the node is of the graph that the executable was made of, and the block is the function's, as
+    // the caller guarantees. The driver copies shape and block before the call returns.
     unsafe { context.table.update_kernel_node(exec.as_ptr(), node.as_ptr(), &node_parameters) }
 }
 
@@ -142,7 +147,7 @@ pub(crate) unsafe fn launch(
     stream: StreamHandle,
 ) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: an executable and a stream of this device, by the caller's promise.
+    // SAFETY: an executable and a stream of this device, as the caller guarantees.
     unsafe { context.table.launch_graph(exec.as_ptr(), stream.as_ptr()) }
 }
 

@@ -1,8 +1,8 @@
 //! Launches: one by-value parameter, which the runtime copies before the call returns.
 //!
-//! HIP takes parameters as an array of addresses or as one packed buffer (`extra`). The array is used: for
-//! one struct both mean the same bytes, the runtime then takes the size from the code object and reads no more
-//! than the function has, and graph nodes have the array too.
+//! HIP takes parameters as an array of addresses or as one packed buffer (`extra`). This module uses the array. For one
+//! struct both pass the same bytes; with the array the runtime takes the size from the code object, so it does not read
+//! beyond the function's parameters, and graph nodes use the array too.
 
 use std::ffi::c_void;
 
@@ -23,7 +23,7 @@ pub(crate) unsafe fn launch(
     let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) =
         (config.grid_dim, config.block_dim);
     // SAFETY: function and stream are of this device, and the block is the one that the function was
-    // compiled for, by the caller's promise. The driver has read it when the call returns.
+    // compiled for, as the caller guarantees. The driver has read it when the call returns.
     unsafe {
         context.table.launch(
             function.as_ptr(),
@@ -41,7 +41,7 @@ pub(crate) unsafe fn launch(
     }
 }
 
-/// The array of addresses of a function's parameters, which here is one: of the argument block.
+/// The array of parameter addresses. There is one parameter, the argument block.
 #[inline(always)]
 pub(crate) fn parameters(device: &HipDevice, args: &[u64]) -> Result<[*mut c_void; 1]> {
     let limit = device.capabilities.max_argument_bytes;
@@ -53,6 +53,7 @@ pub(crate) fn parameters(device: &HipDevice, args: &[u64]) -> Result<[*mut c_voi
 
 #[cold]
 fn too_long(args: &[u64], limit: usize) -> Error {
-    let what = format!("{} bytes of arguments, of at most {limit}", size_of_val(args));
+    let bytes = size_of_val(args);
+    let what = format!("an argument block of {bytes} bytes; the limit is {limit}");
     Error::InvalidArgument { what }
 }

@@ -16,13 +16,14 @@ use crate::{
     table::Table,
 };
 
-/// Chips that say they have memory pools and hang when these are used.
-const HANGS: &[&str] = &["gfx90c"];
+/// Chips that report memory pools and hang when they are used.
+const HANGING_ARCHS: &[&str] = &["gfx90c"];
 
-/// Decides whether memory is allocated in stream order, where the environment does not say `off`, and sets the device's default pool up for it.
+/// Decides whether stream-ordered memory is used, and configures the device's default pool for it. `off` is set by the
+/// environment.
 ///
 /// # Errors
-/// The reason why it is not.
+/// The reason why it is not used.
 pub(crate) fn prepare_pool(
     table: &Table,
     ordinal: c_int,
@@ -32,7 +33,7 @@ pub(crate) fn prepare_pool(
     if off {
         return Err("QUADRANTS_MEMPOOL=0".to_owned());
     }
-    if HANGS.contains(&arch) {
+    if HANGING_ARCHS.contains(&arch) {
         return Err(format!("hipMallocAsync hangs on {arch}"));
     }
     let functions = &table.functions;
@@ -46,26 +47,27 @@ pub(crate) fn prepare_pool(
         Err(error) => return Err(error.to_string()),
     }
     if let Err(error) = tune_default_pool(table, ordinal) {
-        // Allocation works with the driver's own settings too: slower, and with more waits.
+        // Allocation also works with the driver's default settings, but slower and with more waits.
         tracing::warn!(%error, "the memory pool keeps the driver's settings");
     }
     Ok(())
 }
 
-/// Says once per process that stream-ordered memory is not used.
+/// Logs once per process that stream-ordered memory is not used.
 pub(crate) fn log_fallback_once(reason: &str) {
     static LOGGED: Once = Once::new();
-    LOGGED.call_once(|| tracing::warn!(reason, "allocations block: no stream-ordered memory"));
+    LOGGED
+        .call_once(|| tracing::warn!(reason, "stream-ordered memory is off, so allocations block"));
 }
 
 fn tune_default_pool(table: &Table, ordinal: c_int) -> Result<()> {
     let mut pool: hipMemPool_t = std::ptr::null_mut();
-    // The driver may serve an allocation on one stream from a free on another by a hidden wait between the
-    // two. Streams that nobody ordered must stay independent, so that is turned off.
+    // The driver may reuse memory that was freed on another stream by inserting a wait between the streams. Unordered
+    // streams must stay independent, so this is turned off.
     let mut internal_dependencies: c_int = 0;
-    // By default memory goes back to the system at every synchronization, and is mapped again after.
+    // By default, every synchronization returns free memory to the system, and later allocations map it again.
     let mut release_threshold = u64::MAX;
-    // SAFETY: the runtime writes the pool, and reads an int and a u64, as each attribute is documented.
+    // SAFETY: the runtime writes the pool, and reads an int and a u64, as documented for the attributes.
     unsafe {
         table.device_default_pool(&mut pool, ordinal)?;
         table.set_pool_attribute(
@@ -100,7 +102,7 @@ pub(crate) fn alloc(device: &HipDevice, bytes: usize) -> Result<DevicePtr> {
 
 pub(crate) unsafe fn free(device: &HipDevice, memory: DevicePtr) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: the memory is of this device and unused, by the caller's promise.
+    // SAFETY: the memory is of this device and unused, as the caller guarantees.
     unsafe { context.table.free(memory.as_ptr()) }
 }
 
@@ -115,7 +117,7 @@ pub(crate) unsafe fn alloc_async(
     not_empty(bytes)?;
     let context = device.enter()?;
     let mut memory: *mut c_void = std::ptr::null_mut();
-    // SAFETY: the runtime writes the address; the stream is valid, by the caller's promise.
+    // SAFETY: the runtime writes the address; the stream is valid, as the caller guarantees.
     unsafe { context.table.alloc_async(&mut memory, bytes, stream.as_ptr()) }?;
     Ok(DevicePtr::from_ptr(memory))
 }
@@ -127,7 +129,7 @@ pub(crate) unsafe fn free_async(
 ) -> Result<()> {
     let context = device.enter()?;
     if device.capabilities.stream_ordered_memory {
-        // SAFETY: uses of the memory are ordered before this point of the stream, by the caller's promise.
+        // SAFETY: uses of the memory are ordered before this point of the stream, as the caller guarantees.
         return unsafe { context.table.free_async(memory.as_ptr(), stream.as_ptr()) };
     }
     // SAFETY: all uses are finished or ordered before this point of the stream, and so finished after it.
@@ -145,14 +147,14 @@ pub(crate) fn alloc_pinned(device: &HipDevice, bytes: usize) -> Result<*mut u8> 
     // SAFETY: the runtime writes the address.
     unsafe { context.table.alloc_pinned(&mut memory, bytes, flags) }?;
     let memory = memory.cast::<u8>();
-    // SAFETY: `bytes` were just allocated there, and nobody else knows of them.
+    // SAFETY: `bytes` were just allocated, and no other code has the address.
     unsafe { memory.write_bytes(0, bytes) };
     Ok(memory)
 }
 
 pub(crate) unsafe fn free_pinned(device: &HipDevice, memory: *mut u8) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: from `alloc_pinned` and unused, by the caller's promise.
+    // SAFETY: from `alloc_pinned` and unused, as the caller guarantees.
     unsafe { context.table.free_pinned(memory.cast()) }
 }
 
@@ -167,7 +169,7 @@ pub(crate) unsafe fn copy_htod_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: both sides have `bytes` and the stream is valid, by the caller's promise.
+    // SAFETY: both sides have `bytes` and the stream is valid, as the caller guarantees.
     unsafe {
         context.table.copy_htod_async(dst.as_ptr(), src.cast_mut().cast(), bytes, stream.as_ptr())
     }
@@ -184,7 +186,7 @@ pub(crate) unsafe fn copy_dtoh_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: both sides have `bytes` and the stream is valid, by the caller's promise.
+    // SAFETY: both sides have `bytes` and the stream is valid, as the caller guarantees.
     unsafe { context.table.copy_dtoh_async(dst.cast(), src.as_ptr(), bytes, stream.as_ptr()) }
 }
 
@@ -199,7 +201,7 @@ pub(crate) unsafe fn copy_dtod_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: both sides have `bytes` and the stream is valid, by the caller's promise.
+    // SAFETY: both sides have `bytes` and the stream is valid, as the caller guarantees.
     unsafe { context.table.copy_dtod_async(dst.as_ptr(), src.as_ptr(), bytes, stream.as_ptr()) }
 }
 
@@ -214,7 +216,7 @@ pub(crate) unsafe fn fill_u8_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: `dst` has `bytes` and the stream is valid, by the caller's promise.
+    // SAFETY: `dst` has `bytes` and the stream is valid, as the caller guarantees.
     unsafe { context.table.fill_u8_async(dst.as_ptr(), value, bytes, stream.as_ptr()) }
 }
 
@@ -229,7 +231,7 @@ pub(crate) unsafe fn fill_u32_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: `dst` is aligned and has the words, and the stream is valid, by the caller's promise.
+    // SAFETY: `dst` is aligned and has the words, and the stream is valid, as the caller guarantees.
     unsafe {
         context.table.fill_u32_async(dst.as_ptr(), value.cast_signed(), words, stream.as_ptr())
     }
@@ -237,7 +239,9 @@ pub(crate) unsafe fn fill_u32_async(
 
 fn not_empty(bytes: usize) -> Result<()> {
     if bytes == 0 {
-        return Err(Error::InvalidArgument { what: "an allocation of zero bytes".to_owned() });
+        return Err(Error::InvalidArgument {
+            what: "an allocation of zero bytes; allocate at least 1".to_owned(),
+        });
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::{
 pub(crate) fn create(device: &HipDevice, options: StreamOptions) -> Result<StreamHandle> {
     let context = device.enter()?;
     let range = device.capabilities.priorities;
-    // Not `clamp`, which panics should a driver give the two ends the wrong way round.
+    // Not `clamp`, which would panic if a driver swapped the two ends.
     let priority = options.priority.min(range.least).max(range.greatest);
     let mut stream: hipStream_t = std::ptr::null_mut();
     // SAFETY: the runtime writes the stream.
@@ -21,19 +21,19 @@ pub(crate) fn create(device: &HipDevice, options: StreamOptions) -> Result<Strea
 
 pub(crate) unsafe fn destroy(device: &HipDevice, stream: StreamHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: a stream of this device that is not used again, by the caller's promise.
+    // SAFETY: a stream of this device that is not used again, as the caller guarantees.
     unsafe { context.table.destroy_stream(stream.as_ptr()) }
 }
 
 pub(crate) unsafe fn query(device: &HipDevice, stream: StreamHandle) -> Result<bool> {
     let context = device.enter()?;
-    // SAFETY: a stream of this device, by the caller's promise.
+    // SAFETY: a stream of this device, as the caller guarantees.
     ready(unsafe { context.table.stream_query(stream.as_ptr()) })
 }
 
 pub(crate) unsafe fn synchronize(device: &HipDevice, stream: StreamHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: a stream of this device, by the caller's promise.
+    // SAFETY: a stream of this device, as the caller guarantees.
     unsafe { context.table.stream_synchronize(stream.as_ptr()) }
 }
 
@@ -44,6 +44,6 @@ pub(crate) unsafe fn wait_event(
     event: EventHandle,
 ) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: a stream and an event of this device, by the caller's promise; no flags.
+    // SAFETY: a stream and an event of this device, as the caller guarantees; no flags.
     unsafe { context.table.stream_wait_event(stream.as_ptr(), event.as_ptr(), 0) }
 }

@@ -1,7 +1,7 @@
-//! The table of libamdhip64's functions: everything this crate calls, one row each.
+//! The driver table of libamdhip64: one row per function that this crate calls.
 //!
-//! The same table loads from the libraries of ROCm 5, 6 and 7. What they disagree on is optional here and
-//! chosen in `device`.
+//! The table loads from the libraries of ROCm 5, 6 and 7. Functions that some of them lack are optional, and `device`
+//! chooses between them.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -17,92 +17,92 @@ use crate::{
 macro_rules! hip_functions {
     ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
         /// Initializes the runtime for the process.
-        init = "hipInit"(flags: c_uint), required;
+        init = hipInit(flags: c_uint), required;
         /// The runtime's version: 10000000 major + 100000 minor + patch.
-        runtime_version = "hipRuntimeGetVersion"(version: *mut c_int), required;
+        runtime_version = hipRuntimeGetVersion(version: *mut c_int), required;
 
         /// Counts the devices.
-        device_count = "hipGetDeviceCount"(count: *mut c_int), required;
+        device_count = hipGetDeviceCount(count: *mut c_int), required;
         /// Makes a device the thread's current one.
-        set_device = "hipSetDevice"(ordinal: c_int), required;
+        set_device = hipSetDevice(ordinal: c_int), required;
         /// The thread's current device.
-        current_device = "hipGetDevice"(ordinal: *mut c_int), required;
+        current_device = hipGetDevice(ordinal: *mut c_int), required;
         /// A device's product name.
-        device_name = "hipDeviceGetName"(name: *mut c_char, bytes: c_int, device: hipDevice_t), required;
-        /// A number about a device.
-        device_attribute = "hipDeviceGetAttribute"(value: *mut c_int, attribute: hipDeviceAttribute_t, ordinal: c_int), required;
+        device_name = hipDeviceGetName(name: *mut c_char, bytes: c_int, device: hipDevice_t), required;
+        /// A device attribute.
+        device_attribute = hipDeviceGetAttribute(value: *mut c_int, attribute: hipDeviceAttribute_t, ordinal: c_int), required;
         /// A device's memory in bytes.
-        device_total_memory = "hipDeviceTotalMem"(bytes: *mut usize, device: hipDevice_t), required;
+        device_total_memory = hipDeviceTotalMem(bytes: *mut usize, device: hipDevice_t), required;
         /// A device's properties, in the struct of ROCm 6 and newer.
-        device_properties_r0600 = "hipGetDevicePropertiesR0600"(properties: *mut c_void, ordinal: c_int), optional("6.0");
+        device_properties_r0600 = hipGetDevicePropertiesR0600(properties: *mut c_void, ordinal: c_int), optional("6.0");
         /// A device's properties, in the struct of ROCm 5.
-        device_properties = "hipGetDeviceProperties"(properties: *mut c_void, ordinal: c_int), optional("1.0, until 7.0");
+        device_properties = hipGetDeviceProperties(properties: *mut c_void, ordinal: c_int), optional("1.0, until 7.0");
         /// The default memory pool of a device.
-        device_default_pool = "hipDeviceGetDefaultMemPool"(pool: *mut hipMemPool_t, ordinal: c_int), optional("5.2");
+        device_default_pool = hipDeviceGetDefaultMemPool(pool: *mut hipMemPool_t, ordinal: c_int), optional("5.2");
         /// Waits for all work of the current device.
-        synchronize = "hipDeviceSynchronize"(), required;
+        synchronize = hipDeviceSynchronize(), required;
         /// The current device's stream priorities.
-        priority_range = "hipDeviceGetStreamPriorityRange"(least: *mut c_int, greatest: *mut c_int), required;
+        priority_range = hipDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int), required;
 
         /// Free and total memory.
-        memory_info = "hipMemGetInfo"(free: *mut usize, total: *mut usize), required;
+        memory_info = hipMemGetInfo(free: *mut usize, total: *mut usize), required;
         /// Allocates device memory.
-        alloc = "hipMalloc"(memory: *mut *mut c_void, bytes: usize), required;
+        alloc = hipMalloc(memory: *mut *mut c_void, bytes: usize), required;
         /// Frees device memory.
-        free = "hipFree"(memory: *mut c_void), required;
+        free = hipFree(memory: *mut c_void), required;
         /// Allocates device memory in stream order.
-        alloc_async = "hipMallocAsync"(memory: *mut *mut c_void, bytes: usize, stream: hipStream_t), optional("5.2");
+        alloc_async = hipMallocAsync(memory: *mut *mut c_void, bytes: usize, stream: hipStream_t), optional("5.2");
         /// Frees device memory in stream order.
-        free_async = "hipFreeAsync"(memory: *mut c_void, stream: hipStream_t), optional("5.2");
+        free_async = hipFreeAsync(memory: *mut c_void, stream: hipStream_t), optional("5.2");
         /// Changes how a memory pool reuses and keeps memory.
-        set_pool_attribute = "hipMemPoolSetAttribute"(pool: hipMemPool_t, attribute: hipMemPoolAttr, value: *mut c_void), optional("5.2");
-        /// Allocates page-locked host memory.
-        alloc_pinned = "hipHostMalloc"(memory: *mut *mut c_void, bytes: usize, flags: c_uint), required;
-        /// Frees page-locked host memory.
-        free_pinned = "hipHostFree"(memory: *mut c_void), required;
+        set_pool_attribute = hipMemPoolSetAttribute(pool: hipMemPool_t, attribute: hipMemPoolAttr, value: *mut c_void), optional("5.2");
+        /// Allocates pinned host memory.
+        alloc_pinned = hipHostMalloc(memory: *mut *mut c_void, bytes: usize, flags: c_uint), required;
+        /// Frees pinned host memory.
+        free_pinned = hipHostFree(memory: *mut c_void), required;
         /// Copies from host to device in stream order.
-        copy_htod_async = "hipMemcpyHtoDAsync"(dst: hipDeviceptr_t, src: *mut c_void, bytes: usize, stream: hipStream_t), required;
+        copy_htod_async = hipMemcpyHtoDAsync(dst: hipDeviceptr_t, src: *mut c_void, bytes: usize, stream: hipStream_t), required;
         /// Copies from device to host in stream order.
-        copy_dtoh_async = "hipMemcpyDtoHAsync"(dst: *mut c_void, src: hipDeviceptr_t, bytes: usize, stream: hipStream_t), required;
+        copy_dtoh_async = hipMemcpyDtoHAsync(dst: *mut c_void, src: hipDeviceptr_t, bytes: usize, stream: hipStream_t), required;
         /// Copies within the device in stream order.
-        copy_dtod_async = "hipMemcpyDtoDAsync"(dst: hipDeviceptr_t, src: hipDeviceptr_t, bytes: usize, stream: hipStream_t), required;
+        copy_dtod_async = hipMemcpyDtoDAsync(dst: hipDeviceptr_t, src: hipDeviceptr_t, bytes: usize, stream: hipStream_t), required;
         /// Fills bytes in stream order.
-        fill_u8_async = "hipMemsetD8Async"(dst: hipDeviceptr_t, value: u8, bytes: usize, stream: hipStream_t), required;
+        fill_u8_async = hipMemsetD8Async(dst: hipDeviceptr_t, value: u8, bytes: usize, stream: hipStream_t), required;
         /// Fills 32-bit words in stream order.
-        fill_u32_async = "hipMemsetD32Async"(dst: hipDeviceptr_t, value: c_int, words: usize, stream: hipStream_t), required;
+        fill_u32_async = hipMemsetD32Async(dst: hipDeviceptr_t, value: c_int, words: usize, stream: hipStream_t), required;
 
         /// Creates a stream.
-        create_stream = "hipStreamCreateWithPriority"(stream: *mut hipStream_t, flags: c_uint, priority: c_int), required;
+        create_stream = hipStreamCreateWithPriority(stream: *mut hipStream_t, flags: c_uint, priority: c_int), required;
         /// Destroys a stream.
-        destroy_stream = "hipStreamDestroy"(stream: hipStream_t), required;
-        /// Asks whether a stream's work is complete.
-        stream_query = "hipStreamQuery"(stream: hipStream_t), required;
+        destroy_stream = hipStreamDestroy(stream: hipStream_t), required;
+        /// Queries whether a stream's work is complete.
+        stream_query = hipStreamQuery(stream: hipStream_t), required;
         /// Waits for a stream's work.
-        stream_synchronize = "hipStreamSynchronize"(stream: hipStream_t), required;
+        stream_synchronize = hipStreamSynchronize(stream: hipStream_t), required;
         /// Makes a stream wait for an event.
-        stream_wait_event = "hipStreamWaitEvent"(stream: hipStream_t, event: hipEvent_t, flags: c_uint), required;
+        stream_wait_event = hipStreamWaitEvent(stream: hipStream_t, event: hipEvent_t, flags: c_uint), required;
 
         /// Creates an event.
-        create_event = "hipEventCreateWithFlags"(event: *mut hipEvent_t, flags: c_uint), required;
+        create_event = hipEventCreateWithFlags(event: *mut hipEvent_t, flags: c_uint), required;
         /// Destroys an event.
-        destroy_event = "hipEventDestroy"(event: hipEvent_t), required;
+        destroy_event = hipEventDestroy(event: hipEvent_t), required;
         /// Records an event.
-        event_record = "hipEventRecord"(event: hipEvent_t, stream: hipStream_t), required;
-        /// Asks whether an event's record is complete.
-        event_query = "hipEventQuery"(event: hipEvent_t), required;
+        event_record = hipEventRecord(event: hipEvent_t, stream: hipStream_t), required;
+        /// Queries whether an event's record is complete.
+        event_query = hipEventQuery(event: hipEvent_t), required;
         /// Waits for an event's record.
-        event_synchronize = "hipEventSynchronize"(event: hipEvent_t), required;
+        event_synchronize = hipEventSynchronize(event: hipEvent_t), required;
         /// Milliseconds between two records.
-        event_elapsed_ms = "hipEventElapsedTime"(milliseconds: *mut f32, start: hipEvent_t, end: hipEvent_t), required;
+        event_elapsed_ms = hipEventElapsedTime(milliseconds: *mut f32, start: hipEvent_t, end: hipEvent_t), required;
 
         /// Loads a module.
-        load_module = "hipModuleLoadData"(module: *mut hipModule_t, image: *const c_void), required;
+        load_module = hipModuleLoadData(module: *mut hipModule_t, image: *const c_void), required;
         /// Unloads a module.
-        unload_module = "hipModuleUnload"(module: hipModule_t), required;
-        /// Looks a function up.
-        function = "hipModuleGetFunction"(function: *mut hipFunction_t, module: hipModule_t, name: *const c_char), required;
+        unload_module = hipModuleUnload(module: hipModule_t), required;
+        /// Looks up a function.
+        function = hipModuleGetFunction(function: *mut hipFunction_t, module: hipModule_t, name: *const c_char), required;
         /// Launches a function.
-        launch = "hipModuleLaunchKernel"(
+        launch = hipModuleLaunchKernel(
             function: hipFunction_t,
             grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
             block_x: c_uint, block_y: c_uint, block_z: c_uint,
@@ -111,30 +111,30 @@ macro_rules! hip_functions {
         ), required;
 
         /// Creates a graph.
-        create_graph = "hipGraphCreate"(graph: *mut hipGraph_t, flags: c_uint), optional("4.3");
+        create_graph = hipGraphCreate(graph: *mut hipGraph_t, flags: c_uint), optional("4.3");
         /// Destroys a graph.
-        destroy_graph = "hipGraphDestroy"(graph: hipGraph_t), optional("4.3");
+        destroy_graph = hipGraphDestroy(graph: hipGraph_t), optional("4.3");
         /// Adds a launch to a graph.
-        add_kernel_node = "hipGraphAddKernelNode"(
+        add_kernel_node = hipGraphAddKernelNode(
             node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize,
             parameters: *const hipKernelNodeParams,
         ), optional("4.3");
-        /// Adds a copy of bytes that lie together to a graph. Its kind is a `hipMemcpyKind`.
-        add_copy_node = "hipGraphAddMemcpyNode1D"(
+        /// Adds a contiguous copy to a graph. Its kind is a `hipMemcpyKind`.
+        add_copy_node = hipGraphAddMemcpyNode1D(
             node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize,
             dst: *mut c_void, src: *const c_void, bytes: usize, kind: c_uint,
         ), optional("5.0");
-        /// Makes an executable of a graph.
-        instantiate_graph = "hipGraphInstantiateWithFlags"(exec: *mut hipGraphExec_t, graph: hipGraph_t, flags: u64), optional("4.5");
+        /// Instantiates a graph.
+        instantiate_graph = hipGraphInstantiateWithFlags(exec: *mut hipGraphExec_t, graph: hipGraph_t, flags: u64), optional("4.5");
         /// Destroys an executable.
-        destroy_graph_exec = "hipGraphExecDestroy"(exec: hipGraphExec_t), optional("4.3");
+        destroy_graph_exec = hipGraphExecDestroy(exec: hipGraphExec_t), optional("4.3");
         /// Replaces a launch in an executable.
-        update_kernel_node = "hipGraphExecKernelNodeSetParams"(exec: hipGraphExec_t, node: hipGraphNode_t, parameters: *const hipKernelNodeParams), optional("4.4");
+        update_kernel_node = hipGraphExecKernelNodeSetParams(exec: hipGraphExec_t, node: hipGraphNode_t, parameters: *const hipKernelNodeParams), optional("4.4");
         /// Launches an executable.
-        launch_graph = "hipGraphLaunch"(exec: hipGraphExec_t, stream: hipStream_t), optional("4.3");
+        launch_graph = hipGraphLaunch(exec: hipGraphExec_t, stream: hipStream_t), optional("4.3");
 
-        /// Marks the simulator: real drivers have no such function. Looked up, never called.
-        simulator = "quadrants_sim_version"(), optional("the simulator");
+        /// Identifies the simulator: real drivers lack this function. Looked up, never called.
+        simulator = quadrants_sim_version(), optional("the simulator");
     } };
 }
 
@@ -149,18 +149,18 @@ mod tests {
 
     use super::Table;
 
-    /// Every row is asked for, once, and a table with all functions but one says which.
+    /// `load` looks up each row once, by a unique symbol.
     #[test]
     fn every_row_is_loaded_by_its_symbol() {
-        let asked = RefCell::new(Vec::new());
+        let requested = RefCell::new(Vec::new());
         let anything = |name: &str| {
-            asked.borrow_mut().push(name.to_owned());
+            requested.borrow_mut().push(name.to_owned());
             Some(std::ptr::dangling::<u8>().cast::<c_void>())
         };
         // SAFETY: the dangling functions are never called.
         unsafe { Table::load("test", &anything) }.unwrap();
         let names: Vec<_> = Table::SYMBOLS.iter().map(|s| s.name.to_owned()).collect();
-        assert_eq!(*asked.borrow(), names);
+        assert_eq!(*requested.borrow(), names);
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "a symbol twice");
     }
 

@@ -1,4 +1,4 @@
-//! The host processor as a device: one stream, on which everything is done when its call returns.
+//! The CPU as a device: one stream, on which every operation is complete when its call returns.
 
 use quadrants_rhi::{
     Capabilities, Device, DeviceInfo, DevicePtr, Error, EventHandle, EventOptions, FunctionHandle,
@@ -7,8 +7,8 @@ use quadrants_rhi::{
 
 use crate::{BACKEND, launch, memory, module};
 
-/// Arguments are passed as a slice, so that only memory bounds them; a number keeps buffers for larger ones
-/// from being special here.
+/// Arguments are passed as a slice without a copy. The limit is finite only so that code above needs no special case
+/// for the CPU.
 const MAX_ARGUMENT_BYTES: usize = 1 << 30;
 
 #[derive(Debug)]
@@ -42,8 +42,8 @@ fn processor_name() -> String {
         .map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-// SAFETY: memory is the global allocator's, aligned and zeroed where that is promised, and every operation is over when its
-// call returns.
+// SAFETY: memory is from the global allocator, aligned and zeroed as the contract requires, and every operation is
+// complete when its call returns.
 unsafe impl Device for CpuDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -56,7 +56,7 @@ unsafe impl Device for CpuDevice {
     fn memory_info(&self) -> Result<(u64, u64)> {
         memory::machine().ok_or_else(|| Error::Unsupported {
             operation: "memory_info",
-            reason: "this system does not say how much memory it has".to_owned(),
+            reason: "this system does not report its memory".to_owned(),
         })
     }
 
@@ -69,7 +69,7 @@ unsafe impl Device for CpuDevice {
     }
 
     unsafe fn free(&self, memory: DevicePtr) -> Result<()> {
-        // SAFETY: from `alloc` and unused, by the caller's promise.
+        // SAFETY: from `alloc` and unused, as the caller guarantees.
         unsafe { memory::free(memory.as_ptr()) };
         Ok(())
     }
@@ -79,7 +79,7 @@ unsafe impl Device for CpuDevice {
     }
 
     unsafe fn free_async(&self, memory: DevicePtr, _stream: StreamHandle) -> Result<()> {
-        // SAFETY: from `alloc_async`; what was enqueued before is complete, as everything is.
+        // SAFETY: from `alloc_async`; all earlier work is complete, as on every return.
         unsafe { self.free(memory) }
     }
 
@@ -88,7 +88,7 @@ unsafe impl Device for CpuDevice {
     }
 
     unsafe fn free_pinned(&self, memory: *mut u8) -> Result<()> {
-        // SAFETY: from `alloc_pinned` and unused, by the caller's promise.
+        // SAFETY: from `alloc_pinned` and unused, as the caller guarantees.
         unsafe { memory::free(memory) };
         Ok(())
     }
@@ -100,7 +100,7 @@ unsafe impl Device for CpuDevice {
         bytes: usize,
         _stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: both sides have `bytes`, by the caller's promise; they may even be the same memory.
+        // SAFETY: both sides have `bytes`, as the caller guarantees; `copy` allows overlap.
         unsafe { std::ptr::copy(src, dst.as_ptr(), bytes) };
         Ok(())
     }
@@ -112,7 +112,7 @@ unsafe impl Device for CpuDevice {
         bytes: usize,
         _stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: both sides have `bytes`, by the caller's promise; they may even be the same memory.
+        // SAFETY: both sides have `bytes`, as the caller guarantees; `copy` allows overlap.
         unsafe { std::ptr::copy(src.as_ptr(), dst, bytes) };
         Ok(())
     }
@@ -124,7 +124,7 @@ unsafe impl Device for CpuDevice {
         bytes: usize,
         _stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: both sides have `bytes` and do not overlap, by the caller's promise.
+        // SAFETY: both sides have `bytes` and do not overlap, as the caller guarantees.
         unsafe { std::ptr::copy_nonoverlapping(src.as_ptr::<u8>(), dst.as_ptr(), bytes) };
         Ok(())
     }
@@ -136,7 +136,7 @@ unsafe impl Device for CpuDevice {
         bytes: usize,
         _stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: `dst` has `bytes`, by the caller's promise.
+        // SAFETY: `dst` has `bytes`, as the caller guarantees.
         unsafe { dst.as_ptr::<u8>().write_bytes(value, bytes) };
         Ok(())
     }
@@ -150,7 +150,7 @@ unsafe impl Device for CpuDevice {
     ) -> Result<()> {
         let dst = dst.as_ptr::<u32>();
         for index in 0..words {
-            // SAFETY: `dst` is aligned and has the words, by the caller's promise.
+            // SAFETY: `dst` is aligned and has the words, as the caller guarantees.
             unsafe { dst.add(index).write(value) };
         }
         Ok(())
@@ -205,13 +205,13 @@ unsafe impl Device for CpuDevice {
     }
 
     unsafe fn unload_module(&self, module: ModuleHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { module::unload(module) };
         Ok(())
     }
 
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { module::function(module, name) }
     }
 
@@ -223,11 +223,12 @@ unsafe impl Device for CpuDevice {
         _stream: StreamHandle,
     ) -> Result<()> {
         if size_of_val(args) > MAX_ARGUMENT_BYTES {
-            let what = format!("{} bytes of arguments", size_of_val(args));
+            let bytes = size_of_val(args);
+            let what =
+                format!("an argument block of {bytes} bytes; the limit is {MAX_ARGUMENT_BYTES}");
             return Err(Error::InvalidArgument { what });
         }
-        // SAFETY: a function of this device, whose module is not unloaded while it runs, by the caller's
-        // promise.
+        // SAFETY: a function of this device, whose module stays loaded while it runs, as the caller guarantees.
         launch::launch(unsafe { module::resolve(function) }, args)
     }
 }

@@ -1,4 +1,4 @@
-//! The driver of the one device that is always there.
+//! The driver of the CPU, which has exactly one device.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use quadrants_rhi::{Device, Driver, Error, Result};
 
 use crate::{BACKEND, device::CpuDevice};
 
-/// The host processor's driver.
+/// Returns the CPU's driver.
 ///
 /// # Errors
-/// None: the signature is that of every backend.
+/// None; the signature is that of all backends.
 pub fn driver() -> Result<Arc<dyn Driver>> {
     Ok(Arc::new(CpuDriver))
 }
@@ -17,7 +17,7 @@ pub fn driver() -> Result<Arc<dyn Driver>> {
 #[derive(Debug)]
 struct CpuDriver;
 
-// SAFETY: there is one device, whose memory is the process's.
+// SAFETY: there is one device, and its memory is the memory of the process.
 unsafe impl Driver for CpuDriver {
     fn backend(&self) -> &'static str {
         BACKEND

@@ -1,4 +1,4 @@
-//! Launches: a call, with a panic turned into the launch's error.
+//! Launches: a function call. A panic becomes the error of the launch.
 
 use std::{
     any::Any,
@@ -8,8 +8,8 @@ use std::{
 use quadrants_rhi::{Error, NativeCall, NativeFunction, Result};
 
 pub(crate) fn launch(function: &NativeFunction, args: &[u64]) -> Result<()> {
-    // What a body has written when it panics is undefined to the caller too: the error says so
-    // (`Severity::LostData`), and a body's captures are immutable or its own affair.
+    // Unwind safety: what the body wrote is undefined after a panic, as the error's severity states
+    // (`Severity::LostData`); its captures are immutable or its own responsibility.
     let call = AssertUnwindSafe(|| (function.entry)(&NativeCall { args }));
     catch_unwind(call).map_err(|payload| Error::Panicked { message: message(payload) })
 }
@@ -20,7 +20,7 @@ fn message(payload: Box<dyn Any + Send>) -> String {
         Err(payload) => match payload.downcast::<&'static str>() {
             Ok(message) => (*message).to_owned(),
             Err(payload) => {
-                // An unknown type's destructor could panic again, and outside of any guard.
+                // The destructor of an unknown type could panic again, outside of `catch_unwind`.
                 std::mem::forget(payload);
                 "a value that is not text".to_owned()
             }

@@ -1,23 +1,26 @@
-//! Memory of the process, handed out as device memory.
+//! Device memory of the CPU: memory of the process.
 //!
-//! An allocation is freed by its address alone, so its size stands in a header in front of it. There is no
-//! table of allocations, and so no lock.
+//! An allocation is freed by its address, so a header before it stores its size. There is no table of allocations, and
+//! therefore no lock.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 
 use quadrants_rhi::{DriverError, DriverErrorKind, Error, Result};
 
-/// The alignment that the trait promises. The header takes as much, to keep what follows aligned.
+/// The alignment that the `Device` contract requires. The header has the same size, so that the memory after it is
+/// aligned.
 const ALIGN: usize = 256;
 
-/// From this size on an allocation has pages of the larger kind, where the system gives them to who asks. A loop that walks
-/// through memory on small pages waits for their addresses more than for what is in them.
+/// From this size on, an allocation asks the system for huge pages. A loop over memory with small pages is limited by
+/// address translation.
 const LARGE: usize = 4 << 20;
 
-/// Allocates `bytes`, zeroed where asked.
+/// Allocates `bytes`, zeroed if requested.
 pub(crate) fn allocate(bytes: usize, zeroed: bool) -> Result<*mut u8> {
     if bytes == 0 {
-        return Err(Error::InvalidArgument { what: "an allocation of zero bytes".to_owned() });
+        return Err(Error::InvalidArgument {
+            what: "an allocation of zero bytes; allocate at least 1".to_owned(),
+        });
     }
     let layout = bytes
         .checked_add(ALIGN)
@@ -32,16 +35,17 @@ pub(crate) fn allocate(bytes: usize, zeroed: bool) -> Result<*mut u8> {
         // SAFETY: the block has that many bytes.
         unsafe { ask_for_large_pages(start, layout.size()) };
     }
-    // SAFETY: the block begins with `ALIGN` bytes that are the header, aligned for any number; what
-    // follows is inside the block.
+    // SAFETY: the block begins with the `ALIGN` bytes of the header, aligned for any number; the memory after it is
+    // inside the block.
     unsafe {
         start.cast::<usize>().write(layout.size());
         Ok(start.add(ALIGN))
     }
 }
 
-/// Asks for large pages where whole ones of them fit. What is said about memory is kept when it is freed and used again, and
-/// changes nothing but how the system maps it; so whether it listens does not matter.
+/// Asks for huge pages for the part of the block that consists of whole ones. The advice stays in effect when the
+/// memory is freed and reused; it only changes how the system maps memory, so it does not matter whether the system
+/// follows it.
 ///
 /// # Safety
 /// `start` is the address of that many bytes, which the caller owns.
@@ -49,34 +53,34 @@ pub(crate) fn allocate(bytes: usize, zeroed: bool) -> Result<*mut u8> {
 unsafe fn ask_for_large_pages(start: *mut u8, bytes: usize) {
     use std::ffi::{c_int, c_void};
 
-    // Of the C library, which std links. A number of Linux, the same for all its processors.
+    // A function of the C library, which std links. The constant is the same on all architectures of Linux.
     unsafe extern "C" {
         fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
     }
     const MADV_HUGEPAGE: c_int = 14;
-    // A multiple of every page size there is; no system call fails for it.
+    // A multiple of all page sizes; the system call accepts such addresses.
     const PAGE: usize = 64 << 10;
 
     let before = start.align_offset(PAGE);
     if let Some(length) = bytes.checked_sub(before) {
-        // SAFETY: the range is within the block; the advice leaves what is in it as it is.
+        // SAFETY: the range is inside the block, and the advice does not change its contents.
         unsafe { madvise(start.add(before).cast(), length / PAGE * PAGE, MADV_HUGEPAGE) };
     }
 }
 
-/// Elsewhere the system decides.
+/// Does nothing: other systems choose the page size.
 ///
 /// # Safety
 /// None.
 #[cfg(not(target_os = "linux"))]
 unsafe fn ask_for_large_pages(_: *mut u8, _: usize) {}
 
-/// Frees what [`allocate`] gave.
+/// Frees memory from [`allocate`].
 ///
 /// # Safety
-/// The pointer came from `allocate`, and nothing uses it any more.
+/// The pointer is from `allocate`, and nothing uses the memory any more.
 pub(crate) unsafe fn free(memory: *mut u8) {
-    // SAFETY: `allocate` put the header there, with the size that the block was allocated with.
+    // SAFETY: `allocate` wrote the header, with the size of the block.
     unsafe {
         let start = memory.sub(ALIGN);
         let size = start.cast::<usize>().read();
@@ -84,7 +88,7 @@ pub(crate) unsafe fn free(memory: *mut u8) {
     }
 }
 
-/// Free and total memory of the machine, where the system says so.
+/// The free and total memory of the machine. `None` if the system does not report it.
 pub(crate) fn machine() -> Option<(u64, u64)> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kilobytes = |key: &str| -> Option<u64> {
@@ -104,14 +108,14 @@ mod tests {
     use super::{allocate, free};
 
     #[test]
-    fn sizes_beyond_the_machine_are_out_of_memory() {
+    fn sizes_above_the_machine_are_out_of_memory() {
         for bytes in [usize::MAX, usize::MAX - 300, isize::MAX as usize, 1 << 60] {
             assert!(allocate(bytes, false).unwrap_err().is_out_of_memory(), "{bytes}");
         }
     }
 
     #[test]
-    fn large_blocks_are_as_small_ones() {
+    fn large_blocks_are_zeroed_and_writable() {
         for bytes in [super::LARGE, super::LARGE + 12_345, 9 * super::LARGE] {
             let block = allocate(bytes, true).unwrap();
             // SAFETY: the block has that many bytes, all initialized to zero, and is freed once.
@@ -126,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_aligned_zeroed_and_apart() {
+    fn blocks_are_aligned_zeroed_and_separate() {
         let blocks: Vec<_> = (1..200).map(|n| (allocate(n, true).unwrap(), n)).collect();
         for &(block, bytes) in &blocks {
             assert_eq!(block as usize % 256, 0);

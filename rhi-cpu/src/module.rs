@@ -1,7 +1,7 @@
 //! Modules of native functions.
 //!
-//! A module's handle is the address of its list, and a function's handle the address of its entry in it. So
-//! a launch finds its function without a table or a lock, and unloading frees what the functions captured.
+//! The handle of a module is the address of its function list, and the handle of a function the address of its entry. A
+//! launch therefore needs no table and no lock. Unloading a module drops the captures of its functions.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub(crate) fn load(image: &Image<'_>) -> Result<ModuleHandle> {
     let Image::Native(image) = image else {
         return Err(Error::Unsupported {
             operation: "load_module",
-            reason: "the CPU loads functions of this process only".to_owned(),
+            reason: "the CPU loads `Image::Native`".to_owned(),
         });
     };
     let mut names = HashSet::new();
@@ -32,16 +32,16 @@ pub(crate) fn load(image: &Image<'_>) -> Result<ModuleHandle> {
 }
 
 /// # Safety
-/// A module of this device that is not used again; none of its functions runs.
+/// `module` is a module of this device that is not used again, and none of its functions is running.
 pub(crate) unsafe fn unload(module: ModuleHandle) {
-    // SAFETY: from `load`'s `into_raw`, and not unloaded before, by the caller's promise.
+    // SAFETY: from `load`'s `into_raw`, and not unloaded before, as the caller guarantees.
     drop(unsafe { Box::from_raw(module.as_ptr::<Module>()) });
 }
 
 /// # Safety
-/// A module of this device.
+/// `module` is a module of this device.
 pub(crate) unsafe fn function(module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
-    // SAFETY: from `load`'s `into_raw`, and not unloaded, by the caller's promise.
+    // SAFETY: from `load`'s `into_raw`, and not unloaded, as the caller guarantees.
     let module = unsafe { &*module.as_ptr::<Module>() };
     let found = module.functions.iter().find(|function| function.name == name);
     found
@@ -52,8 +52,8 @@ pub(crate) unsafe fn function(module: ModuleHandle, name: &str) -> Result<Functi
 }
 
 /// # Safety
-/// A function of a module of this device, which stays loaded as long as the result is used.
+/// `function` is a function of a module of this device that stays loaded while the result is used.
 pub(crate) unsafe fn resolve<'a>(function: FunctionHandle) -> &'a NativeFunction {
-    // SAFETY: `function` gave the address of an entry of a loaded module, which only `unload` drops.
+    // SAFETY: `function` returned the address of an entry of a loaded module, which only `unload` drops.
     unsafe { &*function.as_ptr::<NativeFunction>() }
 }

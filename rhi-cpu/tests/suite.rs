@@ -1,4 +1,4 @@
-//! The conformance suite on the host processor, and what is the CPU's alone.
+//! The conformance suite on the CPU, and tests of the CPU backend.
 
 use std::{
     panic,
@@ -90,7 +90,7 @@ fn a_panic_is_the_launches_error() {
 }
 
 #[test]
-fn two_functions_of_one_name_are_refused() {
+fn two_functions_with_one_name_are_an_error() {
     let function = NativeFunction { name: "f".into(), entry: Arc::new(|_| {}) };
     let image = Image::Native(NativeImage { functions: vec![function.clone(), function] });
     assert!(matches!(open().load_module(&image), Err(Error::ImageRejected { .. })));
@@ -109,7 +109,7 @@ fn unloading_frees_what_a_function_captured() {
     assert_eq!(Arc::strong_count(&captured), 1);
 }
 
-/// A body may itself launch, and from several threads at once: nothing is locked while it runs.
+/// A body may launch other functions, also from several threads: no lock is held while it runs.
 #[test]
 fn a_body_launches() {
     let device = open();
@@ -121,19 +121,19 @@ fn a_body_launches() {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    // SAFETY: the inner module is unloaded after the outer launch is over.
+                    // SAFETY: the inner module is unloaded after the outer launch is complete.
                     unsafe {
                         nested.launch(function, &LaunchConfig::SERIAL, &[], StreamHandle::DEFAULT)
                     }
                     .unwrap();
                     let module = nested.load_module(&image("other", |_| {})).unwrap();
-                    // SAFETY: just loaded, and nothing of it launched.
+                    // SAFETY: just loaded, and none of its functions was launched.
                     unsafe { nested.unload_module(module) }.unwrap();
                 });
             }
         });
     });
     launch(&outer, "outer").unwrap();
-    // SAFETY: no launch of it is unfinished.
+    // SAFETY: all launches of it are complete.
     unsafe { device.unload_module(inner) }.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The device: its context, what it is and can do, and the trait, delegated by concern.
+//! The CUDA device: its context, properties and capabilities, and the `Device` trait, delegated to the other modules.
 
 use std::{
     cell::Cell,
@@ -17,8 +17,9 @@ use quadrants_rhi::{
 use crate::{BACKEND, event, graph, launch, memory, module, stream, table::Table};
 
 thread_local! {
-    /// The context that the thread is within, as a number, or 0: it is current, and nobody need be asked.
-    static WITHIN: Cell<usize> = const { Cell::new(0) };
+    /// The context that [`Device::make_current`] made current on this thread, as a number; 0 for none. It need not be
+    /// queried.
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A retained primary context.
@@ -26,16 +27,16 @@ thread_local! {
 pub(crate) struct Context {
     pub(crate) table: Arc<Table>,
     device: CUdevice,
-    /// The `CUcontext`, as a number: it is only compared and passed back to the driver.
+    /// The `CUcontext` as a number: it is only compared and passed to the driver.
     handle: usize,
 }
 
-/// A context made current for as long as this lives.
+/// A guard that keeps a context current.
 pub(crate) struct Entered<'a> {
-    /// The functions, to be called in this context.
+    /// The functions, to be called while the context is current.
     pub(crate) table: &'a Table,
     pushed: bool,
-    /// Contexts are current on one thread: the value stays on it.
+    /// A context is current on one thread, so the guard must not move to another.
     not_send: PhantomData<*const ()>,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct CudaDevice {
 impl Context {
     fn retain(table: Arc<Table>, device: CUdevice) -> Result<Self> {
         let mut context: CUcontext = std::ptr::null_mut();
-        // SAFETY: the driver writes the context of a device it gave.
+        // SAFETY: the driver writes the context of a device that it returned.
         unsafe { table.retain_context(&mut context, device) }?;
         Ok(Self { table, device, handle: context as usize })
     }
@@ -59,17 +60,17 @@ impl Context {
         self.handle as CUcontext
     }
 
-    /// Makes the context current, unless it is; what was current before is again when the result is dropped.
+    /// Makes the context current if it is not. Dropping the result restores the previous context.
     #[inline(always)]
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
-        let pushed = WITHIN.get() != self.handle && self.push()?;
+        let pushed = CURRENT.get() != self.handle && self.push()?;
         Ok(Entered { table: &self.table, pushed, not_send: PhantomData })
     }
 
-    /// Makes the context current, unless it is; whether it was not.
+    /// Makes the context current if it is not. Returns whether it changed the current context.
     #[inline(always)]
     fn push(&self) -> Result<bool> {
-        if self.is_current()? { Ok(false) } else { self.push_this() }
+        if self.is_current()? { Ok(false) } else { self.push_slow() }
     }
 
     #[inline(always)]
@@ -81,25 +82,25 @@ impl Context {
     }
 
     #[cold]
-    fn push_this(&self) -> Result<bool> {
+    fn push_slow(&self) -> Result<bool> {
         // SAFETY: the context is retained as long as `self` lives.
         unsafe { self.table.push_context(self.handle as CUcontext) }?;
         Ok(true)
     }
 }
 
-/// Makes current again what was before `push` gave true.
+/// Restores the context that was current before a `push` that returned true.
 #[cold]
 fn pop(table: &Table) {
     let mut popped: CUcontext = std::ptr::null_mut();
-    // SAFETY: this context was pushed on this thread, and all that was pushed later is popped.
+    // SAFETY: this context was pushed on this thread, and all contexts that were pushed later are popped.
     let result = unsafe { table.pop_context(&mut popped) };
     report_unless_shutting_down("restoring the context", result);
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: retained once in `retain`; whatever used it borrowed `self`.
+        // SAFETY: `retain` retained it once, and all users borrowed `self`.
         let released = unsafe { self.table.release_context(self.device) };
         report_unless_shutting_down("releasing the context", released);
     }
@@ -109,13 +110,13 @@ impl Drop for Entered<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.pushed {
-            // This value cannot leave its thread, and values that were made later are dropped before.
+            // The guard cannot leave its thread, and guards that were created later are dropped before.
             pop(self.table);
         }
     }
 }
 
-/// What a `Drop` cannot return goes to the log; with a driver that is shutting down nothing is lost.
+/// Logs an error that a drop cannot return, unless the driver is shutting down: then nothing is leaked.
 fn report_unless_shutting_down(what: &'static str, result: Result<()>) {
     if let Err(error) = result {
         let kind = error.driver_error().map(|e| e.kind);
@@ -142,7 +143,7 @@ impl CudaDevice {
         let entered = context.enter()?;
         capabilities.priorities = read_priorities(entered.table)?;
         capabilities.graphs = graph::available(entered.table);
-        let off = environment::refuses_pools()?;
+        let off = environment::memory_pools_disabled()?;
         match memory::prepare_pool(entered.table, device, off) {
             Ok(()) => capabilities.stream_ordered_memory = true,
             Err(reason) => {
@@ -169,19 +170,23 @@ impl CudaDevice {
 
     /// Whether the context is current.
     #[inline(always)]
-    pub(crate) fn is_within(&self) -> Result<bool> {
-        Ok(WITHIN.get() == self.context.handle || self.context.is_current()?)
+    pub(crate) fn is_current_cached(&self) -> Result<bool> {
+        Ok(CURRENT.get() == self.context.handle || self.context.is_current()?)
     }
 
-    /// Makes a call within the context, which mostly is current already.
+    /// Makes a call with the context current. Optimized for the common case that it is current already.
     #[inline(always)]
-    pub(crate) fn within(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
-        if self.is_within()? { call(&self.context.table) } else { self.enter_for(call) }
+    pub(crate) fn with_current(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
+        if self.is_current_cached()? {
+            call(&self.context.table)
+        } else {
+            self.enter_and_call(call)
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn enter_for(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
+    fn enter_and_call(&self, call: impl FnOnce(&Table) -> Result<()>) -> Result<()> {
         let context = self.enter()?;
         call(context.table)
     }
@@ -198,12 +203,12 @@ fn read_info(
 
     let mut name: [c_char; 256] = [0; 256];
     let mut total = 0;
-    // SAFETY: the driver writes at most that many bytes with a zero at the end; and a number.
+    // SAFETY: the driver writes at most that many bytes with a final zero, and a number.
     unsafe {
         table.device_name(name.as_mut_ptr(), name.len() as c_int - 1, device)?;
         table.device_total_memory(&mut total, device)?;
     }
-    // SAFETY: the last byte was not the driver's to write, and is zero.
+    // SAFETY: the driver may not write the last byte, so it is zero.
     let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
     let arch = format!(
         "sm_{}{}",
@@ -243,7 +248,8 @@ fn read_priorities(table: &Table) -> Result<PriorityRange> {
     Ok(PriorityRange { least, greatest })
 }
 
-// SAFETY: each method is one operation of the CUDA driver, which documents what is promised; what it lacks is an error.
+// SAFETY: each method is one operation of the CUDA driver, whose documentation states the guarantees. Operations that
+// the driver lacks are errors.
 unsafe impl Device for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -254,14 +260,14 @@ unsafe impl Device for CudaDevice {
     }
 
     unsafe fn make_current(&self) -> Result<rhi::Entered> {
-        let outer = WITHIN.get();
+        let outer = CURRENT.get();
         let pushed = outer != self.context.handle && self.context.push()?;
-        WITHIN.set(self.context.handle);
+        CURRENT.set(self.context.handle);
         Ok(rhi::Entered { outer: [outer as u64, 0], before: pushed.then_some(0) })
     }
 
     unsafe fn restore_current(&self, entered: rhi::Entered) {
-        WITHIN.set(entered.outer[0] as usize);
+        CURRENT.set(entered.outer[0] as usize);
         if entered.before.is_some() {
             pop(&self.context.table);
         }
@@ -273,7 +279,7 @@ unsafe impl Device for CudaDevice {
 
     fn synchronize(&self) -> Result<()> {
         let context = self.enter()?;
-        // SAFETY: waits for the current context; there is nothing to get wrong.
+        // SAFETY: it has no conditions; it waits for the current context.
         unsafe { context.table.synchronize() }
     }
 
@@ -282,17 +288,17 @@ unsafe impl Device for CudaDevice {
     }
 
     unsafe fn free(&self, memory: DevicePtr) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::free(self, memory) }
     }
 
     unsafe fn alloc_async(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::alloc_async(self, bytes, stream) }
     }
 
     unsafe fn free_async(&self, memory: DevicePtr, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::free_async(self, memory, stream) }
     }
 
@@ -301,7 +307,7 @@ unsafe impl Device for CudaDevice {
     }
 
     unsafe fn free_pinned(&self, memory: *mut u8) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::free_pinned(self, memory) }
     }
 
@@ -312,7 +318,7 @@ unsafe impl Device for CudaDevice {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::copy_htod_async(self, dst, src, bytes, stream) }
     }
 
@@ -323,7 +329,7 @@ unsafe impl Device for CudaDevice {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::copy_dtoh_async(self, dst, src, bytes, stream) }
     }
 
@@ -334,7 +340,7 @@ unsafe impl Device for CudaDevice {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::copy_dtod_async(self, dst, src, bytes, stream) }
     }
 
@@ -345,7 +351,7 @@ unsafe impl Device for CudaDevice {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::fill_u8_async(self, dst, value, bytes, stream) }
     }
 
@@ -356,7 +362,7 @@ unsafe impl Device for CudaDevice {
         words: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { memory::fill_u32_async(self, dst, value, words, stream) }
     }
 
@@ -365,22 +371,22 @@ unsafe impl Device for CudaDevice {
     }
 
     unsafe fn destroy_stream(&self, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { stream::destroy(self, stream) }
     }
 
     unsafe fn stream_query(&self, stream: StreamHandle) -> Result<bool> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { stream::query(self, stream) }
     }
 
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { stream::synchronize(self, stream) }
     }
 
     unsafe fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { stream::wait_event(self, stream, event) }
     }
 
@@ -389,27 +395,27 @@ unsafe impl Device for CudaDevice {
     }
 
     unsafe fn destroy_event(&self, event: EventHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::destroy(self, event) }
     }
 
     unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::record(self, event, stream) }
     }
 
     unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::query(self, event) }
     }
 
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::synchronize(self, event) }
     }
 
     unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { event::elapsed_ms(self, start, end) }
     }
 
@@ -418,12 +424,12 @@ unsafe impl Device for CudaDevice {
     }
 
     unsafe fn unload_module(&self, module: ModuleHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { module::unload(self, module) }
     }
 
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { module::function(self, module, name) }
     }
 
@@ -434,7 +440,7 @@ unsafe impl Device for CudaDevice {
         args: &[u64],
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { launch::launch(self, function, config, args, stream) }
     }
 
@@ -443,7 +449,7 @@ unsafe impl Device for CudaDevice {
     }
 
     unsafe fn destroy_graph(&self, graph: GraphHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::destroy(self, graph) }
     }
 
@@ -455,7 +461,7 @@ unsafe impl Device for CudaDevice {
         config: &LaunchConfig,
         args: &[u64],
     ) -> Result<GraphNodeHandle> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::add_kernel_node(self, graph, dependencies, function, config, args) }
     }
 
@@ -467,17 +473,17 @@ unsafe impl Device for CudaDevice {
         src: DevicePtr,
         bytes: usize,
     ) -> Result<GraphNodeHandle> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::add_copy_node(self, graph, dependencies, dst, src, bytes) }
     }
 
     unsafe fn instantiate_graph(&self, graph: GraphHandle) -> Result<GraphExecHandle> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::instantiate(self, graph) }
     }
 
     unsafe fn destroy_graph_exec(&self, exec: GraphExecHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::destroy_exec(self, exec) }
     }
 
@@ -489,12 +495,12 @@ unsafe impl Device for CudaDevice {
         config: &LaunchConfig,
         args: &[u64],
     ) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::update_kernel_node(self, exec, node, function, config, args) }
     }
 
     unsafe fn launch_graph(&self, exec: GraphExecHandle, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller guarantees the same conditions.
         unsafe { graph::launch(self, exec, stream) }
     }
 }

@@ -1,4 +1,4 @@
-//! Finding libcuda and initializing it.
+//! Loading and initialization of libcuda.
 
 use std::{
     ffi::{OsString, c_int, c_void},
@@ -13,19 +13,19 @@ use quadrants_rhi::{
 
 use crate::{BACKEND, device::CudaDevice, table::Table};
 
-/// The environment variable that names the library to load in libcuda's place.
+/// The environment variable that selects another library than the system's libcuda.
 pub const LIBRARY_VARIABLE: &str = "QUADRANTS_CUDA_LIBRARY";
 
-/// The oldest driver whose functions mean what this crate needs: 1000 major + 10 minor.
+/// The oldest supported driver version: 1000 * major + 10 * minor.
 const OLDEST: c_int = 11_000;
 
-/// The driver of this machine: the library that [`LIBRARY_VARIABLE`] names, else the system's libcuda.
+/// Loads the driver: the library in [`LIBRARY_VARIABLE`] if it is set, else the system's libcuda.
 ///
-/// Cheap to call again: the system counts how often a library is loaded and loads it once.
+/// Repeated calls are cheap, because the system loads a library once.
 ///
 /// # Errors
-/// [`Error::LibraryNotFound`], [`Error::SymbolMissing`], [`Error::DriverTooOld`], or what the driver's
-/// initialization returns. A machine without a device is no error here, but of [`Driver::open`].
+/// [`Error::LibraryNotFound`], [`Error::SymbolMissing`], [`Error::DriverTooOld`], or the error of the driver's
+/// initialization. A machine without a device is an error of [`Driver::open`], not of this function.
 pub fn driver() -> Result<Arc<dyn Driver>> {
     let names = if cfg!(windows) { &["nvcuda.dll"][..] } else { &["libcuda.so.1", "libcuda.so"] };
     match std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()) {
@@ -34,10 +34,10 @@ pub fn driver() -> Result<Arc<dyn Driver>> {
     }
 }
 
-/// The driver in the library at `path`.
+/// Loads the driver in the library at `path`.
 ///
-/// The library is trusted as a library on the system's own search path is: its initializers run, and its
-/// functions are called by the CUDA driver's signatures.
+/// The library is trusted like a library on the system's search path: its initializers run, and its functions are
+/// called with the CUDA driver's signatures.
 ///
 /// # Errors
 /// As for [`driver`].
@@ -45,33 +45,33 @@ pub fn driver_from_path(path: &Path) -> Result<Arc<dyn Driver>> {
     from_candidates(&[OsString::from(path)])
 }
 
-/// The driver whose functions `resolve` finds by name, for one that is linked into this program.
+/// Makes a driver of functions that `resolve` finds by name, for a driver that is linked into this program.
 ///
 /// # Errors
-/// As for [`driver`], without [`Error::LibraryNotFound`].
+/// As for [`driver`], except [`Error::LibraryNotFound`].
 ///
 /// # Safety
-/// What `resolve` gives is the C function that the CUDA driver has under that name, or behaves like it,
-/// and may be called as long as the process runs.
+/// `resolve` returns the CUDA driver's C function of that name, or a function with the same behaviour. It stays
+/// callable until the process ends.
 pub unsafe fn driver_from_symbols(
     library_name: &str,
     resolve: impl Fn(&str) -> Option<*const c_void>,
 ) -> Result<Arc<dyn Driver>> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees the conditions.
     let table = unsafe { Table::load(library_name, &resolve) }?;
     Ok(Arc::new(CudaDriver::new(Arc::new(table))?))
 }
 
-/// Every function that this crate looks for in a driver, for whoever stands in for one.
+/// The rows of the driver table: all functions that this crate loads. For replacements of the driver.
 #[must_use]
 pub fn symbols() -> &'static [Symbol] {
     Table::SYMBOLS
 }
 
 fn from_candidates(candidates: &[OsString]) -> Result<Arc<dyn Driver>> {
-    // SAFETY: these are the names of libcuda, or a name that the user of the machine gave for it.
-    let library = unsafe { Library::open(BACKEND, candidates) }?;
-    // SAFETY: the functions of a libcuda that is never unloaded.
+    // SAFETY: these are the names of libcuda, or a library that the user selected as libcuda.
+    let library = unsafe { Library::open(BACKEND, candidates, LIBRARY_VARIABLE) }?;
+    // SAFETY: the functions of a libcuda, which is never unloaded.
     unsafe { driver_from_symbols(library.name(), |symbol| library.resolve(symbol)) }
 }
 
@@ -79,20 +79,20 @@ fn from_candidates(candidates: &[OsString]) -> Result<Arc<dyn Driver>> {
 struct CudaDriver {
     table: Arc<Table>,
     version: c_int,
-    /// The driver's answer to initialization, where it was that there is no device.
+    /// The error of the initialization if there is no device.
     no_device: Option<DriverError>,
 }
 
 impl CudaDriver {
     fn new(table: Arc<Table>) -> Result<Self> {
         let mut version = 0;
-        // SAFETY: the driver writes a number; this needs no initialization.
+        // SAFETY: the driver writes a number; the function needs no initialization.
         unsafe { table.driver_version(&mut version) }?;
         if version < OLDEST {
             let found = version_text(version);
             return Err(Error::DriverTooOld { backend: BACKEND, found, required: "11.0" });
         }
-        // SAFETY: may be called at any time and more than once; the flags are documented to be 0.
+        // SAFETY: it may be called at any time and repeatedly; the only valid flags are 0.
         let no_device = match unsafe { table.init(0) } {
             Ok(()) => None,
             Err(Error::Driver(error)) if error.kind == DriverErrorKind::NoDevice => Some(error),
@@ -102,7 +102,7 @@ impl CudaDriver {
     }
 }
 
-// SAFETY: devices of one ordinal retain the one primary context that the driver has of it.
+// SAFETY: devices of one ordinal share the device's primary context.
 unsafe impl Driver for CudaDriver {
     fn backend(&self) -> &'static str {
         BACKEND

@@ -1,4 +1,4 @@
-//! What libcuda's result codes mean to a caller.
+//! The classification of libcuda's result codes.
 
 use std::ffi::CStr;
 
@@ -7,7 +7,7 @@ use quadrants_rhi::{DriverError, DriverErrorKind, Error, table::Status};
 
 use crate::table::Table;
 
-/// After these every call in the context fails, by the documentation of `CUresult`.
+/// Codes after which every call in the context fails, by the documentation of `CUresult`.
 const CONTEXT_LOST: &[CUresult] = &[
     CUDA_ERROR_INVALID_CONTEXT, // we made it current ourselves, so someone destroyed it
     CUDA_ERROR_ECC_UNCORRECTABLE,
@@ -27,7 +27,7 @@ const CONTEXT_LOST: &[CUresult] = &[
     CUDA_ERROR_MPS_CLIENT_TERMINATED,
 ];
 
-/// These say that a module's image is not one for this device and driver.
+/// Codes that mean that the image is not valid for this device and driver.
 const IMAGE_REJECTED: &[CUresult] = &[
     CUDA_ERROR_INVALID_IMAGE,
     CUDA_ERROR_NO_BINARY_FOR_GPU,
@@ -40,7 +40,7 @@ const IMAGE_REJECTED: &[CUresult] = &[
     CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
 ];
 
-/// The error of a failed call: what the table's methods return.
+/// Makes the error of a failed call, for the methods of the table.
 #[cold]
 pub(crate) fn check(
     table: &Table,
@@ -51,7 +51,7 @@ pub(crate) fn check(
     DriverError::new(call, symbol, status.0, name(table, status), kind(status)).into()
 }
 
-/// Whether a failed module load means that the image was refused.
+/// Whether a failed module load means that the image was rejected.
 pub(crate) fn is_image_rejected(error: &DriverError) -> bool {
     is_one_of(IMAGE_REJECTED, error.code)
 }
@@ -80,13 +80,13 @@ fn is_one_of(codes: &[CUresult], code: i32) -> bool {
 
 fn name(table: &Table, status: Status) -> String {
     let mut name = std::ptr::null();
-    // SAFETY: the driver writes a pointer to a static string, or null for a code it does not know.
-    // Not through the table's checked method: its failure would ask for a name again.
+    // SAFETY: the driver writes a pointer to a static string, or null for an unknown code. The table's checked method
+    // is not used, because its error would query a name again.
     let found = unsafe { (table.functions.error_name)(status, &mut name) };
     if found != Status::SUCCESS || name.is_null() {
         return "an unknown code".to_owned();
     }
-    // SAFETY: not null, and static.
+    // SAFETY: it is not null and points to a static string.
     unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
 }
 
@@ -104,7 +104,7 @@ mod tests {
         if error.0 != 2 {
             return Status(1);
         }
-        // SAFETY: the caller gives a place for the pointer.
+        // SAFETY: the caller passes a valid pointer.
         unsafe { *name = c"CUDA_ERROR_OUT_OF_MEMORY".as_ptr() };
         Status::SUCCESS
     }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_from_the_future_is_an_error_too() {
+    fn an_unknown_code_is_an_error() {
         let error = check(&table(), "launch", "cuLaunchKernel", Status(12_345));
         assert_eq!(error.driver_error().unwrap().kind, DriverErrorKind::Other);
         assert!(error.to_string().ends_with("an unknown code (12345)"), "{error}");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn image_refusals_are_told_from_other_failures() {
+    fn rejected_images_differ_from_other_errors() {
         let error = |code| match check(&table(), "load_module", "cuModuleLoadDataEx", Status(code))
         {
             Error::Driver(error) => error,

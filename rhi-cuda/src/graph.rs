@@ -1,4 +1,4 @@
-//! Graphs of launches.
+//! Graphs of launches and copies.
 
 use cudarc::driver::sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE;
 use cudarc::driver::sys::{
@@ -6,13 +6,13 @@ use cudarc::driver::sys::{
     CUgraphNode,
 };
 use quadrants_rhi::{
-    DevicePtr, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig, Result,
-    StreamHandle,
+    DevicePtr, Error, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig,
+    Result, StreamHandle,
 };
 
 use crate::{device::CudaDevice, launch::parameters, table::Table};
 
-/// Whether the driver has every function that graphs need.
+/// Whether the driver has all functions that graphs need.
 pub(crate) fn available(table: &Table) -> bool {
     let functions = &table.functions;
     functions.create_graph.is_some()
@@ -26,6 +26,12 @@ pub(crate) fn available(table: &Table) -> bool {
 }
 
 pub(crate) fn create(device: &CudaDevice) -> Result<GraphHandle> {
+    if !device.capabilities.graphs {
+        let version = &device.info.driver_version;
+        let reason =
+            format!("graphs need CUDA 11.4 or newer, and the driver has version {version}");
+        return Err(Error::Unsupported { operation: "create_graph", reason });
+    }
     let context = device.enter()?;
     let mut graph: CUgraph = std::ptr::null_mut();
     // SAFETY: the driver writes the graph; no flags.
@@ -35,7 +41,7 @@ pub(crate) fn create(device: &CudaDevice) -> Result<GraphHandle> {
 
 pub(crate) unsafe fn destroy(device: &CudaDevice, graph: GraphHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: a graph of this device that is not used again, by the caller's promise.
+    // SAFETY: a graph of this device that is not used again, as the caller guarantees.
     unsafe { context.table.destroy_graph(graph.as_ptr()) }
 }
 
@@ -52,8 +58,8 @@ pub(crate) unsafe fn add_kernel_node(
     let dependencies: Vec<CUgraphNode> = dependencies.iter().map(|node| node.as_ptr()).collect();
     let context = device.enter()?;
     let mut node: CUgraphNode = std::ptr::null_mut();
-    // SAFETY: graph, nodes and function are of this device and the block is the function's, by the caller's
-    // promise. The driver copies shape and block before the call returns.
+    // SAFETY: graph, nodes and function are of this device and the block is the function's, as the caller
+    // guarantees. The driver copies shape and block before the call returns.
     unsafe {
         let (graph, nodes, count) = (graph.as_ptr(), dependencies.as_ptr(), dependencies.len());
         if context.table.functions.add_kernel_node.is_some() {
@@ -104,7 +110,7 @@ pub(crate) unsafe fn add_copy_node(
     let dependencies: Vec<CUgraphNode> = dependencies.iter().map(|node| node.as_ptr()).collect();
     let context = device.enter()?;
     let mut node: CUgraphNode = std::ptr::null_mut();
-    // SAFETY: graph and nodes are of this device, and both sides have the bytes, by the caller's promise.
+    // SAFETY: graph and nodes are of this device, and both sides have the bytes, as the caller guarantees.
     unsafe {
         let (nodes, count) = (dependencies.as_ptr(), dependencies.len());
         let own = device.context.raw();
@@ -119,14 +125,14 @@ pub(crate) unsafe fn instantiate(
 ) -> Result<GraphExecHandle> {
     let context = device.enter()?;
     let mut exec: CUgraphExec = std::ptr::null_mut();
-    // SAFETY: a graph of this device, by the caller's promise; the driver writes the executable; no flags.
+    // SAFETY: a graph of this device, as the caller guarantees; the driver writes the executable; no flags.
     unsafe { context.table.instantiate_graph(&mut exec, graph.as_ptr(), 0) }?;
     Ok(GraphExecHandle::from_ptr(exec))
 }
 
 pub(crate) unsafe fn destroy_exec(device: &CudaDevice, exec: GraphExecHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: an executable of this device that is not used again, by the caller's promise.
+    // SAFETY: an executable of this device that is not used again, as the caller guarantees.
     unsafe { context.table.destroy_graph_exec(exec.as_ptr()) }
 }
 
@@ -142,8 +148,8 @@ pub(crate) unsafe fn update_kernel_node(
     let mut parameters = parameters(device, args)?;
     let node_parameters = node_parameters(function, config, parameters.as_mut_ptr());
     let context = device.enter()?;
-    // SAFETY: the node is of the graph that the executable was made of, and the block is the function's, by
-    // the caller's promise. The driver copies shape and block before the call returns.
+    // SAFETY: the node is of the graph that the executable was made of, and the block is the function's, as
+    // the caller guarantees. The driver copies shape and block before the call returns.
     unsafe {
         let (exec, node) = (exec.as_ptr(), node.as_ptr());
         if context.table.functions.update_kernel_node.is_some() {
@@ -160,11 +166,11 @@ pub(crate) unsafe fn launch(
     exec: GraphExecHandle,
     stream: StreamHandle,
 ) -> Result<()> {
-    // SAFETY: an executable and a stream of this device, by the caller's promise.
-    device.within(move |table| unsafe { table.launch_graph(exec.as_ptr(), stream.as_ptr()) })
+    // SAFETY: an executable and a stream of this device, as the caller guarantees.
+    device.with_current(move |table| unsafe { table.launch_graph(exec.as_ptr(), stream.as_ptr()) })
 }
 
-/// The parameters as CUDA 11 takes them, which knows no alternatives to functions.
+/// The parameters in the struct of CUDA 11, which lacks the alternatives to `func`.
 fn v1(parameters: &CUDA_KERNEL_NODE_PARAMS_v2) -> CUDA_KERNEL_NODE_PARAMS_st {
     CUDA_KERNEL_NODE_PARAMS_st {
         func: parameters.func,
@@ -196,7 +202,7 @@ fn node_parameters(
         sharedMemBytes: config.shared_bytes,
         kernelParams: parameters,
         extra: std::ptr::null_mut(),
-        // Alternatives to `func`, which names its context by itself.
+        // Alternatives to `func`, which already identifies its context.
         kern: std::ptr::null_mut(),
         ctx: std::ptr::null_mut(),
     }

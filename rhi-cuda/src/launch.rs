@@ -14,12 +14,13 @@ pub(crate) unsafe fn launch(
     args: &[u64],
     stream: StreamHandle,
 ) -> Result<()> {
-    // Not `CudaDevice::within`: what its closure holds would go through memory, seven instructions of each launch.
-    if device.is_within()? {
-        // SAFETY: the caller's promise.
-        unsafe { launch_within(device, function, config, args, stream) }
+    // `CudaDevice::with_current` is not used: it would pass the captured values through memory, seven instructions per
+    // launch.
+    if device.is_current_cached()? {
+        // SAFETY: the caller guarantees the conditions.
+        unsafe { launch_current(device, function, config, args, stream) }
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the conditions.
         unsafe { enter_and_launch(device, function, config, args, stream) }
     }
 }
@@ -34,13 +35,13 @@ unsafe fn enter_and_launch(
     stream: StreamHandle,
 ) -> Result<()> {
     let _entered = device.enter()?;
-    // SAFETY: the caller's promise.
-    unsafe { launch_within(device, function, config, args, stream) }
+    // SAFETY: the caller guarantees the conditions.
+    unsafe { launch_current(device, function, config, args, stream) }
 }
 
-/// Launches, where the context is current.
+/// Launches while the context is current.
 #[inline(always)]
-unsafe fn launch_within(
+unsafe fn launch_current(
     device: &CudaDevice,
     function: FunctionHandle,
     config: &LaunchConfig,
@@ -51,7 +52,7 @@ unsafe fn launch_within(
     let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) =
         (config.grid_dim, config.block_dim);
     // SAFETY: function and stream are of this device, and the block is the one that the function was
-    // compiled for, by the caller's promise. The driver has read it when the call returns.
+    // compiled for, as the caller guarantees. The driver has read it when the call returns.
     unsafe {
         device.context.table.launch(
             function.as_ptr(),
@@ -69,7 +70,7 @@ unsafe fn launch_within(
     }
 }
 
-/// The array of addresses of a function's parameters, which here is one: of the argument block.
+/// The array of parameter addresses. There is one parameter, the argument block.
 #[inline(always)]
 pub(crate) fn parameters(device: &CudaDevice, args: &[u64]) -> Result<[*mut c_void; 1]> {
     let limit = device.capabilities.max_argument_bytes;
@@ -81,6 +82,7 @@ pub(crate) fn parameters(device: &CudaDevice, args: &[u64]) -> Result<[*mut c_vo
 
 #[cold]
 fn too_long(args: &[u64], limit: usize) -> Error {
-    let what = format!("{} bytes of arguments, of at most {limit}", size_of_val(args));
+    let bytes = size_of_val(args);
+    let what = format!("an argument block of {bytes} bytes; the limit is {limit}");
     Error::InvalidArgument { what }
 }

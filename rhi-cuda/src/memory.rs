@@ -16,10 +16,11 @@ use crate::{
     table::Table,
 };
 
-/// Decides whether memory is allocated in stream order, where the environment does not say `off`, and sets the device's default pool up for it.
+/// Decides whether stream-ordered memory is used, and configures the device's default pool for it. `off` is set by the
+/// environment.
 ///
 /// # Errors
-/// The reason why it is not.
+/// The reason why it is not used.
 pub(crate) fn prepare_pool(table: &Table, device: CUdevice, off: bool) -> Result<(), String> {
     if off {
         return Err("QUADRANTS_MEMPOOL=0".to_owned());
@@ -35,27 +36,28 @@ pub(crate) fn prepare_pool(table: &Table, device: CUdevice, off: bool) -> Result
         Err(error) => return Err(error.to_string()),
     }
     if let Err(error) = tune_default_pool(table, device) {
-        // Allocation works with the driver's own settings too: slower, and with more waits.
+        // Allocation also works with the driver's default settings, but slower and with more waits.
         tracing::warn!(%error, "the memory pool keeps the driver's settings");
     }
     Ok(())
 }
 
-/// Says once per process that stream-ordered memory is not used.
+/// Logs once per process that stream-ordered memory is not used.
 pub(crate) fn log_fallback_once(reason: &str) {
     static LOGGED: Once = Once::new();
-    LOGGED.call_once(|| tracing::warn!(reason, "allocations block: no stream-ordered memory"));
+    LOGGED
+        .call_once(|| tracing::warn!(reason, "stream-ordered memory is off, so allocations block"));
 }
 
 fn tune_default_pool(table: &Table, device: CUdevice) -> Result<()> {
     use CUmemPool_attribute::*;
     let mut pool: CUmemoryPool = std::ptr::null_mut();
-    // The driver may serve an allocation on one stream from a free on another by a hidden wait between the
-    // two. Streams that nobody ordered must stay independent, so that is turned off.
+    // The driver may reuse memory that was freed on another stream by inserting a wait between the streams. Unordered
+    // streams must stay independent, so this is turned off.
     let mut internal_dependencies: c_int = 0;
-    // By default memory goes back to the system at every synchronization, and is mapped again after.
+    // By default, every synchronization returns free memory to the system, and later allocations map it again.
     let mut release_threshold = u64::MAX;
-    // SAFETY: the driver writes the pool, and reads an int and a u64, as each attribute is documented.
+    // SAFETY: the driver writes the pool, and reads an int and a u64, as documented for the attributes.
     unsafe {
         table.device_default_pool(&mut pool, device)?;
         table.set_pool_attribute(
@@ -90,7 +92,7 @@ pub(crate) fn alloc(device: &CudaDevice, bytes: usize) -> Result<DevicePtr> {
 
 pub(crate) unsafe fn free(device: &CudaDevice, memory: DevicePtr) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: the memory is of this device and unused, by the caller's promise.
+    // SAFETY: the memory is of this device and unused, as the caller guarantees.
     unsafe { context.table.free(memory.raw()) }
 }
 
@@ -105,7 +107,7 @@ pub(crate) unsafe fn alloc_async(
     not_empty(bytes)?;
     let context = device.enter()?;
     let mut memory = 0;
-    // SAFETY: the driver writes the address; the stream is valid, by the caller's promise.
+    // SAFETY: the driver writes the address; the stream is valid, as the caller guarantees.
     unsafe { context.table.alloc_async(&mut memory, bytes, stream.as_ptr()) }?;
     Ok(DevicePtr(memory))
 }
@@ -117,7 +119,7 @@ pub(crate) unsafe fn free_async(
 ) -> Result<()> {
     let context = device.enter()?;
     if device.capabilities.stream_ordered_memory {
-        // SAFETY: uses of the memory are ordered before this point of the stream, by the caller's promise.
+        // SAFETY: uses of the memory are ordered before this point of the stream, as the caller guarantees.
         return unsafe { context.table.free_async(memory.raw(), stream.as_ptr()) };
     }
     // SAFETY: all uses are finished or ordered before this point of the stream, and so finished after it.
@@ -135,14 +137,14 @@ pub(crate) fn alloc_pinned(device: &CudaDevice, bytes: usize) -> Result<*mut u8>
     // SAFETY: the driver writes the address.
     unsafe { context.table.alloc_pinned(&mut memory, bytes, flags) }?;
     let memory = memory.cast::<u8>();
-    // SAFETY: `bytes` were just allocated there, and nobody else knows of them.
+    // SAFETY: `bytes` were just allocated, and no other code has the address.
     unsafe { memory.write_bytes(0, bytes) };
     Ok(memory)
 }
 
 pub(crate) unsafe fn free_pinned(device: &CudaDevice, memory: *mut u8) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: from `alloc_pinned` and unused, by the caller's promise.
+    // SAFETY: from `alloc_pinned` and unused, as the caller guarantees.
     unsafe { context.table.free_pinned(memory.cast()) }
 }
 
@@ -157,7 +159,7 @@ pub(crate) unsafe fn copy_htod_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: both sides have `bytes` and the stream is valid, by the caller's promise.
+    // SAFETY: both sides have `bytes` and the stream is valid, as the caller guarantees.
     unsafe { context.table.copy_htod_async(dst.raw(), src.cast(), bytes, stream.as_ptr()) }
 }
 
@@ -172,7 +174,7 @@ pub(crate) unsafe fn copy_dtoh_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: both sides have `bytes` and the stream is valid, by the caller's promise.
+    // SAFETY: both sides have `bytes` and the stream is valid, as the caller guarantees.
     unsafe { context.table.copy_dtoh_async(dst.cast(), src.raw(), bytes, stream.as_ptr()) }
 }
 
@@ -187,7 +189,7 @@ pub(crate) unsafe fn copy_dtod_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: both sides have `bytes` and the stream is valid, by the caller's promise.
+    // SAFETY: both sides have `bytes` and the stream is valid, as the caller guarantees.
     unsafe { context.table.copy_dtod_async(dst.raw(), src.raw(), bytes, stream.as_ptr()) }
 }
 
@@ -202,7 +204,7 @@ pub(crate) unsafe fn fill_u8_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: `dst` has `bytes` and the stream is valid, by the caller's promise.
+    // SAFETY: `dst` has `bytes` and the stream is valid, as the caller guarantees.
     unsafe { context.table.fill_u8_async(dst.raw(), value, bytes, stream.as_ptr()) }
 }
 
@@ -217,13 +219,15 @@ pub(crate) unsafe fn fill_u32_async(
         return Ok(());
     }
     let context = device.enter()?;
-    // SAFETY: `dst` is aligned and has the words, and the stream is valid, by the caller's promise.
+    // SAFETY: `dst` is aligned and has the words, and the stream is valid, as the caller guarantees.
     unsafe { context.table.fill_u32_async(dst.raw(), value, words, stream.as_ptr()) }
 }
 
 fn not_empty(bytes: usize) -> Result<()> {
     if bytes == 0 {
-        return Err(Error::InvalidArgument { what: "an allocation of zero bytes".to_owned() });
+        return Err(Error::InvalidArgument {
+            what: "an allocation of zero bytes; allocate at least 1".to_owned(),
+        });
     }
     Ok(())
 }

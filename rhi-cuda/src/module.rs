@@ -7,14 +7,14 @@ use quadrants_rhi::{Error, FunctionHandle, Image, ModuleHandle, PaddedImage, Res
 
 use crate::{device::CudaDevice, error::is_image_rejected};
 
-/// Room for what the driver's compiler says of a refused image; more is cut off by the driver.
+/// The size of the buffer for the driver's message about a rejected image. The driver truncates longer messages.
 const LOG_BYTES: usize = 8192;
 
 pub(crate) fn load(device: &CudaDevice, image: &Image<'_>) -> Result<ModuleHandle> {
     let Image::Binary(bytes) = image else {
         return Err(Error::Unsupported {
             operation: "load_module",
-            reason: "a CUDA device loads binary images (cubin, PTX)".to_owned(),
+            reason: "a CUDA device loads `Image::Binary` (cubin or PTX)".to_owned(),
         });
     };
     let staged = PaddedImage::new(bytes)?;
@@ -23,11 +23,11 @@ pub(crate) fn load(device: &CudaDevice, image: &Image<'_>) -> Result<ModuleHandl
     let mut log = vec![0u8; LOG_BYTES];
     let mut options =
         [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    // The driver wants numbers in the place of pointers; one byte is kept for the zero at the end.
+    // The driver expects the number in the place of a pointer. One byte is reserved for the final zero.
     let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), (LOG_BYTES - 1) as *mut c_void];
     let mut module: CUmodule = std::ptr::null_mut();
-    // SAFETY: the image is padded so that its end is found; two options with their values, of which the
-    // first is a buffer of the size that the second says. All live until the call returns.
+    // SAFETY: the image is padded, so the driver finds its end. There are two options with values: the first is a
+    // buffer, the second its size. All live until the call returns.
     let loaded = unsafe {
         context.table.load_module(
             &mut module,
@@ -53,7 +53,7 @@ pub(crate) fn load(device: &CudaDevice, image: &Image<'_>) -> Result<ModuleHandl
 
 pub(crate) unsafe fn unload(device: &CudaDevice, module: ModuleHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: a module of this device that is not used again, by the caller's promise.
+    // SAFETY: a module of this device that is not used again, as the caller guarantees.
     unsafe { context.table.unload_module(module.as_ptr()) }
 }
 
@@ -63,11 +63,11 @@ pub(crate) unsafe fn function(
     name: &str,
 ) -> Result<FunctionHandle> {
     let name = CString::new(name).map_err(|_| Error::InvalidArgument {
-        what: "a function's name with a zero byte in it".to_owned(),
+        what: "a function name must not contain a zero byte".to_owned(),
     })?;
     let context = device.enter()?;
     let mut function: CUfunction = std::ptr::null_mut();
-    // SAFETY: a module of this device, by the caller's promise; the driver writes the function.
+    // SAFETY: a module of this device, as the caller guarantees; the driver writes the function.
     unsafe { context.table.function(&mut function, module.as_ptr(), name.as_ptr()) }?;
     Ok(FunctionHandle::from_ptr(function))
 }

@@ -8,7 +8,7 @@ use crate::{device::CudaDevice, event::ready};
 pub(crate) fn create(device: &CudaDevice, options: StreamOptions) -> Result<StreamHandle> {
     let context = device.enter()?;
     let range = device.capabilities.priorities;
-    // Not `clamp`, which panics should a driver give the two ends the wrong way round.
+    // Not `clamp`, which would panic if a driver swapped the two ends.
     let priority = options.priority.min(range.least).max(range.greatest);
     let flags = CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
     let mut stream: CUstream = std::ptr::null_mut();
@@ -19,19 +19,19 @@ pub(crate) fn create(device: &CudaDevice, options: StreamOptions) -> Result<Stre
 
 pub(crate) unsafe fn destroy(device: &CudaDevice, stream: StreamHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: a stream of this device that is not used again, by the caller's promise.
+    // SAFETY: a stream of this device that is not used again, as the caller guarantees.
     unsafe { context.table.destroy_stream(stream.as_ptr()) }
 }
 
 pub(crate) unsafe fn query(device: &CudaDevice, stream: StreamHandle) -> Result<bool> {
     let context = device.enter()?;
-    // SAFETY: a stream of this device, by the caller's promise.
+    // SAFETY: a stream of this device, as the caller guarantees.
     ready(unsafe { context.table.stream_query(stream.as_ptr()) })
 }
 
 pub(crate) unsafe fn synchronize(device: &CudaDevice, stream: StreamHandle) -> Result<()> {
     let context = device.enter()?;
-    // SAFETY: a stream of this device, by the caller's promise.
+    // SAFETY: a stream of this device, as the caller guarantees.
     unsafe { context.table.stream_synchronize(stream.as_ptr()) }
 }
 
@@ -41,8 +41,8 @@ pub(crate) unsafe fn wait_event(
     stream: StreamHandle,
     event: EventHandle,
 ) -> Result<()> {
-    device.within(move |table| {
-        // SAFETY: a stream and an event of this device, by the caller's promise; no flags.
+    device.with_current(move |table| {
+        // SAFETY: a stream and an event of this device, as the caller guarantees; no flags.
         unsafe { table.stream_wait_event(stream.as_ptr(), event.as_ptr(), 0) }
     })
 }

@@ -1,8 +1,8 @@
-//! The table of libcuda's functions: everything this crate calls, one row each.
+//! The driver table of libcuda: one row per function that this crate calls.
 //!
-//! The symbols are those that the CUDA headers' macros name (`cuMemAlloc` is `cuMemAlloc_v2`), so
-//! that libcuda gives the versions that the signatures are of. The variants with another meaning of
-//! stream zero (`_ptsz`) are not used: handle 0 is the legacy default stream.
+//! The symbols are those that the macros of the CUDA headers select (`cuMemAlloc` is `cuMemAlloc_v2`), so libcuda
+//! returns the versions with these signatures. The `_ptsz` variants are not used, in which stream 0 is the per-thread
+//! default stream: handle 0 is the legacy default stream.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -18,99 +18,99 @@ use crate::error::check;
 macro_rules! cuda_functions {
     ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
         /// Initializes the driver for the process.
-        init = "cuInit"(flags: c_uint), required;
+        init = cuInit(flags: c_uint), required;
         /// The newest CUDA version that the driver supports: 1000 major + 10 minor.
-        driver_version = "cuDriverGetVersion"(version: *mut c_int), required;
+        driver_version = cuDriverGetVersion(version: *mut c_int), required;
         /// The name of a result code.
-        error_name = "cuGetErrorName"(error: Status, name: *mut *const c_char), required;
+        error_name = cuGetErrorName(error: Status, name: *mut *const c_char), required;
 
         /// Counts the devices.
-        device_count = "cuDeviceGetCount"(count: *mut c_int), required;
+        device_count = cuDeviceGetCount(count: *mut c_int), required;
         /// The device of an ordinal.
-        device = "cuDeviceGet"(device: *mut CUdevice, ordinal: c_int), required;
+        device = cuDeviceGet(device: *mut CUdevice, ordinal: c_int), required;
         /// A device's product name.
-        device_name = "cuDeviceGetName"(name: *mut c_char, bytes: c_int, device: CUdevice), required;
-        /// A number about a device.
-        device_attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice), required;
+        device_name = cuDeviceGetName(name: *mut c_char, bytes: c_int, device: CUdevice), required;
+        /// A device attribute.
+        device_attribute = cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice), required;
         /// A device's memory in bytes.
-        device_total_memory = "cuDeviceTotalMem_v2"(bytes: *mut usize, device: CUdevice), required;
+        device_total_memory = cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice), required;
         /// The default memory pool of a device.
-        device_default_pool = "cuDeviceGetDefaultMemPool"(pool: *mut CUmemoryPool, device: CUdevice), optional("11.2");
+        device_default_pool = cuDeviceGetDefaultMemPool(pool: *mut CUmemoryPool, device: CUdevice), optional("11.2");
 
         /// Retains a device's primary context.
-        retain_context = "cuDevicePrimaryCtxRetain"(context: *mut CUcontext, device: CUdevice), required;
+        retain_context = cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice), required;
         /// Releases a device's primary context.
-        release_context = "cuDevicePrimaryCtxRelease_v2"(device: CUdevice), required;
+        release_context = cuDevicePrimaryCtxRelease_v2(device: CUdevice), required;
         /// The context that is current on the thread.
-        current_context = "cuCtxGetCurrent"(context: *mut CUcontext), required;
+        current_context = cuCtxGetCurrent(context: *mut CUcontext), required;
         /// Makes a context current on the thread, above the one that is.
-        push_context = "cuCtxPushCurrent_v2"(context: CUcontext), required;
+        push_context = cuCtxPushCurrent_v2(context: CUcontext), required;
         /// Takes the current context off the thread.
-        pop_context = "cuCtxPopCurrent_v2"(context: *mut CUcontext), required;
+        pop_context = cuCtxPopCurrent_v2(context: *mut CUcontext), required;
         /// Waits for all work of the current context.
-        synchronize = "cuCtxSynchronize"(), required;
+        synchronize = cuCtxSynchronize(), required;
         /// The current context's stream priorities.
-        priority_range = "cuCtxGetStreamPriorityRange"(least: *mut c_int, greatest: *mut c_int), required;
+        priority_range = cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int), required;
 
         /// Free and total memory.
-        memory_info = "cuMemGetInfo_v2"(free: *mut usize, total: *mut usize), required;
+        memory_info = cuMemGetInfo_v2(free: *mut usize, total: *mut usize), required;
         /// Allocates device memory.
-        alloc = "cuMemAlloc_v2"(memory: *mut CUdeviceptr, bytes: usize), required;
+        alloc = cuMemAlloc_v2(memory: *mut CUdeviceptr, bytes: usize), required;
         /// Frees device memory.
-        free = "cuMemFree_v2"(memory: CUdeviceptr), required;
+        free = cuMemFree_v2(memory: CUdeviceptr), required;
         /// Allocates device memory in stream order.
-        alloc_async = "cuMemAllocAsync"(memory: *mut CUdeviceptr, bytes: usize, stream: CUstream), optional("11.2");
+        alloc_async = cuMemAllocAsync(memory: *mut CUdeviceptr, bytes: usize, stream: CUstream), optional("11.2");
         /// Frees device memory in stream order.
-        free_async = "cuMemFreeAsync"(memory: CUdeviceptr, stream: CUstream), optional("11.2");
+        free_async = cuMemFreeAsync(memory: CUdeviceptr, stream: CUstream), optional("11.2");
         /// Changes how a memory pool reuses and keeps memory.
-        set_pool_attribute = "cuMemPoolSetAttribute"(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void), optional("11.2");
-        /// Allocates page-locked host memory.
-        alloc_pinned = "cuMemHostAlloc"(memory: *mut *mut c_void, bytes: usize, flags: c_uint), required;
-        /// Frees page-locked host memory.
-        free_pinned = "cuMemFreeHost"(memory: *mut c_void), required;
+        set_pool_attribute = cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void), optional("11.2");
+        /// Allocates pinned host memory.
+        alloc_pinned = cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: c_uint), required;
+        /// Frees pinned host memory.
+        free_pinned = cuMemFreeHost(memory: *mut c_void), required;
         /// Copies from host to device in stream order.
-        copy_htod_async = "cuMemcpyHtoDAsync_v2"(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream), required;
+        copy_htod_async = cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream), required;
         /// Copies from device to host in stream order.
-        copy_dtoh_async = "cuMemcpyDtoHAsync_v2"(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream), required;
+        copy_dtoh_async = cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream), required;
         /// Copies within the device in stream order.
-        copy_dtod_async = "cuMemcpyDtoDAsync_v2"(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream), required;
+        copy_dtod_async = cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream), required;
         /// Fills bytes in stream order.
-        fill_u8_async = "cuMemsetD8Async"(dst: CUdeviceptr, value: u8, bytes: usize, stream: CUstream), required;
+        fill_u8_async = cuMemsetD8Async(dst: CUdeviceptr, value: u8, bytes: usize, stream: CUstream), required;
         /// Fills 32-bit words in stream order.
-        fill_u32_async = "cuMemsetD32Async"(dst: CUdeviceptr, value: c_uint, words: usize, stream: CUstream), required;
+        fill_u32_async = cuMemsetD32Async(dst: CUdeviceptr, value: c_uint, words: usize, stream: CUstream), required;
 
         /// Creates a stream.
-        create_stream = "cuStreamCreateWithPriority"(stream: *mut CUstream, flags: c_uint, priority: c_int), required;
+        create_stream = cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int), required;
         /// Destroys a stream.
-        destroy_stream = "cuStreamDestroy_v2"(stream: CUstream), required;
-        /// Asks whether a stream's work is complete.
-        stream_query = "cuStreamQuery"(stream: CUstream), required;
+        destroy_stream = cuStreamDestroy_v2(stream: CUstream), required;
+        /// Queries whether a stream's work is complete.
+        stream_query = cuStreamQuery(stream: CUstream), required;
         /// Waits for a stream's work.
-        stream_synchronize = "cuStreamSynchronize"(stream: CUstream), required;
+        stream_synchronize = cuStreamSynchronize(stream: CUstream), required;
         /// Makes a stream wait for an event.
-        stream_wait_event = "cuStreamWaitEvent"(stream: CUstream, event: CUevent, flags: c_uint), required;
+        stream_wait_event = cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint), required;
 
         /// Creates an event.
-        create_event = "cuEventCreate"(event: *mut CUevent, flags: c_uint), required;
+        create_event = cuEventCreate(event: *mut CUevent, flags: c_uint), required;
         /// Destroys an event.
-        destroy_event = "cuEventDestroy_v2"(event: CUevent), required;
+        destroy_event = cuEventDestroy_v2(event: CUevent), required;
         /// Records an event.
-        event_record = "cuEventRecord"(event: CUevent, stream: CUstream), required;
-        /// Asks whether an event's record is complete.
-        event_query = "cuEventQuery"(event: CUevent), required;
+        event_record = cuEventRecord(event: CUevent, stream: CUstream), required;
+        /// Queries whether an event's record is complete.
+        event_query = cuEventQuery(event: CUevent), required;
         /// Waits for an event's record.
-        event_synchronize = "cuEventSynchronize"(event: CUevent), required;
+        event_synchronize = cuEventSynchronize(event: CUevent), required;
         /// Milliseconds between two records.
-        event_elapsed_ms = "cuEventElapsedTime"(milliseconds: *mut f32, start: CUevent, end: CUevent), required;
+        event_elapsed_ms = cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent), required;
 
         /// Loads a module.
-        load_module = "cuModuleLoadDataEx"(module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void), required;
+        load_module = cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void), required;
         /// Unloads a module.
-        unload_module = "cuModuleUnload"(module: CUmodule), required;
-        /// Looks a function up.
-        function = "cuModuleGetFunction"(function: *mut CUfunction, module: CUmodule, name: *const c_char), required;
+        unload_module = cuModuleUnload(module: CUmodule), required;
+        /// Looks up a function.
+        function = cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char), required;
         /// Launches a function.
-        launch = "cuLaunchKernel"(
+        launch = cuLaunchKernel(
             function: CUfunction,
             grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
             block_x: c_uint, block_y: c_uint, block_z: c_uint,
@@ -119,37 +119,37 @@ macro_rules! cuda_functions {
         ), required;
 
         /// Creates a graph.
-        create_graph = "cuGraphCreate"(graph: *mut CUgraph, flags: c_uint), optional("10.0");
+        create_graph = cuGraphCreate(graph: *mut CUgraph, flags: c_uint), optional("10.0");
         /// Destroys a graph.
-        destroy_graph = "cuGraphDestroy"(graph: CUgraph), optional("10.0");
+        destroy_graph = cuGraphDestroy(graph: CUgraph), optional("10.0");
         /// Adds a launch to a graph.
-        add_kernel_node = "cuGraphAddKernelNode_v2"(
+        add_kernel_node = cuGraphAddKernelNode_v2(
             node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize,
             parameters: *const CUDA_KERNEL_NODE_PARAMS_v2,
         ), optional("12.0");
         /// Adds a launch to a graph, with the parameters of CUDA 11.
-        add_kernel_node_v1 = "cuGraphAddKernelNode"(
+        add_kernel_node_v1 = cuGraphAddKernelNode(
             node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize,
             parameters: *const CUDA_KERNEL_NODE_PARAMS_st,
         ), optional("10.0");
         /// Adds a copy to a graph.
-        add_copy_node = "cuGraphAddMemcpyNode"(
+        add_copy_node = cuGraphAddMemcpyNode(
             node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize,
             copy: *const CUDA_MEMCPY3D_st, context: CUcontext,
         ), optional("10.0");
-        /// Makes an executable of a graph.
-        instantiate_graph = "cuGraphInstantiateWithFlags"(exec: *mut CUgraphExec, graph: CUgraph, flags: u64), optional("11.4");
+        /// Instantiates a graph.
+        instantiate_graph = cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64), optional("11.4");
         /// Destroys an executable.
-        destroy_graph_exec = "cuGraphExecDestroy"(exec: CUgraphExec), optional("10.0");
+        destroy_graph_exec = cuGraphExecDestroy(exec: CUgraphExec), optional("10.0");
         /// Replaces a launch in an executable.
-        update_kernel_node = "cuGraphExecKernelNodeSetParams_v2"(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS_v2), optional("12.0");
+        update_kernel_node = cuGraphExecKernelNodeSetParams_v2(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS_v2), optional("12.0");
         /// Replaces a launch in an executable, with the parameters of CUDA 11.
-        update_kernel_node_v1 = "cuGraphExecKernelNodeSetParams"(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS_st), optional("10.1");
+        update_kernel_node_v1 = cuGraphExecKernelNodeSetParams(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS_st), optional("10.1");
         /// Launches an executable.
-        launch_graph = "cuGraphLaunch"(exec: CUgraphExec, stream: CUstream), optional("10.0");
+        launch_graph = cuGraphLaunch(exec: CUgraphExec, stream: CUstream), optional("10.0");
 
-        /// Marks the simulator: real drivers have no such function. Looked up, never called.
-        simulator = "quadrants_sim_version"(), optional("the simulator");
+        /// Identifies the simulator: real drivers lack this function. Looked up, never called.
+        simulator = quadrants_sim_version(), optional("the simulator");
     } };
 }
 
@@ -158,24 +158,64 @@ cuda_functions! { [quadrants_rhi::driver_table]
     pub(crate) struct Table: check;
 }
 
+/// Checks the signature of each row against the bindings of the CUDA headers at compile time.
+mod signatures {
+    use std::ffi::{c_char, c_int, c_uint, c_void};
+
+    use cudarc::driver::sys::*;
+
+    /// The argument of `cuGetErrorName`, which the rows declare as the table's status.
+    type Status = CUresult;
+
+    macro_rules! check_signatures {
+        ($(
+            #[doc = $doc:literal]
+            $name:ident = $symbol:ident($($arg:ident: $ty:ty),* $(,)?), $need:ident $(($since:literal))?;
+        )*) => {
+            $(const _: unsafe fn($($ty),*) -> CUresult = $symbol;)*
+        };
+    }
+
+    cuda_functions! { [check_signatures] }
+
+    /// Functions that the bindings of CUDA 13 lack, by the headers of CUDA 11; and the simulator's.
+    macro_rules! not_in_the_bindings {
+        ($($symbol:ident($($ty:ty),*);)*) => {$(
+            #[allow(non_snake_case)] // the C function's name
+            unsafe fn $symbol($(_: $ty),*) -> CUresult {
+                CUresult::CUDA_ERROR_NOT_FOUND
+            }
+        )*};
+    }
+
+    not_in_the_bindings! {
+        cuEventElapsedTime(*mut f32, CUevent, CUevent);
+        cuGraphAddKernelNode(
+            *mut CUgraphNode, CUgraph, *const CUgraphNode, usize, *const CUDA_KERNEL_NODE_PARAMS_st
+        );
+        cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, *const CUDA_KERNEL_NODE_PARAMS_st);
+        quadrants_sim_version();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::{cell::RefCell, collections::HashSet, ffi::c_void};
 
     use super::Table;
 
-    /// Every row is asked for, once, and a table with all functions but one says which.
+    /// `load` looks up each row once, by a unique symbol.
     #[test]
     fn every_row_is_loaded_by_its_symbol() {
-        let asked = RefCell::new(Vec::new());
+        let requested = RefCell::new(Vec::new());
         let anything = |name: &str| {
-            asked.borrow_mut().push(name.to_owned());
+            requested.borrow_mut().push(name.to_owned());
             Some(std::ptr::dangling::<u8>().cast::<c_void>())
         };
         // SAFETY: the dangling functions are never called.
         unsafe { Table::load("test", &anything) }.unwrap();
         let names: Vec<_> = Table::SYMBOLS.iter().map(|s| s.name.to_owned()).collect();
-        assert_eq!(*asked.borrow(), names);
+        assert_eq!(*requested.borrow(), names);
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "a symbol twice");
     }
 

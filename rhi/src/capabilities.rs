@@ -1,51 +1,53 @@
-//! What a device is and what it can do, read once when it is opened.
+//! The properties and capabilities of a device. They are read once, when the device is opened.
 
-/// Which of the three image kinds a device runs.
+/// The kinds of images that devices load.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ImageKind {
-    /// Machine code or an intermediate form made by a compiler beside the driver (cubin, PTX, HSACO).
+    /// Machine code or an intermediate form from a compiler outside the driver: cubin, PTX, HSACO.
     Binary,
-    /// Text that the driver compiles itself.
+    /// Source text that the driver compiles.
     Text,
-    /// Functions of this process: the CPU.
+    /// Functions of this process, for the CPU.
     Native,
 }
 
-/// Stream priorities that a device accepts: numerically lower runs first.
+/// The stream priorities that a device accepts. Lower numbers run first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PriorityRange {
-    /// The number of the least urgent priority (0 on every driver seen).
+    /// The number of the least urgent priority; 0 on all known drivers.
     pub least: i32,
-    /// The number of the most urgent priority (zero or negative).
+    /// The number of the most urgent priority; zero or negative.
     pub greatest: i32,
 }
 
-/// What a device can do. A missing capability never panics: the operation returns
-/// [`Error::Unsupported`](crate::Error::Unsupported).
+/// The capabilities of a device.
+///
+/// A missing capability never causes a panic: the operation returns [`Error::Unsupported`](crate::Error::Unsupported).
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Capabilities {
     /// The image kind that [`load_module`](crate::Device::load_module) takes.
     pub image: ImageKind,
-    /// Whether memory can be allocated and freed in stream order. Where it is false,
-    /// [`alloc_async`](crate::Device::alloc_async) falls back to the blocking calls.
+    /// Whether memory can be allocated and freed in stream order. If not, [`alloc_async`](crate::Device::alloc_async)
+    /// and [`free_async`](crate::Device::free_async) use the blocking calls.
     pub stream_ordered_memory: bool,
-    /// Why stream-ordered memory is not used, where it is not.
+    /// Why stream-ordered memory is off. `Some` if and only if it is off.
     pub stream_ordered_memory_reason: Option<String>,
     /// Whether graphs can be built and launched.
     pub graphs: bool,
-    /// Whether streams run beside the host. False on the CPU, where every operation is complete
-    /// when its call returns.
+    /// Whether streams run concurrently with the host. False on the CPU, where every operation is complete when its
+    /// call returns.
     pub asynchronous: bool,
     /// The accepted stream priorities.
     pub priorities: PriorityRange,
-    /// The largest argument block in bytes that a launch can pass by value.
+    /// The size in bytes of the largest argument block that a launch passes by value; at least 1024.
     pub max_argument_bytes: usize,
 }
 
 impl Capabilities {
-    /// Capabilities of a device that runs `image` and can do nothing optional; a backend fills in
-    /// the rest.
+    /// The capabilities of an asynchronous device that loads `image` and has no optional capability.
+    ///
+    /// The backend sets the other fields, among them `stream_ordered_memory_reason`.
     #[must_use]
     pub fn new(image: ImageKind) -> Self {
         Self {
@@ -60,38 +62,38 @@ impl Capabilities {
     }
 }
 
-/// What a device is.
+/// The properties of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// The backend's short name: `cuda`, `amdgpu` or `cpu`.
+    /// The short name of the backend: `cuda`, `amdgpu` or `cpu`.
     pub backend: &'static str,
     /// The ordinal that the device was opened with.
     pub ordinal: usize,
-    /// The product name, as the driver gives it.
+    /// The product name from the driver.
     pub name: String,
-    /// The architecture name that a compiler takes: `sm_90`, `gfx90a`, `x86_64`.
+    /// The architecture name that compilers take: `sm_90`, `gfx90a`, `x86_64`.
     pub arch: String,
-    /// The driver's version, in its own notation.
+    /// The driver's version in its own notation; not empty.
     pub driver_version: String,
-    /// Whether the driver says it is the simulator.
+    /// Whether the driver is the simulator.
     pub simulated: bool,
-    /// Device memory in bytes.
+    /// The size of the device memory in bytes.
     pub total_memory: u64,
-    /// Streaming multiprocessors, compute units or processor cores.
+    /// The number of streaming multiprocessors, compute units or processor cores.
     pub multiprocessors: u32,
-    /// Threads that run in lock step.
+    /// The number of threads that run in lockstep.
     pub warp_size: u32,
-    /// The most threads in one block.
+    /// The largest number of threads in a block.
     pub max_threads_per_block: u32,
-    /// The largest grid in x, y and z.
+    /// The largest number of blocks of a grid in x, y and z.
     pub max_grid_dim: [u32; 3],
-    /// The most threads that a grid has in x, y and z, in all its blocks together.
+    /// The largest number of threads of a grid in x, y and z, over all its blocks.
     pub max_grid_threads: [u64; 3],
 }
 
 impl DeviceInfo {
-    /// A description with the given names and neutral numbers; a backend fills in the rest.
+    /// Properties with the given names and default limits. The backend sets the other fields.
     #[must_use]
     pub fn new(backend: &'static str, ordinal: usize, name: String, arch: String) -> Self {
         Self {

@@ -1,25 +1,42 @@
-//! The device trait, and the contract of each operation, written once.
+//! The [`Device`] trait: the whole contract between a backend and the code above it.
+//!
+//! `quadrants-conformance` tests each statement that a test can check. The rules in this module documentation apply to
+//! all methods; each method states the rest.
 //!
 //! # Ordering
-//! A stream runs its operations in the order they were enqueued. Two streams are not ordered with
-//! each other, but for events: [`stream_wait_event`](Device::stream_wait_event) makes later work
-//! of a stream wait for what the event's latest record before the call stood behind. Streams made
-//! by [`create_stream`](Device::create_stream) are non-blocking: they are not ordered with the
-//! default stream either.
+//! A stream runs its operations in the order in which they were enqueued. Operations of different streams are not
+//! ordered, except by events: [`stream_wait_event`](Device::stream_wait_event) makes later work of a stream wait for
+//! the event's latest record before the call. Streams made by [`create_stream`](Device::create_stream) are
+//! non-blocking: they are not ordered with the default stream either.
+//!
+//! # Progress
+//! A device may delay work until something waits for it or queries it. A caller that repeats a query
+//! ([`stream_query`](Device::stream_query), [`event_query`](Device::event_query)) receives `true` after a finite number
+//! of calls.
 //!
 //! # Threads and contexts
-//! Every method may be called from any thread. It makes the device's context current for the call
-//! and puts back the one it found. While a [`Current`] lives, that is done once for all calls on the thread.
+//! Every method may be called from any thread, and from several threads at once. Each call makes the device's context
+//! current and then restores the context that was current before. While a [`Current`] exists, this is done once for all
+//! calls of its thread.
 //!
-//! # Handles
-//! Methods that take handles are unsafe for one common reason, the *handle rule*: a handle was
-//! given by this device and was not destroyed since, and host pointers are valid for the length
-//! given until the operation is complete. Where more is needed, the method says so.
+//! # The handle rule
+//! Methods that take handles or host pointers are unsafe. All share this condition, the *handle rule*: the handle was
+//! returned by this device and has not been destroyed; a host pointer is valid for the given length until the operation
+//! is complete. A method lists further conditions under `# Safety`.
+//!
+//! # Zero bytes
+//! An allocation of zero bytes is an error. A copy or fill of zero bytes is allowed: it does nothing, and its addresses
+//! need not be valid.
 //!
 //! # Errors
-//! A method that returns an error has enqueued nothing, unless it says otherwise. Drivers may
-//! report the failure of earlier asynchronous work from any later call; such an error has the
-//! severity [`ContextLost`](crate::Severity::ContextLost).
+//! - A method that returns an error has enqueued nothing and changed nothing, unless it says otherwise.
+//! - Any method may return [`Error::Driver`] if the driver call fails, and any method may report the failure of earlier
+//!   asynchronous work. If that failure broke the context, the error has the severity
+//!   [`ContextLost`](crate::Severity::ContextLost), and every later call fails too.
+//! - An argument that the backend itself refuses is [`Error::InvalidArgument`].
+//! - An operation that the device or the installed driver lacks is [`Error::Unsupported`] or [`Error::SymbolMissing`].
+//!
+//! The sections `# Errors` of the methods list what a method returns in addition.
 
 use std::{fmt, marker::PhantomData};
 
@@ -28,51 +45,53 @@ use crate::{
     GraphHandle, GraphNodeHandle, Image, LaunchConfig, ModuleHandle, Result, StreamHandle,
 };
 
-/// How a stream is made.
+/// Options of [`Device::create_stream`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StreamOptions {
-    /// Numerically lower runs first; clamped to [`Capabilities::priorities`].
+    /// The priority; lower numbers run first. Clamped to [`Capabilities::priorities`].
     pub priority: i32,
 }
 
-/// How an event is made.
+/// Options of [`Device::create_event`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EventOptions {
-    /// Whether [`Device::event_elapsed_ms`] can read it. Costs the driver a little.
+    /// Whether [`Device::event_elapsed_ms`] can read the event. Recording is slightly slower with timing.
     pub timing: bool,
 }
 
-/// What [`Device::restore_current`] puts back; of the device that made it.
+/// The state that [`Device::make_current`] saves and [`Device::restore_current`] restores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Entered {
-    /// What the thread was within before, in the backend's own numbers.
+    /// The thread's cached current context before the call, in the backend's own representation.
     pub outer: [u64; 2],
-    /// What was current before, where it was something else.
+    /// The driver's current context before the call; `None` if it was this device's context already.
     pub before: Option<u64>,
 }
 
-/// The device's context, current on this thread until this is dropped; then what was before is again. The
-/// device's methods do not ask meanwhile what is current.
+/// A guard that keeps a device's context current on this thread.
+///
+/// Dropping it restores the context that was current before. While it exists, the device's methods do not query the
+/// current context.
 #[derive(Debug)]
 pub struct Current<'a> {
     device: &'a dyn Device,
     entered: Entered,
-    /// Contexts are current on one thread: the value stays on it.
+    /// A context is current on one thread, so the guard must not move to another.
     not_send: PhantomData<*const ()>,
 }
 
 impl<'a> Current<'a> {
-    /// Makes the context current.
+    /// Makes the device's context current.
     ///
     /// # Errors
-    /// What the device returns.
+    /// As for [`Device::make_current`].
     ///
     /// # Safety
-    /// The result is dropped, and before it all that are made later on this thread. Until then nobody makes
-    /// another context current on this thread, but for as long as a call of theirs.
+    /// The guard is dropped, and guards that this thread creates later are dropped before it. Until then, no other code
+    /// changes the current context of this thread, unless it restores this one before it returns.
     #[inline]
     pub unsafe fn enter(device: &'a dyn Device) -> Result<Self> {
-        // SAFETY: restored by the drop, and the rest is the caller's promise.
+        // SAFETY: `drop` calls `restore_current`; the caller guarantees the rest.
         let entered = unsafe { device.make_current()? };
         Ok(Self { device, entered, not_send: PhantomData })
     }
@@ -81,112 +100,163 @@ impl<'a> Current<'a> {
 impl Drop for Current<'_> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: made by this device on this thread, and dropped in order, by the promise to `enter`.
+        // SAFETY: `entered` is from this device and this thread, and the caller of `enter` guarantees the drop order.
         unsafe { self.device.restore_current(self.entered) };
     }
 }
 
 /// An open device: memory, streams, events, modules, launches and graphs.
 ///
-/// See the [module documentation](self) for the rules that all methods share.
+/// The [module documentation](self) has the rules that all methods share.
 ///
 /// # Safety
-/// Safe code above reads and writes what a device gives it. An implementation promises, as long as its callers keep to
-/// the handle rule:
-/// - What [`alloc`](Self::alloc), [`alloc_async`](Self::alloc_async) and [`alloc_pinned`](Self::alloc_pinned) give is
-///   not null, has as many bytes as asked for and the stated alignment, overlaps nothing else that is alive, and stays
-///   valid until it is freed. Pinned memory is zeroed, and can be read and written by the host and by the device.
-/// - Copies, fills and launches touch exactly what their arguments name, in the order of their stream and of the events
-///   that it waits for, and not after [`synchronize`](Self::synchronize), [`stream_synchronize`](Self::stream_synchronize)
-///   or [`event_synchronize`](Self::event_synchronize) has returned for them, or a query has said that they are complete.
-/// - A handle stands for what it was made for until it is destroyed, and no other that is alive is equal to it.
-/// - [`info`](Self::info) and [`capabilities`](Self::capabilities) always give the same, and what they say is so: images
-///   are of the kind that is loaded, and a capability that is on keeps its operations' contracts.
-/// - A launch of a native function calls it with the words that it was given, while they are valid.
-/// - A method that gives an error has enqueued nothing, unless it says otherwise.
+/// Safe code reads and writes the memory that a device returns. As long as its callers keep the handle rule, an
+/// implementation guarantees:
+/// - [`alloc`](Self::alloc), [`alloc_async`](Self::alloc_async) and [`alloc_pinned`](Self::alloc_pinned) return memory
+///   that is not null, has at least the requested size and the stated alignment, overlaps no other allocation, and
+///   stays valid until it is freed. Pinned memory is zeroed, and both host and device can read and write it.
+/// - Copies, fills and launches access exactly the memory that their arguments name. They run in the order of their
+///   stream and of the events that it waits for. They access nothing after [`synchronize`](Self::synchronize),
+///   [`stream_synchronize`](Self::stream_synchronize) or [`event_synchronize`](Self::event_synchronize) has waited for
+///   them, or after a query has reported that they are complete.
+/// - A handle denotes the object that it was created for until that object is destroyed. No two live objects of one
+///   kind have equal handles. (The CPU has one stream and one event, which always exist and are never destroyed.)
+/// - [`info`](Self::info) and [`capabilities`](Self::capabilities) never change and are correct: the device loads
+///   images of the stated kind, and the operations of a capability that is on keep their contracts.
+/// - A launch of a native function calls it with the words of the launch, while they are valid.
+/// - A method that returns an error has enqueued nothing, unless it says otherwise.
 ///
-/// So no safe code implements it:
+/// Therefore the trait is unsafe to implement:
 /// ```compile_fail,E0200
 /// #[derive(Debug)]
 /// struct Liar;
 /// impl quadrants_rhi::Device for Liar {}
 /// ```
-#[allow(clippy::missing_safety_doc)] // of the methods: the handle rule, in the module documentation
 pub unsafe trait Device: Send + Sync + fmt::Debug {
-    /// What the device is.
+    /// The properties of the device.
+    ///
+    /// `backend`, `name`, `arch` and `driver_version` are not empty. `multiprocessors`, `warp_size`,
+    /// `max_threads_per_block` and the components of `max_grid_dim` are at least 1.
     fn info(&self) -> &DeviceInfo;
 
-    /// What the device can do.
+    /// The capabilities of the device.
+    ///
+    /// - [`stream_ordered_memory_reason`](Capabilities::stream_ordered_memory_reason) is `Some` if and only if
+    ///   [`stream_ordered_memory`](Capabilities::stream_ordered_memory) is off.
+    /// - [`max_argument_bytes`](Capabilities::max_argument_bytes) is at least 1024.
+    /// - `priorities.greatest <= priorities.least`: a greater priority is a lower number.
     fn capabilities(&self) -> &Capabilities;
 
-    /// Makes the device's context current on this thread until
-    /// [`restore_current`](Self::restore_current): for [`Current`], which
-    /// is the way to call it. Nothing where there are no contexts.
+    /// Makes the device's context current on this thread until [`restore_current`](Self::restore_current).
+    ///
+    /// Call it through [`Current`]. A device without contexts keeps the default implementation, which does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// `restore_current` is called on the same thread with the result, and before for what is entered meanwhile. Until
-    /// then nobody makes another context current on this thread without putting this one back.
+    /// `restore_current` is called with the result on the same thread, after the `restore_current` of every later
+    /// `make_current` of this thread. Until then, no other code changes the current context of this thread, unless it
+    /// restores this one before it returns.
     unsafe fn make_current(&self) -> Result<Entered> {
         Ok(Entered::default())
     }
 
-    /// Puts back what was current before [`make_current`](Self::make_current).
+    /// Restores the context that was current before [`make_current`](Self::make_current).
     ///
     /// # Safety
-    /// See there.
+    /// `entered` is the result of `make_current` of this device on this thread, and was not restored before. Results of
+    /// later `make_current` calls of this thread were restored already.
     unsafe fn restore_current(&self, entered: Entered) {
         let _ = entered;
     }
 
-    /// Free and total device memory in bytes.
+    /// Returns the free and the total device memory in bytes, with `0 < free <= total`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the system does not report its memory.
     fn memory_info(&self) -> Result<(u64, u64)>;
 
-    /// Waits for all work of the context on all streams.
+    /// Waits until all work of all streams of the context is complete.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
     fn synchronize(&self) -> Result<()>;
 
     // ---- memory ------------------------------------------------------------------------------
 
-    /// Allocates `bytes` (at least 1) of device memory, aligned to 256 bytes or better. May wait for
-    /// the device. The contents are undefined.
+    /// Allocates `bytes` of device memory, aligned to at least 256 bytes. The contents are undefined.
+    ///
+    /// The memory is ready for all streams when the call returns. The call may wait for the device.
+    ///
+    /// # Errors
+    /// - [`Error::InvalidArgument`] if `bytes` is 0.
+    /// - [`Error::Driver`] with [`DriverErrorKind::OutOfMemory`](crate::DriverErrorKind::OutOfMemory) if there is not
+    ///   enough memory. The device stays usable.
     fn alloc(&self, bytes: usize) -> Result<DevicePtr>;
 
-    /// Frees what [`alloc`](Self::alloc) gave. May wait for the whole device.
+    /// Frees memory from [`alloc`](Self::alloc). May wait for the whole device.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule; and no work that uses the memory is unfinished.
+    /// The handle rule. All work that uses the memory is complete.
     unsafe fn free(&self, memory: DevicePtr) -> Result<()>;
 
-    /// Allocates in stream order: usable by work enqueued on `stream` afterwards, and by work that
-    /// is ordered behind that. Without [`Capabilities::stream_ordered_memory`] it is
-    /// [`alloc`](Self::alloc).
+    /// Allocates `bytes` of device memory in stream order, aligned to at least 256 bytes. The contents are undefined.
+    ///
+    /// Work may use the memory if it is enqueued on `stream` after this call, or is ordered after such work. Without
+    /// [`Capabilities::stream_ordered_memory`], this is [`alloc`](Self::alloc).
+    ///
+    /// # Errors
+    /// As for [`alloc`](Self::alloc).
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn alloc_async(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr>;
 
-    /// Frees in stream order: what was enqueued on `stream` before may still use the memory. Without
-    /// [`Capabilities::stream_ordered_memory`] it waits for `stream` and calls [`free`](Self::free).
+    /// Frees memory from [`alloc_async`](Self::alloc_async) in stream order.
+    ///
+    /// Work that was enqueued on `stream` before this call may still use the memory. Without
+    /// [`Capabilities::stream_ordered_memory`], this waits for `stream` and then frees as [`free`](Self::free) does.
+    ///
+    /// # Errors
+    /// [`Error::Driver`]. Without stream-ordered memory also the failure of earlier work of `stream`; the memory is
+    /// then not freed.
     ///
     /// # Safety
-    /// Handle rule; all work that uses the memory is finished or ordered before this point of
-    /// `stream`; the memory came from `alloc_async` of this device.
+    /// The handle rule. All work that uses the memory is complete, or is ordered before this point of `stream`. The
+    /// memory is from `alloc_async` of this device.
     unsafe fn free_async(&self, memory: DevicePtr, stream: StreamHandle) -> Result<()>;
 
-    /// Allocates `bytes` (at least 1) of page-locked host memory that the device can read and write
-    /// at the same address. Zeroed.
+    /// Allocates `bytes` of zeroed page-locked host memory, aligned to at least 256 bytes.
+    ///
+    /// The device reads and writes it at the same address as the host.
+    ///
+    /// # Errors
+    /// As for [`alloc`](Self::alloc).
     fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8>;
 
-    /// Frees what [`alloc_pinned`](Self::alloc_pinned) gave.
+    /// Frees memory from [`alloc_pinned`](Self::alloc_pinned).
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// The pointer came from `alloc_pinned` of this device, and nothing uses it any more.
+    /// The pointer is from `alloc_pinned` of this device, and neither host nor device uses the memory any more.
     unsafe fn free_pinned(&self, memory: *mut u8) -> Result<()>;
 
-    /// Enqueues a copy of `bytes` from host to device. From pageable memory the source may be read
-    /// before the call returns or until it is complete: keep it alive and unchanged until then.
+    /// Enqueues a copy of `bytes` from host to device.
+    ///
+    /// The driver may read the source at any time until the copy is complete. For pageable memory, it may also read the
+    /// source before the call returns.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule; `dst` has `bytes`.
+    /// The handle rule. `dst` has `bytes`. The source does not change until the copy is complete.
     unsafe fn copy_htod_async(
         &self,
         dst: DevicePtr,
@@ -195,11 +265,15 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
         stream: StreamHandle,
     ) -> Result<()>;
 
-    /// Enqueues a copy of `bytes` from device to host. The destination holds them once the copy is
-    /// complete, and may change at any time before.
+    /// Enqueues a copy of `bytes` from device to host.
+    ///
+    /// The destination holds the bytes when the copy is complete. Until then, its contents may change at any time.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule; `src` has `bytes`.
+    /// The handle rule. `src` has `bytes`. Nothing else accesses the destination until the copy is complete.
     unsafe fn copy_dtoh_async(
         &self,
         dst: *mut u8,
@@ -208,10 +282,13 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
         stream: StreamHandle,
     ) -> Result<()>;
 
-    /// Enqueues a copy of `bytes` within the device. The ranges do not overlap.
+    /// Enqueues a copy of `bytes` within the device.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule; both have `bytes`.
+    /// The handle rule. `dst` and `src` have `bytes`, and the two ranges do not overlap.
     unsafe fn copy_dtod_async(
         &self,
         dst: DevicePtr,
@@ -220,10 +297,13 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
         stream: StreamHandle,
     ) -> Result<()>;
 
-    /// Enqueues a fill of `bytes` with `value`.
+    /// Enqueues a fill of `bytes` bytes with `value`.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule; `dst` has `bytes`.
+    /// The handle rule. `dst` has `bytes`.
     unsafe fn fill_u8_async(
         &self,
         dst: DevicePtr,
@@ -234,8 +314,11 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
 
     /// Enqueues a fill of `words` 32-bit words with `value`.
     ///
+    /// # Errors
+    /// [`Error::Driver`].
+    ///
     /// # Safety
-    /// Handle rule; `dst` is aligned to 4 bytes and has `4 * words` bytes.
+    /// The handle rule. `dst` is aligned to 4 bytes and has `4 * words` bytes.
     unsafe fn fill_u32_async(
         &self,
         dst: DevicePtr,
@@ -246,93 +329,154 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
 
     // ---- streams -----------------------------------------------------------------------------
 
-    /// Creates a non-blocking stream. On the CPU it is the default stream.
+    /// Creates a non-blocking stream. Any priority is accepted. On the CPU, the result is the default stream.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     fn create_stream(&self, options: StreamOptions) -> Result<StreamHandle>;
 
-    /// Destroys a stream. Its unfinished work still runs; the handle is gone at once.
+    /// Destroys a stream. The handle is invalid at once; work that is not complete still runs.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule; not the default stream, and not a foreign one.
+    /// The handle rule. The stream was created by [`create_stream`](Self::create_stream) of this device.
     unsafe fn destroy_stream(&self, stream: StreamHandle) -> Result<()>;
 
-    /// Whether all work of the stream is complete.
+    /// Returns whether all work of the stream is complete. Repeated queries make [progress](self#progress).
+    ///
+    /// # Errors
+    /// The failure of earlier work. Incomplete work is `Ok(false)`, not an error.
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn stream_query(&self, stream: StreamHandle) -> Result<bool>;
 
-    /// Waits for all work of the stream.
+    /// Waits until all work of the stream is complete.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()>;
 
-    /// Makes work enqueued on `stream` after this call wait for the latest record of `event` before
-    /// this call. An event never recorded is complete. The host does not wait.
+    /// Makes work that is enqueued on `stream` after this call wait for the latest record of `event` before this call.
+    ///
+    /// Later records and the destruction of the event do not change what this call waits for. An event that was never
+    /// recorded is complete. The host does not wait.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()>;
 
     // ---- events ------------------------------------------------------------------------------
 
     /// Creates an event.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     fn create_event(&self, options: EventOptions) -> Result<EventHandle>;
 
-    /// Destroys an event. Waits already enqueued on it still hold.
+    /// Destroys an event. Waits that were enqueued on it stay in effect.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn destroy_event(&self, event: EventHandle) -> Result<()>;
 
-    /// Records all work enqueued on `stream` so far. Waits enqueued on earlier records keep them.
+    /// Records all work that was enqueued on `stream` before this call.
+    ///
+    /// The record replaces the event's earlier record. Waits that were enqueued on an earlier record keep it.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
 
-    /// Whether the latest record is complete. An event never recorded is.
+    /// Returns whether the latest record is complete. An event that was never recorded is complete.
+    ///
+    /// Repeated queries make [progress](self#progress).
+    ///
+    /// # Errors
+    /// The failure of earlier work. Incomplete work is `Ok(false)`, not an error.
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn event_query(&self, event: EventHandle) -> Result<bool>;
 
-    /// Waits for the latest record.
+    /// Waits until the latest record is complete. Returns at once for an event that was never recorded.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()>;
 
-    /// Milliseconds between two complete records of timing events.
+    /// Returns the milliseconds between the latest records of two events. On the CPU, it is 0.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if an event was created without [`EventOptions::timing`], was never recorded, or is not
+    /// complete.
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn event_elapsed_ms(&self, start: EventHandle, end: EventHandle) -> Result<f32>;
 
     // ---- modules and launches ----------------------------------------------------------------
 
-    /// Loads a module. The image must be of [`Capabilities::image`]'s kind. May wait for the device.
+    /// Loads an image as a module. May wait for the device. One image may be loaded several times.
+    ///
+    /// # Errors
+    /// - [`Error::Unsupported`] if the image is not of the kind [`Capabilities::image`].
+    /// - [`Error::ImageRejected`] if the image is of that kind and the device cannot load it: it is empty, truncated,
+    ///   malformed, for another architecture, or has two functions of one name. `log` gives the reason and is not
+    ///   empty. The device stays usable.
     fn load_module(&self, image: &Image<'_>) -> Result<ModuleHandle>;
 
-    /// Unloads a module with its functions.
+    /// Unloads a module. The handles of its functions become invalid.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     ///
     /// # Safety
-    /// Handle rule; no launch of its functions is unfinished.
+    /// The handle rule. All launches of the module's functions are complete, and no graph that is launched later
+    /// contains one.
     unsafe fn unload_module(&self, module: ModuleHandle) -> Result<()>;
 
-    /// Looks a function up by name.
+    /// Looks up a function of a module by name.
+    ///
+    /// # Errors
+    /// - [`Error::Driver`] with [`DriverErrorKind::NotFound`](crate::DriverErrorKind::NotFound) if the module has no
+    ///   function of this name.
+    /// - [`Error::InvalidArgument`] if the driver cannot represent the name: it contains a zero byte.
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
 
-    /// Enqueues a launch of `function` with one by-value parameter: the block `args`, which is read
-    /// before the call returns. On the CPU the function has run when the call returns.
+    /// Enqueues a launch of `function` with one by-value parameter, the argument block `args`.
+    ///
+    /// The block is read before the call returns. On the CPU, the function has run when the call returns.
+    ///
+    /// # Errors
+    /// - [`Error::InvalidArgument`] if `args` is larger than [`Capabilities::max_argument_bytes`]. Nothing is read from
+    ///   it and nothing runs.
+    /// - [`Error::Driver`] if the device cannot run the shape `config`.
+    /// - [`Error::Panicked`] if a native function panics. It has run; what it wrote is undefined.
     ///
     /// # Safety
-    /// Handle rule; `args` is the block that the function was compiled for: its words are of the
-    /// number and meaning that the function reads, and addresses in it stay valid until the launch
-    /// is complete. `args` is at most [`Capabilities::max_argument_bytes`] long.
+    /// The handle rule. If `args` is not too large, it is an argument block for this function: it has the words that
+    /// the function reads, and the addresses in it stay valid until the launch is complete.
     unsafe fn launch(
         &self,
         function: FunctionHandle,
@@ -343,24 +487,36 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
 
     // ---- graphs (optional) -------------------------------------------------------------------
 
-    /// Creates an empty graph. Needs [`Capabilities::graphs`], as all graph methods do.
+    /// Creates an empty graph.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] or [`Error::SymbolMissing`] if [`Capabilities::graphs`] is off. This holds for all graph
+    /// methods.
     fn create_graph(&self) -> Result<GraphHandle> {
         Err(no_graphs())
     }
 
-    /// Destroys a graph. Executables made of it live on.
+    /// Destroys a graph. Its executables stay valid.
+    ///
+    /// # Errors
+    /// As for [`create_graph`](Self::create_graph).
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn destroy_graph(&self, graph: GraphHandle) -> Result<()> {
         let _ = graph;
         Err(no_graphs())
     }
 
-    /// Adds a launch behind `dependencies`, which are nodes of the same graph. `args` is copied.
+    /// Adds a launch to a graph; it runs after `dependencies`. `args` is copied.
+    ///
+    /// # Errors
+    /// As for [`create_graph`](Self::create_graph); [`Error::InvalidArgument`] if `args` is larger than
+    /// [`Capabilities::max_argument_bytes`].
     ///
     /// # Safety
-    /// As for [`launch`](Self::launch), for every launch of the graph.
+    /// The handle rule. `dependencies` are nodes of the same graph. For every launch of the graph, the conditions of
+    /// [`launch`](Self::launch) hold.
     unsafe fn add_kernel_node(
         &self,
         graph: GraphHandle,
@@ -373,11 +529,15 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
         Err(no_graphs())
     }
 
-    /// Adds a copy of `bytes`, at least 1 and at most 1 GiB, within the device behind `dependencies`, which are nodes of the same graph. The
-    /// ranges do not overlap.
+    /// Adds a copy of `bytes` within the device to a graph; it runs after `dependencies`. `bytes` is at least 1 and at
+    /// most 1 GiB.
+    ///
+    /// # Errors
+    /// As for [`create_graph`](Self::create_graph).
     ///
     /// # Safety
-    /// Handle rule, for every launch of the graph; both have `bytes`.
+    /// The handle rule. `dependencies` are nodes of the same graph. For every launch of the graph, `dst` and `src` are
+    /// valid for `bytes`, and the two ranges do not overlap.
     unsafe fn add_copy_node(
         &self,
         graph: GraphHandle,
@@ -390,10 +550,13 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
         Err(no_graphs())
     }
 
-    /// Makes an executable of a graph.
+    /// Instantiates a graph: makes an executable of it.
+    ///
+    /// # Errors
+    /// As for [`create_graph`](Self::create_graph).
     ///
     /// # Safety
-    /// Handle rule.
+    /// The handle rule.
     unsafe fn instantiate_graph(&self, graph: GraphHandle) -> Result<GraphExecHandle> {
         let _ = graph;
         Err(no_graphs())
@@ -401,18 +564,25 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
 
     /// Destroys an executable.
     ///
+    /// # Errors
+    /// As for [`create_graph`](Self::create_graph).
+    ///
     /// # Safety
-    /// Handle rule; no launch of it is unfinished.
+    /// The handle rule. All launches of the executable are complete.
     unsafe fn destroy_graph_exec(&self, exec: GraphExecHandle) -> Result<()> {
         let _ = exec;
         Err(no_graphs())
     }
 
-    /// Replaces shape and arguments of a kernel node for later launches of `exec`; launches already
-    /// enqueued keep theirs.
+    /// Replaces shape and arguments of a kernel node for later launches of `exec`. Launches that were enqueued before
+    /// keep theirs.
+    ///
+    /// # Errors
+    /// As for [`add_kernel_node`](Self::add_kernel_node).
     ///
     /// # Safety
-    /// As for [`launch`](Self::launch); `node` is a kernel node of the graph `exec` was made of.
+    /// The handle rule. `node` is a kernel node of the graph that `exec` was made of. For every later launch of `exec`,
+    /// the conditions of [`launch`](Self::launch) hold.
     unsafe fn update_kernel_node(
         &self,
         exec: GraphExecHandle,
@@ -425,10 +595,13 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
         Err(no_graphs())
     }
 
-    /// Enqueues a launch of the graph. Launches of one executable never overlap each other.
+    /// Enqueues a launch of the executable. Launches of one executable never overlap each other.
+    ///
+    /// # Errors
+    /// As for [`create_graph`](Self::create_graph).
     ///
     /// # Safety
-    /// Handle rule; and what the nodes' arguments need.
+    /// The handle rule. The conditions of every node hold until the launch is complete.
     unsafe fn launch_graph(&self, exec: GraphExecHandle, stream: StreamHandle) -> Result<()> {
         let _ = (exec, stream);
         Err(no_graphs())
@@ -438,6 +611,6 @@ pub unsafe trait Device: Send + Sync + fmt::Debug {
 fn no_graphs() -> Error {
     Error::Unsupported {
         operation: "a graph operation",
-        reason: "this device has no graphs".to_owned(),
+        reason: "this device has no graphs; check `Capabilities::graphs`".to_owned(),
     }
 }

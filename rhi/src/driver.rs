@@ -1,19 +1,17 @@
-//! The trait by which a backend's driver is found.
+//! The [`Driver`] trait: counts and opens devices.
 
 use std::{fmt, sync::Arc};
 
 use crate::{Device, Result};
 
-/// A loaded driver: it counts devices and opens them.
-///
-/// Opening a driver loads its library and initializes it; it creates no context.
+/// A loaded and initialized driver. It has not created a context.
 ///
 /// # Safety
-/// What is built on a driver trusts the devices that it opens. An implementation promises that each keeps the contract of
-/// [`Device`], and that devices of one ordinal share one context, so that a handle or address of one is good for the
-/// other.
+/// Code above relies on the devices that a driver opens. An implementation guarantees that each device keeps the
+/// contract of [`Device`], and that devices with the same ordinal share one context, so that handles and addresses of
+/// one are valid for the other.
 ///
-/// So no safe code implements it:
+/// Therefore the trait is unsafe to implement:
 /// ```compile_fail,E0200
 /// #[derive(Debug)]
 /// struct Liar;
@@ -25,24 +23,26 @@ use crate::{Device, Result};
 /// }
 /// ```
 pub unsafe trait Driver: Send + Sync + fmt::Debug {
-    /// The backend's short name: `cuda`, `amdgpu` or `cpu`.
+    /// The short name of the backend: `cuda`, `amdgpu` or `cpu`.
     fn backend(&self) -> &'static str;
 
-    /// The driver's version, in its own notation.
+    /// The driver's version in its own notation; not empty.
     fn version(&self) -> String;
 
-    /// How many devices there are. Zero is an answer, not an error.
+    /// Returns the number of devices. A machine without a device gives `Ok(0)`, not an error.
     ///
     /// # Errors
-    /// What the driver returns, other than "no device".
+    /// [`Error::Driver`](crate::Error::Driver) with the driver's error, except for "no device".
     fn device_count(&self) -> Result<usize>;
 
-    /// Opens a device: its primary context is retained until the last `Arc` is dropped. Opening the
-    /// same ordinal again gives a device over the same context.
+    /// Opens a device and retains its primary context until the last `Arc` is dropped.
+    ///
+    /// Opening the same ordinal again returns a device with the same context.
     ///
     /// # Errors
-    /// [`Error::NoDevice`](crate::Error::NoDevice) where there is none at all,
-    /// [`Error::DeviceOrdinal`](crate::Error::DeviceOrdinal) where the ordinal is too large, or what
-    /// the driver returns.
+    /// - [`Error::NoDevice`](crate::Error::NoDevice) if there is no device.
+    /// - [`Error::DeviceOrdinal`](crate::Error::DeviceOrdinal) if `ordinal` is not less than the number of devices.
+    /// - [`Error::Environment`](crate::Error::Environment) if a variable that the backend reads is not valid UTF-8.
+    /// - [`Error::Driver`](crate::Error::Driver) with the driver's error.
     fn open(&self, ordinal: usize) -> Result<Arc<dyn Device>>;
 }

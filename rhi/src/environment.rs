@@ -1,34 +1,32 @@
-//! What the environment says: the one place that reads variables whose values are words.
-//!
-//! Variables that name files or folders are paths, which need not be text.
+//! Environment variables whose values are text. Variables with paths are read elsewhere: a path need not be UTF-8.
 
 use std::ffi::OsString;
 
 use crate::{Error, Result};
 
-/// The value of a variable; none where it is not set, or empty.
+/// Reads a variable. `None` if it is not set or empty.
 ///
 /// # Errors
-/// [`Error::Environment`] where it is no text.
-pub fn word(variable: &'static str) -> Result<Option<String>> {
-    word_of(variable, std::env::var_os(variable))
+/// [`Error::Environment`] if the value is not valid UTF-8.
+pub fn text(variable: &'static str) -> Result<Option<String>> {
+    text_of(variable, std::env::var_os(variable))
 }
 
-/// The same of a value that was read already.
+/// Converts the value of a variable that was read already. `None` if it is not set or empty.
 ///
 /// # Errors
-/// [`Error::Environment`] where it is no text.
-pub fn word_of(variable: &'static str, value: Option<OsString>) -> Result<Option<String>> {
+/// [`Error::Environment`] if the value is not valid UTF-8.
+pub fn text_of(variable: &'static str, value: Option<OsString>) -> Result<Option<String>> {
     let Some(value) = value.filter(|value| !value.is_empty()) else { return Ok(None) };
     value.into_string().map(Some).map_err(|value| Error::Environment { variable, value })
 }
 
-/// Whether `QUADRANTS_MEMPOOL` is `0`: memory is then not allocated in stream order.
+/// Returns whether `QUADRANTS_MEMPOOL` is `0`, which turns stream-ordered memory off.
 ///
 /// # Errors
-/// [`Error::Environment`] where it is no text.
-pub fn refuses_pools() -> Result<bool> {
-    Ok(word("QUADRANTS_MEMPOOL")?.is_some_and(|value| value == "0"))
+/// [`Error::Environment`] if the value is not valid UTF-8.
+pub fn memory_pools_disabled() -> Result<bool> {
+    Ok(text("QUADRANTS_MEMPOOL")?.is_some_and(|value| value == "0"))
 }
 
 #[cfg(test)]
@@ -37,17 +35,17 @@ mod tests {
 
     #[test]
     fn a_value_is_text_or_an_error_that_names_the_variable() {
-        assert_eq!(word_of("X", None).unwrap(), None);
-        assert_eq!(word_of("X", Some(OsString::new())).unwrap(), None);
-        assert_eq!(word_of("X", Some("on".into())).unwrap().as_deref(), Some("on"));
+        assert_eq!(text_of("X", None).unwrap(), None);
+        assert_eq!(text_of("X", Some(OsString::new())).unwrap(), None);
+        assert_eq!(text_of("X", Some("on".into())).unwrap().as_deref(), Some("on"));
         #[cfg(unix)]
         {
             use std::os::unix::ffi::OsStringExt;
-            let error = word_of("X", Some(OsString::from_vec(vec![b'o', 0xff]))).unwrap_err();
+            let error = text_of("X", Some(OsString::from_vec(vec![b'o', 0xff]))).unwrap_err();
             assert!(matches!(error, Error::Environment { variable: "X", .. }));
             assert_eq!(
                 error.to_string(),
-                "the environment variable X is not valid UTF-8: \"o\\xFF\""
+                "the environment variable X is not valid UTF-8: \"o\\xFF\"; change or unset it"
             );
         }
     }

@@ -1,120 +1,129 @@
-//! What can go wrong at a driver, in types.
+//! The error types of drivers and devices.
 
 use std::fmt;
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong at a driver.
+/// An error of a driver or a device.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The driver's library is not on this machine.
-    #[error("the {backend} driver library was not found (tried {}): {reason}", .tried.join(", "))]
+    /// The driver's library could not be loaded.
+    #[error(
+        "the {backend} library could not be loaded (tried {}): {reason}; \
+         install the driver, or set {variable} to the path of its library",
+        .tried.join(", ")
+    )]
     LibraryNotFound {
         /// The backend.
         backend: &'static str,
-        /// The names and paths tried, in order.
+        /// The names and paths that were tried, in order.
         tried: Vec<String>,
-        /// The loader's own words for the last one.
+        /// The loader's message for the last one.
         reason: String,
+        /// The environment variable that selects another library.
+        variable: &'static str,
     },
-    /// The library lacks a function.
-    #[error("{library} has no function {symbol}{}", introduced(.since))]
+    /// The library does not export a function.
+    #[error("{library} does not export {symbol}{}; install a newer driver", introduced(.since))]
     SymbolMissing {
         /// The library.
         library: String,
         /// The C name of the function.
         symbol: &'static str,
-        /// The driver version that introduced it, where it is optional.
+        /// The driver version that introduced it, if the function is optional.
         since: Option<&'static str>,
     },
-    /// The driver is older than this crate can use.
-    #[error("the {backend} driver is version {found}; {required} or newer is needed")]
+    /// The driver is older than the oldest supported version.
+    #[error("the {backend} driver has version {found}; install version {required} or newer")]
     DriverTooOld {
         /// The backend.
         backend: &'static str,
-        /// The version found.
+        /// The installed version.
         found: String,
-        /// The oldest usable version.
+        /// The oldest supported version.
         required: &'static str,
     },
-    /// The driver is there and sees no device.
-    #[error("the {backend} driver found no device{}", because(.source))]
+    /// The driver works and reports no device.
+    #[error("the {backend} driver reports no device{}", because(.source))]
     NoDevice {
         /// The backend.
         backend: &'static str,
-        /// The driver's answer, where it was an error code and not a count of zero.
+        /// The driver's error. `None` if it returned a count of zero.
         #[source]
         source: Option<DriverError>,
     },
-    /// The ordinal names no device.
-    #[error("there is no {backend} device {ordinal}: {count} found")]
+    /// There is no device with this ordinal.
+    #[error(
+        "there is no {backend} device {ordinal}: the driver reports {count}; ordinals start at 0"
+    )]
     DeviceOrdinal {
         /// The backend.
         backend: &'static str,
-        /// The ordinal asked for.
+        /// The requested ordinal.
         ordinal: usize,
-        /// How many devices there are.
+        /// The number of devices.
         count: usize,
     },
     /// A driver call failed.
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// The device refused a module's image.
-    #[error("the image was refused{}{}", said(.log), because(.source))]
+    /// The device cannot load a module's image.
+    #[error("the device cannot load the image{}{}", detail(.log), because(.source))]
     ImageRejected {
-        /// What the loader said.
+        /// The loader's message.
         log: String,
-        /// The failed call, where a driver call failed.
+        /// The failed driver call, if any.
         #[source]
         source: Option<DriverError>,
     },
-    /// The device or this driver cannot do that.
+    /// The device or the installed driver lacks an operation.
     #[error("{operation} is not supported: {reason}")]
     Unsupported {
         /// The operation.
         operation: &'static str,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// A variable of the environment is no text.
-    #[error("the environment variable {variable} is not valid UTF-8: {value:?}")]
+    /// The value of an environment variable is not valid UTF-8.
+    #[error(
+        "the environment variable {variable} is not valid UTF-8: {value:?}; change or unset it"
+    )]
     Environment {
         /// The variable.
         variable: &'static str,
         /// Its value.
         value: std::ffi::OsString,
     },
-    /// An argument that no driver call was made with.
+    /// The backend refused an argument before it called the driver.
     #[error("invalid argument: {what}")]
     InvalidArgument {
-        /// What is wrong with it.
+        /// The argument, and the rule that it violates.
         what: String,
     },
     /// A native function panicked.
-    #[error("the kernel body panicked: {message}")]
+    #[error("a native function panicked: {message}; what it wrote is undefined")]
     Panicked {
         /// The panic's message.
         message: String,
     },
 }
 
-/// The reason, where there is one.
 fn because(source: &Option<DriverError>) -> String {
     source.as_ref().map(|source| format!(": {source}")).unwrap_or_default()
 }
 
-fn said(log: &str) -> String {
+fn detail(log: &str) -> String {
     if log.is_empty() { String::new() } else { format!(": {log}") }
 }
 
 fn introduced(version: &Option<&'static str>) -> String {
-    version.map(|v| format!(" (since {v})")).unwrap_or_default()
+    version.map(|v| format!(" (since version {v})")).unwrap_or_default()
 }
 
 impl Error {
-    /// What the error leaves behind.
+    /// The state of the device after the error.
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
@@ -125,7 +134,7 @@ impl Error {
         }
     }
 
-    /// The driver error inside, where there is one.
+    /// The driver's error that caused this one, if any.
     #[must_use]
     pub fn driver_error(&self) -> Option<&DriverError> {
         match self {
@@ -135,7 +144,7 @@ impl Error {
         }
     }
 
-    /// Whether the device is out of memory.
+    /// Whether the cause is that the device is out of memory.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         self.driver_error().is_some_and(|e| e.kind == DriverErrorKind::OutOfMemory)
@@ -146,15 +155,15 @@ impl Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DriverError {
-    /// The operation, in this crate's words: `launch`, `create_stream`.
+    /// The operation, by its row in the driver table: `launch`, `create_stream`.
     pub call: &'static str,
-    /// The C function.
+    /// The name of the C function.
     pub symbol: &'static str,
-    /// The driver's code.
+    /// The driver's result code.
     pub code: i32,
-    /// The driver's name of the code: `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// The driver's name for the code: `CUDA_ERROR_OUT_OF_MEMORY`.
     pub name: String,
-    /// The class that code falls in.
+    /// The class of the code.
     pub kind: DriverErrorKind,
 }
 
@@ -180,34 +189,34 @@ impl fmt::Display for DriverError {
 
 impl std::error::Error for DriverError {}
 
-/// Classes of driver codes that callers decide by.
+/// The classes of driver result codes that callers distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DriverErrorKind {
-    /// No memory left.
+    /// The device is out of memory.
     OutOfMemory,
-    /// An argument was wrong.
+    /// An argument is invalid.
     InvalidValue,
-    /// A handle was wrong.
+    /// A handle is invalid.
     InvalidHandle,
-    /// A named thing was not found.
+    /// No object has this name, for example no function of a module.
     NotFound,
-    /// No device.
+    /// There is no device.
     NoDevice,
-    /// Not supported here.
+    /// The operation is not supported.
     NotSupported,
-    /// Work in flight is not complete. Queries turn it into `false`.
+    /// Enqueued work is not complete. Queries return `Ok(false)` instead.
     NotReady,
-    /// The driver is shutting down with the process: nothing can leak any more.
+    /// The driver is shutting down with the process, so resources need not be released.
     ShuttingDown,
-    /// The context is broken: every later call fails too.
+    /// The context is lost: every later call fails too.
     ContextLost,
-    /// Anything else.
+    /// Any other code.
     Other,
 }
 
 impl DriverErrorKind {
-    /// What an error of this class leaves behind.
+    /// The state of the device after an error of this class.
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
@@ -217,13 +226,13 @@ impl DriverErrorKind {
     }
 }
 
-/// What an error leaves behind.
+/// The state of the device after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// The operation did not happen; all is as before.
+    /// The operation did not happen and changed nothing.
     Recoverable,
-    /// Work on a stream failed: what it wrote is undefined.
+    /// Work on a stream failed; what it wrote is undefined.
     LostData,
-    /// The context is broken: every later call fails.
+    /// The context is lost: every later call fails.
     ContextLost,
 }

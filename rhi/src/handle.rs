@@ -1,7 +1,7 @@
-//! Typed handles: the driver's own pointers and ordinals, told apart by type.
+//! Typed handles: the driver's pointers and numbers, with one type per kind of object.
 //!
-//! A handle is a number. Copying one copies no ownership, and a handle that was destroyed must not
-//! be used again; the [`Device`](crate::Device) methods say so where it matters.
+//! A handle owns nothing: it is a copyable number. A handle of a destroyed object must not be used; see the
+//! [handle rule](crate::device#the-handle-rule).
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ macro_rules! handles {
         pub struct $name(pub u64);
 
         impl $name {
-            /// The driver's value, as it would stand in a C variable of the handle's type.
+            /// The driver's value, as in a C variable of the handle's type.
             #[must_use]
             pub const fn raw(self) -> u64 {
                 self.0
             }
 
-            /// The driver's value as a pointer, for calls through a C signature.
+            /// The driver's value as a pointer, for arguments of C functions.
             #[must_use]
             pub fn as_ptr<T>(self) -> *mut T {
                 self.0 as usize as *mut T
             }
 
-            /// The handle of a C pointer.
+            /// Makes a handle of a C pointer.
             #[must_use]
             pub fn from_ptr<T>(pointer: *mut T) -> Self {
                 Self(pointer as usize as u64)
@@ -41,7 +41,7 @@ macro_rules! handles {
 }
 
 handles! {
-    /// A stream. Zero is the default (legacy) stream, and on the CPU the only one.
+    /// A stream. Zero is the default (legacy) stream, which is the only one on the CPU.
     StreamHandle, "stream";
     /// An event. Always zero on the CPU, where every event is complete.
     EventHandle, "event";
@@ -65,10 +65,10 @@ impl StreamHandle {
 }
 
 impl DevicePtr {
-    /// No address. Never returned by an allocation.
+    /// The null address. Allocations never return it.
     pub const NULL: Self = Self(0);
 
-    /// The address `bytes` further on.
+    /// The address plus `bytes`.
     ///
     /// # Examples
     /// ```

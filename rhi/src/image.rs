@@ -1,27 +1,27 @@
-//! What a module is loaded from.
+//! Images: the code that a module is loaded from.
 
 use std::{fmt, sync::Arc};
 
-/// A module's image, in one of the three kinds that devices run.
+/// An image of one of the three [kinds](crate::ImageKind).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Image<'a> {
-    /// Machine code or an intermediate form. PTX ends with a zero byte.
+    /// Machine code or an intermediate form: cubin, PTX, HSACO. PTX need not end with a zero byte.
     Binary(&'a [u8]),
-    /// Text that the driver compiles itself.
+    /// Source text that the driver compiles.
     Text(&'a str),
     /// Functions of this process.
     Native(NativeImage),
 }
 
-/// What a native function gets: the launch's argument block.
+/// The argument of a native function: the argument block of the launch.
 #[derive(Clone, Copy, Debug)]
 pub struct NativeCall<'a> {
-    /// The argument block, 8-byte words, exactly as it was given to the launch.
+    /// The argument block in 8-byte words, unchanged.
     pub args: &'a [u64],
 }
 
-/// A native function. A panic in it is caught by the device and becomes the launch's error.
+/// The code of a native function. The device catches a panic and returns [`Error::Panicked`](crate::Error::Panicked).
 pub type NativeEntry = Arc<dyn Fn(&NativeCall<'_>) + Send + Sync>;
 
 /// A named native function.
@@ -39,7 +39,7 @@ impl fmt::Debug for NativeFunction {
     }
 }
 
-/// A module whose functions are code of this process.
+/// An image whose functions are code of this process. Names must be unique.
 #[derive(Clone, Debug, Default)]
 pub struct NativeImage {
     /// The functions.

@@ -1,21 +1,21 @@
-//! The shape of a launch.
+//! The shape of a launch: grid and block dimensions.
 
-/// Grid and block of a launch. Backends without blocks (the CPU) ignore it.
+/// The grid and block dimensions of a launch. The CPU, which has no blocks, ignores them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LaunchConfig {
-    /// Blocks in x, y and z; each at least 1.
+    /// The number of blocks in x, y and z; each at least 1.
     pub grid_dim: [u32; 3],
-    /// Threads of a block in x, y and z; each at least 1.
+    /// The number of threads of a block in x, y and z; each at least 1.
     pub block_dim: [u32; 3],
-    /// Dynamic shared memory of a block in bytes.
+    /// The dynamic shared memory of a block in bytes.
     pub shared_bytes: u32,
 }
 
 impl LaunchConfig {
-    /// One thread.
+    /// One block of one thread.
     pub const SERIAL: Self = Self { grid_dim: [1; 3], block_dim: [1; 3], shared_bytes: 0 };
 
-    /// A one-dimensional launch of at least `threads` threads in blocks of `block`.
+    /// A one-dimensional shape with at least `threads` threads, at least one block, and at most `i32::MAX` blocks.
     ///
     /// # Examples
     /// ```

@@ -1,12 +1,13 @@
-//! The seam between quadrants and a driver: what a backend implements, and nothing above it.
+//! The interface between quadrants and a driver: the traits that a backend implements.
 //!
-//! A backend crate offers one [`Driver`], which opens [`Device`]s. Both traits are object safe, so
-//! everything above is written once over `Arc<dyn Device>`. Handles are plain typed numbers that
-//! own nothing; the crate `quadrants-runtime` wraps them in owners.
+//! A backend crate provides a [`Driver`], which opens [`Device`]s. Both traits are dyn compatible, so the code above is
+//! written once over `Arc<dyn Device>`. Handles are typed numbers without ownership; the crate `quadrants-runtime` has
+//! their owners.
 //!
-//! This crate knows no kernel language and sets no policy: no pools, no caches, no retries.
+//! This crate contains no kernel language and no policy: no pools, no caches, no retries. The contract of every
+//! operation is in [`device`].
 //!
-//! What its unsafe code relies on, who upholds it and which test fails otherwise:
+//! The obligations of its unsafe code and the tests that check them:
 //! [docs/unsafe.md](https://github.com/quadrants-rs/quadrants/blob/main/docs/unsafe.md#quadrants-rhi).
 
 mod capabilities;

@@ -1,32 +1,32 @@
-//! Images for drivers that are not told how long an image is.
+//! [`PaddedImage`]: an image for drivers that take a pointer without a length.
 //!
-//! `cuModuleLoadData` and `hipModuleLoadData` take a pointer alone and read as far as the image's own
-//! headers say, or up to a zero byte. An image cut short would make them read past its end.
+//! `cuModuleLoadData` and `hipModuleLoadData` take only a pointer. They read as far as the image's headers say, or up
+//! to a zero byte, so a truncated image would make them read past its end.
 
 use std::ffi::c_void;
 
 use crate::{Error, Result};
 
-/// What a driver finds behind the image: it ends any text, and any header cut short.
+/// The number of zero bytes after the image: they terminate a text and a truncated header.
 const PADDING: usize = 64;
 
-/// A copy of an image that is safe to pass without its length.
+/// A copy of an image that a driver can read without knowing its length.
 #[derive(Debug)]
 pub struct PaddedImage {
     words: Vec<u64>,
 }
 
 impl PaddedImage {
-    /// Copies `image` to aligned memory with zeros behind it.
+    /// Copies `image` to memory aligned to 8 bytes and appends zeros.
     ///
     /// # Errors
-    /// [`Error::ImageRejected`] where it is empty, or an ELF file whose parts lie outside it.
+    /// [`Error::ImageRejected`] if the image is empty, or is an ELF file with a part outside the image.
     pub fn new(image: &[u8]) -> Result<Self> {
         if image.is_empty() {
             return Err(rejected("the image is empty"));
         }
         if image.starts_with(b"\x7fELF") && !elf_is_whole(image) {
-            return Err(rejected("the image is an ELF file that was cut short"));
+            return Err(rejected("the image is a truncated ELF file"));
         }
         let (whole, rest) = image.as_chunks::<8>();
         let mut padded = [0; 8];
@@ -38,7 +38,7 @@ impl PaddedImage {
         Ok(Self { words })
     }
 
-    /// Where it begins; aligned to 8 bytes.
+    /// The start of the image, aligned to 8 bytes.
     #[must_use]
     pub fn as_ptr(&self) -> *const c_void {
         self.words.as_ptr().cast()
@@ -49,7 +49,7 @@ fn rejected(log: &str) -> Error {
     Error::ImageRejected { log: log.to_owned(), source: None }
 }
 
-/// Whether the header, both header tables, and all that these name lie inside a 64-bit ELF file.
+/// Whether the header, both header tables and everything that they refer to are inside a 64-bit ELF file.
 fn elf_is_whole(image: &[u8]) -> bool {
     let inside = |offset: u64, bytes: u64| {
         offset.checked_add(bytes).is_some_and(|end| end <= image.len() as u64)
@@ -59,8 +59,8 @@ fn elf_is_whole(image: &[u8]) -> bool {
         let field = image.get(at..at.checked_add(bytes)?)?;
         Some(field.iter().rev().fold(0, |n, byte| (n << 8) | u64::from(*byte)))
     };
-    // Offsets within the ELF-64 header of: table offset, entry size, entry count. Then, within an entry,
-    // of: file offset, size, type. Type 8 (NOBITS) is a section without bytes in the file.
+    // Offsets in the ELF-64 header: table offset, entry size, entry count. Then offsets in an entry: file offset, size,
+    // type. A section of type 8 (NOBITS) has no bytes in the file.
     let tables = [(0x20, 0x36, 0x38, 0x08, 0x20, None), (0x28, 0x3a, 0x3c, 0x18, 0x20, Some(0x04))];
     let is_whole =
         |(table, size, count, at, bytes, kind): (u64, u64, u64, u64, u64, Option<u64>)| {
@@ -89,7 +89,7 @@ mod tests {
     fn elf(section_bytes: u64) -> Vec<u8> {
         let mut image = vec![0u8; 0x40 + 0x40 + 16];
         image[..4].copy_from_slice(b"\x7fELF");
-        image[0x28] = 0x40; // one section header, right behind the file header
+        image[0x28] = 0x40; // one section header, directly after the file header
         image[0x3a] = 0x40;
         image[0x3c] = 1;
         image[0x40 + 0x18] = 0x80;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn text_gets_its_zero_byte() {
+    fn a_text_is_zero_terminated() {
         let staged = PaddedImage::new(b"// no zero").unwrap();
         let bytes: Vec<u8> = staged.words.iter().flat_map(|w| w.to_ne_bytes()).collect();
         assert_eq!(&bytes[..10], b"// no zero");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_an_elf_file_lie_inside_it() {
+    fn an_elf_file_with_a_part_outside_it_is_rejected() {
         assert!(PaddedImage::new(&elf(16)).is_ok());
         for image in [&elf(17)[..], &elf(u64::MAX), &elf(16)[..0x50], &elf(16)[..4], b""] {
             assert!(matches!(PaddedImage::new(image), Err(Error::ImageRejected { .. })));

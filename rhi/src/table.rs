@@ -1,12 +1,11 @@
-//! Driver function tables: one list of rows per driver, expanded into everything that needs it.
+//! Driver tables: the list of a driver's functions, loaded at run time.
 //!
-//! A backend writes a macro that holds a row for each C function it calls, and hands it to
-//! [`driver_table!`](crate::driver_table), which makes the table of function pointers, its loader, a
-//! checked method for each row, and the list of symbols. So a function is named once, and a new one
-//! is one new row.
+//! A backend writes a macro with one row per C function and passes it to [`driver_table!`](crate::driver_table), which
+//! makes the table of function pointers, its loader, a checked method per row, and the list of symbols. Each function
+//! is named once; to add a function, add a row.
 //!
-//! Functions are declared to return a [`Status`], not the enum of the C header: a newer driver may
-//! return a code that the enum lacks, which a Rust enum must never hold.
+//! Functions return a [`Status`], not the enum of the C header: a newer driver may return a code that the enum lacks,
+//! and a Rust enum with an invalid value is undefined behaviour.
 
 use std::{
     error::Error as _,
@@ -17,34 +16,34 @@ use std::{
 
 use crate::{Error, Result};
 
-/// A driver's result code. Zero is success in every driver this project knows.
+/// A driver's result code. Zero is success in all supported drivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Status(pub i32);
 
 impl Status {
-    /// The call succeeded.
+    /// The code of a successful call.
     pub const SUCCESS: Self = Self(0);
 }
 
-/// A function that a table calls.
+/// A row of a driver table: a C function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Symbol {
     /// The C name.
     pub name: &'static str,
-    /// The driver version that introduced it, where the table does without it.
+    /// The driver version that introduced the function, if the table loads without it.
     pub optional_since: Option<&'static str>,
-    /// What it is for.
+    /// The documentation of the row.
     pub doc: &'static str,
 }
 
-/// Finds a function of a library by its C name.
+/// Looks up a function of a library by its C name.
 pub type Resolve<'a> = dyn Fn(&str) -> Option<*const c_void> + 'a;
 
-/// A driver library of this process.
+/// A loaded driver library.
 ///
-/// It is never unloaded. Drivers start threads and register exit handlers of their own, so that no
-/// owner in this process can know when the last use of the code is over.
+/// It is never unloaded: drivers start threads and register exit handlers, so the process cannot know when the last use
+/// of the code ends.
 #[derive(Debug)]
 pub struct Library {
     name: String,
@@ -55,62 +54,67 @@ impl Library {
     /// Loads the first of `candidates` that can be loaded.
     ///
     /// # Errors
-    /// [`Error::LibraryNotFound`] with everything that was tried.
+    /// [`Error::LibraryNotFound`] with all candidates, and with `variable`, the environment variable that selects
+    /// another library.
     ///
     /// # Safety
-    /// The libraries' initializers run: they must be the driver that they are named for.
-    pub unsafe fn open<P: AsRef<Path>>(backend: &'static str, candidates: &[P]) -> Result<Self> {
+    /// The initializers of the libraries run. Each candidate must be the driver that its name states.
+    pub unsafe fn open<P: AsRef<Path>>(
+        backend: &'static str,
+        candidates: &[P],
+        variable: &'static str,
+    ) -> Result<Self> {
         let mut reason = "no name was given".to_owned();
         for candidate in candidates {
             let path = candidate.as_ref();
-            // SAFETY: the caller vouches for the library's initializers.
+            // SAFETY: the caller guarantees that the library is the driver, whose initializers may run.
             match unsafe { libloading::Library::new(path.as_os_str()) } {
                 Ok(library) => {
                     let name = path.display().to_string();
                     tracing::debug!(backend, library = %name, "driver library loaded");
                     return Ok(Self { name, library: Box::leak(Box::new(library)) });
                 }
-                // The loader's own words are the source of the error.
+                // The loader's message is the source of the error.
                 Err(error) => {
                     reason = error.source().map_or_else(|| error.to_string(), |e| e.to_string());
                 }
             }
         }
         let tried = candidates.iter().map(|c| c.as_ref().display().to_string()).collect();
-        Err(Error::LibraryNotFound { backend, tried, reason })
+        Err(Error::LibraryNotFound { backend, tried, reason, variable })
     }
 
-    /// The name that it was loaded by.
+    /// The name that the library was loaded by.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file that a function's code was loaded from, without symbolic links; none where the system does not say.
+    /// The file that contains a function's code, with symbolic links resolved. `None` if the system does not report it.
     #[must_use]
     pub fn file_of(&self, symbol: &str) -> Option<PathBuf> {
         let address = self.resolve(symbol)?.addr();
         loaded_files().find(|(range, _)| range.contains(&address)).map(|(_, file)| file)
     }
 
-    /// The address of a function, where the library has it.
+    /// The address of a function. `None` if the library does not export it.
     #[must_use]
     pub fn resolve(&self, symbol: &str) -> Option<*const c_void> {
-        // SAFETY: the symbol is read as an address only; whoever calls it vouches for its type.
+        // SAFETY: the symbol is only read as an address; the caller of the function guarantees its type.
         let found = unsafe { self.library.get::<*const c_void>(symbol) }.ok()?;
         let address: *const c_void = *found;
         (!address.is_null()).then_some(address)
     }
 }
 
-/// The files that are mapped into this process, each with the addresses of a part of it. Linux alone tells.
+/// The files that are mapped into this process, each with an address range. Empty on systems other than Linux.
 pub fn loaded_files() -> impl Iterator<Item = (Range<usize>, PathBuf)> {
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
     let maps = String::from_utf8_lossy(&maps).into_owned();
     let files: Vec<_> = maps
         .lines()
         .filter_map(|line| {
-            // Range, rights, offset, device, inode, and a path that may have spaces.
+            // Columns: range, permissions, offset, device, inode, path. The path may contain spaces.
             let file = &line[line.find('/')?..];
             let (from, to) = line.split_once(' ')?.0.split_once('-')?;
             let address = |hex| usize::from_str_radix(hex, 16).ok();
@@ -120,11 +124,12 @@ pub fn loaded_files() -> impl Iterator<Item = (Range<usize>, PathBuf)> {
     files.into_iter()
 }
 
-/// Logs a finished driver call at trace level. For the expansion of [`driver_table!`](crate::driver_table), whose library's
-/// name is a `String`: as a `str`, its place and length would be loaded for each call that is not logged.
+/// Logs a finished driver call at trace level. Used by the expansion of [`driver_table!`](crate::driver_table).
+///
+/// `library` is a `&String`: with a `&str`, each call would load its address and length, also when nothing is logged.
 #[inline(always)]
 pub fn trace_call(library: &String, symbol: &'static str, status: Status) {
-    // Asked here, so that nothing is put together for nobody.
+    // Checked here, so that no event is built unless it is logged.
     if tracing::level_filters::LevelFilter::current() == tracing::level_filters::LevelFilter::TRACE
     {
         trace(library, symbol, status);
@@ -138,9 +143,9 @@ fn trace(library: &String, symbol: &'static str, status: Status) {
     tracing::trace!(target: "quadrants::driver", library, symbol, status = status.0);
 }
 
-/// Makes a driver's table of a list of rows.
+/// Makes a driver table from a list of rows.
 ///
-/// The list is a macro of the backend that calls the consumer it is given and passes the header on:
+/// The list is a macro of the backend. It calls the given consumer macro and passes the header on:
 ///
 /// ```
 /// use std::ffi::{c_int, c_uint};
@@ -150,9 +155,9 @@ fn trace(library: &String, symbol: &'static str, status: Status) {
 ///     ([$($consumer:tt)*] $($header:tt)*) => {
 ///         $($consumer)*! { $($header)*
 ///             /// Initializes the driver.
-///             init = "toyInit"(flags: c_uint), required;
+///             init = toyInit(flags: c_uint), required;
 ///             /// Counts things.
-///             count = "toyCount"(count: *mut c_int), optional("2.1");
+///             count = toyCount(count: *mut c_int), optional("2.1");
 ///         }
 ///     };
 /// }
@@ -171,22 +176,22 @@ fn trace(library: &String, symbol: &'static str, status: Status) {
 /// let resolve = |name: &str| (name == "toyInit").then_some(init as *const std::ffi::c_void);
 /// // SAFETY: `init` has the signature of its row.
 /// let table = unsafe { Table::load("linked in", &resolve) }.unwrap();
-/// // SAFETY: it takes any number.
+/// // SAFETY: every number is a valid argument.
 /// assert!(unsafe { table.init(0) }.is_ok());
 /// assert!(unsafe { table.init(7) }.is_err());
 /// let mut n = 0;
-/// // SAFETY: the function is missing, and nothing is called.
+/// // SAFETY: the function is missing, so nothing is called.
 /// assert!(matches!(unsafe { table.count(&mut n) }, Err(Error::SymbolMissing { since: Some("2.1"), .. })));
 /// assert_eq!(Table::SYMBOLS.len(), 2);
 /// ```
 ///
-/// A row is: doc line, Rust name, C symbol, arguments, and `required` or `optional(version)`. Every C
-/// function returns a [`Status`](crate::table::Status). The expansion is
-/// - a struct of function pointers, `Option`s where optional, in the field `functions`;
-/// - `Table::load(library, resolve)`, which fails on the first required symbol that is missing;
-/// - for each row an unsafe method that calls the function, logs it, and turns a bad status into an error
-///   by the function `check`, which the header names;
-/// - `Table::SYMBOLS`.
+/// A row has a doc line, a Rust name, a C symbol, arguments, and `required` or `optional(version)`. Every C function
+/// returns a [`Status`](crate::table::Status). The expansion is:
+/// - the field `functions`, a struct of function pointers; those of optional rows are `Option`s;
+/// - `Table::load(library, resolve)`, which fails with the first required symbol that is missing;
+/// - one unsafe method per row, which calls the function, logs the call, and converts an error status to an error with
+///   the function `check`, which the header names;
+/// - `Table::SYMBOLS`, the list of rows.
 #[macro_export]
 macro_rules! driver_table {
     (
@@ -194,7 +199,7 @@ macro_rules! driver_table {
         $vis:vis struct $table:ident: $check:path;
         $(
             #[doc = $doc:literal]
-            $name:ident = $symbol:literal($($arg:ident: $ty:ty),* $(,)?), $need:ident $(($since:literal))?;
+            $name:ident = $symbol:ident($($arg:ident: $ty:ty),* $(,)?), $need:ident $(($since:literal))?;
         )*
     ) => {
         $(#[doc = $table_doc])*
@@ -216,25 +221,25 @@ macro_rules! driver_table {
             /// Every function of the table, in the order of its rows.
             $vis const SYMBOLS: &'static [$crate::table::Symbol] = &[$(
                 $crate::table::Symbol {
-                    name: $symbol,
+                    name: stringify!($symbol),
                     optional_since: $crate::driver_table!(@since $need $(($since))?),
                     doc: $doc,
                 },
             )*];
 
-            /// Fills the table.
+            /// Loads all functions.
             ///
             /// # Errors
-            /// `SymbolMissing` for the first required symbol that `resolve` does not give.
+            /// `SymbolMissing` with the first required symbol that `resolve` does not find.
             ///
             /// # Safety
-            /// What `resolve` gives is the C function of that name, callable as long as the process runs.
+            /// `resolve` returns the C function of the given name, which stays callable until the process ends.
             $vis unsafe fn load(library: &str, resolve: &$crate::table::Resolve<'_>) -> $crate::Result<Self> {
                 let functions = Functions {$(
                     $name: {
-                        // SAFETY: a function pointer from the address of the function of that name, whose
-                        // row states its C signature; the caller vouches for the address.
-                        let found = resolve($symbol).map(|address| unsafe {
+                        // SAFETY: the address is that of the function with this name, by the caller's guarantee, and
+                        // the row states its C signature.
+                        let found = resolve(stringify!($symbol)).map(|address| unsafe {
                             ::std::mem::transmute::<
                                 *const ::std::ffi::c_void,
                                 unsafe extern "C" fn($($ty),*) -> $crate::table::Status,
@@ -246,7 +251,7 @@ macro_rules! driver_table {
                 Ok(Self { library: library.to_owned(), functions })
             }
 
-            /// The library that the functions are from.
+            /// The name of the library that exports the functions.
             #[must_use]
             $vis fn library(&self) -> &str {
                 &self.library
@@ -256,21 +261,21 @@ macro_rules! driver_table {
                 #[doc = $doc]
                 ///
                 /// # Errors
-                /// What the driver returns, or `SymbolMissing`.
+                /// The driver's error, or `SymbolMissing`.
                 ///
                 /// # Safety
-                /// What the C function asks for.
+                /// The conditions of the C function.
                 #[inline]
-                #[allow(clippy::too_many_arguments)] // as many as the C function has
+                #[allow(clippy::too_many_arguments)] // the C function's own
                 $vis unsafe fn $name(&self, $($arg: $ty),*) -> $crate::Result<()> {
                     let function = $crate::driver_table!(@get $need self, $name, $symbol $(, $since)?);
-                    // SAFETY: the caller answers for the arguments, the loader for the signature.
+                    // SAFETY: the caller guarantees the arguments, and the caller of `load` the signature.
                     let status = unsafe { function($($arg),*) };
-                    $crate::table::trace_call(&self.library, $symbol, status);
+                    $crate::table::trace_call(&self.library, stringify!($symbol), status);
                     if status == $crate::table::Status::SUCCESS {
                         Ok(())
                     } else {
-                        Err($check(self, stringify!($name), $symbol, status))
+                        Err($check(self, stringify!($name), stringify!($symbol), status))
                     }
                 }
             )*
@@ -289,28 +294,28 @@ macro_rules! driver_table {
     (@since required) => { None };
     (@since optional ($since:literal)) => { Some($since) };
 
-    (@load required $found:ident, $library:ident, $symbol:literal) => {
+    (@load required $found:ident, $library:ident, $symbol:ident) => {
         match $found {
             Some(function) => function,
             None => {
                 return Err($crate::Error::SymbolMissing {
                     library: $library.to_owned(),
-                    symbol: $symbol,
+                    symbol: stringify!($symbol),
                     since: None,
                 });
             }
         }
     };
-    (@load optional $found:ident, $library:ident, $symbol:literal) => { $found };
+    (@load optional $found:ident, $library:ident, $symbol:ident) => { $found };
 
-    (@get required $self:ident, $name:ident, $symbol:literal) => { $self.functions.$name };
-    (@get optional $self:ident, $name:ident, $symbol:literal, $since:literal) => {
+    (@get required $self:ident, $name:ident, $symbol:ident) => { $self.functions.$name };
+    (@get optional $self:ident, $name:ident, $symbol:ident, $since:literal) => {
         match $self.functions.$name {
             Some(function) => function,
             None => {
                 return Err($crate::Error::SymbolMissing {
                     library: $self.library.clone(),
-                    symbol: $symbol,
+                    symbol: stringify!($symbol),
                     since: Some($since),
                 });
             }

@@ -1,51 +1,51 @@
-//! The uses of a buffer that later ones may have to be ordered behind: by whom, of which bytes, and how.
+//! The access history of a buffer: the earlier uses that later uses may have to be ordered after.
 
 use std::{cell::UnsafeCell, fmt, panic::Location};
 
 use crate::{Stamp, StridedRange};
 
-/// A use of some bytes of a buffer by a launch.
+/// A launch's use of some bytes of a buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Use {
-    /// Where the launch stands in its stream.
+    /// The stamp of the launch.
     pub stamp: Stamp,
-    /// The bytes.
+    /// The used bytes.
     pub bytes: StridedRange,
-    /// Whether it writes them.
+    /// Whether it writes the bytes.
     pub writes: bool,
-    /// Who it is.
+    /// The launch.
     pub by: Origin,
 }
 
-/// Who uses a buffer.
+/// The kernel, parameter and source location of a use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Origin {
-    /// The kernel's number.
+    /// The id of the kernel.
     pub kernel: u32,
-    /// Which parameter the buffer is given for.
+    /// The index of the parameter that the buffer is passed for.
     pub parameter: usize,
-    /// Where the launch is written.
+    /// The source location of the launch.
     pub at: &'static Location<'static>,
 }
 
-/// The uses of a buffer that are still of interest.
+/// The relevant earlier uses of a buffer.
 ///
-/// Who keeps them looks at those of several buffers at once, under a lock of their own that orders them all: a lock for
-/// each buffer would cost more than all the rest.
+/// It has no lock of its own: the caller examines several buffers at once under one lock. A lock per buffer would cost
+/// more than the rest of the check.
 #[derive(Default)]
 pub struct AccessHistory(UnsafeCell<Vec<Use>>);
 
-// SAFETY: what is within is plain data, and is reached by the unsafe methods alone, whose callers take turns.
+// SAFETY: the contents are plain data. Only the unsafe methods access them, and their callers guarantee exclusion.
 unsafe impl Sync for AccessHistory {}
 
 impl Use {
-    /// Whether the two may not run at the same time.
+    /// Whether the two uses must be ordered: they share a byte, and one writes.
     #[must_use]
     pub fn conflicts_with(&self, other: &Self) -> bool {
         (self.writes || other.writes) && self.bytes.overlap(&other.bytes)
     }
 
-    /// Whether it is the same read again, in the same stream.
+    /// Whether `old` is an earlier run of the same read in the same stream.
     #[inline]
     fn repeats(&self, old: &Self) -> bool {
         self.stamp.stream == old.stamp.stream
@@ -58,22 +58,22 @@ impl Use {
 }
 
 impl AccessHistory {
-    /// Shows all uses.
+    /// Calls `see` with each use.
     ///
     /// # Safety
-    /// All calls of the methods of one value take turns: by one lock that is held for each. `see` calls none.
+    /// Calls of methods of one value are mutually exclusive, for example under a lock. `see` calls no method of it.
     #[inline]
     pub unsafe fn each(&self, see: impl FnMut(&Use)) {
-        // SAFETY: nobody else is within, by the caller's promise.
+        // SAFETY: the caller guarantees that no other call accesses the contents.
         let uses = unsafe { &*self.0.get() };
         uses.iter().for_each(see);
     }
 
-    /// Puts a use. Those go that say nothing any more: what `complete` knows to be over, and what the new one stands
-    /// for, because it uses the same bytes at least as much and `ordered` says that it comes behind.
+    /// Adds a use, and removes uses that are not relevant any more: those that are complete by `complete`, and those
+    /// that the new use replaces, because it covers their bytes and is after them by `ordered`.
     ///
     /// # Safety
-    /// As for [`each`](Self::each), of `complete` and `ordered`.
+    /// As for [`each`](Self::each); neither `complete` nor `ordered` calls a method of this value.
     #[inline]
     pub unsafe fn put(
         &self,
@@ -81,38 +81,38 @@ impl AccessHistory {
         complete: impl Fn(Stamp) -> bool,
         ordered: impl Fn(Stamp) -> bool,
     ) {
-        // SAFETY: nobody else is within, by the caller's promise.
+        // SAFETY: the caller guarantees that no other call accesses the contents.
         let uses = unsafe { &mut *self.0.get() };
         let same_stream = |old: &Use| old.stamp.stream == new.stamp.stream;
-        let stands = |old: &Use| match (old.writes, new.writes) {
-            // Another thread has launched meanwhile, and was faster here.
+        let replaces = |old: &Use| match (old.writes, new.writes) {
+            // Another thread launched later and added its use first.
             _ if same_stream(old) && old.stamp.sequence > new.stamp.sequence => false,
             (_, true) => ordered(old.stamp),
-            // What reads on another stream stays: a later write comes behind both, or is told of it.
+            // A read on another stream stays: a later write must be ordered after both.
             (false, false) => same_stream(old),
             (true, false) => false,
         };
-        // Most launches are those of the last round: nothing is different but when. (A write clears away what it comes
-        // behind.)
+        // The common case: the same launch as before, with a newer stamp. (A write removes the uses it is ordered
+        // after.)
         if let Some(old) = uses.iter_mut().find(|old| new.repeats(old)) {
             old.stamp.sequence = old.stamp.sequence.max(new.stamp.sequence);
             return;
         }
         if let [only] = &mut uses[..]
             && only.bytes == new.bytes
-            && stands(only)
+            && replaces(only)
         {
             *only = new;
             return;
         }
-        uses.retain(|old| !(complete(old.stamp) || new.bytes.cover(&old.bytes) && stands(old)));
+        uses.retain(|old| !(complete(old.stamp) || new.bytes.cover(&old.bytes) && replaces(old)));
         uses.push(new);
     }
 }
 
 impl fmt::Debug for AccessHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Uses").finish_non_exhaustive()
+        f.debug_struct("AccessHistory").finish_non_exhaustive()
     }
 }
 
@@ -129,15 +129,15 @@ mod tests {
 
     fn stamps(uses: &AccessHistory) -> Vec<(u32, u64)> {
         let mut all = Vec::new();
-        // SAFETY: one thread has it.
+        // SAFETY: only this thread uses it.
         unsafe { uses.each(|one| all.push((one.stamp.stream, one.stamp.sequence))) };
         all
     }
 
     #[test]
-    fn a_write_stands_for_what_it_comes_behind_and_a_read_for_older_reads_of_its_stream() {
+    fn a_write_replaces_ordered_uses_and_a_read_replaces_older_reads_of_its_stream() {
         let uses = AccessHistory::default();
-        // SAFETY: one thread has it.
+        // SAFETY: only this thread uses it.
         let put = |new, complete: &dyn Fn(Stamp) -> bool, ordered: &dyn Fn(Stamp) -> bool| unsafe {
             uses.put(new, complete, ordered);
         };
@@ -146,25 +146,29 @@ mod tests {
         put(a_use(1, 1, 0..8, true), &never, &own(1));
         put(a_use(2, 1, 0..8, false), &never, &own(2));
         put(a_use(2, 2, 0..8, false), &never, &own(2));
-        assert_eq!(stamps(&uses), [(1, 1), (2, 2)], "one stream's later read stands for both");
+        assert_eq!(
+            stamps(&uses),
+            [(1, 1), (2, 2)],
+            "a later read of a stream replaces the earlier one"
+        );
         put(a_use(1, 2, 0..4, true), &never, &own(1));
         assert_eq!(
             stamps(&uses),
             [(1, 1), (2, 2), (1, 2)],
-            "of the bytes behind it nothing is said"
+            "bytes that the write does not cover stay"
         );
         put(a_use(1, 3, 0..8, true), &never, &|_| true);
         assert_eq!(stamps(&uses), [(1, 3)]);
         put(a_use(2, 3, 8..9, false), &|stamp: Stamp| stamp.stream == 1, &never);
-        assert_eq!(stamps(&uses), [(2, 3)], "what is over goes");
+        assert_eq!(stamps(&uses), [(2, 3)], "complete uses are removed");
     }
 
     #[test]
-    fn the_newest_use_of_a_stream_is_kept_whoever_comes_first() {
+    fn the_newest_use_of_a_stream_is_kept_in_any_order_of_arrival() {
         for writes in [false, true] {
             let uses = AccessHistory::default();
             for (sequence, bytes) in [(1, 0..8), (5, 0..8), (4, 0..8), (3, 0..16)] {
-                // SAFETY: one thread has it.
+                // SAFETY: only this thread uses it.
                 unsafe { uses.put(a_use(1, sequence, bytes, writes), |_| false, |_| true) };
             }
             assert_eq!(stamps(&uses)[0], (1, 5));
@@ -172,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn two_reads_and_two_ranges_are_no_conflict() {
+    fn reads_and_disjoint_ranges_do_not_conflict() {
         let read = a_use(1, 1, 0..8, false);
         assert!(!read.conflicts_with(&a_use(2, 1, 0..8, false)));
         assert!(read.conflicts_with(&a_use(2, 1, 7..8, true)));

@@ -1,4 +1,4 @@
-//! Device memory that knows who uses it.
+//! [`Buffer`]: device memory that tracks the streams that use it.
 
 use std::sync::{
     Arc,
@@ -13,11 +13,11 @@ use crate::{
     stamps::Stamps,
 };
 
-/// A block of device memory with the stamps of its users.
+/// A block of device memory with the stamps of its uses.
 ///
-/// Allocation and first fill are complete before the constructor returns, so any stream may use it
-/// at once. Dropping it frees it in stream order behind every stream that used it, without the host
-/// waiting. A buffer of zero bytes has no memory and the address 0.
+/// Allocation and first fill are complete when a constructor returns, so every stream may use the buffer at once.
+/// Dropping it frees the memory in stream order after the work of every stream that used it; the host does not wait. A
+/// buffer of zero bytes has no memory and the address 0.
 #[derive(Debug)]
 pub struct Buffer {
     context: Arc<Context>,
@@ -30,11 +30,12 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Memory with undefined contents. Where none is left, waits for the frees under way and tries again.
+    /// Allocates memory with undefined contents. If there is not enough memory, waits for pending frees and tries
+    /// again.
     ///
     /// # Safety
-    /// Every byte is written before it is read: on the CPU it is memory of this process, and reading what
-    /// nobody wrote is undefined behaviour there.
+    /// Every byte is written before it is read. On the CPU the memory is memory of this process, where reading
+    /// uninitialized bytes is undefined behaviour.
     ///
     /// ```compile_fail,E0133
     /// # fn main() -> quadrants_runtime::Result<()> {
@@ -45,42 +46,42 @@ impl Buffer {
     /// ```
     ///
     /// # Errors
-    /// Out of memory, or what the device returns.
+    /// The device's error, for example that it is out of memory.
     pub unsafe fn uninit(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         Self::filled(context, bytes, |_, stream| context.wait_for(stream))
     }
 
-    /// Memory of zeros.
+    /// Allocates zeroed memory.
     ///
     /// # Errors
-    /// Out of memory, or what the device returns.
+    /// The device's error, for example that it is out of memory.
     pub fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         Self::filled(context, bytes, |memory, stream| {
-            // SAFETY: the memory was just allocated with these bytes on this stream.
+            // SAFETY: the memory was just allocated on this stream and has `bytes`.
             context.observe(unsafe { context.device().fill_u8_async(memory, 0, bytes, stream) })?;
             context.wait_for(stream)
         })
     }
 
-    /// Memory with the given contents.
+    /// Allocates memory with the given contents.
     ///
     /// # Errors
-    /// Out of memory, or what the device returns.
+    /// The device's error, for example that it is out of memory.
     pub fn from_bytes(context: &Arc<Context>, contents: &[u8]) -> Result<Self> {
         Self::filled(context, contents.len(), |memory, stream| {
-            // SAFETY: the memory was just allocated with these bytes on this stream.
+            // SAFETY: the memory was just allocated on this stream and has `bytes`.
             unsafe { upload(context, memory, contents, stream) }
         })
     }
 
-    /// Memory that `fill` fills; it waits for that.
+    /// Allocates memory and calls `fill`, which fills it and waits for the fill.
     fn filled(
         context: &Arc<Context>,
         bytes: usize,
         fill: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
     ) -> Result<Self> {
         context.check()?;
-        // SAFETY: calls of this device alone.
+        // SAFETY: until the guard is dropped, this thread only calls this device.
         let _current = unsafe { context.make_current()? };
         let mut buffer = Self {
             context: context.clone(),
@@ -95,8 +96,8 @@ impl Buffer {
             return Ok(buffer);
         }
         let stream = context.allocate_on();
-        // SAFETY: the internal stream lives as long as the context. What may still fill the memory after a
-        // failure is on that stream, and the free behind it.
+        // SAFETY: the internal stream lives as long as the context. After a failure, a pending fill is on that stream,
+        // before the free.
         unsafe {
             let memory = context.allocate(bytes, stream)?;
             if let Err(error) = fill(memory, stream) {
@@ -118,7 +119,7 @@ impl Buffer {
         &self.context
     }
 
-    /// The device address; 0 where there are no bytes.
+    /// The device address; 0 for zero bytes.
     #[must_use]
     #[inline]
     pub fn address(&self) -> DevicePtr {
@@ -131,46 +132,47 @@ impl Buffer {
         self.bytes
     }
 
-    /// Notes that work at `stamp` reads the buffer. Call it behind enqueueing the work, before anyone else
-    /// can free, read or write the buffer.
+    /// Records that work at `stamp` reads the buffer. Call it after enqueueing the work, and before other code can
+    /// free, read or write the buffer.
     #[inline]
     pub fn stamp_read(&self, stamp: Stamp) {
         self.readers.put(stamp);
     }
 
-    /// Notes that work at `stamp` writes the buffer. Call it behind enqueueing the work, before anyone else
-    /// can free, read or write the buffer.
+    /// Records that work at `stamp` writes the buffer. Call it after enqueueing the work, and before other code can
+    /// free, read or write the buffer.
     #[inline]
     pub fn stamp_write(&self, stamp: Stamp) {
         self.writers.put(stamp);
     }
 
-    /// [`stamp_write`](Self::stamp_write), or [`stamp_read`](Self::stamp_read).
+    /// Calls [`stamp_write`](Self::stamp_write) if `writes`, else [`stamp_read`](Self::stamp_read).
     #[inline]
     pub fn stamp(&self, stamp: Stamp, writes: bool) {
         let stamps = if writes { &self.writers } else { &self.readers };
         stamps.put(stamp);
     }
 
-    /// What uses it and where, for whoever keeps that; nothing here does.
+    /// The access history, which the caller maintains; this crate does not use it.
     #[must_use]
     pub fn uses(&self) -> &AccessHistory {
         &self.uses
     }
 
-    /// Notes, for good, that work will use the buffer which no borrow of its user's shows.
+    /// Marks the buffer permanently as used by work that no borrow of the user represents, such as a captured graph.
     pub fn share(&self) {
         self.shared.store(true, Relaxed);
     }
 
-    /// Whether [`share`](Self::share) was called, as far as the caller comes behind that.
+    /// Whether [`share`](Self::share) was called. A call on another thread is visible only after synchronization with
+    /// it.
     #[must_use]
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.shared.load(Relaxed)
     }
 
-    /// The newest use of each stream that read or wrote the buffer.
+    /// The newest stamp of each stream that read or wrote the buffer.
     #[must_use]
     pub fn users(&self) -> impl IntoIterator<Item = Stamp> + use<> {
         let mut users = self.readers.all();
@@ -183,79 +185,78 @@ impl Buffer {
         users
     }
 
-    /// The newest use of each stream that wrote the buffer.
+    /// The newest stamp of each stream that wrote the buffer.
     #[must_use]
     pub fn writers(&self) -> impl IntoIterator<Item = Stamp> + use<> {
         self.writers.all()
     }
 
-    /// Copies the bytes at `offset` out, behind all work that writes the buffer. Waits for it, and
-    /// for nothing else.
+    /// Copies the bytes at `offset` to the host after all work that writes the buffer. Waits for that work and for
+    /// nothing else.
     ///
     /// # Errors
     /// [`Error::OutOfBuffer`], or the failure of earlier work.
     pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
-        self.read_over(offset, out).map(drop)
+        self.read_completing(offset, out).map(drop)
     }
 
-    /// As [`read`](Self::read), and gives what it waited for: nothing where nothing is read.
+    /// Reads as [`read`](Self::read) does, and returns the work that it waited for; empty if `out` is empty.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
-    pub fn read_over(&self, offset: usize, out: &mut [u8]) -> Result<Completed> {
+    pub fn read_completing(&self, offset: usize, out: &mut [u8]) -> Result<Completed> {
         self.check_range(offset, out.len())?;
         if out.is_empty() {
             return Ok(Completed::new());
         }
         self.context.check()?;
-        // SAFETY: calls of this device alone.
+        // SAFETY: until the guard is dropped, this thread only calls this device.
         let _current = unsafe { self.context.make_current()? };
-        let (mut stream, over) = self.transfer(self.writers.all())?;
+        let (mut stream, completed) = self.transfer(self.writers.all())?;
         let source = self.memory.offset(offset);
-        // SAFETY: the range lies in the buffer, and the stream is leased to us.
+        // SAFETY: the range is inside the buffer, and the stream is leased.
         unsafe { download(&self.context, source, out, stream.handle())? };
         stream.set_unjoined(false);
-        self.context.live.complete(over.iter().copied());
-        Ok(over)
+        self.context.registry.complete(completed.iter().copied());
+        Ok(completed)
     }
 
-    /// Overwrites the bytes at `offset`, behind all work that uses the buffer. Waits for it.
+    /// Overwrites the bytes at `offset` after all work that uses the buffer. Waits for the copy.
     ///
     /// # Errors
     /// [`Error::OutOfBuffer`], or the failure of earlier work.
     pub fn write(&self, offset: usize, contents: &[u8]) -> Result<()> {
-        self.write_over(offset, contents).map(drop)
+        self.write_completing(offset, contents).map(drop)
     }
 
-    /// As [`write`](Self::write), and gives what it waited for: nothing where nothing is written.
+    /// Writes as [`write`](Self::write) does, and returns the work that it waited for; empty if `contents` is empty.
     ///
     /// # Errors
     /// As for [`write`](Self::write).
-    pub fn write_over(&self, offset: usize, contents: &[u8]) -> Result<Completed> {
+    pub fn write_completing(&self, offset: usize, contents: &[u8]) -> Result<Completed> {
         self.check_range(offset, contents.len())?;
         if contents.is_empty() {
             return Ok(Completed::new());
         }
         self.context.check()?;
-        // SAFETY: calls of this device alone.
+        // SAFETY: until the guard is dropped, this thread only calls this device.
         let _current = unsafe { self.context.make_current()? };
-        let (mut stream, over) = self.transfer(self.users())?;
-        // SAFETY: the range lies in the buffer, the stream is leased to us, and the copy is complete when
-        // this returns.
+        let (mut stream, completed) = self.transfer(self.users())?;
+        // SAFETY: the range is inside the buffer, the stream is leased, and the copy is complete when this returns.
         unsafe { upload(&self.context, self.memory.offset(offset), contents, stream.handle())? };
         stream.set_unjoined(false);
-        self.context.live.complete(over.iter().copied());
-        Ok(over)
+        self.context.registry.complete(completed.iter().copied());
+        Ok(completed)
     }
 
-    /// A pooled stream that waits for `users`; marked, so that it goes back to the pool only where the
-    /// transfer was waited for.
+    /// Leases a stream whose work waits for `users`. It is marked as unjoined, so that it returns to the pool only if
+    /// the caller has waited for the transfer.
     fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<(StreamLease, Completed)> {
         let mut stream = self.context.lease_stream()?;
         stream.set_unjoined(true);
-        // SAFETY: the stream is leased to us.
-        let over = unsafe { self.context.order_behind(stream.handle(), users)? };
-        Ok((stream, over))
+        // SAFETY: the stream is leased.
+        let before = unsafe { self.context.order_after(stream.handle(), users)? };
+        Ok((stream, before))
     }
 
     fn check_range(&self, offset: usize, len: usize) -> Result<()> {
@@ -274,11 +275,11 @@ impl Drop for Buffer {
         let context = &self.context;
         let stream = context.free_on();
         let users = self.users();
-        // SAFETY: the internal stream lives as long as the context; the free is ordered behind every
-        // stamped use, and there are no unstamped ones. All are calls of this device.
+        // SAFETY: the internal stream lives as long as the context. The free is ordered after every stamped use, and
+        // all uses are stamped. While the context is current, this thread only calls this device.
         let freed = unsafe {
             context.make_current().and_then(|_current| {
-                context.order_behind(stream, users)?;
+                context.order_after(stream, users)?;
                 context.observe(context.device().free_async(self.memory, stream))
             })
         };
@@ -288,9 +289,9 @@ impl Drop for Buffer {
         if lost {
             return;
         }
-        // Where that is not possible the host waits. Where that is not either, the memory is kept: a leak is
-        // better than memory freed under a running kernel.
-        // SAFETY: behind the wait nothing uses the memory, whose free has failed above.
+        // Ordering the free failed, so the host waits. If that fails too, the memory is leaked: that is better than
+        // freeing the memory of a running kernel. SAFETY: after the wait nothing uses the memory, and the free above
+        // has failed.
         let freed = context.observe(context.device().synchronize()).and_then(|()| unsafe {
             context.observe(context.device().free_async(self.memory, stream))
         });
@@ -307,25 +308,24 @@ impl Context {
         self.observe(unsafe { self.device().stream_synchronize(stream) })
     }
 
-    /// Allocates in the order of `stream`. Where no memory is left, waits for what was freed behind work that
-    /// is still under way, and tries again.
+    /// Allocates in stream order on `stream`. If there is not enough memory, waits for pending frees and tries again.
     ///
     /// # Errors
-    /// Out of memory, or what the device returns.
+    /// The device's error, for example that it is out of memory.
     ///
     /// # Safety
     /// `stream` is a live stream of this context.
     pub unsafe fn allocate(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr> {
         let device = self.device();
-        // SAFETY: the stream is live by this function's contract, and the internal one always.
+        // SAFETY: the caller guarantees that the stream is live, and the internal stream always is.
         unsafe {
             let mut allocated = device.alloc_async(bytes, stream);
-            // Buffers are freed on the internal stream, what launches took on their own.
-            for all in [false, true] {
+            // Buffers are freed on the internal stream; temporaries of launches on the launch streams.
+            for whole_device in [false, true] {
                 if !allocated.as_ref().is_err_and(|error| error.is_out_of_memory()) {
                     break;
                 }
-                self.observe(match all {
+                self.observe(match whole_device {
                     false => device.stream_synchronize(self.free_on()),
                     true => device.synchronize(),
                 })?;
@@ -335,13 +335,13 @@ impl Context {
         }
     }
 
-    /// Copies device memory to the host behind everything enqueued on `stream`, and waits for it.
+    /// Copies device memory to the host after all work that is enqueued on `stream`. Waits for the copy.
     ///
     /// # Errors
     /// The failure of earlier work.
     ///
     /// # Safety
-    /// `src` has as many bytes as `out`, and is live on `stream`, a live stream of this context.
+    /// `src` has as many bytes as `out` and is valid for work on `stream`, which is a live stream of this context.
     pub(crate) unsafe fn read_on(
         self: &Arc<Self>,
         src: DevicePtr,
@@ -349,16 +349,16 @@ impl Context {
         stream: StreamHandle,
     ) -> Result<()> {
         self.check()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the conditions.
         unsafe { download(self, src, out, stream) }
     }
 }
 
-/// Copies `contents` to the device through staging memory, in chunks; waits between chunks, and the
-/// last chunk is complete when this returns.
+/// Copies `contents` to the device in chunks through staging memory. Waits after each chunk, so all are complete on
+/// return.
 ///
 /// # Safety
-/// `dst` has the bytes, and `stream` is live.
+/// `dst` has as many bytes as `contents`, and `stream` is live.
 unsafe fn upload(
     context: &Arc<Context>,
     dst: DevicePtr,
@@ -368,8 +368,8 @@ unsafe fn upload(
     let device = context.device();
     let staging = Pinned::staging(context, contents.len())?;
     for (at, chunk) in contents.chunks(STAGING_CHUNK).enumerate() {
-        // SAFETY: a staging block has at least the bytes of a chunk; the destination range is the
-        // caller's promise; the wait ends the copy before the block is reused.
+        // SAFETY: a staging block has at least the bytes of a chunk, and the caller guarantees the destination. The
+        // wait completes the copy before the block is reused.
         let copied = unsafe {
             std::ptr::copy_nonoverlapping(chunk.as_ptr(), staging.as_ptr(), chunk.len());
             let dst = dst.offset(at * STAGING_CHUNK);
@@ -378,17 +378,17 @@ unsafe fn upload(
                 .and_then(|()| context.observe(device.stream_synchronize(stream)))
         };
         if let Err(error) = copied {
-            staging.give_up();
+            staging.wait_or_leak();
             return Err(error);
         }
     }
     Ok(())
 }
 
-/// Copies from the device through staging memory, in chunks.
+/// Copies from the device to `out` in chunks through staging memory.
 ///
 /// # Safety
-/// `src` has the bytes, and `stream` is live.
+/// `src` has as many bytes as `out`, and `stream` is live.
 unsafe fn download(
     context: &Arc<Context>,
     src: DevicePtr,
@@ -398,7 +398,7 @@ unsafe fn download(
     let device = context.device();
     let staging = Pinned::staging(context, out.len())?;
     for (at, chunk) in out.chunks_mut(STAGING_CHUNK).enumerate() {
-        // SAFETY: as in `upload`; the wait ends the copy before the block is read.
+        // SAFETY: as in `upload`; the wait completes the copy before the block is read.
         let copied = unsafe {
             let src = src.offset(at * STAGING_CHUNK);
             context
@@ -406,10 +406,10 @@ unsafe fn download(
                 .and_then(|()| context.observe(device.stream_synchronize(stream)))
         };
         if let Err(error) = copied {
-            staging.give_up();
+            staging.wait_or_leak();
             return Err(error);
         }
-        // SAFETY: the copy above wrote the chunk's bytes and is complete.
+        // SAFETY: the completed copy above wrote the bytes of the chunk.
         unsafe {
             std::ptr::copy_nonoverlapping(staging.as_ptr(), chunk.as_mut_ptr(), chunk.len());
         }

@@ -1,8 +1,8 @@
-//! Compiled images kept on disk, for the next process.
+//! The kernel cache: compiled images on disk.
 //!
-//! One file per image, named by its key. A file is written beside its place and then renamed, so that processes
-//! may share a folder and a crash leaves no half of one. Whatever cannot be read, is damaged or is of somebody else
-//! is a miss; no failure here is one of the program.
+//! One file per image, named by its key. A file is written under a temporary name and then renamed, so processes can
+//! share a folder, and a crash leaves no incomplete file. A file that cannot be read, is damaged, or has another key is
+//! a cache miss. Failures of the cache are logged and never fail the program.
 
 use std::{
     fs::{self, File},
@@ -12,18 +12,18 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// How files of this form begin.
+/// The first bytes of each file: the format and its version.
 const MAGIC: &[u8; 8] = b"qdkern\x00\x01";
 const HASH_BYTES: usize = 32;
-/// How an entry begins: with the hash of the rest, and its key.
-pub(crate) const BEGIN_BYTES: usize = MAGIC.len() + HASH_BYTES + size_of::<ImageKey>();
-/// What an entry can have at most. Images have some kilobytes, rarely some megabytes.
+/// The size of an entry's header: magic, hash of the rest, key.
+pub(crate) const HEADER_BYTES: usize = MAGIC.len() + HASH_BYTES + size_of::<ImageKey>();
+/// The size limit of an entry in bytes. Images have kilobytes, rarely megabytes.
 pub(crate) const ENTRY_LIMIT: u64 = 256 << 20;
 const EXTENSION: &str = "image";
-/// A hit makes a file young again if it is older than this: the order of use need not be finer.
-const FRESH: Duration = Duration::from_secs(600);
+/// A hit updates the modification time of a file that is older than this. The order of use need not be more precise.
+const REFRESH_AFTER: Duration = Duration::from_secs(600);
 
-/// A folder of compiled images, bounded in size: those that were used least recently go first.
+/// A folder of compiled images with a size limit. The least recently used images are removed first.
 #[derive(Debug)]
 pub struct ImageCache {
     folder: PathBuf,
@@ -33,39 +33,38 @@ pub struct ImageCache {
     stored: AtomicU64,
 }
 
-/// What an image is found by: a hash of all that it depends on.
+/// The key of an image: a hash of everything that the image depends on.
 pub type ImageKey = [u8; HASH_BYTES];
 
-/// What a cache of compiled kernels did.
+/// The counters of a kernel cache.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct CacheStatistics {
-    /// Kernels that were found.
+    /// Kernels that were found in the folder.
     pub hits: u64,
-    /// Kernels that were not, and had to be compiled.
+    /// Kernels that were not found and had to be compiled.
     pub misses: u64,
     /// Kernels that were stored.
     pub stored: u64,
-    /// Kernels that were found in files of exported ones, and not looked for in the folder.
+    /// Kernels that were found in image bundles; the folder was not searched for them.
     pub exported: u64,
 }
 
 impl ImageCache {
-    /// A cache in `folder`, which need not exist, of at most `limit` bytes.
+    /// Makes a cache of at most `limit` bytes in `folder`, which is created when needed.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>, limit: u64) -> Self {
         let count = || AtomicU64::new(0);
         Self { folder: folder.into(), limit, hits: count(), misses: count(), stored: count() }
     }
 
-    /// The key of what depends on these bytes alone.
+    /// The key of an image that depends only on these bytes.
     #[must_use]
     pub fn key(depends_on: &[u8]) -> ImageKey {
         *blake3::hash(depends_on).as_bytes()
     }
 
-    /// The image of a key. `made_by` says by which compiler's library it has to be made; where it is not known,
-    /// by any.
+    /// Looks up the image of a key. If `made_by` is given, only an image of that compiler library is found.
     #[must_use]
     pub fn get(&self, key: &ImageKey, made_by: Option<&str>) -> Option<Vec<u8>> {
         let found = read(&self.path(key), key)
@@ -76,21 +75,21 @@ impl ImageCache {
         found
     }
 
-    /// Stores an image. What goes wrong is logged.
+    /// Stores an image. Failures are logged.
     pub fn put(&self, key: &ImageKey, made_by: Option<&str>, image: &[u8]) {
         let stored = self.write(key, made_by.unwrap_or_default(), image);
-        match stored.and_then(|()| self.bound()) {
+        match stored.and_then(|()| self.evict()) {
             Ok(()) => {
                 self.stored.fetch_add(1, Relaxed);
             }
             Err(error) => {
                 let folder = self.folder.display();
-                tracing::warn!(%error, %folder, "a compiled kernel is not kept");
+                tracing::warn!(%error, %folder, "a compiled kernel could not be stored in the kernel cache");
             }
         }
     }
 
-    /// What it did so far.
+    /// The counters of the cache.
     #[must_use]
     pub fn statistics(&self) -> CacheStatistics {
         CacheStatistics {
@@ -117,13 +116,13 @@ impl ImageCache {
         Ok(())
     }
 
-    /// Removes what was used least recently until the rest is within the limit.
-    fn bound(&self) -> io::Result<()> {
+    /// Removes the least recently used images until the rest is within the limit.
+    fn evict(&self) -> io::Result<()> {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             let path = entry.path();
-            // Another process may have removed it meanwhile.
+            // Another process may have removed the file since.
             let Ok(about) = entry.metadata() else { continue };
             if path.extension().is_some_and(|extension| extension == EXTENSION) {
                 files.push((about.modified()?, about.len(), path));
@@ -144,30 +143,30 @@ impl ImageCache {
     }
 }
 
-/// Who made the image in a file, and the image; none where the file is not a whole one of this key.
+/// Reads the compiler library and the image of a file. `None` if the file is not a complete entry of this key.
 fn read(path: &Path, key: &ImageKey) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut file = File::open(path).ok()?;
-    // A file may claim any length, and cost nobody anything: nothing is reserved for more than an entry can have.
+    // The length in the metadata is not trusted: no more memory is reserved than an entry can have.
     let len = file.metadata().ok().map(|about| about.len()).filter(|len| *len <= ENTRY_LIMIT)?;
-    let mut bytes = vec![0; BEGIN_BYTES];
-    file.read_exact(&mut bytes).ok().filter(|()| begins_as(&bytes, key))?;
-    bytes.reserve_exact(usize::try_from(len).ok()?.saturating_sub(BEGIN_BYTES));
-    Read::by_ref(&mut file).take(ENTRY_LIMIT - BEGIN_BYTES as u64).read_to_end(&mut bytes).ok()?;
+    let mut bytes = vec![0; HEADER_BYTES];
+    file.read_exact(&mut bytes).ok().filter(|()| is_header_of(&bytes, key))?;
+    bytes.reserve_exact(usize::try_from(len).ok()?.saturating_sub(HEADER_BYTES));
+    Read::by_ref(&mut file).take(ENTRY_LIMIT - HEADER_BYTES as u64).read_to_end(&mut bytes).ok()?;
     let (made_by, image) = decode(&bytes, key)?;
     let age = file.metadata().and_then(|about| about.modified()).ok()?.elapsed();
-    if age.is_ok_and(|age| age > FRESH) {
-        // Without it the file goes a little early.
+    if age.is_ok_and(|age| age > REFRESH_AFTER) {
+        // If this fails, the file is only removed earlier.
         let _ = file.set_modified(SystemTime::now());
     }
     Some((made_by.to_vec(), image.to_vec()))
 }
 
-/// Whether an entry of this key begins with these bytes, of which there are [`BEGIN_BYTES`].
-pub(crate) fn begins_as(begin: &[u8], key: &ImageKey) -> bool {
+/// Whether these [`HEADER_BYTES`] bytes are the header of an entry of this key.
+pub(crate) fn is_header_of(begin: &[u8], key: &ImageKey) -> bool {
     begin.starts_with(MAGIC.as_slice()) && begin.ends_with(key)
 }
 
-/// An entry: how it begins, the hash of the rest, its key, who made it, the image.
+/// Encodes an entry: magic, hash of the rest, key, compiler library, image.
 pub(crate) fn encode(key: &ImageKey, made_by: &str, image: &[u8]) -> Vec<u8> {
     let mut body = Vec::with_capacity(HASH_BYTES + 4 + made_by.len() + image.len());
     body.extend_from_slice(key);
@@ -177,7 +176,7 @@ pub(crate) fn encode(key: &ImageKey, made_by: &str, image: &[u8]) -> Vec<u8> {
     [MAGIC.as_slice(), blake3::hash(&body).as_bytes(), &body].concat()
 }
 
-/// Who made the image of an entry, and the image; none where it is not a whole entry of this key.
+/// Decodes the compiler library and the image of an entry. `None` if it is not a complete entry of this key.
 pub(crate) fn decode<'a>(entry: &'a [u8], key: &ImageKey) -> Option<(&'a [u8], &'a [u8])> {
     let body = entry.strip_prefix(MAGIC.as_slice())?;
     let (hash, body) = body.split_at_checked(HASH_BYTES)?;
@@ -189,12 +188,12 @@ pub(crate) fn decode<'a>(entry: &'a [u8], key: &ImageKey) -> Option<(&'a [u8], &
     body.split_at_checked(u32::from_le_bytes(*len) as usize)
 }
 
-/// How many bytes an entry has.
+/// The size of an entry in bytes.
 pub(crate) fn entry_bytes(made_by: &str, image: &[u8]) -> u64 {
-    (BEGIN_BYTES + 4 + made_by.len() + image.len()) as u64
+    (HEADER_BYTES + 4 + made_by.len() + image.len()) as u64
 }
 
-/// Creates a folder that others can neither read nor write: what lies there is run.
+/// Creates a folder that other users can neither read nor write, because its contents are executed.
 fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_found_by_its_key_and_its_compiler() {
+    fn a_stored_image_is_found_by_key_and_compiler() {
         let (_folder, cache) = cache(1 << 20);
         assert_eq!(cache.get(&KEY, None), None, "no folder yet");
         cache.put(&KEY, Some("one"), b"image");
@@ -231,14 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_cut_off_or_of_somebody_else_is_a_miss() {
+    fn damaged_truncated_and_foreign_files_are_misses() {
         let (_folder, cache) = cache(1 << 20);
         cache.put(&KEY, None, &[1; 100]);
         let path = cache.path(&KEY);
         let whole = fs::read(&path).unwrap();
         for len in 0..whole.len() {
             fs::write(&path, &whole[..len]).unwrap();
-            assert_eq!(cache.get(&KEY, None), None, "cut off at {len}");
+            assert_eq!(cache.get(&KEY, None), None, "truncated at {len}");
         }
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
@@ -256,21 +255,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_only_claims_to_be_long_is_a_miss() {
+    fn a_file_with_a_false_length_is_a_miss_without_large_allocation() {
         let (_folder, cache) = cache(1 << 20);
         cache.put(&KEY, None, &[1; 100]);
         let path = cache.path(&KEY);
         let whole = fs::read(&path).unwrap();
-        for begin in [&whole[..], &whole[..BEGIN_BYTES], &[]] {
+        for begin in [&whole[..], &whole[..HEADER_BYTES], &[]] {
             fs::write(&path, begin).unwrap();
-            // Without blocks on disk. All of it in memory would end the process.
+            // A sparse file. Reading all of it into memory would kill the process.
             fs::File::options().write(true).open(&path).unwrap().set_len(1 << 43).unwrap();
             assert_eq!(cache.get(&KEY, None), None);
         }
     }
 
     #[test]
-    fn what_was_used_least_recently_goes_first() {
+    fn the_least_recently_used_image_is_removed_first() {
         let (_folder, cache) = cache(3500);
         let day = Duration::from_secs(24 * 3600);
         for k in 0..3u8 {
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_write_the_same_file_never_show_half_of_it() {
+    fn concurrent_writes_never_expose_an_incomplete_file() {
         let (_folder, cache) = cache(1 << 24);
         let images: Vec<Vec<u8>> = (0..4).map(|k| vec![k; 100_000]).collect();
         cache.put(&KEY, None, &images[0]);
@@ -294,14 +293,14 @@ mod tests {
                 scope.spawn(|| (0..20).for_each(|_| cache.put(&KEY, None, image)));
             }
             for _ in 0..200 {
-                let found = cache.get(&KEY, None).expect("always a whole one");
+                let found = cache.get(&KEY, None).expect("always complete");
                 assert!(images.contains(&found));
             }
         });
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_no_failure() {
+    fn a_folder_that_is_not_writable_is_not_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();

@@ -1,4 +1,4 @@
-//! A device context with everything that is shared by what lives in it.
+//! [`Context`]: a device with the pools, the stream registry and the error state that its objects share.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,15 +10,15 @@ use crate::{
     Error, Result, Stamp,
     handle_pool::HandlePool,
     staging::StagingPool,
-    stream_registry::{Found, LiveStreams},
+    stream_registry::{PendingWork, StreamRegistry},
 };
 
-/// Of streams, up to where their work is over, or comes before something.
+/// Per stream, the position up to which its work is complete, or is ordered before some other work.
 pub type Completed = SmallVec<[Stamp; 4]>;
 
-/// A device, its pools, its internal streams and the list of its live streams.
+/// A device with its pools, its internal streams and its stream registry.
 ///
-/// Owned by everything made from it: a context goes last.
+/// Every object of a context owns an `Arc` of it, so the context is dropped last.
 pub struct Context {
     device: Arc<dyn Device>,
     lost: OnceLock<rhi::Error>,
@@ -26,7 +26,7 @@ pub struct Context {
     pub(crate) events: HandlePool<rhi::EventHandle>,
     pub(crate) streams: HandlePool<StreamHandle>,
     pub(crate) staging: StagingPool,
-    pub(crate) live: LiveStreams,
+    pub(crate) registry: StreamRegistry,
     allocate_on: StreamHandle,
     free_on: StreamHandle,
 }
@@ -38,10 +38,10 @@ impl std::fmt::Debug for Context {
 }
 
 impl Context {
-    /// A context over an open device.
+    /// Makes a context of an open device.
     ///
     /// # Errors
-    /// What creating the two internal streams returns; [`Error::ContextLost`] where the device's context was lost
+    /// The device's error if creating an internal stream fails; [`Error::ContextLost`] if the device's context was lost
     /// before.
     pub fn new(device: Arc<dyn Device>) -> Result<Arc<Self>> {
         let failed = |error: rhi::Error| match error.severity() {
@@ -52,7 +52,7 @@ impl Context {
         let free_on = match device.create_stream(StreamOptions::default()) {
             Ok(stream) => stream,
             Err(error) => {
-                // SAFETY: made above and never used.
+                // SAFETY: created above and never used.
                 let _ = unsafe { destroy_stream(&*device, allocate_on) };
                 return Err(failed(error));
             }
@@ -64,7 +64,7 @@ impl Context {
             events: HandlePool::of_events(),
             streams: HandlePool::of_streams(),
             staging: StagingPool::default(),
-            live: LiveStreams::default(),
+            registry: StreamRegistry::default(),
             allocate_on,
             free_on,
         }))
@@ -76,23 +76,23 @@ impl Context {
         &self.device
     }
 
-    /// Waits for all work on all streams.
+    /// Waits until all work of all streams is complete.
     ///
     /// # Errors
     /// The failure of earlier work.
     pub fn synchronize(&self) -> Result<()> {
         self.check()?;
-        self.live.waiting(|| self.observe(self.device.synchronize()))
+        self.registry.synchronize_with(|| self.observe(self.device.synchronize()))
     }
 
-    /// Whether the context is lost, and every call says so.
+    /// Whether the context is lost. Every later call then returns [`Error::ContextLost`].
     #[must_use]
     #[inline]
     pub fn is_lost(&self) -> bool {
         self.lost.get().is_some()
     }
 
-    /// Refuses when the context is lost.
+    /// Returns an error if the context is lost.
     ///
     /// # Errors
     /// [`Error::ContextLost`] with the first cause.
@@ -104,27 +104,27 @@ impl Context {
         }
     }
 
-    /// Makes the device's context current on this thread until the result is dropped, so that calls need not
-    /// ask.
+    /// Makes the device's context current on this thread until the result is dropped, so that device calls need not
+    /// query it.
     ///
     /// # Errors
-    /// What the device returns.
+    /// The device's error.
     ///
     /// # Safety
     /// As for [`rhi::Current::enter`].
     #[inline]
     pub unsafe fn make_current(&self) -> Result<rhi::Current<'_>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the conditions of `Current::enter`.
         match unsafe { rhi::Current::enter(&*self.device) } {
             Ok(current) => Ok(current),
             Err(error) => self.observe(Err(error)),
         }
     }
 
-    /// Passes a device result on, and remembers the first error that means the context is lost.
+    /// Converts the result of a device call, and remembers the first error that loses the context.
     ///
     /// # Errors
-    /// The error given; as [`Error::ContextLost`] where it says that the context is.
+    /// The given error, or [`Error::ContextLost`] if its severity is that.
     #[inline]
     pub fn observe<T>(&self, result: rhi::Result<T>) -> Result<T> {
         match result {
@@ -133,7 +133,7 @@ impl Context {
         }
     }
 
-    /// As [`observe`](Self::observe) of an error.
+    /// Converts an error as [`observe`](Self::observe) does.
     #[cold]
     pub fn failed(&self, error: rhi::Error) -> Error {
         if error.severity() == Severity::ContextLost {
@@ -143,76 +143,77 @@ impl Context {
         }
     }
 
-    /// Keeps an error that its place cannot return, as a drop cannot. Not one that says that the context is
-    /// lost, or that the driver shuts down with the process: every call says so already.
+    /// Keeps an error that its origin cannot return, such as a drop. Errors that the context is lost or that the driver
+    /// is shutting down are not kept, because every call returns them.
     pub fn defer(&self, error: impl Into<Error>) {
         let error = error.into();
         if error.severity() == Severity::ContextLost {
             return;
         }
-        tracing::warn!(%error, "an error outside any call");
+        tracing::warn!(%error, "an error that no call could return; see `take_deferred_errors`");
         self.deferred.lock().push(error);
     }
 
-    /// Takes the errors kept by [`defer`](Self::defer), oldest first.
+    /// Takes the deferred errors, oldest first; see [`defer`](Self::defer).
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         std::mem::take(&mut *self.deferred.lock())
     }
 
-    /// The internal stream that allocations and first fills run on. It never waits for user work.
+    /// The internal stream of allocations and first fills. It never waits for the user's work.
     pub(crate) fn allocate_on(&self) -> StreamHandle {
         self.allocate_on
     }
 
-    /// The internal stream that frees run on, so that a drop delays no user's stream.
+    /// The internal stream of frees. It waits for the user's streams, so that a drop delays none of them.
     pub(crate) fn free_on(&self) -> StreamHandle {
         self.free_on
     }
 
-    /// Makes `waiter` wait for the work behind `stamps`. The host waits for nothing. Gives what comes before the waiter's
-    /// next work: of each stream as far as it was given work, or no further than the stamp where that is known to be
-    /// complete.
+    /// Makes the next work of `waiter` wait for the work of `stamps`. The host does not wait.
+    ///
+    /// Returns what the next work of `waiter` is ordered after: for each stream all work that was enqueued before this
+    /// call, or the stamp if its work is known to be complete.
     ///
     /// # Errors
-    /// What recording or waiting for an event returns.
+    /// The device's error if recording or waiting for an event fails.
     ///
     /// # Safety
     /// `waiter` is a live stream of this context.
-    pub unsafe fn order_behind(
+    pub unsafe fn order_after(
         self: &Arc<Self>,
         waiter: StreamHandle,
         stamps: impl IntoIterator<Item = Stamp>,
     ) -> Result<Completed> {
         let asynchronous = self.device.capabilities().asynchronous;
-        let mut over = Completed::new();
+        let mut before = Completed::new();
         for stamp in stamps {
-            let stream = match self.live.find(stamp) {
+            let stream = match self.registry.find(stamp) {
                 None => {
-                    over.push(stamp);
+                    before.push(stamp);
                     continue;
                 }
-                Some(Found::Stream(stream)) => stream,
-                Some(Found::Mark(mark)) => {
-                    over.push(stamp);
-                    // SAFETY: the context keeps the event; the waiter is live by this function's contract.
-                    self.observe(unsafe { self.device.stream_wait_event(waiter, mark) })?;
+                Some(PendingWork::Stream(stream)) => stream,
+                Some(PendingWork::Event(event)) => {
+                    before.push(stamp);
+                    // SAFETY: the registry keeps the event; the caller guarantees that the waiter is live.
+                    self.observe(unsafe { self.device.stream_wait_event(waiter, event) })?;
                     continue;
                 }
             };
-            over.push(stream.newest());
+            before.push(stream.newest());
             if !asynchronous || stream.handle() == waiter {
                 continue;
             }
             let event = self.lease_event()?;
-            // SAFETY: the event is leased, the lease keeps the stream, the waiter is live by
-            // this function's contract. The wait keeps the record, so the event may be reused.
+            // SAFETY: the event and the stream are leased, and the caller guarantees that the waiter is live. The wait
+            // keeps the record, so the event may be reused.
             unsafe {
                 self.observe(self.device.event_record(event.handle(), stream.handle()))?;
                 self.observe(self.device.stream_wait_event(waiter, event.handle()))?;
             }
         }
-        Ok(over)
+        Ok(before)
     }
 
     pub(crate) fn new_event(&self) -> Result<rhi::EventHandle> {
@@ -227,24 +228,24 @@ impl Drop for Context {
             if let Err(error) = result
                 && error.severity() != Severity::ContextLost
             {
-                tracing::warn!(%error, "closing a context");
+                tracing::warn!(%error, "an object of a closed context could not be destroyed");
             }
         };
-        let (kept, marks) = self.live.drain();
+        let (streams, events) = self.registry.drain();
         let ours = self.streams.drain().into_iter().chain([self.allocate_on]);
-        let ours: Vec<_> = ours.chain(kept).chain([self.free_on]).collect();
-        // What HIP's driver does with the commands of a stream that is destroyed, it does not promise.
+        let ours: Vec<_> = ours.chain(streams).chain([self.free_on]).collect();
+        // HIP does not document what happens to the pending work of a destroyed stream.
         for handle in &ours {
-            // SAFETY: pooled and internal streams, and those that could not be waited for when they were
-            // dropped, are ours alone.
+            // SAFETY: only the context uses pooled and internal streams, and streams that could not be waited for when
+            // they were dropped.
             ignore(unsafe { device.stream_synchronize(*handle) });
         }
         for handle in ours {
-            // SAFETY: as above, and nothing else is left that could use them.
+            // SAFETY: as above; nothing uses the stream afterwards.
             ignore(unsafe { destroy_stream(device, handle) });
         }
-        for handle in self.events.drain().into_iter().chain(marks) {
-            // SAFETY: pooled events and the marks of gone streams are ours alone.
+        for handle in self.events.drain().into_iter().chain(events) {
+            // SAFETY: only the context uses pooled events and the events of retired streams.
             ignore(unsafe { device.destroy_event(handle) });
         }
         for pinned in self.staging.drain() {
@@ -254,14 +255,14 @@ impl Drop for Context {
     }
 }
 
-/// Destroys a stream that is not the default one; the CPU's streams all are.
+/// Destroys a stream, unless it is the default stream, as all streams of the CPU are.
 ///
 /// # Safety
-/// As for [`Device::destroy_stream`], except that the default stream is let be.
+/// As for [`Device::destroy_stream`], except that `handle` may be the default stream.
 pub(crate) unsafe fn destroy_stream(device: &dyn Device, handle: StreamHandle) -> rhi::Result<()> {
     if handle == StreamHandle::DEFAULT {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the conditions, and it is not the default stream.
     unsafe { device.destroy_stream(handle) }
 }

@@ -1,58 +1,58 @@
-//! What can go wrong in the runtime.
+//! The error type of the runtime.
 
 use quadrants_rhi::{self as rhi, Severity};
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong in the runtime.
+/// An error of the runtime.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device refused or failed an operation.
+    /// A device operation failed.
     #[error(transparent)]
     Device(#[from] rhi::Error),
-    /// The context broke earlier; every call since says so.
+    /// An earlier error lost the context. Every later call returns this error.
     #[error(
-        "the device context is lost, and every call fails until the program is opened anew: {cause}"
+        "the device context is lost, and every call fails until the program is opened again: {cause}"
     )]
     ContextLost {
-        /// The first error that said so.
+        /// The error that lost the context.
         #[source]
         cause: Box<rhi::Error>,
     },
-    /// Two things of different contexts were used together.
-    #[error("{what} belongs to another device context")]
+    /// Objects of different contexts were used together.
+    #[error("{what} belongs to another device context; use objects of one program together")]
     OtherContext {
-        /// What was used in the wrong place.
+        /// The object of the other context.
         what: &'static str,
     },
-    /// More streams exist at once than stamps can tell apart.
-    #[error("a context has at most {limit} streams at once")]
+    /// There are more streams at once than stamps can distinguish.
+    #[error("a context has at most {limit} streams at once; drop streams, or reuse them")]
     TooManyStreams {
-        /// The most there can be.
+        /// The largest number of streams.
         limit: u32,
     },
-    /// A range does not lie in a buffer.
-    #[error("bytes {offset}..{} do not lie in a buffer of {bytes} bytes", .offset + .len)]
+    /// A byte range is not inside its buffer.
+    #[error("bytes {offset}..{} are not inside a buffer of {bytes} bytes", .offset + .len)]
     OutOfBuffer {
-        /// Where the range starts, in bytes.
+        /// The start of the range in bytes.
         offset: usize,
-        /// How long it is, in bytes.
+        /// The length of the range in bytes.
         len: usize,
-        /// The buffer's size in bytes.
+        /// The size of the buffer in bytes.
         bytes: usize,
     },
 }
 
 impl Error {
-    /// What every call says once the context is lost.
+    /// The error of every call on a lost context.
     #[cold]
     pub(crate) fn lost(cause: &rhi::Error) -> Self {
         Self::ContextLost { cause: Box::new(cause.clone()) }
     }
 
-    /// What the error leaves behind.
+    /// The state of the context after the error.
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {

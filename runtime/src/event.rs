@@ -1,4 +1,4 @@
-//! Events of the user.
+//! [`Event`]: an owned event.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use quadrants_rhi::{EventHandle, EventOptions};
 
 use crate::{Context, Error, Result, Stream};
 
-/// An event: a mark in a stream that other streams and the host can wait for.
+/// An event: a marker in a stream that other streams and the host can wait for. Dropping it destroys it.
 #[derive(Debug)]
 pub struct Event {
     context: Arc<Context>,
@@ -17,7 +17,7 @@ impl Event {
     /// Creates an event.
     ///
     /// # Errors
-    /// What the device returns.
+    /// The device's error.
     pub fn new(context: &Arc<Context>, options: EventOptions) -> Result<Self> {
         context.check()?;
         let handle = context.observe(context.device().create_event(options))?;
@@ -30,59 +30,60 @@ impl Event {
         self.handle
     }
 
-    /// Marks everything enqueued on `stream` so far.
+    /// Records all work that was enqueued on `stream` before this call.
     ///
     /// # Errors
-    /// [`Error::OtherContext`], or what the device returns.
+    /// [`Error::OtherContext`], or the device's error.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.same_context(stream)?;
-        // SAFETY: both handles are live as long as their owners.
+        // SAFETY: the handles live as long as their owners.
         let result = unsafe { self.context.device().event_record(self.handle, stream.handle()) };
         self.context.observe(result)
     }
 
-    /// Makes later work of `stream` wait for the latest mark. The host does not wait.
+    /// Makes later work of `stream` wait for the latest record. The host does not wait.
     ///
     /// # Errors
-    /// [`Error::OtherContext`], or what the device returns.
+    /// [`Error::OtherContext`], or the device's error.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
         self.same_context(stream)?;
-        // SAFETY: both handles are live as long as their owners.
+        // SAFETY: the handles live as long as their owners.
         let result =
             unsafe { self.context.device().stream_wait_event(stream.handle(), self.handle) };
         self.context.observe(result)
     }
 
-    /// Whether the latest mark is reached; true where there was none.
+    /// Whether the latest record is complete; true if the event was never recorded.
     ///
     /// # Errors
     /// The failure of earlier work.
     pub fn query(&self) -> Result<bool> {
         self.context.check()?;
-        // SAFETY: the handle is live as long as self.
+        // SAFETY: the handle lives as long as `self`.
         self.context.observe(unsafe { self.context.device().event_query(self.handle) })
     }
 
-    /// Waits for the latest mark.
+    /// Waits until the latest record is complete.
     ///
     /// # Errors
     /// The failure of earlier work.
     pub fn synchronize(&self) -> Result<()> {
         self.context.check()?;
-        // SAFETY: the handle is live as long as self.
+        // SAFETY: the handle lives as long as `self`.
         self.context.observe(unsafe { self.context.device().event_synchronize(self.handle) })
     }
 
-    /// Milliseconds from `start`'s mark to this one; both are timing events with reached marks.
+    /// The milliseconds from the record of `start` to the record of this event. Both must be timing events with
+    /// complete records.
     ///
     /// # Errors
-    /// [`Error::OtherContext`], or what the device returns.
+    /// [`Error::OtherContext`], or the device's error.
     pub fn elapsed_ms_since(&self, start: &Event) -> Result<f32> {
         self.context.check()?;
         if !Arc::ptr_eq(&self.context, &start.context) {
             return Err(Error::OtherContext { what: "the start event" });
         }
-        // SAFETY: both handles are live as long as their owners.
+        // SAFETY: the handles live as long as their owners.
         let result = unsafe { self.context.device().event_elapsed_ms(start.handle, self.handle) };
         self.context.observe(result)
     }
@@ -99,7 +100,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: nothing uses the handle afterwards; waits already enqueued keep their record.
+        // SAFETY: nothing uses the handle afterwards; enqueued waits keep their record.
         let result = unsafe { self.context.device().destroy_event(self.handle) };
         if let Err(error) = self.context.observe(result) {
             self.context.defer(error);

@@ -1,4 +1,4 @@
-//! Graphs of launches that run again and again with other arguments.
+//! [`Graph`]: a device graph of launches and copies that is launched repeatedly with other arguments.
 
 use std::sync::Arc;
 
@@ -10,13 +10,12 @@ use smallvec::SmallVec;
 
 use crate::{Context, Result};
 
-/// One node copies so much; drivers have limits.
-const COPY_AT_MOST: usize = 1 << 30;
+/// The largest copy of one node; see [`rhi::Device::add_copy_node`].
+const MAX_COPY_BYTES: usize = 1 << 30;
 
-/// Launches with edges between them, ready to be launched as one. Destroyed with its owner, after the
-/// context's work is complete.
+/// An instantiated graph of launches and copies. Dropping it waits until the stamped work of the context is complete.
 ///
-/// The driver's graph lives as long as the executable: its nodes are how the executable's are named.
+/// It keeps the driver's graph, whose nodes name the nodes of the executable.
 #[derive(Debug)]
 pub struct Graph {
     context: Arc<Context>,
@@ -25,9 +24,9 @@ pub struct Graph {
     nodes: Vec<GraphNodeHandle>,
 }
 
-/// A launch of a [`Graph`]: a function, its shape, its argument block.
+/// A launch in a [`Graph`].
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::exhaustive_structs)] // these three are a launch
+#[allow(clippy::exhaustive_structs)] // a launch has exactly these three parts
 pub struct NodeLaunch<'a> {
     /// The function.
     pub function: FunctionHandle,
@@ -40,52 +39,54 @@ pub struct NodeLaunch<'a> {
 /// A [`Graph`] under construction.
 #[derive(Debug)]
 pub struct GraphBuilder {
-    made: Graph,
+    graph: Graph,
 }
 
 impl GraphBuilder {
-    /// An empty graph.
+    /// Creates an empty graph.
     ///
     /// # Errors
-    /// What the device returns, where it has no graphs above all.
+    /// The device's error, for example that it has no graphs.
     pub fn new(context: &Arc<Context>) -> Result<Self> {
         context.check()?;
         let graph = context.observe(context.device().create_graph())?;
-        let made = Graph { context: context.clone(), graph, exec: None, nodes: Vec::new() };
-        Ok(Self { made })
+        let context = context.clone();
+        Ok(Self { graph: Graph { context, graph, exec: None, nodes: Vec::new() } })
     }
 
-    /// How many nodes it has so far.
+    /// The number of nodes.
     #[must_use]
-    #[allow(clippy::len_without_is_empty)] // nobody asks
+    #[allow(clippy::len_without_is_empty)] // no caller needs it
     pub fn len(&self) -> usize {
-        self.made.nodes.len()
+        self.graph.nodes.len()
     }
 
-    /// Adds a launch behind others, and gives its number. Nodes are numbered as they come.
+    /// Adds a launch that runs after the nodes `after`, and returns its index. Nodes are numbered in the order of
+    /// addition.
     ///
     /// # Safety
-    /// The function is of this context's device and stays loaded as long as the graph; the argument block is one of
-    /// its.
+    /// The function is of this context's device and stays loaded as long as the graph exists. `launch.args` is an
+    /// argument block of the function.
     ///
     /// # Errors
-    /// What the device returns.
+    /// The device's error.
     pub unsafe fn launch(&mut self, after: &[usize], launch: NodeLaunch<'_>) -> Result<usize> {
         let NodeLaunch { function, config, args } = launch;
-        let (graph, after) = (self.made.graph, self.handles(after));
-        let device = self.made.context.device();
-        // SAFETY: the graph and its nodes are ours; the rest is the caller's promise.
+        let (graph, after) = (self.graph.graph, self.handles(after));
+        let device = self.graph.context.device();
+        // SAFETY: this builder owns the graph and its nodes; the caller guarantees the rest.
         let node = unsafe { device.add_kernel_node(graph, &after, function, &config, args) };
         self.added(node)
     }
 
-    /// Adds a copy of `bytes`, at least 1, within the device behind others, and gives its number.
+    /// Adds a copy of `bytes`, at least 1, within the device. It runs after the nodes `after`. Returns the index of its
+    /// last node; a large copy has several.
     ///
     /// # Safety
-    /// Both sides have the bytes, which do not overlap, as long as the graph is launched.
+    /// At every launch of the graph, both ranges are valid, and they do not overlap.
     ///
     /// # Errors
-    /// What the device returns.
+    /// The device's error.
     pub unsafe fn copy(
         &mut self,
         after: &[usize],
@@ -93,55 +94,54 @@ impl GraphBuilder {
         src: DevicePtr,
         bytes: usize,
     ) -> Result<usize> {
-        let (graph, after) = (self.made.graph, self.handles(after));
+        let (graph, after) = (self.graph.graph, self.handles(after));
         let mut node = None;
-        for at in (0..bytes).step_by(COPY_AT_MOST) {
-            let part = COPY_AT_MOST.min(bytes - at);
-            let behind = node.and_then(|node: usize| self.made.nodes.get(node));
-            let behind = behind.map_or(&after[..], std::slice::from_ref);
-            let device = self.made.context.device();
-            // SAFETY: the graph and its nodes are ours; the rest is the caller's promise.
+        for at in (0..bytes).step_by(MAX_COPY_BYTES) {
+            let part = MAX_COPY_BYTES.min(bytes - at);
+            let previous = node.and_then(|node: usize| self.graph.nodes.get(node));
+            let dependencies = previous.map_or(&after[..], std::slice::from_ref);
+            let device = self.graph.context.device();
+            // SAFETY: this builder owns the graph and its nodes; the caller guarantees the rest.
             let added = unsafe {
-                device.add_copy_node(graph, behind, dst.offset(at), src.offset(at), part)
+                device.add_copy_node(graph, dependencies, dst.offset(at), src.offset(at), part)
             };
             node = Some(self.added(added)?);
         }
         Ok(node.unwrap_or_default())
     }
 
-    /// Makes the graph ready.
+    /// Instantiates the graph.
     ///
     /// # Errors
-    /// What the device returns.
+    /// The device's error.
     pub fn finish(self) -> Result<Graph> {
-        let Self { mut made } = self;
-        // SAFETY: made by `new`.
-        let exec = unsafe { made.context.device().instantiate_graph(made.graph) };
-        made.exec = Some(made.context.observe(exec)?);
-        Ok(made)
+        let Self { mut graph } = self;
+        // SAFETY: `new` created the graph.
+        let exec = unsafe { graph.context.device().instantiate_graph(graph.graph) };
+        graph.exec = Some(graph.context.observe(exec)?);
+        Ok(graph)
     }
 
     fn handles(&self, nodes: &[usize]) -> SmallVec<[GraphNodeHandle; 4]> {
-        nodes.iter().filter_map(|&node| self.made.nodes.get(node).copied()).collect()
+        nodes.iter().filter_map(|&node| self.graph.nodes.get(node).copied()).collect()
     }
 
     fn added(&mut self, node: rhi::Result<GraphNodeHandle>) -> Result<usize> {
-        let node = self.made.context.observe(node)?;
-        self.made.nodes.push(node);
-        Ok(self.made.nodes.len() - 1)
+        let node = self.graph.context.observe(node)?;
+        self.graph.nodes.push(node);
+        Ok(self.graph.nodes.len() - 1)
     }
 }
 
 impl Graph {
-    /// A graph of chains: the launches of one run one behind the other, and chains are ordered by nothing.
-    /// The launches are numbered as they come, over all chains.
+    /// Makes a graph of chains. The launches of a chain run in order; different chains are not ordered. The launches
+    /// are numbered in order over all chains.
     ///
     /// # Safety
-    /// The functions are of this context's device and stay loaded as long as the graph; each argument block is
-    /// one of its function's.
+    /// As for [`GraphBuilder::launch`], for each launch.
     ///
     /// # Errors
-    /// What the device returns, where it has no graphs above all.
+    /// The device's error, for example that it has no graphs.
     pub unsafe fn of_chains<'a, Chain>(
         context: &Arc<Context>,
         chains: impl IntoIterator<Item = Chain>,
@@ -151,57 +151,57 @@ impl Graph {
     {
         let mut graph = GraphBuilder::new(context)?;
         for chain in chains {
-            let mut before: Option<usize> = None;
+            let mut previous: Option<usize> = None;
             for launch in chain {
-                // SAFETY: the caller's promise.
-                before = Some(unsafe { graph.launch(before.as_slice(), launch)? });
+                // SAFETY: the caller guarantees the conditions.
+                previous = Some(unsafe { graph.launch(previous.as_slice(), launch)? });
             }
         }
         graph.finish()
     }
 
-    /// How many launches it has.
+    /// The number of nodes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether it has no launch.
+    /// Whether it has no node.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Sets a launch for all later launches of the graph. One that is not there is not set.
+    /// Replaces a launch for all later launches of the graph. Does nothing if there is no node with this index.
     ///
     /// # Safety
     /// As for [`of_chains`](Self::of_chains).
     ///
     /// # Errors
-    /// What the device returns.
+    /// The device's error.
     #[inline]
     pub unsafe fn set(&self, node: usize, launch: NodeLaunch<'_>) -> Result<()> {
         let (Some(&node), Some(exec)) = (self.nodes.get(node), self.exec) else { return Ok(()) };
         let NodeLaunch { function, config, args } = launch;
-        // SAFETY: the executable and its node are ours; the rest is the caller's promise.
+        // SAFETY: `self` owns the executable and its node; the caller guarantees the rest.
         let set = unsafe {
             self.context.device().update_kernel_node(exec, node, function, &config, args)
         };
         self.context.observe(set)
     }
 
-    /// Enqueues all launches on `stream`: behind what is there, and before what comes later.
+    /// Enqueues the graph on `stream`, after earlier work and before later work of the stream.
     ///
     /// # Safety
-    /// The stream is a live one of this context, and what the argument blocks name lives until the launches are
-    /// over.
+    /// `stream` is a live stream of this context. The addresses in the argument blocks stay valid until the launches
+    /// are complete.
     ///
     /// # Errors
-    /// What the device returns.
+    /// The device's error.
     #[inline]
     pub unsafe fn launch(&self, stream: StreamHandle) -> Result<()> {
         let Some(exec) = self.exec else { return Ok(()) };
-        // SAFETY: the executable is ours; the rest is the caller's promise.
+        // SAFETY: `self` owns the executable; the caller guarantees the rest.
         self.context.observe(unsafe { self.context.device().launch_graph(exec, stream) })
     }
 }
@@ -209,15 +209,14 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         let device = self.context.device();
-        // An executable goes when no launch of it is under way, and on which stream the last one was it does
-        // not know.
+        // An executable may be destroyed only when its launches are complete, and it does not know their streams.
         if self.exec.is_some()
-            && !self.context.live.is_idle()
+            && !self.context.registry.is_idle()
             && let Err(error) = self.context.synchronize()
         {
             self.context.defer(error);
         }
-        // SAFETY: ours, and nothing uses them: launches are stamped, and all that is, is complete.
+        // SAFETY: `self` owns them, and nothing uses them: all stamped work is complete, and launches are stamped.
         let results = unsafe {
             [
                 self.exec.map_or(Ok(()), |exec| device.destroy_graph_exec(exec)),

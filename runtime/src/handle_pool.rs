@@ -1,48 +1,50 @@
-//! Idle handles of streams and events, and the counts of all that there are.
+//! A pool of idle driver handles (streams, events) with counters of all handles.
 
 use crate::sync::Mutex;
 
-/// Idle handles, last in first out: the one used last is the likeliest to be warm and idle.
+/// Idle handles, last in, first out: the handle that was used last is most likely warm.
 #[derive(Debug)]
 pub(crate) struct HandlePool<H> {
     pub(crate) state: Mutex<PoolState<H>>,
-    at_most: usize,
+    capacity: usize,
 }
 
 #[derive(Debug)]
 pub(crate) struct PoolState<H> {
     pub(crate) idle: Vec<H>,
-    out: usize,
+    in_use: usize,
     pub(crate) peak: usize,
     pub(crate) created: u64,
     pub(crate) destroyed: u64,
 }
 
 impl<H> HandlePool<H> {
-    pub(crate) fn new(at_most: usize) -> Self {
-        let state = PoolState { idle: Vec::new(), out: 0, peak: 0, created: 0, destroyed: 0 };
-        Self { state: Mutex::new(state), at_most }
+    pub(crate) fn new(capacity: usize) -> Self {
+        let state = PoolState { idle: Vec::new(), in_use: 0, peak: 0, created: 0, destroyed: 0 };
+        Self { state: Mutex::new(state), capacity }
     }
 
+    /// Takes an idle handle. `None` if there is none.
     pub(crate) fn take(&self) -> Option<H> {
         let mut state = self.state.lock();
         let handle = state.idle.pop()?;
-        state.went_out();
+        state.count_use();
         Some(handle)
     }
 
-    pub(crate) fn made(&self) {
+    /// Counts a new handle that is in use.
+    pub(crate) fn created(&self) {
         let mut state = self.state.lock();
         state.created += 1;
-        state.went_out();
+        state.count_use();
     }
 
-    /// Takes a handle back, or gives it back for destruction where the pool is full. A busy one is handed out
-    /// after all others.
+    /// Returns a handle to the pool. If the pool is full, gives it back to the caller, who destroys it. A busy handle
+    /// is taken after all others.
     pub(crate) fn put(&self, handle: H, busy: bool) -> Option<H> {
         let mut state = self.state.lock();
-        state.out -= 1;
-        if state.idle.len() < self.at_most {
+        state.in_use -= 1;
+        if state.idle.len() < self.capacity {
             let at = if busy { 0 } else { state.idle.len() };
             state.idle.insert(at, handle);
             return None;
@@ -51,14 +53,14 @@ impl<H> HandlePool<H> {
         Some(handle)
     }
 
-    /// Notes that a handle does not come back.
-    pub(crate) fn lost(&self) {
+    /// Counts a handle that is destroyed instead of returned.
+    pub(crate) fn discarded(&self) {
         let mut state = self.state.lock();
-        state.out -= 1;
+        state.in_use -= 1;
         state.destroyed += 1;
     }
 
-    /// Gives all idle handles up for destruction.
+    /// Takes all idle handles; the caller destroys them.
     pub(crate) fn drain(&self) -> Vec<H> {
         let mut state = self.state.lock();
         state.destroyed += state.idle.len() as u64;
@@ -67,9 +69,9 @@ impl<H> HandlePool<H> {
 }
 
 impl<H> PoolState<H> {
-    fn went_out(&mut self) {
-        self.out += 1;
-        self.peak = self.peak.max(self.out);
+    fn count_use(&mut self) {
+        self.in_use += 1;
+        self.peak = self.peak.max(self.in_use);
     }
 }
 
@@ -77,16 +79,16 @@ impl<H> PoolState<H> {
 mod tests {
     use super::*;
 
-    /// A pool that these handles went out of.
-    fn emptied(handles: u32) -> HandlePool<u32> {
+    /// A pool with this many handles in use.
+    fn pool_in_use(handles: u32) -> HandlePool<u32> {
         let pool = HandlePool::new(4);
-        (0..handles).for_each(|_| pool.made());
+        (0..handles).for_each(|_| pool.created());
         pool
     }
 
     #[test]
-    fn the_last_to_come_is_the_first_to_go_and_a_busy_one_the_last() {
-        let pool = emptied(4);
+    fn handles_are_taken_last_in_first_out_and_busy_ones_last() {
+        let pool = pool_in_use(4);
         for (handle, busy) in [(1, false), (2, true), (3, false), (4, true)] {
             assert_eq!(pool.put(handle, busy), None);
         }
@@ -95,12 +97,12 @@ mod tests {
     }
 
     #[test]
-    fn so_many_stay_and_the_statistics_say_so() {
-        let pool = emptied(6);
+    fn a_full_pool_gives_handles_back_and_counts_them() {
+        let pool = pool_in_use(6);
         let refused: Vec<_> = (0..6).filter_map(|handle| pool.put(handle, handle == 5)).collect();
         assert_eq!(refused, [4, 5]);
         assert_eq!(pool.take(), Some(3));
         let state = pool.state.lock();
-        assert_eq!((state.out, state.peak, state.created, state.destroyed), (1, 6, 6, 2));
+        assert_eq!((state.in_use, state.peak, state.created, state.destroyed), (1, 6, 6, 2));
     }
 }

@@ -1,17 +1,19 @@
-//! Compiled images in one file, for machines that cannot compile: written at once, read only.
+//! Image bundles: files of exported, compiled kernels, for machines without a compiler. Written once, then read only.
 //!
-//! A file is a header and, behind it, entries as the folder of an [`ImageCache`](crate::ImageCache) has them. The
-//! header has a checksum of its own and says of each entry where it is, what it is called, for which architecture
-//! it was made and by what; so a file is judged when it is opened, without reading it whole, and an entry when it is
-//! asked for. Numbers are little-endian, texts begin with their length in 32 bits:
+//! A file has a header and the entries, which have the format of the files of an [`ImageCache`](crate::ImageCache). The
+//! header is validated when the file is opened, an entry when it is read. Numbers are little-endian; a text is its
+//! length in 32 bits and its bytes:
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
-//! | 8 | `qdpack\0` and the form's version |
-//! | 4 | the header's length |
-//! | 32 | the header's BLAKE3 hash |
-//! | … | the header: the release of the crates (text), the number of entries (32 bits), and of each its key (32 bytes), offset (64 bits, from the header's end), length (64 bits), name, architecture, maker |
+//! | 8 | `qdpack\0` and the format version |
+//! | 4 | the length of the header |
+//! | 32 | the BLAKE3 hash of the header |
+//! | … | the header: the release of the crates (text), the number of entries (32 bits), the entry descriptions |
 //! | … | the entries |
+//!
+//! An entry description is: key (32 bytes), offset from the end of the header (64 bits), length (64 bits), name,
+//! architecture and compiler library (texts).
 
 use std::{
     borrow::Cow,
@@ -28,96 +30,100 @@ use crate::cache::{self, ImageKey};
 const MAGIC: &[u8; 7] = b"qdpack\0";
 const VERSION: u8 = 1;
 const PREFIX_BYTES: usize = 8 + 4 + 32;
-/// What a header can have at most: some hundred thousand entries.
+/// The size limit of a header in bytes: some hundred thousand entries.
 const HEADER_LIMIT: u32 = 64 << 20;
-/// Images of another release are made of other text, and called in another way.
+/// Images of another release have other keys and calling conventions.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// Compiled images in one file or piece of memory, found by their keys.
+/// Compiled images in a file or in memory, by key.
 #[derive(Debug)]
-pub struct ImagePack {
+pub struct ImageBundle {
     origin: String,
-    entries: BTreeMap<ImageKey, Place>,
+    entries: BTreeMap<ImageKey, Location>,
     data: Data,
-    /// Where the entries begin.
+    /// The offset of the first entry.
     base: u64,
 }
 
-/// What a pack says of an entry.
+/// The description of an image in a bundle.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct PackEntry {
-    /// What it is called, for people.
+pub struct BundleEntry {
+    /// A readable name.
     pub name: String,
-    /// The architecture that it was made for.
+    /// The architecture that the image is for.
     pub arch: String,
-    /// What made it, for people.
+    /// A readable name of the compiler that made it.
     pub made_by: String,
 }
 
-/// A pack under construction.
+/// A bundle under construction.
 #[derive(Clone, Debug, Default)]
-pub struct PackWriter {
-    entries: BTreeMap<ImageKey, (PackEntry, Vec<u8>)>,
+pub struct BundleWriter {
+    entries: BTreeMap<ImageKey, (BundleEntry, Vec<u8>)>,
 }
 
-/// Why something is no pack that can be used.
+/// The reason why a bundle cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum PackError {
-    /// It cannot be read or written.
+pub enum BundleError {
+    /// The file cannot be read or written.
     #[error("cannot read or write `{path}`: {source}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: io::Error,
     },
-    /// It does not begin as such a file does.
-    #[error("`{origin}` is no file of exported kernels")]
+    /// The data is not an image bundle.
+    #[error("`{origin}` is not a file of exported kernels")]
     Foreign {
-        /// The file, or that it is memory.
+        /// The file name, or a note that the data is in memory.
         origin: String,
     },
-    /// It has another form than this build reads.
-    #[error("`{origin}` has version {found}, and this build reads version {VERSION}")]
+    /// The bundle has a format version that this build does not read.
+    #[error(
+        "`{origin}` has format version {found}, and this build reads version {VERSION}; export it again"
+    )]
     Version {
-        /// The file, or that it is memory.
+        /// The file name, or a note that the data is in memory.
         origin: String,
-        /// Its version.
+        /// The format version of the bundle.
         found: u8,
     },
-    /// Another release of these crates made it: none of its images would be found.
-    #[error("`{origin}` was made by release {found}, and this is {RELEASE}")]
+    /// The bundle was made by another release of these crates, whose images have other keys.
+    #[error(
+        "`{origin}` was exported by release {found}, and this is release {RELEASE}; export it again"
+    )]
     Release {
-        /// The file, or that it is memory.
+        /// The file name, or a note that the data is in memory.
         origin: String,
-        /// The release that made it.
+        /// The release that exported the bundle.
         found: String,
     },
-    /// It ends before its last entry does.
-    #[error("`{origin}` is cut off: it has {found} bytes, and should have {expected}")]
-    CutOff {
-        /// The file, or that it is memory.
+    /// The data ends before the last entry does.
+    #[error("`{origin}` is truncated: it has {found} of {expected} bytes; copy or export it again")]
+    Truncated {
+        /// The file name, or a note that the data is in memory.
         origin: String,
-        /// How long it should be.
+        /// The expected length in bytes.
         expected: u64,
-        /// How long it is.
+        /// The length in bytes.
         found: u64,
     },
-    /// Its header is not as it was written, or claims entries larger than there are.
-    #[error("the header of `{origin}` is damaged")]
+    /// The header is damaged, or describes entries above the size limit.
+    #[error("the header of `{origin}` is damaged; copy or export it again")]
     Damaged {
-        /// The file, or that it is memory.
+        /// The file name, or a note that the data is in memory.
         origin: String,
     },
 }
 
 #[derive(Debug)]
-struct Place {
+struct Location {
     offset: u64,
     len: u64,
-    entry: PackEntry,
+    entry: BundleEntry,
 }
 
 #[derive(Debug)]
@@ -126,41 +132,42 @@ enum Data {
     Memory(Cow<'static, [u8]>),
 }
 
-impl ImagePack {
-    /// The pack in a file, which is read as images are asked for.
+impl ImageBundle {
+    /// Opens a bundle in a file. Images are read when they are requested.
     ///
     /// # Errors
-    /// One variant of [`PackError`] per reason.
-    pub fn open(path: &Path) -> Result<Self, PackError> {
-        let failed = |source| PackError::Io { path: path.to_owned(), source };
+    /// One variant of [`BundleError`] per reason.
+    pub fn open(path: &Path) -> Result<Self, BundleError> {
+        let failed = |source| BundleError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
         let len = file.metadata().map_err(failed)?.len();
         Self::new(path.display().to_string(), Data::File(Mutex::new(file)), len)
     }
 
-    /// The pack in memory, as `include_bytes!` gives it.
+    /// Opens a bundle in memory, for example from `include_bytes!`.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
-    pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, PackError> {
+    pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, BundleError> {
         let bytes = bytes.into();
         let len = bytes.len() as u64;
         Self::new("bytes in memory".to_owned(), Data::Memory(bytes), len)
     }
 
-    fn new(origin: String, data: Data, len: u64) -> Result<Self, PackError> {
-        let damaged = || PackError::Damaged { origin: origin.clone() };
-        let cut_off = |expected| PackError::CutOff { origin: origin.clone(), expected, found: len };
-        let foreign = || PackError::Foreign { origin: origin.clone() };
+    fn new(origin: String, data: Data, len: u64) -> Result<Self, BundleError> {
+        let damaged = || BundleError::Damaged { origin: origin.clone() };
+        let truncated =
+            |expected| BundleError::Truncated { origin: origin.clone(), expected, found: len };
+        let foreign = || BundleError::Foreign { origin: origin.clone() };
         let start = data.read(0, 8.min(len)).ok_or_else(damaged)?;
         let version = start.strip_prefix(MAGIC.as_slice()).ok_or_else(foreign)?;
         match *version {
             [] => return Err(foreign()),
             [VERSION] => {}
-            [found, ..] => return Err(PackError::Version { origin, found }),
+            [found, ..] => return Err(BundleError::Version { origin, found }),
         }
         if len < PREFIX_BYTES as u64 {
-            return Err(cut_off(PREFIX_BYTES as u64));
+            return Err(truncated(PREFIX_BYTES as u64));
         }
         let prefix = data.read(8, 36).ok_or_else(damaged)?;
         let (header_len, hash) = prefix.split_first_chunk().ok_or_else(damaged)?;
@@ -170,7 +177,7 @@ impl ImagePack {
         }
         let base = PREFIX_BYTES as u64 + u64::from(header_len);
         if len < base {
-            return Err(cut_off(base));
+            return Err(truncated(base));
         }
         let header = data.read(PREFIX_BYTES as u64, header_len.into()).ok_or_else(damaged)?;
         if blake3::hash(&header).as_bytes() != hash {
@@ -179,74 +186,75 @@ impl ImagePack {
         let mut header = Reader(&header);
         let release = header.text().ok_or_else(damaged)?;
         if release != RELEASE {
-            return Err(PackError::Release { origin, found: release });
+            return Err(BundleError::Release { origin, found: release });
         }
         let entries = header.entries().ok_or_else(damaged)?;
-        if entries.values().any(|place| place.len > cache::ENTRY_LIMIT) {
+        if entries.values().any(|location| location.len > cache::ENTRY_LIMIT) {
             return Err(damaged());
         }
-        let end = |place: &Place| base.saturating_add(place.offset).saturating_add(place.len);
+        let end =
+            |location: &Location| base.saturating_add(location.offset).saturating_add(location.len);
         match entries.values().map(end).max() {
-            Some(end) if end > len => Err(cut_off(end)),
+            Some(end) if end > len => Err(truncated(end)),
             _ => Ok(Self { origin, entries, data, base }),
         }
     }
 
-    /// The file's name, or that it is memory.
+    /// The file name, or a note that the data is in memory.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Its entries with their keys.
-    pub fn entries(&self) -> impl Iterator<Item = (&ImageKey, &PackEntry)> {
-        self.entries.iter().map(|(key, place)| (key, &place.entry))
+    /// The keys and descriptions of all images.
+    pub fn entries(&self) -> impl Iterator<Item = (&ImageKey, &BundleEntry)> {
+        self.entries.iter().map(|(key, location)| (key, &location.entry))
     }
 
-    /// The image of a key; none where there is none, or it is not as it was written.
+    /// Reads the image of a key. `None` if there is no such image, or it is damaged.
     #[must_use]
     pub fn get(&self, key: &ImageKey) -> Option<Vec<u8>> {
-        let place = self.entries.get(key)?;
-        let begin = place.len.min(cache::BEGIN_BYTES as u64);
-        let begin = self.data.read(self.base + place.offset, begin);
-        // Nothing is reserved for what is no entry of the key.
-        let is_entry = begin.is_some_and(|begin| cache::begins_as(&begin, key));
+        let location = self.entries.get(key)?;
+        let header = location.len.min(cache::HEADER_BYTES as u64);
+        let header = self.data.read(self.base + location.offset, header);
+        // The header is checked first, so that no memory is reserved for other data.
+        let is_entry = header.is_some_and(|header| cache::is_header_of(&header, key));
         let found =
-            if is_entry { self.data.read(self.base + place.offset, place.len) } else { None };
+            if is_entry { self.data.read(self.base + location.offset, location.len) } else { None };
         let image = found.as_deref().and_then(|entry| cache::decode(entry, key));
         if image.is_none() {
-            let (file, name) = (&self.origin, &place.entry.name);
+            let (file, name) = (&self.origin, &location.entry.name);
             tracing::warn!(file, name, "an exported kernel is damaged");
         }
         Some(image?.1.to_vec())
     }
 }
 
-impl PackWriter {
-    /// Adds an image. One that is there under the same key goes.
-    pub fn add(&mut self, key: ImageKey, entry: PackEntry, image: Vec<u8>) {
+impl BundleWriter {
+    /// Adds an image. It replaces an image with the same key.
+    pub fn add(&mut self, key: ImageKey, entry: BundleEntry, image: Vec<u8>) {
         self.entries.insert(key, (entry, image));
     }
 
-    /// Whether there is an image of that key.
+    /// Whether there is an image with this key.
     #[must_use]
     pub fn contains(&self, key: &ImageKey) -> bool {
         self.entries.contains_key(key)
     }
 
-    /// How many images there are.
+    /// The number of images.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no images.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The pack as bytes; the same for the same images.
+    /// Encodes the bundle. The same images give the same bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let (mut header, mut data) = (Vec::new(), Vec::new());
@@ -271,16 +279,17 @@ impl PackWriter {
         [MAGIC.as_slice(), &[VERSION], &len, &hash, &header, &data].concat()
     }
 
-    /// Writes the pack beside `path` and renames it, so that a reader finds all of a file or none.
+    /// Writes the bundle under a temporary name and renames it to `path`, so that readers never see an incomplete file.
+    /// Returns its size in bytes.
     ///
     /// # Errors
-    /// [`PackError::Io`].
-    pub fn write(&self, path: &Path) -> Result<u64, PackError> {
+    /// [`BundleError::Io`].
+    pub fn write(&self, path: &Path) -> Result<u64, BundleError> {
         for (entry, image) in self.entries.values() {
             if cache::entry_bytes(&entry.made_by, image) > cache::ENTRY_LIMIT {
                 let what = format!("the image of `{}` is too large", entry.name);
                 let source = io::Error::new(io::ErrorKind::FileTooLarge, what);
-                return Err(PackError::Io { path: path.to_owned(), source });
+                return Err(BundleError::Io { path: path.to_owned(), source });
             }
         }
         let bytes = self.to_bytes();
@@ -288,10 +297,10 @@ impl PackWriter {
         let write = || {
             let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
             file.write_all(&bytes)?;
-            open_to_all(file.as_file())?;
+            make_readable(file.as_file())?;
             file.persist(path).map_err(|failed| failed.error)
         };
-        write().map_err(|source| PackError::Io { path: path.to_owned(), source })?;
+        write().map_err(|source| BundleError::Io { path: path.to_owned(), source })?;
         Ok(bytes.len() as u64)
     }
 }
@@ -314,7 +323,7 @@ impl Data {
     }
 }
 
-/// Reads a header from its begin; none where it ends too early.
+/// Decodes a header. Methods return `None` if the data ends too early.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -331,27 +340,28 @@ impl Reader<'_> {
         String::from_utf8(text.to_vec()).ok()
     }
 
-    fn entries(&mut self) -> Option<BTreeMap<ImageKey, Place>> {
+    fn entries(&mut self) -> Option<BTreeMap<ImageKey, Location>> {
         let count = u32::from_le_bytes(self.chunk()?);
         let mut entries = BTreeMap::new();
         for _ in 0..count {
             let key = self.chunk()?;
             let [offset, len] = [self.chunk()?, self.chunk()?].map(u64::from_le_bytes);
-            let entry = PackEntry { name: self.text()?, arch: self.text()?, made_by: self.text()? };
-            entries.insert(key, Place { offset, len, entry });
+            let entry =
+                BundleEntry { name: self.text()?, arch: self.text()?, made_by: self.text()? };
+            entries.insert(key, Location { offset, len, entry });
         }
         self.0.is_empty().then_some(entries)
     }
 }
 
-/// A temporary file is its owner's alone, and this one is to be given to others.
+/// Makes a temporary file, which only its owner can read, readable for all.
 #[cfg(unix)]
-fn open_to_all(file: &File) -> io::Result<()> {
+fn make_readable(file: &File) -> io::Result<()> {
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn open_to_all(_: &File) -> io::Result<()> {
+fn make_readable(_: &File) -> io::Result<()> {
     Ok(())
 }
 
@@ -365,10 +375,10 @@ mod tests {
         vec![k as u8 + 10; 40 + k]
     }
 
-    fn three() -> PackWriter {
-        let mut writer = PackWriter::default();
+    fn three() -> BundleWriter {
+        let mut writer = BundleWriter::default();
         for (k, key) in KEYS.into_iter().enumerate() {
-            let entry = PackEntry {
+            let entry = BundleEntry {
                 name: format!("kernel {k}"),
                 arch: "sm_90".to_owned(),
                 made_by: "a compiler".to_owned(),
@@ -379,28 +389,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_from_a_file_and_from_memory() {
+    fn a_written_bundle_is_read_from_a_file_and_from_memory() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("pack");
+        let path = folder.path().join("bundle");
         let bytes = three().write(&path).unwrap();
         assert_eq!(bytes, std::fs::metadata(&path).unwrap().len());
-        let packs =
-            [ImagePack::open(&path).unwrap(), ImagePack::from_bytes(three().to_bytes()).unwrap()];
-        for pack in packs {
+        let bundles = [
+            ImageBundle::open(&path).unwrap(),
+            ImageBundle::from_bytes(three().to_bytes()).unwrap(),
+        ];
+        for bundle in bundles {
             for (k, key) in KEYS.iter().enumerate() {
-                assert_eq!(pack.get(key), Some(image(k)));
+                assert_eq!(bundle.get(key), Some(image(k)));
             }
-            assert_eq!(pack.get(&[4; 32]), None);
-            let names: Vec<&str> = pack.entries().map(|(_, entry)| &*entry.name).collect();
+            assert_eq!(bundle.get(&[4; 32]), None);
+            let names: Vec<&str> = bundle.entries().map(|(_, entry)| &*entry.name).collect();
             assert_eq!(names, ["kernel 0", "kernel 1", "kernel 2"]);
         }
         assert!(matches!(
-            ImagePack::open(folder.path()),
-            Err(PackError::Io { .. } | PackError::Damaged { .. })
+            ImageBundle::open(folder.path()),
+            Err(BundleError::Io { .. } | BundleError::Damaged { .. })
         ));
-        let nowhere = folder.path().join("no/pack");
-        assert!(matches!(ImagePack::open(&nowhere), Err(PackError::Io { .. })));
-        assert!(matches!(three().write(&nowhere), Err(PackError::Io { .. })));
+        let nowhere = folder.path().join("no/bundle");
+        assert!(matches!(ImageBundle::open(&nowhere), Err(BundleError::Io { .. })));
+        assert!(matches!(three().write(&nowhere), Err(BundleError::Io { .. })));
     }
 
     #[test]
@@ -410,11 +422,11 @@ mod tests {
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x21;
-            let Ok(pack) = ImagePack::from_bytes(bytes) else {
+            let Ok(bundle) = ImageBundle::from_bytes(bytes) else {
                 refused += 1;
                 continue;
             };
-            let misses = (0..3).filter(|&k| match pack.get(&KEYS[k]) {
+            let misses = (0..3).filter(|&k| match bundle.get(&KEYS[k]) {
                 None => true,
                 Some(found) => {
                     assert_eq!(found, image(k), "damaged at {at}");
@@ -428,21 +440,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_at_any_place_is_told_so() {
+    fn a_truncated_bundle_is_reported_at_every_length() {
         let whole = three().to_bytes();
         for len in 0..whole.len() {
-            match ImagePack::from_bytes(whole[..len].to_vec()) {
-                Err(PackError::CutOff { found, .. }) => assert_eq!(found, len as u64),
-                Err(PackError::Foreign { .. }) if len < 8 => {}
-                other => panic!("cut off at {len}: {other:?}"),
+            match ImageBundle::from_bytes(whole[..len].to_vec()) {
+                Err(BundleError::Truncated { found, .. }) => assert_eq!(found, len as u64),
+                Err(BundleError::Foreign { .. }) if len < 8 => {}
+                other => panic!("truncated at {len}: {other:?}"),
             }
         }
     }
 
     #[test]
-    fn a_file_that_only_claims_to_be_long_is_refused_or_missed() {
+    fn entries_with_a_false_length_are_rejected_or_missed_without_large_allocation() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("pack");
+        let path = folder.path().join("bundle");
         let claiming = |len: u64| {
             let mut header = Vec::from((RELEASE.len() as u32).to_le_bytes());
             header.extend_from_slice(RELEASE.as_bytes());
@@ -454,34 +466,34 @@ mod tests {
             let hash = *blake3::hash(&header).as_bytes();
             let file = [MAGIC.as_slice(), &[VERSION], &header_len, &hash, &header].concat();
             std::fs::write(&path, &file).unwrap();
-            // Without blocks on disk. All of it in memory would end the process.
+            // A sparse file. Reading all of it into memory would kill the process.
             let all = file.len() as u64 + len;
             File::options().write(true).open(&path).unwrap().set_len(all).unwrap();
-            ImagePack::open(&path)
+            ImageBundle::open(&path)
         };
         for len in [1 << 43, cache::ENTRY_LIMIT + 1] {
             let refused = claiming(len);
-            assert!(matches!(refused, Err(PackError::Damaged { .. })), "{refused:?}");
+            assert!(matches!(refused, Err(BundleError::Damaged { .. })), "{refused:?}");
         }
         assert_eq!(claiming(cache::ENTRY_LIMIT).unwrap().get(&KEYS[0]), None);
     }
 
     #[test]
-    fn foreign_files_and_other_versions_are_told_apart() {
+    fn foreign_files_other_versions_and_other_releases_are_distinct_errors() {
         let mut other = three().to_bytes();
         other[7] = VERSION + 1;
-        let refused = ImagePack::from_bytes(other);
-        assert!(matches!(refused, Err(PackError::Version { found: 2, .. })), "{refused:?}");
+        let refused = ImageBundle::from_bytes(other);
+        assert!(matches!(refused, Err(BundleError::Version { found: 2, .. })), "{refused:?}");
         for foreign in [&b"\x7fELF, and more of it"[..], b""] {
-            let refused = ImagePack::from_bytes(foreign);
-            assert!(matches!(refused, Err(PackError::Foreign { .. })), "{refused:?}");
+            let refused = ImageBundle::from_bytes(foreign);
+            assert!(matches!(refused, Err(BundleError::Foreign { .. })), "{refused:?}");
         }
         let mut header = Vec::from(5u32.to_le_bytes());
         header.extend_from_slice(b"0.0.0\0\0\0\0");
         let len = (header.len() as u32).to_le_bytes();
         let hash = *blake3::hash(&header).as_bytes();
         let other = [MAGIC.as_slice(), &[VERSION], &len, &hash, &header].concat();
-        let refused = ImagePack::from_bytes(other);
-        assert!(matches!(&refused, Err(PackError::Release { found, .. }) if found == "0.0.0"));
+        let refused = ImageBundle::from_bytes(other);
+        assert!(matches!(&refused, Err(BundleError::Release { found, .. }) if found == "0.0.0"));
     }
 }

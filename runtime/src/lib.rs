@@ -1,13 +1,12 @@
 #![doc = include_str!("../README.md")]
 //!
-//! `quadrants-rhi` hands out plain handles that own nothing. Here each has an owner that keeps the
-//! [`Context`] alive, gives itself back on every path, and never lets memory go before the work
-//! that uses it.
+//! `quadrants-rhi` returns handles without ownership. This crate gives each an owner that keeps the [`Context`] alive,
+//! releases the handle on drop, and frees memory only after the work that uses it.
 //!
 //! # Ordering of memory
-//! Every use of a [`Buffer`] leaves a stamp: the stream and the position in it. A free, a host read
-//! or a host write looks at the stamps, and orders itself behind exactly those streams: by events,
-//! made at that moment. Ordinary use costs a few atomic operations.
+//! Every use of a [`Buffer`] stores a stamp: the stream and the position in it. A free, host read or host write waits
+//! for the stamped work of exactly those streams, through events that are recorded at that moment. A use costs a few
+//! atomic operations.
 
 mod access_history;
 mod buffer;
@@ -34,7 +33,7 @@ pub use context::{Completed, Context};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use graph::{Graph, GraphBuilder, NodeLaunch};
-pub use image_bundle::{ImagePack, PackEntry, PackError, PackWriter};
+pub use image_bundle::{BundleEntry, BundleError, BundleWriter, ImageBundle};
 pub use module::Module;
 pub use pool::{EventLease, PoolStatistics, StreamLease};
 pub use staging::Pinned;

@@ -1,4 +1,4 @@
-//! Loaded modules.
+//! [`Module`]: an owned module.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use quadrants_rhi::{FunctionHandle, Image, ModuleHandle};
 
 use crate::{Context, Result};
 
-/// A loaded module; unloaded with its last owner, after the context's stamped work is complete.
+/// A loaded module. Dropping it waits until the stamped work of the context is complete, and unloads it.
 #[derive(Debug)]
 pub struct Module {
     context: Arc<Context>,
@@ -17,32 +17,32 @@ impl Module {
     /// Loads a module.
     ///
     /// # Errors
-    /// The device's refusal of the image, or what it returns.
+    /// The device's error, for example that it cannot load the image.
     pub fn load(context: &Arc<Context>, image: &Image<'_>) -> Result<Self> {
         context.check()?;
         let handle = context.observe(context.device().load_module(image))?;
         Ok(Self { context: context.clone(), handle })
     }
 
-    /// A function by name, valid as long as the module.
+    /// Looks up a function by name. The handle is valid as long as the module.
     ///
     /// # Errors
-    /// What the device returns, for an unknown name above all.
+    /// The device's error, for example that there is no function of this name.
     pub fn function(&self, name: &str) -> Result<FunctionHandle> {
-        // SAFETY: the module is loaded as long as self.
+        // SAFETY: the module is loaded as long as `self` lives.
         self.context.observe(unsafe { self.context.device().function(self.handle, name) })
     }
 }
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // Launches may be in flight on any stream, and unloading must not overtake them.
-        if !self.context.live.is_idle()
+        // Launches may be pending on any stream; the module must stay loaded until they are complete.
+        if !self.context.registry.is_idle()
             && let Err(error) = self.context.synchronize()
         {
             self.context.defer(error);
         }
-        // SAFETY: nothing uses the module any more: its launches are stamped, and all that is, is complete.
+        // SAFETY: all stamped work is complete, and all launches of the module are stamped.
         let unloaded = unsafe { self.context.device().unload_module(self.handle) };
         if let Err(error) = self.context.observe(unloaded) {
             self.context.defer(error);

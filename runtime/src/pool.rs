@@ -1,4 +1,4 @@
-//! Pools of streams and events, and the leases that give them back on every path.
+//! Leases of pooled streams and events, and the statistics of the pools.
 
 use std::sync::Arc;
 
@@ -6,53 +6,52 @@ use quadrants_rhi::{self as rhi, EventHandle, StreamHandle, StreamOptions};
 
 use crate::{Context, Result, context::destroy_stream, handle_pool::HandlePool};
 
-/// So many idle streams and events are kept: more than a program uses at once that does not make new ones all
-/// the time. Those beyond are destroyed when they come back.
-const STREAMS_AT_MOST: usize = 64;
-const EVENTS_AT_MOST: usize = 1024;
+/// The largest numbers of idle handles. Larger than what programs use at once, unless they create handles all the time.
+/// Further handles are destroyed when they are returned.
+const MAX_IDLE_STREAMS: usize = 64;
+const MAX_IDLE_EVENTS: usize = 1024;
 
-/// What the pools made, hold, and gave up.
+/// Counters of the pools of a context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct PoolStatistics {
     /// Streams created so far.
     pub streams_created: u64,
-    /// Streams destroyed so far: those that came back to a full pool, with work that nothing is ordered
-    /// behind, or were trimmed.
+    /// Streams destroyed so far: returned to a full pool, returned with work that nothing waits for, or trimmed.
     pub streams_destroyed: u64,
-    /// Streams idle in the pool.
+    /// Idle streams in the pool.
     pub streams_idle: usize,
-    /// The most streams that were out at once.
+    /// The largest number of streams in use at once.
     pub streams_peak: usize,
     /// Events created so far.
     pub events_created: u64,
     /// Events destroyed so far.
     pub events_destroyed: u64,
-    /// Events idle in the pool.
+    /// Idle events in the pool.
     pub events_idle: usize,
-    /// The most events that were out at once.
+    /// The largest number of events in use at once.
     pub events_peak: usize,
-    /// Bytes of page-locked memory that copies are staged through, idle or not.
+    /// Bytes of pinned staging memory, in use or idle.
     pub staging_bytes: usize,
-    /// Those that are idle.
+    /// Bytes of idle pinned staging memory.
     pub staging_bytes_idle: usize,
-    /// The most that there were.
+    /// The largest number of bytes of pinned staging memory at once.
     pub staging_bytes_peak: usize,
 }
 
 impl HandlePool<StreamHandle> {
     pub(crate) fn of_streams() -> Self {
-        Self::new(STREAMS_AT_MOST)
+        Self::new(MAX_IDLE_STREAMS)
     }
 }
 
 impl HandlePool<EventHandle> {
     pub(crate) fn of_events() -> Self {
-        Self::new(EVENTS_AT_MOST)
+        Self::new(MAX_IDLE_EVENTS)
     }
 }
 
-/// An event from the pool, given back when dropped. Waits enqueued on it keep their record.
+/// A lease of a pooled event. Dropping it returns the event; waits that were enqueued on it stay in effect.
 #[derive(Debug)]
 pub struct EventLease {
     context: Arc<Context>,
@@ -70,14 +69,17 @@ impl EventLease {
 impl Drop for EventLease {
     fn drop(&mut self) {
         if let Some(handle) = self.context.events.put(self.handle, false) {
-            // SAFETY: leased to us alone until now; waits enqueued on it keep their record.
+            // SAFETY: the lease was exclusive; waits that were enqueued on the event keep their record.
             self.context.destroyed(unsafe { self.context.device().destroy_event(handle) });
         }
     }
 }
 
-/// A stream from the pool. It goes back idle or ordered; a stream with work that nobody waits for
-/// is waited for and destroyed instead, so that it can delay no stranger.
+/// A lease of a pooled stream.
+///
+/// Dropping it returns the stream. If the stream has work that nothing waits for
+/// ([`set_unjoined`](Self::set_unjoined)), the drop waits for the work and destroys the stream, so that it cannot delay
+/// its next user.
 #[derive(Debug)]
 pub struct StreamLease {
     context: Arc<Context>,
@@ -93,19 +95,19 @@ impl StreamLease {
         self.handle
     }
 
-    /// Whether the stream has work that nothing is ordered behind.
+    /// Whether the stream has work that nothing waits for.
     #[must_use]
     pub fn is_unjoined(&self) -> bool {
         self.unjoined
     }
 
-    /// Says that the stream has, or no longer has, work that nothing is ordered behind.
+    /// Sets whether the stream has work that nothing waits for.
     pub fn set_unjoined(&mut self, unjoined: bool) {
         self.unjoined = unjoined;
     }
 
-    /// Says that the stream may have unfinished work, though something is ordered behind it. Such a stream would
-    /// delay whoever gets it next, and is handed out only where there is no other.
+    /// Sets whether the stream may have pending work that something waits for. A busy stream would delay its next user,
+    /// so the pool gives it out only if there is no other.
     pub fn set_busy(&mut self, busy: bool) {
         self.busy = busy;
     }
@@ -116,13 +118,13 @@ impl Drop for StreamLease {
         let device = self.context.device();
         if !self.unjoined {
             if let Some(handle) = self.context.streams.put(self.handle, self.busy) {
-                // SAFETY: leased to us alone until now; what is enqueued on it still runs.
+                // SAFETY: the lease was exclusive; enqueued work still runs.
                 self.context.destroyed(unsafe { destroy_stream(&**device, handle) });
             }
             return;
         }
-        self.context.streams.lost();
-        // SAFETY: the stream is leased to us alone and is not used afterwards.
+        self.context.streams.discarded();
+        // SAFETY: the lease is exclusive, and the stream is not used afterwards.
         unsafe {
             self.context.destroyed(device.stream_synchronize(self.handle));
             self.context.destroyed(destroy_stream(&**device, self.handle));
@@ -131,39 +133,39 @@ impl Drop for StreamLease {
 }
 
 impl Context {
-    /// An event from the pool, or a new one.
+    /// Leases an event from the pool. Creates one if the pool is empty.
     ///
     /// # Errors
-    /// What creating an event returns.
+    /// The device's error if creating an event fails.
     pub fn lease_event(self: &Arc<Self>) -> Result<EventLease> {
         let handle = match self.events.take() {
             Some(handle) => handle,
             None => {
                 let handle = self.new_event()?;
-                self.events.made();
+                self.events.created();
                 handle
             }
         };
         Ok(EventLease { context: self.clone(), handle })
     }
 
-    /// A stream from the pool, or a new non-blocking one.
+    /// Leases a non-blocking stream from the pool. Creates one if the pool is empty.
     ///
     /// # Errors
-    /// What creating a stream returns.
+    /// The device's error if creating a stream fails.
     pub fn lease_stream(self: &Arc<Self>) -> Result<StreamLease> {
         let handle = match self.streams.take() {
             Some(handle) => handle,
             None => {
                 let handle = self.observe(self.device().create_stream(StreamOptions::default()))?;
-                self.streams.made();
+                self.streams.created();
                 handle
             }
         };
         Ok(StreamLease { context: self.clone(), handle, unjoined: false, busy: false })
     }
 
-    /// What the pools made, hold, and gave up.
+    /// The counters of the pools.
     #[must_use]
     pub fn pool_statistics(&self) -> PoolStatistics {
         let staging = self.staging.counts();
@@ -184,11 +186,11 @@ impl Context {
         }
     }
 
-    /// Destroys what lies idle in the pools. An error is kept as a deferred one.
+    /// Destroys all idle objects of the pools. Errors become deferred errors.
     pub fn trim_pools(&self) {
         let device = self.device();
-        // SAFETY: idle handles are the pools' alone. What is enqueued on a stream still runs, waits on an
-        // event keep their record, and the copies through idle staging memory are complete.
+        // SAFETY: only the pools have idle handles. Work that is enqueued on a stream still runs, waits on an event
+        // keep their record, and the copies through idle staging memory are complete.
         unsafe {
             for stream in self.streams.drain() {
                 self.destroyed(destroy_stream(&**device, stream));
@@ -202,7 +204,7 @@ impl Context {
         }
     }
 
-    /// Keeps the error of giving something back.
+    /// Keeps the error of a destruction as a deferred error.
     pub(crate) fn destroyed(&self, result: rhi::Result<()>) {
         if let Err(error) = self.observe(result) {
             self.defer(error);

@@ -1,4 +1,4 @@
-//! Page-locked host memory: owned blocks, and the pool that copies are staged through.
+//! [`Pinned`]: owned pinned host memory, and the pool of staging blocks.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 
 use crate::{Context, Result};
 
-/// The largest block that stays in the pool, and the piece that long copies are cut into.
+/// The size of the largest staging block, and of the chunks of long copies.
 pub(crate) const STAGING_CHUNK: usize = 8 << 20;
 const SMALLEST: usize = 4096;
-/// So much stays idle. Page-locked memory is taken from all other programs.
-const IDLE_AT_MOST: usize = 64 << 20;
+/// The limit of idle staging memory. The system cannot give pinned memory to other programs.
+const MAX_IDLE_BYTES: usize = 64 << 20;
 
 /// Idle staging blocks by size class: powers of two from 4 KiB to 8 MiB.
 #[derive(Debug, Default)]
@@ -34,8 +34,7 @@ pub(crate) struct StagingCounts {
 #[derive(Debug, Clone, Copy)]
 struct Address(*mut u8);
 
-// SAFETY: the address of page-locked memory that the pool owns; it is read and written only
-// through the lease that took it out.
+// SAFETY: an address of pinned memory that the pool owns. Only the lease that took it reads and writes the memory.
 unsafe impl Send for Address {}
 
 impl StagingPool {
@@ -46,16 +45,16 @@ impl StagingPool {
         Some(state.idle.swap_remove(at).1)
     }
 
-    fn made(&self, class: usize) {
+    fn created(&self, class: usize) {
         let counts = &mut self.state.lock().counts;
         counts.bytes += class;
         counts.peak = counts.peak.max(counts.bytes);
     }
 
-    /// Takes a block back; says whether it did. Else it is the caller's.
+    /// Returns a block to the pool. If the pool is full, returns false, and the caller frees the block.
     fn put(&self, class: usize, block: Address) -> bool {
         let mut state = self.state.lock();
-        let room = state.counts.idle_bytes + class <= IDLE_AT_MOST;
+        let room = state.counts.idle_bytes + class <= MAX_IDLE_BYTES;
         if room {
             state.counts.idle_bytes += class;
             state.idle.push((class, block));
@@ -65,7 +64,7 @@ impl StagingPool {
         room
     }
 
-    fn lost(&self, class: usize) {
+    fn leaked(&self, class: usize) {
         self.state.lock().counts.bytes -= class;
     }
 
@@ -73,7 +72,7 @@ impl StagingPool {
         self.state.lock().counts
     }
 
-    /// Gives all idle blocks up.
+    /// Takes all idle blocks; the caller frees them.
     pub(crate) fn drain(&self) -> Vec<*mut u8> {
         let mut state = self.state.lock();
         state.counts.bytes -= state.counts.idle_bytes;
@@ -82,47 +81,52 @@ impl StagingPool {
     }
 }
 
-/// A block of page-locked host memory that the device sees at the same address.
+/// A block of pinned host memory. The device accesses it at the same address as the host.
 #[derive(Debug)]
 pub struct Pinned {
     context: Arc<Context>,
     address: Address,
     bytes: usize,
-    at_end: AtEnd,
+    on_drop: OnDrop,
 }
 
-/// What becomes of a block when its owner is dropped.
+/// What the drop of a block does with its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum AtEnd {
+enum OnDrop {
     Pool,
     Free,
-    /// Nothing: the device may still touch it.
+    /// Leaks it: the device may still access it.
     Leak,
 }
 
-// SAFETY: the memory is plain bytes; access goes through raw pointers whose users synchronize.
+// SAFETY: the memory is plain bytes, and the users of the raw pointer synchronize their accesses.
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// A zeroed block of its own.
+    /// Allocates a zeroed block outside the pool.
     ///
     /// # Errors
-    /// What the device returns, out of memory above all.
+    /// The device's error, for example that it is out of memory.
     pub fn new(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         let address = context.observe(context.device().alloc_pinned(bytes.max(1)))?;
-        Ok(Self { context: context.clone(), address: Address(address), bytes, at_end: AtEnd::Free })
+        Ok(Self {
+            context: context.clone(),
+            address: Address(address),
+            bytes,
+            on_drop: OnDrop::Free,
+        })
     }
 
-    /// A block of at least `bytes`, up to the chunk size, from the pool. Its contents are undefined.
+    /// Takes a block of at least `bytes`, but at most the chunk size, from the pool. Its contents are undefined.
     pub(crate) fn staging(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         let class = bytes.clamp(SMALLEST, STAGING_CHUNK).next_power_of_two();
         if let Some(address) = context.staging.take(class) {
             let context = context.clone();
-            return Ok(Self { context, address, bytes: class, at_end: AtEnd::Pool });
+            return Ok(Self { context, address, bytes: class, on_drop: OnDrop::Pool });
         }
         let mut block = Self::new(context, class)?;
-        context.staging.made(class);
-        block.at_end = AtEnd::Pool;
+        context.staging.created(class);
+        block.on_drop = OnDrop::Pool;
         Ok(block)
     }
 
@@ -138,25 +142,25 @@ impl Pinned {
         self.bytes
     }
 
-    /// Gives up a block that a copy may still touch, because waiting for it failed: waits for the device,
-    /// and where that fails too leaves the block alone for ever.
-    pub(crate) fn give_up(mut self) {
+    /// Drops a block that a copy may still access because waiting for the copy failed. Waits for the device; if that
+    /// fails too, leaks the block.
+    pub(crate) fn wait_or_leak(mut self) {
         if self.context.synchronize().is_err() {
-            self.context.staging.lost(self.bytes);
-            self.at_end = AtEnd::Leak;
+            self.context.staging.leaked(self.bytes);
+            self.on_drop = OnDrop::Leak;
         }
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        let keep = match self.at_end {
-            AtEnd::Pool => self.context.staging.put(self.bytes, self.address),
-            AtEnd::Leak => true,
-            AtEnd::Free => false,
+        let keep = match self.on_drop {
+            OnDrop::Pool => self.context.staging.put(self.bytes, self.address),
+            OnDrop::Leak => true,
+            OnDrop::Free => false,
         };
         if !keep {
-            // SAFETY: allocated by this device in `new`; the owner gives it up here.
+            // SAFETY: `new` allocated it on this device, and the owner does not use it any more.
             self.context.destroyed(unsafe { self.context.device().free_pinned(self.address.0) });
         }
     }
@@ -167,17 +171,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_much_stays_idle_and_no_more() {
+    fn idle_staging_memory_is_limited() {
         let device = quadrants_rhi_cpu::driver().and_then(|driver| driver.open(0)).unwrap();
         let context = Context::new(device).unwrap();
         let blocks: Vec<_> =
             (0..12).map(|_| Pinned::staging(&context, STAGING_CHUNK).unwrap()).collect();
         drop(blocks);
         let counts = context.staging.counts();
-        assert_eq!((counts.bytes, counts.idle_bytes), (IDLE_AT_MOST, IDLE_AT_MOST));
+        assert_eq!((counts.bytes, counts.idle_bytes), (MAX_IDLE_BYTES, MAX_IDLE_BYTES));
         assert_eq!(counts.peak, 12 * STAGING_CHUNK);
         let again = Pinned::staging(&context, STAGING_CHUNK).unwrap();
-        assert_eq!(context.staging.counts().idle_bytes, IDLE_AT_MOST - STAGING_CHUNK);
+        assert_eq!(context.staging.counts().idle_bytes, MAX_IDLE_BYTES - STAGING_CHUNK);
         context.trim_pools();
         let counts = context.staging.counts();
         assert_eq!((counts.bytes, counts.idle_bytes), (STAGING_CHUNK, 0));

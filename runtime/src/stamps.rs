@@ -1,8 +1,9 @@
-//! Stamps: which streams used a buffer, and up to which point, without events and without locks.
+//! Stamps: the streams that used a buffer, each with the position of its last use. Lock-free, and without driver
+//! events.
 //!
-//! A stamp is one 64-bit word: the stream's id in the upper 24 bits, the position in the stream in
-//! the lower 40. A buffer keeps the newest stamp of every stream that used it, because many
-//! streams may read it at once and a free must wait for all of them.
+//! A stamp is one 64-bit word: the stream's id in the upper 24 bits, the position in the stream in the lower 40. A
+//! buffer keeps the newest stamp of each stream that used it: many streams may read it at once, and a free must wait
+//! for all.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,20 +12,20 @@ use smallvec::SmallVec;
 use crate::sync::{AtomicU64, Mutex};
 
 const SEQUENCE_BITS: u32 = 40;
-/// Stream numbers are below this.
-pub(crate) const STREAMS: u32 = 1 << (64 - SEQUENCE_BITS);
-/// The last position that a stamp can hold; it stands for all later ones too.
-pub(crate) const LAST_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
+/// Stream ids are less than this.
+pub(crate) const MAX_STREAMS: u32 = 1 << (64 - SEQUENCE_BITS);
+/// The largest position that a stamp can hold. It represents all later positions too.
+pub(crate) const MAX_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 const INLINE: usize = 4;
 
-/// A point in a stream: everything enqueued up to it. Made by
+/// A position in a stream: all work that was enqueued up to it. Made by
 /// [`Stream::next_stamp`](crate::Stream::next_stamp).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Stamp {
-    /// The stream's number. One that is gone gives it to a later stream.
+    /// The stream's id. The id of a destroyed stream is reused.
     pub stream: u32,
-    /// The position. Those of one number only grow.
+    /// The position. The positions of an id only increase, also when the id is reused.
     pub sequence: u64,
 }
 
@@ -37,49 +38,50 @@ impl Stamp {
     fn unpack(word: u64) -> Option<Self> {
         (word != 0).then_some(Self {
             stream: (word >> SEQUENCE_BITS) as u32,
-            sequence: word & LAST_SEQUENCE,
+            sequence: word & MAX_SEQUENCE,
         })
     }
 }
 
-/// Which of the slots a stream tries first.
+/// The slot that a stream tries first.
 #[inline(always)]
-fn home(word: u64) -> usize {
+fn first_slot(word: u64) -> usize {
     (word >> SEQUENCE_BITS) as usize % INLINE
 }
 
-/// The newest stamp of each stream that used something.
+/// The newest stamp of each stream that used a buffer.
 ///
-/// Relaxed is enough: a word says by itself all there is to say, and whoever frees or reads the memory is
-/// ordered behind those who stamped it, by the borrows or by what threads share it through.
+/// Relaxed ordering suffices: each word is complete information by itself, and a thread that frees or reads the memory
+/// is synchronized with the threads that stamped it, by borrows or by the means through which they share the buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
     inline: [AtomicU64; INLINE],
-    // Streams beyond the inline ones; rare, and then a short list under a lock.
-    more: Mutex<SmallVec<[u64; 0]>>,
+    /// The stamps of further streams. Rare, so a short list under a lock.
+    overflow: Mutex<SmallVec<[u64; 0]>>,
 }
 
 impl Stamps {
-    /// Puts a stamp, unless a newer one of its stream is there.
+    /// Stores a stamp, unless there is a newer one of the same stream.
     #[inline(always)]
     pub(crate) fn put(&self, stamp: Stamp) {
         let word = stamp.pack();
-        // Most buffers are used again and again on a few streams, by one thread at a time.
-        let slot = &self.inline[home(word)];
+        // The common case: a few streams use the buffer repeatedly, one thread at a time.
+        let slot = &self.inline[first_slot(word)];
         let seen = slot.load(Relaxed);
-        let is_ours = (seen ^ word) >> SEQUENCE_BITS == 0;
-        if is_ours && (seen >= word || slot.compare_exchange(seen, word, Relaxed, Relaxed).is_ok())
+        let same_stream = (seen ^ word) >> SEQUENCE_BITS == 0;
+        if same_stream
+            && (seen >= word || slot.compare_exchange(seen, word, Relaxed, Relaxed).is_ok())
         {
             return;
         }
-        self.put_anywhere(word);
+        self.put_slow(word);
     }
 
     #[inline(never)]
-    fn put_anywhere(&self, word: u64) {
+    fn put_slow(&self, word: u64) {
         let stream = word >> SEQUENCE_BITS;
-        // Each stream begins at its own slot, and always goes on in the same order, so that it has one.
-        let (before, from) = self.inline.split_at(home(word));
+        // A stream always probes the slots in the same order, so it has at most one slot.
+        let (before, from) = self.inline.split_at(first_slot(word));
         for slot in from.iter().chain(before) {
             let mut seen = slot.load(Relaxed);
             if seen == 0 {
@@ -89,23 +91,23 @@ impl Stamps {
                 }
             }
             if seen >> SEQUENCE_BITS == stream {
-                // Within one stream id the larger word is the later position.
+                // For one stream, the larger word is the later position.
                 slot.fetch_max(word, Relaxed);
                 return;
             }
         }
-        let mut more = self.more.lock();
-        match more.iter_mut().find(|w| **w >> SEQUENCE_BITS == stream) {
+        let mut overflow = self.overflow.lock();
+        match overflow.iter_mut().find(|w| **w >> SEQUENCE_BITS == stream) {
             Some(w) => *w = (*w).max(word),
-            None => more.push(word),
+            None => overflow.push(word),
         }
     }
 
-    /// All stamps, one per stream, in the order of the streams.
+    /// All stamps, one per stream, sorted by stream.
     pub(crate) fn all(&self) -> SmallVec<[Stamp; INLINE]> {
         let mut all: SmallVec<[Stamp; INLINE]> =
             self.inline.iter().filter_map(|slot| Stamp::unpack(slot.load(Relaxed))).collect();
-        all.extend(self.more.lock().iter().filter_map(|w| Stamp::unpack(*w)));
+        all.extend(self.overflow.lock().iter().filter_map(|w| Stamp::unpack(*w)));
         all.sort_unstable_by_key(|stamp| stamp.stream);
         all
     }
@@ -116,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_streams_than_inline_slots_are_all_kept() {
+    fn stamps_of_more_streams_than_inline_slots_are_kept() {
         let stamps = Stamps::default();
         for stream in 1..=20 {
             stamps.put(Stamp { stream, sequence: u64::from(stream) });

@@ -1,30 +1,30 @@
-//! Streams: explicit ones, the default one, and foreign ones.
+//! [`Stream`]: an owned, default or foreign stream with its position counter.
 
 use std::{sync::Arc, thread};
 
 use quadrants_rhi::{DevicePtr, EventHandle, Severity, StreamHandle, StreamOptions};
 
 use crate::{
-    Context, Result, Stamp, context::destroy_stream, stamps::LAST_SEQUENCE,
+    Context, Result, Stamp, context::destroy_stream, stamps::MAX_SEQUENCE,
     stream_registry::Position,
 };
 
-/// Who made a stream, and so who destroys it.
+/// The creator of a stream, who also destroys it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamOrigin {
-    /// Made here, destroyed here.
+    /// Created by [`Stream::new`], destroyed on drop.
     Owned,
-    /// The device's default stream, which nobody destroys.
+    /// The device's default stream, which is never destroyed.
     Default,
-    /// Made elsewhere; its owner keeps it alive and destroys it.
+    /// Created by other code, which keeps it alive and destroys it.
     Foreign,
 }
 
-/// A stream with its count of enqueued work.
+/// A stream with the position counter of its stamps.
 ///
-/// Dropping it waits for its stamped work, where no wait has shown it complete: what the work used may go only then.
-/// While panicking, and where waiting fails, it leaves an event behind the work instead, which frees and host reads
-/// are ordered behind. Either way nothing here uses the handle once the last owner is gone.
+/// Dropping it waits for its stamped work, unless that is known to be complete: memory that the work uses may be freed
+/// only then. While the thread panics, and if waiting fails, the drop records an event after the work instead, and
+/// frees and host reads wait for the event. In both cases this crate does not use the handle after the drop.
 #[derive(Debug)]
 pub struct Stream {
     context: Arc<Context>,
@@ -38,7 +38,7 @@ impl Stream {
     /// Creates a non-blocking stream.
     ///
     /// # Errors
-    /// [`Error::TooManyStreams`](crate::Error::TooManyStreams), or what the device returns.
+    /// [`Error::TooManyStreams`](crate::Error::TooManyStreams), or the device's error.
     pub fn new(context: &Arc<Context>, options: StreamOptions) -> Result<Arc<Self>> {
         context.check()?;
         Self::register(context, StreamOrigin::Owned, || {
@@ -46,7 +46,7 @@ impl Stream {
         })
     }
 
-    /// The device's default stream.
+    /// Returns the device's default stream.
     ///
     /// # Errors
     /// [`Error::TooManyStreams`](crate::Error::TooManyStreams)
@@ -54,10 +54,10 @@ impl Stream {
         Self::register(context, StreamOrigin::Default, || Ok(StreamHandle::DEFAULT))
     }
 
-    /// Wraps a stream that was made elsewhere.
+    /// Wraps a stream that other code created.
     ///
     /// # Safety
-    /// `handle` is a stream of this context, and stays alive as long as the wrapper.
+    /// `handle` is a stream of this context, and stays valid as long as the wrapper exists.
     ///
     /// # Errors
     /// [`Error::TooManyStreams`](crate::Error::TooManyStreams)
@@ -70,9 +70,9 @@ impl Stream {
         origin: StreamOrigin,
         make: impl FnOnce() -> Result<StreamHandle>,
     ) -> Result<Arc<Self>> {
-        let (id, position) = context.live.number()?;
-        let handle = make().inspect_err(|_| context.live.retire(id, &position))?;
-        context.live.register(id, handle, &position);
+        let (id, position) = context.registry.allocate_id()?;
+        let handle = make().inspect_err(|_| context.registry.retire(id, &position))?;
+        context.registry.register(id, handle, &position);
         Ok(Arc::new(Self { context: context.clone(), handle, id, origin, position }))
     }
 
@@ -90,22 +90,22 @@ impl Stream {
         self.handle
     }
 
-    /// The stream's number within its context. One that is gone gives it to a later stream.
+    /// The stream's id within its context. The id of a destroyed stream is reused.
     #[must_use]
     #[inline]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Who made it.
+    /// The origin.
     #[must_use]
     #[inline]
     pub fn origin(&self) -> StreamOrigin {
         self.origin
     }
 
-    /// Takes the next position. Call it behind enqueueing the work that it stands for: taken before, a
-    /// wait of another thread in between would show it complete while the work is not enqueued yet.
+    /// Makes the stamp of work that was just enqueued. Call it after enqueueing: if it were called before, a wait of
+    /// another thread in between would mark the stamp complete before the work is enqueued.
     #[inline]
     pub fn next_stamp(&self) -> Stamp {
         Stamp { stream: self.id, sequence: self.position.advance() }
@@ -114,50 +114,50 @@ impl Stream {
     /// The stamp of the newest work.
     #[must_use]
     pub fn newest(&self) -> Stamp {
-        Stamp { stream: self.id, sequence: self.position.enqueued().min(LAST_SEQUENCE) }
+        Stamp { stream: self.id, sequence: self.position.enqueued().min(MAX_SEQUENCE) }
     }
 
-    /// Whether `stamp` is one of this stream.
+    /// Whether this stream issued `stamp`.
     #[must_use]
     pub fn issued(&self, stamp: Stamp) -> bool {
         stamp.stream == self.id && self.position.issued(stamp.sequence)
     }
 
-    /// Whether a synchronization has already shown the work up to `sequence` complete.
+    /// Whether the work up to `sequence` is known to be complete, without a query.
     #[must_use]
     pub fn is_complete(&self, sequence: u64) -> bool {
         self.position.is_complete(sequence)
     }
 
-    /// Whether a wait has already shown all stamped work complete.
+    /// Whether all stamped work is known to be complete, without a query.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.position.is_idle()
     }
 
-    /// Copies device memory to the host behind everything enqueued so far, and waits for it.
+    /// Copies device memory to the host after all work that is enqueued on this stream. Waits for the copy.
     ///
     /// # Errors
     /// The failure of earlier work.
     ///
     /// # Safety
-    /// `src` has as many bytes as `out`, and is live on this stream.
+    /// `src` has as many bytes as `out` and is valid for work on this stream.
     pub unsafe fn read(&self, src: DevicePtr, out: &mut [u8]) -> Result<()> {
         let upto = self.position.enqueued();
-        // SAFETY: the caller's promise; the handle is live as long as self.
+        // SAFETY: the caller guarantees the memory; the handle lives as long as `self`.
         unsafe { self.context.read_on(src, out, self.handle)? };
         self.position.complete(upto);
         Ok(())
     }
 
-    /// Whether all work enqueued so far is complete.
+    /// Queries whether all enqueued work is complete.
     ///
     /// # Errors
     /// The failure of earlier work.
     pub fn query(&self) -> Result<bool> {
         self.context.check()?;
         let upto = self.position.enqueued();
-        // SAFETY: the handle is live as long as self.
+        // SAFETY: the handle lives as long as `self`.
         let done =
             self.context.observe(unsafe { self.context.device().stream_query(self.handle) })?;
         if done {
@@ -166,14 +166,14 @@ impl Stream {
         Ok(done)
     }
 
-    /// Waits for all work enqueued so far.
+    /// Waits until all enqueued work is complete.
     ///
     /// # Errors
     /// The failure of earlier work.
     pub fn synchronize(&self) -> Result<()> {
         self.context.check()?;
         let upto = self.position.enqueued();
-        // SAFETY: the handle is live as long as self.
+        // SAFETY: the handle lives as long as `self`.
         let waited = unsafe { self.context.device().stream_synchronize(self.handle) };
         self.context.observe(waited)?;
         self.position.complete(upto);
@@ -182,28 +182,28 @@ impl Stream {
 }
 
 impl Stream {
-    /// An event behind all work enqueued so far; whoever gets it owns it.
-    fn mark(&self) -> Result<EventHandle> {
-        let mark = self.context.new_event()?;
-        // SAFETY: the event was made above, and the handle is live as long as self.
-        let recorded = unsafe { self.context.device().event_record(mark, self.handle) };
+    /// Creates an event and records all enqueued work. The caller owns it.
+    fn record_event(&self) -> Result<EventHandle> {
+        let event = self.context.new_event()?;
+        // SAFETY: the event was created above, and the handle lives as long as `self`.
+        let recorded = unsafe { self.context.device().event_record(event, self.handle) };
         if let Err(error) = self.context.observe(recorded) {
-            // SAFETY: made above, and nothing waits for it.
-            let _ = unsafe { self.context.device().destroy_event(mark) };
+            // SAFETY: created above, and nothing waits for it.
+            let _ = unsafe { self.context.device().destroy_event(event) };
             return Err(error);
         }
-        Ok(mark)
+        Ok(event)
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let (device, live) = (self.context.device(), &self.context.live);
+        let (device, registry) = (self.context.device(), &self.context.registry);
         let mut wait_failed = false;
         let idle = self.is_idle();
-        let mut mark = if thread::panicking() && !idle { self.mark().ok() } else { None };
-        if mark.is_none() && !idle {
-            // SAFETY: the handle is live until the destruction below.
+        let mut event = if thread::panicking() && !idle { self.record_event().ok() } else { None };
+        if event.is_none() && !idle {
+            // SAFETY: the handle is valid until the destruction below.
             let waited = unsafe { device.stream_synchronize(self.handle) };
             if let Err(error) = self.context.observe(waited) {
                 wait_failed = error.severity() != Severity::ContextLost;
@@ -211,16 +211,16 @@ impl Drop for Stream {
             }
         }
         if wait_failed {
-            mark = self.mark().ok();
+            event = self.record_event().ok();
         }
-        match mark {
-            Some(mark) => live.retire_unfinished(self.id, mark),
-            // Neither waited for nor marked: it stays on the list, and goes with the context.
+        match event {
+            Some(event) => registry.retire_unfinished(self.id, event),
+            // Neither waited for nor recorded: it stays registered, and the drop of the context destroys it.
             None if wait_failed && self.origin == StreamOrigin::Owned => return,
-            None => live.retire(self.id, &self.position),
+            None => registry.retire(self.id, &self.position),
         }
         if self.origin == StreamOrigin::Owned {
-            // SAFETY: ours, and off the list with nobody using it, so that nothing uses it afterwards.
+            // SAFETY: this crate created it, and it is not registered any more, so nothing uses it afterwards.
             let destroyed = unsafe { destroy_stream(&**device, self.handle) };
             if let Err(error) = self.context.observe(destroyed) {
                 self.context.defer(error);

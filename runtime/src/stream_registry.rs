@@ -1,7 +1,7 @@
-//! The streams that may have work, found by the number in a stamp, and who is using one just now.
+//! The registry of a context's streams: maps the id in a stamp to the stream, and leases streams to their users.
 //!
-//! A number is used again once its stream is gone, and the new stream's positions go on where the old
-//! one's ended. So a stamp of the old stream is complete from the start, and means nothing more.
+//! The id of a destroyed stream is reused. The new stream continues with the positions of the old one, so stamps of the
+//! old stream are complete from the start.
 
 use std::{
     collections::HashMap,
@@ -15,11 +15,11 @@ use quadrants_rhi::{EventHandle, StreamHandle};
 
 use crate::{
     Error, Result, Stamp,
-    stamps::{LAST_SEQUENCE, STREAMS},
+    stamps::{MAX_SEQUENCE, MAX_STREAMS},
     sync::{AtomicU64, Condvar, Mutex, MutexGuard},
 };
 
-/// How far a stream is.
+/// The progress of a stream: the positions of its enqueued and completed work.
 #[derive(Debug)]
 pub(crate) struct Position {
     first: u64,
@@ -27,41 +27,41 @@ pub(crate) struct Position {
     completed: AtomicU64,
 }
 
-/// The streams of a context that may have work.
+/// The streams of a context that may have pending work, by id.
 #[derive(Debug)]
-pub(crate) struct LiveStreams {
-    list: Mutex<List>,
+pub(crate) struct StreamRegistry {
+    state: Mutex<State>,
     /// Signalled when a lease ends.
     released: Condvar,
 }
 
 #[derive(Debug)]
-struct List {
-    work: HashMap<u32, Work>,
-    /// Numbers of gone streams, with the position to go on from.
+struct State {
+    entries: HashMap<u32, Entry>,
+    /// Ids of destroyed streams, with the position to continue from.
     free: Vec<(u32, u64)>,
-    /// The smallest number that was never used.
+    /// The smallest id that was never used.
     next: u32,
 }
 
-/// Where the work of a stream is found.
+/// How to wait for the work of a stream.
 #[derive(Debug)]
-enum Work {
-    /// Behind the stream, which is alive while it stands here.
-    On { handle: StreamHandle, position: Arc<Position>, leases: usize },
-    /// Behind the last record of an event: the stream is gone, and its work was not waited for then.
-    Behind { mark: EventHandle, over: bool },
+enum Entry {
+    /// Through the stream, which exists while it is registered.
+    Live { handle: StreamHandle, position: Arc<Position>, leases: usize },
+    /// Through an event: the stream was destroyed before its work was complete, and the event was recorded after it.
+    Retired { event: EventHandle, complete: bool },
 }
 
-/// Where the work behind a stamp is.
-pub(crate) enum Found<'a> {
-    Stream(LiveLease<'a>),
-    Mark(EventHandle),
+/// How to wait for the work of a stamp.
+pub(crate) enum PendingWork<'a> {
+    Stream(RegistryLease<'a>),
+    Event(EventHandle),
 }
 
-/// A stream that somebody is about to use: it is not destroyed before this is dropped.
-pub(crate) struct LiveLease<'a> {
-    live: &'a LiveStreams,
+/// A lease of a registered stream: the stream is not destroyed before the lease is dropped.
+pub(crate) struct RegistryLease<'a> {
+    registry: &'a StreamRegistry,
     newest: Stamp,
     handle: StreamHandle,
 }
@@ -74,8 +74,8 @@ impl Position {
     /// Takes the next position.
     #[inline]
     pub(crate) fn advance(&self) -> u64 {
-        // Release, with the acquiring load below: who sees the position waits for the work too.
-        self.enqueued.fetch_add(1, Release).min(LAST_SEQUENCE - 1) + 1
+        // Release pairs with the acquire load in `enqueued`: a thread that sees the position also waits for the work.
+        self.enqueued.fetch_add(1, Release).min(MAX_SEQUENCE - 1) + 1
     }
 
     /// The position of the newest work.
@@ -83,177 +83,178 @@ impl Position {
         self.enqueued.load(Acquire)
     }
 
-    /// Notes that a wait showed the work up to `sequence` complete.
+    /// Records that the work up to `sequence` is complete.
     pub(crate) fn complete(&self, sequence: u64) {
-        // Release, with the acquiring load below: whoever skips a wait because of this sees what was
-        // visible behind the wait that was made.
+        // Release pairs with the acquire load in `is_complete`: a thread that skips a wait because of this sees what
+        // was visible after the wait.
         self.completed.fetch_max(sequence, Release);
     }
 
-    /// Whether a wait has shown the work at `sequence` complete. All positions beyond the last that a stamp
-    /// can hold look alike there, so that one is never taken for complete.
+    /// Whether the work at `sequence` is known to be complete. Stamps cannot distinguish the positions from
+    /// [`MAX_SEQUENCE`] on, so these are never complete.
     pub(crate) fn is_complete(&self, sequence: u64) -> bool {
-        sequence < LAST_SEQUENCE && self.completed.load(Acquire) >= sequence
+        sequence < MAX_SEQUENCE && self.completed.load(Acquire) >= sequence
     }
 
-    /// Whether a wait has shown all work complete.
+    /// Whether all work is known to be complete.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_complete(self.enqueued())
     }
 
-    /// Whether `sequence` is one of this stream, and not of one that had its number before.
+    /// Whether this stream issued `sequence`, and not an earlier stream with the same id.
     pub(crate) fn issued(&self, sequence: u64) -> bool {
         sequence > self.first
     }
 }
 
-impl Default for LiveStreams {
+impl Default for StreamRegistry {
     fn default() -> Self {
-        let list = List { work: HashMap::new(), free: Vec::new(), next: 1 };
-        Self { list: Mutex::new(list), released: Condvar::new() }
+        let state = State { entries: HashMap::new(), free: Vec::new(), next: 1 };
+        Self { state: Mutex::new(state), released: Condvar::new() }
     }
 }
 
-impl LiveStreams {
-    /// Gives a stream a number.
+impl StreamRegistry {
+    /// Allocates an id for a stream.
     ///
     /// # Errors
     /// [`Error::TooManyStreams`]
-    pub(crate) fn number(&self) -> Result<(u32, Arc<Position>)> {
-        let mut list = self.list.lock();
-        let (id, first) = match list.free.pop() {
+    pub(crate) fn allocate_id(&self) -> Result<(u32, Arc<Position>)> {
+        let mut state = self.state.lock();
+        let (id, first) = match state.free.pop() {
             Some(free) => free,
-            None if list.next < STREAMS => {
-                list.next += 1;
-                (list.next - 1, 0)
+            None if state.next < MAX_STREAMS => {
+                state.next += 1;
+                (state.next - 1, 0)
             }
-            None => return Err(Error::TooManyStreams { limit: STREAMS - 1 }),
+            None => return Err(Error::TooManyStreams { limit: MAX_STREAMS - 1 }),
         };
         Ok((id, Arc::new(Position::new(first))))
     }
 
-    /// Puts a stream on the list.
+    /// Registers a stream.
     pub(crate) fn register(&self, id: u32, handle: StreamHandle, position: &Arc<Position>) {
-        let work = Work::On { handle, position: position.clone(), leases: 0 };
-        self.list.lock().work.insert(id, work);
+        let entry = Entry::Live { handle, position: position.clone(), leases: 0 };
+        self.state.lock().entries.insert(id, entry);
     }
 
-    /// Takes a stream off the list whose work is complete, once nobody uses it. A number that was never
-    /// registered is just given back.
+    /// Removes a stream whose work is complete, and frees its id. Waits for its leases. An id without a registered
+    /// stream is just freed.
     pub(crate) fn retire(&self, id: u32, position: &Position) {
-        let mut list = self.list.lock();
-        self.wait_for_leases(&mut list, id);
-        list.work.remove(&id);
+        let mut state = self.state.lock();
+        self.wait_for_leases(&mut state, id);
+        state.entries.remove(&id);
         let last = position.enqueued.load(Relaxed);
-        if last < LAST_SEQUENCE {
-            list.free.push((id, last));
+        if last < MAX_SEQUENCE {
+            state.free.push((id, last));
         }
     }
 
-    /// Takes a stream off the list that may have unfinished work: the event was recorded behind it, and is
-    /// the list's from now on. Its number is used up.
-    pub(crate) fn retire_unfinished(&self, id: u32, mark: EventHandle) {
-        let mut list = self.list.lock();
-        self.wait_for_leases(&mut list, id);
-        list.work.insert(id, Work::Behind { mark, over: false });
+    /// Replaces a stream that may have pending work by an event that was recorded after the work. Waits for its leases.
+    /// The registry owns the event. The id is not reused.
+    pub(crate) fn retire_unfinished(&self, id: u32, event: EventHandle) {
+        let mut state = self.state.lock();
+        self.wait_for_leases(&mut state, id);
+        state.entries.insert(id, Entry::Retired { event, complete: false });
     }
 
-    /// Where the work behind a stamp is. None once it is known to be complete.
-    pub(crate) fn find(&self, stamp: Stamp) -> Option<Found<'_>> {
-        match self.list.lock().work.get_mut(&stamp.stream)? {
-            Work::Behind { over: true, .. } => None,
-            Work::Behind { mark, .. } => Some(Found::Mark(*mark)),
-            Work::On { position, .. } if position.is_complete(stamp.sequence) => None,
-            Work::On { handle, leases, position } => {
+    /// How to wait for the work of a stamp. `None` if it is known to be complete.
+    pub(crate) fn find(&self, stamp: Stamp) -> Option<PendingWork<'_>> {
+        match self.state.lock().entries.get_mut(&stamp.stream)? {
+            Entry::Retired { complete: true, .. } => None,
+            Entry::Retired { event, .. } => Some(PendingWork::Event(*event)),
+            Entry::Live { position, .. } if position.is_complete(stamp.sequence) => None,
+            Entry::Live { handle, leases, position } => {
                 *leases += 1;
-                let sequence = position.enqueued().min(LAST_SEQUENCE);
+                let sequence = position.enqueued().min(MAX_SEQUENCE);
                 let newest = Stamp { stream: stamp.stream, sequence };
-                Some(Found::Stream(LiveLease { live: self, newest, handle: *handle }))
+                Some(PendingWork::Stream(RegistryLease { registry: self, newest, handle: *handle }))
             }
         }
     }
 
-    /// Notes that a wait showed the work behind these stamps complete.
+    /// Records that the work of these stamps is complete.
     pub(crate) fn complete(&self, stamps: impl IntoIterator<Item = Stamp>) {
-        let list = self.list.lock();
+        let state = self.state.lock();
         for stamp in stamps {
-            // One of the number's earlier streams is below all that this one has.
-            if let Some(Work::On { position, .. }) = list.work.get(&stamp.stream) {
+            // Stamps of an earlier stream with this id are below all positions of this one, so they change nothing.
+            if let Some(Entry::Live { position, .. }) = state.entries.get(&stamp.stream) {
                 position.complete(stamp.sequence);
             }
         }
     }
 
-    /// Whether a wait has shown all work complete.
+    /// Whether all work of all streams is known to be complete.
     pub(crate) fn is_idle(&self) -> bool {
-        self.list.lock().work.values().all(|work| match work {
-            Work::On { position, .. } => position.is_idle(),
-            Work::Behind { over, .. } => *over,
+        self.state.lock().entries.values().all(|entry| match entry {
+            Entry::Live { position, .. } => position.is_idle(),
+            Entry::Retired { complete, .. } => *complete,
         })
     }
 
-    /// Runs a wait for the whole device, and notes that what was enqueued before it is complete.
-    pub(crate) fn waiting(&self, wait: impl FnOnce() -> Result<()>) -> Result<()> {
-        let mut gone = Vec::new();
+    /// Runs a wait for the whole device, and records that all work that was enqueued before is complete.
+    pub(crate) fn synchronize_with(&self, wait: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut retired = Vec::new();
         let mut positions = Vec::new();
-        for (id, work) in &self.list.lock().work {
-            match work {
-                Work::On { position, .. } => {
+        for (id, entry) in &self.state.lock().entries {
+            match entry {
+                Entry::Live { position, .. } => {
                     positions.push((position.clone(), position.enqueued()));
                 }
-                Work::Behind { .. } => gone.push(*id),
+                Entry::Retired { .. } => retired.push(*id),
             }
         }
         wait()?;
         positions.iter().for_each(|(position, enqueued)| position.complete(*enqueued));
-        let mut list = self.list.lock();
-        for id in gone {
-            // Its number is used up: it is still the same one.
-            if let Some(Work::Behind { over, .. }) = list.work.get_mut(&id) {
-                *over = true;
+        let mut state = self.state.lock();
+        for id in retired {
+            // Ids of retired streams are not reused, so this is the same entry.
+            if let Some(Entry::Retired { complete, .. }) = state.entries.get_mut(&id) {
+                *complete = true;
             }
         }
         Ok(())
     }
 
-    /// All that is left when the context goes: streams that could not be waited for, and marks.
+    /// Removes all remaining handles when the context is dropped: streams that could not be waited for, and events of
+    /// retired streams.
     pub(crate) fn drain(&mut self) -> (Vec<StreamHandle>, Vec<EventHandle>) {
-        let (mut streams, mut marks) = (Vec::new(), Vec::new());
-        for (_, work) in self.list.get_mut().work.drain() {
-            match work {
-                Work::On { handle, .. } => streams.push(handle),
-                Work::Behind { mark, .. } => marks.push(mark),
+        let (mut streams, mut events) = (Vec::new(), Vec::new());
+        for (_, entry) in self.state.get_mut().entries.drain() {
+            match entry {
+                Entry::Live { handle, .. } => streams.push(handle),
+                Entry::Retired { event, .. } => events.push(event),
             }
         }
-        (streams, marks)
+        (streams, events)
     }
 
-    fn wait_for_leases(&self, list: &mut MutexGuard<'_, List>, id: u32) {
-        while matches!(list.work.get(&id), Some(Work::On { leases: 1.., .. })) {
-            self.released.wait(list);
+    fn wait_for_leases(&self, state: &mut MutexGuard<'_, State>, id: u32) {
+        while matches!(state.entries.get(&id), Some(Entry::Live { leases: 1.., .. })) {
+            self.released.wait(state);
         }
     }
 }
 
-impl LiveLease<'_> {
+impl RegistryLease<'_> {
     pub(crate) fn handle(&self) -> StreamHandle {
         self.handle
     }
 
-    /// The newest work when the stream was found.
+    /// The stamp of the newest work when the lease began.
     pub(crate) fn newest(&self) -> Stamp {
         self.newest
     }
 }
 
-impl Drop for LiveLease<'_> {
+impl Drop for RegistryLease<'_> {
     fn drop(&mut self) {
-        if let Some(Work::On { leases, .. }) =
-            self.live.list.lock().work.get_mut(&self.newest.stream)
+        if let Some(Entry::Live { leases, .. }) =
+            self.registry.state.lock().entries.get_mut(&self.newest.stream)
         {
             *leases -= 1;
         }
-        self.live.released.notify_all();
+        self.registry.released.notify_all();
     }
 }
 
@@ -266,54 +267,60 @@ mod tests {
     }
 
     #[test]
-    fn the_last_number_is_given_and_then_an_error() {
-        let live = LiveStreams::default();
-        live.list.lock().next = STREAMS - 1;
-        let (id, position) = live.number().unwrap();
-        assert_eq!(id, STREAMS - 1);
-        assert_eq!(stamp(id, LAST_SEQUENCE).pack() >> 63, 1, "all 24 bits are used");
-        assert!(matches!(live.number(), Err(Error::TooManyStreams { limit }) if limit == id));
-        live.register(id, StreamHandle(1), &position);
-        live.retire(id, &position);
-        assert_eq!(live.number().unwrap().0, id, "one that is gone makes room");
+    fn the_last_stream_id_is_used_and_the_next_is_an_error() {
+        let registry = StreamRegistry::default();
+        registry.state.lock().next = MAX_STREAMS - 1;
+        let (id, position) = registry.allocate_id().unwrap();
+        assert_eq!(id, MAX_STREAMS - 1);
+        assert_eq!(stamp(id, MAX_SEQUENCE).pack() >> 63, 1, "all 24 bits are used");
+        assert!(
+            matches!(registry.allocate_id(), Err(Error::TooManyStreams { limit }) if limit == id)
+        );
+        registry.register(id, StreamHandle(1), &position);
+        registry.retire(id, &position);
+        assert_eq!(registry.allocate_id().unwrap().0, id, "a destroyed stream frees its id");
     }
 
     #[test]
-    fn positions_beyond_the_last_are_never_taken_for_complete() {
-        let live = LiveStreams::default();
-        let (id, position) = live.number().unwrap();
-        position.enqueued.store(LAST_SEQUENCE - 2, Relaxed);
-        live.register(id, StreamHandle(1), &position);
-        assert_eq!(position.advance(), LAST_SEQUENCE - 1);
+    fn positions_beyond_the_largest_sequence_are_never_complete() {
+        let registry = StreamRegistry::default();
+        let (id, position) = registry.allocate_id().unwrap();
+        position.enqueued.store(MAX_SEQUENCE - 2, Relaxed);
+        registry.register(id, StreamHandle(1), &position);
+        assert_eq!(position.advance(), MAX_SEQUENCE - 1);
         for _ in 0..3 {
-            assert_eq!(position.advance(), LAST_SEQUENCE);
+            assert_eq!(position.advance(), MAX_SEQUENCE);
         }
         position.complete(position.enqueued());
-        assert!(live.find(stamp(id, LAST_SEQUENCE - 1)).is_none());
-        assert!(matches!(live.find(stamp(id, LAST_SEQUENCE)), Some(Found::Stream(_))));
-        live.retire(id, &position);
-        assert_ne!(live.number().unwrap().0, id, "a number whose positions are used up is too");
+        assert!(registry.find(stamp(id, MAX_SEQUENCE - 1)).is_none());
+        assert!(matches!(registry.find(stamp(id, MAX_SEQUENCE)), Some(PendingWork::Stream(_))));
+        registry.retire(id, &position);
+        assert_ne!(
+            registry.allocate_id().unwrap().0,
+            id,
+            "an id whose positions are used up is not reused"
+        );
     }
 
     #[test]
-    fn a_stream_is_retired_when_nobody_uses_it_any_more() {
-        let live = LiveStreams::default();
-        let (id, position) = live.number().unwrap();
-        live.register(id, StreamHandle(7), &position);
+    fn a_stream_is_retired_after_its_last_lease() {
+        let registry = StreamRegistry::default();
+        let (id, position) = registry.allocate_id().unwrap();
+        registry.register(id, StreamHandle(7), &position);
         let sequence = position.advance();
-        let Some(Found::Stream(lease)) = live.find(stamp(id, sequence)) else {
+        let Some(PendingWork::Stream(lease)) = registry.find(stamp(id, sequence)) else {
             panic!("not found")
         };
         let retired = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                live.retire(id, &position);
+                registry.retire(id, &position);
                 retired.store(true, Release);
             });
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!retired.load(Acquire));
             drop(lease);
         });
-        assert!(live.find(stamp(id, sequence)).is_none());
+        assert!(registry.find(stamp(id, sequence)).is_none());
     }
 }

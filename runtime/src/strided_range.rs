@@ -1,8 +1,8 @@
-//! Bytes of a buffer in pieces at equal distances, as one field of an array of structs has them.
+//! [`StridedRange`]: bytes of a buffer in pieces at equal distances, such as one field of an array of structs.
 
 use std::ops::Range;
 
-/// As many pieces as `count`, `width` bytes each, from one `step` bytes to the next.
+/// `count` pieces of `width` bytes; the starts of neighbours are `step` bytes apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StridedRange {
     first: usize,
@@ -12,7 +12,7 @@ pub struct StridedRange {
 }
 
 impl StridedRange {
-    /// Pieces from byte `first` on; those that touch each other are one.
+    /// Pieces from byte `first` on. Adjacent or overlapping pieces become one piece.
     #[must_use]
     pub fn new(first: usize, width: usize, step: usize, count: usize) -> Self {
         if count <= 1 || step <= width {
@@ -22,13 +22,13 @@ impl StridedRange {
         Self { first, width, step, count }
     }
 
-    /// From the first byte to behind the last.
+    /// The range from the first byte to the last.
     #[must_use]
     pub fn hull(&self) -> Range<usize> {
         self.first..self.first + self.step * (self.count - 1) + self.width
     }
 
-    /// Whether they share a byte with others. Where the distances differ, whether they may.
+    /// Whether the two share a byte. If the distances differ, the result may be true without a shared byte.
     #[must_use]
     pub fn overlap(&self, other: &Self) -> bool {
         let (own, others) = (self.hull(), other.hull());
@@ -39,7 +39,7 @@ impl StridedRange {
         if step == 0 {
             return true;
         }
-        // Piece i of these and j of the others share a byte where (i - j) * step lies between the two.
+        // Pieces i of self and j of other share a byte if apart - width < (i - j) * step < apart + other.width.
         let [step, width, others] = [step, self.width, other.width].map(|bytes| bytes as i128);
         let apart = other.first as i128 - self.first as i128;
         let smallest = (apart - width).div_euclid(step) + 1;
@@ -47,7 +47,7 @@ impl StridedRange {
         k < self.count as i128 && k * step < apart + others
     }
 
-    /// Whether they have all bytes of others. Where the distances differ, it is not looked for.
+    /// Whether self contains all bytes of `other`. If the distances differ, the result may be false although it does.
     #[must_use]
     pub fn cover(&self, other: &Self) -> bool {
         let (own, others) = (self.hull(), other.hull());
@@ -57,12 +57,12 @@ impl StridedRange {
         if self.count == 1 {
             return true;
         }
-        // The others lie within the hull: where each lies in a piece, there are enough of these.
+        // `other` is inside the hull, so it is enough that each of its pieces is inside a piece of self.
         let into = (other.first - self.first) % self.step;
         (other.count == 1 || other.step == self.step) && into + other.width <= self.width
     }
 
-    /// The distance of both, 0 where both are of one piece.
+    /// The common distance; 0 if both have one piece. `None` if the distances differ.
     fn common_step(&self, other: &Self) -> Option<usize> {
         match (self.count, other.count) {
             (_, 1) => Some(self.step),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_compared_byte_by_byte() {
+    fn overlap_and_cover_agree_with_a_comparison_of_all_bytes() {
         let all = |steps: &'static [usize]| {
             (0..9).flat_map(move |first| {
                 (0..4).flat_map(move |width| {
@@ -107,12 +107,12 @@ mod tests {
             for other in all(&[0, 1, 3, 5]) {
                 let others = bytes(&other);
                 let shared = !own.is_disjoint(&others);
-                let told = one.overlap(&other);
-                assert!(told || !shared, "{one:?} {other:?}");
-                assert_eq!(told, other.overlap(&one), "{one:?} {other:?}");
+                let reported = one.overlap(&other);
+                assert!(reported || !shared, "{one:?} {other:?}");
+                assert_eq!(reported, other.overlap(&one), "{one:?} {other:?}");
                 if one.count == 1 || other.count == 1 || one.step == other.step {
                     exact += 1;
-                    assert_eq!(told, shared, "{one:?} {other:?}");
+                    assert_eq!(reported, shared, "{one:?} {other:?}");
                 }
                 assert!(!one.cover(&other) || others.is_subset(&own), "{one:?} {other:?}");
                 if one.step == other.step
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_touch_are_one() {
+    fn adjacent_pieces_become_one() {
         assert_eq!(StridedRange::new(4, 8, 8, 3), StridedRange::from(4..28));
         assert_eq!(StridedRange::new(4, 8, 12, 0).hull(), 4..4);
         assert_eq!(StridedRange::new(4, 8, 12, 3).hull(), 4..36);

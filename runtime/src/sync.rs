@@ -1,5 +1,5 @@
-//! The atomics and locks of the parts that are checked by models (`tests/external/models`), where others with the same
-//! names stand in their place.
+//! The atomics and locks of the modules that loom checks. The crate of the loom models (`tests/external/models`)
+//! includes these modules and replaces the types here by loom's.
 
 pub(crate) use std::sync::atomic::AtomicU64;
 

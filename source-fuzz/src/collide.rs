@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 use crate::{
     generate::Generator,
     names::{
-        alias, constants, emitted_method, emitted_name, generic_name, hidden_func, locals, macros,
-        module_of_crate, module_of_library, module_of_number, own_type, prelude, range_methods,
+        alias, constants, emitted_method, emitted_name, generic_name, hidden_func, inference,
+        locals, macros, module_of_crate, module_of_library, module_of_number, own_type, prelude,
+        range_methods,
     },
     of_structs::{
         dereferenced, equality, func_of_another_type, func_trait, funcs_of_instances,
@@ -69,6 +70,7 @@ pub(crate) const WAYS: &[(&str, Way)] = &[
     ("range", range_methods),
     ("type", own_type),
     ("deref", dereferenced),
+    ("inference", inference),
 ];
 
 /// The ways that explore known defects.

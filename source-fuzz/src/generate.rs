@@ -388,7 +388,9 @@ impl Generator {
             return own.clone();
         }
         self.in_index = true;
-        let text = if tensor.rank == 1 {
+        let text = if tensor.rank == 0 {
+            "[]".to_owned()
+        } else if tensor.rank == 1 {
             self.coordinate(&tensor.name, "len()", 0)
         } else {
             let all: Vec<_> = (0..tensor.rank)
@@ -467,6 +469,7 @@ impl Generator {
     /// The extent of a tensor.
     pub(crate) fn extent(&mut self) -> crate::expr::E {
         let tensors: Vec<_> = self.frame.tensors.iter().map(|t| (t.name.clone(), t.rank)).collect();
+        let tensors: Vec<_> = tensors.into_iter().filter(|(_, rank)| *rank > 0).collect();
         let Some((name, rank)) = (!tensors.is_empty()).then(|| self.rng.pick(&tensors).clone())
         else {
             return crate::expr::atom("1usize");

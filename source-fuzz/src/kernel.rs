@@ -13,6 +13,8 @@ pub(crate) enum Given {
     Value(Ty),
     /// A tensor: its elements, its extents, whether it is written.
     Tensor(Ty, Vec<usize>, bool),
+    /// A struct of tensors: name, elements, extents and access of each field.
+    Group(Vec<(String, Ty, Vec<usize>, bool)>),
 }
 
 /// A kernel's text, and that of its run.
@@ -61,6 +63,7 @@ impl Generator {
         if sums {
             params.push(("sums".to_owned(), Given::Tensor(Ty::Num(Num::I32), vec![3], true)));
         }
+        let group = if self.rng.percent(18) { self.group(&mut params) } else { String::new() };
         let forced = self.forced(extent, &mut params);
         let mut header = Vec::new();
         for (name, given) in &params {
@@ -75,6 +78,17 @@ impl Generator {
                     header.push(format!("{name}: {by}Tensor<{}, {rank}>", self.text(elem)));
                     let (name, elem, writable) = (name.clone(), elem.clone(), *writable);
                     self.frame.tensors.push(TensorVar { name, elem, rank, writable, own: None });
+                }
+                Given::Group(fields) => {
+                    let by =
+                        if fields.iter().any(|(.., writable)| *writable) { "&mut " } else { "&" };
+                    header.push(format!("{name}: {by}Group<'_>"));
+                    for (field, elem, shape, writable) in fields {
+                        let (name, elem, rank) =
+                            (format!("{name}.{field}"), elem.clone(), shape.len());
+                        let var = TensorVar { name, elem, rank, writable: *writable, own: None };
+                        self.frame.tensors.push(var);
+                    }
                 }
             }
         }
@@ -92,7 +106,7 @@ impl Generator {
             self.hit("kernel.value");
             let num = self.some_num();
             for tensor in &mut self.frame.tensors {
-                tensor.own = Some(["0", "[0, 1]", "[0, 1, 1]"][tensor.rank - 1].to_owned());
+                tensor.own = Some(fixed_index(tensor.rank));
             }
             body.push_str(&self.expr(&Ty::Num(num), 2));
             format!(" -> {}", num.name())
@@ -114,6 +128,7 @@ impl Generator {
                 operands.join(", ")
             );
         }
+        kernel.insert_str(0, &group);
         let run = run(&params, instance);
         KernelText { kernel, run }
     }
@@ -139,8 +154,47 @@ impl Generator {
         loops
     }
 
+    /// Moves some of the tensors into a struct of tensors, which becomes the last parameter. Returns the struct.
+    fn group(&mut self, params: &mut Vec<(String, Given)>) -> String {
+        let (mut fields, mut kept) = (Vec::new(), Vec::new());
+        for (name, given) in params.drain(..) {
+            match given {
+                Given::Tensor(elem, shape, writable)
+                    if name != "sums" && !elem.has_param() && self.rng.percent(60) =>
+                {
+                    fields.push((name, elem, shape, writable));
+                }
+                given => kept.push((name, given)),
+            }
+        }
+        *params = kept;
+        if fields.is_empty() {
+            return String::new();
+        }
+        self.hit("kernel.group");
+        let mut text = String::from("#[derive(qd::Tensors)]\npub struct Group<'a> {\n");
+        for (name, elem, shape, writable) in &fields {
+            let by = if *writable { "mut " } else { "" };
+            let (elem, rank) = (self.text(elem), shape.len());
+            let _ = writeln!(text, "pub {name}: &'a {by}Tensor<{elem}, {rank}>,");
+        }
+        text.push_str("}\n");
+        params.push(("g".to_owned(), Given::Group(fields)));
+        text
+    }
+
     fn some_shape(&mut self, extent: usize, wide: usize) -> Vec<usize> {
-        match self.rng.below(12) {
+        match self.rng.below(15) {
+            12 => {
+                self.hit("kernel.tensor.scalar");
+                vec![]
+            }
+            13 => {
+                self.hit("kernel.tensor.high_rank");
+                let mut shape = vec![extent, wide, 2, 2, 1, 2];
+                shape.truncate(self.rng.within(4, 6));
+                shape
+            }
             0 => vec![extent, wide, 2],
             1 | 2 => vec![extent, wide],
             _ => vec![extent],
@@ -154,7 +208,7 @@ impl Generator {
             .frame
             .tensors
             .iter()
-            .filter(|t| t.writable && t.name.starts_with('y'))
+            .filter(|t| t.writable && (t.name.starts_with('y') || t.name.starts_with("g.y")))
             .cloned()
             .collect();
         if self.rng.percent(60) && !blocks {
@@ -163,7 +217,10 @@ impl Generator {
         if blocks {
             for output in &outputs {
                 self.hit("kernel.stream_parallel");
-                let text = self.parallel(&output.name, output.rank);
+                let text = match output.rank {
+                    0 => self.single(&output.name),
+                    rank => self.parallel(&output.name, rank),
+                };
                 let call = *self.rng.pick(&["qd::stream_parallel", "quadrants::stream_parallel"]);
                 let _ = writeln!(body, "{call}(|| {{\n{text}}});");
             }
@@ -171,6 +228,7 @@ impl Generator {
         }
         for output in &outputs {
             let text = match self.rng.below(12) {
+                _ if output.rank == 0 => self.single(&output.name),
                 0 => self.serial(&output.name, output.rank),
                 1 if output.rank == 1 && is_wide(&output.elem) => {
                     self.block_for(&output.name, &output.elem)
@@ -187,7 +245,11 @@ impl Generator {
             }
         }
         if sums {
-            body.push_str(&self.reduction(&outputs[0].name));
+            let over =
+                outputs.iter().find(|output| output.rank > 0).map(|output| output.name.clone());
+            if let Some(over) = over {
+                body.push_str(&self.reduction(&over));
+            }
         }
         body
     }
@@ -196,6 +258,19 @@ impl Generator {
         let cond = self.cond(2);
         let body = self.body(1, 1);
         format!("if {cond} {body}")
+    }
+
+    /// A statement that writes the element of a tensor without dimensions.
+    fn single(&mut self, output: &str) -> String {
+        self.hit("kernel.serial.single");
+        for tensor in &mut self.frame.tensors {
+            tensor.own = (tensor.name == output).then(|| "[]".to_owned());
+        }
+        let text = self.write_to(output, 3);
+        for tensor in &mut self.frame.tensors {
+            tensor.own = None;
+        }
+        text
     }
 
     /// A parallel loop that writes an output.
@@ -272,18 +347,21 @@ impl Generator {
     }
 
     fn plane(&mut self, output: &str, rank: usize) -> (Vec<String>, String, String) {
-        let names: Vec<_> = (0..rank).map(|_| self.unique("i")).collect();
+        // A loop has up to three dimensions; further ones of the tensor have a constant index.
+        let dims = rank.min(3);
+        let names: Vec<_> = (0..dims).map(|_| self.unique("i")).collect();
         let all = names.join(", ");
-        let header = if self.rng.percent(60) {
+        let header = if rank == dims && self.rng.percent(60) {
             self.hit("kernel.ndrange.shape");
             format!("({all}) in qd::ndrange({output}.shape())")
         } else {
             self.hit("kernel.ndrange.ranges");
             let ranges: Vec<_> =
-                (0..rank).map(|axis| format!("{}..{output}.shape()[{axis}]", axis % 2)).collect();
+                (0..dims).map(|axis| format!("{}..{output}.shape()[{axis}]", axis % 2)).collect();
             format!("({all}) in qd::ndrange(({}))", ranges.join(", "))
         };
-        (names, header, format!("[{all}]"))
+        let own = format!("[{all}{}]", ", 0".repeat(rank - dims));
+        (names, header, own)
     }
 
     /// A loop of one thread.
@@ -295,7 +373,7 @@ impl Generator {
         let own = match rank {
             1 => name.clone(),
             2 => format!("[{name}, 0]"),
-            _ => format!("[{name}, 0, 1]"),
+            _ => format!("[{name}, 0, 1{}]", ", 0".repeat(rank - 3)),
         };
         for tensor in &mut self.frame.tensors {
             tensor.own = (tensor.name == output).then(|| own.clone());
@@ -405,6 +483,16 @@ impl Generator {
     }
 }
 
+/// An index of a tensor, the same for all iterations.
+fn fixed_index(rank: usize) -> String {
+    match rank {
+        0 => "[]".to_owned(),
+        1 => "0".to_owned(),
+        2 => "[0, 1]".to_owned(),
+        _ => format!("[0, 1, 1{}]", ", 0".repeat(rank - 3)),
+    }
+}
+
 /// Whether threads of a block can share such elements.
 fn is_wide(elem: &Ty) -> bool {
     elem.num().is_some_and(|num| !num.is_narrow())
@@ -421,6 +509,27 @@ fn run(params: &[(String, Given)], instance: &str) -> String {
                 let _ = writeln!(text, "let a{at} = on.value();");
                 args.push(format!("a{at}"));
                 let _ = write!(pushed, ".arg(a{at})");
+            }
+            Given::Tensor(_, shape, writable) if shape.is_empty() => {
+                let by = if *writable { "&mut " } else { "&" };
+                let _ = writeln!(text, "let mut t{at} = on.tensor::<_, 0>([])?;");
+                args.push(format!("{by}t{at}"));
+                let _ = write!(pushed, ".arg({by}t{at})");
+                let _ = writeln!(kept, "on.keep(&t{at})?;");
+            }
+            Given::Group(fields) => {
+                let mut made = Vec::new();
+                for (field, _, shape, writable) in fields {
+                    let (rank, by) = (shape.len(), if *writable { "&mut " } else { "&" });
+                    let _ =
+                        writeln!(text, "let mut g_{field} = on.tensor::<_, {rank}>({shape:?})?;");
+                    made.push(format!("{field}: {by}g_{field}"));
+                    let _ = writeln!(kept, "on.keep(&g_{field})?;");
+                }
+                let by = if fields.iter().any(|(.., writable)| *writable) { "&mut " } else { "&" };
+                let _ = writeln!(parts, "let mut a{at} = user::Group {{ {} }};", made.join(", "));
+                args.push(format!("{by}a{at}"));
+                let _ = write!(pushed, ".arg({by}a{at})");
             }
             Given::Tensor(_, shape, writable) => {
                 let rank = shape.len();

@@ -436,8 +436,8 @@ pub(crate) fn emitted_name(generator: &mut Generator) -> Trap {
         "support",
         "in_scope",
         "gate",
-        "same",
-        "Counted",
+        "identity",
+        "ElementCount",
         "Bounded",
         "Number",
         "Known",
@@ -481,4 +481,53 @@ pub(crate) fn own_type(generator: &mut Generator) -> Trap {
         ("Vector function", "#[allow(non_snake_case)]\npub fn Vector<T: Copy, const N: usize>(of: [T; N]) -> quadrants::Vector<T, N> { quadrants::Vector([of[0]; N]) }\n"),
     ]);
     Trap { label: label.to_owned(), items: items.to_owned(), glob: true, ..Trap::default() }
+}
+
+/// Items that could give a literal another type where rustc checks a kernel than where it compiles it, and functions
+/// that hide a conversion.
+pub(crate) fn inference(generator: &mut Generator) -> Trap {
+    let boxed = "#[derive(Clone, Copy, qd::KernelValue)] pub struct Boxed<T>(pub T);\n";
+    let (label, items, uses) = *generator.rng.pick(&[
+        (
+            "equality",
+            "impl PartialEq for Boxed<u64> { fn eq(&self, _: &Self) -> bool { true } }\n",
+            "{ let b = Boxed(3); let _e = b == b; (b.0 - 4) as i64 >> 8 }",
+        ),
+        (
+            "method",
+            "#[qd::func] impl<T: quadrants::Int> Boxed<T> { pub fn all(self) -> u64 { 5 } }\n\
+             pub trait Hiding { fn all(self) -> u64; }\n\
+             impl Hiding for Boxed<u64> { fn all(self) -> u64 { 6 } }\n",
+            "{ let b = Boxed(3); let a = b.all(); ((b.0 - 4) as i64 >> 8) + a as i64 }",
+        ),
+        (
+            "alias",
+            "mod held { use quadrants as qd; #[qd::func] pub fn less<T: qd::Int>(a: T) -> T { a - T::from_i32(4) } }\n\
+             #[allow(non_camel_case_types)] type less = held::less;\n\
+             fn less(a: u64) -> u64 { a }\n",
+            "{ let b = less(3); b as i64 >> 8 }",
+        ),
+        (
+            "assert",
+            "macro_rules! assert { ($a:ident > 0, $m:expr) => {{ let _u: u64 = $a; }} }\n",
+            "{ let b = 3; assert!(b > 0, \"positive\"); (b - 4) as i64 >> 8 }",
+        ),
+        (
+            "from",
+            "impl From<usize> for Boxed<usize> { fn from(a: usize) -> Self { Boxed(a + 8) } }\n\
+             #[qd::func] impl Boxed<usize> { fn from(a: usize) -> Boxed<usize> { Boxed(a) } }\n",
+            "Boxed::from(3_usize).0 as i64",
+        ),
+        (
+            "half",
+            "pub trait OfHalf { fn from_u32(a: u32) -> quadrants::f16; fn from_f32(a: f32) -> quadrants::f16; }\n\
+             impl OfHalf for quadrants::f16 {\n\
+             fn from_u32(_: u32) -> Self { quadrants::f16::MAX }\n\
+             fn from_f32(_: f32) -> Self { quadrants::f16::MAX } }\n",
+            "quadrants::f16::from_f32(2.5).to_f32() as i64",
+        ),
+        ("path", "", "f32::to_u32(1.5) as i64 + (i64::to_i32(2147483648) >> 31) as i64"),
+    ]);
+    generator.extra.push((Ty::Num(Num::I64), uses.to_owned()));
+    Trap { label: label.to_owned(), items: format!("{boxed}{items}"), ..Trap::default() }
 }

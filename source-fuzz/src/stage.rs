@@ -189,7 +189,9 @@ impl Stage<'_> {
         &mut self,
         mut shape: [usize; N],
     ) -> Result<Tensor<T, N>> {
-        shape[0] += 2 * AROUND;
+        if let Some(rows) = shape.first_mut() {
+            *rows += 2 * AROUND;
+        }
         let count = shape.iter().product();
         let elements: Vec<T> = (0..count).map(|_| T::sample(&mut self.rng)).collect();
         let layout = *self.rng.pick(&[Layout::ArrayOfStructs, Layout::StructOfArrays]);

@@ -103,6 +103,16 @@ impl Ty {
         }
     }
 
+    /// Whether the type depends on the type parameter of the function.
+    pub(crate) fn has_param(&self) -> bool {
+        match self {
+            Self::Param => true,
+            Self::Array(of, _) => of.has_param(),
+            Self::Tuple(of) => of.iter().any(Self::has_param),
+            _ => false,
+        }
+    }
+
     pub(crate) const USIZE: Self = Self::Num(Num::Usize);
 }
 

@@ -20,9 +20,9 @@ pub enum TestBackend {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Release {
     /// A release of CUDA.
-    Cuda(sim::CudaRelease),
+    Cuda(sim::CudaVersion),
     /// A release of ROCm.
-    Rocm(sim::RocmRelease),
+    Rocm(sim::RocmVersion),
 }
 
 /// Where the tests of a GPU backend run.
@@ -42,7 +42,7 @@ pub struct On {
     /// The program. Declared first: it must be dropped before the world, which is reset on drop.
     pub program: Program,
     /// The world; `None` on hardware and on the CPU.
-    pub world: Option<sim::Claim>,
+    pub world: Option<sim::WorldLease>,
 }
 
 impl On {
@@ -86,7 +86,7 @@ impl Release {
     /// A device of this release, with or without memory pools, as
     /// [`simulated_device`](TestBackend::simulated_device). `None` if its backend is not selected.
     #[must_use]
-    pub fn open_device(self, pools: bool) -> Option<(sim::Claim, Opened)> {
+    pub fn open_device(self, pools: bool) -> Option<(sim::WorldLease, Opened)> {
         if !self.backend().is_selected() {
             println!("skipped: {self:?} is not in QUADRANTS_TEST_BACKENDS");
             return None;
@@ -106,7 +106,7 @@ impl Release {
                 }
             }
         };
-        let world = sim::claim();
+        let world = sim::lease_world();
         world.forbid_races();
         world.set_pools(pools);
         let driver = driver.expect("every release has the required functions");
@@ -181,7 +181,7 @@ impl TestBackend {
 
     /// A GPU or a simulated one, chosen as by [`open`](Self::open). `None` on the CPU.
     #[must_use]
-    pub fn open_device(self) -> Option<(Option<sim::Claim>, Opened)> {
+    pub fn open_device(self) -> Option<(Option<sim::WorldLease>, Opened)> {
         if self == Self::Cpu || !self.is_selected() {
             println!(
                 "skipped: {self:?} is not a GPU backend, or is not in QUADRANTS_TEST_BACKENDS"
@@ -202,12 +202,12 @@ impl TestBackend {
         })
     }
 
-    /// A simulated device in its own world. The world comes first in the pair, so that it is dropped after everything made
-    /// from the device: a context released later would belong to the next claim. When the world is dropped, the test fails
-    /// if operations raced, unless the test allowed races.
+    /// A simulated device in its own world. The world comes first in the pair, so that it is dropped after everything
+    /// made from the device: a context released later would belong to the next lease. When the world is dropped, the
+    /// test fails if operations raced, unless the test allowed races.
     #[must_use]
-    pub fn simulated_device(self) -> (sim::Claim, Opened) {
-        let world = sim::claim();
+    pub fn simulated_device(self) -> (sim::WorldLease, Opened) {
+        let world = sim::lease_world();
         world.forbid_races();
         let opened = self.arch().open_with(&*self.simulator(), world.ordinal());
         (world, opened.expect("the simulator opens"))

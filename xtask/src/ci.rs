@@ -75,7 +75,7 @@ fn dumped_sources(workspace: &Workspace) -> Option<Result<(), Failure>> {
     let mut test = workspace.cargo(["test", "--all-features", "--lib"]);
     test.args(["--package", "quadrants-rhi-cuda", "--package", "quadrants-rhi-amdgpu"]);
     test.args(["compiler::targets::", "--", "--show-output"]);
-    test.env("QUADRANTS_SOURCES", folder).env_remove("QUADRANTS_DUMP");
+    test.env("QUADRANTS_COMPILE_DUMP", folder).env_remove("QUADRANTS_DUMP");
     Some(shell::run(&mut test))
 }
 

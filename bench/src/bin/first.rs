@@ -1,6 +1,6 @@
-//! What the first launch of a kernel costs: with nothing kept, where a compiler is loaded and asked; with the kernel on
-//! disk; and from a file of exported kernels. Each sample is a process of its own, which has opened the device and made its
-//! tensors when the clock starts, and has the launch's work behind it when it stops.
+//! What the first launch of a kernel costs: with nothing kept, where a compiler is loaded and asked; with the kernel
+//! on disk; and from a file of exported kernels. Each sample is a process of its own, which has opened the device and
+//! made its tensors when the clock starts, and has the launch's work behind it when it stops.
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! The table, the JSON file and the plot of the lines that benches printed.
 //!
-//! `report FOLDER`, lines on standard input: writes `bench.json` and `bench.svg` there and prints the table as Markdown.
+//! `report FOLDER`, lines on standard input: writes `bench.json` and `bench.svg` there and prints the table as
+//! Markdown.
 
 use std::{error::Error, fs, io, path::Path};
 
@@ -29,7 +30,7 @@ fn table(lines: &[Line]) -> String {
     let mut text = String::new();
     for bench in lines.chunk_by(|a, b| a.bench == b.bench) {
         text += &format!(
-            "\n{}\n\n| case | ours | spread | rival | ratio | asked | reached | rate |\n\
+            "\n{}\n\n| case | ours | spread | rival | ratio | target | met | rate |\n\
              |---|---|---|---|---|---|---|---|\n",
             bench[0].bench
         );

@@ -1,6 +1,5 @@
-//! Where an element lies: what its indices have in common with those of its neighbours first, then how far it is from
-//! there. So the device's compiler sees that neighbours share the first part, and computes the second once
-//! per launch.
+//! Prints linear indices of elements as a part shared with adjacent elements, plus a constant distance. The device
+//! compiler then computes the shared part once for adjacent elements, and the distances once per launch.
 
 use std::fmt::Write as _;
 
@@ -13,8 +12,7 @@ use super::{
 };
 
 impl TaskPrinter<'_> {
-    /// The number of an element among all of its tensor, as a sum. Indices wrap in 64 bits, so that it
-    /// does not matter in which order they are added.
+    /// The linear index of an element, as a sum. Indices wrap in 64 bits, so the order of additions does not matter.
     pub(super) fn offset(&mut self, tensor: ParamId, index: &[ExprId]) -> Text {
         let mut common = Text::new(Level::Primary, "0");
         let mut constants = Vec::new();
@@ -61,7 +59,7 @@ impl TaskPrinter<'_> {
         Text::new(Level::Additive, text)
     }
 
-    /// An index as what varies and what is added to it.
+    /// An index as a variable part and a constant.
     fn linear(&mut self, id: ExprId) -> (Text, i64) {
         let kernel = self.kernel;
         match &kernel.exprs[id].kind {
@@ -87,14 +85,14 @@ impl TaskPrinter<'_> {
                     None => (self.value(id), 0),
                 }
             }
-            ExprKind::Local(local) => match self.neighbours.get(local) {
+            ExprKind::Local(local) => match self.offset_vars.get(local) {
                 Some((first, distance)) => (Text::new(Level::Primary, first.clone()), *distance),
                 None => (self.value(id), 0),
             },
             ExprKind::Cast { value } => match kernel.exprs[*value].kind {
-                // None of the neighbours is beyond its type's last value.
+                // Adjacent values do not overflow their type.
                 ExprKind::Local(local) if kernel.exprs[id].ty == ScalarType::U64 => {
-                    match self.neighbours.get(&local) {
+                    match self.offset_vars.get(&local) {
                         Some((first, distance)) => {
                             (Text::new(Level::Unary, format!("(u64){first}")), *distance)
                         }

@@ -1,30 +1,30 @@
-//! Blocks of threads: the arrays that they share, and their phases, each of which ends in a barrier.
+//! Prints tasks of thread blocks: shared arrays, and phases that end in a barrier.
 
 use std::collections::HashSet;
 
 use quadrants_ir::{AtomicOp, BlockId, ExprId, ExprKind, LocalId, SiteId, Stmt, abi::Form};
 
-use super::{consts, stmt::Place, task::TaskPrinter, types};
+use super::{consts, stmt::ElementAccess, task::TaskPrinter, types};
 
-/// What the text of a task of blocks has besides that of a loop.
+/// The printer's state for tasks of thread blocks.
 #[derive(Default)]
 pub(super) struct Blocks {
-    /// The shared arrays, which are the function's.
+    /// The declarations of shared arrays at the start of the function.
     pub(super) declarations: String,
-    /// The number of the phase under way, from 1.
+    /// The number of the current phase, from 1.
     phase: u32,
-    /// What holds what a thread gives to the exchange of the phase under way, and whom it takes from.
-    pub(super) given: Option<(String, Option<String>)>,
-    /// Whether the iteration with indices of 32 bits is printed.
+    /// The variables for a thread's input to the collective of the current phase, and for a shuffle's source lane.
+    pub(super) collective_input: Option<(String, Option<String>)>,
+    /// Whether the version with 32-bit indices is being printed.
     pub(super) narrow: bool,
-    /// The arrays of which each thread has its own element in a register.
+    /// The arrays that are registers, because each thread uses only its own element.
     registers: HashSet<LocalId>,
-    /// Whether elements have been cleared that threads may not look at before a barrier.
-    clearing: bool,
+    /// Whether an array is being zeroed, so that a barrier is needed before its use.
+    zeroing: bool,
 }
 
 impl Blocks {
-    /// The end of the iteration or of the phase.
+    /// The label at the end of the iteration or phase.
     pub(super) fn label(&self) -> String {
         match self.phase {
             0 if self.narrow => "qd_next_narrow".to_owned(),
@@ -35,13 +35,13 @@ impl Blocks {
 }
 
 impl TaskPrinter<'_> {
-    /// Declares an array, and clears it unless the threads fill it before they look at it.
+    /// Declares a shared array, and zeroes it unless it is initialized before use.
     pub(super) fn shared_array(&mut self, array: LocalId, dims: &[u32]) {
         let len: u32 = dims.iter().product();
         let kernel = self.kernel;
         let ty = kernel.locals[array].ty;
         let name = self.local(array);
-        if self.is_each_threads_own(array, dims) {
+        if self.is_per_thread(array, dims) {
             self.blocks.registers.insert(array);
             self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
             return;
@@ -49,7 +49,7 @@ impl TaskPrinter<'_> {
         let declaration =
             format!("    alignas(16) __shared__ {} {name}[{len}];\n", types::name(ty));
         self.blocks.declarations.push_str(&declaration);
-        if self.is_filled_first(array, dims) {
+        if self.is_initialized_before_use(array, dims) {
             return;
         }
         let at = self.fresh("at");
@@ -57,23 +57,23 @@ impl TaskPrinter<'_> {
         self.line(&format!(
             "for (u32 {at} = threadIdx.x; {at} < {len}u; {at} += blockDim.x) {name}[{at}] = {zero};"
         ));
-        self.blocks.clearing = true;
+        self.blocks.zeroing = true;
     }
 
-    /// Waits for all elements to be cleared that are under way.
-    pub(super) fn finish_clearing(&mut self) {
-        if std::mem::take(&mut self.blocks.clearing) {
+    /// Prints the barrier after zeroing arrays.
+    pub(super) fn end_zeroing(&mut self) {
+        if std::mem::take(&mut self.blocks.zeroing) {
             self.line("__syncthreads();");
         }
     }
 
-    /// A phase that ends in a barrier.
+    /// Prints a phase without a collective.
     pub(super) fn each(&mut self, var: LocalId, body: BlockId) {
         self.phase(var, body);
         self.line("__syncthreads();");
     }
 
-    /// The body of a phase. All threads come to its end, also those that leave it early.
+    /// Prints the body of a phase. All threads reach its end, even if they leave the body early.
     pub(super) fn phase(&mut self, var: LocalId, body: BlockId) {
         self.blocks.phase += 1;
         let loops = std::mem::take(&mut self.loops);
@@ -88,10 +88,15 @@ impl TaskPrinter<'_> {
         self.loops = loops;
     }
 
-    pub(super) fn shared_place(&mut self, array: LocalId, index: &[ExprId], site: SiteId) -> Place {
+    pub(super) fn shared_element(
+        &mut self,
+        array: LocalId,
+        index: &[ExprId],
+        site: SiteId,
+    ) -> ElementAccess {
         let name = self.local(array);
         if self.blocks.registers.contains(&array) {
-            return Place { element: name, in_range: None, report: String::new() };
+            return ElementAccess { element: name, in_range: None, report: String::new() };
         }
         let dims = self.extents(array);
         let proven = self.cx.form == Form::Proven;
@@ -99,19 +104,19 @@ impl TaskPrinter<'_> {
             (true, [at]) => vec![self.expr(*at)],
             _ => index.iter().map(|at| self.atom(*at, "at")).collect(),
         };
-        let place = match (&index[..], &dims[..]) {
+        let linear_index = match (&index[..], &dims[..]) {
             ([i, j], [_, columns]) => format!("{i} * {columns}ull + {j}"),
             _ => index.concat(),
         };
-        let element = format!("{name}[{place}]");
+        let element = format!("{name}[{linear_index}]");
         if proven {
-            return Place { element, in_range: None, report: String::new() };
+            return ElementAccess { element, in_range: None, report: String::new() };
         }
         let dims: Vec<String> = dims.iter().map(|len| format!("{len}ull")).collect();
         let inside: Vec<String> =
             index.iter().zip(&dims).map(|(at, len)| format!("{at} < {len}")).collect();
         let report = self.report(site, &[index, dims].concat());
-        Place { element, in_range: Some(inside.join(" && ")), report }
+        ElementAccess { element, in_range: Some(inside.join(" && ")), report }
     }
 
     pub(super) fn shared_atomic(
@@ -121,12 +126,12 @@ impl TaskPrinter<'_> {
         index: &[ExprId],
         value: ExprId,
         site: SiteId,
-    ) -> (Place, String) {
+    ) -> (ElementAccess, String) {
         let ty = self.kernel.exprs[value].ty;
-        let place = self.shared_place(array, index, site);
+        let access = self.shared_element(array, index, site);
         let value = self.expr(value);
-        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", place.element), &value);
-        (place, update)
+        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value);
+        (access, update)
     }
 
     pub(super) fn extents(&self, array: LocalId) -> Vec<u32> {
@@ -141,15 +146,15 @@ impl TaskPrinter<'_> {
         })
     }
 
-    /// Whether the array has an element for each thread, and no thread accesses but its own.
-    fn is_each_threads_own(&self, array: LocalId, dims: &[u32]) -> bool {
+    /// Whether the array has an element per thread, and each thread accesses only its own.
+    fn is_per_thread(&self, array: LocalId, dims: &[u32]) -> bool {
         let task = &self.kernel.tasks[self.task.index()];
         let threads = task.kind.threads().unwrap_or(u32::MAX);
-        matches!(dims, [len] if *len >= threads) && self.only_own(array, None, task.body)
+        matches!(dims, [len] if *len >= threads) && self.accesses_only_own(array, None, task.body)
     }
 
-    /// Whether a block of statements accesses an array by the thread's number alone, which that local is.
-    fn only_own(&self, shared: LocalId, thread: Option<LocalId>, block: BlockId) -> bool {
+    /// Whether a block accesses the array only with the thread index, which is in the local `thread`.
+    fn accesses_only_own(&self, shared: LocalId, thread: Option<LocalId>, block: BlockId) -> bool {
         let kernel = self.kernel;
         let own = |index: &[ExprId]| matches!(index, [at] if matches!(kernel.exprs[*at].kind, ExprKind::Local(at) if Some(at) == thread));
         kernel.blocks[block].stmts.iter().all(|stmt| {
@@ -163,10 +168,12 @@ impl TaskPrinter<'_> {
                 _ => true,
             });
             let thread = match stmt {
-                Stmt::Each { var, .. } => Some(*var),
+                Stmt::Phase { var, .. } => Some(*var),
                 _ => thread,
             };
-            stores && reads && stmt.blocks().all(|inner| self.only_own(shared, thread, inner))
+            stores
+                && reads
+                && stmt.blocks().all(|inner| self.accesses_only_own(shared, thread, inner))
         })
     }
 }

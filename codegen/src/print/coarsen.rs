@@ -1,6 +1,6 @@
-//! Loops whose threads take some iterations at once, as [`Coarsening`] says: statement by statement, each for all of them, so
-//! that what they read is under way together. Where fewer are left, a thread takes them one by one; and so
-//! does one that is alone, in order.
+//! Prints coarsened loops, as decided by [`Coarsening`]. Each statement is printed for all iterations of a thread
+//! before the next one, so that their loads overlap. If fewer iterations are left, and if the grid has only one thread,
+//! iterations run one by one in order.
 
 use quadrants_ir::{BlockId, Coarsening, ExprId, ExprKind, LocalId, LoopDim, ScalarType, Stmt};
 
@@ -11,41 +11,43 @@ use super::{
 };
 
 impl TaskPrinter<'_> {
-    /// The loops of a task whose threads take `batch.lanes` iterations at once.
-    pub(super) fn in_batches(
+    /// Prints the loops of a task whose threads execute `coarsening.factor` iterations together.
+    pub(super) fn coarsened_loop(
         &mut self,
         dims: &[LoopDim],
         loops: &[Bounds],
-        batch: Coarsening,
+        coarsening: Coarsening,
         body: BlockId,
     ) {
-        if let ([dim], Some(read)) = (dims, batch.words) {
-            self.by_scatter(&mut |this| this.by_words(dim, &loops[0], batch.lanes, read, body));
+        if let ([dim], Some(read)) = (dims, coarsening.vector_load) {
+            self.in_privatization_branches(&mut |this| {
+                this.vector_loads(dim, &loops[0], coarsening.factor, read, body)
+            });
         } else if let [dim] = dims {
-            self.apart(dim, &loops[0], batch.lanes, body);
+            self.strided_iterations(dim, &loops[0], coarsening.factor, body);
         } else {
-            self.neighbours(dims, loops, batch.lanes, body);
+            self.adjacent_iterations(dims, loops, coarsening.factor, body);
         }
     }
 
-    /// One dimension: as far apart as there are threads, so that threads beside each other touch what lies beside
-    /// each other.
-    fn apart(&mut self, dim: &LoopDim, bounds: &Bounds, lanes: u32, body: BlockId) {
+    /// One dimension: a thread's iterations are strided by the number of threads, so that adjacent threads access
+    /// adjacent elements.
+    fn strided_iterations(&mut self, dim: &LoopDim, bounds: &Bounds, factor: u32, body: BlockId) {
         let (counter, count) = (&bounds.counter, &bounds.count);
-        let place = self.helper(Helper::Thread('x'));
+        let thread_index = self.helper(Helper::Thread('x'));
         let size = self.helper(Helper::Threads('x'));
         let step = self.fresh("threads");
         self.line(&format!("const u64 {step} = {size}();"));
-        self.open(&format!("for (u64 {counter} = {place}(); {counter} < {count};) {{"));
-        let last = u64::from(lanes - 1);
+        self.open(&format!("for (u64 {counter} = {thread_index}(); {counter} < {count};) {{"));
+        let last = u64::from(factor - 1);
         self.open(&format!("if ({step} > 1ull && {counter} + {last}ull * {step} < {count}) {{"));
-        let at = |lane: u32| match lane {
+        let at = |copy: u32| match copy {
             0 => counter.clone(),
             1 => format!("{counter} + {step}"),
-            _ => format!("{counter} + {lane}ull * {step}"),
+            _ => format!("{counter} + {copy}ull * {step}"),
         };
-        self.lanes(dim.var, bounds, lanes, &at, body);
-        self.line(&format!("{counter} += {lanes}ull * {step};"));
+        self.interleaved(dim.var, bounds, factor, &at, body);
+        self.line(&format!("{counter} += {factor}ull * {step};"));
         self.otherwise();
         self.variable(bounds);
         self.block(body);
@@ -54,13 +56,13 @@ impl TaskPrinter<'_> {
         self.close();
     }
 
-    /// One dimension, whose narrow elements a thread reads by words from the first address on that is even: those before
-    /// it, those behind the last word, and where a thread is alone all of them, are read one by one.
-    fn by_words(
+    /// One dimension with vector loads of narrow elements, from the first aligned address on. The elements before it
+    /// and after the last whole vector are loaded one by one, and all elements if there is only one thread.
+    fn vector_loads(
         &mut self,
         dim: &LoopDim,
         bounds: &Bounds,
-        lanes: u32,
+        factor: u32,
         read: ExprId,
         body: BlockId,
     ) {
@@ -68,7 +70,7 @@ impl TaskPrinter<'_> {
         let ExprKind::Load { tensor, .. } = kernel.exprs[read].kind else { return };
         let elem = kernel.exprs[read].ty;
         let (counter, count) = (&bounds.counter, &bounds.count);
-        let place = self.helper(Helper::Thread('x'));
+        let thread_index = self.helper(Helper::Thread('x'));
         let size = self.helper(Helper::Threads('x'));
         let words = self.helper(Helper::Words);
         let tensor = self.param(tensor);
@@ -81,10 +83,12 @@ impl TaskPrinter<'_> {
             "const u64 {before} = (0ull - (u64)&{tensor}[{first}]) % 16ull / {bytes}ull;"
         ));
         self.line(&format!(
-            "const u64 {whole} = {step} > 1ull && {count} > {before} ? ({count} - {before}) / {lanes}ull : 0ull;"
+            "const u64 {whole} = {step} > 1ull && {count} > {before} ? ({count} - {before}) / {factor}ull : 0ull;"
         ));
-        self.open(&format!("for (u64 {word} = {place}(); {word} < {whole}; {word} += {step}) {{"));
-        let at = bounds.value(&format!("({before} + {word} * {lanes}ull)"));
+        self.open(&format!(
+            "for (u64 {word} = {thread_index}(); {word} < {whole}; {word} += {step}) {{"
+        ));
+        let at = bounds.value(&format!("({before} + {word} * {factor}ull)"));
         let elements = self.fresh("elements");
         self.line(&format!("const {words} {elements} = *(const {words}*)&{tensor}[{at}];"));
         let outer = self.locals.clone();
@@ -94,65 +98,73 @@ impl TaskPrinter<'_> {
                 self.locals.remove(local);
             }
         }
-        let mut all = vec![self.locals.clone(); lanes as usize];
+        let mut all = vec![self.locals.clone(); factor as usize];
         for stmt in &kernel.blocks[body].stmts {
-            for (lane, locals) in (0..lanes).zip(&mut all) {
+            for (copy, locals) in (0..factor).zip(&mut all) {
                 std::mem::swap(&mut self.locals, locals);
-                let bits = 8 * bytes as u32 * (lane % each);
-                let part = format!("{elements}.parts[{}] >> {bits}", lane / each);
+                let bits = 8 * bytes as u32 * (copy % each);
+                let part = format!("{elements}.parts[{}] >> {bits}", copy / each);
                 let value = match elem {
                     ScalarType::Bool => format!("({part} & 255u) != 0u"),
                     _ => format!("({})({part})", types::name(elem)),
                 };
-                self.given.insert(read, value);
+                self.preloaded.insert(read, value);
                 self.stmt(stmt);
                 std::mem::swap(&mut self.locals, locals);
             }
         }
-        self.given.clear();
+        self.preloaded.clear();
         self.locals = outer;
         self.close();
-        self.line(&format!("const u64 {rest} = {count} - {lanes}ull * {whole};"));
+        self.line(&format!("const u64 {rest} = {count} - {factor}ull * {whole};"));
         let own = self.fresh(counter);
-        self.open(&format!("for (u64 {own} = {place}(); {own} < {rest}; {own} += {step}) {{"));
-        let at = format!("({own} < {before} ? {own} : {own} + {lanes}ull * {whole})");
+        self.open(&format!(
+            "for (u64 {own} = {thread_index}(); {own} < {rest}; {own} += {step}) {{"
+        ));
+        let at = format!("({own} < {before} ? {own} : {own} + {factor}ull * {whole})");
         let outer = self.locals.clone();
-        self.define_lane(dim.var, bounds, &at);
+        self.define_loop_var(dim.var, bounds, &at);
         self.block(body);
         self.locals = outer;
         self.close();
     }
 
-    /// More dimensions: neighbours in the outermost one.
-    fn neighbours(&mut self, dims: &[LoopDim], loops: &[Bounds], lanes: u32, body: BlockId) {
+    /// Several dimensions: a thread's iterations are adjacent in the outermost one.
+    fn adjacent_iterations(
+        &mut self,
+        dims: &[LoopDim],
+        loops: &[Bounds],
+        factor: u32,
+        body: BlockId,
+    ) {
         let axes = AXES[dims.len().min(3)];
         let (counter, count) = (&loops[0].counter, &loops[0].count);
-        let place = self.helper(Helper::Thread(axes[0]));
+        let thread_index = self.helper(Helper::Thread(axes[0]));
         let size = self.helper(Helper::Threads(axes[0]));
         let width = self.helper(Helper::Threads('x'));
         let each = self.fresh("each");
         let enough = format!("{size}() < {count} && {width}() > 1ull");
-        self.line(&format!("const u64 {each} = {enough} ? {lanes}ull : 1ull;"));
+        self.line(&format!("const u64 {each} = {enough} ? {factor}ull : 1ull;"));
         self.open(&format!(
-            "for (u64 {counter} = {place}() * {each}; {counter} < {count}; {counter} += {size}() * {each}) {{"
+            "for (u64 {counter} = {thread_index}() * {each}; {counter} < {count}; {counter} += {size}() * {each}) {{"
         ));
         for (bounds, &axis) in loops.iter().zip(axes).skip(1) {
             self.open_loop(bounds, [Helper::Thread(axis), Helper::Threads(axis)]);
         }
-        let last = u64::from(lanes - 1);
+        let last = u64::from(factor - 1);
         self.open(&format!("if ({each} > 1ull && {counter} + {last}ull < {count}) {{"));
-        let at = |lane: u32| match lane {
+        let at = |copy: u32| match copy {
             0 => counter.clone(),
-            _ => format!("{counter} + {lane}ull"),
+            _ => format!("{counter} + {copy}ull"),
         };
-        self.lanes(dims[0].var, &loops[0], lanes, &at, body);
+        self.interleaved(dims[0].var, &loops[0], factor, &at, body);
         self.otherwise();
         let outer = self.locals.clone();
         let own = self.fresh(counter);
         self.open(&format!(
             "for (u64 {own} = {counter}; {own} < {count} && {own} < {counter} + {each}; {own}++) {{"
         ));
-        self.define_lane(dims[0].var, &loops[0], &own);
+        self.define_loop_var(dims[0].var, &loops[0], &own);
         self.block(body);
         self.close();
         self.locals = outer;
@@ -162,12 +174,12 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// The body for iterations whose counters are `at` of their number, statement by statement.
-    fn lanes(
+    /// Prints the body for several iterations, statement by statement. `at` returns the counter of each iteration.
+    fn interleaved(
         &mut self,
         var: LocalId,
         bounds: &Bounds,
-        lanes: u32,
+        factor: u32,
         at: &dyn Fn(u32) -> String,
         body: BlockId,
     ) {
@@ -176,36 +188,37 @@ impl TaskPrinter<'_> {
         let wide = kernel.locals[var].ty == ScalarType::U64;
         let first = self.fresh(&kernel.locals[var].name);
         let mut each = Vec::new();
-        for lane in 0..lanes {
+        for copy in 0..factor {
             self.locals = outer.clone();
-            let name = match lane {
+            let name = match copy {
                 0 => first.clone(),
                 _ => self.fresh(&kernel.locals[var].name),
             };
-            let value = bounds.value(&at(lane));
+            let value = bounds.value(&at(copy));
             let ty = types::name(kernel.locals[var].ty);
             self.line(&format!("const {ty} {name} = {value};"));
             self.locals.insert(var, name);
             each.push(std::mem::take(&mut self.locals));
         }
-        // Of one dimension they are not at a constant distance.
-        let near = wide && kernel.tasks[self.task.index()].kind.dims().is_some_and(|d| d.len() > 1);
+        // In one dimension the iterations have no constant distance.
+        let adjacent =
+            wide && kernel.tasks[self.task.index()].kind.dims().is_some_and(|d| d.len() > 1);
         for stmt in &kernel.blocks[body].stmts {
-            for (lane, locals) in each.iter_mut().enumerate() {
+            for (copy, locals) in each.iter_mut().enumerate() {
                 std::mem::swap(&mut self.locals, locals);
-                if near {
-                    self.neighbours.insert(var, (first.clone(), lane as i64));
+                if adjacent {
+                    self.offset_vars.insert(var, (first.clone(), copy as i64));
                 }
                 self.stmt(stmt);
                 std::mem::swap(&mut self.locals, locals);
             }
         }
-        self.neighbours.clear();
+        self.offset_vars.clear();
         self.locals = outer;
     }
 
-    /// Defines the loop's variable anew, of the iteration with that counter.
-    fn define_lane(&mut self, var: LocalId, bounds: &Bounds, counter: &str) {
+    /// Defines the loop variable for the iteration with this counter.
+    fn define_loop_var(&mut self, var: LocalId, bounds: &Bounds, counter: &str) {
         let name = self.fresh(&self.kernel.locals[var].name);
         let ty = types::name(self.kernel.locals[var].ty);
         let value = bounds.value(counter);

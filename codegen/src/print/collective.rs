@@ -1,11 +1,11 @@
-//! What the threads of a block exchange at the end of a phase: the device functions that do it, in the order that
-//! [`quadrants_ir::collective`] says, and the phases that end so.
+//! Prints collectives: phases that end in one, and the device functions that implement them in the order that
+//! [`quadrants_ir::collective`] defines.
 //!
-//! All threads of a block call them. Values go from thread to thread within warps of 32 threads, which are parts of
-//! a wave where that is wider, and from warp to warp through shared memory.
+//! All threads of a block call these functions. Values are exchanged by shuffles within groups of 32 threads, which are
+//! parts of a wave if that is wider, and through shared memory across groups.
 
 use quadrants_ir::{
-    BlockId, Exchange, ExchangeOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, Stmt,
+    BlockId, Collective, CollectiveOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, Stmt,
     collective::WARP,
 };
 
@@ -13,35 +13,35 @@ use super::{consts, helpers::Helper, task::TaskPrinter, types};
 use crate::Dialect;
 
 impl TaskPrinter<'_> {
-    /// A phase whose threads exchange what they give at its end. What each gets takes the place of what it gave.
-    pub(super) fn exchange(&mut self, var: LocalId, body: BlockId, exchange: Exchange) {
-        let Exchange { op, local } = exchange;
+    /// Prints a phase that ends in a collective. The variable of a thread's input also receives its result.
+    pub(super) fn collective_phase(&mut self, var: LocalId, body: BlockId, collective: Collective) {
+        let Collective { op, local } = collective;
         let (ty, name) = (self.kernel.locals[local].ty, self.local(local));
         self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
-        let from = (op == ExchangeOp::Shuffle).then(|| self.fresh(&format!("{name}_from")));
+        let from = (op == CollectiveOp::Shuffle).then(|| self.fresh(&format!("{name}_from")));
         if let Some(from) = &from {
             self.line(&format!("u64 {from} = 0ull;"));
         }
-        self.blocks.given = Some((name.clone(), from.clone()));
+        self.blocks.collective_input = Some((name.clone(), from.clone()));
         self.phase(var, body);
-        self.blocks.given = None;
+        self.blocks.collective_input = None;
         let threads = self.kernel.tasks[self.task.index()].kind.threads().unwrap_or(1);
-        let function = self.helper(Helper::Exchange { op, ty });
+        let function = self.helper(Helper::Collective { op, ty });
         let arguments = match (op, from) {
-            (ExchangeOp::Ballot, _) => format!("{name} != 0u"),
+            (CollectiveOp::Ballot, _) => format!("{name} != 0u"),
             (_, Some(from)) => format!("{name}, {from}, {threads}u"),
             (_, None) => format!("{name}, {threads}u"),
         };
         self.line(&format!("{name} = {function}({arguments});"));
-        // Reductions and scans wait for all threads themselves.
-        let waits = !matches!(op, ExchangeOp::Shuffle | ExchangeOp::Ballot);
-        if !waits && self.touches_what_changes(body) {
+        // Reductions and scans contain barriers.
+        let waits = !matches!(op, CollectiveOp::Shuffle | CollectiveOp::Ballot);
+        if !waits && self.accesses_changing_memory(body) {
             self.line("__syncthreads();");
         }
     }
 
-    /// Whether a phase accesses memory that the phases around it may change, or changes some.
-    fn touches_what_changes(&self, body: BlockId) -> bool {
+    /// Whether a phase writes memory, or reads memory that other phases may write.
+    fn accesses_changing_memory(&self, body: BlockId) -> bool {
         let kernel = self.kernel;
         let task = &kernel.tasks[self.task.index()];
         let changes =
@@ -56,40 +56,40 @@ impl TaskPrinter<'_> {
         kernel.blocks[body].stmts.iter().any(|stmt| {
             matches!(stmt, Stmt::Store { .. } | Stmt::SharedStore { .. })
                 || stmt.exprs().any(changing)
-                || stmt.blocks().any(|inner| self.touches_what_changes(inner))
+                || stmt.blocks().any(|inner| self.accesses_changing_memory(inner))
         })
     }
 
-    /// What a thread gives.
-    pub(super) fn give(&mut self, value: ExprId, from: Option<ExprId>) {
-        let Some((name, place)) = self.blocks.given.clone() else { return };
+    /// Assigns a thread's input to the collective.
+    pub(super) fn collective_input(&mut self, value: ExprId, from: Option<ExprId>) {
+        let Some((name, lane)) = self.blocks.collective_input.clone() else { return };
         let value = self.expr(value);
         self.line(&format!("{name} = {value};"));
-        if let (Some(place), Some(from)) = (place, from) {
+        if let (Some(lane), Some(from)) = (lane, from) {
             let from = self.expr(from);
-            self.line(&format!("{place} = {from};"));
+            self.line(&format!("{lane} = {from};"));
         }
     }
 }
 
-/// The name of an exchange's function.
-pub(super) fn name(op: ExchangeOp, ty: ScalarType) -> String {
+/// The name of a collective's function.
+pub(super) fn name(op: CollectiveOp, ty: ScalarType) -> String {
     match op {
-        ExchangeOp::Reduce(ReduceOp::And | ReduceOp::Or) | ExchangeOp::Ballot => {
+        CollectiveOp::Reduce(ReduceOp::And | ReduceOp::Or) | CollectiveOp::Ballot => {
             format!("qd_{}", op.name())
         }
         _ => format!("qd_{}_{ty}", op.name()),
     }
 }
 
-/// An exchange's function.
-pub(super) fn definition(op: ExchangeOp, ty: ScalarType, dialect: &dyn Dialect) -> String {
+/// The definition of a collective's function.
+pub(super) fn definition(op: CollectiveOp, ty: ScalarType, dialect: &dyn Dialect) -> String {
     let name = name(op, ty);
     match op {
-        ExchangeOp::Reduce(op) => reduce(&name, op, ty, dialect),
-        ExchangeOp::Scan { op, exclusive } => scan(&name, op, exclusive, ty, dialect),
-        ExchangeOp::Shuffle => shuffle(&name, ty, dialect),
-        ExchangeOp::Ballot => format!(
+        CollectiveOp::Reduce(op) => reduce(&name, op, ty, dialect),
+        CollectiveOp::Scan { op, exclusive } => scan(&name, op, exclusive, ty, dialect),
+        CollectiveOp::Shuffle => shuffle(&name, ty, dialect),
+        CollectiveOp::Ballot => format!(
             "static __device__ inline u32 {name}(bool vote) {{ return {}; }}\n",
             dialect.ballot("vote")
         ),
@@ -190,7 +190,7 @@ fn shuffle(name: &str, ty: ScalarType, dialect: &dyn Dialect) -> String {
     )
 }
 
-/// The type in which a value goes from thread to thread.
+/// The type in which values are shuffled.
 fn word(ty: ScalarType) -> &'static str {
     if ty == ScalarType::Bool { "u32" } else { types::name(ty) }
 }
@@ -220,7 +220,7 @@ fn combined(op: ReduceOp, ty: ScalarType, a: &str, b: &str) -> String {
     }
 }
 
-/// What a scan gives the first thread, where it leaves out the thread's own value.
+/// The identity element, for the first thread of an exclusive scan.
 fn identity(op: ReduceOp, ty: ScalarType) -> String {
     let (low, high) = ty.int_range().unwrap_or_default();
     let infinity = |sign: f64| match ty {

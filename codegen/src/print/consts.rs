@@ -1,9 +1,8 @@
-//! Constants, printed so that the compiler reads back exactly the same bits.
+//! Prints constants so that the C++ compiler reads back exactly the same bits.
 
 use quadrants_ir::{Const, ScalarType};
 
-/// A constant as a C++ expression; a negative one begins with `-`, an awkward one is in parentheses
-/// or a call.
+/// A constant as a C++ expression. Negative ones begin with `-`; those without a literal are in parentheses or a call.
 pub(super) fn constant(value: Const) -> String {
     match value.ty() {
         ScalarType::Bool => (value.bits() != 0).to_string(),
@@ -41,7 +40,7 @@ pub(super) fn int(ty: ScalarType, value: i128) -> String {
         ScalarType::U64 => "ull",
         _ => "",
     };
-    // C++ reads `-2147483648` as the negation of a number that is no int.
+    // C++ parses `-2147483648` as the negation of a number that does not fit into `int`.
     if ty.is_signed_int() && ty.int_range().is_some_and(|(low, _)| low == value) {
         format!("({}{suffix} - 1{suffix})", value + 1)
     } else {
@@ -49,8 +48,8 @@ pub(super) fn int(ty: ScalarType, value: i128) -> String {
     }
 }
 
-/// A finite float constant of type `ty`. Short dyadic numbers are decimal, which every compiler
-/// reads exactly; all others are hexadecimal, with the decimal number beside it.
+/// A finite float constant of type `ty`. Short dyadic numbers are printed in decimal, which every compiler reads
+/// exactly. All others are printed in hexadecimal, with the decimal number in a comment.
 pub(super) fn float(ty: ScalarType, value: f64) -> String {
     let suffix = if ty == ScalarType::F32 { "f" } else { "" };
     if value.abs() < 1e6 && (value * 16.0).fract() == 0.0 {
@@ -63,7 +62,7 @@ pub(super) fn float(ty: ScalarType, value: f64) -> String {
     format!("{}{suffix} /* {decimal} */", hexadecimal(value))
 }
 
-/// A finite, non-zero float in C's hexadecimal notation.
+/// A finite, nonzero float in C's hexadecimal notation.
 fn hexadecimal(value: f64) -> String {
     const FRACTION_BITS: u32 = 52;
     let bits = value.to_bits();

@@ -1,13 +1,13 @@
-//! Expressions with several uses. As trees they can be exponentially larger than in the arena, so
-//! that large ones are printed once per statement.
+//! Finds common subexpressions. As printed trees, shared expressions could be exponentially larger than in the arena,
+//! so large ones are stored in a variable once per statement.
 
 use quadrants_ir::{ExprId, ExprKind, Offloaded};
 
-/// The nodes from which on repeating an expression is worse than a local.
-const LARGE: u32 = 12;
+/// The minimum number of nodes of an expression that is stored in a variable.
+const MIN_NODES: u32 = 12;
 
 /// For each expression, whether it is large and has several uses.
-pub(super) fn find(kernel: &Offloaded) -> Vec<bool> {
+pub(super) fn find_shared(kernel: &Offloaded) -> Vec<bool> {
     let mut uses = vec![0u32; kernel.exprs.len()];
     let mut sizes = vec![1u32; kernel.exprs.len()];
     let mut is_effect = vec![false; kernel.exprs.len()];
@@ -15,18 +15,20 @@ pub(super) fn find(kernel: &Offloaded) -> Vec<bool> {
         is_effect[id.index()] = expr.kind.is_effect();
         for operand in operands(&expr.kind) {
             uses[operand.index()] += 1;
-            // Operands come before what uses them, so that their size is known.
+            // Operands precede their users, so their size is known.
             sizes[id.index()] = sizes[id.index()].saturating_add(sizes[operand.index()]);
         }
     }
-    let shared = |i: usize| uses[i] > 1 && sizes[i] >= LARGE && !is_effect[i];
+    let shared = |i: usize| uses[i] > 1 && sizes[i] >= MIN_NODES && !is_effect[i];
     (0..uses.len()).map(shared).collect()
 }
 
-/// Whether printing `id` needs a local for a shared expression.
-pub(super) fn within(shared: &[bool], kernel: &Offloaded, id: ExprId) -> bool {
+/// Whether printing `id` needs a variable for a common subexpression.
+pub(super) fn contains_shared(shared: &[bool], kernel: &Offloaded, id: ExprId) -> bool {
     shared[id.index()]
-        || operands(&kernel.exprs[id].kind).iter().any(|&operand| within(shared, kernel, operand))
+        || operands(&kernel.exprs[id].kind)
+            .iter()
+            .any(|&operand| contains_shared(shared, kernel, operand))
 }
 
 fn operands(kind: &ExprKind) -> Vec<ExprId> {

@@ -1,22 +1,21 @@
-//! Pure expressions, with the parentheses that they need and the casts that make C++ mean what the
-//! IR means.
+//! Prints pure expressions, with the parentheses they need and the casts that give C++ the semantics of the IR.
 
 use quadrants_ir::{BinaryOp, Const, ExprId, ExprKind, MathFn, ScalarType, TempId, UnaryOp};
 
 use super::{consts, helpers::Helper, task::TaskPrinter, types};
 
-/// A printed expression and how tightly it binds.
+/// A printed expression with its precedence.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub(super) text: String,
     level: Level,
 }
 
-/// C++'s precedence, as far as it matters here.
+/// The precedence levels of C++ that the printer distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Level {
     Conditional,
-    /// Operators whose precedence nobody remembers: they get parentheses beside any other.
+    /// Operators whose precedence is easily confused. They get parentheses next to any other operator.
     Bits,
     LogicalOr,
     LogicalAnd,
@@ -27,7 +26,7 @@ pub(super) enum Level {
     Primary,
 }
 
-/// The compiler's functions that expressions call, without the `f` of the single-precision ones.
+/// The library functions that expressions call, without the suffix `f` of the single-precision versions.
 pub(super) const LIBRARY_FUNCTIONS: &[&str] = &[
     "sqrt", "sin", "cos", "tan", "exp", "log", "pow", "fabs", "fmin", "fmax", "floor", "ceil",
     "round", "fma", "atan2", "tanh", "fmod", "trunc", "exp2", "log2", "log10", "cbrt", "asin",
@@ -48,12 +47,12 @@ impl Text {
         Self::new(level, text)
     }
 
-    /// The text where an operator of `level` stands beside it.
+    /// The text as an operand of an operator of this level.
     pub(super) fn at(self, level: Level) -> String {
         if self.level >= level { self.text } else { format!("({})", self.text) }
     }
 
-    /// Whether repeating it costs no reader any effort.
+    /// Whether it is a name or a literal, which may be repeated.
     pub(super) fn is_atom(&self) -> bool {
         self.level == Level::Primary && !self.text.contains([' ', '('])
     }
@@ -64,18 +63,18 @@ impl Text {
 }
 
 impl TaskPrinter<'_> {
-    /// An expression on its own: an initializer, an argument, a condition.
+    /// An expression in a position without precedence: an initializer, an argument, a condition.
     pub(super) fn expr(&mut self, id: ExprId) -> String {
         self.value(id).text
     }
 
-    /// An expression and its precedence. One that is large and has several uses becomes a local, for
-    /// its text would be repeated with each of them, and what shares in it again with each of those.
+    /// An expression and its precedence. Large common subexpressions become variables; otherwise the text could grow
+    /// exponentially.
     pub(super) fn value(&mut self, id: ExprId) -> Text {
         if self.cx.shared[id.index()] { Text::primary(self.shared(id)) } else { self.compute(id) }
     }
 
-    /// An expression in full.
+    /// An expression without replacement by a variable.
     pub(super) fn compute(&mut self, id: ExprId) -> Text {
         let kernel = self.kernel;
         let expr = &kernel.exprs[id];
@@ -97,8 +96,8 @@ impl TaskPrinter<'_> {
                 let otherwise = self.value(*otherwise).at(Level::Bits);
                 Text::new(Level::Conditional, format!("{cond} ? {then} : {otherwise}"))
             }
-            // Effects stand at statements' roots, which print them themselves. In a kernel that was
-            // not verified one may stand here: no compiler takes this name.
+            // Side effects are statement roots and are printed there. In an unverified kernel one may be nested: this
+            // name makes the C++ compiler reject it.
             ExprKind::Load { .. }
             | ExprKind::Atomic { .. }
             | ExprKind::SharedLoad { .. }
@@ -213,9 +212,9 @@ impl TaskPrinter<'_> {
         if to.is_float()
             && to != ScalarType::F16
             && let ExprKind::Local(local) = self.kernel.exprs[id].kind
-            && let Some(narrow) = self.narrow.get(&local)
+            && let Some(narrow) = self.narrow_vars.get(&local)
         {
-            // Devices convert 64 bits far more slowly.
+            // Conversions of 64-bit integers are much slower on GPUs.
             return Text::primary(narrow.clone()).cast(to);
         }
         if from == to {
@@ -233,7 +232,7 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// The bits of a value as another type of its size.
+    /// Reinterprets the bits of a value as another type of the same size.
     fn bits(&mut self, id: ExprId, to: ScalarType) -> Text {
         let from = self.kernel.exprs[id].ty;
         let function = match (from, to) {
@@ -263,14 +262,13 @@ impl TaskPrinter<'_> {
         Text::primary(format!("{function}({})", args.join(", ")))
     }
 
-    /// Arithmetic that is printed in the unsigned type, for signed overflow is undefined in C++, and
-    /// then cast back.
+    /// Arithmetic in the unsigned type, with a cast back: signed overflow is undefined in C++.
     fn modular(&mut self, print: impl FnOnce(&mut Self) -> Text, ty: ScalarType) -> Text {
         let value = print(self);
         if ty.is_signed_int() { value.cast(ty) } else { value }
     }
 
-    /// An integer in its unsigned type. What wraps anyway needs no cast in between.
+    /// An integer in its unsigned type. Wrapping operators inside need no cast back and forth.
     fn unsigned(&mut self, id: ExprId) -> Text {
         let kernel = self.kernel;
         let expr = &kernel.exprs[id];
@@ -297,7 +295,7 @@ impl TaskPrinter<'_> {
         infix(level, lhs, sign, rhs)
     }
 
-    /// Counts are masked to the width, as the hardware of some devices does and of others does not.
+    /// Shift counts are masked to the width; devices differ for larger counts.
     fn shift(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, ty: ScalarType) -> Text {
         let mask = 8 * ty.size() as u64 - 1;
         let count = match &self.kernel.exprs[rhs].kind {
@@ -325,8 +323,8 @@ impl TaskPrinter<'_> {
         self.loose_above(Level::Additive, Level::Comparison, lhs, sign, rhs)
     }
 
-    /// Whether a float is equal to itself. CUDA's compiler (NVRTC 13.0.88) makes `x == x` true where it knows that `x`
-    /// is computed of constants, as 0.0 / 0.0 is; this it leaves to the device.
+    /// Whether a float is not NaN, as an operation that the compiler cannot fold: NVRTC 13.0.88 folds `x == x` to true
+    /// for constants like 0.0 / 0.0.
     fn is_number(&mut self, id: ExprId) -> Text {
         let ty = self.kernel.exprs[id].ty;
         let infinity = match ty {
@@ -353,7 +351,7 @@ impl TaskPrinter<'_> {
         Text::new(level, format!("{lhs} {sign} {rhs}"))
     }
 
-    /// A chain of one operator needs no parentheses; one mixed with the other gets them.
+    /// Chains of one logical operator need no parentheses; mixed operators get them.
     fn logical(&mut self, level: Level, lhs: ExprId, sign: &str, rhs: ExprId) -> Text {
         let lhs = self.value(lhs);
         let lhs = if lhs.level == level { lhs.text } else { lhs.at(Level::Comparison) };
@@ -362,8 +360,8 @@ impl TaskPrinter<'_> {
     }
 }
 
-/// A left-associative operator of arithmetic. The right operand binds more tightly, so that floats
-/// are computed in the order written.
+/// A left-associative arithmetic operator. The right operand binds more tightly, so that floats are evaluated in source
+/// order.
 fn infix(level: Level, lhs: Text, sign: &str, rhs: Text) -> Text {
     let tighter = if level == Level::Additive { Level::Multiplicative } else { Level::Unary };
     Text::new(level, format!("{} {sign} {}", lhs.at(level), rhs.at(tighter)))

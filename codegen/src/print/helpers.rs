@@ -1,50 +1,49 @@
-//! The device functions that printed kernels need beside the compiler's own, each printed only
-//! where a kernel uses it.
+//! The device functions that printed kernels need. Only those that a kernel uses are printed.
 
-use quadrants_ir::{ExchangeOp, ScalarType, UnaryOp, abi::ErrorRecord};
+use quadrants_ir::{CollectiveOp, ScalarType, UnaryOp, abi::ErrorRecord};
 
 use super::{collective, consts, types};
 use crate::Dialect;
 
-/// A device function of ours.
+/// A helper function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Helper {
-    /// Whether this is the one thread that runs a serial task.
+    /// Whether this is the thread that runs a serial task.
     IsFirst,
-    /// The thread's number along a grid axis.
+    /// The index of the thread along a grid axis.
     Thread(char),
     /// The number of threads along a grid axis.
     Threads(char),
-    /// The block's number along a grid axis.
+    /// The index of the block along a grid axis.
     Block(char),
     /// The number of blocks along a grid axis.
     Blocks(char),
     /// A saturating conversion.
     Cast { from: ScalarType, to: ScalarType },
-    /// Wrapping absolute value of a signed integer.
+    /// The wrapping absolute value of a signed integer.
     Abs(ScalarType),
-    /// The smaller of two integers.
+    /// The minimum of two integers.
     Min(ScalarType),
-    /// The larger of two integers.
+    /// The maximum of two integers.
     Max(ScalarType),
     /// A float to the power of an `i32`.
     Powi(ScalarType),
-    /// How many bits of an integer are such; of width 32 or 64.
+    /// Bit counting of integers of 32 or 64 bits.
     Count { op: UnaryOp, ty: ScalarType },
-    /// Integer division without undefined cases.
+    /// Integer division without undefined behaviour.
     Div(ScalarType),
-    /// Integer remainder without undefined cases.
+    /// Integer remainder without undefined behaviour.
     Rem(ScalarType),
-    /// What the threads of a block exchange.
-    Exchange { op: ExchangeOp, ty: ScalarType },
-    /// Elements that lie beside each other, as a type: as many bytes as are read at once.
+    /// A collective of a thread block.
+    Collective { op: CollectiveOp, ty: ScalarType },
+    /// The type of a vector load: 16 bytes.
     Words,
     /// Records a device error.
     Fail,
 }
 
 impl Helper {
-    /// The function's name.
+    /// The name of the function.
     pub(super) fn name(self) -> String {
         match self {
             Self::IsFirst => "qd_is_first_thread".to_owned(),
@@ -67,19 +66,19 @@ impl Helper {
             }
             Self::Div(ty) => format!("qd_div_{ty}"),
             Self::Rem(ty) => format!("qd_rem_{ty}"),
-            Self::Exchange { op, ty } => collective::name(op, ty),
+            Self::Collective { op, ty } => collective::name(op, ty),
             Self::Words => "qd_words".to_owned(),
             Self::Fail => "qd_fail".to_owned(),
         }
     }
 
-    /// The function's definition.
+    /// The definition of the function.
     pub(super) fn definition(self, dialect: &dyn Dialect) -> String {
         let name = self.name();
         match self {
             Self::Words => format!("struct alignas(16) {name} {{\n    u32 parts[4];\n}};\n"),
             Self::Fail => fail(dialect),
-            Self::Exchange { op, ty } => collective::definition(op, ty, dialect),
+            Self::Collective { op, ty } => collective::definition(op, ty, dialect),
             Self::IsFirst => inline(
                 "bool",
                 &name,
@@ -150,14 +149,14 @@ fn pair(ty: ScalarType, name: &str, body: &str) -> String {
     inline(types::name(ty), name, &format!("{ty} a, {ty} b"), body)
 }
 
-/// Wrapping negation of a signed integer.
+/// The wrapping negation of a signed integer.
 fn negated(ty: ScalarType, value: &str) -> String {
     let unsigned = types::name(types::unsigned(ty));
     format!("({})(0 - ({unsigned}){value})", types::name(ty))
 }
 
-/// No header has this type, and no two compilers the same name for it: so it is its bits. To the nearest,
-/// of two the even one.
+/// Compilers differ in the name of this type, and no header is included, so `f16` is represented by its bits. Rounds to
+/// nearest, ties to even.
 const F16_FROM_F32: &str = "\
 const u32 bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u, m = bits & 0x7fffffffu;
     if (m > 0x7f800000u) return (f16)(sign | 0x7e00u | (m >> 13 & 0x3ffu));
@@ -168,14 +167,14 @@ const u32 bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u, m = bits & 0x7
     const u32 low = digits >> shift, rest = digits & ((1u << shift) - 1u), middle = 1u << (shift - 1u);
     return (f16)(sign | (low + (rest > middle || (rest == middle && (low & 1u) != 0u) ? 1u : 0u)));";
 
-/// What is below the normal numbers has few digits: their product with a power of two is exact.
+/// Subnormal numbers have few digits, so their product with a power of two is exact.
 const F32_FROM_F16: &str = "\
 const u32 sign = (u32)(x & 0x8000) << 16, e = x >> 10 & 0x1f, digits = x & 0x3ff;
     if (e == 31u) return __uint_as_float(sign | 0x7f800000u | digits << 13 | (digits != 0u ? 0x400000u : 0u));
     if (e != 0u) return __uint_as_float(sign | (e + 112u) << 23 | digits << 13);
     return __uint_as_float(sign | __float_as_uint((f32)digits * 0x1p-24f));";
 
-/// C leaves a float out of the integer's range undefined; Rust saturates, and takes NaN to 0.
+/// Converting a float outside the integer's range is undefined in C++. Rust saturates, and converts NaN to 0.
 fn cast_body(from: ScalarType, to: ScalarType) -> String {
     if from == ScalarType::F16 {
         return F32_FROM_F16.to_owned();
@@ -197,8 +196,8 @@ fn cast_body(from: ScalarType, to: ScalarType) -> String {
     }
 }
 
-/// Squares from the lowest bit of the exponent's magnitude up, multiplying the result by each power
-/// whose bit is set, and takes the reciprocal last: the order of LLVM's `powi`, and so of Rust's.
+/// Exponentiation by squaring, from the lowest bit of the exponent's magnitude, with the reciprocal last. This is the
+/// order of LLVM's `powi`, which Rust uses.
 fn powi(ty: ScalarType, name: &str) -> String {
     let one = consts::float(ty, 1.0);
     format!(
@@ -216,8 +215,8 @@ fn powi(ty: ScalarType, name: &str) -> String {
     )
 }
 
-/// The first error of a launch is reported, unless an earlier one waits; the host reads the fields once
-/// the state says that they are complete.
+/// Reports the first error of a launch, unless an earlier error is pending. The host reads the fields after `state` is
+/// set to complete.
 fn fail(dialect: &dyn Dialect) -> String {
     let count = ErrorRecord::VALUES;
     let names: Vec<String> = (0..count).map(|at| format!("v{at}")).collect();

@@ -1,16 +1,16 @@
 //! Prints an offloaded kernel as C-family text.
 //!
-//! The text is meant to be read: locals keep the names of the source, a loop has a comment with its
-//! place, and of the helper functions only those are there that the kernel uses. What it computes is
-//! what [`quadrants_ir`] says and C++ leaves undefined is spelt out: integers wrap in their unsigned
-//! types, shift counts are masked, conversions saturate, divisions are guarded.
+//! Precondition: the kernel passes `verify_offloaded`. The text is readable: locals keep their source names, loops have
+//! a comment with their source location, and only the helper functions that a kernel uses are printed. It has the
+//! semantics of [`quadrants_ir`] where C++ has undefined behaviour: integers wrap in their unsigned types, shift counts
+//! are masked, conversions saturate, divisions are guarded.
 //!
-//! Each task is one `extern "C" __global__` function. It takes the argument block of
-//! [`quadrants_ir::abi`] as the struct `qd_args`, by value or by address. No header is needed.
+//! Each task is one `extern "C" __global__` function. Its parameter is the argument block of [`quadrants_ir::abi`] as
+//! the struct `qd_args`, by value or by address. No headers are needed.
 //!
-//! A loop of n dimensions is to be launched with a grid and blocks of n dimensions, x for the
-//! innermost; of any size. A serial task may be launched with any grid: one thread runs it. A task of
-//! blocks is to be launched with any grid of the blocks that it says, along x.
+//! Launch geometry: a range loop of n dimensions needs a grid and blocks of n dimensions, x for the innermost, of any
+//! size. A serial task accepts any grid; one thread executes it. A block loop accepts any grid of blocks with the
+//! declared block size, with the threads along x.
 
 mod address;
 mod blocks;
@@ -44,7 +44,7 @@ use self::{
 };
 use crate::Dialect;
 
-/// The layout of [`ErrorRecord`].
+/// [`ErrorRecord`] in C++.
 const ERROR_RECORD: &str = "\
 struct qd_error_record {
     u32 state;
@@ -57,7 +57,7 @@ struct qd_error_record {
 };
 ";
 
-const _: () = assert!(ErrorRecord::VALUES == 14, "as the text says");
+const _: () = assert!(ErrorRecord::VALUES == 14, "`ERROR_RECORD` has the number of values");
 
 /// Prints all tasks of a verified kernel as one text.
 #[must_use]
@@ -68,7 +68,7 @@ pub fn print_kernel(
     passing: Passing,
 ) -> String {
     let (params, names) = names::name_params(&kernel.params);
-    let shared = cse::find(kernel);
+    let shared = cse::find_shared(kernel);
     let cx = Context { kernel, dialect, form, passing, params: &params, shared: &shared };
     let mut helpers = BTreeSet::new();
     let mut functions = String::new();
@@ -89,7 +89,7 @@ pub fn print_kernel(
     text + &functions
 }
 
-/// The argument block: every field on a word of its own, as [`quadrants_ir::abi`] lays it out.
+/// The argument block as a struct. Every field has a word of its own, as in [`quadrants_ir::abi`].
 fn argument_struct(kernel: &Offloaded, params: &[ParamNames], form: Form) -> String {
     let mut text = "\
 struct qd_args {
@@ -111,9 +111,9 @@ struct qd_args {
             let _ = writeln!(text, "    u64 {word};");
         }
     }
-    let inside = block_words(kernel, form) - block_words(kernel, Form::Proven);
-    if inside > 0 {
-        let _ = writeln!(text, "    u64 qd_inside[{inside}];");
+    let interior_words = block_words(kernel, form) - block_words(kernel, Form::Proven);
+    if interior_words > 0 {
+        let _ = writeln!(text, "    u64 qd_interior[{interior_words}];");
     }
     text + "};\n"
 }

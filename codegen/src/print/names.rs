@@ -1,36 +1,36 @@
-//! Names in the printed text: the source's own, made unique where C++ or shadowing needs it.
+//! Unique names: the names of the source, changed where C++ or shadowing requires it.
 
 use std::collections::{HashMap, HashSet};
 
 use quadrants_ir::{Param, ParamKind};
 
-/// Hands out names that are unique within one function.
+/// Allocates names that are unique within a function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     taken: HashSet<String>,
     counts: HashMap<String, u32>,
 }
 
-/// The names of one parameter: of its value or address, and of its extents.
+/// The names of a parameter: of its value or address, and of its other words.
 #[derive(Clone, Debug)]
 pub(super) struct ParamNames {
     pub(super) value: String,
     pub(super) dims: Vec<String>,
-    /// Of a component: how many scalars an element has of it, where that is more than one.
-    pub(super) choices: Option<String>,
-    /// Of a component: the distances from one element and from one scalar to the next.
+    /// For a component: the number of scalars per element, if it is more than one.
+    pub(super) component_extent: Option<String>,
+    /// For a component: the step and the plane.
     pub(super) strides: Option<[String; 2]>,
 }
 
 impl ParamNames {
-    /// What stands behind the address in the argument block.
+    /// The words after the address in the argument block.
     pub(super) fn words(&self) -> impl Iterator<Item = &String> {
-        self.dims.iter().chain(&self.choices).chain(self.strides.iter().flatten())
+        self.dims.iter().chain(&self.component_extent).chain(self.strides.iter().flatten())
     }
 }
 
 impl Names {
-    /// `wanted` itself where it is free and no reserved word, else with a number behind it.
+    /// `wanted` if it is free and not reserved, else with a number appended.
     pub(super) fn unique(&mut self, wanted: &str) -> String {
         let base = identifier(wanted);
         if !is_reserved(&base) && self.taken.insert(base.clone()) {
@@ -47,7 +47,7 @@ impl Names {
     }
 }
 
-/// Names for a kernel's parameters, and what remains for the locals of each of its functions.
+/// The names of a kernel's parameters, and an allocator for the locals of its functions.
 pub(super) fn name_params(params: &[Param]) -> (Vec<ParamNames>, Names) {
     let mut names = Names::default();
     let params = params
@@ -56,23 +56,24 @@ pub(super) fn name_params(params: &[Param]) -> (Vec<ParamNames>, Names) {
             let value = names.unique(&param.name);
             let dims = (0..param.kind.rank()).map(|axis| format!("{value}_dim{axis}"));
             let dims = dims.map(|name| names.unique(&name)).collect();
-            let choices = param.kind.choices().map(|_| names.unique(&format!("{value}_scalars")));
+            let component_extent =
+                param.kind.component_extent().map(|_| names.unique(&format!("{value}_scalars")));
             let strides = matches!(param.kind, ParamKind::Component { .. })
                 .then(|| ["step", "plane"].map(|name| names.unique(&format!("{value}_{name}"))));
-            ParamNames { value, dims, choices, strides }
+            ParamNames { value, dims, component_extent, strides }
         })
         .collect();
     (params, names)
 }
 
-/// `name` with everything that is not allowed in every C++ compiler's identifiers spelt out.
+/// Replaces all characters that are not portable in C++ identifiers.
 fn identifier(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for (i, c) in name.chars().enumerate() {
         match c {
             'a'..='z' | 'A'..='Z' | '_' => text.push(c),
             '0'..='9' if i > 0 => text.push(c),
-            // `particles[].place`
+            // In the name of a component: `particles[].place`.
             '[' | ']' => {}
             '.' => text.push('_'),
             _ => text.push_str(&format!("u{:x}_", u32::from(c))),
@@ -81,7 +82,8 @@ fn identifier(name: &str) -> String {
     if text.is_empty() { "unnamed".to_owned() } else { text }
 }
 
-/// Words that a local must not be called: our own, C++'s, and what compilers for devices predefine.
+/// Whether a local cannot have this name: the printer's own names, C++ keywords, and names that device compilers
+/// predefine.
 fn is_reserved(name: &str) -> bool {
     name.starts_with("qd_")
         || name.starts_with("__")
@@ -89,14 +91,14 @@ fn is_reserved(name: &str) -> bool {
         || is_library_function(name)
 }
 
-/// Functions that printed expressions call, and that a local of the same name would hide.
+/// Whether printed expressions call a function of this name, which a local would hide.
 fn is_library_function(name: &str) -> bool {
     let base = name.strip_suffix('f').unwrap_or(name);
     name.starts_with("atomic")
         || [base, name].iter().any(|name| super::expr::LIBRARY_FUNCTIONS.contains(name))
 }
 
-/// Sorted, for the search.
+/// Sorted, for binary search.
 const RESERVED: &[&str] = &[
     "INFINITY",
     "NAN",

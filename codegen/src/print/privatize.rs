@@ -1,44 +1,44 @@
-//! Histograms: a loop whose iterations all combine integers into elements of one tensor, and do nothing else with it.
-//! Where the tensor is small, each block of threads combines into copies of its own, which are combined at
-//! the end: threads seldom wait for each other's atomics then. Some copies, for the warps of a block meet too.
+//! Privatization of histograms: loops whose iterations all combine integers into elements of one tensor and do not use
+//! it otherwise. If the tensor is small, each block has private copies in shared memory, which are combined at the end.
+//! This reduces contention on atomics. A block has several copies, because its warps contend too.
 //!
-//! Whether the tensor is small, each launch knows; the whole grid takes the same branch.
+//! Whether the tensor is small is decided at run time; the whole grid takes the same branch.
 
 use quadrants_ir::{AtomicOp, ExprId, Offloaded, ParamId, ParamKind, ScalarType, SiteId};
 
 use super::{consts, reduce::identity, task::TaskPrinter, types};
 
-/// What the copies of a block have room for.
+/// The number of elements of all private copies of a block.
 const ELEMENTS: u32 = 2048;
-/// More copies than warps in a block are of no use.
+/// The maximum number of copies. More copies than warps in a block are useless.
 const COPIES: u32 = 8;
 
-/// A tensor that a loop scatters into.
+/// A privatized tensor.
 #[derive(Clone)]
-pub(super) struct Scatter {
+pub(super) struct Privatized {
     tensor: ParamId,
     op: AtomicOp,
     ty: ScalarType,
-    /// The copies of a block.
+    /// The shared array with the copies.
     own: String,
-    /// How many there are; 0 where the tensor is too large.
+    /// The number of copies; 0 if the tensor is too large.
     copies: String,
-    /// Where the thread's copy begins.
+    /// The offset of the thread's copy.
     first: String,
-    /// The thread's number in its block, and how many there are.
+    /// The index of the thread in its block, and the number of threads.
     thread: [String; 2],
 }
 
-/// Whether a tensor of the kind can be scattered into.
-pub(super) fn can_be(kernel: &Offloaded, tensor: ParamId, ty: ScalarType) -> bool {
+/// Whether a tensor of this kind can be privatized.
+pub(super) fn is_privatizable(kernel: &Offloaded, tensor: ParamId, ty: ScalarType) -> bool {
     let kind = kernel.params[tensor.index()].kind;
     matches!(kind, ParamKind::Tensor { rank: 1, .. })
         && matches!(ty, ScalarType::I32 | ScalarType::U32)
 }
 
 impl TaskPrinter<'_> {
-    /// Declares the copies of a tensor that the loop scatters into, and clears them.
-    pub(super) fn begin_scatter(&mut self, tensor: ParamId, op: AtomicOp, ty: ScalarType) {
+    /// Declares the private copies of a tensor and initializes them.
+    pub(super) fn begin_privatized(&mut self, tensor: ParamId, op: AtomicOp, ty: ScalarType) {
         let tensor_name = self.kernel.params[tensor.index()].name.clone();
         let named = |what: &str| format!("{tensor_name}_{what}");
         let own = self.fresh(&named("own"));
@@ -66,60 +66,63 @@ impl TaskPrinter<'_> {
             "for (u32 {k} = {at}; {k} < {copies} * (u32){dim}; {k} += {all}) {own}[{k}] = {none};"
         ));
         self.line("__syncthreads();");
-        self.scatters.push(Scatter { tensor, op, ty, own, copies, first, thread });
+        self.privatized.push(Privatized { tensor, op, ty, own, copies, first, thread });
     }
 
-    /// Combines into the block's copy, or into the tensor; false where the loop does not scatter into it.
-    pub(super) fn scatter(
+    /// Prints an atomic on the private copy, or on the tensor. Returns false if the tensor is not privatized.
+    pub(super) fn privatized_atomic(
         &mut self,
         tensor: ParamId,
         index: &[ExprId],
         value: ExprId,
         site: SiteId,
     ) -> bool {
-        let Some(scatter) = self.scatters.iter().find(|s| s.tensor == tensor).cloned() else {
+        let Some(tensor_copies) = self.privatized.iter().find(|s| s.tensor == tensor).cloned()
+        else {
             return false;
         };
-        let (Scatter { op, ty, own, copies, first, .. }, &[at]) = (scatter, index) else {
+        let (Privatized { op, ty, own, copies, first, .. }, &[at]) = (tensor_copies, index) else {
             return false;
         };
-        let place = self.place(tensor, index, site);
+        let access = self.element(tensor, index, site);
         let value = self.expr(value);
         let at = self.expr(at);
-        let near =
+        let on_copy =
             self.cx.dialect.atomic(op, ty, &format!("&{own}[{first} + (u32)({at})]"), &value);
-        let far = self.cx.dialect.atomic(op, ty, &format!("&{}", place.element), &value);
-        match self.near {
-            Some(true) => self.line(&format!("{near};")),
-            Some(false) => self.line(&format!("{far};")),
+        let on_tensor = self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value);
+        match self.use_copies {
+            Some(true) => self.line(&format!("{on_copy};")),
+            Some(false) => self.line(&format!("{on_tensor};")),
             None => {
-                self.line(&format!("if ({copies} > 0u) {near};"));
-                self.line(&format!("else {far};"));
+                self.line(&format!("if ({copies} > 0u) {on_copy};"));
+                self.line(&format!("else {on_tensor};"));
             }
         }
         true
     }
 
-    /// What `print` prints for the block's copies and for the tensor, where the loop scatters, so that it does not ask
-    /// each time.
-    pub(super) fn by_scatter(&mut self, print: &mut dyn FnMut(&mut Self)) {
-        let Some(copies) = self.scatters.first().map(|scatter| scatter.copies.clone()) else {
+    /// Calls `print` for both cases, private copies and tensor, in a branch around the code. So the condition is
+    /// evaluated once, not for each atomic.
+    pub(super) fn in_privatization_branches(&mut self, print: &mut dyn FnMut(&mut Self)) {
+        let Some(copies) =
+            self.privatized.first().map(|tensor_copies| tensor_copies.copies.clone())
+        else {
             return print(self);
         };
         self.open(&format!("if ({copies} > 0u) {{"));
-        self.near = Some(true);
+        self.use_copies = Some(true);
         print(self);
         self.otherwise();
-        self.near = Some(false);
+        self.use_copies = Some(false);
         print(self);
-        self.near = None;
+        self.use_copies = None;
         self.close();
     }
 
-    /// Combines the copies of each element, and that into the tensor.
-    pub(super) fn end_scatters(&mut self) {
-        for scatter in std::mem::take(&mut self.scatters) {
-            let Scatter { tensor, op, ty, own, copies, thread: [at, all], .. } = scatter;
+    /// Combines the copies of each element, and the result into the tensor.
+    pub(super) fn end_privatized(&mut self) {
+        for tensor_copies in std::mem::take(&mut self.privatized) {
+            let Privatized { tensor, op, ty, own, copies, thread: [at, all], .. } = tensor_copies;
             let dim = self.dim(tensor, 0);
             let name = self.param(tensor);
             let [total, k, copy] = ["total", "k", "copy"].map(|name| self.fresh(name));

@@ -1,9 +1,9 @@
-//! Plain reductions: a loop whose iterations all combine into one element, `atomic_add(&mut sum[0], x)`,
-//! and do nothing else with that tensor. Each thread combines by itself, then the threads of a block do,
-//! and one atomic per block is left.
+//! Reductions: loops whose iterations all combine into one element, as in `atomic_add(&mut sum[0], x)`, and do not use
+//! that tensor otherwise. Each thread combines its values in a register, then the threads of a block combine theirs,
+//! and one atomic per block remains.
 //!
-//! That reorders the combinations, as atomics do anyway; additions of floats are left alone in a strict
-//! kernel. Where indices are checked, the atomics stay: an iteration reports its own index.
+//! This reorders the combinations, as atomics do anyway. Sums of floats are not reordered in strict kernels. In checked
+//! kernels the atomics stay, because each iteration reports its own index.
 
 use std::collections::HashMap;
 
@@ -14,30 +14,30 @@ use quadrants_ir::{
 
 use super::{consts, helpers::Helper, privatize, task::TaskPrinter, types};
 
-/// More than these would take too much of the memory that a block's threads share.
-const AT_MOST: usize = 4;
+/// The maximum number of reductions of a loop; each needs shared memory.
+const MAX_REDUCTIONS: usize = 4;
 
-/// A tensor that a loop reduces into.
+/// A reduction of a loop.
 #[derive(Clone)]
 pub(super) struct Reduction {
     tensor: ParamId,
     op: AtomicOp,
     ty: ScalarType,
-    /// The element: one constant per dimension.
+    /// The element: one constant index per dimension.
     index: Vec<ExprId>,
-    /// What holds a thread's part.
+    /// The variable with the thread's partial result.
     name: String,
 }
 
-/// What a loop does with a tensor.
+/// How a loop uses a tensor.
 enum Use {
     Reduced(AtomicOp, Vec<ExprId>, ScalarType),
-    Scattered(AtomicOp, ScalarType),
-    Otherwise,
+    Privatized(AtomicOp, ScalarType),
+    Other,
 }
 
 impl TaskPrinter<'_> {
-    /// Finds the loop's reductions, and declares each thread's part.
+    /// Finds the reductions and privatized tensors of the loop, and declares their variables.
     pub(super) fn begin_reductions(&mut self, task: &Task) {
         if self.cx.form != Form::Proven || !matches!(task.kind, TaskKind::RangeFor { .. }) {
             return;
@@ -48,14 +48,14 @@ impl TaskPrinter<'_> {
         for param in task.accesses.iter().map(|access| access.param) {
             let (op, index, ty) = match uses.remove(&param) {
                 Some(Use::Reduced(op, index, ty)) => (op, index, ty),
-                Some(Use::Scattered(op, ty)) if self.scatters.is_empty() => {
-                    self.begin_scatter(param, op, ty);
+                Some(Use::Privatized(op, ty)) if self.privatized.is_empty() => {
+                    self.begin_privatized(param, op, ty);
                     continue;
                 }
                 _ => continue,
             };
             let reordered = ty.is_float() && kernel.options.strict;
-            if reordered || self.reductions.len() == AT_MOST {
+            if reordered || self.reductions.len() == MAX_REDUCTIONS {
                 continue;
             }
             let name = self.fresh(&format!("{}_part", kernel.params[param.index()].name));
@@ -64,7 +64,7 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// Combines into the thread's part; false where the tensor is not reduced into.
+    /// Combines a value into the thread's partial result. Returns false if the tensor has no reduction.
     pub(super) fn reduce(&mut self, tensor: ParamId, value: ExprId) -> bool {
         let Some(reduction) = self.reductions.iter().find(|r| r.tensor == tensor).cloned() else {
             return false;
@@ -76,9 +76,9 @@ impl TaskPrinter<'_> {
         true
     }
 
-    /// Combines what the block's threads have, and has one of them combine that into the element.
+    /// Combines the partial results of the block's threads. One thread combines the result into the element.
     pub(super) fn end_reductions(&mut self) {
-        self.end_scatters();
+        self.end_privatized();
         let reductions = std::mem::take(&mut self.reductions);
         if reductions.is_empty() {
             return;
@@ -124,7 +124,7 @@ impl TaskPrinter<'_> {
         self.line("}");
     }
 
-    /// The element may not be there, where no iteration wanted it.
+    /// The element may be out of range if no iteration was executed, so this is checked.
     fn combine_into_element(&mut self, reduction: &Reduction, array: &str) {
         let Reduction { tensor, op, ty, index, .. } = reduction;
         self.begin_statement();
@@ -158,7 +158,7 @@ impl TaskPrinter<'_> {
         self.combined_values(reduction.op, reduction.ty, a, b)
     }
 
-    /// Two values as one.
+    /// An expression that combines two values.
     pub(super) fn combined_values(
         &mut self,
         op: AtomicOp,
@@ -178,7 +178,7 @@ impl TaskPrinter<'_> {
     }
 }
 
-/// What combines with any value to that value. Of additions of floats that is the negative zero.
+/// The identity element. For sums of floats it is negative zero.
 pub(super) fn identity(op: AtomicOp, ty: ScalarType) -> String {
     let (low, high) = ty.int_range().unwrap_or_default();
     match op {
@@ -192,7 +192,7 @@ pub(super) fn identity(op: AtomicOp, ty: ScalarType) -> String {
 fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>) {
     for stmt in &kernel.blocks[block].stmts {
         if let Stmt::Store { tensor, .. } = stmt {
-            uses.insert(*tensor, Use::Otherwise);
+            uses.insert(*tensor, Use::Other);
         }
         for value in stmt.exprs() {
             match &kernel.exprs[value].kind {
@@ -200,13 +200,13 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>)
                     let wanted = !matches!(stmt, Stmt::Eval { .. });
                     let ty = kernel.exprs[value].ty;
                     let here = if wanted {
-                        Use::Otherwise
+                        Use::Other
                     } else if index.iter().all(|at| is_constant(kernel, *at)) {
                         Use::Reduced(*op, index.clone(), ty)
-                    } else if privatize::can_be(kernel, *tensor, ty) {
-                        Use::Scattered(*op, ty)
+                    } else if privatize::is_privatizable(kernel, *tensor, ty) {
+                        Use::Privatized(*op, ty)
                     } else {
-                        Use::Otherwise
+                        Use::Other
                     };
                     let both = match (uses.remove(tensor), here) {
                         (None, here) => here,
@@ -215,15 +215,17 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>)
                         {
                             Use::Reduced(first, at, ty)
                         }
-                        (Some(Use::Scattered(first, ty)), Use::Scattered(op, _)) if first == op => {
-                            Use::Scattered(first, ty)
+                        (Some(Use::Privatized(first, ty)), Use::Privatized(op, _))
+                            if first == op =>
+                        {
+                            Use::Privatized(first, ty)
                         }
-                        _ => Use::Otherwise,
+                        _ => Use::Other,
                     };
                     uses.insert(*tensor, both);
                 }
                 ExprKind::Load { tensor, .. } => {
-                    uses.insert(*tensor, Use::Otherwise);
+                    uses.insert(*tensor, Use::Other);
                 }
                 _ => {}
             }

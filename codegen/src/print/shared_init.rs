@@ -1,76 +1,83 @@
-//! Shared arrays that need not be cleared, since the threads give their elements values before any is looked at.
+//! Finds shared arrays that need no zeroing, because threads initialize all elements that are read before any read.
 //!
-//! It is asked of the first phase that uses the array, alone or in a loop that has all its uses, whether one statement in it
-//! gives a box of elements values, `tile[[t / 32 + 8 * k, t % 32]] = …`: all threads come to it, in every round of loops
-//! with constant bounds, and no two of those touch the same element. As many elements as there are in the box are all of
-//! them. What is read anywhere must be within it.
+//! In the first phase that uses the array, alone or in a loop with all its uses, one statement must initialize a box of
+//! elements, as in `tile[[t / 32 + 8 * k, t % 32]] = …`. All threads must reach it, in every iteration of enclosing
+//! loops with constant bounds, and no two of these stores may have the same index. Then as many stores as the box has
+//! elements initialize all of them. All reads must be within the box.
 
 use std::collections::HashMap;
 
 use quadrants_ir::{
     BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, Offloaded, Stmt, TaskKind,
-    races::{Form, Space, Var, VarKind, apart_in_loop},
+    races::{AffineForm, Space, Var, VarKind, disjoint_in_loop},
 };
 
 use super::task::TaskPrinter;
 
-/// All values on the way to an index are at most this, so that no type wraps.
-const MOST: i128 = i32::MAX as i128;
+/// The maximum of all values that an index is computed from, so that no type overflows.
+const MAX_VALUE: i128 = i32::MAX as i128;
 
-/// What a phase's locals are, in the numbers of a thread and of the loops around.
+/// The values of a phase's locals, as affine forms of the thread index and loop variables.
 struct Values<'a> {
     kernel: &'a Offloaded,
     space: Space,
-    locals: HashMap<LocalId, Form>,
+    locals: HashMap<LocalId, AffineForm>,
 }
 
-/// The first and the last value of each index.
+/// The first and last value of each index.
 type Extent = Vec<(i128, i128)>;
 
 impl TaskPrinter<'_> {
-    /// Whether the elements of an array have values before they are looked at.
-    pub(super) fn is_filled_first(&self, array: LocalId, dims: &[u32]) -> bool {
+    /// Whether the elements of an array are initialized before they are read.
+    pub(super) fn is_initialized_before_use(&self, array: LocalId, dims: &[u32]) -> bool {
         let task = &self.kernel.tasks[self.task.index()];
         let TaskKind::BlockFor { threads, .. } = task.kind else { return false };
-        let filling = Filling { kernel: self.kernel, array, threads };
-        let Some(extent) = filling.first_phase(task.body) else { return false };
+        let filling = InitAnalysis { kernel: self.kernel, array, threads };
+        let Some(extent) = filling.initialized_by_first_phase(task.body) else { return false };
         let all = |(dim, (first, last)): (&u32, &(i128, i128))| {
             *first <= 0 && i128::from(*dim) <= *last + 1
         };
-        dims.iter().zip(&extent).all(all) || filling.is_read_within(&extent, task.body)
+        dims.iter().zip(&extent).all(all) || filling.all_reads_are_within(&extent, task.body)
     }
 }
 
 #[derive(Clone, Copy)]
-struct Filling<'a> {
+struct InitAnalysis<'a> {
     kernel: &'a Offloaded,
     array: LocalId,
     threads: u32,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> InitAnalysis<'a> {
     fn stmts(self, block: BlockId) -> &'a [Stmt] {
         &self.kernel.blocks[block].stmts
     }
 
-    /// What the first phase fills that uses the array, among these statements and in a loop that has all its uses.
-    fn first_phase(self, block: BlockId) -> Option<Extent> {
+    /// The box that the first phase with a use of the array initializes. The phase is in this block, or in a loop that
+    /// has all uses.
+    fn initialized_by_first_phase(self, block: BlockId) -> Option<Extent> {
         let uses = |stmt: &&Stmt| stmt.blocks().any(|inner| self.uses(inner) > 0);
         match *self.stmts(block).iter().find(uses)? {
-            Stmt::Each { var, body, .. } => {
+            Stmt::Phase { var, body, .. } => {
                 let mut values = Values::of_thread(self.kernel, var, self.threads)?;
-                let extent = self.filled(body, &mut values, u64::from(self.threads))?;
+                let extent = self.initialized_box(body, &mut values, u64::from(self.threads))?;
                 (self.uses(body) == 1).then_some(extent)
             }
             Stmt::For { body, .. } | Stmt::Loop { body } if self.uses(body) == self.uses(block) => {
-                self.first_phase(body)
+                self.initialized_by_first_phase(body)
             }
             _ => None,
         }
     }
 
-    /// What the statements of a phase fill that all threads come to, `rounds` of all threads together.
-    fn filled(self, block: BlockId, values: &mut Values<'a>, rounds: u64) -> Option<Extent> {
+    /// The box that a phase initializes in statements that all threads reach. `rounds` is the number of executions by
+    /// all threads together.
+    fn initialized_box(
+        self,
+        block: BlockId,
+        values: &mut Values<'a>,
+        rounds: u64,
+    ) -> Option<Extent> {
         for stmt in self.stmts(block) {
             match stmt {
                 Stmt::SharedStore { array, index, .. } if *array == self.array => {
@@ -80,9 +87,9 @@ impl<'a> Filling<'a> {
                 Stmt::Assign { .. } | Stmt::Store { .. } | Stmt::SharedStore { .. } => {}
                 Stmt::For { body, .. } if !self.jumps(*body) => {
                     let count = values.enter(stmt)?;
-                    return self.filled(*body, values, rounds.checked_mul(count)?);
+                    return self.initialized_box(*body, values, rounds.checked_mul(count)?);
                 }
-                // What has branches could leave the phase.
+                // Threads could leave the phase in a branch.
                 _ => return None,
             }
         }
@@ -97,15 +104,20 @@ impl<'a> Filling<'a> {
     }
 
     /// Whether all reads of the array in phases are within the box.
-    fn is_read_within(self, extent: &Extent, block: BlockId) -> bool {
+    fn all_reads_are_within(self, extent: &Extent, block: BlockId) -> bool {
         self.stmts(block).iter().all(|stmt| match *stmt {
-            Stmt::Each { var, body, .. } => Values::of_thread(self.kernel, var, self.threads)
-                .is_some_and(|mut values| self.reads_within(extent, body, &mut values)),
-            _ => stmt.blocks().all(|inner| self.is_read_within(extent, inner)),
+            Stmt::Phase { var, body, .. } => Values::of_thread(self.kernel, var, self.threads)
+                .is_some_and(|mut values| self.phase_reads_are_within(extent, body, &mut values)),
+            _ => stmt.blocks().all(|inner| self.all_reads_are_within(extent, inner)),
         })
     }
 
-    fn reads_within(self, extent: &Extent, block: BlockId, values: &mut Values<'a>) -> bool {
+    fn phase_reads_are_within(
+        self,
+        extent: &Extent,
+        block: BlockId,
+        values: &mut Values<'a>,
+    ) -> bool {
         self.stmts(block).iter().all(|stmt| {
             let within = stmt.exprs().all(|root| match self.index_of(root) {
                 Some(index) => values.is_within(index, extent),
@@ -113,15 +125,15 @@ impl<'a> Filling<'a> {
             });
             match stmt {
                 Stmt::Let { .. } => values.define(stmt),
-                // A loop whose bounds are not known has a variable that is not known.
+                // If the bounds of a loop are unknown, so is its variable.
                 Stmt::For { .. } => _ = values.enter(stmt),
                 _ => {}
             }
-            within && stmt.blocks().all(|inner| self.reads_within(extent, inner, values))
+            within && stmt.blocks().all(|inner| self.phase_reads_are_within(extent, inner, values))
         })
     }
 
-    /// The index of an effect that looks at the array.
+    /// The index of a side effect that reads the array.
     fn index_of(self, root: ExprId) -> Option<&'a [ExprId]> {
         match &self.kernel.exprs[root].kind {
             ExprKind::SharedLoad { array, index, .. }
@@ -134,7 +146,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// How many statements of a block access the array.
+    /// The number of statements of a block that access the array.
     fn uses(self, block: BlockId) -> usize {
         let of = |stmt: &Stmt| {
             let stores = matches!(stmt, Stmt::SharedStore { array, .. } if *array == self.array);
@@ -155,11 +167,11 @@ impl<'a> Values<'a> {
 
     fn bind(&mut self, local: LocalId, first: i128, last: i128) -> Option<()> {
         let at = self.space.push(Var::new(VarKind::Parallel, first, last))?;
-        self.locals.insert(local, Form::var(at));
+        self.locals.insert(local, AffineForm::var(at));
         Some(())
     }
 
-    /// Learns what a statement defines.
+    /// Records the value of a definition.
     fn define(&mut self, stmt: &Stmt) {
         if let Stmt::Let { local, value } = stmt
             && !self.kernel.locals[*local].mutable
@@ -169,7 +181,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Learns a loop's variable, where its bounds are constant and it has rounds: how many.
+    /// Records the variable of a loop with constant bounds and at least one iteration, and returns the number of
+    /// iterations.
     fn enter(&mut self, stmt: &Stmt) -> Option<u64> {
         let Stmt::For { var, begin, end, .. } = stmt else { return None };
         let (begin, end) = (self.form(*begin)?.value()?, self.form(*end)?.value()?);
@@ -178,12 +191,12 @@ impl<'a> Values<'a> {
         Some(count)
     }
 
-    /// An integer that is never negative, nor near the end of its type.
-    fn form(&mut self, id: ExprId) -> Option<Form> {
+    /// The affine form of an integer that is not negative and cannot overflow its type.
+    fn form(&mut self, id: ExprId) -> Option<AffineForm> {
         let kernel = self.kernel;
         let expr = &kernel.exprs[id];
         let form = match &expr.kind {
-            ExprKind::Const(value) => Form::constant(value.as_int()?),
+            ExprKind::Const(value) => AffineForm::constant(value.as_int()?),
             ExprKind::Local(local) => *self.locals.get(local)?,
             ExprKind::Cast { value } if expr.ty.is_int() && expr.ty.size() >= 4 => {
                 self.form(*value)?
@@ -208,17 +221,17 @@ impl<'a> Values<'a> {
             _ => return None,
         };
         let (first, last) = self.space.range(&form)?;
-        (first >= 0 && last <= MOST && expr.ty.is_int() && expr.ty.size() >= 4).then_some(form)
+        (first >= 0 && last <= MAX_VALUE && expr.ty.is_int() && expr.ty.size() >= 4).then_some(form)
     }
 
-    fn forms(&mut self, index: &[ExprId]) -> Option<Vec<Form>> {
+    fn forms(&mut self, index: &[ExprId]) -> Option<Vec<AffineForm>> {
         index.iter().map(|at| self.form(*at)).collect()
     }
 
-    /// The box of elements that so many stores fill.
+    /// The box of elements that this number of stores initializes, if no two of them have the same index.
     fn box_of(&mut self, index: &[ExprId], stores: u64) -> Option<Extent> {
         let forms: Vec<_> = self.forms(index)?.into_iter().map(Some).collect();
-        if !apart_in_loop(&self.space, &forms, &forms) {
+        if !disjoint_in_loop(&self.space, &forms, &forms) {
             return None;
         }
         let extent: Extent =

@@ -1,9 +1,11 @@
-//! Loops that read and compute and do nothing else, where indices are checked: a check that may report ends what a
-//! device's compiler reads ahead. So such a loop runs without reports first, and only notes whether an index was out of
-//! range; where one was, it runs again as it is written, from the values that it began with, and reports.
+//! Speculation: runs checked serial loops without error reports first. A check that may report prevents the device
+//! compiler from hoisting later loads above it.
 //!
-//! What an index is in the first and the last turn says of most reads that all turns are in range. Of the others each turn
-//! asks. Some turns go statement by statement together, so that what they read is under way at the same time.
+//! Applies to loops that only load and compute. The speculative run only records whether an index was out of range. If
+//! one was, the loop runs again as written, from the saved initial values, and reports.
+//!
+//! Most loads are proven in range for the whole loop by the index in the first and the last iteration. The others are
+//! checked in each iteration. Several iterations are interleaved statement by statement, so that their loads overlap.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,21 +13,21 @@ use quadrants_ir::{BinaryOp, BlockId, ExprId, ExprKind, LocalId, ScalarType, Stm
 
 use super::{consts, task::TaskPrinter, types};
 
-/// Longer bodies are not printed three times.
-const STATEMENTS_AT_MOST: usize = 16;
-/// The turns that go together.
-const LANES: u32 = 4;
+/// The maximum number of statements of a speculated body, which is printed three times.
+const MAX_STATEMENTS: usize = 16;
+/// The number of interleaved iterations.
+const INTERLEAVED: u32 = 4;
 
-/// A serial loop from the first value up.
+/// A serial loop that counts up.
 #[derive(Clone, Copy)]
-pub(super) struct Walk {
+pub(super) struct SerialLoop {
     pub(super) var: LocalId,
     pub(super) begin: ExprId,
     pub(super) end: ExprId,
     pub(super) body: BlockId,
 }
 
-/// How an index changes from turn to turn: not at all, or by one, wrapping in its type.
+/// How an index changes between iterations: not at all, or by one, wrapping in its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     None,
@@ -33,13 +35,13 @@ enum Step {
 }
 
 impl TaskPrinter<'_> {
-    /// Prints the loop so that it reads ahead; false, and nothing, where it is not such a loop.
-    pub(super) fn reads_ahead(&mut self, walk: Walk) -> bool {
-        if !self.can_read_ahead(walk) {
+    /// Prints the loop with speculation. Returns false, and prints nothing, if it does not apply.
+    pub(super) fn speculate(&mut self, serial_loop: SerialLoop) -> bool {
+        if !self.can_speculate(serial_loop) {
             return false;
         }
         let kernel = self.kernel;
-        let Walk { var, begin, end, body } = walk;
+        let SerialLoop { var, begin, end, body } = serial_loop;
         let stmts = &kernel.blocks[body].stmts;
         let name = self.local(var);
         let ty = types::name(kernel.locals[var].ty);
@@ -49,7 +51,7 @@ impl TaskPrinter<'_> {
         let mut within = Vec::new();
         let mut proven = Vec::new();
         for stmt in stmts {
-            let conditions = self.conditions(stmt, walk, [&begin, &end]);
+            let conditions = self.conditions(stmt, serial_loop, [&begin, &end]);
             proven.push(conditions.is_some());
             for condition in conditions.into_iter().flatten() {
                 if !within.contains(&condition) {
@@ -64,28 +66,28 @@ impl TaskPrinter<'_> {
         };
         self.line(&format!("bool {beyond} = {first};"));
         let mut before = Vec::new();
-        for local in carried(stmts) {
+        for local in loop_carried(stmts) {
             let now = self.local(local);
-            let kept = self.fresh(&format!("{now}_before"));
+            let saved = self.fresh(&format!("{now}_before"));
             let of = types::name(kernel.locals[local].ty);
-            self.line(&format!("const {of} {kept} = {now};"));
-            before.push(format!("{now} = {kept};"));
+            self.line(&format!("const {of} {saved} = {now};"));
+            before.push(format!("{now} = {saved};"));
         }
         self.open(&format!("if (!{beyond}) {{"));
-        self.quiet = Some(beyond.clone());
+        self.out_of_range_flag = Some(beyond.clone());
         let counter = self.fresh(&format!("{name}_n"));
         self.line(&format!("{ty} {counter} = {begin};"));
         if self.may_interleave(stmts) {
-            self.turns_together(walk, &counter, &end, &proven);
+            self.interleaved_iterations(serial_loop, &counter, &end, &proven);
         }
         self.line("#pragma unroll 1");
         self.open(&format!("for (; {counter} < {end}; {counter}++) {{"));
         self.line(&format!("const {ty} {name} = {counter};"));
         for (stmt, proven) in stmts.iter().zip(&proven) {
-            self.quietly(stmt, *proven);
+            self.speculative_stmt(stmt, *proven);
         }
         self.close();
-        self.quiet = None;
+        self.out_of_range_flag = None;
         self.close();
         self.open(&format!("if ({beyond}) {{"));
         for reset in before {
@@ -99,8 +101,8 @@ impl TaskPrinter<'_> {
         true
     }
 
-    /// A statement of the first run.
-    fn quietly(&mut self, stmt: &Stmt, proven: bool) {
+    /// Prints a statement of the speculative run.
+    fn speculative_stmt(&mut self, stmt: &Stmt, proven: bool) {
         if proven {
             self.cx.form = Form::Proven;
         }
@@ -108,14 +110,20 @@ impl TaskPrinter<'_> {
         self.cx.form = Form::Checked;
     }
 
-    /// Some turns at once, statement by statement, as long as there are so many.
-    fn turns_together(&mut self, walk: Walk, counter: &str, end: &str, proven: &[bool]) {
+    /// Prints interleaved iterations, for as long as there are enough.
+    fn interleaved_iterations(
+        &mut self,
+        serial_loop: SerialLoop,
+        counter: &str,
+        end: &str,
+        proven: &[bool],
+    ) {
         let kernel = self.kernel;
-        let Walk { var, body, .. } = walk;
+        let SerialLoop { var, body, .. } = serial_loop;
         let ty = kernel.locals[var].ty;
         let unsigned = types::unsigned(ty);
         let number = |value: u32| consts::int(unsigned, value.into());
-        let some = number(LANES);
+        let some = number(INTERLEAVED);
         let left = match unsigned == ty {
             true => format!("{end} - {counter}"),
             false => format!("({unsigned}){end} - ({unsigned}){counter}"),
@@ -123,10 +131,10 @@ impl TaskPrinter<'_> {
         self.line("#pragma unroll 1");
         self.open(&format!(
             "for (; {counter} < {end} && {left} >= {some}; {counter} += {}) {{",
-            consts::int(ty, LANES.into())
+            consts::int(ty, INTERLEAVED.into())
         ));
         let outer = self.locals.clone();
-        // Each turn has its own, also where the loop was printed before.
+        // Each copy defines its own locals, even if the loop was printed before.
         let mut bare = outer.clone();
         for stmt in &kernel.blocks[body].stmts {
             if let Stmt::Let { local, .. } = stmt {
@@ -134,35 +142,35 @@ impl TaskPrinter<'_> {
             }
         }
         let mut each = Vec::new();
-        for lane in 0..LANES {
+        for copy in 0..INTERLEAVED {
             self.locals = bare.clone();
-            let name = match lane {
+            let name = match copy {
                 0 => counter.to_owned(),
                 _ => self.fresh(&kernel.locals[var].name),
             };
-            if lane > 0 {
-                let distance = consts::int(ty, lane.into());
+            if copy > 0 {
+                let distance = consts::int(ty, copy.into());
                 self.line(&format!("const {ty} {name} = {counter} + {distance};"));
             }
             self.locals.insert(var, name);
             each.push(std::mem::take(&mut self.locals));
         }
         for (stmt, proven) in kernel.blocks[body].stmts.iter().zip(proven) {
-            for (lane, locals) in each.iter_mut().enumerate() {
+            for (copy, locals) in each.iter_mut().enumerate() {
                 std::mem::swap(&mut self.locals, locals);
-                self.neighbours.insert(var, (counter.to_owned(), lane as i64));
-                self.quietly(stmt, *proven);
+                self.offset_vars.insert(var, (counter.to_owned(), copy as i64));
+                self.speculative_stmt(stmt, *proven);
                 std::mem::swap(&mut self.locals, locals);
             }
         }
-        self.neighbours.remove(&var);
+        self.offset_vars.remove(&var);
         self.locals = outer;
         self.close();
     }
 
-    fn can_read_ahead(&self, walk: Walk) -> bool {
+    fn can_speculate(&self, serial_loop: SerialLoop) -> bool {
         let kernel = self.kernel;
-        let stmts = &kernel.blocks[walk.body].stmts;
+        let stmts = &kernel.blocks[serial_loop.body].stmts;
         let pure = |stmt: &Stmt| match stmt {
             Stmt::Assign { .. } => true,
             Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
@@ -185,14 +193,14 @@ impl TaskPrinter<'_> {
             _ => false,
         };
         self.cx.form == Form::Checked
-            && self.quiet.is_none()
-            && matches!(kernel.locals[walk.var].ty.size(), 4 | 8)
-            && stmts.len() <= STATEMENTS_AT_MOST
+            && self.out_of_range_flag.is_none()
+            && matches!(kernel.locals[serial_loop.var].ty.size(), 4 | 8)
+            && stmts.len() <= MAX_STATEMENTS
             && stmts.iter().all(pure)
             && stmts.iter().any(reads)
     }
 
-    /// The indices of what a statement reads, each with what it must be below; none where it reads nothing.
+    /// The indices of a statement's load, each with its exclusive upper bound; none for other statements.
     fn indices(&mut self, stmt: &Stmt) -> Vec<(ExprId, String)> {
         let kernel = self.kernel;
         let Stmt::Let { value, .. } = stmt else { return Vec::new() };
@@ -202,7 +210,7 @@ impl TaskPrinter<'_> {
                 let kind = kernel.params[tensor.index()].kind;
                 let mut limits: Vec<_> =
                     (0..kind.rank()).map(|axis| self.dim(*tensor, axis)).collect();
-                limits.extend(kind.choices().map(number));
+                limits.extend(kind.component_extent().map(number));
                 (index, limits)
             }
             ExprKind::SharedLoad { array, index, .. } => {
@@ -213,21 +221,22 @@ impl TaskPrinter<'_> {
         index.iter().copied().zip(limits).collect()
     }
 
-    /// What has to hold so that a statement reads within its tensor in all turns; none where nobody knows before them.
+    /// The conditions under which a statement's load is in range in all iterations; none if they cannot be evaluated
+    /// before the loop.
     fn conditions(
         &mut self,
         stmt: &Stmt,
-        walk: Walk,
+        serial_loop: SerialLoop,
         [begin, end]: [&str; 2],
     ) -> Option<Vec<String>> {
         let kernel = self.kernel;
         let indices = self.indices(stmt);
-        let mut known = HashMap::new();
+        let mut cache = HashMap::new();
         let steps: Option<Vec<_>> =
-            indices.iter().map(|(at, _)| self.change(*at, walk, &mut known)).collect();
-        let ty = kernel.locals[walk.var].ty;
+            indices.iter().map(|(at, _)| self.change(*at, serial_loop, &mut cache)).collect();
+        let ty = kernel.locals[serial_loop.var].ty;
         let is_variable = |at: ExprId| match kernel.exprs[at].kind {
-            ExprKind::Local(local) => local == walk.var && !ty.is_signed_int(),
+            ExprKind::Local(local) => local == serial_loop.var && !ty.is_signed_int(),
             _ => false,
         };
         let mut conditions = Vec::new();
@@ -248,16 +257,16 @@ impl TaskPrinter<'_> {
             } else {
                 let unsigned = types::unsigned(ty);
                 let one = consts::int(unsigned, 1);
-                let first = self.with_variable(walk.var, begin.to_owned(), at);
+                let first = self.with_variable(serial_loop.var, begin.to_owned(), at);
                 let last = format!("({ty})(({unsigned}){end} - {one})");
-                let last = self.with_variable(walk.var, last, at);
+                let last = self.with_variable(serial_loop.var, last, at);
                 conditions.push(format!("{first} <= {last} && {last} < {limit}"));
             }
         }
         Some(conditions)
     }
 
-    /// An index as it is where the loop's variable has that value.
+    /// The value of an index for this value of the loop variable.
     fn with_variable(&mut self, var: LocalId, value: String, at: ExprId) -> String {
         self.begin_statement();
         let own = self.locals.insert(var, value);
@@ -268,26 +277,27 @@ impl TaskPrinter<'_> {
         name
     }
 
-    /// How a value changes from turn to turn; none where that is not known. What wraps in a narrower type than the
-    /// index's is smaller behind than in front, and so are the index's first and last values, or the last is beyond all tensors.
+    /// How a value changes between iterations; none if unknown. If a narrower type wraps, the last value is smaller
+    /// than the first, so that the condition on the index fails: either its last value is below its first, or it
+    /// exceeds every tensor.
     fn change(
         &self,
         id: ExprId,
-        walk: Walk,
-        known: &mut HashMap<ExprId, Option<Step>>,
+        serial_loop: SerialLoop,
+        cache: &mut HashMap<ExprId, Option<Step>>,
     ) -> Option<Step> {
-        if let Some(step) = known.get(&id) {
+        if let Some(step) = cache.get(&id) {
             return *step;
         }
         let kernel = self.kernel;
         let expr = &kernel.exprs[id];
         let wide = |ty: ScalarType| ty.is_int() && ty.size() >= 4;
-        let mut of = |at: ExprId| self.change(at, walk, known);
+        let mut of = |at: ExprId| self.change(at, serial_loop, cache);
         let step = match &expr.kind {
-            ExprKind::Local(local) if *local == walk.var => Some(Step::One),
+            ExprKind::Local(local) if *local == serial_loop.var => Some(Step::One),
             ExprKind::Local(local) => {
                 let changes = |stmt: &Stmt| matches!(stmt, Stmt::Let { local: own, .. } | Stmt::Assign { local: own, .. } if own == local);
-                let changes = kernel.blocks[walk.body].stmts.iter().any(changes);
+                let changes = kernel.blocks[serial_loop.body].stmts.iter().any(changes);
                 (!changes).then_some(Step::None)
             }
             ExprKind::Cast { value } => {
@@ -310,14 +320,13 @@ impl TaskPrinter<'_> {
                 same.then_some(Step::None)
             }
         };
-        known.insert(id, step);
+        cache.insert(id, step);
         step
     }
 
-    /// Whether turns may go statement by statement: what one leaves for the next is used by the statement alone that
-    /// leaves it.
+    /// Whether iterations may be interleaved: a loop-carried local is only used by the statement that assigns it.
     fn may_interleave(&self, stmts: &[Stmt]) -> bool {
-        carried(stmts).into_iter().all(|local| {
+        loop_carried(stmts).into_iter().all(|local| {
             let assigns =
                 |stmt: &&Stmt| matches!(stmt, Stmt::Assign { local: own, .. } if *own == local);
             let mut seen = HashSet::new();
@@ -330,7 +339,7 @@ impl TaskPrinter<'_> {
         })
     }
 
-    /// Whether a value is computed of a local.
+    /// Whether a value depends on a local.
     fn reads(&self, id: ExprId, local: LocalId, seen: &mut HashSet<ExprId>) -> bool {
         let kind = &self.kernel.exprs[id].kind;
         seen.insert(id)
@@ -339,16 +348,16 @@ impl TaskPrinter<'_> {
     }
 }
 
-/// The locals that a turn leaves for the next.
-fn carried(stmts: &[Stmt]) -> Vec<LocalId> {
-    let mut carried = Vec::new();
+/// The loop-carried locals.
+fn loop_carried(stmts: &[Stmt]) -> Vec<LocalId> {
+    let mut loop_carried = Vec::new();
     for stmt in stmts {
         let Stmt::Assign { local, .. } = stmt else { continue };
         let own =
             stmts.iter().any(|other| matches!(other, Stmt::Let { local: own, .. } if own == local));
-        if !own && !carried.contains(local) {
-            carried.push(*local);
+        if !own && !loop_carried.contains(local) {
+            loop_carried.push(*local);
         }
     }
-    carried
+    loop_carried
 }

@@ -1,4 +1,4 @@
-//! Statements, and the effects that stand at their roots.
+//! Prints statements and their root expressions.
 
 use quadrants_ir::{
     AtomicOp, Block, BlockId, DivRemOp, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId,
@@ -6,32 +6,34 @@ use quadrants_ir::{
     abi::{Form, result_word, temp_word},
 };
 
-use super::{consts, cse, expr::Level, helpers::Helper, speculate::Walk, task::TaskPrinter, types};
+use super::{
+    consts, cse, expr::Level, helpers::Helper, speculate::SerialLoop, task::TaskPrinter, types,
+};
 
-/// An element that a statement accesses.
-pub(super) struct Place {
-    /// The element as an expression.
+/// A printed access to an element.
+pub(super) struct ElementAccess {
+    /// The element, as an expression.
     pub(super) element: String,
-    /// That all indices are in range; none where nothing is checked.
+    /// The condition that all indices are in range; none if it is not checked.
     pub(super) in_range: Option<String>,
-    /// The call that reports otherwise.
+    /// The statement that reports an index out of range.
     pub(super) report: String,
 }
 
 impl TaskPrinter<'_> {
-    /// All statements of a block.
+    /// Prints all statements of a block.
     pub(super) fn block(&mut self, id: BlockId) {
         let kernel = self.kernel;
         for stmt in &kernel.blocks[id].stmts {
             if !matches!(stmt, Stmt::Shared { .. }) {
-                self.finish_clearing();
+                self.end_zeroing();
             }
             self.stmt(stmt);
         }
-        self.finish_clearing();
+        self.end_zeroing();
     }
 
-    /// One statement.
+    /// Prints a statement.
     pub(super) fn stmt(&mut self, stmt: &Stmt) {
         let kernel = self.kernel;
         self.begin_statement();
@@ -55,15 +57,15 @@ impl TaskPrinter<'_> {
                 self.serial_for(*var, [*begin, *end], *body, (*unroll, *down));
             }
             Stmt::Shared { array, dims } => self.shared_array(*array, dims),
-            Stmt::Each { var, body, exchange: None } => self.each(*var, *body),
-            Stmt::Each { var, body, exchange: Some(exchange) } => {
-                self.exchange(*var, *body, *exchange);
+            Stmt::Phase { var, body, collective: None } => self.each(*var, *body),
+            Stmt::Phase { var, body, collective: Some(collective) } => {
+                self.collective_phase(*var, *body, *collective);
             }
-            Stmt::Give { value, from } => self.give(*value, *from),
+            Stmt::CollectiveInput { value, from } => self.collective_input(*value, *from),
             Stmt::SharedStore { array, index, value, site } => {
-                let place = self.shared_place(*array, index, *site);
+                let access = self.shared_element(*array, index, *site);
                 let value = self.expr(*value);
-                self.guarded(&place, &format!("{} = {value};", place.element));
+                self.guarded(&access, &format!("{} = {value};", access.element));
             }
             Stmt::Loop { body } => {
                 self.line("while (true) {");
@@ -87,14 +89,16 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// What follows `if (…) {`. A branch that is nothing but another `if` continues the chain, unless
-    /// its condition needs a line of its own.
+    /// Prints the branches after `if (…) {`. An `else` branch that is only another `if` becomes `else if`, unless its
+    /// condition needs a statement of its own.
     fn branches(&mut self, otherwise_block: &Block, then: BlockId, otherwise: BlockId) {
         let kernel = self.kernel;
         self.indented(|this| this.block(then));
         match otherwise_block.stmts.as_slice() {
             [] => self.line("}"),
-            [Stmt::If { cond, then, otherwise }] if !cse::within(self.cx.shared, kernel, *cond) => {
+            [Stmt::If { cond, then, otherwise }]
+                if !cse::contains_shared(self.cx.shared, kernel, *cond) =>
+            {
                 let cond = self.expr(*cond);
                 self.line(&format!("}} else if ({cond}) {{"));
                 self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
@@ -115,13 +119,13 @@ impl TaskPrinter<'_> {
         (unroll, down): (Option<u32>, bool),
     ) {
         let counted = self.is_counted(begin_id, end_id);
-        let walk = Walk { var, begin: begin_id, end: end_id, body };
-        if unroll.is_none() && !down && !counted && self.reads_ahead(walk) {
+        let walk = SerialLoop { var, begin: begin_id, end: end_id, body };
+        if unroll.is_none() && !down && !counted && self.speculate(walk) {
             return;
         }
         let ty = types::name(self.kernel.locals[var].ty);
         let name = self.local(var);
-        // Printed in the order in which they are evaluated.
+        // Printed in evaluation order.
         let begin = match down {
             true => self.bound_value(begin_id, &format!("{name}_begin")).text,
             false => self.expr(begin_id),
@@ -141,7 +145,7 @@ impl TaskPrinter<'_> {
         if !down && let Some(bounds) = self.narrow_bounds(var, begin_id, end_id) {
             return self.narrow_for(&name, bounds, body);
         }
-        // The variable is off its last value when it is stepped, so that the step cannot overflow.
+        // The loop variable is decremented after the comparison with the first value, so that it cannot overflow.
         if down {
             self.line(&format!("for ({ty} {name} = {end}; {name} > {begin};) {{"));
             self.indented(|this| this.line(&format!("{name}--;")));
@@ -151,8 +155,7 @@ impl TaskPrinter<'_> {
         self.loop_body(body);
     }
 
-    /// Whether a loop's body is so short that counting is a good part of it: a few statements in a row that are never
-    /// left early and that nothing is called from.
+    /// Whether the body of a loop is so short that the loop's overhead matters: only a few definitions and assignments.
     fn is_short(&self, body: BlockId) -> bool {
         const STATEMENTS: usize = 24;
         let stmts = &self.kernel.blocks[body].stmts;
@@ -161,7 +164,7 @@ impl TaskPrinter<'_> {
             && stmts.iter().all(|stmt| matches!(stmt, Stmt::Let { .. } | Stmt::Assign { .. }))
     }
 
-    /// The bounds of a loop over 64 bits that 32 are enough for, which is known where they are constants.
+    /// The bounds of a 64-bit loop with constant bounds that fit into 32 bits.
     fn narrow_bounds(&self, var: LocalId, begin: ExprId, end: ExprId) -> Option<[u32; 2]> {
         let bound = |at: ExprId| match self.kernel.exprs[at].kind {
             ExprKind::Const(bound) => u32::try_from(bound.bits()).ok(),
@@ -171,7 +174,7 @@ impl TaskPrinter<'_> {
         wide.then_some([bound(begin)?, bound(end)?])
     }
 
-    /// A loop that is counted in 32 bits: a device has no registers of 64.
+    /// Prints a loop with a 32-bit counter. GPUs have 32-bit registers, so it is cheaper.
     fn narrow_for(&mut self, name: &str, [begin, end]: [u32; 2], body: BlockId) {
         let counter = self.fresh(&format!("{name}_n"));
         self.line(&format!("for (u32 {counter} = {begin}u; {counter} < {end}u; {counter}++) {{"));
@@ -179,7 +182,7 @@ impl TaskPrinter<'_> {
         self.loop_body(body);
     }
 
-    /// Whether the compiler knows how many turns a loop takes, and so unrolls it as it sees fit.
+    /// Whether the trip count is constant. Then the C++ compiler decides about unrolling.
     fn is_counted(&self, begin: ExprId, end: ExprId) -> bool {
         [begin, end].iter().all(|at| matches!(self.kernel.exprs[*at].kind, ExprKind::Const(_)))
     }
@@ -191,7 +194,7 @@ impl TaskPrinter<'_> {
         self.line("}");
     }
 
-    /// Ends the iteration of the parallel loop, or the serial piece, from any depth.
+    /// Ends the iteration of the parallel loop, or the serial task, at any nesting depth.
     fn end_iteration(&mut self) {
         let task = &self.kernel.tasks[self.task.index()];
         if matches!(task.kind, TaskKind::Serial) {
@@ -210,32 +213,32 @@ impl TaskPrinter<'_> {
         let ty = kernel.locals[local].ty;
         let constant = if kernel.locals[local].mutable { "" } else { "const " };
         match &kernel.exprs[value].kind {
-            ExprKind::Load { .. } if self.given.contains_key(&value) => {
-                let read = self.given[&value].clone();
+            ExprKind::Load { .. } if self.preloaded.contains_key(&value) => {
+                let read = self.preloaded[&value].clone();
                 let name = self.local(local);
                 self.line(&format!("{constant}{ty} {name} = {read};"));
             }
             ExprKind::Load { tensor, index, site } => {
-                let place = self.place(*tensor, index, *site);
+                let access = self.element(*tensor, index, *site);
                 let element = match self.is_read_only(*tensor, *site) {
-                    true => self.cx.dialect.read_only(&place.element),
-                    false => place.element.clone(),
+                    true => self.cx.dialect.read_only(&access.element),
+                    false => access.element.clone(),
                 };
                 let read = if ty == ScalarType::Bool { format!("{element} != 0") } else { element };
-                self.define_checked(local, &place, &read);
+                self.define_checked(local, &access, &read);
             }
             ExprKind::Atomic { op, tensor, index, value, site } => {
-                let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
-                self.define_checked(local, &place, &update);
+                let (access, update) = self.atomic(*op, *tensor, index, *value, *site);
+                self.define_checked(local, &access, &update);
             }
             ExprKind::SharedLoad { array, index, site } => {
-                let place = self.shared_place(*array, index, *site);
-                let read = place.element.clone();
-                self.define_checked(local, &place, &read);
+                let access = self.shared_element(*array, index, *site);
+                let read = access.element.clone();
+                self.define_checked(local, &access, &read);
             }
             ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let (place, update) = self.shared_atomic(*op, *array, index, *value, *site);
-                self.define_checked(local, &place, &update);
+                let (access, update) = self.shared_atomic(*op, *array, index, *value, *site);
+                self.define_checked(local, &access, &update);
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (value, zero) = self.div_rem(*op, *lhs, *rhs);
@@ -251,41 +254,41 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// Defines a local as `value`, which may be had only where the place is in range.
-    fn define_checked(&mut self, local: LocalId, place: &Place, value: &str) {
+    /// Defines a local as `value`, which is evaluated only if the access is in range.
+    fn define_checked(&mut self, local: LocalId, access: &ElementAccess, value: &str) {
         let ty = self.kernel.locals[local].ty;
         let name = self.local(local);
-        if place.in_range.is_none() {
+        if access.in_range.is_none() {
             let constant = if self.kernel.locals[local].mutable { "" } else { "const " };
             self.line(&format!("{constant}{ty} {name} = {value};"));
         } else {
             self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
-            self.guarded(place, &format!("{name} = {value};"));
+            self.guarded(access, &format!("{name} = {value};"));
         }
     }
 
-    /// An effect whose value nobody wants.
+    /// Prints a side effect whose value is not used.
     fn effect(&mut self, id: ExprId) {
         let kernel = self.kernel;
         match &kernel.exprs[id].kind {
             ExprKind::Load { tensor, index, site } => {
-                let place = self.place(*tensor, index, *site);
-                self.only_checked(&place);
+                let access = self.element(*tensor, index, *site);
+                self.check_only(&access);
             }
             ExprKind::SharedLoad { array, index, site } => {
-                let place = self.shared_place(*array, index, *site);
-                self.only_checked(&place);
+                let access = self.shared_element(*array, index, *site);
+                self.check_only(&access);
             }
             ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let (place, update) = self.shared_atomic(*op, *array, index, *value, *site);
-                self.guarded(&place, &format!("{update};"));
+                let (access, update) = self.shared_atomic(*op, *array, index, *value, *site);
+                self.guarded(&access, &format!("{update};"));
             }
             ExprKind::Atomic { tensor, value, .. } if self.reduce(*tensor, *value) => {}
             ExprKind::Atomic { tensor, index, value, site, .. }
-                if self.scatter(*tensor, index, *value, *site) => {}
+                if self.privatized_atomic(*tensor, index, *value, *site) => {}
             ExprKind::Atomic { op, tensor, index, value, site } => {
-                let (place, update) = self.atomic(*op, *tensor, index, *value, *site);
-                self.guarded(&place, &format!("{update};"));
+                let (access, update) = self.atomic(*op, *tensor, index, *value, *site);
+                self.guarded(&access, &format!("{update};"));
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (_, zero) = self.div_rem(*op, *lhs, *rhs);
@@ -295,22 +298,22 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// The check of an element that nobody wants.
-    fn only_checked(&mut self, place: &Place) {
-        if let Some(in_range) = &place.in_range {
-            self.line(&format!("if (!({in_range})) {}", place.report));
+    /// Prints only the check of an access whose value is not used.
+    fn check_only(&mut self, access: &ElementAccess) {
+        if let Some(in_range) = &access.in_range {
+            self.line(&format!("if (!({in_range})) {}", access.report));
         }
     }
 
     fn store(&mut self, tensor: ParamId, index: &[ExprId], value: ExprId, site: SiteId) {
-        let place = self.place(tensor, index, site);
+        let access = self.element(tensor, index, site);
         let value = match self.kernel.exprs[value].ty {
             ScalarType::Bool => {
                 format!("{} ? 1 : 0", self.value(value).at(Level::Comparison))
             }
             _ => self.expr(value),
         };
-        self.guarded(&place, &format!("{} = {value};", place.element));
+        self.guarded(&access, &format!("{} = {value};", access.element));
     }
 
     fn atomic(
@@ -320,15 +323,15 @@ impl TaskPrinter<'_> {
         index: &[ExprId],
         value: ExprId,
         site: SiteId,
-    ) -> (Place, String) {
+    ) -> (ElementAccess, String) {
         let ty = self.kernel.exprs[value].ty;
-        let place = self.place(tensor, index, site);
+        let access = self.element(tensor, index, site);
         let value = self.expr(value);
-        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", place.element), &value);
-        (place, update)
+        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value);
+        (access, update)
     }
 
-    /// The quotient or remainder, and the condition under which the divisor was zero.
+    /// The quotient or remainder, and the condition that the divisor is zero.
     fn div_rem(&mut self, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> (String, Option<String>) {
         let kernel = self.kernel;
         let ty = kernel.exprs[rhs].ty;
@@ -361,21 +364,26 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// A statement that runs where the place is in range, and the report where it is not.
-    pub(super) fn guarded(&mut self, place: &Place, statement: &str) {
-        let Some(in_range) = &place.in_range else {
+    /// Prints a statement that runs if the access is in range, and else the report.
+    pub(super) fn guarded(&mut self, access: &ElementAccess, statement: &str) {
+        let Some(in_range) = &access.in_range else {
             self.line(statement);
             return;
         };
         self.line(&format!("if ({in_range}) {{"));
         self.indented(|this| this.line(statement));
         self.line("} else {");
-        self.indented(|this| this.line(&place.report));
+        self.indented(|this| this.line(&access.report));
         self.line("}");
     }
 
-    /// An element that a statement accesses.
-    pub(super) fn place(&mut self, tensor: ParamId, index: &[ExprId], site: SiteId) -> Place {
+    /// An access to an element of a tensor.
+    pub(super) fn element(
+        &mut self,
+        tensor: ParamId,
+        index: &[ExprId],
+        site: SiteId,
+    ) -> ElementAccess {
         let checked = self.cx.form == Form::Checked;
         let kind = self.kernel.params[tensor.index()].kind;
         let (index, choice) = index.split_at(usize::from(kind.rank()).min(index.len()));
@@ -393,10 +401,11 @@ impl TaskPrinter<'_> {
         if let (&[choice], Some(plane)) = (choice, self.plane(tensor)) {
             let factor = if checked {
                 let at = self.atom(choice, "at");
-                let choices = consts::int(ScalarType::U64, kind.choices().unwrap_or(1).into());
-                conditions.push(format!("{at} < {choices}"));
+                let component_extent =
+                    consts::int(ScalarType::U64, kind.component_extent().unwrap_or(1).into());
+                conditions.push(format!("{at} < {component_extent}"));
                 values.push(at.clone());
-                extents.push(choices);
+                extents.push(component_extent);
                 at
             } else {
                 self.value(choice).at(Level::Unary)
@@ -413,20 +422,22 @@ impl TaskPrinter<'_> {
             String::new()
         };
         let name = self.param(tensor);
-        Place {
+        ElementAccess {
             element: format!("{name}[{offset}]"),
             in_range: (!conditions.is_empty()).then(|| conditions.join(" && ")),
             report,
         }
     }
 
-    /// Whether nothing writes what is read there: an author who asserts that there is no race may know better.
+    /// Whether nothing writes this element during the launch. Asserted sites are excluded, because no proof covers
+    /// them.
     fn is_read_only(&self, tensor: ParamId, site: SiteId) -> bool {
         let asserted = self.kernel.sites[site.index()].asserted;
         !asserted && !self.kernel.params[tensor.index()].kind.is_writable()
     }
 
-    /// The number of an element among all of its tensor, with what has to hold of its indices, and these.
+    /// The linear index of an element. Appends the range checks of its indices to `conditions`, and the indices to
+    /// `values`.
     fn checked_offset(
         &mut self,
         tensor: ParamId,
@@ -453,7 +464,7 @@ impl TaskPrinter<'_> {
 
     /// The call that records a device error.
     pub(super) fn report(&mut self, site: SiteId, values: &[String]) -> String {
-        if let Some(flag) = &self.quiet {
+        if let Some(flag) = &self.out_of_range_flag {
             return format!("{flag} = true;");
         }
         let fail = self.helper(Helper::Fail);

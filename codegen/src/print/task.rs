@@ -1,4 +1,4 @@
-//! One task as one device function: its frame, its grid-stride loops, and what its body names.
+//! Prints one task as one device function: signature, parameters, grid-stride loops.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,16 +17,16 @@ use super::{
     expr::Level,
     helpers::Helper,
     names::{Names, ParamNames},
-    privatize::Scatter,
+    privatize::Privatized,
     reduce::Reduction,
     types,
 };
 use crate::Dialect;
 
-/// The grid axis of each dimension of a parallel loop, outermost first.
+/// The grid axes of a parallel loop's dimensions, outermost first, by number of dimensions.
 pub(super) const AXES: [&[char]; 4] = [&[], &['x'], &['y', 'x'], &['z', 'y', 'x']];
 
-/// What printing any task of a kernel needs.
+/// What is the same for all tasks of a kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) kernel: &'a Offloaded,
@@ -37,7 +37,7 @@ pub(super) struct Context<'a> {
     pub(super) shared: &'a [bool],
 }
 
-/// Prints one task.
+/// The printer of one task.
 pub(super) struct TaskPrinter<'a> {
     pub(super) kernel: &'a Offloaded,
     pub(super) cx: Context<'a>,
@@ -45,40 +45,41 @@ pub(super) struct TaskPrinter<'a> {
     helpers: &'a mut BTreeSet<Helper>,
     names: Names,
     pub(super) locals: HashMap<LocalId, String>,
-    /// The loop variables that are another local and some more.
-    pub(super) neighbours: HashMap<LocalId, (String, i64)>,
-    /// What holds an index, or a loop's end, in 32 bits.
-    pub(super) narrow: HashMap<LocalId, String>,
+    /// Loop variables that equal another local plus a constant.
+    pub(super) offset_vars: HashMap<LocalId, (String, i64)>,
+    /// The 32-bit variables that hold the values of these locals.
+    pub(super) narrow_vars: HashMap<LocalId, String>,
     bound: BTreeSet<Binding>,
-    /// The locals that hold shared expressions, within the statement that is being printed.
-    kept: HashMap<ExprId, String>,
+    /// The variables that hold common subexpressions of the current statement.
+    shared_values: HashMap<ExprId, String>,
     body: String,
     indent: usize,
-    /// How many serial loops are open.
+    /// The number of open serial loops.
     pub(super) loops: u32,
-    /// Whether something jumps to the end of the iteration.
+    /// Whether a `goto` to the end of the iteration was printed.
     pub(super) jumps_to_next: bool,
-    /// What the loop's iterations combine into one element each.
+    /// The reductions of the loop into single elements.
     pub(super) reductions: Vec<Reduction>,
-    /// What they scatter into a tensor: at most one.
-    pub(super) scatters: Vec<Scatter>,
-    /// What notes an index out of range in place of reports.
-    pub(super) quiet: Option<String>,
-    /// Whether what is scattered goes to the block's copies or to the tensor, where that was asked before.
-    pub(super) near: Option<bool>,
-    /// Elements that were read before, by what reads them.
-    pub(super) given: HashMap<ExprId, String>,
-    /// What belongs to the blocks of threads that the task runs.
+    /// The privatized tensors of the loop; at most one.
+    pub(super) privatized: Vec<Privatized>,
+    /// In the speculative run of a loop: the flag to set for an index out of range, instead of a report.
+    pub(super) out_of_range_flag: Option<String>,
+    /// Whether privatized atomics go to the block's private copies or to the tensor, if an enclosing branch has decided
+    /// that.
+    pub(super) use_copies: Option<bool>,
+    /// The values of loads that were replaced by a vector load.
+    pub(super) preloaded: HashMap<ExprId, String>,
+    /// The state for tasks of thread blocks.
     pub(super) blocks: Blocks,
 }
 
-/// A part of a parameter that the function reads into a local of its own: it is read once, and its
-/// name in the text is the source's.
+/// A part of a parameter that is read into a variable at the start of the function. The variable has the name from the
+/// source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Value(ParamId),
     Dim(ParamId, u8),
-    /// The first or second of a component's strides.
+    /// The step of a component, or if true its plane.
     Stride(ParamId, bool),
 }
 
@@ -96,24 +97,24 @@ impl<'a> TaskPrinter<'a> {
             helpers,
             names,
             locals: HashMap::new(),
-            neighbours: HashMap::new(),
-            narrow: HashMap::new(),
+            offset_vars: HashMap::new(),
+            narrow_vars: HashMap::new(),
             bound: BTreeSet::new(),
-            kept: HashMap::new(),
+            shared_values: HashMap::new(),
             body: String::new(),
             indent: 1,
             loops: 0,
             jumps_to_next: false,
             reductions: Vec::new(),
-            scatters: Vec::new(),
-            quiet: None,
-            near: None,
-            given: HashMap::new(),
+            privatized: Vec::new(),
+            out_of_range_flag: None,
+            use_copies: None,
+            preloaded: HashMap::new(),
             blocks: Blocks::default(),
         }
     }
 
-    /// The function's definition.
+    /// Prints the function.
     pub(super) fn print(mut self) -> String {
         let kernel = self.kernel;
         let task = &kernel.tasks[self.task.index()];
@@ -124,50 +125,51 @@ impl<'a> TaskPrinter<'a> {
                 self.block(task.prelude);
                 self.block(task.body);
             }
-            TaskKind::RangeFor { dims, on_device, .. } => {
+            TaskKind::RangeFor { dims, bounds_site, .. } => {
                 self.block(task.prelude);
                 self.begin_reductions(task);
                 self.source_line(task.line);
-                let batch = Coarsening::of(kernel, task, self.cx.form);
-                if batch.lanes > 1 {
-                    let loops = self.loops_of(dims, *on_device);
-                    self.in_batches(dims, &loops, batch, task.body);
+                let coarsening = Coarsening::of(kernel, task, self.cx.form);
+                if coarsening.factor > 1 {
+                    let loops = self.loops_of(dims, *bounds_site);
+                    self.coarsened_loop(dims, &loops, coarsening, task.body);
                     self.end_reductions();
-                    return self.finished();
+                    return self.function_text();
                 }
                 if dims.len() > 1 && self.cx.form == Form::Proven {
-                    self.narrowed(dims, *on_device, task.body);
+                    self.narrow_or_grid_stride_loops(dims, *bounds_site, task.body);
                     self.end_reductions();
-                    return self.finished();
+                    return self.function_text();
                 }
                 let inside = self.interior(dims);
-                self.parallel(dims, *on_device, [Helper::Thread, Helper::Threads], &mut |this| {
+                self.parallel(dims, *bounds_site, [Helper::Thread, Helper::Threads], &mut |this| {
                     match &inside {
-                        Some(inside) => this.split(inside, task.body),
+                        Some(inside) => this.versioned_body(inside, task.body),
                         None => this.iteration(task.body),
                     }
                 });
                 self.end_reductions();
             }
-            TaskKind::BlockFor { dims, on_device, .. } => {
+            TaskKind::BlockFor { dims, bounds_site, .. } => {
                 self.block(task.prelude);
                 self.source_line(task.line);
-                self.parallel(dims, *on_device, [Helper::Block, Helper::Blocks], &mut |this| {
+                self.parallel(dims, *bounds_site, [Helper::Block, Helper::Blocks], &mut |this| {
                     this.block(task.body);
                 });
             }
         }
-        self.finished()
+        self.function_text()
     }
 
-    /// The function with what was printed as its body.
-    fn finished(self) -> String {
+    /// The text of the function, with its signature and parameters.
+    fn function_text(self) -> String {
         let kernel = self.kernel;
         let mut text = format!(
             "extern \"C\" __global__ void {}({}) {{\n",
             kernel.function_name(self.task),
             match self.cx.passing {
-                Passing::Value => format!("const {}qd_args args", self.cx.dialect.by_value()),
+                Passing::Value =>
+                    format!("const {}qd_args args", self.cx.dialect.argument_qualifier()),
                 Passing::Buffer => "const qd_args* args".to_owned(),
             }
         );
@@ -185,7 +187,7 @@ impl<'a> TaskPrinter<'a> {
         }
     }
 
-    /// Appends a line at the current depth.
+    /// Appends a line at the current indentation.
     pub(super) fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
             self.body.push_str("    ");
@@ -194,43 +196,43 @@ impl<'a> TaskPrinter<'a> {
         self.body.push('\n');
     }
 
-    /// Prints `inner` one level deeper.
+    /// Prints `inner` with one more level of indentation.
     pub(super) fn indented(&mut self, inner: impl FnOnce(&mut Self)) {
         self.indent += 1;
         inner(self);
         self.indent -= 1;
     }
 
-    /// The head of something whose inside is one level deeper.
+    /// Prints the head of a block and indents.
     pub(super) fn open(&mut self, head: &str) {
         self.line(head);
         self.indent += 1;
     }
 
-    /// The head of what stands beside what was opened last, in whose place it is open now.
+    /// Prints `} else {` for the innermost open block.
     pub(super) fn otherwise(&mut self) {
         self.indent -= 1;
         self.open("} else {");
     }
 
-    /// The end of what was opened last.
+    /// Closes the innermost open block.
     pub(super) fn close(&mut self) {
         self.indent -= 1;
         self.line("}");
     }
 
-    /// The name of a helper, which will be printed.
+    /// The name of a helper, which is added to the text.
     pub(super) fn helper(&mut self, helper: Helper) -> String {
         self.helpers.insert(helper);
         helper.name()
     }
 
-    /// A name for something that the printer adds.
+    /// A unique name for a variable that the printer introduces.
     pub(super) fn fresh(&mut self, wanted: &str) -> String {
         self.names.unique(wanted)
     }
 
-    /// The name of a local, chosen where it is first met: at its definition.
+    /// The name of a local. It is chosen at the first use, which is the definition.
     pub(super) fn local(&mut self, id: LocalId) -> String {
         if let Some(name) = self.locals.get(&id) {
             return name.clone();
@@ -240,42 +242,42 @@ impl<'a> TaskPrinter<'a> {
         name
     }
 
-    /// Forgets the shared expressions of the statement before: a local in them may have changed.
+    /// Forgets the common subexpressions of the previous statement; their locals may have changed.
     pub(super) fn begin_statement(&mut self) {
-        self.kept.clear();
+        self.shared_values.clear();
     }
 
-    /// A shared expression, in a local that the statement's first use of it defines.
+    /// A common subexpression: a variable that is defined before the first statement that uses it.
     pub(super) fn shared(&mut self, id: ExprId) -> String {
-        if let Some(name) = self.kept.get(&id) {
+        if let Some(name) = self.shared_values.get(&id) {
             return name.clone();
         }
         let value = self.compute(id).text;
         let name = self.fresh("shared");
         let ty = types::name(self.kernel.exprs[id].ty);
         self.line(&format!("const {ty} {name} = {value};"));
-        self.kept.insert(id, name.clone());
+        self.shared_values.insert(id, name.clone());
         name
     }
 
-    /// A scalar parameter's value, or a tensor's address.
+    /// The value of a scalar parameter, or the address of a tensor.
     pub(super) fn param(&mut self, id: ParamId) -> String {
         self.bound.insert(Binding::Value(id));
         self.cx.params[id.index()].value.clone()
     }
 
-    /// A tensor's extent.
+    /// An extent of a tensor.
     pub(super) fn dim(&mut self, tensor: ParamId, axis: u8) -> String {
         self.bound.insert(Binding::Dim(tensor, axis));
         self.cx.params[tensor.index()].dims[usize::from(axis)].clone()
     }
 
-    /// The distance from one element to the next of a component; none of a tensor of scalars.
+    /// The distance between elements of a component; none for a tensor of scalars.
     pub(super) fn step(&mut self, tensor: ParamId) -> Option<String> {
         self.stride(tensor, false)
     }
 
-    /// The distance from one scalar of an element to the next.
+    /// The distance between scalars of one element of a component.
     pub(super) fn plane(&mut self, tensor: ParamId) -> Option<String> {
         self.stride(tensor, true)
     }
@@ -322,20 +324,19 @@ impl<'a> TaskPrinter<'a> {
         let _ = writeln!(text, "    {ty} {name} = {};", self.argument(name));
     }
 
-    /// The loops of a task: each thread starts at its own place in the grid and goes on in steps of
-    /// the grid's size, so that any grid runs all iterations. Counting from 0 in 64 bits, no sum
-    /// leaves its type before the loop ends, whatever the bounds are.
+    /// Prints grid-stride loops, so that any grid executes all iterations. The counters start at 0 and have 64 bits, so
+    /// that no increment overflows, whatever the bounds are.
     fn parallel(
         &mut self,
         dims: &[LoopDim],
-        on_device: Option<SiteId>,
-        [place, size]: [fn(char) -> Helper; 2],
+        bounds_site: Option<SiteId>,
+        [thread_index, size]: [fn(char) -> Helper; 2],
         body: &mut dyn FnMut(&mut Self),
     ) {
         let axes = AXES[dims.len().min(3)];
-        let loops = self.loops_of(dims, on_device);
+        let loops = self.loops_of(dims, bounds_site);
         for (bounds, &axis) in loops.iter().zip(axes) {
-            self.open_loop(bounds, [place(axis), size(axis)]);
+            self.open_loop(bounds, [thread_index(axis), size(axis)]);
         }
         body(self);
         for _ in dims {
@@ -343,17 +344,23 @@ impl<'a> TaskPrinter<'a> {
         }
     }
 
-    /// The loops of a task of several dimensions, twice: where each thread has one iteration at most and all counts have 32
-    /// bits, as of most launches, there are no loops, and what is computed of an index is so of 32 bits.
-    fn narrowed(&mut self, dims: &[LoopDim], on_device: Option<SiteId>, body: BlockId) {
+    /// Prints two versions of a loop of several dimensions. If the grid covers all iterations and all counts fit into
+    /// 32 bits, as in most launches, there are no loops and index arithmetic has 32 bits. Otherwise there are
+    /// grid-stride loops.
+    fn narrow_or_grid_stride_loops(
+        &mut self,
+        dims: &[LoopDim],
+        bounds_site: Option<SiteId>,
+        body: BlockId,
+    ) {
         let axes = AXES[dims.len().min(3)];
-        let loops = self.loops_of(dims, on_device);
+        let loops = self.loops_of(dims, bounds_site);
         let (mut sizes, mut covered) = (Vec::new(), String::new());
         for (bounds, &axis) in loops.iter().zip(axes) {
             sizes.push(format!("gridDim.{axis}"));
             let _ = write!(covered, " && {} <= gridDim.{axis} * blockDim.{axis}", bounds.count);
         }
-        // A block has 2^10 threads at most, so that 32 bits hold the grid's.
+        // A block has at most 2^10 threads, so the number of threads fits into 32 bits.
         self.open(&format!("if (({}) >> 20 == 0u{covered}) {{", sizes.join(" | ")));
         let mut inside = Vec::new();
         let mut counters = Vec::new();
@@ -366,17 +373,17 @@ impl<'a> TaskPrinter<'a> {
             self.line(&format!("const u32 {end} = (u32){};", bounds.count));
             inside.push(format!("{narrow} < {end}"));
             if bounds.variable.is_none() {
-                self.narrow.insert(dim.var, narrow.clone());
+                self.narrow_vars.insert(dim.var, narrow.clone());
             }
             if let ExprKind::Local(local) = self.kernel.exprs[dim.end].kind
                 && bounds.count == bounds.end
                 && !self.kernel.locals[local].mutable
             {
-                self.narrow.insert(local, end);
+                self.narrow_vars.insert(local, end);
             }
             counters.push(narrow);
         }
-        // An iteration may end early.
+        // `do`, because an iteration may end early with `continue`.
         self.open(&format!("if ({}) do {{", inside.join(" && ")));
         for (bounds, narrow) in loops.iter().zip(counters) {
             self.line(&format!("const u64 {} = {narrow};", bounds.counter));
@@ -386,7 +393,7 @@ impl<'a> TaskPrinter<'a> {
         self.iteration(body);
         self.blocks.narrow = false;
         self.jumps_to_next = false;
-        self.narrow.clear();
+        self.narrow_vars.clear();
         self.indent -= 1;
         self.line("} while (false);");
         self.otherwise();
@@ -400,26 +407,26 @@ impl<'a> TaskPrinter<'a> {
         self.close();
     }
 
-    /// The bounds of all dimensions, ready to print.
-    fn loops_of(&mut self, dims: &[LoopDim], on_device: Option<SiteId>) -> Vec<Bounds> {
+    /// Prints the bounds of all dimensions.
+    fn loops_of(&mut self, dims: &[LoopDim], bounds_site: Option<SiteId>) -> Vec<Bounds> {
         let loops: Vec<_> = dims.iter().map(|dim| self.bounds(dim)).collect();
-        if let Some(site) = on_device {
-            self.refuse_wrapped(dims, &loops, site);
+        if let Some(site) = bounds_site {
+            self.check_device_bounds(dims, &loops, site);
         }
         loops
     }
 
-    /// The head of a dimension's loop; what follows is one level deeper.
-    pub(super) fn open_loop(&mut self, bounds: &Bounds, [place, size]: [Helper; 2]) {
+    /// Opens the loop of a dimension.
+    pub(super) fn open_loop(&mut self, bounds: &Bounds, [thread_index, size]: [Helper; 2]) {
         let (counter, count) = (&bounds.counter, &bounds.count);
-        let (place, size) = (self.helper(place), self.helper(size));
+        let (thread_index, size) = (self.helper(thread_index), self.helper(size));
         self.open(&format!(
-            "for (u64 {counter} = {place}(); {counter} < {count}; {counter} += {size}()) {{"
+            "for (u64 {counter} = {thread_index}(); {counter} < {count}; {counter} += {size}()) {{"
         ));
         self.variable(bounds);
     }
 
-    /// The definition of the loop's variable, where it is not its counter.
+    /// Defines the loop variable, unless it is the counter itself.
     pub(super) fn variable(&mut self, bounds: &Bounds) {
         if let Some((ty, name)) = &bounds.variable {
             let value = bounds.value(&bounds.counter);
@@ -427,9 +434,9 @@ impl<'a> TaskPrinter<'a> {
         }
     }
 
-    /// Reports bounds that only the device knows and that are beyond what any loop has, and runs
-    /// nothing then. Types of 32 bits have no such values.
-    fn refuse_wrapped(&mut self, dims: &[LoopDim], loops: &[Bounds], site: SiteId) {
+    /// If a bound computed on the device exceeds the maximum, reports it and runs no iteration. 32-bit types have no
+    /// such values.
+    fn check_device_bounds(&mut self, dims: &[LoopDim], loops: &[Bounds], site: SiteId) {
         let mut beyond = Vec::new();
         for (dim, bounds) in dims.iter().zip(loops) {
             let ty = self.kernel.locals[dim.var].ty;
@@ -442,7 +449,7 @@ impl<'a> TaskPrinter<'a> {
         }
         let counts: Vec<String> = loops.iter().map(|bounds| bounds.count.clone()).collect();
         if counts.len() > 1 {
-            // A loop without iterations of its own may have another around it that has no end.
+            // An outer loop may be endless even if this one has no iterations.
             let none: Vec<String> = counts.iter().map(|count| format!("{count} == 0ull")).collect();
             self.line(&format!("if ({}) return;", none.join(" || ")));
         }
@@ -459,12 +466,13 @@ impl<'a> TaskPrinter<'a> {
         self.line("}");
     }
 
-    /// The body of one iteration, or of a phase.
+    /// Prints the body of an iteration or of a phase.
     pub(super) fn iteration(&mut self, body: BlockId) {
         self.ending(|this| this.block(body));
     }
 
-    /// A jump to the end of what `inner` prints must not pass a definition within its scope.
+    /// Prints a label at the end if `inner` jumps there. `inner` is in braces, because a jump must not skip a
+    /// definition in the same scope.
     pub(super) fn ending(&mut self, inner: impl FnOnce(&mut Self)) {
         let before = std::mem::take(&mut self.body);
         inner(self);
@@ -520,8 +528,8 @@ impl<'a> TaskPrinter<'a> {
         Bounds { counter, begin: begin.text, end: end.text, count, ty, from_zero, variable }
     }
 
-    /// A loop's bound, as it is before the loop: what may change under way is kept in a local of the
-    /// name `wanted`.
+    /// The value of a loop bound before the loop. If it may change in the loop, it is stored in a variable called
+    /// `wanted`.
     pub(super) fn bound_value(&mut self, id: ExprId, wanted: &str) -> BoundValue {
         let kernel = self.kernel;
         match &kernel.exprs[id].kind {
@@ -529,20 +537,24 @@ impl<'a> TaskPrinter<'a> {
                 BoundValue { text: self.value(id).at(Level::Unary), constant: value.as_int() }
             }
             ExprKind::Local(local) if kernel.locals[*local].mutable => {
-                BoundValue { text: self.keep(id, wanted), constant: None }
+                BoundValue { text: self.store_in_variable(id, wanted), constant: None }
             }
             _ => BoundValue { text: self.atom(id, wanted), constant: None },
         }
     }
 
-    /// A value that is used more than once, in a local of its own where it is more than a name.
+    /// A value that is used more than once: stored in a variable unless it is a name or literal.
     pub(super) fn atom(&mut self, id: ExprId, wanted: &str) -> String {
         let value = self.value(id);
         let constant = matches!(self.kernel.exprs[id].kind, ExprKind::Const(_));
-        if constant || value.is_atom() { value.at(Level::Unary) } else { self.keep(id, wanted) }
+        if constant || value.is_atom() {
+            value.at(Level::Unary)
+        } else {
+            self.store_in_variable(id, wanted)
+        }
     }
 
-    fn keep(&mut self, id: ExprId, wanted: &str) -> String {
+    fn store_in_variable(&mut self, id: ExprId, wanted: &str) -> String {
         let value = self.expr(id);
         let name = self.fresh(wanted);
         let ty = types::name(self.kernel.exprs[id].ty);
@@ -551,7 +563,7 @@ impl<'a> TaskPrinter<'a> {
     }
 }
 
-/// One dimension of a parallel loop, ready to print.
+/// A dimension of a parallel loop, with its bounds printed.
 pub(super) struct Bounds {
     pub(super) counter: String,
     begin: String,
@@ -559,12 +571,12 @@ pub(super) struct Bounds {
     pub(super) count: String,
     ty: ScalarType,
     from_zero: bool,
-    /// Type and name of the loop variable; none where it is the counter itself.
+    /// The type and name of the loop variable; none if it is the counter itself.
     variable: Option<(&'static str, String)>,
 }
 
 impl Bounds {
-    /// The loop variable's value in the iteration with that counter.
+    /// The value of the loop variable for this counter.
     pub(super) fn value(&self, counter: &str) -> String {
         let (ty, low) = (types::name(self.ty), &self.begin);
         match (self.ty, self.from_zero) {
@@ -577,7 +589,7 @@ impl Bounds {
     }
 }
 
-/// A loop bound.
+/// A printed loop bound.
 pub(super) struct BoundValue {
     pub(super) text: String,
     pub(super) constant: Option<i128>,
@@ -588,7 +600,7 @@ pub(super) fn pointer(elem: ScalarType, writable: bool) -> String {
     format!("{}{}*", if writable { "" } else { "const " }, types::element(elem))
 }
 
-/// Text that can stand in a line comment.
+/// Makes a text safe for a line comment.
 fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,8 +1,8 @@
-//! The printed names of scalar types.
+//! The C++ names of scalar types.
 
 use quadrants_ir::ScalarType;
 
-/// The definitions of the names; there are no headers to take them from.
+/// Definitions of the type names, since no headers are included.
 pub(super) const TYPEDEFS: &str = "\
 typedef signed char i8;
 typedef unsigned char u8;
@@ -22,8 +22,7 @@ pub(super) const fn name(ty: ScalarType) -> &'static str {
     ty.name()
 }
 
-/// The type of a tensor's element: a bool is a byte there, which memory that was never written may
-/// hold any value of.
+/// The type of a tensor's element in memory. A bool is a byte, because uninitialized memory may hold any value.
 pub(super) const fn element(ty: ScalarType) -> &'static str {
     match ty {
         ScalarType::Bool => "u8",
@@ -31,7 +30,7 @@ pub(super) const fn element(ty: ScalarType) -> &'static str {
     }
 }
 
-/// The unsigned type of an integer type's width, in which arithmetic wraps.
+/// The unsigned type of the same width, in which arithmetic wraps.
 pub(super) const fn unsigned(ty: ScalarType) -> ScalarType {
     match ty {
         ScalarType::I8 => ScalarType::U8,

@@ -1,11 +1,11 @@
-//! Kernels of blocks of threads, with shared arrays and barriers.
+//! Sample kernels with block loops: shared arrays, barriers and collectives.
 
 use quadrants_ir::{
-    AtomicOp, BinaryOp, DivRemOp, ExchangeOp, ExprKind, Offloaded, Options, ReduceOp, ScalarType,
+    AtomicOp, BinaryOp, CollectiveOp, DivRemOp, ExprKind, Offloaded, Options, ReduceOp, ScalarType,
     Stmt,
 };
 
-use super::build::Build;
+use super::build::SampleBuilder;
 
 pub(super) fn all() -> Vec<Offloaded> {
     let ints = [ScalarType::I32, ScalarType::U64, ScalarType::U32, ScalarType::I64];
@@ -23,10 +23,10 @@ pub(super) fn all() -> Vec<Offloaded> {
     ]
 }
 
-/// Each block turns its part of a tensor around, counts into a histogram of its own, and runs phases in a
-/// loop; some threads leave a phase early.
+/// Each block reverses its part of a tensor, counts into its own histogram, and runs phases in a loop. Some threads
+/// leave a phase early.
 fn blocks() -> Offloaded {
-    let mut b = Build::new("blocks", Options::default());
+    let mut b = SampleBuilder::new("blocks", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::I32, 1, true);
     let bins = b.tensor("bins", ScalarType::U32, 1, true);
@@ -88,10 +88,10 @@ fn blocks() -> Offloaded {
     b.finish()
 }
 
-/// Shared arrays of all types, atomics of all kinds on them, indices that may be out of range, and a
-/// number of blocks that the launch decides.
+/// Shared arrays of all types with all atomics, indices that may be out of range, and a number of blocks that depends
+/// on the launch.
 fn shared_types() -> Offloaded {
-    let mut b = Build::new("shared_types", Options::default());
+    let mut b = SampleBuilder::new("shared_types", Options::default());
     let n = b.scalar("n", ScalarType::U32);
     let out = b.tensor("out", ScalarType::I64, 1, true);
     let types = [
@@ -145,9 +145,9 @@ fn shared_types() -> Offloaded {
     b.finish()
 }
 
-/// Reductions and scans of all types, over blocks whose last warp has one thread.
+/// Reductions and scans of all types, in blocks whose last warp has one thread.
 fn exchanges() -> Offloaded {
-    let mut b = Build::new("exchanges", Options { strict: true, ..Options::default() });
+    let mut b = SampleBuilder::new("exchanges", Options { strict: true, ..Options::default() });
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::U64, 1, true);
     let types = [
@@ -159,14 +159,14 @@ fn exchanges() -> Offloaded {
         ScalarType::F64,
     ];
     let ops = [ReduceOp::Add, ReduceOp::Min, ReduceOp::Max];
-    let scan = |exclusive| ops.map(|op| ExchangeOp::Scan { op, exclusive });
-    let all = [ops.map(ExchangeOp::Reduce), scan(false), scan(true)].concat();
+    let scan = |exclusive| ops.map(|op| CollectiveOp::Scan { op, exclusive });
+    let all = [ops.map(CollectiveOp::Reduce), scan(false), scan(true)].concat();
     let [count, last] = [2u64, 63].map(|v| b.constant(v));
     b.blocks(count, 33, |b, block| {
         let mut made = Vec::new();
         for ty in types {
             for op in &all {
-                made.push(b.exchange(op.name(), *op, ty, |b, t| {
+                made.push(b.collective(op.name(), *op, ty, |b, t| {
                     let at = b.binary(BinaryOp::Xor, t, block);
                     let at = b.binary(BinaryOp::And, at, last);
                     let value = b.load("value", x, &[at]);
@@ -199,10 +199,10 @@ fn exchanges() -> Offloaded {
     b.finish()
 }
 
-/// Shuffles of all types and ballots in blocks whose last warp is short, some of which take what other phases
-/// change, and what blocks agree on.
+/// Shuffles of all types and ballots in blocks whose last warp is short. Some inputs are changed by other phases, and
+/// some results decide uniform branches.
 fn warps() -> Offloaded {
-    let mut b = Build::new("warps", Options::default());
+    let mut b = SampleBuilder::new("warps", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::I64, 1, true);
     let types = [
@@ -222,7 +222,7 @@ fn warps() -> Offloaded {
         let mut made: Vec<_> = types
             .into_iter()
             .map(|ty| {
-                b.exchange("taken", ExchangeOp::Shuffle, ty, |b, t| {
+                b.collective("taken", CollectiveOp::Shuffle, ty, |b, t| {
                     let at = b.binary(BinaryOp::Add, start, t);
                     let value = b.load("value", x, &[at]);
                     let (five, odd) = (b.constant(5u64), b.constant(1i32));
@@ -242,15 +242,15 @@ fn warps() -> Offloaded {
                 })
             })
             .collect();
-        let vote = |b: &mut Build, t| {
+        let vote = |b: &mut SampleBuilder, t| {
             let value = b.shared_load("value", tile, &[t]);
             let limit = b.constant(0i32);
             (b.binary(BinaryOp::Gt, value, limit), None)
         };
-        made.push(b.exchange("votes", ExchangeOp::Ballot, ScalarType::U32, vote));
+        made.push(b.collective("votes", CollectiveOp::Ballot, ScalarType::U32, vote));
         for op in [ReduceOp::And, ReduceOp::Or] {
-            let op = ExchangeOp::Reduce(op);
-            made.push(b.exchange(op.name(), op, ScalarType::Bool, vote));
+            let op = CollectiveOp::Reduce(op);
+            made.push(b.collective(op.name(), op, ScalarType::Bool, vote));
         }
         b.each(|b, t| {
             let mut sum = b.constant(0i64);
@@ -271,15 +271,15 @@ fn warps() -> Offloaded {
     b.finish()
 }
 
-/// A matrix turned through rows that the threads share, each longer by one than needed.
+/// A matrix transpose through shared rows with one element of padding.
 fn transpose() -> Offloaded {
-    let mut b = Build::new("transpose", Options::default());
+    let mut b = SampleBuilder::new("transpose", Options::default());
     let x = b.tensor("x", ScalarType::F32, 2, false);
     let y = b.tensor("y", ScalarType::F32, 2, true);
     let [one, three, seven] = [1u64, 3, 7].map(|v| b.constant(v));
     b.blocks(one, 64, |b, _| {
         let tile = b.shared("tile", ScalarType::F32, &[8, 9]);
-        let place = |b: &mut Build, t| {
+        let place = |b: &mut SampleBuilder, t| {
             let row = b.binary(BinaryOp::Shr, t, three);
             let column = b.binary(BinaryOp::And, t, seven);
             [row, column]
@@ -298,10 +298,10 @@ fn transpose() -> Offloaded {
     b.finish()
 }
 
-/// A loop of two dimensions that combines into one element of each of several tensors, also under a
-/// condition and twice, and into one that it does more with.
+/// A two-dimensional loop that reduces into one element of several tensors, also under a condition and twice, and into
+/// a tensor that it also uses otherwise.
 fn reductions(name: &str, types: [ScalarType; 4]) -> Offloaded {
-    let mut b = Build::new(name, Options::default());
+    let mut b = SampleBuilder::new(name, Options::default());
     let x = b.tensor("x", ScalarType::I32, 2, false);
     let sums = types.map(|ty| b.tensor(&format!("sum_{ty}"), ty, 1, true));
     let more = b.tensor("more", ScalarType::I32, 0, true);
@@ -337,10 +337,10 @@ fn reductions(name: &str, types: [ScalarType; 4]) -> Offloaded {
     b.finish()
 }
 
-/// Arrays of which each thread uses its own element in all phases, some of which threads leave early; and one too short for
-/// that, one of which another's is read, and one that is counted in.
+/// Shared arrays of which each thread uses only its own element in all phases, with threads that leave early. Also
+/// arrays that are not so: one is too short, one is read by another thread, one has atomics.
 fn own_elements() -> Offloaded {
-    let mut b = Build::new("own_elements", Options::default());
+    let mut b = SampleBuilder::new("own_elements", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::I32, 1, true);
     let [count, sixteen, fifteen] = [4u64, 16, 15].map(|v| b.constant(v));
@@ -388,10 +388,10 @@ fn own_elements() -> Offloaded {
     b.finish()
 }
 
-/// Shared arrays that their first phase fills, each thread several elements of a box, and arrays that it does not: in a
-/// grid of blocks, each of which finds in memory what another left.
+/// Shared arrays that their first phase initializes, several elements of a box per thread, and arrays that it does not.
+/// In a grid of blocks, which find values of other blocks in shared memory.
 fn filled() -> Offloaded {
-    let mut b = Build::new("filled", Options::default());
+    let mut b = SampleBuilder::new("filled", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let y = b.tensor("y", ScalarType::I32, 1, true);
     let [rows, columns, two, three, four, eight, ten, sixteen] =
@@ -407,7 +407,7 @@ fn filled() -> Offloaded {
         let lines = ["spread", "some", "late", "half"];
         let lines = lines.map(|name| b.shared(name, ScalarType::I32, &[32]));
         let again = b.shared("again", ScalarType::I32, &[16]);
-        let load = |b: &mut Build, t| {
+        let load = |b: &mut SampleBuilder, t| {
             let at = b.binary(BinaryOp::Add, start, t);
             b.load("value", x, &[at])
         };
@@ -427,7 +427,7 @@ fn filled() -> Offloaded {
                 });
             });
         }
-        // Every other one; some threads; those that have not left; half of what there is.
+        // In order: every other element; some threads; threads that did not leave; half of the elements.
         b.each(|b, t| {
             let value = load(b, t);
             let at = b.binary(BinaryOp::Mul, two, t);

@@ -1,18 +1,18 @@
-//! Makes kernels by hand, one call per node.
+//! The builder of the sample kernels: one call per node.
 
 use quadrants_ir::{
-    AtomicOp, BinaryOp, Block, BlockFor, BlockId, Const, DivRemOp, Exchange, ExchangeOp, Expr,
+    AtomicOp, BinaryOp, Block, BlockFor, BlockId, Collective, CollectiveOp, Const, DivRemOp, Expr,
     ExprId, ExprKind, Kernel, Local, LocalId, LoopDim, MathFn, Offloaded, Options, ParallelFor,
     Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind, Stmt, TopStmt, UnaryOp, offload,
 };
 
-/// A kernel in the making.
-pub(super) struct Build {
+/// A kernel under construction.
+pub(super) struct SampleBuilder {
     pub(super) kernel: Kernel,
     open: Vec<Vec<Stmt>>,
 }
 
-impl Build {
+impl SampleBuilder {
     pub(super) fn new(name: &str, options: Options) -> Self {
         let kernel = Kernel {
             name: name.to_owned(),
@@ -38,7 +38,7 @@ impl Build {
         ParamId::new(self.kernel.params.len() as u32 - 1)
     }
 
-    /// A scalar parameter, as an expression.
+    /// Adds a scalar parameter and returns its value.
     pub(super) fn scalar(&mut self, name: &str, ty: ScalarType) -> ExprId {
         let param = self.param(name, ParamKind::Scalar(ty));
         self.expr(ty, ExprKind::Param(param))
@@ -54,7 +54,7 @@ impl Build {
         self.param(name, ParamKind::Tensor { elem, rank, writable })
     }
 
-    /// A component of a tensor, with so many scalars in each element.
+    /// Adds a component of a tensor with this number of scalars per element.
     pub(super) fn component(
         &mut self,
         name: &str,
@@ -113,7 +113,7 @@ impl Build {
         self.open.last_mut().expect("a block is open").push(stmt);
     }
 
-    /// A local, defined as `value`.
+    /// Defines a local with this value.
     pub(super) fn define(&mut self, name: &str, value: ExprId, mutable: bool) -> LocalId {
         let ty = self.ty(value);
         let local = self.local(name, ty, mutable);
@@ -129,7 +129,7 @@ impl Build {
         self.expr(self.kernel.locals[local].ty, ExprKind::Local(local))
     }
 
-    /// An immutable local, defined as `value`, as an expression.
+    /// Defines an immutable local and returns its value.
     pub(super) fn named(&mut self, name: &str, value: ExprId) -> ExprId {
         let local = self.define(name, value, false);
         self.get(local)
@@ -147,7 +147,7 @@ impl Build {
         }
     }
 
-    /// Reads an element into a local.
+    /// Loads an element into a local.
     pub(super) fn load(&mut self, name: &str, tensor: ParamId, index: &[ExprId]) -> ExprId {
         let site = self.site(SiteKind::Index(tensor));
         let kind = ExprKind::Load { tensor, index: index.to_vec(), site };
@@ -160,7 +160,7 @@ impl Build {
         self.push(Stmt::Store { tensor, index: index.to_vec(), value, site });
     }
 
-    /// An atomic, not yet in a statement.
+    /// An atomic, to be used in a statement.
     pub(super) fn atomic(
         &mut self,
         op: AtomicOp,
@@ -216,7 +216,7 @@ impl Build {
         self.push(Stmt::For { var, begin, end, body, unroll: Some(4), down });
     }
 
-    /// As [`repeat`](Self::repeat), upwards and as the compiler sees fit.
+    /// As [`repeat`](Self::repeat), counting up and without an unroll request.
     pub(super) fn walk(
         &mut self,
         name: &str,
@@ -234,7 +234,7 @@ impl Build {
         self.push(Stmt::Loop { body });
     }
 
-    /// A parallel loop at the top level: name, begin and end of each dimension.
+    /// A top-level parallel loop. Each dimension has a name, begin and end.
     pub(super) fn parallel(
         &mut self,
         dims: &[(&str, ExprId, ExprId)],
@@ -260,7 +260,7 @@ impl Build {
         }));
     }
 
-    /// Blocks of threads at the top level: their count and size.
+    /// A top-level block loop with this number of blocks and block size.
     pub(super) fn blocks(
         &mut self,
         count: ExprId,
@@ -270,7 +270,7 @@ impl Build {
         self.grid(&[count], threads, |b, index| body(b, index[0]));
     }
 
-    /// The same in a grid.
+    /// The same with a grid of several dimensions.
     pub(super) fn grid(
         &mut self,
         counts: &[ExprId],
@@ -290,7 +290,7 @@ impl Build {
         self.kernel.body.push(TopStmt::BlockFor(BlockFor { dims, threads, body, line }));
     }
 
-    /// An array that the threads of a block share.
+    /// Defines a shared array.
     pub(super) fn shared(&mut self, name: &str, ty: ScalarType, dims: &[u32]) -> LocalId {
         let array = self.local(name, ty, false);
         self.push(Stmt::Shared { array, dims: dims.to_vec() });
@@ -302,14 +302,14 @@ impl Build {
         let var = self.local("t", ScalarType::U64, false);
         let value = self.get(var);
         let body = self.block(|b| body(b, value));
-        self.push(Stmt::Each { var, body, exchange: None });
+        self.push(Stmt::Phase { var, body, collective: None });
     }
 
-    /// A phase whose threads exchange what they give at its end; what comes of it.
-    pub(super) fn exchange(
+    /// A phase with a collective. Returns the result.
+    pub(super) fn collective(
         &mut self,
         name: &str,
-        op: ExchangeOp,
+        op: CollectiveOp,
         ty: ScalarType,
         body: impl FnOnce(&mut Self, ExprId) -> (ExprId, Option<ExprId>),
     ) -> LocalId {
@@ -317,10 +317,10 @@ impl Build {
         let thread = self.get(var);
         let body = self.block(|b| {
             let (value, from) = body(b, thread);
-            b.push(Stmt::Give { value, from });
+            b.push(Stmt::CollectiveInput { value, from });
         });
         let local = self.local(name, ty, false);
-        self.push(Stmt::Each { var, body, exchange: Some(Exchange { op, local }) });
+        self.push(Stmt::Phase { var, body, collective: Some(Collective { op, local }) });
         local
     }
 
@@ -338,7 +338,7 @@ impl Build {
         self.push(Stmt::SharedStore { array, index, value, site });
     }
 
-    /// An atomic on a shared array, not yet in a statement.
+    /// An atomic on a shared array, to be used in a statement.
     pub(super) fn shared_atomic(
         &mut self,
         op: AtomicOp,
@@ -352,7 +352,7 @@ impl Build {
         self.expr(ty, ExprKind::SharedAtomic { op, array, index, value, site })
     }
 
-    /// A serial piece at the top level.
+    /// A top-level serial block.
     pub(super) fn serial(&mut self, body: impl FnOnce(&mut Self)) {
         let block = self.block(body);
         self.kernel.body.push(TopStmt::Serial(block));

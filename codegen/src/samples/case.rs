@@ -1,4 +1,5 @@
-//! A kernel with arguments and memory: what the interpreter makes of it, and whether a device made the same.
+//! Test cases: a kernel with arguments and memory, the result of the interpreter, and the comparison with a device's
+//! result.
 
 use std::mem::offset_of;
 
@@ -9,11 +10,11 @@ use quadrants_ir::{
         scratch_bytes,
     },
     interp::{Fault, Interpreter, SliceMemory},
-    launch_analysis::HostPlan,
-    samples::make::{Arg, strides},
+    launch_analysis::LaunchAnalysis,
+    samples::builder::{Arg, strides},
 };
 
-/// So many iterations and rounds no task of a case has.
+/// More than the total number of iterations of a task in any case.
 const FUEL: u64 = 1_000_000;
 
 /// A kernel with arguments and memory.
@@ -21,33 +22,33 @@ const FUEL: u64 = 1_000_000;
 pub struct Case<'a> {
     /// The kernel.
     pub kernel: &'a Offloaded,
-    /// The argument block; addresses are filled in by who runs it.
+    /// The argument block. The runner fills in the addresses.
     pub words: Vec<u64>,
-    /// What the addresses in it are of.
+    /// The buffers that the argument block refers to.
     pub buffers: Vec<Buffer>,
-    /// The tasks that are run.
+    /// The tasks to run.
     pub tasks: Vec<TaskId>,
-    /// Run by many threads. The order of iterations is then not the interpreter's.
+    /// Whether many threads run it. The order of iterations then differs from the interpreter's.
     pub large: bool,
-    /// Which of several errors is reported depends on the order of iterations.
+    /// Whether the reported error depends on the order of iterations.
     pub any_error: bool,
 }
 
-/// Memory that a word of the argument block has the address of.
+/// A buffer whose address is in a word of the argument block.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Buffer {
     /// The word.
     pub word: usize,
-    /// The contents.
+    /// The initial contents.
     pub bytes: Vec<u8>,
     elems: Elems,
 }
 
-/// What lies in a buffer.
+/// The contents of a buffer.
 #[derive(Clone, PartialEq, Debug)]
 enum Elems {
     Packed(ScalarType),
-    /// Values of these types, each in 8 bytes.
+    /// Scratch memory: values of these types, 8 bytes each.
     Words(Vec<ScalarType>),
 }
 
@@ -56,7 +57,7 @@ impl Buffer {
         Self { word, bytes, elems: Elems::Packed(elem) }
     }
 
-    /// The first byte at which two contents differ; all NaNs are the same.
+    /// The first byte at which two contents differ. All NaNs are equal.
     #[must_use]
     pub fn difference(&self, left: &[u8], right: &[u8]) -> Option<usize> {
         match &self.elems {
@@ -69,13 +70,13 @@ impl Buffer {
         }
     }
 
-    /// Where the interpreter has it.
+    /// The address of the buffer in the interpreter's memory.
     fn address(&self) -> u64 {
         0x10_0000 * (self.word as u64 + 1)
     }
 }
 
-/// Of values of one type, each in so many bytes; the rest of them is compared too.
+/// Compares values of one type with a distance of `stride` bytes. Padding is compared too.
 fn difference(ty: ScalarType, stride: usize, left: &[u8], right: &[u8]) -> Option<usize> {
     let is_nan = |bytes: &[u8]| {
         let mut word = [0; 8];
@@ -88,7 +89,7 @@ fn difference(ty: ScalarType, stride: usize, left: &[u8], right: &[u8]) -> Optio
 }
 
 impl<'a> Case<'a> {
-    /// A kernel whose error record is empty, with memory for temporaries and result, and no tensors yet.
+    /// A case with an empty error record and memory for temporaries and result, but without tensors.
     #[must_use]
     pub fn new(kernel: &'a Offloaded, launch: u64) -> Self {
         let mut words = vec![0; block_words(kernel, Form::Checked)];
@@ -104,7 +105,7 @@ impl<'a> Case<'a> {
         Self { kernel, words, buffers, tasks, large: false, any_error: false }
     }
 
-    /// With these arguments.
+    /// A case with these arguments.
     #[must_use]
     pub fn with(kernel: &'a Offloaded, args: &[Arg]) -> Self {
         let mut case = Self::new(kernel, 42);
@@ -127,9 +128,9 @@ impl<'a> Case<'a> {
         case
     }
 
-    /// Has the interiors of the loops found, as a launch does, when all arguments are set.
+    /// Computes the interiors of the loops, as a launch does. All arguments must be set.
     pub fn find_interiors(&mut self) {
-        let inside = HostPlan::new(self.kernel).interiors(&self.words);
+        let inside = LaunchAnalysis::new(self.kernel).interiors(&self.words);
         let first = block_words(self.kernel, Form::Proven);
         self.words[first..].copy_from_slice(&inside);
     }
@@ -140,13 +141,13 @@ impl<'a> Case<'a> {
         &self.words[..block_words(self.kernel, form)]
     }
 
-    /// Sets a scalar's bits.
+    /// Sets the bits of a scalar.
     pub fn scalar(&mut self, param: ParamId, bits: u64) {
         let word = ArgLayout::new(&self.kernel.params).word(param);
         self.words[word] = bits;
     }
 
-    /// Sets a tensor's shape and elements.
+    /// Sets the shape and elements of a tensor.
     pub fn tensor(&mut self, param: ParamId, shape: &[u64], bytes: Vec<u8>) {
         let Some(elem) = self.kernel.params[param.index()].kind.elem() else { return };
         let word = ArgLayout::new(&self.kernel.params).word(param);
@@ -154,12 +155,12 @@ impl<'a> Case<'a> {
         self.buffers.push(Buffer::new(word, elem, bytes));
     }
 
-    /// Sets a component's shape, its step and plane, and its scalars.
+    /// Sets the shape, step, plane and scalars of a component.
     pub fn component(&mut self, param: ParamId, shape: &[u64], strides: [u64; 2], bytes: Vec<u8>) {
         let layout = ArgLayout::new(&self.kernel.params);
         let kind = self.kernel.params[param.index()].kind;
-        if let Some(choices) = kind.choices() {
-            self.words[layout.word(param) + 1 + shape.len()] = choices.into();
+        if let Some(component_extent) = kind.component_extent() {
+            self.words[layout.word(param) + 1 + shape.len()] = component_extent.into();
         }
         for (word, stride) in layout.strides(param, kind).into_iter().zip(strides) {
             self.words[word] = stride;
@@ -167,20 +168,20 @@ impl<'a> Case<'a> {
         self.tensor(param, shape, bytes);
     }
 
-    /// The dimensions of the grid that a task is run by.
+    /// The number of dimensions of the grid for a task.
     #[must_use]
     pub fn rank(&self, task: TaskId) -> usize {
         match &self.kernel.tasks[task.index()].kind {
             TaskKind::RangeFor { dims, .. } | TaskKind::BlockFor { dims, .. } => dims.len(),
-            // One thread is to run it, whatever the grid is.
+            // One thread must run it, whatever the grid is.
             TaskKind::Serial => 3,
         }
     }
 
-    /// What the interpreter leaves in the buffers.
+    /// The buffers after the interpreter has run the tasks.
     ///
     /// # Errors
-    /// What it says, above all where the kernel has no end.
+    /// Those of the interpreter, above all if the kernel does not terminate.
     pub fn interpret(&self, form: Form) -> Result<Vec<Vec<u8>>, Fault> {
         let mut memory = SliceMemory::new();
         let mut words = self.block(form).to_vec();
@@ -196,10 +197,12 @@ impl<'a> Case<'a> {
         Ok(self.buffers.iter().map(bytes).collect())
     }
 
-    /// Where what was found differs from what the interpreter leaves, in words. What was never found differs.
+    /// Describes the first difference from the interpreter's result. A missing result is a difference.
     #[must_use]
     pub fn disagreement(&self, expected: &[Vec<u8>], found: Option<&[Vec<u8>]>) -> Option<String> {
-        let Some(found) = found else { return Some("it did not run to its end".to_owned()) };
+        let Some(found) = found else {
+            return Some("the program did not complete this case".to_owned());
+        };
         self.buffers.iter().zip(expected).zip(found).find_map(|((buffer, expected), found)| {
             let (mut left, mut right) = (&expected[..], &found[..]);
             if buffer.word == ERROR_WORD && self.any_error {
@@ -209,7 +212,7 @@ impl<'a> Case<'a> {
             let at = buffer.difference(left, right)?;
             let end = (at + 8).min(expected.len());
             Some(format!(
-                "word {}, byte {at}: expected {:?}, found {:?}\nthe block: {:?}",
+                "word {}, byte {at}: expected {:?}, found {:?}\nargument block: {:?}",
                 buffer.word,
                 &expected[at..end],
                 &found[at..end],

@@ -1,9 +1,9 @@
-//! Kernels of statements and loops: ranges of every type and rank, branches, asserts, serial pieces
-//! with temporaries and results, and names that C++ would take amiss.
+//! Sample kernels of statements and loops: ranges of every type and rank, branches, assertions, serial blocks with
+//! temporaries and results, and names that are reserved in C++.
 
 use quadrants_ir::{BinaryOp, Const, GroupId, Offloaded, Options, ScalarType, Stmt, TopStmt};
 
-use super::build::Build;
+use super::build::SampleBuilder;
 
 pub(super) fn all() -> Vec<Offloaded> {
     let mut kernels = vec![
@@ -22,9 +22,9 @@ pub(super) fn all() -> Vec<Offloaded> {
     kernels
 }
 
-/// Loops whose bounds are constants and arguments of one type, the extremes among them.
+/// Loops with constant and argument bounds of every type, including the extreme values.
 fn ranges(ty: ScalarType) -> Offloaded {
-    let mut b = Build::new(&format!("ranges_{ty}"), Options::default());
+    let mut b = SampleBuilder::new(&format!("ranges_{ty}"), Options::default());
     let out = b.tensor("out", ty, 1, true);
     let begin = b.scalar("begin", ty);
     let end = b.scalar("end", ty);
@@ -53,7 +53,7 @@ fn ranges(ty: ScalarType) -> Offloaded {
 
 /// Three dimensions of different types.
 fn volume() -> Offloaded {
-    let mut b = Build::new("volume", Options::default());
+    let mut b = SampleBuilder::new("volume", Options::default());
     let out = b.tensor("out", ScalarType::F64, 3, true);
     let planes = b.dim(out, 0);
     let columns = b.dim(out, 2);
@@ -73,7 +73,7 @@ fn volume() -> Offloaded {
 }
 
 fn control() -> Offloaded {
-    let mut b = Build::new("control", Options::default());
+    let mut b = SampleBuilder::new("control", Options::default());
     let data = b.tensor("data", ScalarType::I32, 1, true);
     let (zero, len) = (b.constant(0u64), b.dim(data, 0));
     b.parallel(&[("i", zero, len)], |b, i| {
@@ -111,9 +111,9 @@ fn control() -> Offloaded {
     b.finish()
 }
 
-/// Asserts at every depth, in a parallel and in a serial task.
+/// Assertions at every depth, in a parallel and in a serial task.
 fn asserts() -> Offloaded {
-    let mut b = Build::new("asserts", Options::default());
+    let mut b = SampleBuilder::new("asserts", Options::default());
     let data = b.tensor("data", ScalarType::F32, 1, true);
     let (zero, len) = (b.constant(0u64), b.dim(data, 0));
     let [nothing, one] = [0.0f32, 1.0].map(|v| b.constant(v));
@@ -141,9 +141,9 @@ fn asserts() -> Offloaded {
     b.finish()
 }
 
-/// Temporaries of every type, from a serial piece to a loop, and a result.
+/// Temporaries of every type, from a serial block to a loop, and a result.
 fn serial() -> Offloaded {
-    let mut b = Build::new("serial", Options::default());
+    let mut b = SampleBuilder::new("serial", Options::default());
     let data = ScalarType::ALL.map(|ty| b.tensor(&format!("data_{ty}"), ty, 1, true));
     let zero = b.constant(0u64);
     let mut locals = Vec::new();
@@ -162,9 +162,9 @@ fn serial() -> Offloaded {
     b.finish()
 }
 
-/// Shadowing, keywords, and names of functions and types that the text uses itself.
+/// Shadowing, keywords, and names of functions and types that the printed text uses itself.
 fn names() -> Offloaded {
-    let mut b = Build::new("names", Options::default());
+    let mut b = SampleBuilder::new("names", Options::default());
     let int = b.tensor("int", ScalarType::F32, 1, true);
     let error = b.scalar("qd_error", ScalarType::F32);
     let args = b.scalar("args", ScalarType::F32);
@@ -186,7 +186,7 @@ fn names() -> Offloaded {
 
 /// Two `stream_parallel` blocks.
 fn groups() -> Offloaded {
-    let mut b = Build::new("groups", Options::default());
+    let mut b = SampleBuilder::new("groups", Options::default());
     let tensors = ["a", "b"].map(|name| b.tensor(name, ScalarType::F32, 1, true));
     for (group, tensor) in (1..).zip(tensors) {
         let (zero, len) = (b.constant(0u64), b.dim(tensor, 0));
@@ -204,7 +204,7 @@ fn groups() -> Offloaded {
 
 /// Copies elements of every type.
 fn element_types() -> Offloaded {
-    let mut b = Build::new("element_types", Options::default());
+    let mut b = SampleBuilder::new("element_types", Options::default());
     let pairs = ScalarType::ALL.map(|ty| {
         (b.tensor(&format!("from_{ty}"), ty, 2, false), b.tensor(&format!("to_{ty}"), ty, 2, true))
     });
@@ -223,9 +223,9 @@ fn element_types() -> Offloaded {
     b.finish()
 }
 
-/// An expression that uses the one before it twice, and so on: as a tree it has `2.pow(depth)` nodes.
+/// A chain of expressions, each using the previous one twice: as a tree it has `2.pow(depth)` nodes.
 pub(super) fn sharing(depth: usize) -> Offloaded {
-    let mut b = Build::new("sharing", Options::default());
+    let mut b = SampleBuilder::new("sharing", Options::default());
     let out = b.tensor("out", ScalarType::I32, 1, true);
     let (zero, len) = (b.constant(0u64), b.dim(out, 0));
     let limit = b.constant(9i32);

@@ -1,6 +1,6 @@
-// Stands in for a device: what printed kernels need of their compiler, on the host, in the dialects of CUDA, of HIP
-// and of the tests. A grid is run thread by thread, where blocks have barriers by as many threads of the host, of which
-// one at a time goes on from barrier to barrier.
+// Emulates a device on the host: what printed kernels need of their compiler, in the dialects of CUDA, HIP and the
+// tests. A grid runs thread by thread. The threads of a block with barriers are host threads that run one at a time,
+// from barrier to barrier.
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
@@ -27,11 +27,11 @@ struct Place {
 static thread_local Place threadIdx;
 static Place blockIdx, blockDim, gridDim;
 
-// The threads of a block take turns, in the order of their numbers.
+// The threads of a block take turns, in the order of their indices.
 static std::mutex lock;
 static std::condition_variable come[1024];
 static unsigned turn;
-// The thread's number in its block.
+// The index of the thread in its block.
 static thread_local unsigned number;
 static void wait_for_turn() {
     std::unique_lock<std::mutex> held(lock);
@@ -42,13 +42,13 @@ static void end_turn() {
     turn = (turn + 1) % (blockDim.x * blockDim.y * blockDim.z);
     come[turn].notify_one();
 }
-// All threads before this one are there; when its turn comes again, so are those after it.
+// All preceding threads have arrived here; when this thread's turn comes again, so have all others.
 static void __syncthreads() {
     end_turn();
     wait_for_turn();
 }
 
-// All threads of a block call these. Who is ahead by one leaves its value in the other place.
+// All threads of a block call these. Values alternate between two buffers, because a thread may be one call ahead.
 template <class T>
 static T shuffle(T value, unsigned lane) {
     static T given[2][1024];
@@ -96,7 +96,7 @@ static int __clzll(long long value) { return value == 0 ? 64 : __builtin_clzll((
 static int __ffs(int value) { return __builtin_ffs(value); }
 static int __ffsll(long long value) { return __builtin_ffsll(value); }
 
-// There is one thread: it reports whenever no report waits. Nothing lies at the address.
+// There is one thread, which reports if no report is pending. The address is not dereferenced.
 static unsigned long long exchange(unsigned long long*, unsigned long long value) { return ~value; }
 static unsigned long long atomicExch(unsigned long long*, unsigned long long value) { return ~value; }
 static void fence() {}
@@ -117,7 +117,7 @@ static T replace(T* place, T value) {
     *place = value;
     return old;
 }
-// The type is the element's.
+// The type is that of the element.
 template <class T>
 struct Same {
     typedef T type;
@@ -131,7 +131,7 @@ static T atomicMin(T* place, typename Same<T>::type value) { return replace(plac
 template <class T>
 static T atomicMax(T* place, typename Same<T>::type value) { return replace(place, value > *place ? value : *place); }
 
-// Some compilers know these names.
+// Some compilers predefine these names.
 #define __hip_atomic_fetch_add(place, value, order, scope) atomicAdd(place, value)
 #define __hip_atomic_fetch_min(place, value, order, scope) atomicMin(place, value)
 #define __hip_atomic_fetch_max(place, value, order, scope) atomicMax(place, value)
@@ -140,7 +140,7 @@ static T atomicMax(T* place, typename Same<T>::type value) { return replace(plac
 template <class Args, class Function>
 static void run_grid(const uint64_t* words, size_t count, Place grid, Place block, bool barriers, Function function) {
     static_assert(std::is_trivially_copyable_v<Args>);
-    // A block goes on with what the checked form takes besides.
+    // In the checked form, interiors follow.
     if (sizeof(Args) > 8 * count) {
         fprintf(stderr, "the struct has %zu bytes, the block %zu words\n", sizeof(Args), count);
         exit(3);
@@ -182,12 +182,13 @@ static uint64_t read_word() {
 
 static void run_task(uint64_t kernel, uint64_t task, const uint64_t* words, size_t count, Place grid, Place block, bool barriers);
 
-// One case after the other: kernel, whether the grid is large, the block, the buffers, the tasks. After each the buffers are written.
+// Runs the cases: kernel, whether the grid is large, argument block, buffers, tasks. Writes the buffers after each
+// case.
 int main() {
     uint64_t kernel;
     while (fread(&kernel, 8, 1, stdin) == 1) {
 #ifdef __unix__
-        // A kernel that was printed wrong may have no end.
+        // An incorrectly printed kernel may not terminate.
         alarm(10);
 #endif
         const bool large = read_word() != 0;

@@ -1,5 +1,5 @@
-//! Kernels' text through the host's C++ compiler, which is on most machines where no GPU is: a header stands in for
-//! the device, and a grid is run thread by thread.
+//! Runs kernels' text with the host's C++ compiler, for machines without a GPU. A header emulates the device, and a
+//! grid runs thread by thread.
 
 use std::{
     env,
@@ -16,53 +16,53 @@ use quadrants_ir::{Offloaded, abi::Passing};
 
 use super::case::Case;
 
-/// What printed kernels need of their compiler.
+/// The header that emulates the device.
 const HEADER: &str = include_str!("host.hpp");
-/// Added to the number of threads that a block of a task has.
+/// Added to the number of threads of a task with blocks, to mark it.
 const BLOCKS: u64 = 1 << 32;
 
-/// A kernel's text, and how its functions get their arguments. Names of kernels are not twice in a program.
+/// The source text of a kernel. The names of the kernels of a program must be unique.
 #[derive(Clone, Debug)]
 pub struct HostText<'a> {
     /// The kernel.
     pub kernel: &'a Offloaded,
-    /// Its text, in the dialect of any backend.
+    /// The source text, in the dialect of any backend.
     pub text: String,
-    /// As the text was printed.
+    /// How the functions receive their arguments.
     pub passing: Passing,
 }
 
-/// Kernels as a program, which is deleted at the end.
+/// Kernels compiled into a host program. Dropping it deletes the program.
 #[derive(Debug)]
 pub struct HostProgram {
     folder: PathBuf,
 }
 
-/// How carefully a program is compiled.
+/// How thoroughly a program is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checks {
-    /// In the shortest time.
+    /// Shortest total time.
     None,
-    /// With the compiler's checks for undefined behaviour where it has them, optimized.
+    /// Optimized, with the compiler's undefined behaviour sanitizer if available.
     Undefined,
 }
 
 impl HostProgram {
-    /// Compiles kernels; none where there is no C++ compiler.
+    /// Compiles kernels. None if there is no C++ compiler.
     ///
     /// # Errors
-    /// What each compiler that there is said, where none took the text; and where files cannot be written.
+    /// The output of each compiler if none accepts the text, and I/O errors.
     pub fn build(kernels: &[HostText<'_>], checks: Checks) -> Result<Option<Self>, String> {
         let program = Self { folder: folder().map_err(|e| e.to_string())? };
         let source = program.folder.join("kernels.cpp");
         fs::write(program.folder.join("host.hpp"), HEADER).map_err(|e| e.to_string())?;
         fs::write(&source, whole_text(kernels)).map_err(|e| e.to_string())?;
-        // Calls stay calls: a compiler computes those of constants to other last bits than the library.
+        // No builtins: constant folding of library calls may differ from the library in the last bits.
         let fast = ["-O0", "-fno-builtin"];
         let undefined =
             ["-O1", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all"];
         let mut compilers = vec!["c++", "g++", "clang++", "clang++-19"];
-        let choices: &[&[&str]] = match checks {
+        let flag_sets: &[&[&str]] = match checks {
             Checks::None => {
                 // Clang takes half the time.
                 compilers.reverse();
@@ -70,10 +70,10 @@ impl HostProgram {
             }
             Checks::Undefined => &[&undefined, &["-O1"]],
         };
-        let mut said = Vec::new();
+        let mut outputs = Vec::new();
         let own = env::var("CXX");
         for compiler in own.as_deref().into_iter().chain(compilers) {
-            for flags in choices {
+            for flags in flag_sets {
                 let ran = Command::new(compiler)
                     .args(["-std=c++17", "-w", "-pthread", "-ffp-contract=off"])
                     .args(*flags)
@@ -85,18 +85,18 @@ impl HostProgram {
                 if ran.status.success() {
                     return Ok(Some(program));
                 }
-                said.push(format!("{compiler}: {}", String::from_utf8_lossy(&ran.stderr)));
+                outputs.push(format!("{compiler}: {}", String::from_utf8_lossy(&ran.stderr)));
             }
         }
-        if said.is_empty() { Ok(None) } else { Err(said.join("\n")) }
+        if outputs.is_empty() { Ok(None) } else { Err(outputs.join("\n")) }
     }
 
-    /// Runs cases, each of the kernel at that position, and gives what each leaves in its buffers. Where the
-    /// program dies, that case and those after it are not there.
+    /// Runs cases, each with the index of its kernel. Returns the buffers after each case. If the program crashes, that
+    /// case and the following ones are missing.
     ///
     /// # Errors
-    /// Where the program cannot be started.
-    pub fn run(&self, cases: &[(usize, &Case<'_>)]) -> io::Result<Ran> {
+    /// The program cannot be started.
+    pub fn run(&self, cases: &[(usize, &Case<'_>)]) -> io::Result<ProgramRun> {
         let input: Vec<u8> = cases.iter().flat_map(|(at, case)| encode(*at, case)).collect();
         let mut child = Command::new(self.folder.join("kernels"))
             .stdin(Stdio::piped())
@@ -106,7 +106,7 @@ impl HostProgram {
         let stdin = child.stdin.take();
         let output = thread::scope(|scope| {
             scope.spawn(move || {
-                // A program that died reads no more; what it did not run is missing then.
+                // A crashed program reads no more input; the cases it did not run are missing.
                 stdin.map(|mut stdin| stdin.write_all(&input))
             });
             child.wait_with_output()
@@ -125,22 +125,22 @@ impl HostProgram {
             };
             outputs.push(case.buffers.iter().map(take).collect());
         }
-        Ok(Ran { outputs, said: String::from_utf8_lossy(&output.stderr).into_owned() })
+        Ok(ProgramRun { outputs, stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
     }
 }
 
-/// What a program did.
+/// The result of running a program.
 #[derive(Clone, Debug)]
-pub struct Ran {
-    /// Of each case, as far as it came, the buffers.
+pub struct ProgramRun {
+    /// The buffers after each case that was completed.
     pub outputs: Vec<Vec<Vec<u8>>>,
-    /// What it said where it died.
-    pub said: String,
+    /// The output of a crashed program.
+    pub stderr: String,
 }
 
 impl Drop for HostProgram {
     fn drop(&mut self) {
-        // In the system's folder for what nobody keeps.
+        // In the system's folder for temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -158,7 +158,7 @@ fn whole_text(kernels: &[HostText<'_>]) -> String {
     let mut dispatch = String::new();
     for (at, HostText { kernel, text: printed, passing }) in kernels.iter().enumerate() {
         let _ = writeln!(text, "namespace k{at} {{\n{printed}}}");
-        // Its threads wait for each other, and so are there at the same time.
+        // The threads of a block wait for each other, so they must run concurrently.
         let barriers = if printed.contains("__syncthreads") { "true" } else { "barriers" };
         for (task, _) in kernel.tasks() {
             let function = kernel.function_name(task);
@@ -177,7 +177,7 @@ fn whole_text(kernels: &[HostText<'_>]) -> String {
     )
 }
 
-/// As the header's `main` reads it.
+/// The input format of the header's `main`.
 fn encode(kernel: usize, case: &Case<'_>) -> Vec<u8> {
     let mut words = vec![kernel as u64, u64::from(case.large), case.words.len() as u64];
     words.extend(&case.words);
@@ -193,7 +193,7 @@ fn encode(kernel: usize, case: &Case<'_>) -> Vec<u8> {
     for &task in &case.tasks {
         bytes.extend(u64::from(task.raw()).to_le_bytes());
         let grid = match case.kernel.tasks[task.index()].kind.threads() {
-            // A row of blocks, of the threads that these have.
+            // A one-dimensional grid of blocks.
             Some(threads) => BLOCKS + u64::from(threads),
             None => case.rank(task) as u64,
         };

@@ -1,17 +1,17 @@
-//! Kernels whose loops and tensors are out of the ordinary: bounds that only the device knows, tensors
-//! of no and of many dimensions, and tensors of structs.
+//! Sample kernels with unusual loops and tensors: bounds computed on the device, tensors of zero and of many
+//! dimensions, and tensors of structs.
 
 use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, Options, ScalarType, Stmt};
 
-use super::build::Build;
+use super::build::SampleBuilder;
 
 pub(super) fn all() -> Vec<Offloaded> {
     vec![device_bounds(), ranks(), components(), histogram(), bytes(), covered()]
 }
 
-/// Loops whose bounds are read from a tensor, of all integer types, some of them wrapped.
+/// Loops whose bounds are loaded from a tensor, of all integer types; some have wrapped.
 fn device_bounds() -> Offloaded {
-    let mut b = Build::new("device_bounds", Options::default());
+    let mut b = SampleBuilder::new("device_bounds", Options::default());
     let counts = b.tensor("counts", ScalarType::I64, 1, false);
     let line = b.tensor("line", ScalarType::I64, 1, true);
     let plane = b.tensor("plane", ScalarType::I64, 2, true);
@@ -54,9 +54,9 @@ fn device_bounds() -> Offloaded {
     b.finish()
 }
 
-/// Tensors of every rank, read and written within their bounds and beyond.
+/// Tensors of every rank, accessed in and out of range.
 fn ranks() -> Offloaded {
-    let mut b = Build::new("ranks", Options::default());
+    let mut b = SampleBuilder::new("ranks", Options::default());
     let tensors: Vec<_> =
         (0..=6u8).map(|rank| b.tensor(&format!("t{rank}"), ScalarType::I32, rank, true)).collect();
     let begin = b.scalar("begin", ScalarType::U32);
@@ -67,7 +67,7 @@ fn ranks() -> Offloaded {
         let at = b.cast(i[0], ScalarType::U64);
         let odd = b.binary(BinaryOp::And, at, one);
         for (rank, &tensor) in tensors.iter().enumerate() {
-            // The outermost index differs, so that no two iterations meet but in the scalar.
+            // The outermost index differs, so that iterations share no element except the scalar.
             let index: Vec<_> = (0..rank).map(|axis| if axis == 0 { at } else { odd }).collect();
             if rank == 0 {
                 let value = b.constant(5i32);
@@ -83,9 +83,9 @@ fn ranks() -> Offloaded {
     b.finish()
 }
 
-/// Tensors of several scalars per element, within their bounds and beyond: elements and scalars of them.
+/// Tensors of several scalars per element, accessed in and out of range: elements and scalars of them.
 fn components() -> Offloaded {
-    let mut b = Build::new("components", Options::default());
+    let mut b = SampleBuilder::new("components", Options::default());
     let place = b.component("p[].place", ScalarType::I32, 1, 3);
     let kind = b.component("p[].kind.0", ScalarType::I16, 1, 1);
     let sums = b.component("sums[]", ScalarType::U32, 0, 2);
@@ -97,7 +97,7 @@ fn components() -> Offloaded {
         let [one, three] = [1u64, 3].map(|v| b.constant(v));
         let at = b.cast(i[0], ScalarType::U64);
         let old = b.load("old", kind, &[at]);
-        // Beyond an element's scalars, too, where the element is.
+        // Also beyond the scalars of an element in range.
         let choice = b.binary(BinaryOp::And, at, three);
         let x = b.load("x", place, &[at, one]);
         let wide = b.cast(old, ScalarType::I32);
@@ -120,9 +120,9 @@ fn components() -> Offloaded {
     b.finish()
 }
 
-/// Many elements combined into few: each iteration's, and those of some iterations.
+/// Many elements combined into few: of each iteration, and of some iterations.
 fn histogram() -> Offloaded {
-    let mut b = Build::new("histogram", Options::default());
+    let mut b = SampleBuilder::new("histogram", Options::default());
     let x = b.tensor("x", ScalarType::I32, 1, false);
     let bins = b.tensor("bins", ScalarType::U32, 1, true);
     let least = b.tensor("least", ScalarType::I32, 1, true);
@@ -155,9 +155,9 @@ fn histogram() -> Offloaded {
     b.finish()
 }
 
-/// Narrow elements from any place on, of all types: into a histogram, and into one element.
+/// Narrow elements of all types, from any alignment: into a histogram and into one element.
 fn bytes() -> Offloaded {
-    let mut b = Build::new("bytes", Options::default());
+    let mut b = SampleBuilder::new("bytes", Options::default());
     let from = b.scalar("from", ScalarType::U32);
     let bins = b.tensor("bins", ScalarType::U32, 1, true);
     let sums = b.tensor("sums", ScalarType::I32, 1, true);
@@ -188,7 +188,7 @@ fn bytes() -> Offloaded {
                 }
                 _ => {
                     let place = b.constant(at as u64);
-                    // Of the half numbers, their bits would be others.
+                    // For `f16` the bits are not the value.
                     let half = b.ty(value) == ScalarType::F16;
                     let value = if half { b.cast(value, ScalarType::F32) } else { value };
                     let value = b.cast(value, ScalarType::I32);
@@ -201,9 +201,9 @@ fn bytes() -> Offloaded {
     b.finish()
 }
 
-/// Loops of which a grid may have a thread for each iteration, which may end early.
+/// Loops whose grid may have a thread per iteration, and whose iterations may end early.
 fn covered() -> Offloaded {
-    let mut b = Build::new("covered", Options::default());
+    let mut b = SampleBuilder::new("covered", Options::default());
     let [rows, columns] = ["rows", "columns"].map(|name| b.scalar(name, ScalarType::U32));
     let plane = b.tensor("plane", ScalarType::F32, 2, true);
     let space = b.tensor("space", ScalarType::F64, 3, true);

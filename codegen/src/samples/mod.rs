@@ -1,11 +1,11 @@
-//! Kernels that use every part of the IR, made by hand: what each backend's compiler is tried on.
+//! Sample kernels that together use every part of the IR. The tests of each backend's compiler use them.
 //!
-//! Each kernel's arguments are tensors of matching types and scalars; none needs particular contents.
+//! The arguments are tensors of matching types and scalars; none needs particular contents.
 
 mod blocks;
 mod build;
 pub mod case;
-mod coarsen;
+mod combine;
 mod flow;
 pub mod host_program;
 mod loops;
@@ -14,10 +14,10 @@ mod scalar;
 
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
 
-use self::build::Build;
-pub use self::coarsen::{batch, dumped};
+use self::build::SampleBuilder;
+pub use self::combine::{combine, dumped_sources};
 
-/// All of them, each with a name of its own.
+/// All sample kernels, with unique names.
 #[must_use]
 pub fn all() -> Vec<Offloaded> {
     let mut kernels = vec![saxpy(), stencil()];
@@ -29,7 +29,7 @@ pub fn all() -> Vec<Offloaded> {
     kernels
 }
 
-/// An expression in which each step uses the one before it twice.
+/// A chain of expressions, each using the previous one twice.
 #[must_use]
 pub fn sharing(depth: usize) -> Offloaded {
     flow::sharing(depth)
@@ -38,7 +38,7 @@ pub fn sharing(depth: usize) -> Offloaded {
 /// `y[i] = a * x[i] + y[i]`
 #[must_use]
 pub fn saxpy() -> Offloaded {
-    let mut b = Build::new("saxpy", Options::default());
+    let mut b = SampleBuilder::new("saxpy", Options::default());
     let a = b.scalar("a", ScalarType::F32);
     let x = b.tensor("x", ScalarType::F32, 1, false);
     let y = b.tensor("y", ScalarType::F32, 1, true);
@@ -53,10 +53,10 @@ pub fn saxpy() -> Offloaded {
     b.finish()
 }
 
-/// `b[i, j]` = the mean of the four neighbours of `a[i, j]`, within the border.
+/// `b[i, j]` = the mean of the four neighbours of `a[i, j]`, except at the border.
 #[must_use]
 pub fn stencil() -> Offloaded {
-    let mut b = Build::new("stencil", Options::default());
+    let mut b = SampleBuilder::new("stencil", Options::default());
     let from = b.tensor("a", ScalarType::F32, 2, false);
     let to = b.tensor("b", ScalarType::F32, 2, true);
     let one = b.constant(1u64);

@@ -1,18 +1,18 @@
-//! Kernels whose iterations walk along a row of their own, as of sparse matrices: loops that read by indices that lie in
-//! memory, and sum up.
+//! Sample kernels whose iterations loop over a row each, as for sparse matrices: with indices loaded from memory, and
+//! sums.
 
 use quadrants_ir::{BinaryOp, Offloaded, Options, ScalarType};
 
-use super::build::Build;
+use super::build::SampleBuilder;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    // Of 64 elements: all within, and some beyond.
+    // For 64 elements: all in range, and some out of range.
     vec![rows("rows", 63, 31), rows("rows_beyond", 127, 95)]
 }
 
-/// Places are at most `most` and rows as long; the last row begins beyond the tensor's half.
+/// Row starts and row lengths are at most `most`; the last row starts beyond half of the tensor.
 fn rows(name: &str, most: u32, long: u32) -> Offloaded {
-    let mut b = Build::new(name, Options::default());
+    let mut b = SampleBuilder::new(name, Options::default());
     let starts = b.tensor("starts", ScalarType::U32, 1, false);
     let columns = b.tensor("columns", ScalarType::U32, 1, false);
     let values = b.tensor("values", ScalarType::I32, 1, false);
@@ -21,7 +21,7 @@ fn rows(name: &str, most: u32, long: u32) -> Offloaded {
     let (none, len) = (b.constant(0u64), b.dim(y, 0));
     let most = b.constant(most);
     let long = b.constant(long);
-    let limited = |b: &mut Build, value, most| b.binary(BinaryOp::And, value, most);
+    let limited = |b: &mut SampleBuilder, value, most| b.binary(BinaryOp::And, value, most);
     b.parallel(&[("i", none, len)], |b, i| {
         let start = b.load("start", starts, i);
         let start = limited(b, start, long);
@@ -43,7 +43,7 @@ fn rows(name: &str, most: u32, long: u32) -> Offloaded {
             let after = b.binary(BinaryOp::Add, before, product);
             b.assign(sum, after);
         });
-        // Two values that each need the other's last one; an index of a signed type that begins below zero.
+        // Two loop-carried values that depend on each other, and a signed index that starts below zero.
         let [first, second] = ["first", "second"].map(|name| b.define(name, zero, true));
         let [two, low, seven] = [2i64, -2, 7].map(|v| b.constant(v));
         let high = b.cast(count, ScalarType::I64);
@@ -63,7 +63,7 @@ fn rows(name: &str, most: u32, long: u32) -> Offloaded {
             let next = b.binary(BinaryOp::Xor, old, other);
             b.assign(second, next);
         });
-        // From a place of the row's own.
+        // From the start of the row.
         let three = b.constant(3u64);
         let base = b.binary(BinaryOp::Mul, row, three);
         let length = b.cast(count, ScalarType::U64);

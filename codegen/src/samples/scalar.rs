@@ -1,12 +1,12 @@
-//! Kernels of operations on scalars: every operator, function, conversion, constant, division and
-//! atomic of every type.
+//! Sample kernels of scalar operations: every operator, function, conversion, constant, division and atomic, of every
+//! type.
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, Const, DivRemOp, ExprId, ExprKind, MathFn, Offloaded, Options, ParamId,
     ScalarType, Stmt, UnaryOp,
 };
 
-use super::build::Build;
+use super::build::SampleBuilder;
 
 const ARITHMETIC: [BinaryOp; 3] = [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul];
 const BITS: [BinaryOp; 3] = [BinaryOp::And, BinaryOp::Or, BinaryOp::Xor];
@@ -43,30 +43,30 @@ pub(super) fn all() -> Vec<Offloaded> {
     kernels
 }
 
-/// A kernel of one loop over `out`, which gets one element per call of `put`.
+/// A kernel with one loop over `out`, whose elements are set by calls of `put`.
 struct Table {
-    build: Build,
+    build: SampleBuilder,
     out: ParamId,
     count: u64,
 }
 
 impl Table {
-    fn put(b: &mut Build, out: ParamId, count: &mut u64, value: ExprId) {
+    fn put(b: &mut SampleBuilder, out: ParamId, count: &mut u64, value: ExprId) {
         let at = b.constant(*count);
         *count += 1;
         b.store(out, &[at], value);
     }
 
     fn new(name: String, elem: ScalarType, options: Options) -> Self {
-        let mut build = Build::new(&name, options);
+        let mut build = SampleBuilder::new(&name, options);
         let out = build.tensor("out", elem, 1, true);
         Self { build, out, count: 0 }
     }
 
-    /// One iteration that computes everything.
+    /// A single iteration that computes everything.
     fn finish(
         mut self,
-        fill: impl FnOnce(&mut Build, &mut dyn FnMut(&mut Build, ExprId)),
+        fill: impl FnOnce(&mut SampleBuilder, &mut dyn FnMut(&mut SampleBuilder, ExprId)),
     ) -> Offloaded {
         let (zero, one) = (self.build.constant(0u64), self.build.constant(1u64));
         let (out, mut count) = (self.out, self.count);
@@ -93,7 +93,7 @@ fn operators(ty: ScalarType, name: &str, options: Options) -> Offloaded {
         if ty != ScalarType::Bool {
             for op in ARITHMETIC {
                 let value = b.binary(op, x, y);
-                // Nested both ways, for the parentheses.
+                // Nested both ways, to test parentheses.
                 let left = b.binary(BinaryOp::Sub, value, x);
                 let right = b.binary(BinaryOp::Sub, x, value);
                 let both = b.binary(BinaryOp::Mul, left, right);
@@ -168,8 +168,8 @@ fn casts(to: ScalarType) -> Offloaded {
     })
 }
 
-/// A conversion by way of the wide types.
-fn converted(b: &mut Build, value: ExprId, to: ScalarType) -> ExprId {
+/// A conversion through the wide types.
+fn converted(b: &mut SampleBuilder, value: ExprId, to: ScalarType) -> ExprId {
     let mut value = value;
     for ty in [b.ty(value).wide(), to.wide(), to] {
         if b.ty(value) != ty {
@@ -179,9 +179,9 @@ fn converted(b: &mut Build, value: ExprId, to: ScalarType) -> ExprId {
     value
 }
 
-/// Loads, stores, locals and selections of a narrow type, computed with as wide ones.
+/// Loads, stores, locals and selections of a narrow type, with wide arithmetic.
 fn elements(ty: ScalarType) -> Offloaded {
-    let mut b = Build::new(&format!("elements_{ty}"), Options::default());
+    let mut b = SampleBuilder::new(&format!("elements_{ty}"), Options::default());
     let x = b.tensor("x", ty, 1, false);
     let out = b.tensor("out", ty, 1, true);
     let y = b.scalar("y", ty);
@@ -199,7 +199,7 @@ fn elements(ty: ScalarType) -> Offloaded {
     b.finish()
 }
 
-/// The function whose last bits differ between the libraries of Rust and C.
+/// Functions whose last bits differ between Rust's and C's libraries.
 fn roots(ty: ScalarType) -> Offloaded {
     let mut table = Table::new(format!("roots_{ty}"), ty, Options::default());
     let x = table.build.scalar("x", ty);
@@ -209,7 +209,7 @@ fn roots(ty: ScalarType) -> Offloaded {
     })
 }
 
-/// Counts of bits, and bits as floats and back.
+/// Bit counting, and floats to bits and back.
 fn counts(ty: ScalarType) -> Offloaded {
     let mut table = Table::new(format!("counts_{ty}"), ty, Options::default());
     let x = table.build.scalar("x", ty);
@@ -320,7 +320,7 @@ fn divisions(ty: ScalarType) -> Offloaded {
 }
 
 fn atomics(ty: ScalarType) -> Offloaded {
-    let mut b = Build::new(&format!("atomics_{ty}"), Options::default());
+    let mut b = SampleBuilder::new(&format!("atomics_{ty}"), Options::default());
     let counts = b.tensor("counts", ty, 2, true);
     let old = b.tensor("old", ty, 2, true);
     let x = b.scalar("x", ty);

@@ -1,5 +1,5 @@
-//! What printed text means, against the reference interpreter: the host's C++ compiler compiles the
-//! samples, with its checks for undefined behaviour where it has them, and both run on the same memory.
+//! Compares printed text with the reference interpreter: the host's C++ compiler compiles the samples, with an
+//! undefined behaviour sanitizer if available, and both run on the same memory.
 
 use quadrants_codegen::{
     print_kernel,
@@ -17,15 +17,15 @@ use quadrants_ir::{
 
 use crate::Plain;
 
-/// Elements of each tensor; a power of 2 and of 4, for the shapes.
+/// The number of elements of each tensor: a power of 2 and of 4, for the shapes.
 const ELEMENTS: usize = 64;
-/// How many sets of arguments each kernel gets.
+/// The number of argument sets per kernel.
 const ROUNDS: usize = 12;
 
 #[test]
-fn the_text_means_what_the_ir_means() {
+fn printed_text_agrees_with_the_interpreter() {
     let mut kernels = samples::all();
-    // Sums of floats depend on their order.
+    // Float sums depend on the order.
     kernels.retain(|kernel| {
         !kernel.name.starts_with("roots") && kernel.name != "reductions_of_floats"
     });
@@ -44,7 +44,7 @@ fn the_text_means_what_the_ir_means() {
             println!("skipped: no C++ compiler (tried $CXX, c++, g++, clang++)");
             return;
         };
-        // What raised an index error in the checked form is not for the other.
+        // Arguments that raise an index error in the checked form are invalid for the proven form.
         let chosen: Vec<_> =
             (0..cases.len()).filter(|&i| form == Form::Checked || clean[i]).collect();
         let input: Vec<_> = chosen.iter().map(|&i| (cases[i].0, &cases[i].1)).collect();
@@ -58,7 +58,7 @@ fn the_text_means_what_the_ir_means() {
                     "{} {form:?}, large {}: {disagreement}\n{}\n{}",
                     case.kernel.name,
                     case.large,
-                    ran.said,
+                    ran.stderr,
                     text(case.kernel)
                 );
             }
@@ -73,7 +73,7 @@ fn the_text_means_what_the_ir_means() {
     assert!(compared > 2 * kernels.len());
 }
 
-/// Cases of a kernel: each with other arguments, alternately by one thread and by many.
+/// The cases of a kernel, with different arguments, alternating between one thread and many.
 fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
     let mut random = Random(index as u64 + 1);
     let mut list = Vec::new();
@@ -90,7 +90,7 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
                     let mut shape =
                         vec![[1, 64, 8, 4, 2, 2, 2][usize::from(rank)]; usize::from(rank)];
                     if kernel.name == "rows_beyond" && rank == 1 && i % 4 == round / 3 {
-                        // Shorter than the others, and empty.
+                        // Shorter than the other dimensions, and empty.
                         shape[0] = [40, 3, 0][round % 3];
                     }
                     case.tensor(id, &shape, bytes);
@@ -101,16 +101,16 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
                         .collect();
                     let extent = [1u64, 64, 8, 4, 2, 2, 2][usize::from(rank)];
                     let count = extent.pow(u32::from(rank));
-                    // As an array of structs has it, and as a struct of arrays.
+                    // With the strides of an array of structs, and of a struct of arrays.
                     let strides = [[u64::from(scalars), 1], [1, count]][round / 2 % 2];
                     case.component(id, &vec![extent; usize::from(rank)], strides, bytes);
                 }
             }
         }
-        let plan = launch_analysis::HostPlan::new(kernel);
-        // The bounds that only the device finds are short or refused.
+        let plan = launch_analysis::LaunchAnalysis::new(kernel);
+        // Bounds computed on the device must be small, or be rejected.
         let short = |task: &TaskId| {
-            kernel.tasks[task.index()].kind.is_bounded_on_device()
+            kernel.tasks[task.index()].kind.has_device_bounds()
                 || plan.extents(*task, &case.words).iterations() < 10_000
         };
         case.tasks = kernel.tasks().map(|(task, _)| task).filter(short).collect();
@@ -121,7 +121,7 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
     list
 }
 
-/// Whether the order of iterations changes nothing, the error record included.
+/// Whether the result, including the error record, is independent of the order of iterations.
 fn is_free_of_races(name: &str) -> bool {
     [
         "saxpy",
@@ -142,7 +142,7 @@ fn is_free_of_races(name: &str) -> bool {
     .contains(&name)
 }
 
-/// A generator of arguments that likes the awkward ones.
+/// A random generator that prefers edge cases.
 struct Random(u64);
 
 impl Random {

@@ -45,7 +45,7 @@ facade! { Cuda;
         }
     }
 
-    /// The description of a result code, which here is its name.
+    /// The description of a result code; the simulator returns its name.
     fn cuGetErrorString(error: c_int, text: Out<*const c_char>) |_call| {
         match Code(error).cuda_name() {
             Some(name) => text.set(name.as_ptr())?,
@@ -71,7 +71,7 @@ facade! { Cuda;
         name.set_text("Simulated CUDA device", usize::try_from(bytes).unwrap_or(0))?;
     }
 
-    /// A number about a device.
+    /// A device attribute.
     fn cuDeviceGetAttribute(value: Out<c_int>, attribute: c_int, device: c_int) |call| {
         let state = call.enter_lost(ordinal_of(device)?)?;
         value.set(attribute_of(attribute, state.pools)?)?;
@@ -83,7 +83,7 @@ facade! { Cuda;
         bytes.set(state.memory.limit)?;
     }
 
-    /// The default memory pool. Its handle is good for setting attributes alone.
+    /// The default memory pool. Its handle can only be used to set attributes.
     fn cuDeviceGetDefaultMemPool(pool: Out<usize>, device: c_int) |call| {
         let state = call.enter_lost(ordinal_of(device)?)?;
         if !state.pools {
@@ -98,7 +98,7 @@ facade! { Cuda;
         context.set(state.retain_context()?)?;
     }
 
-    /// Releases the primary context. With the last reference, everything in it is gone.
+    /// Releases the primary context. The last release destroys everything in it.
     fn cuDevicePrimaryCtxRelease_v2(device: c_int) |call| {
         call.enter_lost(ordinal_of(device)?)?.release_context()?;
     }
@@ -121,21 +121,21 @@ facade! { Cuda;
         context::replace(context)?;
     }
 
-    /// Makes a context current above the one that is.
+    /// Makes a context current and keeps the previous one on the stack.
     fn cuCtxPushCurrent_v2(context: usize) |call| {
         initialized()?;
         drop(call.enter_lost(context::world_of(context)?)?);
         context::push(context)?;
     }
 
-    /// Takes the current context off.
+    /// Removes the current context.
     fn cuCtxPopCurrent_v2(context: Out<usize>) |call| {
         initialized()?;
         if let Ok(world) = context::cuda_world() {
             drop(call.enter_lost(world)?);
         }
         let popped = context::pop().ok_or(Code::INVALID_CONTEXT)?;
-        // The caller may not want to know.
+        // The output pointer may be null.
         if !context.is_null() {
             context.set(popped)?;
         }
@@ -147,7 +147,7 @@ facade! { Cuda;
         device.set(c_int::from(context::cuda_world()?))?;
     }
 
-    /// Waits for everything.
+    /// Waits for all work.
     fn cuCtxSynchronize() |call| {
         call.here()?.synchronize()?;
     }

@@ -113,7 +113,7 @@ facade! { Cuda;
         add_node(call, node, graph, dependencies.read(count)?, &parameters.first()?.launch)?;
     }
 
-    /// The same with the parameters of CUDA 11.
+    /// Adds a launch to a graph, with the parameters of CUDA 11.
     fn cuGraphAddKernelNode(
         node: Out<usize>,
         graph: usize,
@@ -124,7 +124,7 @@ facade! { Cuda;
         add_node(call, node, graph, dependencies.read(count)?, &parameters.first()?)?;
     }
 
-    /// Adds a copy to a graph: here of one row, from device to device.
+    /// Adds a copy to a graph: only one row, from device to device.
     fn cuGraphAddMemcpyNode(
         node: Out<usize>,
         graph: usize,
@@ -148,7 +148,7 @@ facade! { Cuda;
         node.set(state.add_node(graph, &keys, work)?)?;
     }
 
-    /// Makes an executable of a graph.
+    /// Instantiates a graph.
     fn cuGraphInstantiateWithFlags(exec: Out<usize>, graph: usize, _flags: u64) |call| {
         let (mut state, graph) = call.at(Kind::Graph, graph)?;
         exec.set(state.instantiate(graph)?)?;
@@ -169,7 +169,7 @@ facade! { Cuda;
         set_node(call, exec, node, &parameters.first()?.launch)?;
     }
 
-    /// The same with the parameters of CUDA 11.
+    /// Replaces a launch of an executable, with the parameters of CUDA 11.
     fn cuGraphExecKernelNodeSetParams(
         exec: usize,
         node: usize,

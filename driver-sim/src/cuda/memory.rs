@@ -39,8 +39,8 @@ facade! { Cuda;
         state.free_async(call.name(), memory, stream)?;
     }
 
-    /// Sets an attribute of a pool. Taken note of by the simulator's own rules: memory is reused as
-    /// early as can be, and never by an inserted wait.
+    /// Sets an attribute of a pool. The simulator ignores it: memory is always reused as early as possible, and never
+    /// by an inserted wait.
     fn cuMemPoolSetAttribute(pool: usize, attribute: c_int, _value: *mut c_void) |call| {
         call.here()?.check_pool(pool)?;
         if !(1..=8).contains(&attribute) {
@@ -48,12 +48,12 @@ facade! { Cuda;
         }
     }
 
-    /// Allocates page-locked memory.
+    /// Allocates pinned memory.
     fn cuMemHostAlloc(memory: Out<usize>, bytes: usize, _flags: c_uint) |call| {
         memory.set(call.here()?.alloc_pinned(bytes)?)?;
     }
 
-    /// Frees page-locked memory.
+    /// Frees pinned memory.
     fn cuMemFreeHost(memory: usize) |call| {
         call.here()?.free_pinned(call.name(), memory)?;
     }

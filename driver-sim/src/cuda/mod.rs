@@ -1,4 +1,4 @@
-//! libcuda: its functions over the engine.
+//! The exported functions of libcuda.
 
 mod device;
 mod graph;

@@ -22,7 +22,7 @@ facade! { Cuda;
         module.set(loaded)?;
     }
 
-    /// Loads a module with options, of which the error log is heeded.
+    /// Loads a module with options. Only the error log options have an effect.
     fn cuModuleLoadDataEx(
         module: Out<usize>,
         image: ImageBytes,
@@ -54,7 +54,7 @@ facade! { Cuda;
         state.unload_module(module)?;
     }
 
-    /// Looks a function up.
+    /// Looks up a function.
     fn cuModuleGetFunction(function: Out<usize>, module: usize, name: Text) |call| {
         let (mut state, module) = call.at(Kind::Module, module)?;
         function.set(state.function(module, name.read()?)?)?;
@@ -76,7 +76,7 @@ facade! { Cuda;
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
         let key = call.sibling(&state, Kind::Function, function)?;
-        // The packed way of passing arguments is not simulated.
+        // The packed argument buffer (`extra`) is not simulated.
         if !extra.is_null() {
             return Err(Code::NOT_SUPPORTED.into());
         }

@@ -30,13 +30,13 @@ facade! { Cuda;
         priority.set(state.stream(stream)?.priority)?;
     }
 
-    /// Destroys a stream; its work still runs.
+    /// Destroys a stream; its pending work runs.
     fn cuStreamDestroy_v2(stream: usize) |call| {
         let (mut state, stream) = call.at_stream(stream)?;
         state.destroy_stream(stream)?;
     }
 
-    /// Whether a stream's work is done.
+    /// Whether the work of a stream is complete.
     fn cuStreamQuery(stream: usize) |call| {
         let (mut state, stream) = call.at_stream(stream)?;
         if !state.query_stream(stream)? {
@@ -63,7 +63,7 @@ facade! { Cuda;
         event.set(state.create_event(flags & NO_TIMING == 0)?)?;
     }
 
-    /// Destroys an event; waits that were enqueued still hold.
+    /// Destroys an event; enqueued waits stay in effect.
     fn cuEventDestroy_v2(event: usize) |call| {
         let (mut state, event) = call.at(Kind::Event, event)?;
         state.destroy_event(event)?;
@@ -76,7 +76,7 @@ facade! { Cuda;
         state.record(event, stream)?;
     }
 
-    /// Whether an event's latest record is done.
+    /// Whether the latest record of an event is complete.
     fn cuEventQuery(event: usize) |call| {
         let (mut state, event) = call.at(Kind::Event, event)?;
         if !state.query_event(event)? {
@@ -90,7 +90,7 @@ facade! { Cuda;
         state.synchronize_event(event)?;
     }
 
-    /// Milliseconds between two records, in the simulated device's time.
+    /// Milliseconds between two records in the simulated device's clock.
     fn cuEventElapsedTime(milliseconds: Out<f32>, start: usize, end: usize) |call| {
         let (state, start) = call.at(Kind::Event, start)?;
         let end = call.sibling(&state, Kind::Event, end)?;

@@ -1,4 +1,4 @@
-//! Initialization and devices. HIP has no contexts to speak of: a device is current per thread.
+//! Initialization and devices. In HIP a device is current per thread; there are no explicit contexts.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -16,14 +16,14 @@ use crate::{
 const VERSION: c_int = 60_400_000;
 const ARCH: &str = "gfx90a";
 const NAME: &str = "Simulated HIP device";
-/// Where `gcnArchName` stands in `hipDeviceProp_tR0600`, and how long that is.
+/// The offset and length of `gcnArchName` in `hipDeviceProp_tR0600`.
 const R0600: (usize, usize) = (1160, 1472);
-/// The same of ROCm 5's `hipDeviceProp_t`.
+/// The offset of `gcnArchName` in ROCm 5's `hipDeviceProp_t`.
 const R0000: (usize, usize) = (396, 792);
 const NAME_BYTES: usize = 256;
 
 facade! { Hip;
-    /// Initializes the runtime, which every other call does by itself too.
+    /// Initializes the runtime. Every other call does so too.
     fn hipInit(flags: c_uint) |_call| {
         if flags != 0 {
             return Err(Code::INVALID_VALUE.into());
@@ -72,7 +72,7 @@ facade! { Hip;
         name.set_text(NAME, usize::try_from(bytes).unwrap_or(0))?;
     }
 
-    /// A number about a device.
+    /// A device attribute.
     fn hipDeviceGetAttribute(value: Out<c_int>, attribute: c_int, ordinal: c_int) |call| {
         let state = call.enter_lost(ordinal_of(ordinal)?)?;
         value.set(attribute_of(attribute, state.pools)?)?;
@@ -84,19 +84,19 @@ facade! { Hip;
         bytes.set(state.memory.limit)?;
     }
 
-    /// A device's properties in the struct of ROCm 6. Names are all that is set.
+    /// A device's properties in the struct of ROCm 6. Only names are set.
     fn hipGetDevicePropertiesR0600(properties: Out<c_char>, ordinal: c_int) |call| {
         drop(call.enter_lost(ordinal_of(ordinal)?)?);
         describe(properties, R0600)?;
     }
 
-    /// A device's properties in the struct of ROCm 5, likewise.
+    /// A device's properties in the struct of ROCm 5. Only names are set.
     fn hipGetDeviceProperties(properties: Out<c_char>, ordinal: c_int) |call| {
         drop(call.enter_lost(ordinal_of(ordinal)?)?);
         describe(properties, R0000)?;
     }
 
-    /// The default memory pool. Its handle is good for setting attributes alone.
+    /// The default memory pool. Its handle can only be used to set attributes.
     fn hipDeviceGetDefaultMemPool(pool: Out<usize>, ordinal: c_int) |call| {
         let state = call.enter_lost(ordinal_of(ordinal)?)?;
         if !state.pools {
@@ -105,7 +105,7 @@ facade! { Hip;
         pool.set(state.pool_handle())?;
     }
 
-    /// Waits for everything.
+    /// Waits for all work.
     fn hipDeviceSynchronize() |call| {
         call.here()?.synchronize()?;
     }
@@ -118,7 +118,8 @@ facade! { Hip;
     }
 }
 
-/// Writes a whole struct of properties, as the runtime does: a caller's that is too short must not go unnoticed.
+/// Writes a whole struct of properties, as the runtime does, so that a struct of the caller that is too small is
+/// detected.
 fn describe(properties: Out<c_char>, (arch, bytes): (usize, usize)) -> Result<()> {
     properties.offset(0).set_all(&vec![0; bytes])?;
     properties.offset(arch).set_text(ARCH, NAME_BYTES)?;

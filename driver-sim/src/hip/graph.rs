@@ -72,7 +72,7 @@ facade! { Hip;
         node.set(state.add_node(graph, &keys?, NodeWork::Launch(launch))?)?;
     }
 
-    /// Adds a copy of bytes that lie together to a graph: here from device to device.
+    /// Adds a contiguous copy to a graph: only from device to device.
     fn hipGraphAddMemcpyNode1D(
         node: Out<usize>,
         graph: usize,
@@ -91,7 +91,7 @@ facade! { Hip;
         node.set(state.add_node(graph, &keys, NodeWork::Copy { dst, src, bytes })?)?;
     }
 
-    /// Makes an executable of a graph.
+    /// Instantiates a graph.
     fn hipGraphInstantiateWithFlags(exec: Out<usize>, graph: usize, _flags: u64) |call| {
         let (mut state, graph) = call.at(Kind::Graph, graph)?;
         exec.set(state.instantiate(graph)?)?;

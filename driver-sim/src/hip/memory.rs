@@ -25,7 +25,7 @@ facade! { Hip;
     /// Frees device memory.
     fn hipFree(memory: u64) |call| {
         let mut state = call.here()?;
-        // Freeing nothing is fine with HIP.
+        // HIP allows freeing a null pointer.
         if memory != 0 {
             state.free(call.name(), memory)?;
         }
@@ -43,8 +43,8 @@ facade! { Hip;
         state.free_async(call.name(), memory, stream)?;
     }
 
-    /// Sets an attribute of a pool. Taken note of by the simulator's own rules: memory is reused as
-    /// early as can be, and never by an inserted wait.
+    /// Sets an attribute of a pool. The simulator ignores it: memory is always reused as early as possible, and never
+    /// by an inserted wait.
     fn hipMemPoolSetAttribute(pool: usize, attribute: c_int, _value: *mut c_void) |call| {
         call.here()?.check_pool(pool)?;
         if !(1..=8).contains(&attribute) {
@@ -52,12 +52,12 @@ facade! { Hip;
         }
     }
 
-    /// Allocates page-locked memory.
+    /// Allocates pinned memory.
     fn hipHostMalloc(memory: Out<usize>, bytes: usize, _flags: c_uint) |call| {
         memory.set(call.here()?.alloc_pinned(bytes)?)?;
     }
 
-    /// Frees page-locked memory.
+    /// Frees pinned memory.
     fn hipHostFree(memory: usize) |call| {
         let mut state = call.here()?;
         if memory != 0 {

@@ -1,4 +1,4 @@
-//! libamdhip64: its functions over the engine.
+//! The exported functions of libamdhip64.
 
 pub(crate) mod device;
 mod graph;

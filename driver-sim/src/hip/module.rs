@@ -24,7 +24,7 @@ facade! { Hip;
         state.unload_module(module)?;
     }
 
-    /// Looks a function up.
+    /// Looks up a function.
     fn hipModuleGetFunction(function: Out<usize>, module: usize, name: Text) |call| {
         let (mut state, module) = call.at(Kind::Module, module)?;
         function.set(state.function(module, name.read()?)?)?;
@@ -46,7 +46,7 @@ facade! { Hip;
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
         let key = call.sibling(&state, Kind::Function, function)?;
-        // The packed way of passing arguments is not simulated.
+        // The packed argument buffer (`extra`) is not simulated.
         if !extra.is_null() {
             return Err(Code::NOT_SUPPORTED.into());
         }
@@ -62,13 +62,13 @@ facade! { Hip;
     }
 }
 
-/// Whether an axis of a grid has more threads than the runtime counts, in 32 bits.
+/// Whether an axis of a grid has more threads than the runtime can count in 32 bits.
 pub(crate) fn is_too_wide(grid: [u32; 3], block: [u32; 3]) -> bool {
     let threads = |(blocks, threads): (u32, u32)| u64::from(blocks) * u64::from(threads);
     grid.into_iter().zip(block).map(threads).any(|threads| threads > u64::from(u32::MAX))
 }
 
-/// A launch, where the runtime takes one of this shape.
+/// Makes a launch if the runtime accepts its shape.
 pub(super) fn launch_of(function: &Function, shape: &Shape, args: &[u64]) -> Result<Launch> {
     if is_too_wide(shape.grid, shape.block) {
         return Err(Code::INVALID_CONFIGURATION);

@@ -33,13 +33,13 @@ facade! { Hip;
         priority.set(state.stream(stream)?.priority)?;
     }
 
-    /// Destroys a stream; its work still runs.
+    /// Destroys a stream; its pending work runs.
     fn hipStreamDestroy(stream: usize) |call| {
         let (mut state, stream) = call.at_stream(stream)?;
         state.destroy_stream(stream)?;
     }
 
-    /// Whether a stream's work is done.
+    /// Whether the work of a stream is complete.
     fn hipStreamQuery(stream: usize) |call| {
         let (mut state, stream) = call.at_stream(stream)?;
         if !state.query_stream(stream)? {
@@ -66,7 +66,7 @@ facade! { Hip;
         event.set(state.create_event(flags & NO_TIMING == 0)?)?;
     }
 
-    /// Destroys an event; waits that were enqueued still hold.
+    /// Destroys an event; enqueued waits stay in effect.
     fn hipEventDestroy(event: usize) |call| {
         let (mut state, event) = call.at(Kind::Event, event)?;
         state.destroy_event(event)?;
@@ -79,7 +79,7 @@ facade! { Hip;
         state.record(event, stream)?;
     }
 
-    /// Whether an event's latest record is done.
+    /// Whether the latest record of an event is complete.
     fn hipEventQuery(event: usize) |call| {
         let (mut state, event) = call.at(Kind::Event, event)?;
         if !state.query_event(event)? {
@@ -93,7 +93,7 @@ facade! { Hip;
         state.synchronize_event(event)?;
     }
 
-    /// Milliseconds between two records, in the simulated device's time.
+    /// Milliseconds between two records in the simulated device's clock.
     fn hipEventElapsedTime(milliseconds: Out<f32>, start: usize, end: usize) |call| {
         let (state, start) = call.at(Kind::Event, start)?;
         let end = call.sibling(&state, Kind::Event, end)?;

@@ -1,11 +1,10 @@
-//! Reads and writes by simulated operations: device and page-locked addresses both; anything else is
-//! a fault.
+//! Reads and writes of simulated operations, in device memory and pinned memory. Any other access is a fault.
 
 use std::ptr;
 
 use super::{DEVICE_BASE, Hot, Memory, Origin, Phase, Touch};
 
-/// An access that is none.
+/// An invalid access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
@@ -16,21 +15,21 @@ pub(crate) struct Fault {
     pub(crate) freed: Option<Origin>,
 }
 
-/// What is wrong with an access.
+/// The kind of an invalid access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// No memory of the device is or was there.
+    /// There is and was no device memory at the address.
     Unmapped,
-    /// It begins in a block and leaves it.
+    /// The access begins in a block and ends outside it.
     OutOfBounds,
     /// The block was freed.
     AfterFree,
-    /// The block is allocated in stream order, by an operation that has not run yet.
+    /// The block is allocated in stream order by an operation that has not run yet.
     BeforeAlloc,
 }
 
-/// A read of bytes never written.
+/// A read of uninitialized bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Uninitialized {
     pub(crate) address: u64,
@@ -83,9 +82,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Reads bytes; undefined ones are noted.
+    /// Reads bytes; records uninitialized ones.
     pub(crate) fn read(&mut self, address: u64, target: &mut [u8]) -> Access<()> {
-        // Nothing may be read from anywhere, as drivers have it.
+        // Zero bytes may be read from any address, as in drivers.
         if target.is_empty() {
             return Ok(());
         }
@@ -113,7 +112,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes a pattern over and over. Its length divides that of the range.
+    /// Writes a repeated pattern. The length of the pattern divides the length of the range.
     pub(crate) fn fill(&mut self, address: u64, pattern: &[u8], bytes: usize) -> Access<()> {
         if bytes == 0 {
             return Ok(());
@@ -130,7 +129,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies bytes, and with them whether they were ever written.
+    /// Copies bytes together with their initialization state.
     pub(crate) fn copy(&mut self, dst: u64, src: u64, bytes: usize) -> Access<()> {
         if bytes == 0 {
             return Ok(());
@@ -158,7 +157,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Written bytes of a live block, looked at by nobody's operation.
+    /// Initialized bytes of a live block, read by no operation.
     pub(crate) fn peek(&self, address: u64, bytes: usize) -> Option<&[u8]> {
         let after = self.blocks.partition_point(|block| block.base <= address);
         let block = &self.blocks[after.checked_sub(1)?];
@@ -167,12 +166,12 @@ impl Memory {
         block.defined.covers(offset, bytes).then_some(data)
     }
 
-    /// The first read of undefined bytes since the last call.
+    /// The first read of uninitialized bytes since the last call.
     pub(crate) fn take_uninitialized(&mut self) -> Option<Uninitialized> {
         self.uninitialized.take()
     }
 
-    /// Notes a read of undefined bytes, where it is the operation's first.
+    /// Records a read of uninitialized bytes if it is the operation's first.
     #[inline]
     fn check_defined(&mut self, at: usize, offset: usize, bytes: usize) {
         let block = &self.blocks[at];
@@ -186,7 +185,7 @@ impl Memory {
         }
     }
 
-    /// The block and offset of a range of accessible device memory.
+    /// The block and offset of an accessible range of device memory.
     #[inline]
     fn span(&mut self, address: u64, bytes: usize, touch: Touch) -> Access<(usize, usize)> {
         let inside = |hot: &&Hot| {
@@ -240,8 +239,8 @@ impl Memory {
 
     fn read_pinned(&mut self, address: u64, target: &mut [u8]) -> Access<()> {
         let from = self.pinned_range(address, target.len(), Touch::Read)?;
-        // SAFETY: the range lies in a live page-locked allocation; that the host leaves it alone while
-        // an operation uses it is the duty of the program, as on a real device.
+        // SAFETY: the range is inside a live pinned allocation. The program must not access it while an operation uses
+        // it, as on a real device.
         unsafe { ptr::copy_nonoverlapping(from.cast_const(), target.as_mut_ptr(), target.len()) };
         Ok(())
     }

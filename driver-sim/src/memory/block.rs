@@ -1,4 +1,4 @@
-//! One block of device memory and its lives.
+//! A block of device memory and its state.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use crate::{
     race::Shadow,
 };
 
-/// Where a block of memory was allocated or freed.
+/// The call that allocated or freed a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// The number of the driver call, counted per world from 1.
     pub call: u64,
     /// The driver function's name.
     pub function: &'static str,
-    /// The stream's handle, where it was done in stream order.
+    /// The handle of the stream, for stream-ordered calls.
     pub stream: Option<u64>,
 }
 
-/// Where a block stands in its life.
+/// The phase of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
-    /// Handed out in stream order, by an operation that has not run yet.
+    /// Allocated in stream order by an operation that has not run yet.
     Unborn,
     Live,
     Freed,
@@ -32,24 +32,24 @@ pub(crate) enum Phase {
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) base: u64,
-    /// What may be accessed.
+    /// Accessible.
     pub(crate) bytes: usize,
     pub(crate) capacity: usize,
     pub(crate) data: Vec<u8>,
     pub(crate) defined: Defined,
     pub(crate) phase: Phase,
     pub(crate) pool: bool,
-    /// The bytes asked for, while the program holds the block.
+    /// The requested size in bytes, while the program owns the block.
     pub(crate) handed_out: Option<usize>,
-    /// A freed block outside the pool: address kept, bytes gone.
+    /// A freed block outside the pool: the address is kept, the bytes are released.
     pub(crate) released: bool,
     pub(crate) allocated: Origin,
     pub(crate) freed: Option<Origin>,
-    /// The operation that begins its life.
+    /// The operation that allocates it.
     pub(crate) begun: Option<OpId>,
-    /// What ends it.
+    /// The call that frees it.
     pub(crate) ended: Option<End>,
-    /// What the current operation touches, and who did before, where that is watched.
+    /// The accesses of the current operation and of earlier ones, if the race detector is on.
     pub(crate) touched: Touched,
     pub(crate) shadow: Shadow,
 }
@@ -84,7 +84,7 @@ impl Block {
         })
     }
 
-    /// Begins a life: `bytes` bytes of poison.
+    /// Starts a life: fills `bytes` with poison.
     pub(crate) fn begin(&mut self, bytes: usize, origin: Origin) {
         if self.phase != Phase::Unborn {
             self.data.fill(POISON);
@@ -95,13 +95,13 @@ impl Block {
         self.allocated = origin;
     }
 
-    /// Ends a life. The bytes are poisoned when the next one begins.
+    /// Ends a life. The bytes are poisoned when the next life starts.
     pub(crate) fn end(&mut self, origin: Origin) {
         self.phase = Phase::Freed;
         self.freed = Some(origin);
     }
 
-    /// Gives the bytes back to the host and keeps the address.
+    /// Releases the bytes to the host and keeps the address.
     pub(crate) fn release(&mut self) {
         self.released = true;
         self.data = Vec::new();

@@ -1,8 +1,8 @@
-//! Which bytes of a block were ever written.
+//! The initialization state of the bytes of a block.
 
 use std::ops::Range;
 
-/// One bit per byte, and how many are missing.
+/// One bit per byte, and the number of uninitialized bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Defined {
     bits: Vec<u64>,
@@ -10,18 +10,18 @@ pub(crate) struct Defined {
 }
 
 impl Defined {
-    /// `bytes` bytes, none written.
+    /// `bytes` uninitialized bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self { bits: vec![0; bytes.div_ceil(64)], missing: bytes }
     }
 
-    /// Whether every byte was written.
+    /// Whether all bytes are initialized.
     #[inline]
     pub(crate) fn complete(&self) -> bool {
         self.missing == 0
     }
 
-    /// Whether all of a range was written.
+    /// Whether all bytes of a range are initialized.
     #[inline]
     pub(crate) fn covers(&self, start: usize, bytes: usize) -> bool {
         if self.missing == 0 || bytes == 0 {
@@ -33,7 +33,7 @@ impl Defined {
         masks(start, bytes).all(|(word, mask)| self.bits[word] & mask == mask)
     }
 
-    /// Notes a range as written.
+    /// Marks a range as initialized.
     #[inline]
     pub(crate) fn set(&mut self, start: usize, bytes: usize) {
         if self.missing == 0 || bytes == 0 {
@@ -52,7 +52,7 @@ impl Defined {
         }
     }
 
-    /// Notes a range as not written.
+    /// Marks a range as uninitialized.
     pub(crate) fn unset(&mut self, start: usize, bytes: usize) {
         if bytes == 0 {
             return;
@@ -64,19 +64,19 @@ impl Defined {
         }
     }
 
-    /// Whether there is no byte at all.
+    /// Whether there are no bytes.
     pub(crate) fn is_empty(&self) -> bool {
         self.bits.is_empty()
     }
 
-    /// Gives the longest ranges of written bytes within a range.
+    /// Calls a function with the maximal initialized ranges inside a range.
     pub(crate) fn ranges(&self, within: Range<usize>, mut found: impl FnMut(Range<usize>)) {
         let mut from = None;
         let mut at = within.start;
         while at < within.end {
             let (word, bit) =
                 (self.bits[at / 64] >> (at % 64), (64 - at % 64).min(within.end - at));
-            // As many bytes as have the first one's state.
+            // The longest run of bytes with the state of the first.
             let same = if word & 1 == 1 { word.trailing_ones() } else { word.trailing_zeros() };
             match (word & 1 == 1, from) {
                 (true, None) => from = Some(at),
@@ -93,20 +93,20 @@ impl Defined {
         }
     }
 
-    /// Whether one byte was written.
+    /// Whether one byte is initialized.
     pub(crate) fn get(&self, at: usize) -> bool {
         self.missing == 0 || self.bits[at / 64] >> (at % 64) & 1 == 1
     }
 }
 
-/// The word and bits of a short range that lies within one word: what kernels touch.
+/// The word and bits of a short range inside one word, which is the common case for kernels.
 #[inline]
 fn within_word(start: usize, bytes: usize) -> Option<(usize, u64)> {
     let low = start % 64;
     (bytes < 64 && low + bytes <= 64).then(|| (start / 64, ((1 << bytes) - 1) << low))
 }
 
-/// The words that a range touches, with the bits in each.
+/// The words of a range, each with the bits of the range.
 #[inline]
 fn masks(start: usize, bytes: usize) -> impl Iterator<Item = (usize, u64)> {
     let end = start + bytes;

@@ -1,9 +1,8 @@
-//! A world's memory: byte-addressed blocks with gaps between them, at addresses that are no host
-//! addresses, and the page-locked host memory that the device reaches too.
+//! A world's memory: device blocks at addresses that are not host addresses, with gaps between them, and pinned host
+//! memory.
 //!
-//! Fresh bytes hold [`POISON`]. A freed block keeps its address for good, so that a late access is
-//! known for what it is; the blocks of the pool alone are handed out again, as soon as stream order
-//! allows.
+//! Fresh bytes contain [`POISON`]. The address of a freed block is not reused, so that a late access is recognized.
+//! Only the blocks of the pool are reused, as soon as stream order allows.
 
 mod access;
 mod block;
@@ -26,17 +25,17 @@ pub(crate) use pool::Freed;
 pub use touched::Touch;
 pub(crate) use watch::{End, Region};
 
-/// What fresh memory is filled with.
+/// The fill byte of fresh memory.
 pub(crate) const POISON: u8 = 0xA5;
 
-/// Below this no device address lies: it is beyond what any processor of today can map.
+/// Device addresses are at least this, above everything that processors can map.
 pub(crate) const DEVICE_BASE: u64 = 1 << 52;
-/// log2 of the addresses of one world.
+/// log2 of the number of addresses of one world.
 const WORLD_BITS: u32 = 44;
 const ALIGN: u64 = 512;
-/// At least so many bytes lie between two blocks.
+/// The smallest gap between two blocks in bytes.
 const GAP: u64 = 256;
-/// So many tombstones are kept at most, to tell a use after free from a wild address.
+/// The largest number of tombstones. They distinguish a use after free from a random address.
 const TOMBSTONES: usize = 8192;
 
 /// A world's memory.
@@ -44,26 +43,26 @@ const TOMBSTONES: usize = 8192;
 pub(crate) struct Memory {
     next: u64,
     end: u64,
-    /// By ascending address.
+    /// Sorted by address.
     blocks: Vec<Block>,
-    /// Live blocks touched lately: kernels alternate between a few. Emptied whenever the life or the
-    /// place of any block changes.
+    /// Recently accessed live blocks: kernels alternate between a few. Cleared whenever the phase or the location of
+    /// any block changes.
     hot: [Hot; 4],
     hot_next: usize,
     tombstones: usize,
     pinned: pinned::PinnedMap,
     pool: Vec<Freed>,
-    /// Bytes that the simulated device has.
+    /// The size of the simulated device memory in bytes.
     pub(crate) limit: usize,
     reserved: usize,
     live_blocks: usize,
     live_bytes: usize,
-    /// The first read of bytes never written, until the operation that read them is over.
+    /// The first read of uninitialized bytes of the current operation.
     uninitialized: Option<Uninitialized>,
     watch: watch::Watch,
 }
 
-/// Where accesses of a live block lead. Empty where it ends before it begins.
+/// The accessible address range of a live block. Empty if the end is before the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Hot {
     base: u64,
@@ -101,7 +100,7 @@ impl Memory {
         Ok(base)
     }
 
-    /// Makes a block of at least `bytes` whose life has not begun.
+    /// Makes a block of at least `bytes`. Its life starts later.
     fn reserve(&mut self, bytes: usize, pool: bool, origin: Origin) -> Result<u64> {
         if bytes == 0 {
             return Err(Code::INVALID_VALUE);
@@ -122,8 +121,8 @@ impl Memory {
         Ok(base)
     }
 
-    /// Frees a block at once, in no stream order; `last` is the last operation enqueued so far. The memory of
-    /// the pool goes back to it.
+    /// Frees a block at once, outside stream order; `last` is the last operation enqueued so far. Memory of the pool
+    /// returns to the pool.
     pub(crate) fn free(&mut self, base: u64, origin: Origin, last: OpId) -> Result<()> {
         let pool = self.give_up(base)?;
         let block = self.block_mut(base).ok_or(Code::INVALID_VALUE)?;
@@ -142,7 +141,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Notes that the program gave a block back; whether it is of the pool.
+    /// Records that the program freed a block. Returns whether it belongs to the pool.
     pub(crate) fn give_up(&mut self, base: u64) -> Result<bool> {
         let at = self.exact(base).ok_or(Code::INVALID_VALUE)?;
         let bytes = self.blocks[at].handed_out.take().ok_or(Code::INVALID_VALUE)?;
@@ -151,7 +150,7 @@ impl Memory {
         Ok(self.blocks[at].pool)
     }
 
-    /// Whether `base` is a block of the pool that the program holds.
+    /// Whether `base` is a block of the pool that the program owns.
     pub(crate) fn holds_pooled(&self, base: u64) -> bool {
         self.exact(base).is_some_and(|at| {
             let block = &self.blocks[at];
@@ -170,7 +169,7 @@ impl Memory {
         self.exact(base).map(|at| &mut self.blocks[at])
     }
 
-    /// Frees everything. Addresses are not used again.
+    /// Frees everything. Addresses are not reused.
     pub(crate) fn clear(&mut self) {
         self.blocks.clear();
         self.pool.clear();
@@ -182,12 +181,12 @@ impl Memory {
         self.live_bytes = 0;
     }
 
-    /// Device blocks that the program holds, and their bytes.
+    /// The number and total size of the device blocks that the program owns.
     pub(crate) fn live(&self) -> (usize, usize) {
         (self.live_blocks, self.live_bytes)
     }
 
-    /// Free bytes of the simulated device.
+    /// The free device memory in bytes.
     pub(crate) fn available(&self) -> usize {
         self.limit.saturating_sub(self.live_bytes)
     }
@@ -196,7 +195,7 @@ impl Memory {
         self.blocks.binary_search_by_key(&base, |block| block.base).ok()
     }
 
-    /// Forgets the older half of the tombstones.
+    /// Removes the older half of the tombstones.
     fn bury(&mut self) {
         let mut forget = self.tombstones / 2;
         self.tombstones -= forget;

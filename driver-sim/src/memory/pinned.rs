@@ -1,4 +1,4 @@
-//! Page-locked host memory: real memory of this process, known to the device.
+//! Pinned host memory: real memory of this process that the device can access.
 
 use std::{
     alloc::{Layout, alloc, dealloc},
@@ -12,7 +12,7 @@ use crate::{
     race::Shadow,
 };
 
-/// An allocation; given back to the host when it is dropped.
+/// An allocation. Dropping it frees the memory.
 #[derive(Debug)]
 pub(super) struct Pinned {
     base: usize,
@@ -24,8 +24,8 @@ pub(super) struct Pinned {
 #[derive(Debug, Default)]
 pub(crate) struct PinnedMap {
     pub(super) live: BTreeMap<usize, Pinned>,
-    /// Freed, but kept until the operations enqueued before are over, so that a late one cannot
-    /// touch whatever the host puts there next. With the call that freed it.
+    /// Freed allocations with the call that freed them. They are kept until the operations that were enqueued before
+    /// are complete, so that a late operation cannot access what the host allocates there next.
     retired: Vec<(OpId, u64, Pinned)>,
 }
 
@@ -63,13 +63,13 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: `base` was allocated with this layout, and this is its only owner.
+        // SAFETY: `base` was allocated with this layout, and `self` is its only owner.
         unsafe { dealloc(self.base as *mut u8, self.layout) };
     }
 }
 
 impl PinnedMap {
-    /// Whether the range lies within one live allocation.
+    /// Whether the range is inside one live allocation.
     pub(crate) fn contains(&self, address: usize, bytes: usize) -> bool {
         self.live.range(..=address).next_back().is_some_and(|(&base, pinned)| {
             let size = pinned.layout.size();
@@ -77,14 +77,14 @@ impl PinnedMap {
         })
     }
 
-    /// What freed the memory at an address lately: the last operation and the call.
+    /// The free of the memory at an address, if it is recent: the last operation before it, and the call.
     pub(crate) fn freed(&self, address: usize) -> Option<(OpId, u64)> {
         let (last, call, _) =
             self.retired.iter().rev().find(|(_, _, pinned)| pinned.holds(address))?;
         Some((*last, *call))
     }
 
-    /// The allocation that an address lies in.
+    /// The allocation that contains an address.
     pub(super) fn at(&mut self, address: usize) -> Option<&mut Pinned> {
         let (_, pinned) = self.live.range_mut(..=address).next_back()?;
         pinned.holds(address).then_some(pinned)
@@ -92,7 +92,7 @@ impl PinnedMap {
 }
 
 impl Memory {
-    /// Allocates page-locked host memory.
+    /// Allocates pinned memory.
     pub(crate) fn alloc_pinned(&mut self, bytes: usize) -> Result<usize> {
         let pinned = Pinned::new(bytes)?;
         let base = pinned.base;
@@ -100,8 +100,8 @@ impl Memory {
         Ok(base)
     }
 
-    /// Frees page-locked host memory; `last` is the last operation enqueued so far, `done` the last
-    /// one before which all are over, `call` the call that frees it.
+    /// Frees pinned memory. `last` is the last enqueued operation, all operations before `done` are complete, and
+    /// `call` is the call that frees it.
     pub(crate) fn free_pinned(
         &mut self,
         base: usize,
@@ -117,13 +117,13 @@ impl Memory {
         Ok(())
     }
 
-    /// Page-locked allocations that the program holds, and their bytes.
+    /// The number and total size of the pinned allocations that the program owns.
     pub(crate) fn live_pinned(&self) -> (usize, usize) {
         let live = &self.pinned.live;
         (live.len(), live.values().map(|pinned| pinned.layout.size()).sum())
     }
 
-    /// Whether a host address lies in page-locked memory.
+    /// Whether a host address is in pinned memory.
     pub(crate) fn touches_pinned(&self, address: usize) -> bool {
         self.pinned.contains(address, 1)
     }

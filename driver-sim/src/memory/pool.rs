@@ -1,27 +1,26 @@
-//! Stream-ordered memory: freed blocks are handed out again at the first moment that stream order
-//! allows, so that a program that forgot an edge finds its bytes changed.
+//! Stream-ordered memory: freed blocks are reused as early as stream order allows, so that a program with a missing
+//! dependency finds its bytes changed.
 
 use super::{Block, Memory, Origin};
 use crate::{code::Result, queue::OpId};
 
-/// A block of the pool that the program gave back.
+/// A block of the pool that the program freed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freed {
     pub(crate) base: u64,
-    /// The operation that frees it; none where it was freed at once.
+    /// The operation that frees it; `None` if it was freed at once.
     pub(crate) by: Option<OpId>,
     /// The stream of that operation.
     pub(crate) stream: Option<u64>,
 }
 
-/// So many of the blocks freed last are looked at for reuse, and as many of those freed first, so that a program on
-/// many streams does not take new ones for ever.
+/// The number of the most recently freed blocks that are tried for reuse, and of the least recently freed ones, so that
+/// a program with many streams does not allocate new blocks forever.
 const CANDIDATES: usize = 32;
 
 impl Memory {
-    /// Hands out a block of the pool: the one freed last among those that fit and that `reusable`
-    /// allows, or a new one; and the operation that freed it, where it was one. Its life begins when the
-    /// allocating operation runs.
+    /// Takes a block of the pool: the most recently freed one that fits and that `reusable` allows, or a new one. Also
+    /// returns the operation that freed it, if any. Its life starts when the allocating operation runs.
     pub(crate) fn alloc_pooled(
         &mut self,
         bytes: usize,
@@ -45,17 +44,17 @@ impl Memory {
         Ok((self.reserve(bytes, true, origin)?, None))
     }
 
-    /// Notes that the program gave a block of the pool back.
+    /// Records that the program freed a block of the pool.
     pub(crate) fn give_to_pool(&mut self, freed: Freed) {
         self.pool.push(freed);
     }
 
-    /// The operations that free what is in the pool.
+    /// The operations that free the blocks in the pool.
     pub(crate) fn pool_frees(&self) -> impl Iterator<Item = OpId> {
         self.pool.iter().filter_map(|freed| freed.by)
     }
 
-    /// Gives the memory of pooled blocks that nothing uses any more back to the device.
+    /// Releases the memory of pooled blocks that no operation uses.
     pub(crate) fn trim_pool(&mut self, done: impl Fn(OpId) -> bool) {
         let (idle, busy) = std::mem::take(&mut self.pool)
             .into_iter()
@@ -73,7 +72,7 @@ impl Memory {
     }
 }
 
-/// Blocks are reused whole, so that a much larger one is left for who needs it.
+/// Blocks are reused whole, so a much larger block is not used for a small allocation.
 fn fits(block: &Block, bytes: usize) -> bool {
     block.capacity >= bytes && block.capacity / 4 <= bytes.max(1024)
 }

@@ -1,10 +1,10 @@
-//! Which bytes of a block an operation touches, and how.
+//! The bytes of a block that an operation accesses.
 
 use std::ops::Range;
 
 use super::defined::Defined;
 
-/// How bytes are touched.
+/// The kinds of accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Touch {
@@ -12,25 +12,25 @@ pub enum Touch {
     Read,
     /// Written.
     Write,
-    /// Combined with atomically, or read so.
+    /// Atomic read-modify-write or atomic read.
     Atomic,
-    /// Their life began: they were allocated in stream order.
+    /// Allocation in stream order.
     Alloc,
-    /// Their life ended.
+    /// Free.
     Free,
 }
 
-/// The bytes of one block that the current operation has touched so far.
+/// The bytes of one block that the current operation has accessed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
-    /// By read, write, atomic. Empty until the first touch.
+    /// By kind: read, write, atomic. Empty until the first access.
     bits: [Defined; 3],
-    /// What was touched lies within.
+    /// The hull of all accesses.
     within: Range<usize>,
 }
 
 impl Touched {
-    /// Notes a touch; says whether it was the first one. `capacity` is the block's.
+    /// Records an access; returns whether it was the first. `capacity` is the size of the block.
     pub(crate) fn note(
         &mut self,
         offset: usize,
@@ -52,7 +52,7 @@ impl Touched {
         first
     }
 
-    /// Takes the ranges touched since the last time, each as long as can be.
+    /// Takes the ranges that were accessed since the last call, merged.
     pub(crate) fn take(&mut self) -> Vec<(Range<usize>, Touch)> {
         let within = std::mem::take(&mut self.within);
         let mut ranges = Vec::new();
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_as_long_as_can_be_and_taken_once() {
+    fn ranges_are_merged_and_taken_once() {
         let mut touched = Touched::default();
         assert!(touched.note(8, 4, Touch::Write, 4096));
         for at in (0..1024).step_by(4) {

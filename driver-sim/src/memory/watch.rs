@@ -1,20 +1,20 @@
-//! What operations touch, noted for the race detector.
+//! Records of the memory that operations access, for the race detector.
 
 use std::ops::Range;
 
 use super::{DEVICE_BASE, Memory, Touch};
 use crate::{queue::OpId, race::Shadow};
 
-/// A piece of memory with a history of its own.
+/// A memory region with an access history of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Region {
     /// The block at this base.
     Block(u64),
-    /// The page-locked allocation at this base.
+    /// The pinned allocation at this base.
     Pinned(usize),
 }
 
-/// Why memory is not accessible.
+/// The reason why memory is not accessible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     /// The operation that frees it.
@@ -25,18 +25,18 @@ pub(crate) enum End {
     NotBegunBy(OpId),
 }
 
-/// What the current operation touches.
+/// The accesses of the current operation.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(super) on: bool,
     regions: Vec<Region>,
-    /// Blocks touched as a whole.
+    /// Blocks that were accessed as a whole.
     whole: Vec<(u64, Touch)>,
-    /// Here it does nothing but combine atomically.
+    /// Memory on which the current operation is only atomic.
     atomic: Vec<Range<u64>>,
 }
 
-/// What was touched of a region, and how.
+/// The accesses of a region.
 pub(crate) type Ranges = Vec<(Range<usize>, Touch)>;
 
 impl Region {
@@ -55,7 +55,7 @@ impl Memory {
         self.pinned.live.values_mut().for_each(|pinned| pinned.shadow.clear());
     }
 
-    /// Says where the current operation does nothing but combine atomically.
+    /// Sets the memory on which the current operation is only atomic.
     pub(crate) fn set_atomic(&mut self, ranges: impl FnOnce() -> Vec<Range<u64>>) {
         if self.watch.on {
             self.watch.atomic = ranges();
@@ -79,14 +79,14 @@ impl Memory {
         }
     }
 
-    /// Notes a touch of a whole block.
+    /// Records an access of a whole block.
     pub(crate) fn touch_whole(&mut self, base: u64, touch: Touch) {
         if self.watch.on {
             self.watch.whole.push((base, touch));
         }
     }
 
-    /// Takes what was touched since the last time.
+    /// Takes the accesses since the last call.
     pub(crate) fn take_touched(&mut self) -> Vec<(Region, Ranges)> {
         let regions = std::mem::take(&mut self.watch.regions);
         let whole = std::mem::take(&mut self.watch.whole);
@@ -106,7 +106,7 @@ impl Memory {
         all
     }
 
-    /// Who touched a region's bytes last.
+    /// The latest accesses of a region's bytes.
     pub(crate) fn shadow(&mut self, region: Region) -> Option<&mut Shadow> {
         match region {
             Region::Block(base) => {
@@ -117,21 +117,21 @@ impl Memory {
         }
     }
 
-    /// Notes the operation that begins a block's life.
+    /// Records the operation that allocates a block.
     pub(crate) fn begins_by(&mut self, base: u64, op: OpId) {
         if let Some(at) = self.exact(base) {
             self.blocks[at].begun = Some(op);
         }
     }
 
-    /// Notes the operation that ends a block's life.
+    /// Records the operation that frees a block.
     pub(crate) fn ends_by(&mut self, base: u64, op: OpId) {
         if let Some(at) = self.exact(base) {
             self.blocks[at].ended = Some(End::By(op));
         }
     }
 
-    /// Why the memory at an address is not accessible, where it once was or will be.
+    /// The reason why the memory at an address is not accessible, if it once was or will be.
     pub(crate) fn end_of(&self, address: u64) -> Option<End> {
         if address < DEVICE_BASE {
             let (last, call) = self.pinned.freed(address as usize)?;

@@ -1,18 +1,18 @@
-//! Vector clocks: what is over, in every schedule, before an operation begins.
+//! Vector clocks: the operations that are complete, in every schedule, before an operation starts.
 
 use crate::queue::OpId;
 
-/// For each stream the youngest of its operations that is over. Operations are numbered across all
-/// streams, so that a number is a stream's time as well.
+/// For each stream, its youngest operation that is complete. Operations are numbered across all streams, so the number
+/// of an operation is also a time of its stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Clock {
-    /// All operations up to this one are over.
+    /// All operations up to this one are complete.
     floor: OpId,
-    /// By ascending stream; operations above the floor alone.
+    /// Sorted by stream; only operations above the floor.
     latest: Vec<(u64, OpId)>,
 }
 
-/// An operation as a stream's time.
+/// An operation as a time of its stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Epoch {
     /// The number of the stream.
@@ -21,18 +21,18 @@ pub(crate) struct Epoch {
 }
 
 impl Clock {
-    /// The youngest operation of a stream that is over; 0 where none is known to be.
+    /// The youngest complete operation of a stream; 0 if none is known.
     pub(crate) fn latest(&self, lane: u64) -> OpId {
         let at = self.latest.binary_search_by_key(&lane, |entry| entry.0);
         at.map_or(0, |at| self.latest[at].1).max(self.floor)
     }
 
-    /// Whether an operation is over.
+    /// Whether an operation is complete.
     pub(crate) fn knows(&self, epoch: Epoch) -> bool {
         epoch.op <= self.floor || self.latest(epoch.lane) >= epoch.op
     }
 
-    /// Notes an operation as over.
+    /// Marks an operation as complete.
     pub(crate) fn advance(&mut self, Epoch { lane, op }: Epoch) {
         if op <= self.floor {
             return;
@@ -43,14 +43,14 @@ impl Clock {
         }
     }
 
-    /// Notes all operations up to `op` as over.
+    /// Marks all operations up to `op` as complete.
     pub(crate) fn raise(&mut self, op: OpId) {
         self.floor = self.floor.max(op);
         let floor = self.floor;
         self.latest.retain(|entry| entry.1 > floor);
     }
 
-    /// Notes as over whatever the other clock has so.
+    /// Marks everything as complete that the other clock has as complete.
     pub(crate) fn join(&mut self, other: &Self) {
         self.raise(other.floor);
         for &(lane, op) in &other.latest {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_join_knows_what_either_knew() {
+    fn a_join_contains_both_clocks() {
         let epoch = |lane, op| Epoch { lane, op };
         let (mut a, mut b) = (Clock::default(), Clock::default());
         a.advance(epoch(1, 10));

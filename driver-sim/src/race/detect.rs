@@ -1,4 +1,4 @@
-//! Clocks of operations, and what is found when they run.
+//! The clocks of operations, and the detection of races when operations run.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,20 +10,20 @@ use crate::{
     state::State,
 };
 
-/// What the detector knows of a world.
+/// The state of the detector of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Detector {
     on: bool,
-    /// Whether each race is printed when it is found.
+    /// Whether races are printed when they are detected.
     print: bool,
     host: Clock,
     clocks: HashMap<OpId, (Epoch, Clock)>,
-    /// So many clocks are kept before those that nobody can ask for are thrown away.
+    /// The number of clocks above which unneeded clocks are removed.
     room: usize,
-    /// The operations that the host does not know to be over, oldest first; and maybe some that it does.
+    /// The operations that the host does not know to be complete, oldest first. It may contain complete ones.
     open: VecDeque<Epoch>,
-    /// What the next operation is ordered behind, besides.
-    behind: Option<Clock>,
+    /// Further dependencies of the next operation.
+    after: Option<Clock>,
     races: Vec<Race>,
 }
 
@@ -37,7 +37,7 @@ struct Found {
     now: Touch,
 }
 
-/// So many races are kept.
+/// The largest number of recorded races.
 const RACES: usize = 1000;
 const ROOM: usize = 1024;
 
@@ -54,9 +54,9 @@ impl Detector {
         &self.races
     }
 
-    /// Orders the next operation behind an earlier one too: the driver itself knows that it is over.
-    pub(crate) fn order_next_behind(&mut self, op: OpId) {
-        self.behind = self.clocks.get(&op).map(|(_, clock)| clock.clone());
+    /// Orders the next operation after an earlier one because the driver knows that it is complete.
+    pub(crate) fn order_next_after(&mut self, op: OpId) {
+        self.after = self.clocks.get(&op).map(|(_, clock)| clock.clone());
     }
 
     fn add(&mut self, race: Race) {
@@ -70,7 +70,7 @@ impl Detector {
 }
 
 impl State {
-    /// Turns the detector on or off. What is enqueued by then races with nothing.
+    /// Turns the detector on or off. Operations that were enqueued before are not part of any race.
     pub(crate) fn detect_races(&mut self, on: bool) {
         let host_knows = self.queue.next() - 1;
         let detector = &mut self.detector;
@@ -80,7 +80,7 @@ impl State {
         self.memory.watch(on);
     }
 
-    /// Gives an operation its clock.
+    /// Computes the clock of an operation.
     pub(crate) fn clock_operation(&mut self, op: OpId, lane: u64, after: &[OpId]) {
         if !self.detector.on {
             return;
@@ -93,8 +93,8 @@ impl State {
         for (_, before) in after.iter().filter_map(|op| detector.clocks.get(op)) {
             clock.join(before);
         }
-        if let Some(behind) = detector.behind.take() {
-            clock.join(&behind);
+        if let Some(after) = detector.after.take() {
+            clock.join(&after);
         }
         let epoch = Epoch { lane, op };
         clock.advance(epoch);
@@ -102,7 +102,7 @@ impl State {
         detector.clocks.insert(op, (epoch, clock));
     }
 
-    /// The host has waited for `target`, or for everything.
+    /// The host waited for `target`, or for everything.
     pub(crate) fn clock_host_wait(&mut self, target: Option<OpId>) {
         let everything = self.queue.next() - 1;
         let detector = &mut self.detector;
@@ -122,7 +122,7 @@ impl State {
         }
     }
 
-    /// Compares what an operation touched with who touched it before.
+    /// Compares the accesses of an operation with the latest earlier ones.
     pub(crate) fn check_touches(&mut self, op: OpId) {
         let Some((by, clock)) = self.detector.clocks.get(&op).cloned() else { return };
         let mut found = Vec::new();
@@ -144,7 +144,7 @@ impl State {
             let known = pairs.iter().any(|(first, _)| first.with == next.with);
             match pairs.iter_mut().find(same) {
                 Some((_, bytes)) => *bytes += next.bytes,
-                // Two operations are told once, by the kind of touches in which they meet first.
+                // Two operations are reported once, by the kind of accesses that conflict first.
                 None if known => {}
                 None => pairs.push((next, next.bytes)),
             }
@@ -156,7 +156,7 @@ impl State {
         }
     }
 
-    /// The host frees memory now: nothing that it does not know to be over may have touched it.
+    /// The host frees memory: operations that it does not know to be complete must not have accessed it.
     pub(crate) fn check_host_free(&mut self, region: Region) {
         let (call, base) = (self.call_count, region.base());
         let mut found: Vec<(u64, usize, Epoch, Touch)> = Vec::new();
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// A fault that comes from a missing order, rather than from an access that is always wrong, is a race.
+    /// A fault is a race if a missing dependency causes it, and not an access that is always invalid.
     pub(crate) fn check_fault(&mut self, op: OpId, fault: &Fault) {
         let Some((_, clock)) = self.detector.clocks.get(&op) else { return };
         let Some(end) = self.memory.end_of(fault.address) else { return };
@@ -214,12 +214,11 @@ impl State {
             op => detector.clocks.get(&op).map(|(_, clock)| clock),
         };
         let known = clock.zip(lane).map(|(clock, lane)| clock.latest(lane));
-        let ordered_behind = known.filter(|op| *op != 0);
-        self.detector.add(Race { first, second, address, bytes, ordered_behind });
+        let ordered_after = known.filter(|op| *op != 0);
+        self.detector.add(Race { first, second, address, bytes, ordered_after });
     }
 
-    /// Throws away the clocks of operations that are over and that no later one can be ordered behind
-    /// directly.
+    /// Removes the clocks of complete operations that no later operation can directly depend on.
     fn prune_clocks(&mut self) {
         let tails = self.streams.iter().filter_map(|stream| stream.tail).chain(self.legacy.tail);
         let records = self.events.iter().filter_map(|event| event.recorded());

@@ -1,12 +1,12 @@
-//! The race detector: operations that touch the same bytes without an order between them.
+//! The race detector: finds operations that access the same bytes without an order between them.
 //!
-//! Every operation has a vector clock of what is over before it begins: what its stream did before, the
-//! records that it waits for, and what the host had waited for when it was enqueued. The bytes that it
-//! touches when it runs are compared with whoever touched them last. So a race is found in every schedule,
-//! whether it went well or not; what the program never does is not judged.
+//! Every operation has a vector clock of the operations that are complete before it starts: earlier work of its stream,
+//! the records that it waits for, and what the host had waited for when it was enqueued. When an operation runs, the
+//! bytes that it accesses are compared with the latest earlier accesses. A race is found in every schedule, whether the
+//! results were correct or not. Work that the program does not enqueue is not checked.
 //!
-//! The host counts as one thread, since how its threads wait for each other cannot be seen. Nor can what
-//! it does to page-locked memory by itself.
+//! The host counts as one thread, because synchronization between its threads is not visible. Accesses of the host to
+//! pinned memory are not visible either.
 
 mod clock;
 mod detect;
@@ -20,61 +20,61 @@ pub(crate) use clock::{Clock, Epoch};
 pub(crate) use detect::Detector;
 pub(crate) use shadow::Shadow;
 
-/// Two operations on the same bytes, at least one of which changes them, with no order between them.
+/// Two operations on the same bytes without an order between them, at least one of which changes the bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Race {
-    /// The one that was enqueued first, though not the one that ran first.
+    /// The operation that was enqueued first. It need not have run first.
     pub first: Side,
-    /// The other one.
+    /// The operation that was enqueued later.
     pub second: Side,
-    /// Where they meet first.
+    /// The address of the first shared byte.
     pub address: u64,
-    /// On how many bytes they meet.
+    /// The number of shared bytes.
     pub bytes: usize,
-    /// The youngest operation of the first one's stream that the second one is ordered behind.
-    pub ordered_behind: Option<OpId>,
+    /// The youngest operation of the first operation's stream that the second one is ordered after.
+    pub ordered_after: Option<OpId>,
 }
 
-/// One of two operations that race.
+/// One of the two operations of a race.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Side {
-    /// Its number; 0 for what the host does itself, outside any stream.
+    /// The number; 0 for an access of the host outside any stream.
     pub op: OpId,
-    /// What it is.
+    /// The kind of the operation.
     pub kind: OpKind,
-    /// Its stream's handle, 0 for the default stream; none for the host.
+    /// The handle of the stream, 0 for the default stream; `None` for the host.
     pub stream: Option<u64>,
-    /// What it does to the bytes.
+    /// The kind of the access.
     pub touch: Touch,
     /// The number of the driver call that enqueued it.
     pub call: u64,
 }
 
-/// The edge that would make two operations no race: `waiter` waits for what is on `stream` up to `after`, and
-/// then comes `before`.
+/// The dependency that would order the two operations: `waiter` waits for the work of `stream` up to `after`, before
+/// `before` is enqueued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MissingEdge {
     /// The stream to record an event on.
     pub stream: Option<u64>,
-    /// The operation to record it behind.
+    /// The operation after which to record it.
     pub after: OpId,
-    /// The stream that has to wait for it; none for the host.
+    /// The stream that must wait for it; `None` for the host.
     pub waiter: Option<u64>,
-    /// The operation to wait in front of; 0 for what the host does itself.
+    /// The operation before which to wait; 0 for an access of the host.
     pub before: OpId,
 }
 
-/// Whether races are looked for and printed from the start: `QUADRANTS_SIM_RACES`.
+/// Whether races are detected and printed from the start: `QUADRANTS_SIM_RACES`.
 pub(crate) fn from_env() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| env::var_os("QUADRANTS_SIM_RACES").is_some_and(|value| value == "1"))
 }
 
 impl Race {
-    /// The edge whose absence makes it a race.
+    /// The missing dependency.
     #[must_use]
     pub fn missing_edge(&self) -> MissingEdge {
         let Self { first, second, .. } = self;
@@ -96,11 +96,11 @@ impl fmt::Display for Race {
             None => write!(f, "The host does not wait")?,
         }
         write!(f, " for operation {}", first.op)?;
-        if let Some(behind) = self.ordered_behind {
-            write!(f, " (only for what came up to operation {behind})")?;
+        if let Some(after) = self.ordered_after {
+            write!(f, " (only for the work up to operation {after})")?;
         }
         if second.op != 0 {
-            write!(f, " in front of operation {}", second.op)?;
+            write!(f, " before operation {}", second.op)?;
         }
         Ok(())
     }

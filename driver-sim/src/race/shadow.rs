@@ -1,4 +1,4 @@
-//! Who touched each byte of a block last.
+//! Shadow memory: the latest accesses of each byte of a block.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 use super::clock::{Clock, Epoch};
 use crate::memory::Touch;
 
-/// The latest touches of a block's bytes.
+/// The latest accesses of a block's bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
-    /// Segments that do not overlap, by their start.
+    /// Disjoint segments by start.
     segments: BTreeMap<usize, Segment>,
 }
 
@@ -20,7 +20,7 @@ struct Segment {
     last: Last,
 }
 
-/// The latest touches of a byte: one write, and since then the reads and atomics, the newest of each stream.
+/// The latest accesses of a byte: one write, and the newest read and atomic of each stream since then.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Last {
     write: Option<(Epoch, Touch)>,
@@ -29,8 +29,8 @@ struct Last {
 }
 
 impl Shadow {
-    /// Notes a touch by an operation, and gives each earlier one that conflicts with it and that `clock` does
-    /// not have as over.
+    /// Records an access of an operation. Calls a function with each earlier access that conflicts with it and is not
+    /// complete in `clock`.
     pub(crate) fn touch(
         &mut self,
         range: Range<usize>,
@@ -51,7 +51,7 @@ impl Shadow {
         self.merge(range);
     }
 
-    /// Gives each touch that `clock` does not have as over.
+    /// Calls a function with each access that is not complete in `clock`.
     pub(crate) fn unknown(&self, clock: &Clock, mut found: impl FnMut(Range<usize>, Epoch, Touch)) {
         for (&start, segment) in &self.segments {
             let range = start..segment.end;
@@ -68,13 +68,13 @@ impl Shadow {
     fn split(&mut self, at: usize) {
         let Some((_, segment)) = self.segments.range_mut(..at).next_back() else { return };
         if segment.end > at {
-            let behind = Segment { end: segment.end, last: segment.last.clone() };
+            let rest = Segment { end: segment.end, last: segment.last.clone() };
             segment.end = at;
-            self.segments.insert(at, behind);
+            self.segments.insert(at, rest);
         }
     }
 
-    /// Makes segments of what nobody has touched yet.
+    /// Makes segments of bytes that were not accessed yet.
     fn fill_gaps(&mut self, range: Range<usize>) {
         let mut at = range.start;
         let mut gaps: SmallVec<[Range<usize>; 4]> = SmallVec::new();
@@ -92,7 +92,7 @@ impl Shadow {
         }
     }
 
-    /// Joins neighbours that have become equal, from the one before the range to the one behind it.
+    /// Merges equal neighbours, from the segment before the range to the one after it.
     fn merge(&mut self, range: Range<usize>) {
         let before = self.segments.range(..range.start).next_back().map(|(&start, _)| start);
         let mut at = before.unwrap_or(range.start);
@@ -100,9 +100,9 @@ impl Shadow {
             let equal =
                 self.segments.get(&end).is_some_and(|next| next.last == self.segments[&at].last);
             if equal {
-                let behind = self.segments.remove(&end).map_or(end, |next| next.end);
+                let end_of_next = self.segments.remove(&end).map_or(end, |next| next.end);
                 if let Some(segment) = self.segments.get_mut(&at) {
-                    segment.end = behind;
+                    segment.end = end_of_next;
                 }
             } else if end > range.end {
                 return;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_do_not_disturb_each_other_nor_do_atomics() {
+    fn reads_do_not_race_with_reads_nor_atomics_with_atomics() {
         let [one, two, three] = [1, 2, 3].map(|lane| Epoch { lane, op: lane });
         for kind in [Touch::Read, Touch::Atomic] {
             let mut shadow = Shadow::default();

@@ -1,4 +1,4 @@
-//! The adversarial schedule, and how a failing seed is told and tried again.
+//! The adversarial schedule, and the output for repeating a failing seed.
 
 use std::{env, process::Command};
 
@@ -8,7 +8,7 @@ use super::{kernels::add_args, support::*};
 
 const N: usize = 16;
 
-/// Who the host waits for first.
+/// The stream that the host waits for first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum First {
     Producer,
@@ -16,7 +16,7 @@ enum First {
     Bystander,
 }
 
-/// `b = a + 1` on one stream, `c = b + 2` on another, with an edge between them or without. What `c` is.
+/// `b = a + 1` on one stream and `c = b + 2` on another, with or without a dependency. Returns `c`.
 fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool, first: First) -> Vec<u32> {
     let gpu = Gpu::open(schedule, seed);
     let add = gpu.add();
@@ -46,7 +46,7 @@ fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool, first: First) 
 }
 
 #[test]
-fn a_missing_event_is_wrong_on_every_seed_whoever_is_waited_for_first() {
+fn a_missing_event_is_wrong_on_every_seed_in_any_order_of_waits() {
     for first in [First::Producer, First::Consumer, First::Bystander] {
         for seed in 0..200 {
             let consumed = |edge| produce_and_consume(Schedule::Adversarial, seed, edge, first);
@@ -54,12 +54,12 @@ fn a_missing_event_is_wrong_on_every_seed_whoever_is_waited_for_first() {
             assert_eq!(consumed(true), [3; N], "seed {seed}, {first:?}");
         }
     }
-    // A lazy schedule only shows it to who waits for the consumer alone.
+    // With the lazy schedule, only a wait for the consumer alone reveals the missing dependency.
     assert_eq!(produce_and_consume(Schedule::Lazy, 0, false, First::Producer), [3; N]);
 }
 
 #[test]
-fn who_overwrites_without_waiting_for_the_readers_overtakes_them() {
+fn an_overwrite_that_does_not_wait_for_readers_overtakes_them() {
     for (schedule, seen) in [(Schedule::Lazy, 1), (Schedule::Adversarial, 7)] {
         let gpu = Gpu::open(schedule, 0);
         let (s1, s2) = (gpu.stream(), gpu.stream());
@@ -68,7 +68,7 @@ fn who_overwrites_without_waiting_for_the_readers_overtakes_them() {
         ok(cuStreamSynchronize(0));
         ok(cuMemcpyDtoDAsync_v2(y, x, 4 * N, s1));
         ok(cuMemsetD32Async(x, 7, N, s2));
-        // The copy is all that the host asks for.
+        // The host only waits for the copy.
         assert_eq!(gpu.download(y, N, s1), [seen; N], "{schedule}");
     }
 }
@@ -86,7 +86,7 @@ fn memory_is_freed_before_a_reader_that_the_free_does_not_wait_for() {
         ok(cuStreamWaitEvent(s2, e1, 0));
         ok(cuMemcpyDtoDAsync_v2(y, x, 4 * N, s1));
         ok(cuMemcpyDtoDAsync_v2(z, x, 4 * N, s2));
-        // The free waits for one reader, the other is easily forgotten.
+        // The free waits for one reader but not for the other.
         ok(cuEventRecord(e1, s1));
         ok(cuStreamWaitEvent(s3, e1, 0));
         if waits {
@@ -102,7 +102,7 @@ fn memory_is_freed_before_a_reader_that_the_free_does_not_wait_for() {
 }
 
 #[test]
-fn chains_of_operations_that_overtake_each_other_come_to_an_end() {
+fn chains_of_overtaking_operations_terminate() {
     let gpu = Gpu::open(Schedule::Adversarial, 0);
     let streams: Vec<usize> = (0..4).map(|_| gpu.stream()).collect();
     let x: Vec<u64> = (0..4).map(|_| gpu.alloc(1)).collect();
@@ -121,7 +121,7 @@ fn chains_of_operations_that_overtake_each_other_come_to_an_end() {
     assert_eq!(gpu.world.live().pending, 0);
 }
 
-/// Fails on some seeds where it is asked to.
+/// Fails on the given seeds.
 #[test]
 fn a_missing_wait_among_the_seeds() {
     let gpu = Gpu::lazy();
@@ -145,7 +145,7 @@ fn a_missing_wait_among_the_seeds() {
 }
 
 #[test]
-fn a_failing_seed_is_told_with_its_schedule_and_a_command_that_tries_it_again() {
+fn a_failing_seed_is_printed_with_its_schedule_and_a_command_that_repeats_it() {
     let test = "suite::adversary::a_missing_wait_among_the_seeds";
     let run = |replay: Option<&str>| {
         let mut child = Command::new(env::current_exe().unwrap());
@@ -157,20 +157,24 @@ fn a_failing_seed_is_told_with_its_schedule_and_a_command_that_tries_it_again() 
         let from = output.find("simulated schedule").unwrap_or_else(|| panic!("{output}"));
         output[from..].to_owned()
     };
-    let told = run(None);
-    let command = told.lines().find_map(|line| line.strip_prefix("again: ")).expect("a command");
+    let output = run(None);
+    let command =
+        output.lines().find_map(|line| line.strip_prefix("to repeat: ")).expect("a command");
     assert!(
         command.starts_with("QUADRANTS_SIM_SCHEDULE=random QUADRANTS_SIM_REPLAY="),
         "{command}"
     );
     let cargo = format!("cargo test -p quadrants-driver-sim --test suite {test} -- --exact");
     assert!(command.ends_with(&cargo), "{command}");
-    assert!(told.contains("copy dtoh on stream") && told.contains("fill on stream"), "{told}");
+    assert!(
+        output.contains("copy dtoh on stream") && output.contains("fill on stream"),
+        "{output}"
+    );
     let (_, seed) = command.split_once("REPLAY=").expect("a seed");
     let (seed, _) = seed.split_once(' ').expect("a seed");
-    let steps = |told: &str| -> Vec<String> {
-        let lines = told.lines().filter(|line| line.starts_with("call"));
+    let steps = |output: &str| -> Vec<String> {
+        let lines = output.lines().filter(|line| line.starts_with("call"));
         lines.map(|line| line.split_once(", ").expect("a kind").1.to_owned()).collect()
     };
-    assert_eq!(steps(&run(Some(seed))), steps(&told), "another schedule");
+    assert_eq!(steps(&run(Some(seed))), steps(&output), "another schedule");
 }

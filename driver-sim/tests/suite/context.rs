@@ -1,4 +1,4 @@
-//! Contexts: what is current is the thread's own, and what is not is missed.
+//! Contexts: the current context is per thread, and calls without one fail.
 
 use std::{cell::RefCell, ffi::c_int, thread};
 
@@ -38,7 +38,7 @@ fn work_goes_to_the_current_context_only() {
     assert_eq!(cuMemsetD8Async(x, 0, 4, s), 400, "a stream of another context");
     assert_eq!(cuEventRecord(event, 0), 400, "an event of another context");
     assert_eq!(cuMemFree_v2(x), 1);
-    // Asking and waiting is allowed across contexts.
+    // Queries and waits are allowed across contexts.
     assert_eq!(cuStreamQuery(s), 0);
     let t = other.stream();
     ok(cuStreamWaitEvent(t, event, 0));
@@ -61,9 +61,9 @@ fn a_wait_across_worlds_completes_the_record() {
 }
 
 #[test]
-fn the_primary_context_lives_as_long_as_it_is_retained() {
+fn the_primary_context_exists_while_it_is_retained() {
     ok(cuInit(0));
-    let world = sim::claim();
+    let world = sim::lease_world();
     let device = world.ordinal() as c_int;
     let context = get(|out| cuDevicePrimaryCtxRetain(out, device));
     assert_eq!(get(|out| cuDevicePrimaryCtxRetain(out, device)), context);
@@ -76,10 +76,10 @@ fn the_primary_context_lives_as_long_as_it_is_retained() {
     ok(cuDevicePrimaryCtxRelease_v2(device));
     assert_eq!(world.left_behind().streams, 1);
     assert_eq!(world.left_behind().bytes, 4);
-    assert_eq!(world.live(), sim::Live::default());
+    assert_eq!(world.live(), sim::LiveCounts::default());
     assert_eq!(world.executed(), 1, "work in flight ran");
     assert_eq!(cuDevicePrimaryCtxRelease_v2(device), 201);
-    // The context is still on the stack, but dead.
+    // The context is still on the stack, but destroyed.
     assert_eq!(cuMemAlloc_v2(&mut 0, 4), 709);
     assert_eq!(cuCtxPushCurrent_v2(context), 709);
     let again = get(|out| cuDevicePrimaryCtxRetain(out, device));
@@ -93,7 +93,7 @@ fn the_primary_context_lives_as_long_as_it_is_retained() {
 }
 
 #[test]
-fn a_lost_context_is_new_after_its_release() {
+fn a_lost_context_is_usable_after_its_release() {
     let gpu = Gpu::lazy();
     ok(cuMemsetD8Async(0, 0, 4, 0));
     assert_eq!(cuCtxSynchronize(), 700);
@@ -109,7 +109,7 @@ fn a_lost_context_is_new_after_its_release() {
 }
 
 #[test]
-fn devices_are_what_they_say() {
+fn devices_report_their_properties() {
     let gpu = Gpu::lazy();
     assert_eq!(get(cuDeviceGetCount), sim::count() as c_int);
     assert_eq!(cuDeviceGet(&mut 0, -1), 101);
@@ -124,8 +124,8 @@ fn devices_are_what_they_say() {
 }
 
 #[test]
-fn worlds_that_are_claimed_are_different_and_come_back() {
-    let claims: Vec<_> = (0..4).map(|_| sim::claim()).collect();
+fn leased_worlds_are_distinct_and_returned() {
+    let claims: Vec<_> = (0..4).map(|_| sim::lease_world()).collect();
     let mut ordinals: Vec<usize> = claims.iter().map(|claim| claim.ordinal()).collect();
     ordinals.dedup();
     assert_eq!(ordinals.len(), 4);

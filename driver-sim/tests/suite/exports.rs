@@ -23,7 +23,7 @@ functions! { sim::cuda_symbol:
 }
 
 #[test]
-fn every_name_is_exported_once_and_found() {
+fn every_symbol_is_exported_once() {
     for (names, find) in [
         (sim::cuda_symbols().collect::<Vec<_>>(), sim::cuda_symbol as fn(&str) -> _),
         (sim::hip_symbols().collect(), sim::hip_symbol),
@@ -77,7 +77,7 @@ fn a_world_can_be_controlled_from_c() {
     assert!(text.contains("fill"));
 
     ok(quadrants_sim_reset(ordinal));
-    assert_eq!(gpu.world.live(), sim::Live::default());
+    assert_eq!(gpu.world.live(), sim::LiveCounts::default());
     assert_eq!(cuStreamQuery(s), 709, "the context is gone too");
 }
 

@@ -1,4 +1,4 @@
-//! Faults: by name, by number, by chance, and the loss of the device.
+//! Faults by function, by number and with a probability, and the loss of the device.
 
 use std::{collections::HashSet, env, process::Command};
 
@@ -23,7 +23,7 @@ fn any_call_fails_by_its_number_and_does_nothing() {
 }
 
 #[test]
-fn calls_fail_by_chance_and_the_seed_says_which() {
+fn calls_fail_randomly_by_the_seed() {
     let gpu = Gpu::lazy();
     let (s, x) = (gpu.stream(), gpu.alloc(1));
     gpu.world.fail_often(Some("cuMemsetD32Async"), 0.2, Code::OUT_OF_MEMORY);
@@ -67,7 +67,7 @@ fn the_environment_makes_calls_fail() {
 }
 
 #[test]
-fn streams_that_nobody_waits_for_are_known() {
+fn streams_without_a_waiter_are_listed() {
     let gpu = Gpu::lazy();
     let (s1, s2, s3, event) = (gpu.stream(), gpu.stream(), gpu.stream(), gpu.event());
     let [x, y] = [(); 2].map(|()| gpu.alloc(1));

@@ -1,4 +1,4 @@
-//! Graphs: edges hold, nothing else does, and arguments are taken when they are given.
+//! Graphs: only the edges order nodes, and arguments are copied when they are passed.
 
 use std::collections::HashSet;
 
@@ -52,7 +52,7 @@ fn launches_keep_the_arguments_that_they_were_launched_with() {
     let args = add_args(x, x, 2, 1000);
     let parameters = [args.as_ptr()];
     ok(cuGraphExecKernelNodeSetParams_v2(exec, handle, &node(add, &parameters)));
-    // One executable never overlaps itself, so that this one runs behind the first.
+    // Launches of one executable never overlap, so this one runs after the first.
     ok(cuGraphLaunch(exec, t));
     assert_eq!(gpu.download(x, 2, t), [1001, 1001]);
     assert_eq!(cuStreamQuery(s), 0);
@@ -80,7 +80,7 @@ fn an_executable_outlives_its_graph_but_nodes_do_not() {
 }
 
 #[test]
-fn foreign_nodes_and_impossible_shapes_are_refused() {
+fn foreign_nodes_and_invalid_shapes_are_errors() {
     let gpu = Gpu::lazy();
     let (add, x) = (gpu.add(), gpu.alloc(2));
     let (graph, other) = (get(|out| cuGraphCreate(out, 0)), get(|out| cuGraphCreate(out, 0)));

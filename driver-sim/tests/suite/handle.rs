@@ -1,14 +1,14 @@
-//! Handles that are destroyed, foreign or nonsense.
+//! Destroyed, foreign and invalid handles.
 
 use super::support::*;
 
 #[test]
-fn destroyed_handles_are_refused_everywhere() {
+fn destroyed_handles_are_errors_in_all_calls() {
     let gpu = Gpu::lazy();
     let (s, event) = (gpu.stream(), gpu.event());
     ok(cuStreamDestroy_v2(s));
     ok(cuEventDestroy_v2(event));
-    // The same slots live again, which must not help the old handles.
+    // The same slots are reused, which must not make the old handles valid.
     let (s2, event2) = (gpu.stream(), gpu.event());
     assert!(s2 != s && event2 != event);
     let x = gpu.alloc(1);
@@ -45,7 +45,7 @@ fn handles_are_of_one_kind() {
 }
 
 #[test]
-fn a_null_place_for_a_result_is_refused() {
+fn a_null_output_pointer_is_an_error() {
     let _gpu = Gpu::lazy();
     assert_eq!(cuMemAlloc_v2(std::ptr::null_mut(), 4), 1);
     assert_eq!(cuDeviceGetCount(std::ptr::null_mut()), 1);
@@ -53,7 +53,7 @@ fn a_null_place_for_a_result_is_refused() {
 }
 
 #[test]
-fn faults_strike_once_and_leave_no_trace_of_the_call() {
+fn faults_occur_once_and_the_call_does_nothing() {
     let gpu = Gpu::lazy();
     gpu.world.fail("cuEventCreate", 2, quadrants_driver_sim::Code::OUT_OF_MEMORY);
     let first = gpu.event();
@@ -61,7 +61,7 @@ fn faults_strike_once_and_leave_no_trace_of_the_call() {
     assert_eq!(gpu.world.armed_faults(), 0);
     assert_eq!(gpu.world.live().events, 1);
     gpu.event();
-    // An ignored wait says that it succeeded, and orders nothing.
+    // An ignored wait returns success and orders nothing.
     let (s, t, x) = (gpu.stream(), gpu.stream(), gpu.alloc(1));
     ok(cuMemsetD32Async(x, 1, 1, s));
     ok(cuEventRecord(first, s));

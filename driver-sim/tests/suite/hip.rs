@@ -1,4 +1,4 @@
-//! libamdhip64's side: the same engine by other names, and what differs.
+//! The exported functions of libamdhip64, and their differences from libcuda.
 
 use std::{
     env,
@@ -56,9 +56,9 @@ pub(crate) struct NodeParams {
     shared_bytes: c_uint,
 }
 
-fn open(schedule: Schedule, seed: u64) -> sim::Claim {
+fn open(schedule: Schedule, seed: u64) -> sim::WorldLease {
     ok(hipInit(0));
-    let world = sim::claim();
+    let world = sim::lease_world();
     world.set_schedule(schedule);
     world.set_seed(seed);
     ok(hipSetDevice(world.ordinal() as c_int));
@@ -72,7 +72,10 @@ fn launch(function: usize, block: c_uint, args: &[u64], stream: usize) -> c_int 
 }
 
 #[test]
-fn launches_copies_and_events_work_by_hips_names() {
+fn launches_copies_and_events_work_through_hip() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     for edge in [true, false] {
         let _world = open(Schedule::Lazy, 0);
         let image = kernels::image(&kernels::add(), Passing::Value);
@@ -104,7 +107,10 @@ fn launches_copies_and_events_work_by_hips_names() {
 }
 
 #[test]
-fn the_current_device_is_the_threads_own() {
+fn the_current_device_is_per_thread() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = open(Schedule::Lazy, 0);
     let ordinal = world.ordinal() as c_int;
     assert_eq!(get(hipGetDevice), ordinal);
@@ -115,7 +121,7 @@ fn the_current_device_is_the_threads_own() {
         });
     });
     let stream = get(|out| hipStreamCreateWithPriority(out, 1, 0));
-    let other = sim::claim();
+    let other = sim::lease_world();
     ok(hipSetDevice(other.ordinal() as c_int));
     assert_eq!(hipMemsetD32Async(0, 0, 1, stream), 400, "a stream of another device");
     ok(hipStreamQuery(stream));
@@ -123,6 +129,9 @@ fn the_current_device_is_the_threads_own() {
 
 #[test]
 fn the_properties_name_the_architecture_and_keep_to_the_struct() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = open(Schedule::Lazy, 0);
     let mut properties = [0xeeu8; 4096];
     ok(hipGetDevicePropertiesR0600(properties.as_mut_ptr(), world.ordinal() as c_int));
@@ -132,7 +141,10 @@ fn the_properties_name_the_architecture_and_keep_to_the_struct() {
 }
 
 #[test]
-fn pools_and_pinned_memory_work_by_hips_names() {
+fn pools_and_pinned_memory_work_through_hip() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = open(Schedule::Lazy, 0);
     let s = get(|out| hipStreamCreateWithPriority(out, 1, 0));
     let x = get(|out| hipMallocAsync(out, 8, s));
@@ -143,7 +155,7 @@ fn pools_and_pinned_memory_work_by_hips_names() {
     ok(hipFreeAsync(x, s));
     assert_eq!(get(|out| hipMallocAsync(out, 8, s)), x);
     ok(hipDeviceSynchronize());
-    // SAFETY: page-locked memory of two words, written by the copy that was waited for.
+    // SAFETY: pinned memory of two words, written by a copy that was waited for.
     assert_eq!(unsafe { *pinned.cast::<[u32; 2]>() }, [u32::MAX; 2]);
     ok(hipHostFree(pinned));
     assert_eq!(world.live().pinned, 0);
@@ -151,7 +163,10 @@ fn pools_and_pinned_memory_work_by_hips_names() {
 }
 
 #[test]
-fn graphs_take_hips_layout() {
+fn graphs_use_the_struct_layout_of_hip() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = open(Schedule::Lazy, 0);
     let image = kernels::image(&kernels::add(), Passing::Value);
     let module = get(|out| hipModuleLoadData(out, image.as_ptr()));
@@ -179,8 +194,11 @@ fn graphs_take_hips_layout() {
 }
 
 #[test]
-fn releases_have_their_own_codes_for_shapes() {
-    use sim::RocmRelease::{V5_1, V5_7, V6_4, V7_0};
+fn versions_have_their_own_codes_for_shapes() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    use sim::RocmVersion::{V5_1, V5_7, V6_4, V7_0};
     type Launch = unsafe extern "C" fn(
         usize,
         c_uint,
@@ -208,7 +226,7 @@ fn releases_have_their_own_codes_for_shapes() {
         let launch: Launch = unsafe { std::mem::transmute(launch) };
         let launch = |grid, block| {
             let extra = ptr::null_mut();
-            // SAFETY: the words are the function's, and live until it has returned.
+            // SAFETY: the words are the function's argument block, and live until the call returns.
             unsafe { launch(function, grid, 1, 1, block, 1, 1, 0, 0, parameters.as_ptr(), extra) }
         };
         assert_eq!(
@@ -219,10 +237,13 @@ fn releases_have_their_own_codes_for_shapes() {
     }
 }
 
-/// 2^32 threads along an axis are too many, in every release and in graphs too.
+/// 2^32 threads on an axis are an error, in every version and also in graphs.
 #[test]
 fn an_axis_has_fewer_threads_than_32_bits_count() {
-    use sim::RocmRelease::{V5_1, V6_4, V7_0};
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    use sim::RocmVersion::{V5_1, V6_4, V7_0};
     type Launch = unsafe extern "C" fn(
         usize,
         c_uint,
@@ -249,7 +270,7 @@ fn an_axis_has_fewer_threads_than_32_bits_count() {
         let shaped = |grid: [c_uint; 3], block: [c_uint; 3]| {
             let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
             let (parameters, extra) = (parameters.as_ptr(), ptr::null_mut());
-            // SAFETY: the function takes so many words.
+            // SAFETY: the function takes this number of words.
             unsafe { launch(function, gx, gy, gz, bx, by, bz, 0, 0, parameters, extra) }
         };
         assert_eq!(shaped([(1 << 24) - 1, 1, 1], [256, 1, 1]), 0, "{release:?}");
@@ -274,20 +295,23 @@ fn an_axis_has_fewer_threads_than_32_bits_count() {
 
 #[test]
 fn without_a_device_rocm_5_has_its_own_code() {
-    use sim::RocmRelease::{V5_1, V5_7, V6_4, V7_0};
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    use sim::RocmVersion::{V5_1, V5_7, V6_4, V7_0};
     const DEVICES: &str = "QUADRANTS_SIM_DEVICES";
     if env::var(DEVICES).as_deref() != Ok("0") {
-        // How many there are is the process's.
+        // The number of devices depends on the environment.
         let test = "suite::hip::without_a_device_rocm_5_has_its_own_code";
         let mut again = Command::new(env::current_exe().unwrap());
         let output = again.args([test, "--exact"]).env(DEVICES, "0").output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
         return;
     }
     for (release, code) in [(V5_1, 101), (V5_7, 101), (V6_4, 100), (V7_0, 100)] {
         let init = release.symbol("hipInit").expect("every release has that");
-        // SAFETY: the function has this signature, and takes any number.
+        // SAFETY: the function has this signature, and every number is a valid argument.
         let answer = unsafe {
             let init: unsafe extern "C" fn(c_uint) -> c_int = std::mem::transmute(init);
             init(0)

@@ -1,4 +1,4 @@
-//! Kernels for the tests, as IR made by hand.
+//! Kernels for the tests, built as IR.
 
 use quadrants_ir::{
     Arena, AtomicOp, BinaryOp, Block, Const, Expr, ExprId, ExprKind, Kernel, Local, LoopDim,
@@ -78,7 +78,7 @@ pub(crate) fn count_args(counter: u64, n: u64) -> [u64; 6] {
     [0, 0, 0, counter, 1, n]
 }
 
-/// A loop without an iteration.
+/// A loop without iterations.
 pub(crate) fn nothing() -> Kernel {
     let mut kernel = empty("nothing", Vec::new());
     let i = local(&mut kernel, "i", ScalarType::U64);

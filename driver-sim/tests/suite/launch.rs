@@ -14,7 +14,7 @@ use super::{
 };
 
 #[test]
-fn a_launch_takes_its_arguments_at_the_call() {
+fn a_launch_copies_its_arguments_at_the_call() {
     let gpu = Gpu::lazy();
     let (add, s, x) = (gpu.add(), gpu.stream(), gpu.alloc(3));
     gpu.upload(x, &[1, 2, 3], s);
@@ -28,7 +28,7 @@ fn a_launch_takes_its_arguments_at_the_call() {
 }
 
 #[test]
-fn a_buffer_of_arguments_is_read_when_the_launch_runs() {
+fn an_argument_buffer_is_read_when_the_launch_runs() {
     let gpu = Gpu::lazy();
     let add = gpu.function(&kernels::add(), Passing::Buffer);
     let (s, t, x) = (gpu.stream(), gpu.stream(), gpu.alloc(2));
@@ -41,7 +41,7 @@ fn a_buffer_of_arguments_is_read_when_the_launch_runs() {
     };
     write(10, s);
     ok(launch(add, &[block], s));
-    // A second launch's arguments overwrite the first one's before it has run.
+    // A second launch overwrites the arguments of the first one before it has run.
     write(1000, t);
     ok(cuStreamSynchronize(t));
     assert_eq!(gpu.download(x, 1, s), [11], "an upload on s itself came last");
@@ -49,14 +49,14 @@ fn a_buffer_of_arguments_is_read_when_the_launch_runs() {
     write(1000, t);
     ok(cuStreamSynchronize(t));
     assert_eq!(gpu.download(x, 1, s), [1011]);
-    // A block that is gone is found.
+    // A freed argument block is detected.
     ok(launch(add, &[block], s));
     ok(cuMemFree_v2(block));
     assert_eq!(cuStreamSynchronize(s), 700);
 }
 
 #[test]
-fn kernels_reach_pinned_memory() {
+fn kernels_access_pinned_memory() {
     let gpu = Gpu::lazy();
     let (add, s, x) = (gpu.add(), gpu.stream(), gpu.pinned(2));
     x.copy_from_slice(&[1, 2]);
@@ -92,7 +92,7 @@ fn a_kernel_that_reads_uninitialized_memory_is_reported_once() {
 }
 
 #[test]
-fn impossible_shapes_are_refused() {
+fn invalid_shapes_are_errors() {
     let gpu = Gpu::lazy();
     let nothing = gpu.function(&kernels::nothing(), Passing::Value);
     let args = [0u64; 3];
@@ -116,7 +116,7 @@ fn impossible_shapes_are_refused() {
 }
 
 #[test]
-fn only_images_load_and_the_log_says_why() {
+fn only_images_load_and_the_log_has_the_reason() {
     let gpu = Gpu::lazy();
     let mut junk = b"// PTX or so".to_vec();
     junk.resize(76, 0);
@@ -148,7 +148,7 @@ fn only_images_load_and_the_log_says_why() {
 }
 
 #[test]
-fn an_unloaded_module_takes_its_functions_along() {
+fn unloading_a_module_invalidates_its_functions() {
     let gpu = Gpu::lazy();
     let image = kernels::image(&kernels::nothing(), Passing::Value);
     let module =
@@ -158,7 +158,7 @@ fn an_unloaded_module_takes_its_functions_along() {
     ok(cuModuleUnload(module));
     assert_eq!(cuModuleUnload(module), 400);
     assert_eq!(launch(function, &[0; 3], 0), 400);
-    // The launch that had not run yet runs too late.
+    // The launch that had not run yet runs after the unload.
     assert_eq!(cuCtxSynchronize(), 719);
     assert_eq!(gpu.world.reports()[0].kind, ReportKind::Unloaded);
 }
@@ -182,7 +182,7 @@ fn calls_and_creations_are_counted_per_world() {
 }
 
 #[test]
-fn a_launch_without_end_is_cut_off() {
+fn an_endless_launch_is_aborted() {
     let gpu = Gpu::lazy();
     gpu.world.set_fuel(100);
     let (add, x) = (gpu.add(), gpu.alloc(200));
@@ -196,7 +196,7 @@ fn a_launch_without_end_is_cut_off() {
 
 #[test]
 fn a_race_within_a_kernel_shows_on_some_seed() {
-    // Element i takes the value of element i - 1: in order, all become the first.
+    // Element i takes the value of element i - 1: in order, all elements become the first one.
     let run = |schedule, seed| {
         let gpu = Gpu::open(schedule, seed);
         let (add, x) = (gpu.add(), gpu.alloc(64));

@@ -1,4 +1,4 @@
-//! Memory: what is allocated, written, freed, and when copies touch the host.
+//! Memory: allocation, initialization, frees, and when copies access the host.
 
 use quadrants_driver_sim::{FaultKind, ReportKind, Schedule};
 
@@ -20,7 +20,7 @@ fn fresh_memory_is_poison_and_reading_it_is_reported() {
 }
 
 #[test]
-fn a_copy_of_uninitialized_memory_is_reported_where_it_is_read() {
+fn copied_uninitialized_memory_is_reported_where_it_is_read() {
     let gpu = Gpu::lazy();
     let (x, y) = (gpu.alloc(4), gpu.alloc(4));
     gpu.upload(y, &[9; 4], 0);
@@ -33,11 +33,11 @@ fn a_copy_of_uninitialized_memory_is_reported_where_it_is_read() {
 }
 
 #[test]
-fn a_use_after_free_loses_the_context_and_names_both_ends() {
+fn a_use_after_free_loses_the_context_and_names_allocation_and_free() {
     let gpu = Gpu::lazy();
     let (s, x) = (gpu.stream(), gpu.alloc(4));
     ok(cuMemsetD8Async(x, 1, 16, s));
-    // The free waits for nothing, and so the fill runs too late.
+    // The free waits for nothing, so the fill runs after it.
     ok(cuMemFree_v2(x));
     assert_eq!(cuStreamSynchronize(s), 700);
     let report = &gpu.world.reports()[0];
@@ -47,14 +47,14 @@ fn a_use_after_free_loses_the_context_and_names_both_ends() {
     for part in ["use after free", "fill of 16 bytes", "by cuMemAlloc_v2", "by cuMemFree_v2"] {
         assert!(text.contains(part), "{text}");
     }
-    // From now on every call says so.
+    // From now on every call returns the error.
     assert_eq!(cuMemAlloc_v2(&mut 0, 4), 700);
     assert_eq!(cuStreamDestroy_v2(s), 700);
     assert_eq!(cuCtxSynchronize(), 700);
 }
 
 #[test]
-fn copies_and_fills_of_nothing_touch_nothing() {
+fn copies_and_fills_of_zero_bytes_access_nothing() {
     let gpu = Gpu::lazy();
     gpu.upload(0, &[], 0);
     gpu.download(0, 0, 0);
@@ -85,7 +85,7 @@ fn accesses_outside_blocks_are_illegal() {
 }
 
 #[test]
-fn wrong_frees_are_refused_and_reported() {
+fn invalid_frees_are_errors_and_reported() {
     let gpu = Gpu::lazy();
     let x = gpu.alloc(4);
     assert_eq!(cuMemFree_v2(x + 4), 1);
@@ -101,7 +101,7 @@ fn wrong_frees_are_refused_and_reported() {
 }
 
 #[test]
-fn pageable_sources_are_taken_at_the_call_and_pinned_ones_when_the_copy_runs() {
+fn pageable_sources_are_read_at_the_call_and_pinned_ones_when_the_copy_runs() {
     let gpu = Gpu::lazy();
     let (s, x, y) = (gpu.stream(), gpu.alloc(2), gpu.alloc(2));
     let mut pageable = vec![1, 2];
@@ -141,7 +141,7 @@ fn pinned_targets_change_when_the_copy_runs_and_pageable_ones_at_the_call() {
 }
 
 #[test]
-fn pinned_memory_freed_under_a_copy_is_found() {
+fn pinned_memory_freed_before_a_copy_is_reported() {
     let gpu = Gpu::lazy();
     let (s, x) = (gpu.stream(), gpu.alloc(2));
     gpu.upload(x, &[3, 4], s);
@@ -153,7 +153,7 @@ fn pinned_memory_freed_under_a_copy_is_found() {
 }
 
 #[test]
-fn memory_has_an_end_and_frees_give_it_back() {
+fn memory_is_limited_and_frees_return_it() {
     let gpu = Gpu::lazy();
     gpu.world.set_memory_limit(1 << 20);
     assert_eq!(cuMemAlloc_v2(&mut 0, usize::MAX), 2);
@@ -162,7 +162,7 @@ fn memory_has_an_end_and_frees_give_it_back() {
     assert_eq!(cuMemAlloc_v2(&mut 0, 1024), 2);
     ok(cuMemFreeAsync(pooled, 0));
     ok(cuStreamSynchronize(0));
-    // What the pool keeps is given back where it is needed.
+    // Memory of the pool is released when another allocation needs it.
     let x = gpu.alloc(256);
     let (mut free, mut total) = (0, 0);
     ok(cuMemGetInfo_v2(&mut free, &mut total));

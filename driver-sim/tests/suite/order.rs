@@ -1,4 +1,4 @@
-//! Order between streams: what holds by streams and events, and that nothing else holds.
+//! The order of streams: what streams and events order, and that nothing else is ordered.
 
 use std::{collections::HashSet, thread};
 
@@ -9,8 +9,8 @@ use super::{kernels::add_args, support::*};
 const SEEDS: u64 = 1000;
 const N: usize = 16;
 
-/// A producer on one stream, a consumer on another, and maybe an edge between them. What the consumer
-/// gives, and the hash of the schedule.
+/// A producer on one stream and a consumer on another, with or without a dependency. Returns the consumer's result and
+/// the hash of the schedule.
 fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool) -> (Vec<u32>, u64) {
     let gpu = Gpu::open(schedule, seed);
     let add = gpu.add();
@@ -20,7 +20,7 @@ fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool) -> (Vec<u32>, 
     gpu.upload(b, &[1000; N], 0);
     ok(cuStreamSynchronize(0));
 
-    // Work that has nothing to do with it.
+    // Unrelated work.
     let bystander = gpu.stream();
     for value in 0..3 {
         ok(cuMemsetD32Async(gpu.alloc(1), value, 1, bystander));
@@ -42,7 +42,7 @@ fn produce_and_consume(schedule: Schedule, seed: u64, edge: bool) -> (Vec<u32>, 
 }
 
 #[test]
-fn a_missing_wait_is_wrong_and_an_event_makes_it_right_on_every_seed() {
+fn a_missing_wait_is_wrong_and_an_event_is_right_on_every_seed() {
     assert_eq!(produce_and_consume(Schedule::Lazy, 0, false).0, [1005; N]);
     assert_eq!(produce_and_consume(Schedule::Lazy, 0, true).0, [136; N]);
     assert_eq!(produce_and_consume(Schedule::Eager, 0, false).0, [136; N]);
@@ -76,7 +76,7 @@ fn a_seed_replays_its_schedule() {
 }
 
 #[test]
-fn a_wait_keeps_the_record_that_it_saw() {
+fn a_wait_keeps_the_latest_record_before_it() {
     let gpu = Gpu::lazy();
     let (s1, s2, s3, event) = (gpu.stream(), gpu.stream(), gpu.stream(), gpu.event());
     let x = gpu.alloc(1);
@@ -105,7 +105,7 @@ fn an_event_never_recorded_is_complete_and_orders_nothing() {
 }
 
 #[test]
-fn repeated_queries_come_to_an_end() {
+fn repeated_queries_make_progress() {
     for (schedule, seed) in [(Schedule::Lazy, 0), (Schedule::Random, 1), (Schedule::Random, 2)] {
         let gpu = Gpu::open(schedule, seed);
         let (s, event, x) = (gpu.stream(), gpu.event(), gpu.alloc(1));
@@ -133,7 +133,7 @@ fn blocking_streams_are_ordered_with_the_default_stream_and_others_are_not() {
     ok(cuStreamSynchronize(0));
     assert_eq!(cuStreamQuery(blocking), 0);
     assert_eq!(cuStreamQuery(free), 600);
-    // The other way round: work of the blocking stream stands behind the default stream's.
+    // In the other direction: work of the blocking stream runs after the default stream's.
     ok(cuMemsetD32Async(x, 2, 1, 0));
     assert_eq!(gpu.download(x, 1, blocking), [2]);
 }
@@ -156,7 +156,7 @@ fn a_destroyed_stream_keeps_its_work_and_its_order() {
 }
 
 #[test]
-fn the_trace_tells_ordered_from_unordered() {
+fn the_trace_distinguishes_ordered_and_unordered_operations() {
     let gpu = Gpu::lazy();
     let (s1, s2, fork, join) = (gpu.stream(), gpu.stream(), gpu.event(), gpu.event());
     let x: Vec<u64> = (0..4).map(|_| gpu.alloc(1)).collect();
@@ -177,7 +177,7 @@ fn the_trace_tells_ordered_from_unordered() {
     assert!(trace.unordered(left, right));
     assert!(!trace.unordered(left, 1 << 40), "an operation that is not recorded");
     assert_eq!(trace.on_stream(s2 as u64).count(), 3);
-    // A wait of the host is a path too, but not one of the device.
+    // A wait of the host is a dependency too, but not one of the device.
     ok(cuStreamSynchronize(s1));
     let s3 = gpu.stream();
     ok(cuMemsetD32Async(x[0], 4, 1, s3));
@@ -187,7 +187,7 @@ fn the_trace_tells_ordered_from_unordered() {
 }
 
 #[test]
-fn elapsed_time_is_the_devices_own_and_repeatable() {
+fn elapsed_time_is_simulated_and_repeatable() {
     let times: Vec<f32> = [Schedule::Lazy, Schedule::Eager, Schedule::Random]
         .into_iter()
         .map(|schedule| {
@@ -223,7 +223,7 @@ fn a_full_queue_runs_its_oldest_work() {
 }
 
 #[test]
-fn threads_with_streams_of_their_own_do_not_disturb_each_other() {
+fn threads_with_separate_streams_are_independent() {
     let gpu = Gpu::open(Schedule::Random, 4);
     let add = gpu.add();
     thread::scope(|scope| {

@@ -15,7 +15,7 @@ fn fill(x: u64, value: u32, stream: usize) {
 }
 
 #[test]
-fn a_stream_reuses_at_once_and_the_old_bytes_are_gone() {
+fn a_stream_reuses_memory_at_once_and_the_old_bytes_are_lost() {
     let gpu = Gpu::lazy();
     let s = gpu.stream();
     let x = alloc(s);
@@ -28,7 +28,7 @@ fn a_stream_reuses_at_once_and_the_old_bytes_are_gone() {
 }
 
 #[test]
-fn another_stream_reuses_only_behind_the_free() {
+fn another_stream_reuses_only_after_the_free() {
     let gpu = Gpu::lazy();
     let (s, t, event) = (gpu.stream(), gpu.stream(), gpu.event());
     let x = alloc(s);
@@ -39,14 +39,14 @@ fn another_stream_reuses_only_behind_the_free() {
     ok(cuEventRecord(event, s));
     ok(cuStreamWaitEvent(t, event, 0));
     assert_eq!(alloc(t), x, "t is ordered behind the free");
-    // A free that has run allows everybody.
+    // After the free has run, every stream may reuse the block.
     ok(cuMemFreeAsync(other, t));
     ok(cuStreamSynchronize(t));
     assert_eq!(alloc(s), other);
 }
 
 #[test]
-fn memory_freed_under_a_reader_goes_wrong() {
+fn memory_freed_before_a_reader_is_an_error() {
     let gpu = Gpu::lazy();
     let (s, t, event, out) = (gpu.stream(), gpu.stream(), gpu.event(), gpu.alloc(BYTES / 4));
     let x = alloc(s);
@@ -54,14 +54,14 @@ fn memory_freed_under_a_reader_goes_wrong() {
     ok(cuEventRecord(event, s));
     ok(cuStreamWaitEvent(t, event, 0));
     ok(cuMemcpyDtoDAsync_v2(out, x, BYTES, t));
-    // The free is not ordered behind the read on t, and the memory has a new owner at once.
+    // The free is not ordered after the read on t, and the memory is reused at once.
     ok(cuMemFreeAsync(x, s));
     let y = alloc(s);
     fill(y, 1000, s);
     ok(cuStreamSynchronize(s));
     assert_eq!(gpu.download(out, 1, t), [1000]);
 
-    // With the edge all is well on every seed.
+    // With the dependency, the result is correct on every seed.
     for seed in 0..200 {
         let gpu = Gpu::open(Schedule::Random, seed);
         let (s, t, out) = (gpu.stream(), gpu.stream(), gpu.alloc(BYTES / 4));
@@ -82,7 +82,7 @@ fn memory_freed_under_a_reader_goes_wrong() {
 }
 
 #[test]
-fn a_use_on_a_stream_that_does_not_wait_for_the_allocation_is_found() {
+fn a_use_on_a_stream_that_does_not_wait_for_the_allocation_is_reported() {
     let gpu = Gpu::lazy();
     let (s, t) = (gpu.stream(), gpu.stream());
     let x = alloc(s);
@@ -92,7 +92,7 @@ fn a_use_on_a_stream_that_does_not_wait_for_the_allocation_is_found() {
 }
 
 #[test]
-fn a_use_behind_a_stream_ordered_free_is_found() {
+fn a_use_after_a_stream_ordered_free_is_reported() {
     let gpu = Gpu::lazy();
     let s = gpu.stream();
     let x = alloc(s);
@@ -106,7 +106,7 @@ fn a_use_behind_a_stream_ordered_free_is_found() {
 }
 
 #[test]
-fn memory_touched_a_moment_ago_is_checked_like_any_other() {
+fn recently_accessed_memory_is_checked_like_other_memory() {
     let gpu = Gpu::lazy();
     let (add, s) = (gpu.add(), gpu.stream());
     let x = alloc(s);
@@ -114,7 +114,7 @@ fn memory_touched_a_moment_ago_is_checked_like_any_other() {
     let args = add_args(x, x, BYTES as u64 / 4, 1);
     ok(launch(add, &args, s));
     ok(cuMemFreeAsync(x, s));
-    // The next owner's block is the same, but smaller.
+    // The next allocation uses the same block with a smaller size.
     assert_eq!(x, get(|out| cuMemAllocAsync(out, BYTES / 2, s)));
     ok(cuMemsetD32Async(x, 7, BYTES / 8, s));
     ok(cuStreamSynchronize(s));
@@ -141,14 +141,14 @@ fn pools_can_be_missing() {
 }
 
 #[test]
-fn the_pools_live_memory_is_counted() {
+fn live_memory_of_the_pool_is_counted() {
     let gpu = Gpu::lazy();
     let x = alloc(0);
     assert_eq!((gpu.world.live().blocks, gpu.world.live().bytes), (1, BYTES));
     ok(cuMemFreeAsync(x, 0));
     let y: u64 = get(|out| cuMemAllocAsync(out, 10, 0));
     assert_eq!((gpu.world.live().blocks, gpu.world.live().bytes), (1, 10));
-    // The block is larger than what was asked for; its rest is out of bounds.
+    // The block is larger than the requested size; the rest is out of bounds.
     assert_eq!(x, y);
     ok(cuMemsetD8Async(y, 0, 11, 0));
     assert_eq!(cuStreamSynchronize(0), 700);

@@ -1,4 +1,4 @@
-//! The race detector: what it finds, whatever the schedule, and that it is silent where there is an order.
+//! The race detector: it finds races in every schedule, and reports nothing for ordered operations.
 
 use std::{
     env,
@@ -18,7 +18,7 @@ const N: usize = 16;
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Lazy, Schedule::Eager, Schedule::Random, Schedule::Adversarial];
 
-/// What two streams do, with an edge from the first to the second or without.
+/// The operations of two streams, with or without a dependency from the first to the second.
 struct Two {
     gpu: Gpu,
     streams: [usize; 2],
@@ -57,7 +57,7 @@ impl Two {
 
 type Step = fn(&Two, usize);
 
-/// Pairs of operations on two streams that meet in `x`, and what they are.
+/// Pairs of operations on two streams that access `x`, and their kinds.
 #[allow(clippy::type_complexity)] // a table
 const PAIRS: [(&str, Step, Step, [Touch; 2]); 9] = [
     (
@@ -125,13 +125,13 @@ fn races(schedule: Schedule, steps: [Step; 2], edge: bool) -> (Vec<Race>, [u64; 
         two.edge();
     }
     steps[1](&two, s2);
-    // The context may be lost by what the race did.
+    // The race may have lost the context.
     let _ = cuCtxSynchronize();
     (two.gpu.world.races(), [s1 as u64, s2 as u64])
 }
 
 #[test]
-fn each_pair_of_kinds_is_found_in_every_schedule_and_an_edge_silences_it() {
+fn each_pair_of_kinds_is_a_race_in_every_schedule_unless_ordered() {
     for schedule in SCHEDULES {
         for (name, first, second, touches) in PAIRS {
             let (found, streams) = races(schedule, [first, second], false);
@@ -147,7 +147,7 @@ fn each_pair_of_kinds_is_found_in_every_schedule_and_an_edge_silences_it() {
 }
 
 #[test]
-fn memory_handed_out_again_meets_who_was_not_waited_for() {
+fn reused_memory_races_with_work_that_was_not_waited_for() {
     for edge in [false, true] {
         for schedule in SCHEDULES {
             let two = Two::new(schedule);
@@ -194,7 +194,7 @@ fn the_host_must_wait_before_it_frees() {
 }
 
 #[test]
-fn a_use_that_does_not_wait_for_the_allocation_is_one() {
+fn a_use_that_does_not_wait_for_the_allocation_is_a_race() {
     for schedule in SCHEDULES {
         let two = Two::new(schedule);
         let [s1, s2] = two.streams;
@@ -208,7 +208,7 @@ fn a_use_that_does_not_wait_for_the_allocation_is_one() {
 }
 
 #[test]
-fn waits_of_the_host_and_queries_are_orders_too() {
+fn waits_of_the_host_and_queries_order_operations() {
     let ways: [fn(&Two, usize); 4] = [
         |two, _| ok(cuStreamSynchronize(two.streams[0])),
         |_, event| ok(cuEventSynchronize(event)),
@@ -229,7 +229,7 @@ fn waits_of_the_host_and_queries_are_orders_too() {
 }
 
 #[test]
-fn bytes_count_and_not_blocks() {
+fn races_are_of_bytes_and_not_of_blocks() {
     let two = Two::new(Schedule::Lazy);
     let [s1, s2] = two.streams;
     ok(cuMemsetD32Async(two.x, 1, N / 2, s1));
@@ -264,7 +264,7 @@ fn atomics_race_with_everything_but_atomics() {
 }
 
 #[test]
-fn an_edge_is_one_of_the_record_that_the_wait_saw() {
+fn a_wait_depends_on_the_latest_record_before_it() {
     let two = Two::new(Schedule::Eager);
     let [s1, s2] = two.streams;
     two.edge();
@@ -273,7 +273,7 @@ fn an_edge_is_one_of_the_record_that_the_wait_saw() {
     ok(cuCtxSynchronize());
     let found = two.gpu.world.races();
     let [race] = &found[..] else { panic!("{found:#?}") };
-    assert!(race.ordered_behind.is_some_and(|record| record < race.first.op));
+    assert!(race.ordered_after.is_some_and(|record| record < race.first.op));
     let text = race.to_string();
     let (a, b) = (race.first.op, race.second.op);
     for part in [
@@ -281,7 +281,7 @@ fn an_edge_is_one_of_the_record_that_the_wait_saw() {
         &format!("write by operation {a} (launch add_0) on stream {s1:#x}"),
         &format!("read by operation {b} (launch add_0) on stream {s2:#x}"),
         &format!("Stream {s2:#x} does not wait for operation {a}"),
-        &format!("in front of operation {b}"),
+        &format!("before operation {b}"),
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
@@ -311,8 +311,8 @@ functions! { quadrants_driver_sim::cuda_symbol:
 }
 
 #[test]
-fn a_program_is_told_by_c_and_by_the_environment() {
-    let test = "suite::races::a_program_is_told_by_c_and_by_the_environment";
+fn races_are_reported_through_c_and_the_environment() {
+    let test = "suite::races::races_are_reported_through_c_and_the_environment";
     let gpu = Gpu::lazy();
     let ordinal = gpu.world.ordinal();
     let child = env::var_os("QUADRANTS_SIM_RACES").is_some();
@@ -334,15 +334,15 @@ fn a_program_is_told_by_c_and_by_the_environment() {
         let mut again = Command::new(env::current_exe().unwrap());
         again.args([test, "--exact", "--nocapture"]).env("QUADRANTS_SIM_RACES", "1");
         let output = again.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{told}");
-        assert!(told.contains("quadrants simulator: race on 64 bytes"), "{told}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        assert!(text.contains("quadrants simulator: race on 64 bytes"), "{text}");
     }
 }
 
 #[test]
 #[should_panic(expected = "1 races:\nrace on 64 bytes")]
-fn a_claim_may_forbid_races() {
+fn a_lease_can_forbid_races() {
     let gpu = Gpu::lazy();
     gpu.world.forbid_races();
     let x = gpu.alloc(N);

@@ -1,11 +1,11 @@
-//! libcuda's functions as the tests call them, and a device opened with them.
+//! libcuda's functions for the tests, and a device that is opened with them.
 
 use std::{
     ffi::{CString, c_char, c_int, c_uint, c_void},
     ptr,
 };
 
-use quadrants_driver_sim::{self as sim, Claim, Schedule};
+use quadrants_driver_sim::{self as sim, Schedule, WorldLease};
 use quadrants_ir::{Kernel, abi::Passing};
 
 use super::kernels;
@@ -15,8 +15,8 @@ macro_rules! functions {
         #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
         pub(crate) fn $name($($arg: $ty),*) -> c_int {
             let address = $find(stringify!($name)).expect(stringify!($name));
-            // SAFETY: the exported function has this signature; the tests pass pointers to places that
-            // outlive the call, and null or nonsense only where the function checks for it.
+            // SAFETY: the exported function has this signature. The tests pass pointers to memory that outlives the
+            // call, and null or invalid values only where the function checks for them.
             unsafe {
                 std::mem::transmute::<*const std::ffi::c_void, unsafe extern "C" fn($($ty),*) -> c_int>(address)($($arg),*)
             }
@@ -90,14 +90,13 @@ pub(crate) struct NodeParams {
     pub(crate) context: usize,
 }
 
-/// A world with its primary context current on this thread. The context is popped and released when this
-/// is dropped.
+/// A world with its primary context current on this thread. Dropping it pops and releases the context.
 pub(crate) struct Gpu {
-    pub(crate) world: Claim,
+    pub(crate) world: WorldLease,
     pub(crate) context: usize,
 }
 
-/// Fails the test where a call failed.
+/// Fails the test if a call failed.
 #[track_caller]
 pub(crate) fn ok(code: c_int) {
     assert_eq!(code, 0, "the call failed");
@@ -114,7 +113,7 @@ pub(crate) fn get<T: Default>(call: impl FnOnce(*mut T) -> c_int) -> T {
 impl Gpu {
     pub(crate) fn open(schedule: Schedule, seed: u64) -> Self {
         ok(cuInit(0));
-        let world = sim::claim();
+        let world = sim::lease_world();
         world.set_schedule(schedule);
         world.set_seed(seed);
         let context = get(|out| cuDevicePrimaryCtxRetain(out, world.ordinal() as c_int));
@@ -142,17 +141,17 @@ impl Gpu {
         get(|out| cuEventCreate(out, 2))
     }
 
-    /// Device memory of so many words.
+    /// Device memory of this number of words.
     pub(crate) fn alloc(&self, words: usize) -> u64 {
         get(|out| cuMemAlloc_v2(out, 4 * words))
     }
 
-    /// Page-locked memory of so many words, all zero.
+    /// Pinned memory of this number of words, all zero.
     pub(crate) fn pinned(&self, words: usize) -> &'static mut [u32] {
         let mut base = ptr::null_mut();
         ok(cuMemHostAlloc(&mut base, 4 * words, 0));
-        // SAFETY: the memory is new, of this length, and lives until the world is reset; each test
-        // uses its slice before that.
+        // SAFETY: the memory is new, has this length, and lives until the world is reset. Each test uses its slice
+        // before that.
         unsafe {
             base.write_bytes(0, words);
             std::slice::from_raw_parts_mut(base, words)
@@ -163,14 +162,14 @@ impl Gpu {
         ok(cuMemcpyHtoDAsync_v2(dst, words.as_ptr(), 4 * words.len(), stream));
     }
 
-    /// What the memory holds behind the stream's work.
+    /// The contents of the memory after the stream's work.
     pub(crate) fn download(&self, src: u64, words: usize, stream: usize) -> Vec<u32> {
         let mut host = vec![0; words];
         ok(cuMemcpyDtoHAsync_v2(host.as_mut_ptr(), src, 4 * words, stream));
         host
     }
 
-    /// The function of a kernel's only task.
+    /// The function of a kernel with one task.
     pub(crate) fn function(&self, kernel: &Kernel, passing: Passing) -> usize {
         let image = kernels::image(kernel, passing);
         let module =
@@ -196,13 +195,13 @@ impl Drop for Gpu {
     }
 }
 
-/// Launches a function with a block of words.
+/// Launches a function with an argument block.
 pub(crate) fn launch(function: usize, args: &[u64], stream: usize) -> c_int {
     let parameters = [args.as_ptr()];
     cuLaunchKernel(function, 4, 1, 1, 64, 1, 1, 0, stream, parameters.as_ptr(), ptr::null_mut())
 }
 
-/// Shape and arguments of a graph's node; `parameters` is an array of one pointer to the words.
+/// Shape and arguments of a graph node; `parameters` is an array of one pointer to the words.
 pub(crate) fn node(function: usize, parameters: &[*const u64; 1]) -> NodeParams {
     NodeParams {
         function,

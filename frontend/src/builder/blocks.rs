@@ -1,6 +1,6 @@
 //! Blocks of threads: their phases, the arrays that they share, and what they exchange.
 
-use quadrants_ir::{ExchangeOp, ReduceOp, ScalarType};
+use quadrants_ir::{CollectiveOp, ReduceOp, ScalarType};
 
 use super::{
     KernelBuilder, Misuse, Operand, TensorParam, Value, here,
@@ -116,7 +116,7 @@ impl<'b> Threads<'b> {
     #[must_use]
     #[track_caller]
     pub fn reduce(self, op: ReduceOp, body: impl FnOnce(Value<'b>) -> Value<'b>) -> Value<'b> {
-        let (number, ty) = self.exchange(ExchangeOp::Reduce(op), None, |t| (body(t), None));
+        let (number, ty) = self.exchange(CollectiveOp::Reduce(op), None, |t| (body(t), None));
         self.builder.handle(Atom::Name(number), ty)
     }
 
@@ -129,14 +129,14 @@ impl<'b> Threads<'b> {
         exclusive: bool,
         body: impl FnOnce(Value<'b>) -> Value<'b>,
     ) -> PerThread<'b> {
-        self.per_thread(ExchangeOp::Scan { op, exclusive }, None, |t| (body(t), None))
+        self.per_thread(CollectiveOp::Scan { op, exclusive }, None, |t| (body(t), None))
     }
 
     /// A phase whose threads each give a bool: for each thread, those of its warp of 32 as bits of a `u32`.
     #[must_use]
     #[track_caller]
     pub fn ballot(self, body: impl FnOnce(Value<'b>) -> Value<'b>) -> PerThread<'b> {
-        self.per_thread(ExchangeOp::Ballot, None, |t| (body(t), None))
+        self.per_thread(CollectiveOp::Ballot, None, |t| (body(t), None))
     }
 
     /// A phase whose threads each give a value and the number of a thread of their warp: for each thread, what that
@@ -144,7 +144,7 @@ impl<'b> Threads<'b> {
     #[must_use]
     #[track_caller]
     pub fn shuffle(self, body: impl FnOnce(Value<'b>) -> (Value<'b>, Value<'b>)) -> PerThread<'b> {
-        self.per_thread(ExchangeOp::Shuffle, None, |t| {
+        self.per_thread(CollectiveOp::Shuffle, None, |t| {
             let (value, from) = body(t);
             (value, Some(from))
         })
@@ -161,13 +161,13 @@ impl<'b> Threads<'b> {
         body: impl FnOnce(Value<'b>) -> Value<'b>,
     ) -> PerThread<'b> {
         let by = self.builder.operand(by, ScalarType::U64);
-        self.per_thread(ExchangeOp::Shuffle, Some((which, by)), |t| (body(t), None))
+        self.per_thread(CollectiveOp::Shuffle, Some((which, by)), |t| (body(t), None))
     }
 
     #[track_caller]
     fn per_thread(
         self,
-        op: ExchangeOp,
+        op: CollectiveOp,
         by: Option<(Shuffle, Expr)>,
         body: impl FnOnce(Value<'b>) -> (Value<'b>, Option<Value<'b>>),
     ) -> PerThread<'b> {
@@ -179,7 +179,7 @@ impl<'b> Threads<'b> {
     #[track_caller]
     fn exchange(
         self,
-        op: ExchangeOp,
+        op: CollectiveOp,
         by: Option<(Shuffle, Expr)>,
         body: impl FnOnce(Value<'b>) -> (Value<'b>, Option<Value<'b>>),
     ) -> (u32, ScalarType) {
@@ -198,13 +198,13 @@ impl<'b> Threads<'b> {
         }
         let mut block = open.end();
         block.value = Some(Box::new(expr));
-        let logic = matches!(op, ExchangeOp::Ballot)
-            || matches!(op, ExchangeOp::Reduce(ReduceOp::And | ReduceOp::Or));
-        let wrong = logic != (given.ty() == ScalarType::Bool) && op != ExchangeOp::Shuffle;
+        let logic = matches!(op, CollectiveOp::Ballot)
+            || matches!(op, CollectiveOp::Reduce(ReduceOp::And | ReduceOp::Or));
+        let wrong = logic != (given.ty() == ScalarType::Bool) && op != CollectiveOp::Shuffle;
         if wrong || given.ty().is_narrow() {
             builder.misuse(Misuse::Undefined { operation: op.name(), ty: given.ty() });
         }
-        let ty = if op == ExchangeOp::Ballot { ScalarType::U32 } else { given.ty() };
+        let ty = if op == CollectiveOp::Ballot { ScalarType::U32 } else { given.ty() };
         builder.stmt(StmtKind::LetExchange(Box::new(LetExchange {
             name: builder.name_of(number),
             ty: type_ix(ty),

@@ -2,7 +2,7 @@
 //! exchange at the end of a phase.
 
 use quadrants_ir::{
-    AtomicOp, BinaryOp, BlockFor as IrBlockFor, Const, Exchange, ExchangeOp, ExprId,
+    AtomicOp, BinaryOp, BlockFor as IrBlockFor, Collective, CollectiveOp, Const, ExprId,
     ExprKind as Ir, LocalId, LoopDim, ScalarType, SiteKind, Stmt as IrStmt, TopStmt,
     collective::WARP,
     types::{Constant, Type},
@@ -52,7 +52,7 @@ impl Lowerer {
         self.block(&each.body)?;
         let body = self.emit.close_block();
         self.frame.leave(scope);
-        self.emit.stmt(IrStmt::Each { var, body, exchange: None });
+        self.emit.stmt(IrStmt::Phase { var, body, collective: None });
         Ok(())
     }
 
@@ -75,13 +75,13 @@ impl Lowerer {
         self.emit.open();
         let var = self.emit.local(&made.thread, ScalarType::U64, false);
         self.frame.bind(&made.thread, Binding::Local(var));
-        let given = if made.op == ExchangeOp::Ballot { ScalarType::Bool } else { ty };
+        let given = if made.op == CollectiveOp::Ballot { ScalarType::Bool } else { ty };
         let (value, from) = match by {
             Some((shuffle, by)) => {
                 let value = self.want(&made.value, given)?;
                 (value, Some(self.other_lane(shuffle, var, by)))
             }
-            None if made.op == ExchangeOp::Shuffle => {
+            None if made.op == CollectiveOp::Shuffle => {
                 let pair = self.parts(&made.value, None)?;
                 match pair.leaves[..] {
                     [value, from] => (value, Some(from)),
@@ -90,12 +90,12 @@ impl Lowerer {
             }
             None => (self.want(&made.value, given)?, None),
         };
-        self.emit.stmt(IrStmt::Give { value, from });
+        self.emit.stmt(IrStmt::CollectiveInput { value, from });
         let body = self.emit.close_block();
         self.frame.leave(scope);
         let local = self.emit.local(&made.name, ty, false);
-        let exchange = Some(Exchange { op: made.op, local });
-        self.emit.stmt(IrStmt::Each { var, body, exchange });
+        let collective = Some(Collective { op: made.op, local });
+        self.emit.stmt(IrStmt::Phase { var, body, collective });
         let uniform = made.op.is_uniform();
         let binding = if uniform { Binding::Local(local) } else { Binding::OfThreads(local) };
         self.frame.bind(&made.name, binding);

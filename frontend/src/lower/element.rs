@@ -149,7 +149,7 @@ impl Lowerer {
             return Err(self.unknown("a tensor's component", element.span));
         };
         let mut index: Vec<_> = element.index.iter().map(|at| self.emit.again(*at)).collect();
-        if kind.choices().is_some() {
+        if kind.component_extent().is_some() {
             index.push(self.chosen_scalar(choice));
         }
         Ok((tensor, elem, index))

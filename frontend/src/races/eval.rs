@@ -1,6 +1,6 @@
 //! What an expression is worth in one of the made-up launches.
 
-use quadrants_ir::{AtomicOp, BinaryOp, UnaryOp, races::Form};
+use quadrants_ir::{AtomicOp, BinaryOp, UnaryOp, races::AffineForm};
 
 use super::{
     sample::Symbol,
@@ -12,7 +12,7 @@ use crate::syntax::{Expr, ExprKind, LiteralKind, LogicOp};
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
     /// A number, or an integer combination of loop variables.
-    Form(Form),
+    AffineForm(AffineForm),
     /// Unknown, and the same in all iterations: what was computed before the loop.
     Fixed(u32),
     /// What a launch may know: a func's value.
@@ -39,12 +39,12 @@ impl Value {
         match self {
             Self::Data | Self::Ticket(_) => false,
             Self::Parts(parts) => parts.iter().all(|(_, part)| part.is_later()),
-            Self::Form(_) | Self::Fixed(_) | Self::Later => true,
+            Self::AffineForm(_) | Self::Fixed(_) | Self::Later => true,
         }
     }
 
     pub(super) const fn number(value: i128) -> Self {
-        Self::Form(Form::constant(value))
+        Self::AffineForm(AffineForm::constant(value))
     }
 
     /// A part of the value; of a value that only a launch knows, the part too.
@@ -70,13 +70,13 @@ impl Value {
 
     fn known(&self) -> Option<i128> {
         match self {
-            Self::Form(form) => form.value(),
+            Self::AffineForm(form) => form.value(),
             _ => None,
         }
     }
 
-    fn of(form: Option<Form>) -> Self {
-        form.map_or(Self::Data, Self::Form)
+    fn of(form: Option<AffineForm>) -> Self {
+        form.map_or(Self::Data, Self::AffineForm)
     }
 }
 
@@ -93,7 +93,7 @@ impl Walk<'_> {
             ExprKind::Unary { op, value } => {
                 let value = self.eval(value);
                 match (op, self.form(&value)) {
-                    (UnaryOp::Neg, Some(form)) => Value::of(Form::constant(0).sub(form)),
+                    (UnaryOp::Neg, Some(form)) => Value::of(AffineForm::constant(0).sub(form)),
                     // Of a bool or of an integer: the launch knows.
                     (UnaryOp::Not, Some(form)) if form.value().is_some() => Value::Later,
                     _ => Value::Data,
@@ -275,7 +275,7 @@ impl Walk<'_> {
         let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
         let (lhs, rhs) = (self.form(&lhs)?, self.form(&rhs)?);
         [(lhs, rhs), (rhs, lhs)].into_iter().find_map(|(var, with)| {
-            let at = (0..self.task.dims.len()).find(|at| Form::var(*at) == var)?;
+            let at = (0..self.task.dims.len()).find(|at| AffineForm::var(*at) == var)?;
             Some((at, with.value()?))
         })
     }
@@ -296,7 +296,7 @@ impl Walk<'_> {
             }
             BinaryOp::Shl => {
                 let by = b.value().and_then(shift);
-                return Value::of(by.and_then(|by| a.mul(Form::constant(1 << by))));
+                return Value::of(by.and_then(|by| a.mul(AffineForm::constant(1 << by))));
             }
             _ => {}
         }
@@ -336,7 +336,7 @@ impl Walk<'_> {
                     "max" => self.task.space.max(a, b),
                     "div_ceil" => match (a.value(), b.value()) {
                         (Some(a), Some(by)) if by > 0 => {
-                            Some(Form::constant((a + by - 1).div_euclid(by)))
+                            Some(AffineForm::constant((a + by - 1).div_euclid(by)))
                         }
                         _ => None,
                     },

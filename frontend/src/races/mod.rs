@@ -17,7 +17,7 @@ mod walk;
 
 use std::collections::HashMap;
 
-use quadrants_ir::races::{Form, Space, Var, VarKind, apart, apart_in_loop};
+use quadrants_ir::races::{AffineForm, Space, Var, VarKind, disjoint, disjoint_in_loop};
 
 use eval::{Counter, Value};
 use profile::{Judged, Profiles};
@@ -175,11 +175,11 @@ impl<'a> Judge<'a> {
                 }
                 let space = if shifted { self.stretched(sample, at) } else { task.space.clone() };
                 let space = match a.phase {
-                    Some(_) => space.fixing(&task.of_block),
+                    Some(_) => space.with_fixed(&task.of_block),
                     None => space,
                 };
                 let [forms_a, forms_b] = Access::forms_in_loop([a, b]);
-                apart_in_loop(&space, &forms_a, &forms_b)
+                disjoint_in_loop(&space, &forms_a, &forms_b)
             })
     }
 
@@ -190,8 +190,8 @@ impl<'a> Judge<'a> {
                 let tasks = at.map(|at| self.task(sample, at));
                 let (a, b) = (&tasks[0].accesses[a], &tasks[1].accesses[b]);
                 let counter = self.same_counter(at[0], a, b);
-                let apart = || apart(&tasks[0].space, a.forms(), &tasks[1].space, b.forms());
-                counter || a.waits() || b.waits() || apart()
+                let disjoint = || disjoint(&tasks[0].space, a.forms(), &tasks[1].space, b.forms());
+                counter || a.waits() || b.waits() || disjoint()
             })
     }
 
@@ -255,7 +255,7 @@ impl<'a> Judge<'a> {
     fn is_shift(&self, at: [usize; 2], a: usize, b: usize) -> bool {
         let accesses = &self.task(0, at).accesses;
         let (first_a, first_b) = (accesses[a].forms(), accesses[b].forms());
-        let difference = |a: &Option<Form>, b: &Option<Form>| (*a)?.sub((*b)?)?.value();
+        let difference = |a: &Option<AffineForm>, b: &Option<AffineForm>| (*a)?.sub((*b)?)?.value();
         let mut shifted = false;
         for dim in 0..first_a.len().min(first_b.len()) {
             let shift = difference(&first_a[dim], &first_b[dim]);

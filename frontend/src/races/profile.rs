@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use quadrants_ir::races::Form;
+use quadrants_ir::races::AffineForm;
 
 use super::{
     eval::Value,
@@ -33,7 +33,7 @@ struct Key<'a> {
 }
 
 /// The forms of an access's indices, and its pins.
-type Indices<'a> = (&'a [Option<Form>], &'a [(usize, i128)]);
+type Indices<'a> = (&'a [Option<AffineForm>], &'a [(usize, i128)]);
 
 /// What was judged of two profiles.
 #[derive(Default)]
@@ -83,7 +83,7 @@ fn key(samples: &[Vec<Part>], [part, task]: [usize; 2], at: usize) -> Key<'_> {
         access
             .index
             .iter()
-            .all(|value| matches!(value, Value::Form(_) | Value::Fixed(_) | Value::Data))
+            .all(|value| matches!(value, Value::AffineForm(_) | Value::Fixed(_) | Value::Data))
     };
     let first = &samples[0][part].tasks[task].accesses[at];
     Key {

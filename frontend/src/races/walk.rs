@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use quadrants_ir::races::{Form, Space, Var, VarKind};
+use quadrants_ir::races::{AffineForm, Space, Var, VarKind};
 
 use super::{
     eval::Value,
@@ -47,7 +47,7 @@ pub(super) struct Access {
     /// The element's indices, then those on the way to the part.
     pub(super) index: Vec<Value>,
     /// The indices that have forms.
-    forms: Vec<Option<Form>>,
+    forms: Vec<Option<AffineForm>>,
     pub(super) span: Span,
     /// As its author wrote it.
     pub(super) text: String,
@@ -178,17 +178,17 @@ pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u3
 }
 
 impl Access {
-    pub(super) fn forms(&self) -> &[Option<Form>] {
+    pub(super) fn forms(&self) -> &[Option<AffineForm>] {
         &self.forms
     }
 
     /// The forms of two accesses of one loop. A variable that conditions pin to one number in both is as
     /// good as a further index.
-    pub(super) fn forms_in_loop(pair: [&Self; 2]) -> [Vec<Option<Form>>; 2] {
+    pub(super) fn forms_in_loop(pair: [&Self; 2]) -> [Vec<Option<AffineForm>>; 2] {
         let common = |pin: &&(usize, i128)| pair[1].pins.contains(pin);
         let pinned: Vec<_> = pair[0].pins.iter().filter(common).collect();
         pair.map(|access| {
-            let further = pinned.iter().map(|(at, _)| Some(Form::var(*at)));
+            let further = pinned.iter().map(|(at, _)| Some(AffineForm::var(*at)));
             access.forms.iter().copied().chain(further).collect()
         })
     }
@@ -213,7 +213,7 @@ impl Task {
     }
 
     /// The form of a value that is unknown and the same in all iterations.
-    pub(super) fn fixed(&mut self, number: u32) -> Option<Form> {
+    pub(super) fn fixed(&mut self, number: u32) -> Option<AffineForm> {
         let at = match self.fixed.get(&number) {
             Some(at) => *at,
             None => {
@@ -222,7 +222,7 @@ impl Task {
                 at
             }
         };
-        Some(Form::var(at))
+        Some(AffineForm::var(at))
     }
 }
 
@@ -284,12 +284,12 @@ impl Walk<'_> {
             let begin = bounds.0.and_then(|form| form.value()).unwrap_or(0);
             let end = bounds.1.and_then(|form| form.value()).unwrap_or(begin + 40);
             let place = match self.strides(dim) {
-                None => self.range(VarKind::Parallel, begin, end - 1).map(Form::var),
+                None => self.range(VarKind::Parallel, begin, end - 1).map(AffineForm::var),
                 Some(by) => {
                     let steps = (end - begin + by - 1).div_euclid(by);
                     let place = self.range(VarKind::Parallel, 0, steps - 1);
-                    let bounds = [Form::constant(begin), Form::constant(end)];
-                    place.and_then(|at| strided(dim.order, bounds, Form::var(at), by))
+                    let bounds = [AffineForm::constant(begin), AffineForm::constant(end)];
+                    place.and_then(|at| strided(dim.order, bounds, AffineForm::var(at), by))
                 }
             };
             self.task.names.push(dim.name.clone());
@@ -317,10 +317,10 @@ impl Walk<'_> {
         for count in counts {
             let at = self.range(VarKind::Parallel, 0, count - 1);
             self.task.of_block.extend(at);
-            index.push(at.map_or(Value::Data, |at| Value::Form(Form::var(at))));
+            index.push(at.map_or(Value::Data, |at| Value::AffineForm(AffineForm::var(at))));
         }
         let number = self.range(VarKind::Parallel, 0, size - 1);
-        let number = number.map_or(Value::Data, |at| Value::Form(Form::var(at)));
+        let number = number.map_or(Value::Data, |at| Value::AffineForm(AffineForm::var(at)));
         self.threads = Some(Threads { number, phases: 0, in_phase: false });
         self.task.names.push(each.name.clone());
         self.bind(&each.name, Binding::Block { index, threads });
@@ -350,14 +350,15 @@ impl Walk<'_> {
         }
     }
 
-    fn bounds(&mut self, dim: &Dim) -> (Option<Form>, Option<Form>) {
+    fn bounds(&mut self, dim: &Dim) -> (Option<AffineForm>, Option<AffineForm>) {
         let begin = match &dim.begin {
             Some(begin) => self.eval(begin),
             None => Value::number(0),
         };
         let end = self.eval(&dim.end);
         let end = self.form(&end);
-        let end = if dim.inclusive { end.and_then(|end| end.add(Form::constant(1))) } else { end };
+        let end =
+            if dim.inclusive { end.and_then(|end| end.add(AffineForm::constant(1))) } else { end };
         (self.form(&begin), end)
     }
 
@@ -377,9 +378,9 @@ impl Walk<'_> {
         self.form(&step)?.value().filter(|by| *by > 0)
     }
 
-    fn variable(&mut self, dim: &Dim, form: Option<Form>) {
+    fn variable(&mut self, dim: &Dim, form: Option<AffineForm>) {
         let value = match form {
-            Some(form) if !dim.mutable => Value::Form(form),
+            Some(form) if !dim.mutable => Value::AffineForm(form),
             _ => Value::Data,
         };
         self.hide(&dim.name, || dim.name.trim_start_matches('_').to_owned());
@@ -504,7 +505,7 @@ impl Walk<'_> {
                 let settled = |(name, part)| (name, self.settled(part, false));
                 Value::Parts(parts.into_iter().map(settled).collect())
             }
-            Value::Form(form) if self.loops > 0 || form.value().is_some() => found,
+            Value::AffineForm(form) if self.loops > 0 || form.value().is_some() => found,
             _ if self.loops == 0 => self.fixed(),
             other => other,
         }
@@ -535,7 +536,8 @@ impl Walk<'_> {
         let scope = self.names.mark();
         self.loops += 1;
         for (dim, (begin, end)) in each.dims.iter().zip(bounds) {
-            let range = |form: Option<Form>| form.and_then(|form| self.task.space.range(&form));
+            let range =
+                |form: Option<AffineForm>| form.and_then(|form| self.task.space.range(&form));
             let first = range(begin).map_or(-(1 << 63), |range| range.0);
             let last = range(end).map_or(1 << 63, |range| range.1 - 1);
             let strides = self.strides(dim);
@@ -544,9 +546,9 @@ impl Walk<'_> {
                 Some(by) => self.range(VarKind::Inner, 0, (last - first).div_euclid(by)),
             };
             let form = match (strides, begin, end, place) {
-                (None, _, _, place) => place.map(Form::var),
+                (None, _, _, place) => place.map(AffineForm::var),
                 (Some(by), Some(begin), Some(end), Some(at)) => {
-                    strided(dim.order, [begin, end], Form::var(at), by)
+                    strided(dim.order, [begin, end], AffineForm::var(at), by)
                 }
                 _ => None,
             };
@@ -628,9 +630,9 @@ impl Walk<'_> {
     }
 
     /// The form of a value in the task under way.
-    pub(super) fn form(&mut self, value: &Value) -> Option<Form> {
+    pub(super) fn form(&mut self, value: &Value) -> Option<AffineForm> {
         match value {
-            Value::Form(form) => Some(*form),
+            Value::AffineForm(form) => Some(*form),
             Value::Fixed(number) => self.task.fixed(*number),
             Value::Later | Value::Data | Value::Ticket(_) | Value::Parts(_) => None,
         }
@@ -695,11 +697,16 @@ impl Walk<'_> {
 
 /// The values of a loop with a step, as those of the number `nth` of them. Which comes first is all the
 /// same.
-fn strided(order: Order, [begin, end]: [Form; 2], nth: Form, by: i128) -> Option<Form> {
-    let nth = nth.mul(Form::constant(by))?;
+fn strided(
+    order: Order,
+    [begin, end]: [AffineForm; 2],
+    nth: AffineForm,
+    by: i128,
+) -> Option<AffineForm> {
+    let nth = nth.mul(AffineForm::constant(by))?;
     match order {
         Order::Up | Order::Back => begin.add(nth),
-        Order::Down => end.sub(Form::constant(1))?.sub(nth),
+        Order::Down => end.sub(AffineForm::constant(1))?.sub(nth),
     }
 }
 

@@ -14,7 +14,7 @@ use quadrants_ir::{
     SiteKind, TaskId,
     abi::{ErrorRecord, Form},
     interp::{Interpreter, SliceMemory},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
     offload, simplify,
 };
 
@@ -303,7 +303,7 @@ fn arguments(random: &mut Random) -> (Vec<u64>, Recorder) {
 }
 
 /// The values of the loop variables of an iteration, the last dimension the fastest.
-fn variables(plan: &HostPlan, task: TaskId, words: &[u64], mut at: u64) -> Vec<i128> {
+fn variables(plan: &LaunchAnalysis, task: TaskId, words: &[u64], mut at: u64) -> Vec<i128> {
     let extents = plan.extents(task, words);
     let counts: Vec<u64> = extents.counts().collect();
     let mut values = Vec::new();
@@ -325,7 +325,7 @@ struct Found {
 /// Runs all iterations of a launch, and looks at those that are proven.
 fn run(
     kernel: &Offloaded,
-    plan: &HostPlan,
+    plan: &LaunchAnalysis,
     (words, mut memory): (Vec<u64>, Recorder),
     seed: u64,
 ) -> Found {
@@ -333,7 +333,7 @@ fn run(
     let mut found = Found { races: false, proven: 0, checked: 0 };
     let mut blocks = Footprint::new();
     for (id, task) in kernel.tasks() {
-        let inside = plan.inside(id, &words);
+        let inside = plan.interior(id, &words);
         let is_proven = |at: u64| {
             let values = variables(plan, id, &words, at);
             inside.dims().iter().zip(values).all(|((begin, end), at)| (*begin..*end).contains(&at))
@@ -372,7 +372,7 @@ fn what_a_launch_proves_of_a_random_kernel_holds() {
     let judge = |seed: u64| {
         let random = &mut Random::of(seed);
         let kernel = draw(random);
-        let plan = HostPlan::new(&kernel);
+        let plan = LaunchAnalysis::new(&kernel);
         let mut counts = [0u64; 4];
         for _ in 0..3 {
             let launch = arguments(random);

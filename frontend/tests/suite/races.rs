@@ -17,11 +17,11 @@ use quadrants_ir::{
     ScalarType::{U32, U64},
     abi::Form,
     interp::{Fault, Interpreter, Memory, SliceMemory},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
     offload,
 };
 
-/// How many are drawn; `QUADRANTS_KERNELS` says another number.
+/// How many are drawn; `QUADRANTS_TEST_KERNELS` sets another number.
 const KERNELS: u64 = 10_000;
 pub(crate) const RECORD: u64 = 0x1000;
 pub(crate) const SCRATCH: u64 = 0x2000;
@@ -368,7 +368,7 @@ impl Counts {
             self.rejected_fine += u64::from(!launches.iter().any(|args| races(&kernel, args)));
             return;
         }
-        let plan = HostPlan::new(&kernel);
+        let plan = LaunchAnalysis::new(&kernel);
         for args in &launches {
             let race = races(&kernel, args);
             if plan.race(&args.place().0).is_some() {
@@ -384,7 +384,7 @@ impl Counts {
 
 #[test]
 fn accepted_kernels_touch_no_element_twice_at_a_time() {
-    let kernels = std::env::var("QUADRANTS_KERNELS").map_or(KERNELS, |n| n.parse().unwrap());
+    let kernels = std::env::var("QUADRANTS_TEST_KERNELS").map_or(KERNELS, |n| n.parse().unwrap());
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let mut all = Counts::default();
     std::thread::scope(|scope| {

@@ -1,8 +1,7 @@
-//! From a task's tree to register code.
+//! Compiles a task to register code.
 //!
-//! Every local has a register of its own, and so has every constant; what a statement computes on
-//! the way goes to temporaries that the next statement takes again. A value needed twice within a
-//! statement is computed once.
+//! Every local and every constant has its own register. Intermediate values of a statement use temporaries, which the
+//! next statement reuses. A value that a statement uses twice is computed once.
 
 use std::collections::HashMap;
 
@@ -12,30 +11,30 @@ use super::{
     select,
 };
 use crate::{
-    BinaryOp, BlockId, Const, Exchange, ExchangeOp, ExprId, ExprKind, Local, LocalId, LoopDim,
+    BinaryOp, BlockId, Collective, CollectiveOp, Const, ExprId, ExprKind, Local, LocalId, LoopDim,
     MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, UnaryOp,
     abi::{self, ArgLayout, Form, SCRATCH_WORD},
     visit::Nodes,
 };
 
-/// A task as register code.
+/// The register code of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
-    /// What the registers hold at the start, arguments aside: the constants.
+    /// The initial values of the registers after the arguments: the constants.
     pub(super) start: Vec<u64>,
-    /// Registers of parameters, and the bits of them that count.
+    /// The registers of scalar parameters of less than 64 bits, with the masks of their valid bits.
     pub(super) masks: Vec<(Reg, u64)>,
-    /// Computes prelude and bounds.
+    /// The code of the prelude and the bounds.
     pub(super) prelude: Vec<Op>,
-    /// The dimensions; none of a serial task.
+    /// The dimensions; none for a serial task.
     pub(super) dims: Option<Vec<DimRegs>>,
-    /// Where bounds that only the device knows are reported from.
-    pub(super) on_device: Option<SiteId>,
-    /// One iteration.
+    /// The site that reports bounds computed on the device.
+    pub(super) bounds_site: Option<SiteId>,
+    /// The code of one iteration.
     pub(super) body: Vec<Op>,
 }
 
-/// Where a dimension's loop variable and bounds are.
+/// The registers of a dimension's loop variable and bounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DimRegs {
     pub(super) ty: ScalarType,
@@ -44,12 +43,12 @@ pub(super) struct DimRegs {
     pub(super) end: Reg,
 }
 
-/// What of a task is compiled.
+/// The part of a task to compile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
-    /// All of it.
+    /// The whole task.
     Whole(Form),
-    /// Only what the bounds need, of whose prelude locals `true` is said here.
+    /// Only the bounds. The slice marks the prelude locals that they depend on.
     Bounds(&'a [bool]),
 }
 
@@ -62,35 +61,35 @@ struct Compiler<'k> {
     regs: Reg,
     consts: HashMap<u64, Reg>,
     locals: Vec<Option<Reg>>,
-    /// The registers for temporaries; those from `busy` on are free.
+    /// The registers for temporaries. Those from `busy` on are free.
     pool: Vec<Reg>,
     busy: usize,
-    /// Of each expression: the statement that computed it last, and where to.
+    /// For each expression, the last statement that computed it and the register.
     computed: Vec<(u64, Reg)>,
     statement: u64,
     loops: Vec<Jumps>,
-    /// The place of the phase under way among the loops.
+    /// The index of the current phase in `loops`.
     phase: Option<usize>,
-    /// How many threads a block has.
+    /// The number of threads per block.
     threads: u32,
-    /// The number of the one that runs the phase under way.
+    /// The register of the thread index in the current phase.
     thread: Reg,
-    /// The registers of what the phase under way gives, and of the threads that its shuffle takes from.
-    given: [Reg; 2],
-    /// The locals of which each thread has a value of its own, and the first registers of these.
-    of_threads: Vec<(LocalId, Reg)>,
-    /// Of each shared array: its first register and its extents.
+    /// The first registers of the inputs of the current phase's collective, and of a shuffle's source lanes.
+    inputs: [Reg; 2],
+    /// The locals with a value per thread, and the first register of these values.
+    per_thread: Vec<(LocalId, Reg)>,
+    /// The first register and the extents of each shared array.
     arrays: HashMap<LocalId, (Reg, Vec<u32>)>,
 }
 
-/// Jumps of a loop whose targets are not known yet.
+/// The jumps of a loop whose targets are not known yet.
 #[derive(Default)]
 struct Jumps {
     breaks: Vec<usize>,
     continues: Vec<usize>,
 }
 
-/// The target of a jump that ends the code.
+/// The jump target that ends the code.
 const END: Target = Target::MAX;
 
 /// Compiles a part of a task.
@@ -116,8 +115,8 @@ pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part:
         phase: None,
         threads: task.kind.threads().unwrap_or(1),
         thread: 0,
-        given: [0; 2],
-        of_threads: Vec::new(),
+        inputs: [0; 2],
+        per_thread: Vec::new(),
         arrays: HashMap::new(),
     };
     for stmt in &kernel.blocks[task.prelude].stmts {
@@ -131,7 +130,7 @@ pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part:
     if matches!(part, Part::Whole(_)) {
         compiler.block(task.body);
     }
-    Code { on_device: task.kind.on_device(), ..compiler.finish(prelude, dims) }
+    Code { bounds_site: task.kind.bounds_site(), ..compiler.finish(prelude, dims) }
 }
 
 impl Compiler<'_> {
@@ -145,12 +144,12 @@ impl Compiler<'_> {
         for (bits, reg) in self.consts {
             start[reg as usize] = bits;
         }
-        Code { start, masks: masks.collect(), prelude, dims, on_device: None, body: self.code }
+        Code { start, masks: masks.collect(), prelude, dims, bounds_site: None, body: self.code }
     }
 
     fn dim(&mut self, dim: &LoopDim) -> DimRegs {
         self.statement += 1;
-        let (begin, end) = (self.kept(dim.begin), self.kept(dim.end));
+        let (begin, end) = (self.stable(dim.begin), self.stable(dim.end));
         let var = self.local(dim.var);
         DimRegs { ty: self.nodes.locals[dim.var].ty, var, begin, end }
     }
@@ -180,9 +179,9 @@ impl Compiler<'_> {
             }
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
             Stmt::For { var, begin, end, body, down, .. } => {
-                self.count(var, [begin, end], body, down);
+                self.for_loop(var, [begin, end], body, down);
             }
-            Stmt::Loop { body } => self.repeat(body),
+            Stmt::Loop { body } => self.infinite_loop(body),
             Stmt::Break => {
                 let at = self.jump();
                 if let Some(jumps) = self.loops.last_mut() {
@@ -199,14 +198,14 @@ impl Compiler<'_> {
                 let first = self.array(dims.iter().product());
                 self.arrays.insert(array, (first, dims.clone()));
             }
-            Stmt::Each { var, body, exchange } => self.each(var, body, exchange),
-            Stmt::Give { value, from } => {
-                let [first, places] = self.given;
+            Stmt::Phase { var, body, collective } => self.run_phase(var, body, collective),
+            Stmt::CollectiveInput { value, from } => {
+                let [first, lanes] = self.inputs;
                 let value = self.value(value);
                 self.code.push(Op::SharedStore(value, first, self.threads, self.thread));
                 if let Some(from) = from {
                     let from = self.value(from);
-                    self.code.push(Op::SharedStore(from, places, self.threads, self.thread));
+                    self.code.push(Op::SharedStore(from, lanes, self.threads, self.thread));
                 }
             }
             Stmt::SharedStore { array, ref index, value, site } => {
@@ -219,7 +218,7 @@ impl Compiler<'_> {
                 let cond = self.value(cond);
                 self.code.push(Op::Assert(cond, site.raw(), END));
                 let failed = self.code.len() - 1;
-                // In a phase it ends the thread's part of that alone.
+                // In a phase, a failed assertion ends the phase for this thread only.
                 if let Some(phase) = self.phase {
                     self.loops[phase].continues.push(failed);
                 }
@@ -244,28 +243,29 @@ impl Compiler<'_> {
         if no_then {
             let over = self.jump_when(cond, true);
             self.block(otherwise);
-            self.land(&[over]);
+            self.patch_jumps(&[over]);
             return;
         }
         let over = self.jump_when(cond, false);
         self.block(then);
         if no_otherwise {
-            self.land(&[over]);
+            self.patch_jumps(&[over]);
             return;
         }
         let out = self.jump();
-        self.land(&[over]);
+        self.patch_jumps(&[over]);
         self.block(otherwise);
-        self.land(&[out]);
+        self.patch_jumps(&[out]);
     }
 
-    fn count(&mut self, var: LocalId, [begin, end]: [ExprId; 2], body: BlockId, down: bool) {
+    fn for_loop(&mut self, var: LocalId, [begin, end]: [ExprId; 2], body: BlockId, down: bool) {
         let ty = self.nodes.locals[var].ty;
-        let end = self.kept(end);
+        let end = self.stable(end);
         let value = self.local(var);
-        // Downwards the values are counted too: each is as far from the end as that number from the begin.
+        // A loop that counts down has an upward counter: the value is as far from the end as the counter is from the
+        // begin.
         let var = if down { self.temporary() } else { value };
-        self.into(begin, var);
+        self.compute_into(begin, var);
         let sum = self.temporary();
         if down {
             self.code.push(select::binary(BinaryOp::Add, ty)(sum, var, end));
@@ -282,53 +282,55 @@ impl Compiler<'_> {
         self.loops.push(Jumps::default());
         self.block(body);
         let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
-        self.land(&continues);
+        self.patch_jumps(&continues);
         self.code.push(select::next(ty)(var, end, start));
-        self.land(&breaks);
-        self.land(&[over]);
+        self.patch_jumps(&breaks);
+        self.patch_jumps(&[over]);
     }
 
-    /// The threads of a block, one after the other.
-    fn each(&mut self, var: LocalId, body: BlockId, exchange: Option<Exchange>) {
+    /// Runs the threads of a block one after another.
+    fn run_phase(&mut self, var: LocalId, body: BlockId, collective: Option<Collective>) {
         let var = self.local(var);
         self.thread = var;
-        if let Some(Exchange { op, .. }) = exchange {
-            let values = [true, op == ExchangeOp::Shuffle];
-            self.given = values.map(|wanted| if wanted { self.array(self.threads) } else { 0 });
+        if let Some(Collective { op, .. }) = collective {
+            let values = [true, op == CollectiveOp::Shuffle];
+            self.inputs = values.map(|wanted| if wanted { self.array(self.threads) } else { 0 });
         }
         let (zero, end) = (self.constant(0), self.constant(u64::from(self.threads)));
         self.code.push(Op::Move(var, zero));
         let start = self.here();
         self.phase = Some(self.loops.len());
         self.loops.push(Jumps::default());
-        for (local, first) in self.of_threads.clone() {
+        for (local, first) in self.per_thread.clone() {
             let to = self.local(local);
             self.code.push(Op::SharedLoad(to, first, self.threads, var));
         }
         self.block(body);
         self.phase = None;
         let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
-        self.land(&continues);
+        self.patch_jumps(&continues);
         self.code.push(select::next(ScalarType::U64)(var, end, start));
-        self.land(&breaks);
-        let Some(Exchange { op, local }) = exchange else { return };
-        let ([first, from], len, to) = (self.given, self.threads, self.local(local));
+        self.patch_jumps(&breaks);
+        let Some(Collective { op, local }) = collective else { return };
+        let ([first, from], len, to) = (self.inputs, self.threads, self.local(local));
         let ty = self.nodes.locals[local].ty;
         self.code.push(match op {
-            ExchangeOp::Reduce(op) => Op::Reduce { to, first, len, how: select::reduce(op, ty) },
-            ExchangeOp::Scan { op, exclusive } => {
-                let how = select::reduce(op, ty);
-                Op::Scan { first, len, how, exclusive }
+            CollectiveOp::Reduce(op) => {
+                Op::Reduce { to, first, len, combine: select::reduce(op, ty) }
             }
-            ExchangeOp::Shuffle => Op::Shuffle { first, len, from },
-            ExchangeOp::Ballot => Op::Ballot { first, len },
+            CollectiveOp::Scan { op, exclusive } => {
+                let combine = select::reduce(op, ty);
+                Op::Scan { first, len, combine, exclusive }
+            }
+            CollectiveOp::Shuffle => Op::Shuffle { first, len, from },
+            CollectiveOp::Ballot => Op::Ballot { first, len },
         });
         if !op.is_uniform() {
-            self.of_threads.push((local, first));
+            self.per_thread.push((local, first));
         }
     }
 
-    /// Registers for an array of the block, cleared.
+    /// Allocates zeroed registers for an array of the block.
     fn array(&mut self, len: u32) -> Reg {
         let first = self.regs;
         self.regs += len;
@@ -336,7 +338,8 @@ impl Compiler<'_> {
         first
     }
 
-    /// A shared array's registers and the number of an element, behind the check of the indices.
+    /// Checks the indices of a shared array. Returns its first register, its length and the register of the linear
+    /// index.
     fn shared(
         &mut self,
         array: LocalId,
@@ -366,17 +369,18 @@ impl Compiler<'_> {
         (first, len, at)
     }
 
-    fn repeat(&mut self, body: BlockId) {
+    fn infinite_loop(&mut self, body: BlockId) {
         let start = self.here();
         self.loops.push(Jumps::default());
         self.block(body);
         let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
-        self.land(&continues);
+        self.patch_jumps(&continues);
         self.code.push(Op::Back(start));
-        self.land(&breaks);
+        self.patch_jumps(&breaks);
     }
 
-    /// A jump taken where `cond` has the value `when`; gives its place, for [`land`](Self::land).
+    /// Emits a jump that is taken if `cond` has the value `when`. Returns its position, for
+    /// [`patch_jumps`](Self::patch_jumps).
     fn jump_when(&mut self, cond: ExprId, when: bool) -> usize {
         match self.nodes.exprs[cond].kind {
             ExprKind::Unary { op: UnaryOp::Not, value } => return self.jump_when(value, !when),
@@ -400,8 +404,8 @@ impl Compiler<'_> {
         self.code.len() - 1
     }
 
-    /// Makes the jumps at these places go to what comes next.
-    fn land(&mut self, jumps: &[usize]) {
+    /// Sets the target of these jumps to the current position.
+    fn patch_jumps(&mut self, jumps: &[usize]) {
         let here = self.here();
         for &at in jumps {
             self.code[at].set_target(here);
@@ -444,8 +448,8 @@ impl Compiler<'_> {
         self.pool[self.busy - 1]
     }
 
-    /// A register with the value, which no later statement changes.
-    fn kept(&mut self, value: ExprId) -> Reg {
+    /// A register with the value that no later statement changes.
+    fn stable(&mut self, value: ExprId) -> Reg {
         let reg = self.value(value);
         let changes =
             |(id, local): (LocalId, &Local)| local.mutable && self.locals[id.index()] == Some(reg);
@@ -457,7 +461,7 @@ impl Compiler<'_> {
         to
     }
 
-    /// Computes a statement's root value, effect or not.
+    /// Computes the root expression of a statement, which may have a side effect.
     fn root(&mut self, value: ExprId, to: Option<Reg>) {
         let expr = &self.nodes.exprs[value];
         match expr.kind {
@@ -494,7 +498,7 @@ impl Compiler<'_> {
             }
             _ => {
                 if let Some(to) = to {
-                    self.into(value, to);
+                    self.compute_into(value, to);
                 }
             }
         }
@@ -543,7 +547,7 @@ impl Compiler<'_> {
         matches!(self.kernel.params[tensor.index()].kind, ParamKind::Tensor { .. })
     }
 
-    /// The register with the number of a scalar, counted from the tensor's address.
+    /// The register with the offset of a component's scalar from the tensor's address, in scalars.
     fn element(&mut self, param: ParamId, index: &[Reg]) -> Reg {
         let tensor = self.tensor(param);
         let kind = self.kernel.params[param.index()].kind;
@@ -561,7 +565,7 @@ impl Compiler<'_> {
         at
     }
 
-    /// The register with an element's number.
+    /// The register with the linear index of an element.
     fn flat(&mut self, tensor: Reg, index: &[Reg]) -> Reg {
         match *index {
             [i, j] => {
@@ -588,7 +592,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Lets the checked form skip the next operation where an index is out of range.
+    /// In the checked form: skips the next operation if an index is out of range.
     fn check(&mut self, tensor: Reg, index: &[Reg], clear: Reg, site: SiteId) {
         if self.form == Form::Proven {
             return;
@@ -609,7 +613,7 @@ impl Compiler<'_> {
         self.code.push(op);
     }
 
-    /// The register that holds a pure value, computed now unless it is there already.
+    /// The register of a pure value. Computes the value unless the statement already has.
     fn value(&mut self, value: ExprId) -> Reg {
         match self.nodes.exprs[value].kind {
             ExprKind::Const(constant) => return self.constant(constant.bits()),
@@ -630,13 +634,13 @@ impl Compiler<'_> {
             return reg;
         }
         let to = self.temporary();
-        self.into(value, to);
+        self.compute_into(value, to);
         self.computed[value.index()] = (self.statement, to);
         to
     }
 
-    /// Computes a pure value into a register. Operands are read before it is written.
-    fn into(&mut self, value: ExprId, to: Reg) {
+    /// Computes a pure value into a register. The operands are read before it is written.
+    fn compute_into(&mut self, value: ExprId, to: Reg) {
         let expr = &self.nodes.exprs[value];
         let ty = expr.ty;
         let op = match expr.kind {
@@ -676,13 +680,13 @@ impl Compiler<'_> {
         self.code.push(op);
     }
 
-    /// A sum, in one operation with the product that is one of its terms.
+    /// Fuses a sum with a product that is one of its terms.
     fn sum(&mut self, lhs: ExprId, rhs: ExprId, ty: ScalarType, to: Reg) -> Op {
         for (product, other) in [(lhs, rhs), (rhs, lhs)] {
-            let known = self.computed[product.index()].0 == self.statement;
+            let is_computed = self.computed[product.index()].0 == self.statement;
             if let ExprKind::Binary { op: BinaryOp::Mul, lhs: a, rhs: b } =
                 self.nodes.exprs[product].kind
-                && !known
+                && !is_computed
             {
                 return select::mul_add(ty)(to, self.value(a), self.value(b), self.value(other));
             }

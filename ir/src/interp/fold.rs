@@ -1,4 +1,4 @@
-//! What an operation makes of constants: the machine itself computes it, so that nobody else has to know.
+//! Constant folding. The interpreter's machine evaluates the operation, so that operators are implemented only once.
 
 use super::{
     NoMemory,
@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{Const, ExprId, ExprKind, MathFn, ScalarType};
 
-/// The register of the result, behind those of the operands.
+/// The register of the result, after those of the operands.
 const RESULT: u32 = 3;
 
-/// The value of an expression of type `ty` whose operands `value` knows. None where it does not know them all, where
-/// devices may compute other last bits, and where a NaN's bits are those of an operand.
+/// Folds an expression of type `ty`; `value` returns the constant operands. None if an operand is not constant, if the
+/// last bits may differ between devices, or if the result would have the bits of a NaN operand.
 pub(crate) fn fold(
     ty: ScalarType,
     kind: &ExprKind,
@@ -35,7 +35,8 @@ pub(crate) fn fold(
     }
 }
 
-/// The NaN of arithmetic, whose sign and payload Rust leaves open. What only moves bits keeps them, and is left alone.
+/// The NaN of arithmetic; Rust leaves its sign and payload unspecified. Operations that only move bits preserve a NaN
+/// and are not canonicalized.
 fn computed_nan(ty: ScalarType, kind: &ExprKind) -> Option<Const> {
     let arithmetic = match kind {
         ExprKind::Binary { .. } => true,
@@ -66,7 +67,7 @@ fn operation(ty: ScalarType, kind: &ExprKind, operands: &[Const]) -> Option<Op> 
             | MathFn::Round
             | MathFn::Trunc
             | MathFn::Abs => select::math1(function, ty)(RESULT, 0),
-            // Of two zeros either may be the smaller.
+            // Not for floats: of two zeros either may be the smaller.
             MathFn::Min | MathFn::Max if ty.is_int() => select::math2(function, ty)(RESULT, 0, 1),
             MathFn::MulAdd => select::fused(ty)(RESULT, 0, 1, 2),
             _ => return None,

@@ -1,7 +1,7 @@
-//! The register machine: its typed operations and the loop that runs them.
+//! The register machine: its typed operations and the loop that executes them.
 //!
-//! A register holds a value's bits, zero-extended, so one operation often serves several types: an
-//! addition of 32 bits both signs, a comparison of unsigned words both widths, equality all integers.
+//! A register holds the zero-extended bits of a value. So one operation often serves several types: a 32-bit addition
+//! both signs, an unsigned comparison both widths, equality all integers.
 
 use super::memory::{Fault, Memory, Size};
 use smallvec::SmallVec;
@@ -9,18 +9,18 @@ use smallvec::SmallVec;
 use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK};
 use crate::collective;
 
-/// The number of a register. The first ones hold the argument block.
+/// The index of a register. The first ones hold the argument block.
 pub(super) type Reg = u32;
-/// The position of an operation in its code; beyond the end, the code is done.
+/// The position of an operation in its code. Beyond the end, execution stops.
 pub(super) type Target = u32;
 
-/// A Rust type as a register holds it.
+/// A Rust type as stored in registers.
 trait Word: Copy {
     fn get(bits: u64) -> Self;
     fn put(self) -> u64;
 }
 
-/// How an atomic combines, by type.
+/// The combining operation of an atomic, by type.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Combine {
     Add32,
@@ -43,7 +43,7 @@ pub(super) enum Combine {
     Or,
 }
 
-/// What stays the same while a task runs.
+/// The constant state of a task's execution.
 pub(super) struct Run<'r, M> {
     pub(super) regs: &'r mut [u64],
     pub(super) memory: &'r mut M,
@@ -82,7 +82,7 @@ fn put(value: impl Word) -> u64 {
     value.put()
 }
 
-/// Makes the operations and the loop that runs them from lists of what each computes.
+/// Generates the operations and the loop that executes them from lists of expressions.
 macro_rules! machine {
     (
         unary { $($u:ident($ut:ty) |$ux:ident| $ue:expr;)* }
@@ -92,7 +92,7 @@ macro_rules! machine {
         divide { $($v:ident($vt:ty) |$vx:ident, $vy:ident| $ve:expr;)* }
         next { $($n:ident($nt:ty);)* }
     ) => {
-        /// An operation. Registers stand in the order: result, operands.
+        /// An operation. The operands are in the order: result register, operand registers.
         #[derive(Clone, Copy, Debug)]
         pub(super) enum Op {
             $($u(Reg, Reg),)*
@@ -100,70 +100,70 @@ macro_rules! machine {
             $($t(Reg, Reg, Reg, Reg),)*
             $($c(Reg, Reg, Reg), $c_if(Reg, Reg, Target), $c_unless(Reg, Reg, Target),)*
             $(
-                /// The last field is the site of a zero divisor.
+                /// The last operand is the site of a zero divisor.
                 $v(Reg, Reg, Reg, u32),
             )*
             $(
-                /// Adds one to a loop variable and jumps back while it is below the end.
+                /// Increments a loop variable and jumps back while it is below the end.
                 $n(Reg, Reg, Target),
             )*
-            /// Result, condition, then, otherwise.
+            /// Operands: result, condition, then, otherwise.
             Select(Reg, Reg, Reg, Reg),
             If(Reg, Target),
             Unless(Reg, Target),
             Jump(Target),
-            /// A jump to a loop's start.
+            /// A jump back to the start of a loop.
             Back(Target),
-            /// Condition, site, where to go on where it is false.
+            /// Operands: condition, site, jump target if the condition is false.
             Assert(Reg, u32, Target),
-            /// Result, tensor, two indices: the element's number.
+            /// Operands: result (the linear index), tensor, two indices.
             Index2(Reg, Reg, Reg, Reg),
-            /// Result, tensor, three indices: the element's number.
+            /// Operands: result (the linear index), tensor, three indices.
             Index3(Reg, Reg, Reg, Reg, Reg),
-            /// Tensor, index; the register cleared and the site reported where the index is out of
-            /// range, and then the next operation is skipped.
+            /// Operands: tensor, index, register to clear, site. If the index is out of range: clears the register,
+            /// reports the site and skips the next operation.
             Check1 { tensor: Reg, index: [Reg; 1], clear: Reg, site: u32 },
             Check2 { tensor: Reg, index: [Reg; 2], clear: Reg, site: u32 },
             Check3 { tensor: Reg, index: [Reg; 3], clear: Reg, site: u32 },
-            /// The same of more indices, in registers from `first` on.
+            /// The same for more indices, in registers from `first` on.
             CheckMore { tensor: Reg, first: Reg, rank: u8, clear: Reg, site: u32 },
-            /// Result, tensor, the element's number.
+            /// Operands: result, tensor, linear index.
             Load1(Reg, Reg, Reg, Size),
-            /// Result, tensor, two indices.
+            /// Operands: result, tensor, two indices.
             Load2(Reg, Reg, Reg, Reg, Size),
-            /// Value, tensor, the element's number.
+            /// Operands: value, tensor, linear index.
             Store1(Reg, Reg, Reg, Size),
-            /// Value, tensor, two indices.
+            /// Operands: value, tensor, two indices.
             Store2(Reg, Reg, Reg, Reg, Size),
-            /// Result, tensor, the element's number, value.
+            /// Operands: result, tensor, linear index, value.
             Atomic(Reg, Reg, Reg, Reg, Combine),
             /// Sets the registers of a shared array to zero.
             Clear { first: Reg, len: u32 },
-            /// As the other checks, of an index of a shared array.
+            /// The same checks for an index of a shared array.
             CheckShared { index: Reg, len: u32, clear: Reg, site: u32 },
             CheckShared2 { index: [Reg; 2], dims: [u32; 2], clear: Reg, site: u32 },
-            /// Result, first register of a shared array, its length, index.
+            /// Operands: result, first register of a shared array, its length, index.
             SharedLoad(Reg, Reg, u32, Reg),
-            /// Value, first register of a shared array, its length, index.
+            /// Operands: value, first register of a shared array, its length, index.
             SharedStore(Reg, Reg, u32, Reg),
-            /// Result, first register of a shared array, its length, index, value.
+            /// Operands: result, first register of a shared array, its length, index, value.
             SharedAtomic(Reg, Reg, u32, Reg, Reg, Combine),
-            /// Combines what a block's threads have into one value, in registers from `first` on, which
-            /// are free then.
-            Reduce { to: Reg, first: Reg, len: u32, how: Combine },
-            /// Sets the registers of what a block's threads have to what each gets of the others.
-            Scan { first: Reg, len: u32, how: Combine, exclusive: bool },
-            /// The same, with the numbers of threads in registers from `from` on.
+            /// Reduces the values of a block's threads, in registers from `first` on. Their contents are unspecified
+            /// afterwards.
+            Reduce { to: Reg, first: Reg, len: u32, combine: Combine },
+            /// Collectives on the values of a block's threads, in place, in registers from `first` on.
+            Scan { first: Reg, len: u32, combine: Combine, exclusive: bool },
+            /// The same, with the source lanes in registers from `from` on.
             Shuffle { first: Reg, len: u32, from: Reg },
             Ballot { first: Reg, len: u32 },
-            /// Result, register of an address, words after it.
+            /// Operands: result, register of an address, offset in words.
             LoadWord(Reg, Reg, u32, Size),
-            /// Value, register of an address, words after it.
+            /// Operands: value, register of an address, offset in words.
             StoreWord(Reg, Reg, u32),
         }
 
         impl Op {
-            /// Sets where a jump goes.
+            /// Sets the target of a jump.
             pub(super) fn set_target(&mut self, target: Target) {
                 match self {
                     $(Self::$c_if(_, _, to) | Self::$c_unless(_, _, to) => *to = target,)*
@@ -176,7 +176,7 @@ macro_rules! machine {
             }
         }
 
-        /// Runs `code` to its end, or to a failed assertion.
+        /// Executes `code` to its end, or to a failed assertion.
         #[inline]
         pub(super) fn run<M: Memory>(code: &[Op], run: &mut Run<'_, M>) -> Result<(), Fault> {
             let Run { regs, memory, task, fuel } = run;
@@ -232,7 +232,7 @@ macro_rules! machine {
                         r!(var) = put(next);
                         if next < <$nt>::get(r!(end)) {
                             pc = to as usize;
-                            burn(fuel)?;
+                            consume_fuel(fuel)?;
                         }
                     })*
                     Op::Select(d, c, a, b) => r!(d) = if r!(c) != 0 { r!(a) } else { r!(b) },
@@ -249,7 +249,7 @@ macro_rules! machine {
                     Op::Jump(to) => pc = to as usize,
                     Op::Back(to) => {
                         pc = to as usize;
-                        burn(fuel)?;
+                        consume_fuel(fuel)?;
                     }
                     Op::Assert(c, site, to) => {
                         if r!(c) == 0 {
@@ -313,11 +313,11 @@ macro_rules! machine {
                         let at = r!(i).wrapping_mul(r!(t + 2)).wrapping_add(r!(j));
                         store(*memory, element(r!(t), at, size), size, r!(v))?;
                     }
-                    Op::Atomic(d, t, i, v, how) => {
-                        let size = how.size();
+                    Op::Atomic(d, t, i, v, combine) => {
+                        let size = combine.size();
                         let address = element(r!(t), r!(i), size);
                         let (old, new) = (load(*memory, address, size)?, r!(v));
-                        store(*memory, address, size, how.combine(old, new))?;
+                        store(*memory, address, size, combine.combine(old, new))?;
                         r!(d) = old;
                     }
                     Op::Clear { first, len } => {
@@ -345,21 +345,21 @@ macro_rules! machine {
                     Op::SharedStore(v, first, len, i) => {
                         regs[shared(first, len, r!(i), true)?] = r!(v);
                     }
-                    Op::SharedAtomic(d, first, len, i, v, how) => {
+                    Op::SharedAtomic(d, first, len, i, v, combine) => {
                         let at = shared(first, len, r!(i), true)?;
                         let old = regs[at];
-                        regs[at] = how.combine(old, r!(v));
+                        regs[at] = combine.combine(old, r!(v));
                         r!(d) = old;
                     }
-                    Op::Reduce { to, first, len, how } => {
+                    Op::Reduce { to, first, len, combine } => {
                         let values = &mut regs[first as usize..][..len as usize];
-                        let total = collective::reduce(values, 0, |a, b| how.combine(a, b));
+                        let total = collective::reduce(values, 0, |a, b| combine.combine(a, b));
                         r!(to) = total;
                     }
-                    Op::Scan { first, len, how, exclusive } => {
+                    Op::Scan { first, len, combine, exclusive } => {
                         let values = &mut regs[first as usize..][..len as usize];
-                        let none = exclusive.then(|| how.identity());
-                        collective::scan(values, none, |a, b| how.combine(a, b));
+                        let identity = exclusive.then(|| combine.identity());
+                        collective::scan(values, identity, |a, b| combine.combine(a, b));
                     }
                     Op::Shuffle { first, len, from } => {
                         let from = regs[from as usize..][..len as usize].to_vec();
@@ -520,7 +520,7 @@ machine! {
     ternary {
         FusedF32(f32) |x, y, z| x.mul_add(y, z);
         FusedF64(f64) |x, y, z| x.mul_add(y, z);
-        // Two roundings: only the dispatch is fused.
+        // Rounds twice; only the dispatch is fused.
         MulAddF32(f32) |x, y, z| x * y + z;
         MulAddF64(f64) |x, y, z| x * y + z;
         MulAdd32(u32) |x, y, z| x.wrapping_mul(y).wrapping_add(z);
@@ -568,7 +568,7 @@ impl Combine {
         }
     }
 
-    /// What a scan gives the first thread, where it leaves out the thread's own value.
+    /// The identity element, for the first thread of an exclusive scan.
     fn identity(self) -> u64 {
         match self {
             Self::Add32 | Self::Add64 | Self::AddF32 | Self::AddF64 | Self::Or => 0,
@@ -609,9 +609,9 @@ impl Combine {
     }
 }
 
-/// Uses up one unit of fuel.
+/// Consumes one unit of fuel.
 #[inline(always)]
-pub(super) fn burn(fuel: &mut u64) -> Result<(), Fault> {
+pub(super) fn consume_fuel(fuel: &mut u64) -> Result<(), Fault> {
     *fuel = fuel.checked_sub(1).ok_or(Fault::OutOfFuel)?;
     Ok(())
 }
@@ -633,7 +633,7 @@ fn element(base: u64, at: u64, size: Size) -> u64 {
 
 #[inline(always)]
 fn load<M: Memory>(memory: &mut M, address: u64, size: Size) -> Result<u64, Fault> {
-    // One call per size, so that each is compiled for its size.
+    // One call per size, so that each is inlined with a constant size.
     match size {
         Size::Four => memory.load(address, 4),
         Size::Eight => memory.load(address, 8),
@@ -653,7 +653,7 @@ fn store<M: Memory>(memory: &mut M, address: u64, size: Size, bits: u64) -> Resu
     }
 }
 
-/// Fills the error record, unless one is there already or nobody wants it.
+/// Fills the error record, unless it already holds an error or there is none.
 #[cold]
 #[inline(never)]
 pub(super) fn report<M: Memory>(

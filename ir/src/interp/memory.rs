@@ -1,58 +1,58 @@
-//! What the interpreter reads and writes, and how it fails.
+//! The memory that the interpreter accesses, and its errors.
 
 use crate::ScalarType;
 
-/// Memory as tasks see it: byte addresses, little-endian values.
+/// Memory as seen by tasks: byte addresses, little-endian values.
 ///
-/// Both methods are called with 1, 4 or 8 bytes. They are worth inlining.
+/// Both methods are called with 1, 2, 4 or 8 bytes. They should be inlined.
 pub trait Memory {
     /// Reads `bytes` bytes, zero-extended.
     ///
     /// # Errors
-    /// [`Fault::Address`] where these bytes may not be read.
+    /// [`Fault::Address`] if the bytes cannot be read.
     fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault>;
 
     /// Writes the low `bytes` bytes of `bits`.
     ///
     /// # Errors
-    /// [`Fault::Address`] where these bytes may not be written.
+    /// [`Fault::Address`] if the bytes cannot be written.
     fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault>;
 }
 
-/// Why a task stopped.
+/// Why execution of a task stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// An access to memory that is not there.
+    /// An access to an invalid address.
     #[error("illegal {} of {bytes} bytes at address {address:#x}", if *.write { "write" } else { "read" })]
     Address {
-        /// The first byte.
+        /// The address of the first byte.
         address: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: usize,
         /// Whether it was a write.
         write: bool,
     },
-    /// The interpreter's limit was reached.
-    #[error("the task ran longer than its limit")]
+    /// The fuel limit was reached.
+    #[error("the task exceeded its fuel limit")]
     OutOfFuel,
-    /// The argument block is shorter than the parameters need.
+    /// The argument block is too short for the kernel's parameters.
     #[error("the argument block has {found} words, but the kernel needs {needed}")]
     Arguments {
-        /// Words needed.
+        /// The required number of words.
         needed: usize,
-        /// Words given.
+        /// The actual number of words.
         found: usize,
     },
-    /// The kernel has no such task.
+    /// The kernel has no task with this id.
     #[error("the kernel has no task {task}")]
     NoTask {
-        /// The task's number.
+        /// The id.
         task: u32,
     },
 }
 
-/// Memory made of byte vectors at chosen addresses; for tests.
+/// Memory made of byte vectors at fixed addresses, for tests.
 ///
 /// # Examples
 /// ```
@@ -69,10 +69,10 @@ pub struct SliceMemory {
     regions: Vec<(u64, Vec<u8>)>,
 }
 
-/// The size of an element.
+/// The type of an element, which determines its size and encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Size {
-    /// A bool: any byte but 0 is true.
+    /// A bool: any nonzero byte is true.
     Bool,
     One,
     Two,
@@ -87,7 +87,7 @@ impl SliceMemory {
         Self::default()
     }
 
-    /// Puts `bytes` at `address`, in place of what began there.
+    /// Places `bytes` at `address`, replacing a vector that begins there.
     pub fn insert(&mut self, address: u64, bytes: Vec<u8>) {
         let at = self.regions.partition_point(|(start, _)| *start < address);
         match self.regions.get_mut(at) {
@@ -96,7 +96,7 @@ impl SliceMemory {
         }
     }
 
-    /// The bytes that were put at `address`, as they are now.
+    /// The current contents of the vector at `address`.
     #[must_use]
     pub fn bytes(&self, address: u64) -> Option<&[u8]> {
         self.regions.iter().find(|(start, _)| *start == address).map(|(_, bytes)| &bytes[..])

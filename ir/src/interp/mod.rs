@@ -1,8 +1,7 @@
-//! The reference interpreter: what a kernel's tasks mean, run on any [`Memory`].
+//! The reference interpreter. It defines the meaning of tasks, and runs them on any [`Memory`].
 //!
-//! Tasks are compiled to typed register code once. Numbers behave as [`crate::Kernel`]'s
-//! documentation says; device errors go to the [error record](crate::abi::ErrorRecord), the first
-//! one wins.
+//! Tasks are compiled once to typed register code. Device errors go to the [error record](crate::abi::ErrorRecord),
+//! which keeps the first.
 
 mod compile;
 mod fold;
@@ -27,9 +26,9 @@ pub(crate) use compile::{Code, Part, compile};
 pub(crate) use fold::fold;
 pub use memory::{Fault, Memory, SliceMemory};
 
-/// A kernel's tasks as register code.
+/// The register code of a kernel's tasks.
 ///
-/// Made of a kernel that [`verify_offloaded`](crate::verify_offloaded) accepts.
+/// Requires a kernel that passes [`verify_offloaded`](crate::verify_offloaded).
 #[derive(Debug)]
 pub struct Interpreter {
     arguments: usize,
@@ -41,8 +40,8 @@ pub struct Interpreter {
 struct Forms {
     proven: Code,
     checked: Code,
-    /// Where the loop's interior is in the block of the checked form.
-    inside: Range<usize>,
+    /// The word of the loop's interior in the argument block of the checked form.
+    interior: Range<usize>,
 }
 
 impl Interpreter {
@@ -51,29 +50,27 @@ impl Interpreter {
     pub fn new(kernel: &Offloaded) -> Self {
         let layout = ArgLayout::new(&kernel.params);
         let tasks = kernel.tasks().map(|(id, task)| {
-            let inside = abi::inside_word(kernel, id);
+            let interior = abi::interior_word(kernel, id);
             Forms {
                 proven: compile(kernel, &layout, task, Part::Whole(Form::Proven)),
                 checked: compile(kernel, &layout, task, Part::Whole(Form::Checked)),
-                inside: inside..inside + abi::inside_words(&task.kind),
+                interior: interior..interior + abi::interior_words(&task.kind),
             }
         });
         Self { arguments: layout.len(), tasks: tasks.collect(), fuel: u64::MAX }
     }
 
-    /// The same with a limit: each run may go through at most `rounds` iterations and rounds of
-    /// inner loops, all together.
+    /// Limits each run to `rounds` iterations in total, of parallel and inner loops.
     #[must_use]
     pub fn with_fuel(mut self, rounds: u64) -> Self {
         self.fuel = rounds;
         self
     }
 
-    /// Runs a whole task. In the checked form a block that ends with its last parameter has empty
-    /// interiors.
+    /// Runs a whole task. In the checked form, an argument block without interiors means that they are empty.
     ///
     /// # Errors
-    /// As for [`run_range`](Self::run_range).
+    /// See [`run_range`](Self::run_range).
     pub fn run_task<M: Memory>(
         &self,
         task: TaskId,
@@ -84,11 +81,11 @@ impl Interpreter {
         self.run_range(task, form, args, memory, 0..u64::MAX)
     }
 
-    /// The bounds of a task's loop as the device finds them, temporaries read from `memory`; none of a
-    /// serial task.
+    /// The bounds of a task's loop as computed on the device, with temporaries read from `memory`. Empty for a serial
+    /// task.
     ///
     /// # Errors
-    /// As for [`run_range`](Self::run_range).
+    /// See [`run_range`](Self::run_range).
     pub fn extents<M: Memory>(
         &self,
         task: TaskId,
@@ -103,13 +100,11 @@ impl Interpreter {
         Ok(code.extents_in(|reg| run.regs[reg]))
     }
 
-    /// Runs a part of a task's iterations, numbered from 0 in row-major order. A serial task is one
-    /// iteration.
+    /// Runs a range of a task's iterations, numbered from 0 in row-major order. A serial task has one iteration.
     ///
     /// # Errors
-    /// [`Fault::Address`] where `memory` refuses an access, [`Fault::OutOfFuel`] at the limit,
-    /// [`Fault::Arguments`] and [`Fault::NoTask`] where the call is wrong. Memory then holds what was
-    /// written until there.
+    /// [`Fault::Address`] if `memory` rejects an access, [`Fault::OutOfFuel`] at the limit, [`Fault::Arguments`] and
+    /// [`Fault::NoTask`] for invalid arguments of this call. Effects up to that point remain in memory.
     pub fn run_range<M: Memory>(
         &self,
         task: TaskId,
@@ -123,39 +118,41 @@ impl Interpreter {
         code.pass_arguments(arguments, &mut regs);
         let mut run = Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel };
         machine::run(&code.prelude, &mut run)?;
-        let inside = match form {
-            Form::Checked => args.get(self.tasks[task.index()].inside.clone()).unwrap_or_default(),
+        let interior = match form {
+            Form::Checked => {
+                args.get(self.tasks[task.index()].interior.clone()).unwrap_or_default()
+            }
             Form::Proven => &[],
         };
         match &code.dims {
             None if iterations.contains(&0) => {
-                machine::burn(&mut run.fuel)?;
+                machine::consume_fuel(&mut run.fuel)?;
                 machine::run(&code.body, &mut run)
             }
             None => Ok(()),
             Some(dims) => {
                 let extents = code.extents_in(|reg| run.regs[reg]);
-                if let Some(site) = code.on_device
-                    && extents.have_wrapped()
+                if let Some(site) = code.bounds_site
+                    && extents.exceed_max_bound()
                 {
                     let counts: SmallVec<[u64; 3]> = extents.counts().collect();
                     return machine::report(run.regs, run.memory, run.task, site.raw(), &counts);
                 }
-                let mut walk = Walk::new(&extents, &iterations);
-                if !is_empty(inside) {
+                let mut cursor = IterationCursor::new(&extents, &iterations);
+                if !is_empty(interior) {
                     let proven = &self.tasks[task.index()].proven;
-                    return run_split(code, proven, arguments, inside, walk, run);
+                    return run_split(code, proven, arguments, interior, cursor, run);
                 }
-                while walk.left > 0 {
-                    run.iteration(code, dims, &walk)?;
-                    walk.step();
+                while cursor.left > 0 {
+                    run.iteration(code, dims, &cursor)?;
+                    cursor.step();
                 }
                 Ok(())
             }
         }
     }
 
-    /// The code of a task and the arguments that it takes.
+    /// The code of a task and its arguments.
     fn code<'a>(
         &self,
         task: TaskId,
@@ -173,13 +170,13 @@ impl Interpreter {
     }
 }
 
-/// Runs the iterations of a walk, those in the interior unchecked.
+/// Runs iterations. Those in the interior run unchecked code.
 fn run_split<M: Memory>(
     checked: &Code,
     proven: &Code,
     arguments: &[u64],
-    inside: &[u64],
-    mut walk: Walk,
+    interior: &[u64],
+    mut cursor: IterationCursor,
     run: Run<'_, M>,
 ) -> Result<(), Fault> {
     let Run { regs, memory, task, mut fuel } = run;
@@ -187,50 +184,55 @@ fn run_split<M: Memory>(
     proven.pass_arguments(arguments, &mut regs_inside);
     let mut run = Run { regs: &mut regs_inside, memory, task, fuel };
     machine::run(&proven.prelude, &mut run)?;
-    while walk.left > 0 {
-        let (code, regs) = if walk.is_within(inside, checked.dims.as_deref().unwrap_or_default()) {
+    while cursor.left > 0 {
+        let (code, regs) = if cursor.is_in(interior, checked.dims.as_deref().unwrap_or_default()) {
             (proven, &mut regs_inside[..])
         } else {
             (checked, &mut *regs)
         };
         let mut run = Run { regs, memory, task, fuel };
-        run.iteration(code, code.dims.as_deref().unwrap_or_default(), &walk)?;
+        run.iteration(code, code.dims.as_deref().unwrap_or_default(), &cursor)?;
         fuel = run.fuel;
-        walk.step();
+        cursor.step();
     }
     Ok(())
 }
 
-/// Whether no iteration is in an interior, for one of whose dimensions begin and end are the same.
-fn is_empty(inside: &[u64]) -> bool {
-    inside.is_empty() || inside.chunks_exact(2).any(|dim| dim[0] == dim[1])
+/// Whether an interior is empty.
+fn is_empty(interior: &[u64]) -> bool {
+    interior.is_empty() || interior.chunks_exact(2).any(|dim| dim[0] == dim[1])
 }
 
 impl<M: Memory> Run<'_, M> {
-    fn iteration(&mut self, code: &Code, dims: &[DimRegs], walk: &Walk) -> Result<(), Fault> {
+    fn iteration(
+        &mut self,
+        code: &Code,
+        dims: &[DimRegs],
+        cursor: &IterationCursor,
+    ) -> Result<(), Fault> {
         for (at, dim) in dims.iter().enumerate() {
-            self.regs[dim.var as usize] = walk.value(at, dim.ty);
+            self.regs[dim.var as usize] = cursor.value(at, dim.ty);
         }
-        machine::burn(&mut self.fuel)?;
+        machine::consume_fuel(&mut self.fuel)?;
         machine::run(&code.body, self)
     }
 }
 
 impl Code {
-    /// The bounds, from an argument block that holds all parameters. None of a serial task.
+    /// The bounds, computed from an argument block with all parameters. Empty for a serial task.
     pub(crate) fn extents(&self, args: &[u64]) -> Extents {
         if self.prelude.is_empty() {
-            // Each bound is a parameter or a constant: there is nothing to run.
-            let counts = |reg| self.masks.iter().find(|(masked, _)| *masked as usize == reg);
+            // Every bound is a parameter or a constant, so no code needs to run.
+            let mask_of = |reg| self.masks.iter().find(|(masked, _)| *masked as usize == reg);
             return self.extents_in(|reg| match args.get(reg) {
-                Some(word) => *word & counts(reg).map_or(u64::MAX, |(_, mask)| *mask),
+                Some(word) => *word & mask_of(reg).map_or(u64::MAX, |(_, mask)| *mask),
                 None => self.start[reg],
             });
         }
         let mut regs: SmallVec<[u64; 64]> = SmallVec::from_slice(&self.start);
         self.pass_arguments(args, &mut regs);
         let mut run = Run { regs: &mut regs, memory: &mut NoMemory, task: 0, fuel: u64::MAX };
-        // Bounds touch no memory, so nothing here can fail.
+        // Bounds do not access memory, so this cannot fail.
         let _ = machine::run(&self.prelude, &mut run);
         self.extents_in(|reg| regs[reg])
     }
@@ -253,7 +255,7 @@ impl Code {
     }
 }
 
-/// Memory without a byte.
+/// Memory without valid addresses.
 struct NoMemory;
 
 impl Memory for NoMemory {
@@ -266,8 +268,8 @@ impl Memory for NoMemory {
     }
 }
 
-/// A walk over iterations in row-major order.
-struct Walk {
+/// Iterates over a range of iterations in row-major order.
+struct IterationCursor {
     begins: [u64; 3],
     counts: [u64; 3],
     at: [u64; 3],
@@ -275,27 +277,27 @@ struct Walk {
     left: u64,
 }
 
-impl Walk {
+impl IterationCursor {
     fn new(extents: &Extents, iterations: &Range<u64>) -> Self {
         let end = iterations.end.min(extents.iterations());
-        let mut walk = Self {
+        let mut cursor = Self {
             begins: [0; 3],
             counts: [0; 3],
             at: [0; 3],
             rank: extents.dims().len(),
             left: end.saturating_sub(iterations.start),
         };
-        if walk.left == 0 {
-            return walk;
+        if cursor.left == 0 {
+            return cursor;
         }
         let mut rest = iterations.start;
         for (i, &(begin, end)) in extents.dims().iter().enumerate().rev() {
-            walk.begins[i] = begin as u64;
-            walk.counts[i] = (end - begin) as u64;
-            walk.at[i] = rest % walk.counts[i];
-            rest /= walk.counts[i];
+            cursor.begins[i] = begin as u64;
+            cursor.counts[i] = (end - begin) as u64;
+            cursor.at[i] = rest % cursor.counts[i];
+            rest /= cursor.counts[i];
         }
-        walk
+        cursor
     }
 
     #[inline(always)]
@@ -303,9 +305,9 @@ impl Walk {
         Const::from_bits(ty, self.begins[dim].wrapping_add(self.at[dim])).bits()
     }
 
-    /// Whether the iteration is in an interior.
-    fn is_within(&self, inside: &[u64], dims: &[DimRegs]) -> bool {
-        dims.iter().zip(inside.chunks_exact(2)).enumerate().all(|(at, (dim, bounds))| {
+    /// Whether the current iteration is in an interior.
+    fn is_in(&self, interior: &[u64], dims: &[DimRegs]) -> bool {
+        dims.iter().zip(interior.chunks_exact(2)).enumerate().all(|(at, (dim, bounds))| {
             let [begin, end] = [bounds[0], bounds[1]].map(|bound| Const::from_bits(dim.ty, bound));
             let value = Const::from_bits(dim.ty, self.value(at, dim.ty)).as_int();
             value >= begin.as_int() && value < end.as_int()

@@ -1,4 +1,4 @@
-//! Which machine operation does what an IR operator means on a type.
+//! Instruction selection: the machine operation for an IR operator and type.
 
 use super::machine::{Combine, Op, Reg, Target};
 use crate::{AtomicOp, BinaryOp, DivRemOp, MathFn, ReduceOp, ScalarType, UnaryOp};
@@ -12,11 +12,11 @@ pub(super) struct Compare {
     pub(super) value: Binary,
     pub(super) jump_if: fn(Reg, Reg, Target) -> Op,
     pub(super) jump_unless: fn(Reg, Reg, Target) -> Op,
-    /// Whether the operands change places.
+    /// Whether the operands are swapped.
     pub(super) swap: bool,
 }
 
-/// What a type is to the machine.
+/// The type of a value as far as the machine distinguishes it.
 #[derive(Clone, Copy)]
 enum Kind {
     I32,
@@ -27,14 +27,14 @@ enum Kind {
     F64,
 }
 
-/// `bool` is a small unsigned number.
+/// `bool` is an unsigned number.
 const fn kind(ty: ScalarType) -> Kind {
     match ty {
         ScalarType::I32 => Kind::I32,
         ScalarType::I64 => Kind::I64,
         ScalarType::Bool
         | ScalarType::U32
-        // Narrow ones are kept as their bits, and not computed with.
+        // Narrow types are stored as their bits; they have no arithmetic.
         | ScalarType::I8
         | ScalarType::I16
         | ScalarType::U8
@@ -46,7 +46,7 @@ const fn kind(ty: ScalarType) -> Kind {
     }
 }
 
-/// Picks by type, where both signs need the same.
+/// Selects by type, for operations that are the same for both signs.
 macro_rules! by_width {
     ($ty:expr, $w32:ident, $w64:ident, $f32:ident, $f64:ident) => {
         match kind($ty) {
@@ -58,7 +58,7 @@ macro_rules! by_width {
     };
 }
 
-/// Picks by type, where both unsigned widths need the same.
+/// Selects by type, for operations that are the same for both unsigned widths.
 macro_rules! by_sign {
     ($ty:expr, $i32:ident, $i64:ident, $u:ident, $f32:ident, $f64:ident) => {
         match kind($ty) {
@@ -71,7 +71,7 @@ macro_rules! by_sign {
     };
 }
 
-/// Picks by float type.
+/// Selects by float type.
 macro_rules! by_float {
     ($ty:expr, $f32:ident, $f64:ident) => {
         match $ty {
@@ -96,7 +96,7 @@ pub(super) fn unary(op: UnaryOp, ty: ScalarType) -> Unary {
     }
 }
 
-/// The operation of a binary operator that is no comparison, on operands of type `ty`.
+/// A binary operator on operands of type `ty`.
 pub(super) fn binary(op: BinaryOp, ty: ScalarType) -> Binary {
     match op {
         BinaryOp::Add => by_width!(ty, Add32, Add64, AddF32, AddF64),
@@ -119,7 +119,7 @@ pub(super) fn binary(op: BinaryOp, ty: ScalarType) -> Binary {
     }
 }
 
-/// A comparison of operands of type `ty`; `op` is one.
+/// A comparison of operands of type `ty`. `op` must be a comparison.
 pub(super) fn compare(op: BinaryOp, ty: ScalarType) -> Compare {
     macro_rules! made {
         ($value:ident, $jump_if:ident, $jump_unless:ident) => {
@@ -173,7 +173,7 @@ pub(super) fn math1(function: MathFn, ty: ScalarType) -> Unary {
         MathFn::Atan => by_float!(ty, AtanF32, AtanF64),
         MathFn::Sinh => by_float!(ty, SinhF32, SinhF64),
         MathFn::Cosh => by_float!(ty, CoshF32, CoshF64),
-        // What is left of one argument is `Abs`.
+        // The remaining function with one argument is `Abs`.
         _ => by_width!(ty, AbsI32, AbsI64, AbsF32, AbsF64),
     }
 }
@@ -185,22 +185,22 @@ pub(super) fn math2(function: MathFn, ty: ScalarType) -> Binary {
         MathFn::Powi => by_float!(ty, PowiF32, PowiF64),
         MathFn::Powf => by_float!(ty, PowfF32, PowfF64),
         MathFn::Hypot => by_float!(ty, HypotF32, HypotF64),
-        // What is left of two arguments is `Atan2`.
+        // The remaining function with two arguments is `Atan2`.
         _ => by_float!(ty, Atan2F32, Atan2F64),
     }
 }
 
-/// `a * b + c` in one rounding.
+/// `a * b + c` with one rounding.
 pub(super) fn fused(ty: ScalarType) -> Ternary {
     by_float!(ty, FusedF32, FusedF64)
 }
 
-/// `a * b + c` in two roundings.
+/// `a * b + c` with two roundings.
 pub(super) fn mul_add(ty: ScalarType) -> Ternary {
     by_width!(ty, MulAdd32, MulAdd64, MulAddF32, MulAddF64)
 }
 
-/// A conversion, or none where the register already holds the new value's bits.
+/// A conversion; none if the register already holds the bits of the new value.
 pub(super) fn cast(from: ScalarType, to: ScalarType) -> Option<Unary> {
     use Kind::*;
     match (from, to) {
@@ -247,7 +247,7 @@ pub(super) fn divide(op: DivRemOp, ty: ScalarType) -> fn(Reg, Reg, Reg, u32) -> 
     }
 }
 
-/// The end of a round of a loop over values of `ty`.
+/// The end of an iteration of a loop over values of `ty`.
 pub(super) fn next(ty: ScalarType) -> fn(Reg, Reg, Target) -> Op {
     match ty {
         ScalarType::I32 => Op::NextI32,
@@ -256,7 +256,7 @@ pub(super) fn next(ty: ScalarType) -> fn(Reg, Reg, Target) -> Op {
     }
 }
 
-/// How the threads of a block combine values of `ty`.
+/// The combining operation of a reduction over values of `ty`.
 pub(super) fn reduce(op: ReduceOp, ty: ScalarType) -> Combine {
     match (op, kind(ty)) {
         (ReduceOp::Add, _) => combine(AtomicOp::Add, ty),

@@ -1,86 +1,84 @@
-//! The interior of a loop: iterations whose accesses a launch proves where it cannot prove all.
+//! The interior of a loop: a box of iterations with proven accesses, for launches that cannot prove all iterations.
 //!
-//! Where a guard is more than the proof understands, or an access is out of range at a border, most
-//! iterations are still provable without it. They are found by asking the proof: a box of one iteration
-//! first, whose sides are then moved out as far as it holds. A box within a proven one is proven, so
-//! that a side is found by halving.
+//! Where a condition is beyond the proof, or an access is out of range at the border, most iterations are still
+//! provable. The search starts with a provable box of one iteration and extends each side as far as the proof holds.
+//! Every box within a proven box is proven, so a binary search finds each side.
 
-use super::{Extents, HostPlan, prove::Proof};
+use super::{Extents, LaunchAnalysis, prove::Proof};
 use crate::{Offloaded, TaskId, TaskKind, abi::ArgLayout};
 
-impl HostPlan {
-    /// The part of a task's iterations whose accesses are proven in a launch with this argument block:
-    /// one interval per dimension of a loop, all of them empty where nothing is proven. A device that
-    /// finds the loop's bounds by itself runs what of them is within. Nothing
-    /// is proven of a task that is no loop over iterations.
+impl LaunchAnalysis {
+    /// The box of a task's iterations whose accesses are proven in a launch with this argument block: one interval per
+    /// dimension. All intervals are empty if nothing is proven, and if the task is not a range loop. If the device
+    /// computes the loop's bounds, it intersects the box with them.
     #[must_use]
-    pub fn inside(&self, task: TaskId, args: &[u64]) -> Extents {
+    pub fn interior(&self, task: TaskId, args: &[u64]) -> Extents {
         let (Some(plan), Some(words)) = (self.tasks.get(task.index()), args.get(..self.arguments))
         else {
             return Extents::default();
         };
         let extents = self.extents(task, args);
-        if !plan.is_loop || !plan.proof.may_hold() {
-            return nothing_of(&extents);
+        if !plan.is_range_for || !plan.proof.may_hold() {
+            return empty_box(&extents);
         }
         if extents.is_empty() || self.prove(task, args) {
             return extents;
         }
-        interior(&plan.proof, words, &extents)
+        find_interior(&plan.proof, words, &extents)
     }
 
-    /// The interiors of all loops as they stand in an argument block, behind these arguments.
+    /// The interiors of all range loops, as words to append to this argument block.
     #[must_use]
     pub fn interiors(&self, args: &[u64]) -> Vec<u64> {
         let mut words = Vec::new();
-        for (at, _) in self.tasks.iter().enumerate().filter(|(_, plan)| plan.is_loop) {
-            let inside = self.inside(TaskId::new(at as u32), args);
-            words.extend(inside.dims().iter().flat_map(|(begin, end)| [*begin, *end]));
+        for (at, _) in self.tasks.iter().enumerate().filter(|(_, plan)| plan.is_range_for) {
+            let interior = self.interior(TaskId::new(at as u32), args);
+            words.extend(interior.dims().iter().flat_map(|(begin, end)| [*begin, *end]));
         }
-        // A negative number is the same in 64 bits.
+        // Negative numbers are stored in 64-bit two's complement.
         words.into_iter().map(|word: i128| word as u64).collect()
     }
 }
 
-/// Whether a launch may find iterations of the task that it can prove where it cannot prove all: not
-/// where an index is whatever a tensor holds.
+/// Whether launches may prove a part of the task's iterations. False if an index can be any value, for example one
+/// loaded from a tensor.
 #[must_use]
-pub fn may_split(kernel: &Offloaded, task: TaskId) -> bool {
+pub fn may_have_interior(kernel: &Offloaded, task: TaskId) -> bool {
     let task = &kernel.tasks[task.index()];
-    is_loop(&task.kind) && Proof::new(kernel, &ArgLayout::new(&kernel.params), task).may_hold()
+    is_range_for(&task.kind) && Proof::new(kernel, &ArgLayout::new(&kernel.params), task).may_hold()
 }
 
-pub(super) fn is_loop(kind: &TaskKind) -> bool {
+pub(super) fn is_range_for(kind: &TaskKind) -> bool {
     matches!(kind, TaskKind::RangeFor { .. })
 }
 
-const fn nothing_of(extents: &Extents) -> Extents {
+const fn empty_box(extents: &Extents) -> Extents {
     Extents { dims: [(0, 0); 3], len: extents.len }
 }
 
-fn interior(proof: &Proof, args: &[u64], extents: &Extents) -> Extents {
-    let holds = |inside: &Extents| proof.holds(args, inside);
-    let Some(mut inside) = anchors(proof, args, extents).into_iter().find(holds) else {
-        return nothing_of(extents);
+fn find_interior(proof: &Proof, args: &[u64], extents: &Extents) -> Extents {
+    let holds = |interior: &Extents| proof.holds(args, interior);
+    let Some(mut interior) = seed_boxes(proof, args, extents).into_iter().find(holds) else {
+        return empty_box(extents);
     };
     for at in 0..extents.len {
         let (begin, end) = extents.dims[at];
-        let known = inside.dims[at];
-        let with = |side: (i128, i128)| {
-            let mut wider = inside;
+        let start = interior.dims[at];
+        let holds_with = |side: (i128, i128)| {
+            let mut wider = interior;
             wider.dims[at] = side;
             holds(&wider)
         };
-        let from = furthest(known.0, begin, |from| with((from, known.1)));
-        let to = furthest(known.1, end, |to| with((from, to)));
-        inside.dims[at] = (from, to);
+        let from = extend(start.0, begin, |from| holds_with((from, start.1)));
+        let to = extend(start.1, end, |to| holds_with((from, to)));
+        interior.dims[at] = (from, to);
     }
-    inside
+    interior
 }
 
-/// Boxes of one iteration from which an interior may be found: in the middle, where the smallest tensor
-/// has its middle, and the first.
-fn anchors(proof: &Proof, args: &[u64], extents: &Extents) -> [Extents; 3] {
+/// The boxes of one iteration with which the search starts: the middle of the loop, the middle of the smallest tensor,
+/// and the first iteration.
+fn seed_boxes(proof: &Proof, args: &[u64], extents: &Extents) -> [Extents; 3] {
     let smallest = proof.extents(args).min().unwrap_or(0);
     let point = |of: &dyn Fn(i128, i128) -> i128| {
         let mut point = *extents;
@@ -97,15 +95,15 @@ fn anchors(proof: &Proof, args: &[u64], extents: &Extents) -> [Extents; 3] {
     ]
 }
 
-/// The place furthest from `known` towards `limit` that is as good as it.
-fn furthest(known: i128, limit: i128, is_good: impl Fn(i128) -> bool) -> i128 {
-    if known == limit || is_good(limit) {
+/// The value extend from `start` towards `limit` for which `holds` is true. It is true for `start`, and monotonic.
+fn extend(start: i128, limit: i128, holds: impl Fn(i128) -> bool) -> i128 {
+    if start == limit || holds(limit) {
         return limit;
     }
-    let (mut good, mut bad) = (known, limit);
+    let (mut good, mut bad) = (start, limit);
     while (bad - good).abs() > 1 {
         let middle = good + (bad - good) / 2;
-        if is_good(middle) {
+        if holds(middle) {
             good = middle;
         } else {
             bad = middle;

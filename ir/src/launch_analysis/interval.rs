@@ -1,4 +1,4 @@
-//! Integer intervals, and what operators do to them.
+//! Interval arithmetic on integers.
 
 use crate::{BinaryOp, MathFn, ScalarType};
 
@@ -10,9 +10,9 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// A computation that may have left its type; so has whatever depends on it.
+    /// A computation that may have overflowed its type. Results that depend on it are wrapped too.
     pub(super) const WRAPPED: Self = Self { lo: 1, hi: 0 };
-    /// More than any type has.
+    /// A superset of the values of every type.
     pub(super) const ALL: Self = Self { lo: -(1 << 100), hi: 1 << 100 };
     const FALSE: Self = Self::point(0);
     const TRUE: Self = Self::point(1);
@@ -22,8 +22,7 @@ impl Interval {
         Self { lo: value, hi: value }
     }
 
-    /// All values of an integer type or of bool; of a float type, which has no interval, nothing
-    /// that anyone asks for.
+    /// All values of an integer type or of bool. Float types have no interval, and the result for them is not used.
     pub(super) const fn of(ty: ScalarType) -> Self {
         match ty.int_range() {
             Some((lo, hi)) => Self { lo, hi },
@@ -35,19 +34,19 @@ impl Interval {
         self.lo > self.hi
     }
 
-    /// The one value, where there is only one.
+    /// The value, if the interval has exactly one.
     pub(super) const fn value(self) -> Option<i128> {
         if self.lo == self.hi { Some(self.lo) } else { None }
     }
 
-    /// The value of a computation on `ty`, or wrapped where it may leave the type.
+    /// The interval of a computation in type `ty`: wrapped if it may overflow.
     fn within(self, ty: ScalarType) -> Self {
         let all = Self::of(ty);
         if self.lo < all.lo || self.hi > all.hi { Self::WRAPPED } else { self }
     }
 
-    /// The values that compare with some value of `by` as `op` says, or without one are in `by`; an
-    /// empty interval where there are none.
+    /// The values for which the comparison `op` holds with some value of `by`; without an `op`, the values in `by`. The
+    /// result may be empty.
     pub(super) fn narrow(self, op: Option<BinaryOp>, by: Self) -> Self {
         let Self { mut lo, mut hi } = self;
         match op {
@@ -64,7 +63,7 @@ impl Interval {
         Self { lo, hi }
     }
 
-    /// The smallest interval with both.
+    /// The smallest interval that contains both.
     pub(super) fn join(self, other: Self) -> Self {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
@@ -75,7 +74,7 @@ impl Interval {
 
     pub(super) fn not(self, ty: ScalarType) -> Self {
         let all = Self::of(ty);
-        // Bitwise not counts down from the largest value where the smallest counts up.
+        // Bitwise not maps the smallest value to the largest and reverses the order.
         Self { lo: all.lo + (all.hi - self.hi), hi: all.lo + (all.hi - self.lo) }
     }
 
@@ -111,7 +110,7 @@ impl Interval {
         }
     }
 
-    /// An operator on operands that have not wrapped; `ty` is the left one's type.
+    /// A binary operator on operands that have not wrapped. `ty` is the type of the left operand.
     pub(super) fn binary(op: BinaryOp, ty: ScalarType, a: Self, b: Self) -> Self {
         match op {
             BinaryOp::Add => Self { lo: a.lo + b.lo, hi: a.hi + b.hi }.within(ty),
@@ -146,18 +145,18 @@ impl Interval {
         }
     }
 
-    /// Integer division; exact only for a positive divisor.
+    /// Integer division. Precise only for a positive divisor.
     pub(super) fn div(ty: ScalarType, a: Self, b: Self) -> Self {
         if b.lo <= 0 {
             return Self::of(ty);
         }
-        // Division by more brings the quotient nearer to zero.
+        // A larger divisor moves the quotient towards zero.
         let lo = if a.lo < 0 { a.lo / b.lo } else { a.lo / b.hi };
         let hi = if a.hi < 0 { a.hi / b.hi } else { a.hi / b.lo };
         Self { lo, hi }
     }
 
-    /// Integer remainder; exact only for a positive divisor.
+    /// Integer remainder. Precise only for a positive divisor.
     pub(super) fn rem(ty: ScalarType, a: Self, b: Self) -> Self {
         if b.lo <= 0 {
             return Self::of(ty);
@@ -174,7 +173,7 @@ impl Interval {
         let mut found: Option<Self> = None;
         for (x, y) in corners {
             let Some(product) = x.checked_mul(y) else {
-                // Beyond every type.
+                // Exceeds every type.
                 return Self { lo: i128::MIN, hi: i128::MAX };
             };
             let point = Self::point(product);
@@ -196,27 +195,27 @@ impl Interval {
 mod tests {
     use super::*;
 
-    /// Every interval with ends among a few values near zero and near the ends of `i32`.
+    /// All intervals with both ends among a few values near zero and near the limits of `i32`.
     fn intervals() -> Vec<Interval> {
         let ends = [i128::from(i32::MIN), -3, -1, 0, 2, 5, i128::from(i32::MAX)];
         let pair = |lo| ends.into_iter().map(move |hi| Interval { lo, hi });
         ends.into_iter().flat_map(pair).filter(|i| !i.is_wrapped()).collect()
     }
 
-    /// The ends of an interval, and what of it lies near zero.
+    /// The ends of an interval, and its values near zero.
     fn samples(of: Interval) -> impl Iterator<Item = i32> {
         let near = (-6..=6).chain([of.lo, of.lo + 1, of.hi - 1, of.hi]);
         near.filter(move |v| (of.lo..=of.hi).contains(v)).map(|v| v as i32)
     }
 
-    /// Checks that `found` holds a result; none is one that left its type.
+    /// Checks that `found` contains `result`. There is no result if the computation overflowed.
     fn holds(found: Interval, result: Option<i32>, what: &str) {
         let inside = result.is_some_and(|v| (found.lo..=found.hi).contains(&i128::from(v)));
         assert!(found.is_wrapped() || inside, "{what}: {result:?} is not in {found:?}");
     }
 
     #[test]
-    fn intervals_hold_all_results() {
+    fn intervals_contain_all_results() {
         use BinaryOp::*;
         let ty = ScalarType::I32;
         let mut wrapped = 0;
@@ -255,7 +254,7 @@ mod tests {
                 }
             }
         }
-        // Wrapped says nothing, so it must be the exception.
+        // A wrapped interval carries no information, so it must be rare.
         assert!(wrapped < 28 * 28 / 2, "{wrapped} sums wrapped");
     }
 }

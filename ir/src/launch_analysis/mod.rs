@@ -1,5 +1,6 @@
-//! What the host knows of a task before it launches it: the extents of its loop, and whether all
-//! its accesses stay inside their tensors, or which of its iterations do.
+//! Launch analysis: what the host computes from the arguments of a launch before it is submitted. This is the iteration
+//! space of each loop ([`Extents`]), the bounds proof of each task, the [interior](LaunchAnalysis::interior) where the
+//! proof does not hold for all iterations, and the [race check](LaunchAnalysis::race).
 
 mod interior;
 mod interval;
@@ -13,68 +14,67 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-use prove::{Hull, Proof};
+use prove::{ConservativeBounds, Proof};
 use races::Races;
 
-pub use interior::may_split;
-pub use races::{Overflow, Race, Touched};
+pub use interior::may_have_interior;
+pub use races::{Overflow, Race, RaceObject};
 
-/// The bounds of a task's loop for one launch, outermost dimension first. Of a loop whose bounds
-/// [only the device knows](crate::TaskKind::is_bounded_on_device) the host knows bounds around them.
+/// The bounds of a task's loop in one launch, outermost dimension first. If [only the
+/// device](crate::TaskKind::has_device_bounds) can compute the bounds, these are conservative bounds around them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extents {
     dims: [(i128, i128); 3],
     len: usize,
 }
 
-/// What is prepared once per kernel so that each launch is cheap.
+/// The launch analysis of a kernel. Prepared once, so that each launch is cheap.
 ///
-/// Made of a kernel that [`verify_offloaded`](crate::verify_offloaded) accepts. Its calls allocate
-/// nothing unless a task is unusually large.
+/// Requires a kernel that passes [`verify_offloaded`](crate::verify_offloaded). The methods do not allocate unless a
+/// task is unusually large.
 #[derive(Debug)]
-pub struct HostPlan {
+pub struct LaunchAnalysis {
     arguments: usize,
     inputs: Vec<usize>,
-    tasks: Vec<TaskPlan>,
+    tasks: Vec<TaskAnalysis>,
     races: Races,
 }
 
 #[derive(Debug)]
-struct TaskPlan {
+struct TaskAnalysis {
     bounds: Bounds,
     proof: Proof,
-    /// Whether it is a loop over iterations, and so has an interior.
-    is_loop: bool,
+    /// Whether it is a range loop, and so has an interior.
+    is_range_for: bool,
 }
 
 #[derive(Debug)]
 enum Bounds {
     Exact(Code),
-    /// What the device's bounds are within.
-    Around(Hull),
+    /// Conservative bounds around those that the device computes.
+    Conservative(ConservativeBounds),
 }
 
-/// The bounds of a task's loop; see [`HostPlan::extents`], which is faster from the second call on.
+/// The bounds of a task's loop. For repeated use, [`LaunchAnalysis::extents`] is faster.
 #[must_use]
 pub fn extents(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Extents {
-    HostPlan::new(kernel).extents(task, args)
+    LaunchAnalysis::new(kernel).extents(task, args)
 }
 
-/// Whether a task needs no index checks; see [`HostPlan::prove`], which is faster from the second
-/// call on.
+/// Whether all accesses of a task are in bounds. For repeated use, [`LaunchAnalysis::prove`] is faster.
 #[must_use]
 pub fn prove(kernel: &Offloaded, task: TaskId, args: &[u64]) -> bool {
-    HostPlan::new(kernel).prove(task, args)
+    LaunchAnalysis::new(kernel).prove(task, args)
 }
 
 impl Extents {
-    /// The dimensions as `(begin, end)`; none of a serial task. An inverted one is empty.
+    /// The dimensions as `(begin, end)`; none for a serial task. A dimension with `begin >= end` is empty.
     #[must_use]
     pub fn dims(&self) -> &[(i128, i128)] {
         &self.dims[..self.len]
     }
 
-    /// The number of iterations, at most `u64::MAX`; 1 of a serial task.
+    /// The number of iterations, saturating at `u64::MAX`; 1 for a serial task.
     #[must_use]
     pub fn iterations(&self) -> u64 {
         if self.is_empty() {
@@ -83,26 +83,26 @@ impl Extents {
         self.counts().fold(1, u64::saturating_mul)
     }
 
-    /// The number of iterations of each dimension, at most `u64::MAX`.
+    /// The number of iterations of each dimension, saturating at `u64::MAX`.
     pub fn counts(&self) -> impl Iterator<Item = u64> {
         let count = |(begin, end): &(i128, i128)| (end - begin).max(0);
         self.dims().iter().map(move |dim| u64::try_from(count(dim)).unwrap_or(u64::MAX))
     }
 
-    /// Whether something would run, and a bound is beyond [`MAX_BOUND`].
+    /// Whether the loop is not empty and a bound exceeds [`MAX_BOUND`].
     #[must_use]
-    pub fn have_wrapped(&self) -> bool {
+    pub fn exceed_max_bound(&self) -> bool {
         let beyond = |(begin, end): &(i128, i128)| *begin < -MAX_BOUND || *end > MAX_BOUND;
         !self.is_empty() && self.dims().iter().any(beyond)
     }
 
-    /// Whether nothing runs.
+    /// Whether there are no iterations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.dims().iter().any(|(begin, end)| begin >= end)
     }
 
-    /// Appends a dimension; a fourth one is ignored, as no verified kernel has it.
+    /// Appends a dimension. A fourth one is ignored; verified kernels have at most three.
     pub(crate) fn push(&mut self, begin: i128, end: i128) {
         if let Some(dim) = self.dims.get_mut(self.len) {
             *dim = (begin, end);
@@ -111,8 +111,8 @@ impl Extents {
     }
 }
 
-impl HostPlan {
-    /// Prepares all tasks of a kernel.
+impl LaunchAnalysis {
+    /// Prepares the analysis of all tasks of a kernel.
     #[must_use]
     pub fn new(kernel: &Offloaded) -> Self {
         let layout = ArgLayout::new(&kernel.params);
@@ -120,22 +120,22 @@ impl HostPlan {
         let mut inputs = extent_words(kernel, &layout);
         inputs.extend(races.inputs());
         let tasks = kernel.tasks().map(|(id, task)| {
-            let reached = needed_by_bounds(kernel, id);
+            let reached = bounds_dependencies(kernel, id);
             inputs.extend(kernel.exprs.iter().filter_map(|(expr, at)| match at.kind {
-                ExprKind::Param(param) if reached.has_seen(expr) => Some(layout.word(param)),
+                ExprKind::Param(param) if reached.contains(expr) => Some(layout.word(param)),
                 _ => None,
             }));
             let needed = reached.locals;
-            let bounds = if task.kind.is_bounded_on_device() {
-                let hull = Hull::new(kernel, &layout, task, needed);
-                inputs.extend(hull.inputs());
-                Bounds::Around(hull)
+            let bounds = if task.kind.has_device_bounds() {
+                let conservative = ConservativeBounds::new(kernel, &layout, task, needed);
+                inputs.extend(conservative.inputs());
+                Bounds::Conservative(conservative)
             } else {
                 Bounds::Exact(compile(kernel, &layout, task, Part::Bounds(&needed)))
             };
             let proof = Proof::new(kernel, &layout, task);
             inputs.extend(proof.inputs());
-            TaskPlan { bounds, proof, is_loop: interior::is_loop(&task.kind) }
+            TaskAnalysis { bounds, proof, is_range_for: interior::is_range_for(&task.kind) }
         });
         let tasks = tasks.collect();
         inputs.sort_unstable();
@@ -143,17 +143,16 @@ impl HostPlan {
         Self { arguments: layout.len(), inputs, tasks, races }
     }
 
-    /// The words of an argument block that all answers depend on, ascending: extents, and scalars that
-    /// bounds, indices or conditions are computed from. Two blocks that are equal there get the same
-    /// answers.
+    /// The words of the argument block that the results depend on, in ascending order: extents, and the scalars that
+    /// bounds, indices and conditions use. Argument blocks that agree in these words give the same results.
     #[must_use]
     pub fn inputs(&self) -> &[usize] {
         &self.inputs
     }
 
-    /// The bounds of a task's loop, of the launch with this argument block: exactly what the device
-    /// computes, or where only the device knows them, bounds around those that it runs. There are none
-    /// of a serial task, of a task that the kernel does not have, and of a block that is too short.
+    /// The bounds of a task's loop in a launch with this argument block: the bounds that the device computes, or
+    /// conservative bounds around them if only the device can compute them. Empty for a serial task, an unknown task,
+    /// and an argument block that is too short.
     #[must_use]
     pub fn extents(&self, task: TaskId, args: &[u64]) -> Extents {
         let (Some(plan), Some(args)) = (self.tasks.get(task.index()), args.get(..self.arguments))
@@ -162,22 +161,21 @@ impl HostPlan {
         };
         match &plan.bounds {
             Bounds::Exact(code) => code.extents(args),
-            Bounds::Around(hull) => hull.extents(args),
+            Bounds::Conservative(conservative) => conservative.extents(args),
         }
     }
 
-    /// The first pair of accesses that a launch with this argument block does not keep apart: iterations
-    /// of one loop, or blocks of one region, may touch one element by them at the same time. None where
-    /// there is no such pair, and where the block is too short.
+    /// Finds a race: the first pair of accesses that may touch one element at the same time, from two iterations of a
+    /// loop or two blocks of a region. None if there is no such pair, and if the argument block is too short.
     ///
-    /// Accesses whose site is [asserted](crate::Site::asserted) are not asked about.
+    /// Accesses at [asserted](crate::Site::asserted) sites are not checked.
     #[must_use]
     pub fn race(&self, args: &[u64]) -> Option<Race> {
-        args.get(..self.arguments).and_then(|args| self.races.first(self, args))
+        args.get(..self.arguments).and_then(|args| self.races.find(self, args))
     }
 
-    /// Whether in a launch with this argument block every index of the task is inside its tensor, and
-    /// nothing that an index is computed from leaves its integer type. `false` says nothing.
+    /// The bounds proof: whether in a launch with this argument block every index of the task is in bounds, and no
+    /// computation that an index depends on overflows. `false` means "unknown".
     #[must_use]
     pub fn prove(&self, task: TaskId, args: &[u64]) -> bool {
         let (Some(plan), Some(words)) = (self.tasks.get(task.index()), args.get(..self.arguments))
@@ -192,10 +190,10 @@ impl HostPlan {
     }
 }
 
-/// The words of all tensors' extents.
+/// The words of the extents of all tensors.
 fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<usize> {
     let words = kernel.params.iter().enumerate().map(|(at, param)| {
-        // How many scalars a component has does not change.
+        // The number of scalars of a component is fixed at compile time.
         let rank = usize::from(param.kind.rank());
         let first = layout.word(ParamId::new(at as u32)) + 1;
         first..first + rank
@@ -203,8 +201,8 @@ fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<usize> {
     words.flatten().collect()
 }
 
-/// What a task's bounds depend on.
-fn needed_by_bounds(kernel: &Offloaded, task: TaskId) -> Reach {
+/// The nodes that the bounds of a task depend on.
+fn bounds_dependencies(kernel: &Offloaded, task: TaskId) -> Reach {
     let nodes = Nodes::from(kernel);
     let task = &kernel.tasks[task.index()];
     let mut reach = Reach::new(nodes);

@@ -1,54 +1,54 @@
-//! Forms, the variables they are made of, and the arithmetic that keeps them affine.
+//! Affine forms, the variables of their terms, and arithmetic that stays affine.
 
 use smallvec::SmallVec;
 
-/// At most this many variables have a place in a form; beyond them an index has none.
+/// The maximum number of variables of a form. An index with more variables has no form.
 pub const MAX_VARS: usize = 10;
 
-/// An integer combination of variables and a constant.
+/// A linear combination of variables with integer coefficients, plus a constant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Form {
+pub struct AffineForm {
     constant: i128,
     coefs: [i128; MAX_VARS],
 }
 
-/// What a variable is to the iterations of a loop.
+/// How a variable varies over the iterations of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VarKind {
-    /// Of the parallel loop: one value per iteration.
+    /// A variable of the parallel loop: one value per iteration.
     Parallel,
-    /// Of an inner loop: any of its values in any iteration.
+    /// A variable of an inner loop: any of its values in any iteration.
     Inner,
-    /// Of neither: one value, which is not known.
+    /// An unknown value, the same in all iterations.
     Fixed,
 }
 
-/// A variable and the values it takes, from `first` to `last`.
+/// A variable and its range, from `first` to `last` inclusive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Var {
     pub(super) kind: VarKind,
     pub(super) first: i128,
     pub(super) last: i128,
-    /// Where the variable is taken apart: `by * vars[high] + vars[high + 1]`.
+    /// If the variable is split: `var = by * vars[high] + vars[high + 1]`.
     split: Option<(i128, usize)>,
 }
 
-/// The variables of forms.
+/// The variables of affine forms, with their ranges.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Space {
     vars: SmallVec<[Var; MAX_VARS]>,
 }
 
-// Checked, so that these are no operators.
+// Checked, and so not implementations of the operator traits.
 #[allow(clippy::should_implement_trait)]
-impl Form {
-    /// A number.
+impl AffineForm {
+    /// A constant.
     #[must_use]
     pub const fn constant(value: i128) -> Self {
         Self { constant: value, coefs: [0; MAX_VARS] }
     }
 
-    /// A variable, by the place that [`Space::push`] gave it; of any other place, zero.
+    /// The variable with this index, as returned by [`Space::push`]; zero for an invalid index.
     #[must_use]
     pub fn var(at: usize) -> Self {
         let mut form = Self::constant(0);
@@ -58,13 +58,13 @@ impl Form {
         form
     }
 
-    /// The number, where no variable occurs.
+    /// The value, if the form is a constant.
     #[must_use]
     pub fn value(&self) -> Option<i128> {
         self.coefs.iter().all(|c| *c == 0).then_some(self.constant)
     }
 
-    /// The sum; none where a number grows too large, here as below.
+    /// The sum. This method and the following return none on overflow.
     #[must_use]
     pub fn add(self, other: Self) -> Option<Self> {
         self.zip(other, i128::checked_add)
@@ -76,7 +76,7 @@ impl Form {
         self.zip(other, i128::checked_sub)
     }
 
-    /// The product, where one of the two is a number.
+    /// The product, if one of the two is a constant.
     #[must_use]
     pub fn mul(self, other: Self) -> Option<Self> {
         let (form, by) = match (self.value(), other.value()) {
@@ -87,7 +87,7 @@ impl Form {
         form.zip(form, |c, _| c.checked_mul(by))
     }
 
-    pub(super) const fn value_at_zero(&self) -> i128 {
+    pub(super) const fn constant_term(&self) -> i128 {
         self.constant
     }
 
@@ -105,8 +105,7 @@ impl Form {
 }
 
 impl Var {
-    /// A variable with the values from `first` to `last`; where there are none, it is taken to be
-    /// `first`.
+    /// A variable with values from `first` to `last`. If the range is empty, the only value is `first`.
     #[must_use]
     pub const fn new(kind: VarKind, first: i128, last: i128) -> Self {
         Self { kind, first, last: if last < first { first } else { last }, split: None }
@@ -120,7 +119,7 @@ impl Space {
         Self::default()
     }
 
-    /// Adds a variable, and gives its place; none where there are [`MAX_VARS`] already.
+    /// Adds a variable and returns its index; none if there are [`MAX_VARS`] already.
     pub fn push(&mut self, var: Var) -> Option<usize> {
         if self.vars.len() == MAX_VARS {
             return None;
@@ -129,16 +128,16 @@ impl Space {
         Some(self.vars.len() - 1)
     }
 
-    /// Says anew what values a variable takes.
+    /// Replaces a variable.
     pub fn set(&mut self, at: usize, var: Var) {
         if let Some(known) = self.vars.get_mut(at) {
             *known = var;
         }
     }
 
-    /// The space in which these variables have one value each, which is not known.
+    /// The same space, with these variables fixed: each has one unknown value.
     #[must_use]
-    pub fn fixing(&self, vars: &[usize]) -> Self {
+    pub fn with_fixed(&self, vars: &[usize]) -> Self {
         let mut fixed = self.clone();
         for &at in vars {
             fixed.fix(at);
@@ -155,15 +154,15 @@ impl Space {
         }
     }
 
-    /// Whether the parallel loop has two iterations that a race could be between.
+    /// Whether the parallel loop has more than one iteration.
     #[must_use]
     pub fn has_iterations(&self) -> bool {
         self.differing() != 0
     }
 
-    /// The smallest and the largest value of a form.
+    /// The smallest and the largest value of a form; none on overflow.
     #[must_use]
-    pub fn range(&self, form: &Form) -> Option<(i128, i128)> {
+    pub fn range(&self, form: &AffineForm) -> Option<(i128, i128)> {
         let (mut lo, mut hi) = (form.constant, form.constant);
         for (at, var) in self.vars.iter().enumerate() {
             let coef = form.coefs[at];
@@ -174,18 +173,18 @@ impl Space {
         Some((lo, hi))
     }
 
-    /// The quotient and the remainder of a form that is never negative, by a positive number.
+    /// The quotient and remainder of a nonnegative form by a positive constant, if they are affine.
     ///
-    /// A variable that is neither below `by` nor counted in multiples of it is taken apart into two, for
-    /// quotient and remainder, which it is as good as.
-    pub fn div_rem(&mut self, form: Form, by: i128) -> Option<(Form, Form)> {
+    /// A variable whose range is not below `by`, and whose coefficient is no multiple of `by`, is split into two
+    /// variables: its quotient and its remainder.
+    pub fn div_rem(&mut self, form: AffineForm, by: i128) -> Option<(AffineForm, AffineForm)> {
         if by <= 0 || self.range(&form)?.0 < 0 {
             return None;
         }
         loop {
-            let form = self.split(form);
-            let mut high = Form::constant(form.constant.div_euclid(by));
-            let mut low = Form::constant(form.constant.rem_euclid(by));
+            let form = self.expand(form);
+            let mut high = AffineForm::constant(form.constant.div_euclid(by));
+            let mut low = AffineForm::constant(form.constant.rem_euclid(by));
             for at in 0..self.vars.len() {
                 if form.coefs[at] % by == 0 {
                     high.coefs[at] = form.coefs[at] / by;
@@ -197,13 +196,13 @@ impl Space {
             if lo >= 0 && hi < by {
                 return Some((high, low));
             }
-            self.take_apart(&low, by)?;
+            self.split_var(&low, by)?;
         }
     }
 
-    /// The smaller of two forms, where it is always the same one.
+    /// The minimum of two forms, if it is always the same one.
     #[must_use]
-    pub fn min(&self, a: Form, b: Form) -> Option<Form> {
+    pub fn min(&self, a: AffineForm, b: AffineForm) -> Option<AffineForm> {
         let (x, y) = (self.range(&a)?, self.range(&b)?);
         if x.1 <= y.0 {
             Some(a)
@@ -214,9 +213,9 @@ impl Space {
         }
     }
 
-    /// The larger of two forms, where it is always the same one.
+    /// The maximum of two forms, if it is always the same one.
     #[must_use]
-    pub fn max(&self, a: Form, b: Form) -> Option<Form> {
+    pub fn max(&self, a: AffineForm, b: AffineForm) -> Option<AffineForm> {
         let (x, y) = (self.range(&a)?, self.range(&b)?);
         if x.0 >= y.1 {
             Some(a)
@@ -227,9 +226,9 @@ impl Space {
         }
     }
 
-    /// The form in variables that are not taken apart.
-    pub(super) fn split(&self, mut form: Form) -> Form {
-        // The parts of a variable come after it.
+    /// The form with all split variables replaced by their parts.
+    pub(super) fn expand(&self, mut form: AffineForm) -> AffineForm {
+        // The parts of a variable have higher indices.
         for at in 0..self.vars.len() {
             if let Some((by, high)) = self.vars[at].split {
                 let coef = std::mem::take(&mut form.coefs[at]);
@@ -240,24 +239,24 @@ impl Space {
         form
     }
 
-    /// The variables that are not taken apart.
+    /// The variables that are not split.
     pub(super) fn vars(&self) -> impl Iterator<Item = (usize, &Var)> {
         self.vars.iter().enumerate().filter(|(_, var)| var.split.is_none())
     }
 
-    /// What a form is made of.
-    pub(super) fn terms(&self, form: &Form) -> impl Iterator<Item = (i128, &Var)> {
+    /// The terms of a form.
+    pub(super) fn terms(&self, form: &AffineForm) -> impl Iterator<Item = (i128, &Var)> {
         self.vars.iter().enumerate().map(|(at, var)| (form.coefs[at], var))
     }
 
-    /// The variables that may differ between two iterations, as bits.
+    /// The parallel variables that can differ between two iterations, as a bit set.
     pub(super) fn differing(&self) -> u32 {
         let differs = |var: &Var| var.kind == VarKind::Parallel && var.last > var.first;
         self.vars().filter(|(_, var)| differs(var)).fold(0, |bits, (at, _)| bits | 1 << at)
     }
 
-    /// Takes the only variable of `low` apart.
-    fn take_apart(&mut self, low: &Form, by: i128) -> Option<()> {
+    /// Splits the only variable of `low`.
+    fn split_var(&mut self, low: &AffineForm, by: i128) -> Option<()> {
         let mut alone = (0..self.vars.len()).filter(|at| low.coefs[*at] != 0);
         let (Some(at), None) = (alone.next(), alone.next()) else { return None };
         let var = self.vars[at];

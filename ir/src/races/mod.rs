@@ -1,91 +1,93 @@
-//! Whether two accesses can touch one element: the criterion behind the promise that a kernel does
-//! not race with itself.
+//! The disjointness test: whether two accesses can touch the same element. Race checks are built on it.
 //!
-//! An index is a [`Form`]: an integer combination of variables, with numbers for coefficients. The
-//! variables live in a [`Space`], which knows what values they take: those of the parallel loop, one
-//! value per iteration; those of inner loops, any value in any iteration; and fixed ones, whose value is
-//! unknown and the same everywhere.
+//! An index is an [`AffineForm`]: a linear combination of variables with integer coefficients, plus a constant. A
+//! [`Space`] has the range of each variable. Variables of the parallel loop have one value per iteration, variables of
+//! inner loops any value in any iteration, and fixed variables one unknown value everywhere.
 //!
-//! Two accesses meet where all their indices agree, so that one dimension is enough to keep them apart.
-//! In one dimension the difference of the two forms has to be zero. It cannot be
+//! Two accesses touch the same element only if they agree in every dimension, so one dimension is enough to prove them
+//! disjoint. In one dimension, agreement means that the difference of the two forms is zero. It cannot be zero
 //!
-//! * where zero is outside the interval of the difference, or
-//! * where the greatest common divisor of its coefficients does not divide its constant.
+//! * if zero is outside the interval of the difference, or
+//! * if the greatest common divisor of its coefficients does not divide its constant.
 //!
-//! Of accesses in two iterations of one loop it is enough that the difference can be zero only where the
-//! iterations are the same. A loop variable with the coefficient `a` has the same value in both where
-//! `|a|` exceeds all that the rest of the difference can amount to. The same is said of variables that together
-//! amount to less than a number of which all the rest is a multiple: they add up to nothing. What is then known is
-//! used for the other variables and dimensions.
+//! For two iterations of one loop it is enough that the difference is zero only if the iterations are the same. A loop
+//! variable with coefficient `a` must be equal in both iterations if `|a|` exceeds the maximum absolute value of the
+//! rest of the difference. Likewise for a group of variables: if the group's sum is smaller than a number that divides
+//! all the rest, the sum must be zero. Variables proven equal are used to narrow the other variables and dimensions.
 //!
-//! Devices compute indices modulo 2⁶⁴. Two agree there only where the difference is a multiple of 2⁶⁴,
-//! and so it must be shorter than that. All arithmetic is in 128 bits and checked.
+//! Devices compute indices modulo 2⁶⁴, so that indices also agree if the difference is a multiple of 2⁶⁴. The range of
+//! the difference must therefore be shorter than that. All arithmetic is checked and has 128 bits.
 
 mod affine;
 
-pub use affine::{Form, MAX_VARS, Space, Var, VarKind};
+pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
 
-/// Below this a difference that is zero modulo 2⁶⁴ is zero.
+/// A difference below this is zero if it is zero modulo 2⁶⁴.
 const MODULUS: i128 = 1 << 64;
 
-/// What one dimension says of two accesses.
-enum Finding {
-    /// They do not meet.
-    Apart,
-    /// They meet only where loop variables agree that were not known to.
-    Narrower,
-    /// Nothing new.
-    Nothing,
+/// The result of comparing two accesses in one dimension.
+enum Comparison {
+    /// They never touch the same element.
+    Disjoint,
+    /// They touch the same element only if further loop variables are equal.
+    Narrowed,
+    /// Nothing is proven.
+    Unknown,
 }
 
-/// The difference of two forms: what it can amount to without the loop variables that may differ.
+/// The part of the difference of two forms without the loop variables that may differ.
 struct Difference {
     constant: i128,
     lo: i128,
     hi: i128,
-    /// The greatest common divisor of all coefficients.
+    /// The greatest common divisor of the coefficients.
     divisor: i128,
 }
 
-/// Whether two different iterations of a loop cannot touch one element by the accesses `a` and `b`,
-/// each given by one form per dimension, or none where its index has no such form.
+/// Whether the accesses `a` and `b` never touch the same element in two different iterations of a loop. An access has
+/// one form per dimension, or none if the index is not affine.
 ///
 /// # Examples
 /// ```
-/// use quadrants_ir::races::{Form, Space, Var, VarKind, apart_in_loop};
+/// use quadrants_ir::races::{AffineForm, Space, Var, VarKind, disjoint_in_loop};
 /// let mut space = Space::new();
 /// let i = space.push(Var::new(VarKind::Parallel, 0, 99)).unwrap();
-/// let i = Form::var(i);
-/// let next = i.add(Form::constant(1)).unwrap();
-/// assert!(apart_in_loop(&space, &[Some(i)], &[Some(i)]));
-/// assert!(!apart_in_loop(&space, &[Some(i)], &[Some(next)]));
+/// let i = AffineForm::var(i);
+/// let next = i.add(AffineForm::constant(1)).unwrap();
+/// assert!(disjoint_in_loop(&space, &[Some(i)], &[Some(i)]));
+/// assert!(!disjoint_in_loop(&space, &[Some(i)], &[Some(next)]));
 /// ```
 #[must_use]
-pub fn apart_in_loop(space: &Space, a: &[Option<Form>], b: &[Option<Form>]) -> bool {
-    let mut open = space.differing();
-    while open != 0 {
-        let mut narrower = false;
+pub fn disjoint_in_loop(space: &Space, a: &[Option<AffineForm>], b: &[Option<AffineForm>]) -> bool {
+    let mut undecided = space.differing();
+    while undecided != 0 {
+        let mut narrowed = false;
         for (a, b) in a.iter().zip(b) {
             let (Some(a), Some(b)) = (a, b) else { continue };
-            match compare(space, &space.split(*a), &space.split(*b), &mut open) {
-                Some(Finding::Apart) => return true,
-                Some(Finding::Narrower) => narrower = true,
-                Some(Finding::Nothing) | None => {}
+            match compare(space, &space.expand(*a), &space.expand(*b), &mut undecided) {
+                Some(Comparison::Disjoint) => return true,
+                Some(Comparison::Narrowed) => narrowed = true,
+                Some(Comparison::Unknown) | None => {}
             }
         }
-        if !narrower {
+        if !narrowed {
             return false;
         }
     }
     true
 }
 
-/// Whether the access `a` in one space and the access `b` in another never touch one element: there is
-/// no order between them at all.
+/// Whether the access `a` in one space and the access `b` in another never touch the same element, in whatever order
+/// they run.
 #[must_use]
-pub fn apart(space_a: &Space, a: &[Option<Form>], space_b: &Space, b: &[Option<Form>]) -> bool {
-    let disjoint = |a: Form, b: Form| {
-        let mut difference = Difference::new(a.value_at_zero(), b.value_at_zero())?;
+pub fn disjoint(
+    space_a: &Space,
+    a: &[Option<AffineForm>],
+    space_b: &Space,
+    b: &[Option<AffineForm>],
+) -> bool {
+    let forms_disjoint = |a: AffineForm, b: AffineForm| {
+        let mut difference = Difference::new(a.constant_term(), b.constant_term())?;
         for (coef, var) in space_a.terms(&a) {
             difference.add(coef, var)?;
         }
@@ -95,29 +97,33 @@ pub fn apart(space_a: &Space, a: &[Option<Form>], space_b: &Space, b: &[Option<F
         difference.is_never_zero(0)
     };
     a.iter().zip(b).any(|(a, b)| match (a, b) {
-        (Some(a), Some(b)) => disjoint(space_a.split(*a), space_b.split(*b)) == Some(true),
+        (Some(a), Some(b)) => forms_disjoint(space_a.expand(*a), space_b.expand(*b)) == Some(true),
         _ => false,
     })
 }
 
-/// Compares one dimension, and takes from `open` the variables that it shows to agree. None where a
-/// number grows too large.
-fn compare(space: &Space, a: &Form, b: &Form, open: &mut u32) -> Option<Finding> {
-    let mut difference = Difference::new(a.value_at_zero(), b.value_at_zero())?;
-    let mut moving = [(0i128, 0i128, 0usize); MAX_VARS];
+/// Compares one dimension, and removes the variables that it proves equal from `undecided`. None on overflow.
+fn compare(
+    space: &Space,
+    a: &AffineForm,
+    b: &AffineForm,
+    undecided: &mut u32,
+) -> Option<Comparison> {
+    let mut difference = Difference::new(a.constant_term(), b.constant_term())?;
+    let mut varying = [(0i128, 0i128, 0usize); MAX_VARS];
     let mut count = 0;
     for (at, var) in space.vars() {
         let (p, q) = (a.coef(at), b.coef(at));
         match var.kind {
             VarKind::Fixed if p == q => {}
-            VarKind::Fixed => return Some(Finding::Nothing),
-            VarKind::Parallel if *open & (1 << at) == 0 => {
+            VarKind::Fixed => return Some(Comparison::Unknown),
+            VarKind::Parallel if *undecided & (1 << at) == 0 => {
                 difference.add(p.checked_sub(q)?, var)?;
             }
             VarKind::Parallel if p == q => {
                 if p != 0 {
                     let size = p.checked_abs()?;
-                    moving[count] = (size, size.checked_mul(var.last - var.first)?, at);
+                    varying[count] = (size, size.checked_mul(var.last - var.first)?, at);
                     count += 1;
                 }
             }
@@ -127,48 +133,48 @@ fn compare(space: &Space, a: &Form, b: &Form, open: &mut u32) -> Option<Finding>
             }
         }
     }
-    let moving = &mut moving[..count];
-    moving.sort_unstable();
-    // What the rest of the difference is a multiple of.
+    let varying = &mut varying[..count];
+    varying.sort_unstable();
+    // All remaining terms are multiples of this.
     let mut unit = difference.divisor;
-    for (size, _, _) in &*moving {
+    for (size, _, _) in &*varying {
         difference.divisor = gcd(difference.divisor, *size);
     }
-    let mut reach = moving.iter().try_fold(0i128, |sum, (_, most, _)| sum.checked_add(*most))?;
+    let mut reach = varying.iter().try_fold(0i128, |sum, (_, most, _)| sum.checked_add(*most))?;
     if difference.is_never_zero(reach)? {
-        return Some(Finding::Apart);
+        return Some(Comparison::Disjoint);
     }
     if difference.length(reach)? >= MODULUS {
-        return Some(Finding::Nothing);
+        return Some(Comparison::Unknown);
     }
     let still = difference.lo.checked_abs()?.max(difference.hi.checked_abs()?);
-    let mut found = Finding::Nothing;
-    for &(size, most, at) in moving.iter().rev() {
+    let mut comparison = Comparison::Unknown;
+    for &(size, most, at) in varying.iter().rev() {
         reach -= most;
         if size <= reach.checked_add(still)? {
             break;
         }
-        *open &= !(1 << at);
-        found = Finding::Narrower;
+        *undecided &= !(1 << at);
+        comparison = Comparison::Narrowed;
     }
-    // The smallest ones together, where all else is a multiple of more than they can amount to.
-    let mut reach = moving.iter().map(|(_, most, _)| most).sum::<i128>();
-    for part in (1..=moving.len()).rev() {
+    // The smallest terms as a group, if all other terms are multiples of more than the group's maximum.
+    let mut reach = varying.iter().map(|(_, most, _)| most).sum::<i128>();
+    for part in (1..=varying.len()).rev() {
         if unit != 0 && difference.constant % unit == 0 && reach < unit {
-            for &(size, most, at) in moving[..part].iter().rev() {
+            for &(size, most, at) in varying[..part].iter().rev() {
                 reach -= most;
                 if size <= reach {
                     break;
                 }
-                *open &= !(1 << at);
-                found = Finding::Narrower;
+                *undecided &= !(1 << at);
+                comparison = Comparison::Narrowed;
             }
             break;
         }
-        let (size, most, _) = moving[part - 1];
+        let (size, most, _) = varying[part - 1];
         (unit, reach) = (gcd(unit, size), reach - most);
     }
-    Some(found)
+    Some(comparison)
 }
 
 impl Difference {
@@ -185,7 +191,7 @@ impl Difference {
         Some(())
     }
 
-    /// The largest absolute value, with what else can add up to `reach` either way.
+    /// The maximum absolute value, including other terms that add up to at most `reach` in either direction.
     fn length(&self, reach: i128) -> Option<i128> {
         let (lo, hi) = (self.lo.checked_sub(reach)?, self.hi.checked_add(reach)?);
         Some(lo.checked_abs()?.max(hi.checked_abs()?))
@@ -204,6 +210,6 @@ fn gcd(a: i128, b: i128) -> i128 {
     while b != 0 {
         (a, b) = (b, a % b);
     }
-    // Coefficients are far from the one value that does not fit.
+    // `i128::MIN` is the only value that does not fit, and no coefficient is near it.
     i128::try_from(a).unwrap_or(1)
 }

@@ -1,25 +1,25 @@
-//! Random kernels of every construct, with arguments for them.
+//! Random kernels with all IR constructs, and arguments for them.
 //!
-//! What two right implementations may answer differently is not drawn, or hidden: the bits of a NaN, and
-//! the sign of a zero that is the smaller or larger of two.
+//! Results that may differ between correct implementations are avoided or hidden: the bits of a NaN, and the sign of a
+//! zero that is the minimum or maximum of two zeros.
 
-use super::make::{Arg, Bool, F32, F64, I32, I64, Maker, U32, U64};
+use super::builder::{Arg, Bool, F32, F64, I32, I64, IrBuilder, U32, U64};
 use crate::{abi::MAX_RANK, *};
 
 /// A xorshift generator.
 pub struct Rng(u64);
 
-/// Which kernels are drawn.
+/// Constraints on the generated kernels.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Style {
-    /// No function whose last bits are the library's, and no sum that a GPU may flush to zero: strict
-    /// kernels, bit-identical everywhere.
+    /// Only functions with exact results, and no sums that a GPU may flush to zero: strict kernels, bit-identical
+    /// everywhere.
     pub exact: bool,
-    /// The iterations of a parallel loop, and the blocks of a region, can run in any order.
+    /// The result must not depend on the order of iterations and of the blocks of a region.
     pub separate: bool,
 }
 
-/// What a generated statement may do.
+/// The context of a generated statement.
 #[derive(Clone, Copy)]
 struct Place {
     depth: u32,
@@ -30,28 +30,28 @@ struct Place {
 /// A tensor and its rank.
 type Tensor = (ParamId, u8);
 
-/// The tensors that the statements being drawn may touch.
+/// The tensors that generated statements may access.
 #[derive(Clone, Default)]
 struct May {
     load: Vec<Tensor>,
     store: Vec<Tensor>,
     atomic: Vec<Tensor>,
-    /// The only combination, whose result nobody looks at.
+    /// The only allowed atomic operation; its result is not used.
     only: Option<AtomicOp>,
-    /// Only the element of the iteration.
+    /// The tensor of which only the iteration's own element may be accessed.
     own: Option<(ParamId, Vec<LocalId>)>,
 }
 
 struct Generator<'r> {
     rng: &'r mut Rng,
     style: Style,
-    make: Maker,
+    builder: IrBuilder,
     scalars: Vec<ExprId>,
     tensors: Vec<Tensor>,
     may: May,
     /// The locals in scope.
     scope: Vec<LocalId>,
-    /// Those before this one are outside the parallel loop.
+    /// The index of the first local in `scope` that is defined in the parallel loop.
     own_from: usize,
 }
 
@@ -79,7 +79,7 @@ impl Rng {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// A value, often one that numbers go wrong at.
+    /// A random value, often an edge case.
     pub fn value(&mut self, ty: ScalarType) -> Const {
         let small = self.below(9) as i64 - 3;
         match ty {
@@ -102,22 +102,22 @@ impl Rng {
     }
 }
 
-/// A kernel that the verifier accepts, and arguments.
+/// A kernel that passes verification, with arguments.
 pub fn generate(rng: &mut Rng, style: Style) -> (Kernel, Vec<Arg>) {
     let mut generator = Generator {
         rng,
         style,
-        make: Maker::new("random"),
+        builder: IrBuilder::new("random"),
         scalars: Vec::new(),
         tensors: Vec::new(),
         may: May::default(),
         scope: Vec::new(),
         own_from: 0,
     };
-    generator.make.0.options.strict |= style.exact;
+    generator.builder.0.options.strict |= style.exact;
     let args = generator.params();
     generator.body();
-    (generator.make.0, args)
+    (generator.builder.0, args)
 }
 
 impl Generator<'_> {
@@ -125,7 +125,7 @@ impl Generator<'_> {
         let mut args = Vec::new();
         for i in 0..2 + self.rng.below(3) {
             let ty = self.rng.pick(&ScalarType::ALL);
-            let scalar = self.make.scalar(&format!("s{i}"), ty);
+            let scalar = self.builder.scalar(&format!("s{i}"), ty);
             self.scalars.push(scalar);
             args.push(Arg::Scalar(self.rng.value(ty)));
         }
@@ -141,7 +141,7 @@ impl Generator<'_> {
                 true => ParamKind::Component { elem, rank, writable, scalars },
                 false => ParamKind::Tensor { elem, rank, writable },
             };
-            let tensor = (self.make.param(&format!("t{i}"), kind), rank);
+            let tensor = (self.builder.param(&format!("t{i}"), kind), rank);
             self.tensors.push(tensor);
             self.may.load.push(tensor);
             if writable {
@@ -150,7 +150,7 @@ impl Generator<'_> {
             }
             let most = if rank > 3 { 2 } else { 4 };
             let shape: Vec<u64> = (0..rank).map(|_| 1 + self.rng.below(most)).collect();
-            let of_each = kind.choices().map_or(1, u64::from);
+            let of_each = kind.component_extent().map_or(1, u64::from);
             let count = of_each * shape.iter().product::<u64>();
             let elements = (0..count).map(|_| self.rng.value(elem)).collect();
             args.push(Arg::Tensor { shape, elements });
@@ -162,12 +162,12 @@ impl Generator<'_> {
         let grouped = self.rng.chance(25);
         if !grouped {
             let body = self.items(4);
-            self.make.0.body = body;
+            self.builder.0.body = body;
             if self.rng.chance(50) {
                 let ty = self.rng.pick(&ScalarType::ALL);
                 let value = self.expr(ty, 3);
-                self.make.0.result = Some(ty);
-                self.make.0.body.push(TopStmt::Return(value));
+                self.builder.0.result = Some(ty);
+                self.builder.0.body.push(TopStmt::Return(value));
             }
             return;
         }
@@ -175,11 +175,11 @@ impl Generator<'_> {
         for _ in 0..self.rng.below(4) {
             let ty = self.rng.pick(&ScalarType::ALL);
             let value = self.expr(ty, 2);
-            let local = self.make.local("shared", ty);
+            let local = self.builder.local("shared", ty);
             stmts.push(Stmt::Let { local, value });
             self.scope.push(local);
         }
-        let mut body = vec![self.make.serial(stmts)];
+        let mut body = vec![self.builder.serial(stmts)];
         let all = self.may.clone();
         let groups = 1 + self.rng.below(3) as u32;
         for group in 1..=groups {
@@ -191,7 +191,7 @@ impl Generator<'_> {
             self.scope.truncate(mark);
             body.push(TopStmt::Group { group: GroupId::new(group), body: items });
         }
-        self.make.0.body = body;
+        self.builder.0.body = body;
     }
 
     fn items(&mut self, most: u64) -> Vec<TopStmt> {
@@ -200,7 +200,7 @@ impl Generator<'_> {
             if self.rng.chance(50) {
                 let place = Place { depth: 3, in_loop: false, parallel: false };
                 let stmts = self.stmts(place, 5);
-                items.push(self.make.serial(stmts));
+                items.push(self.builder.serial(stmts));
             } else if self.rng.chance(15) {
                 self.counted(&mut items);
             } else {
@@ -211,26 +211,25 @@ impl Generator<'_> {
         items
     }
 
-    /// A parallel loop whose bound is read from a tensor, or computed from what was.
+    /// A parallel loop with a bound loaded from a tensor, or computed from a loaded value.
     fn counted(&mut self, items: &mut Vec<TopStmt>) {
         let ty = self.rng.pick(&[I32, I64, U32, U64]);
         let mut stmts = Vec::new();
         let (read_ty, value) = self.effect();
-        let read = self.make.local("read", read_ty);
+        let read = self.builder.local("read", read_ty);
         stmts.push(Stmt::Let { local: read, value });
         self.scope.push(read);
-        let (value, four) = (self.expr(ty, 2), self.make.constant(Const::from_bits(ty, 4)));
-        let value = self.make.math(MathFn::Min, &[value, four]);
-        let count = self.make.local("count", ty);
+        let (value, four) = (self.expr(ty, 2), self.builder.constant(Const::from_bits(ty, 4)));
+        let value = self.builder.math(MathFn::Min, &[value, four]);
+        let count = self.builder.local("count", ty);
         stmts.push(Stmt::Let { local: count, value });
         self.scope.push(count);
-        items.push(self.make.serial(stmts));
+        items.push(self.builder.serial(stmts));
         let loop_ = self.parallel(Some(count));
         items.push(loop_);
     }
 
-    /// A parallel loop over a tensor's shape or small constants, so that the host knows its bounds; or up to
-    /// a local.
+    /// A parallel loop over a tensor's shape or small constants, whose bounds the host can evaluate; or up to a local.
     fn parallel(&mut self, count: Option<LocalId>) -> TopStmt {
         let mark = self.scope.len();
         let may = self.may.clone();
@@ -244,18 +243,18 @@ impl Generator<'_> {
         let shape = shape.filter(|_| self.style.separate || self.rng.chance(60));
         let rank = shape.map_or_else(|| 1 + self.rng.below(3) as u8, |(_, rank)| rank);
         let ty = match (count, shape) {
-            (Some(local), _) => self.make.0.locals[local].ty,
+            (Some(local), _) => self.builder.0.locals[local].ty,
             (None, Some(_)) => U64,
             (None, None) => self.rng.pick(&[I32, I64, U32, U64]),
         };
         let dims: Vec<_> = (0..rank)
             .map(|axis| {
-                let var = self.make.local("i", ty);
-                let begin = self.make.constant(Const::from_bits(ty, self.rng.below(2)));
+                let var = self.builder.local("i", ty);
+                let begin = self.builder.constant(Const::from_bits(ty, self.rng.below(2)));
                 let end = match (count, shape) {
-                    (Some(local), _) => self.make.read(local),
-                    (None, Some((tensor, _))) => self.make.dim(tensor, axis),
-                    (None, None) => self.make.constant(Const::from_bits(ty, self.rng.below(4))),
+                    (Some(local), _) => self.builder.read(local),
+                    (None, Some((tensor, _))) => self.builder.dim(tensor, axis),
+                    (None, None) => self.builder.constant(Const::from_bits(ty, self.rng.below(4))),
                 };
                 (var, begin, end)
             })
@@ -271,17 +270,17 @@ impl Generator<'_> {
         self.scope.truncate(mark);
         self.own_from = outside;
         self.may = may;
-        let TopStmt::ParallelFor(mut parallel) = self.make.parallel(&dims, stmts) else {
+        let TopStmt::ParallelFor(mut parallel) = self.builder.parallel(&dims, stmts) else {
             unreachable!()
         };
         parallel.block_size = self.rng.chance(20).then(|| self.rng.pick(&[1, 32, 100, 256]));
         TopStmt::ParallelFor(parallel)
     }
 
-    /// Lets iterations write their own element alone, combine into one tensor in one way, and read the others.
+    /// Restricts iterations to writing their own element, one kind of atomic on one tensor, and reading other tensors.
     fn separate(&mut self, own: Option<(ParamId, Vec<LocalId>)>) {
         let is_own = |id| own.as_ref().is_some_and(|own| own.0 == id);
-        let elem = |id| self.make.elem(id);
+        let elem = |id| self.builder.elem(id);
         let integers = self.may.atomic.iter().copied();
         let integers: Vec<Tensor> =
             integers.filter(|&(id, _)| elem(id).is_int() && !is_own(id)).collect();
@@ -305,7 +304,7 @@ impl Generator<'_> {
         let mark = self.scope.len();
         let stmts = self.stmts(Place { depth: place.depth - 1, ..place }, 3);
         self.scope.truncate(mark);
-        self.make.block(stmts)
+        self.builder.block(stmts)
     }
 
     fn stmt(&mut self, place: Place, stmts: &mut Vec<Stmt>) {
@@ -314,18 +313,21 @@ impl Generator<'_> {
             0..=2 => {
                 let (ty, value) = self.any_value();
                 let mutable = self.rng.chance(40);
-                let local =
-                    if mutable { self.make.variable("v", ty) } else { self.make.local("l", ty) };
+                let local = if mutable {
+                    self.builder.variable("v", ty)
+                } else {
+                    self.builder.local("l", ty)
+                };
                 stmts.push(Stmt::Let { local, value });
                 self.scope.push(local);
             }
             3 | 4 => {
                 let own = self.scope[self.own_from.min(self.scope.len())..].to_vec();
-                let mutable = |id: &LocalId| self.make.0.locals[*id].mutable;
+                let mutable = |id: &LocalId| self.builder.0.locals[*id].mutable;
                 let own: Vec<LocalId> = own.into_iter().filter(mutable).collect();
                 if !own.is_empty() {
                     let local = self.rng.pick(&own);
-                    let value = self.expr(self.make.0.locals[local].ty, 3);
+                    let value = self.expr(self.builder.0.locals[local].ty, 3);
                     stmts.push(Stmt::Assign { local, value });
                 }
             }
@@ -335,7 +337,7 @@ impl Generator<'_> {
                 1 if place.in_loop || place.parallel => stmts.push(Stmt::Continue),
                 2 if place.parallel => {
                     let cond = self.expr(Bool, 2);
-                    stmts.push(self.make.assert(cond, "random"));
+                    stmts.push(self.builder.assert(cond, "random"));
                 }
                 _ => {
                     let value = self.effect().1;
@@ -345,18 +347,18 @@ impl Generator<'_> {
             8 | 9 => {
                 let cond = self.expr(Bool, 3);
                 let (then, otherwise) = (self.scoped(place), self.scoped(place));
-                let empty = self.make.block(Vec::new());
+                let empty = self.builder.block(Vec::new());
                 let otherwise = self.rng.pick(&[otherwise, empty]);
                 stmts.push(Stmt::If { cond, then, otherwise });
             }
             10 => {
                 let ty = self.rng.pick(&[I32, I64, U32, U64]);
                 let begin = self.expr(ty, 1);
-                let three = self.make.constant(Const::from_bits(ty, 3));
-                let begin = self.make.math(MathFn::Min, &[begin, three]);
-                // At most a few rounds, whatever `begin` is.
-                let end = self.make.binary(BinaryOp::Add, begin, three);
-                let var = self.make.local("k", ty);
+                let three = self.builder.constant(Const::from_bits(ty, 3));
+                let begin = self.builder.math(MathFn::Min, &[begin, three]);
+                // At most a few iterations, whatever `begin` is.
+                let end = self.builder.binary(BinaryOp::Add, begin, three);
+                let var = self.builder.local("k", ty);
                 self.scope.push(var);
                 let body = self.scoped(Place { in_loop: true, ..place });
                 self.scope.pop();
@@ -368,23 +370,24 @@ impl Generator<'_> {
         }
     }
 
-    /// A loop with a counter, so that it ends.
+    /// A `loop` with a counter, so that it terminates.
     fn repeat(&mut self, place: Place, stmts: &mut Vec<Stmt>) {
-        let counter = self.make.variable("n", U32);
-        let zero = self.make.constant(0u32);
+        let counter = self.builder.variable("n", U32);
+        let zero = self.builder.constant(0u32);
         stmts.push(Stmt::Let { local: counter, value: zero });
         let (old, three, one) =
-            (self.make.read(counter), self.make.constant(3u32), self.make.constant(1u32));
-        let cond = self.make.binary(BinaryOp::Ge, old, three);
-        let (then, otherwise) = (self.make.block(vec![Stmt::Break]), self.make.block(Vec::new()));
-        let value = self.make.binary(BinaryOp::Add, old, one);
+            (self.builder.read(counter), self.builder.constant(3u32), self.builder.constant(1u32));
+        let cond = self.builder.binary(BinaryOp::Ge, old, three);
+        let (then, otherwise) =
+            (self.builder.block(vec![Stmt::Break]), self.builder.block(Vec::new()));
+        let value = self.builder.binary(BinaryOp::Add, old, one);
         let mut body =
             vec![Stmt::If { cond, then, otherwise }, Stmt::Assign { local: counter, value }];
         let mark = self.scope.len();
         let place = Place { depth: place.depth - 1, in_loop: true, ..place };
         body.extend(self.stmts(place, 3));
         self.scope.truncate(mark);
-        let body = self.make.block(body);
+        let body = self.builder.block(body);
         stmts.push(Stmt::Loop { body });
     }
 
@@ -406,8 +409,8 @@ impl Generator<'_> {
                 (tensor, self.index(tensor, rank))
             }
         };
-        let value = self.expr(self.make.elem(tensor), 3);
-        stmts.push(self.make.store(tensor, &index, value));
+        let value = self.expr(self.builder.elem(tensor), 3);
+        stmts.push(self.builder.store(tensor, &index, value));
         if self.may.only.is_some() && self.rng.chance(40) && !self.may.atomic.is_empty() {
             let value = self.atomic().1;
             stmts.push(Stmt::Eval { value });
@@ -421,7 +424,7 @@ impl Generator<'_> {
                 let ty = self.rng.pick(&[I32, I64, U32, U64]);
                 let (lhs, rhs) = (self.expr(ty, 2), self.expr(ty, 1));
                 let op = self.rng.pick(&[DivRemOp::Div, DivRemOp::Rem]);
-                (ty, self.make.div_rem(op, lhs, rhs))
+                (ty, self.builder.div_rem(op, lhs, rhs))
             }
             _ => {
                 let own = self.may.own.clone();
@@ -429,61 +432,61 @@ impl Generator<'_> {
                     && (self.may.load.is_empty() || self.rng.chance(50))
                 {
                     let index = self.at(tensor, &vars);
-                    return (self.make.elem(tensor), self.make.load(tensor, &index));
+                    return (self.builder.elem(tensor), self.builder.load(tensor, &index));
                 }
                 if self.may.load.is_empty() {
-                    let (one, two) = (self.expr(U64, 2), self.make.constant(2u64));
-                    return (U64, self.make.div_rem(DivRemOp::Div, one, two));
+                    let (one, two) = (self.expr(U64, 2), self.builder.constant(2u64));
+                    return (U64, self.builder.div_rem(DivRemOp::Div, one, two));
                 }
                 let tensor = self.rng.pick(&self.may.load.clone());
-                (self.make.elem(tensor.0), self.load(tensor))
+                (self.builder.elem(tensor.0), self.load(tensor))
             }
         }
     }
 
     fn load(&mut self, (tensor, rank): Tensor) -> ExprId {
         let index = self.index(tensor, rank);
-        self.make.load(tensor, &index)
+        self.builder.load(tensor, &index)
     }
 
-    /// Of a tensor of numbers that are combined; else a load.
+    /// An atomic on a tensor of numbers, if there is one; else a load.
     fn atomic(&mut self) -> (ScalarType, ExprId) {
         let (tensor, rank) = self.rng.pick(&self.may.atomic.clone());
-        let ty = self.make.elem(tensor);
+        let ty = self.builder.elem(tensor);
         let op = self.rng.pick(&[AtomicOp::Add, AtomicOp::Min, AtomicOp::Max]);
         let op = self.may.only.unwrap_or(op);
-        // GPUs may take sums of `f32` that are not normal for zero.
+        // GPUs may flush subnormal sums of `f32` to zero.
         let adds = ty == F64 || ty == F32 && !self.style.exact;
         if !(ty.is_int() || adds && op == AtomicOp::Add) {
             return (ty, self.load((tensor, rank)));
         }
-        // Then they are added in the order of the iterations.
-        self.make.0.options.strict |= ty.is_float();
+        // Then the additions have the order of iterations.
+        self.builder.0.options.strict |= ty.is_float();
         let index = self.index(tensor, rank);
         let value = self.expr(ty, 2);
-        (ty, self.make.atomic(op, tensor, &index, value))
+        (ty, self.builder.atomic(op, tensor, &index, value))
     }
 
-    /// The element of the iteration.
+    /// The iteration's own element.
     fn at(&mut self, tensor: ParamId, vars: &[LocalId]) -> Vec<ExprId> {
         let at = |var: &LocalId| {
-            let var = self.make.read(*var);
-            if self.make.0.exprs[var].ty == U64 { var } else { self.make.cast(U64, var) }
+            let var = self.builder.read(*var);
+            if self.builder.0.exprs[var].ty == U64 { var } else { self.builder.cast(U64, var) }
         };
         let mut index: Vec<ExprId> = vars.iter().map(at).collect();
         index.extend(self.choice(tensor));
         index
     }
 
-    /// Which scalar of an element, where it has several of a component.
+    /// The index of a scalar in an element of a component with several.
     fn choice(&mut self, tensor: ParamId) -> Option<ExprId> {
-        let choices = self.make.0.params[tensor.index()].kind.choices()?;
+        let component_extent = self.builder.0.params[tensor.index()].kind.component_extent()?;
         let choice = self.expr(U64, 1);
         if self.rng.chance(5) {
             return Some(choice);
         }
-        let last = self.make.constant(u64::from(choices) - 1);
-        Some(self.make.math(MathFn::Min, &[choice, last]))
+        let last = self.builder.constant(u64::from(component_extent) - 1);
+        Some(self.builder.math(MathFn::Min, &[choice, last]))
     }
 
     fn index(&mut self, tensor: ParamId, rank: u8) -> Vec<ExprId> {
@@ -493,9 +496,9 @@ impl Generator<'_> {
                 if self.rng.chance(10) {
                     return index;
                 }
-                let (dim, one) = (self.make.dim(tensor, axis), self.make.constant(1u64));
-                let last = self.make.binary(BinaryOp::Sub, dim, one);
-                self.make.math(MathFn::Min, &[index, last])
+                let (dim, one) = (self.builder.dim(tensor, axis), self.builder.constant(1u64));
+                let last = self.builder.binary(BinaryOp::Sub, dim, one);
+                self.builder.math(MathFn::Min, &[index, last])
             })
             .collect();
         index.extend(self.choice(tensor));
@@ -504,23 +507,23 @@ impl Generator<'_> {
 
     fn leaf(&mut self, ty: ScalarType) -> ExprId {
         let locals: Vec<LocalId> =
-            self.scope.iter().copied().filter(|id| self.make.0.locals[*id].ty == ty).collect();
+            self.scope.iter().copied().filter(|id| self.builder.0.locals[*id].ty == ty).collect();
         if !locals.is_empty() && self.rng.chance(70) {
             let local = self.rng.pick(&locals);
-            return self.make.read(local);
+            return self.builder.read(local);
         }
         let scalars = self.scalars.iter().copied();
-        let scalars: Vec<_> = scalars.filter(|id| self.make.0.exprs[*id].ty == ty).collect();
+        let scalars: Vec<_> = scalars.filter(|id| self.builder.0.exprs[*id].ty == ty).collect();
         if !scalars.is_empty() && self.rng.chance(50) {
             return self.rng.pick(&scalars);
         }
         let (tensor, rank) = self.rng.pick(&self.tensors);
         if ty == U64 && rank > 0 && self.rng.chance(30) {
             let axis = self.rng.below(u64::from(rank)) as u8;
-            return self.make.dim(tensor, axis);
+            return self.builder.dim(tensor, axis);
         }
         let value = self.rng.value(ty);
-        self.make.constant(value)
+        self.builder.constant(value)
     }
 
     fn expr(&mut self, ty: ScalarType, depth: u32) -> ExprId {
@@ -533,60 +536,60 @@ impl Generator<'_> {
             0 => {
                 let (cond, then) = (self.expr(Bool, depth), self.expr(ty, depth));
                 let otherwise = self.expr(ty, depth);
-                self.make.expr(ty, ExprKind::Select { cond, then, otherwise })
+                self.builder.expr(ty, ExprKind::Select { cond, then, otherwise })
             }
             _ if ty.is_narrow() => {
                 let value = self.expr(ty.wide(), depth);
-                self.make.cast(ty, value)
+                self.builder.cast(ty, value)
             }
             1 if matches!(ty, I32 | U32) && self.rng.chance(30) => {
                 let from = self.rng.pick(&ScalarType::ALL);
                 let from = if from.wide() == ty { from } else { ty };
                 let value = self.expr(from, depth);
-                self.make.cast(ty, value)
+                self.builder.cast(ty, value)
             }
             1 if ty.is_int() && self.rng.chance(20) => {
                 let from = self.rng.pick(&[I32, U32, F32, I64, U64, F64]);
                 let from = if from.size() == ty.size() { from } else { ty };
                 let value = self.number(from, depth);
-                self.make.expr(ty, ExprKind::Bits { value })
+                self.builder.expr(ty, ExprKind::Bits { value })
             }
             1 if ty.is_float() && self.rng.chance(20) => {
                 let from = if ty == F32 { [I32, U32, F32] } else { [I64, U64, F64] };
                 let from = self.rng.pick(&from);
                 let value = self.number(from, depth);
-                let value = self.make.expr(ty, ExprKind::Bits { value });
+                let value = self.builder.expr(ty, ExprKind::Bits { value });
                 self.unless_nan(value)
             }
             1 if ty != Bool => {
                 let from = self.rng.pick(&ScalarType::ALL).wide();
                 let from = if ty.is_float() && from == Bool { I64 } else { from };
                 let value = self.expr(from, depth);
-                self.make.cast(ty, value)
+                self.builder.cast(ty, value)
             }
             2 if ty.is_float() || ty.is_int() => self.math(ty, depth),
             3 if ty == Bool || ty.is_signed_int() || ty.is_float() => {
                 let value = self.expr(ty, depth);
                 let op = if ty == Bool { UnaryOp::Not } else { UnaryOp::Neg };
-                self.make.expr(ty, ExprKind::Unary { op, value })
+                self.builder.expr(ty, ExprKind::Unary { op, value })
             }
             3 => {
                 use UnaryOp::{CountOnes, LeadingZeros, TrailingZeros};
                 let value = self.expr(ty, depth);
                 let op = self.rng.pick(&[UnaryOp::Not, CountOnes, LeadingZeros, TrailingZeros]);
-                self.make.expr(ty, ExprKind::Unary { op, value })
+                self.builder.expr(ty, ExprKind::Unary { op, value })
             }
             4 if ty == Bool => {
                 let operands = self.rng.pick(&ScalarType::ALL).wide();
                 let (lhs, rhs) = (self.expr(operands, depth), self.expr(operands, depth));
                 let op = self.rng.pick(&[Eq, Ne, Lt, Le, Gt, Ge]);
-                self.make.binary(op, lhs, rhs)
+                self.builder.binary(op, lhs, rhs)
             }
             4 if ty.is_int() => {
                 let counts = self.rng.pick(&[I32, I64, U32, U64]);
                 let (lhs, rhs) = (self.expr(ty, depth), self.expr(counts, depth));
                 let op = self.rng.pick(&[Shl, Shr]);
-                self.make.binary(op, lhs, rhs)
+                self.builder.binary(op, lhs, rhs)
             }
             _ => {
                 let op = match ty {
@@ -594,10 +597,10 @@ impl Generator<'_> {
                     F32 | F64 => self.rng.pick(&[Add, Sub, Mul, Div, Rem]),
                     _ => self.rng.pick(&[Add, Sub, Mul, And, Or, Xor]),
                 };
-                // Now and then one value twice, as an optimizer or a builder shares it.
+                // Sometimes a shared subexpression, as optimizers and builders create them.
                 let lhs = self.expr(ty, depth);
                 let rhs = if self.rng.chance(15) { lhs } else { self.expr(ty, depth) };
-                self.make.binary(op, lhs, rhs)
+                self.builder.binary(op, lhs, rhs)
             }
         }
     }
@@ -608,12 +611,12 @@ impl Generator<'_> {
         if ty.is_float() { self.unless_nan(value) } else { value }
     }
 
-    /// Zero for NaN, which has many bits, and of which one kind makes a NaN of what the other leaves alone.
+    /// Replaces NaN by zero. NaN has many bit patterns, and some operations change them.
     fn unless_nan(&mut self, value: ExprId) -> ExprId {
-        let ty = self.make.0.exprs[value].ty;
-        let cond = self.make.binary(BinaryOp::Eq, value, value);
-        let otherwise = self.make.constant(Const::from_bits(ty, 0));
-        self.make.expr(ty, ExprKind::Select { cond, then: value, otherwise })
+        let ty = self.builder.0.exprs[value].ty;
+        let cond = self.builder.binary(BinaryOp::Eq, value, value);
+        let otherwise = self.builder.constant(Const::from_bits(ty, 0));
+        self.builder.expr(ty, ExprKind::Select { cond, then: value, otherwise })
     }
 
     fn math(&mut self, ty: ScalarType, depth: u32) -> ExprId {
@@ -634,18 +637,18 @@ impl Generator<'_> {
             let ty = if function == Powi { I32 } else { ty };
             args.push(self.expr(ty, depth));
         }
-        let value = self.make.math(function, &args);
+        let value = self.builder.math(function, &args);
         if ty.is_float() && matches!(function, Min | Max) {
             // Of two zeros either may be the smaller.
-            let zero = self.make.constant(Const::from_bits(ty, 0));
-            return self.make.binary(BinaryOp::Add, value, zero);
+            let zero = self.builder.constant(Const::from_bits(ty, 0));
+            return self.builder.binary(BinaryOp::Add, value, zero);
         }
         value
     }
 }
 
 impl May {
-    /// What one block of a region may touch: what it writes is its own.
+    /// Restricts a block of a region: it writes only its own tensors.
     fn of_group(self, group: u32, groups: u32) -> Self {
         let is_own = |(id, _): &Tensor| id.raw() % groups + 1 == group;
         let written = self.store.clone();

@@ -1,6 +1,5 @@
-//! Kernels for tests of this crate and of others: made in few words, drawn at random, and made small again
-//! where one fails.
+//! Test kernels, also for other crates: a builder, a random generator, and a shrinker of failing kernels.
 
+pub mod builder;
 pub mod generate;
-pub mod make;
 pub mod shrink;

@@ -1,23 +1,23 @@
-//! Makes a kernel that fails smaller, for as long as a smaller one fails too.
+//! Shrinks failing kernels while they still fail.
 
-use super::make::Arg;
+use super::builder::Arg;
 use crate::{visit::Nodes, *};
 
-/// A kernel and arguments.
+/// A kernel with arguments.
 pub type Sample = (Kernel, Vec<Arg>);
 
-/// So many candidates are tried at once: starting a compiler costs more than a few kernels more.
+/// The number of candidates per batch. Starting a compiler is more expensive than compiling a few more kernels.
 const BATCH: usize = 32;
-/// So many batches at most, for a person waits.
+/// The maximum number of batches, which bounds the total time.
 const BATCHES: usize = 120;
 
-/// The smallest sample found that fails. `fails` gives the position of one of these that does.
+/// Shrinks a failing sample. `fails` returns the index of a failing sample among its arguments.
 pub fn shrink(mut sample: Sample, mut fails: impl FnMut(&[Sample]) -> Option<usize>) -> Sample {
     let mut candidates = smaller(&sample);
-    // What did not fail before will hardly fail after the next step: go on behind it, and round again.
-    let (mut at, mut in_vain) = (0, 0);
+    // A candidate that did not fail rarely fails after the next step. So continue after it, and wrap around.
+    let (mut at, mut passed) = (0, 0);
     for _ in 0..BATCHES {
-        if in_vain >= candidates.len() {
+        if passed >= candidates.len() {
             break;
         }
         at %= candidates.len();
@@ -26,19 +26,19 @@ pub fn shrink(mut sample: Sample, mut fails: impl FnMut(&[Sample]) -> Option<usi
             Some(found) => {
                 sample = batch[found].clone();
                 at += found;
-                in_vain = 0;
+                passed = 0;
                 candidates = smaller(&sample);
             }
             None => {
                 at += batch.len();
-                in_vain += batch.len();
+                passed += batch.len();
             }
         }
     }
     sample
 }
 
-/// Kernels with one piece less, those with the largest pieces less first; all of them valid.
+/// All valid samples with one piece removed, largest pieces first.
 fn smaller((kernel, args): &Sample) -> Vec<Sample> {
     let mut kernels = Vec::new();
     without_items(kernel, &mut kernels);
@@ -133,7 +133,7 @@ fn reached_blocks(kernel: &Kernel) -> Vec<BlockId> {
     blocks
 }
 
-/// Those with the most below them first.
+/// Expressions with the largest subtrees first.
 fn reached_exprs(kernel: &Kernel) -> Vec<ExprId> {
     let mut seen = vec![false; kernel.exprs.len()];
     let mut todo = roots(kernel);
@@ -165,7 +165,7 @@ fn roots(kernel: &Kernel) -> Vec<ExprId> {
     roots
 }
 
-/// What gets less with every step: statements, then the nodes of expressions, then arguments that are not zero.
+/// A measure that decreases with every step: statements, then expression nodes, then nonzero arguments.
 fn weight((kernel, args): &Sample) -> (usize, u64, usize) {
     let blocks = reached_blocks(kernel);
     let stmts = blocks.iter().map(|block| kernel.blocks[*block].stmts.len());

@@ -1,16 +1,19 @@
-//! What a task computes for nobody, and locals that only hand their values on.
+//! Dead code elimination (DCE), and removal of locals that are only copied.
+//!
+//! Removes definitions and assignments of locals that are never read, pure `Eval`s, and branches and `for` loops with
+//! empty bodies. It repeats until nothing changes. Side effects and divisions that can fail stay.
 
 use super::{is_stable, negation};
 use crate::{Block, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, visit::Nodes};
 
-/// How often each local is read in a task: by expressions that it reaches, and by statements.
+/// The number of reads of each local in a task.
 struct Reads {
     seen: Vec<bool>,
     locals: Vec<u32>,
 }
 
-/// Takes out of a task what is not read.
-pub(super) fn eliminate(kernel: &mut Offloaded, task: usize) {
+/// Removes dead code from a task.
+pub(super) fn run(kernel: &mut Offloaded, task: usize) {
     loop {
         let reads = Reads::of(kernel, task);
         let (prelude, body) = (kernel.tasks[task].prelude, kernel.tasks[task].body);
@@ -24,7 +27,7 @@ pub(super) fn eliminate(kernel: &mut Offloaded, task: usize) {
     }
 }
 
-/// Takes out what is not read, from the inside out; whether there was something.
+/// Removes dead statements of a block, innermost blocks first. Returns whether something changed.
 fn sweep(kernel: &mut Offloaded, block: BlockId, reads: &Reads) -> bool {
     let mut stmts = std::mem::take(&mut kernel.blocks[block].stmts);
     let mut changed = false;
@@ -32,22 +35,22 @@ fn sweep(kernel: &mut Offloaded, block: BlockId, reads: &Reads) -> bool {
         for inner in stmt.blocks() {
             changed |= sweep(kernel, inner, reads);
         }
-        changed |= turn(kernel, stmt);
+        changed |= invert_branch(kernel, stmt);
     }
     let before = stmts.len();
     let nodes = Nodes::from(&*kernel);
     let empty = |block: BlockId| kernel.blocks[block].stmts.is_empty();
     stmts.retain(|stmt| match *stmt {
         Stmt::Let { local, value } | Stmt::Assign { local, value } => {
-            reads.locals[local.index()] > 0 || !nodes.is_repeatable(value)
+            reads.locals[local.index()] > 0 || !nodes.is_side_effect_free(value)
         }
-        Stmt::Eval { value } => !nodes.is_repeatable(value),
+        Stmt::Eval { value } => !nodes.is_side_effect_free(value),
         Stmt::If { then, otherwise, .. } => !empty(then) || !empty(otherwise),
         Stmt::For { body, .. } => !empty(body),
         _ => true,
     });
     changed |= stmts.len() < before;
-    while let Some((from, to)) = handed_on(kernel, &stmts, reads) {
+    while let Some((from, to)) = find_copied(kernel, &stmts, reads) {
         let Stmt::Let { value, .. } = stmts[from] else { break };
         if let Stmt::Let { value: taken, .. } = &mut stmts[to] {
             *taken = value;
@@ -59,8 +62,8 @@ fn sweep(kernel: &mut Offloaded, block: BlockId, reads: &Reads) -> bool {
     changed
 }
 
-/// Of a branch that is empty where its condition holds, the other way round.
-fn turn(kernel: &Offloaded, stmt: &mut Stmt) -> bool {
+/// Swaps the branches of an `if` with an empty `then` branch and a negated condition.
+fn invert_branch(kernel: &Offloaded, stmt: &mut Stmt) -> bool {
     let Stmt::If { cond, then, otherwise } = stmt else { return false };
     let empty = |block: BlockId| kernel.blocks[block].stmts.is_empty();
     match negation(&kernel.exprs[*cond].kind) {
@@ -73,9 +76,9 @@ fn turn(kernel: &Offloaded, stmt: &mut Stmt) -> bool {
     }
 }
 
-/// A definition whose local is read once, as the value of a later definition of the same block: nothing that the
-/// value reads changes between.
-fn handed_on(kernel: &Offloaded, stmts: &[Stmt], reads: &Reads) -> Option<(usize, usize)> {
+/// Finds a definition whose local is read only once, as the whole value of a later definition in the same block, if
+/// nothing in between changes what the value reads.
+fn find_copied(kernel: &Offloaded, stmts: &[Stmt], reads: &Reads) -> Option<(usize, usize)> {
     let nodes = Nodes::from(kernel);
     stmts.iter().enumerate().find_map(|(to, stmt)| {
         let Stmt::Let { value, .. } = *stmt else { return None };
@@ -122,7 +125,7 @@ impl Reads {
         self.locals[local.index()] += 1;
     }
 
-    /// Each place where a local is read counts; below an expression that was seen, they are counted.
+    /// Counts every read of a local. The operands of a shared expression are counted once.
     fn expr(&mut self, kernel: &Offloaded, id: ExprId) {
         match kernel.exprs[id].kind {
             ExprKind::Local(local) => return self.local(local),

@@ -1,4 +1,5 @@
-//! Expressions, made anew: each pure one once, folded where its operands are constants.
+//! Common subexpression elimination and constant folding: rebuilds the expressions of a kernel. Each pure expression
+//! exists once, expressions of constants are folded, and algebraic identities are applied.
 
 use std::collections::HashMap;
 
@@ -7,30 +8,36 @@ use crate::{
     interp::fold,
 };
 
-/// The new expressions.
+/// The rebuilt expressions.
 pub(super) struct Exprs<'k> {
     old: &'k Arena<Expr>,
     new: Arena<Expr>,
-    /// What became of the old ones.
-    made: Vec<Option<ExprId>>,
-    known: HashMap<Expr, ExprId>,
-    /// The locals whose values are constants.
+    /// The new id of each old expression.
+    rewritten: Vec<Option<ExprId>>,
+    unique_exprs: HashMap<Expr, ExprId>,
+    /// The values of locals that are constants.
     constants: Vec<Option<Const>>,
 }
 
 impl<'k> Exprs<'k> {
     pub(super) fn new(old: &'k Arena<Expr>, locals: usize) -> Self {
-        let made = vec![None; old.len()];
-        Self { old, new: Arena::new(), made, known: HashMap::new(), constants: vec![None; locals] }
+        let rewritten = vec![None; old.len()];
+        Self {
+            old,
+            new: Arena::new(),
+            rewritten,
+            unique_exprs: HashMap::new(),
+            constants: vec![None; locals],
+        }
     }
 
     pub(super) fn finish(self) -> Arena<Expr> {
         self.new
     }
 
-    /// Says that a local that never changes has this value.
+    /// Records the value of an immutable local.
     pub(super) fn define(&mut self, local: LocalId, value: ExprId) {
-        // Floats keep the names that they have in the source.
+        // Float constants keep their names from the source.
         let constant = self.constant(value).filter(|value| !value.ty().is_float());
         self.constants[local.index()] = constant;
     }
@@ -46,32 +53,31 @@ impl<'k> Exprs<'k> {
         self.new[id].kind.is_effect()
     }
 
-    /// The new expression for an old one. What an old one reads of locals is the same wherever it stands: each is
-    /// defined before.
-    pub(super) fn of(&mut self, id: ExprId) -> ExprId {
-        if let Some(made) = self.made[id.index()] {
-            return made;
+    /// The new expression for an old one. It does not depend on the statement, because locals are defined before use.
+    pub(super) fn rewrite(&mut self, id: ExprId) -> ExprId {
+        if let Some(rewritten) = self.rewritten[id.index()] {
+            return rewritten;
         }
         let Expr { ty, mut kind } = self.old[id].clone();
-        kind.operands_mut(|operand| *operand = self.of(*operand));
+        kind.operands_mut(|operand| *operand = self.rewrite(*operand));
         if let ExprKind::Local(local) = kind
             && let Some(value) = self.constants[local.index()]
         {
             kind = ExprKind::Const(value);
         }
-        let made = self.simpler(ty, kind);
-        self.made[id.index()] = Some(made);
-        made
+        let rewritten = self.simplify(ty, kind);
+        self.rewritten[id.index()] = Some(rewritten);
+        rewritten
     }
 
-    /// An old expression as it was.
+    /// Copies an old expression without simplification.
     pub(super) fn copy(&mut self, id: ExprId) -> ExprId {
         let Expr { ty, mut kind } = self.old[id].clone();
         kind.operands_mut(|operand| *operand = self.copy(*operand));
         self.unique(ty, kind)
     }
 
-    fn simpler(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
+    fn simplify(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
         if let Some(value) = fold(ty, &kind, |id| self.constant(id)) {
             return self.unique(ty, ExprKind::Const(value));
         }
@@ -86,18 +92,18 @@ impl<'k> Exprs<'k> {
         if expr.kind.is_effect() {
             return self.new.push(expr);
         }
-        if let Some(id) = self.known.get(&expr) {
+        if let Some(id) = self.unique_exprs.get(&expr) {
             return *id;
         }
         let id = self.new.push(expr.clone());
-        self.known.insert(expr, id);
+        self.unique_exprs.insert(expr, id);
         id
     }
 
-    /// The operand that the whole has the value of, whatever the other is.
+    /// The operand that equals the whole expression by an algebraic identity.
     fn identity(&self, ty: ScalarType, kind: &ExprKind) -> Option<ExprId> {
         match *kind {
-            ExprKind::Binary { op, lhs, rhs } => self.of_binary(op, ty, lhs, rhs),
+            ExprKind::Binary { op, lhs, rhs } => self.binary_identity(op, ty, lhs, rhs),
             ExprKind::Unary { op: op @ (UnaryOp::Neg | UnaryOp::Not), value } => {
                 match self.new[value].kind {
                     ExprKind::Unary { op: inner, value } if inner == op => Some(value),
@@ -118,9 +124,16 @@ impl<'k> Exprs<'k> {
         }
     }
 
-    fn of_binary(&self, op: BinaryOp, ty: ScalarType, lhs: ExprId, rhs: ExprId) -> Option<ExprId> {
+    fn binary_identity(
+        &self,
+        op: BinaryOp,
+        ty: ScalarType,
+        lhs: ExprId,
+        rhs: ExprId,
+    ) -> Option<ExprId> {
         use BinaryOp::*;
-        let is = |id, value: u64| self.constant(id).is_some_and(|known| known.bits() == value);
+        let is =
+            |id, value: u64| self.constant(id).is_some_and(|constant| constant.bits() == value);
         let zero = |id| is(id, 0);
         let one = |id| match ty {
             ScalarType::F32 => is(id, u64::from(1f32.to_bits())),
@@ -129,7 +142,7 @@ impl<'k> Exprs<'k> {
         };
         let bool = ty == ScalarType::Bool;
         match op {
-            // Not of floats: the sum of -0 and 0 is 0.
+            // Not for floats: -0 + 0 is 0.
             Add | Or | Xor if !ty.is_float() && zero(lhs) => Some(rhs),
             Add | Or | Xor if !ty.is_float() && zero(rhs) => Some(lhs),
             Sub | Shl | Shr if zero(rhs) => Some(lhs),
@@ -148,7 +161,7 @@ impl<'k> Exprs<'k> {
 }
 
 impl ExprKind {
-    /// Changes the expressions that this one is made of.
+    /// Calls `change` with each direct operand.
     fn operands_mut(&mut self, mut change: impl FnMut(&mut ExprId)) {
         match self {
             Self::Const(_) | Self::Local(_) | Self::Param(_) | Self::Dim { .. } | Self::Temp(_) => {

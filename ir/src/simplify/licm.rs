@@ -1,14 +1,15 @@
-//! Parts of indices that a serial loop would compute anew in each round: computed once, before it.
+//! Loop-invariant code motion (LICM), for parts of indices only: an invariant part of an index in a serial loop is
+//! computed once, before the loop.
 //!
-//! Only of accesses that each round has. What stands behind a condition may owe the proof of its index to that, and
-//! is not wanted where the condition never holds.
+//! Only accesses that every iteration executes are considered. An index under a condition may be provable only under
+//! it, and its computation would be wasted if the condition is never true.
 
 use std::collections::HashMap;
 
 use crate::{Block, BlockId, Expr, ExprId, ExprKind, Local, LocalId, Offloaded, ScalarType, Stmt};
 
-/// Takes what does not change out of the loops of a task.
-pub(super) fn hoist(kernel: &mut Offloaded, task: usize) {
+/// Moves invariant parts of indices out of the loops of a task.
+pub(super) fn run(kernel: &mut Offloaded, task: usize) {
     let body = kernel.tasks[task].body;
     block(kernel, body);
 }
@@ -18,11 +19,16 @@ fn block(kernel: &mut Offloaded, id: BlockId) {
     let mut out = Vec::with_capacity(stmts.len());
     for stmt in stmts {
         if let Stmt::For { body, .. } | Stmt::Loop { body } = stmt {
-            let mut changing = vec![false; kernel.locals.len()];
-            note(kernel, &stmt, &mut changing);
-            let mut around = Loop { kernel, changing, known: HashMap::new(), before: Vec::new() };
-            around.rounds(body);
-            out.append(&mut around.before);
+            let mut changed = vec![false; kernel.locals.len()];
+            mark_changed(kernel, &stmt, &mut changed);
+            let mut hoister = InvariantHoister {
+                kernel,
+                changed,
+                replacements: HashMap::new(),
+                hoisted: Vec::new(),
+            };
+            hoister.loop_body(body);
+            out.append(&mut hoister.hoisted);
         }
         for inner in stmt.blocks() {
             block(kernel, inner);
@@ -32,52 +38,52 @@ fn block(kernel: &mut Offloaded, id: BlockId) {
     kernel.blocks[id].stmts = out;
 }
 
-/// Notes the locals that a statement defines or assigns, those in it among them.
-fn note(kernel: &Offloaded, stmt: &Stmt, changing: &mut [bool]) {
+/// Marks the locals that a statement, including nested ones, defines or assigns.
+fn mark_changed(kernel: &Offloaded, stmt: &Stmt, changed: &mut [bool]) {
     match *stmt {
         Stmt::Let { local, .. } | Stmt::Assign { local, .. } | Stmt::For { var: local, .. } => {
-            changing[local.index()] = true;
+            changed[local.index()] = true;
         }
-        Stmt::Each { var, exchange, .. } => {
-            changing[var.index()] = true;
-            if let Some(made) = exchange {
-                changing[made.local.index()] = true;
+        Stmt::Phase { var, collective, .. } => {
+            changed[var.index()] = true;
+            if let Some(collective) = collective {
+                changed[collective.local.index()] = true;
             }
         }
         _ => {}
     }
     for inner in stmt.blocks() {
-        kernel.blocks[inner].stmts.iter().for_each(|stmt| note(kernel, stmt, changing));
+        kernel.blocks[inner].stmts.iter().for_each(|stmt| mark_changed(kernel, stmt, changed));
     }
 }
 
-/// A loop, and what is computed before it.
-struct Loop<'k> {
+/// A loop, and the definitions to insert before it.
+struct InvariantHoister<'k> {
     kernel: &'k mut Offloaded,
-    /// Of each local from outside the pass: whether the loop changes it.
-    changing: Vec<bool>,
-    /// What became of expressions.
-    known: HashMap<ExprId, ExprId>,
-    before: Vec<Stmt>,
+    /// Whether the loop changes each local that existed before the pass.
+    changed: Vec<bool>,
+    /// The replacement of each visited expression.
+    replacements: HashMap<ExprId, ExprId>,
+    hoisted: Vec<Stmt>,
 }
 
-impl Loop<'_> {
-    /// The statements that each round of the loop runs, or of a loop in it.
-    fn rounds(&mut self, id: BlockId) {
+impl InvariantHoister<'_> {
+    /// Rewrites the statements that every iteration of the loop, or of a nested loop, executes.
+    fn loop_body(&mut self, id: BlockId) {
         let mut stmts = std::mem::take(&mut self.kernel.blocks[id].stmts);
         for stmt in &mut stmts {
             match stmt {
                 Stmt::Let { value, .. } | Stmt::Eval { value } => *value = self.effect(*value),
                 Stmt::Store { tensor, index, .. } => {
                     let name = self.kernel.params[tensor.index()].name.clone();
-                    index.iter_mut().for_each(|at| *at = self.part(*at, &name));
+                    index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
                 }
                 Stmt::SharedStore { array, index, .. } => {
                     let name = self.kernel.locals[*array].name.clone();
-                    index.iter_mut().for_each(|at| *at = self.part(*at, &name));
+                    index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
                 }
-                Stmt::For { body, .. } | Stmt::Loop { body } => self.rounds(*body),
-                // What follows may not be run, or be proven by the condition alone.
+                Stmt::For { body, .. } | Stmt::Loop { body } => self.loop_body(*body),
+                // Later statements may not be executed, or be provable only under this condition.
                 Stmt::If { .. } | Stmt::Assert { .. } | Stmt::Break | Stmt::Continue => break,
                 _ => {}
             }
@@ -90,12 +96,12 @@ impl Loop<'_> {
         match &mut kind {
             ExprKind::Load { tensor, index, .. } | ExprKind::Atomic { tensor, index, .. } => {
                 let name = self.kernel.params[tensor.index()].name.clone();
-                index.iter_mut().for_each(|at| *at = self.part(*at, &name));
+                index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
             }
             ExprKind::SharedLoad { array, index, .. }
             | ExprKind::SharedAtomic { array, index, .. } => {
                 let name = self.kernel.locals[*array].name.clone();
-                index.iter_mut().for_each(|at| *at = self.part(*at, &name));
+                index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
             }
             _ => return value,
         }
@@ -105,30 +111,32 @@ impl Loop<'_> {
         self.kernel.exprs.push(Expr { ty, kind })
     }
 
-    /// An index with locals in the place of its parts that do not change.
-    fn part(&mut self, value: ExprId, of: &str) -> ExprId {
-        if let Some(known) = self.known.get(&value) {
-            return *known;
+    /// An index with its invariant parts replaced by locals.
+    fn hoist_parts(&mut self, value: ExprId, of: &str) -> ExprId {
+        if let Some(replacement) = self.replacements.get(&value) {
+            return *replacement;
         }
-        let made = if self.changes(value) {
-            self.around(value, of)
+        let replacement = if self.is_variant(value) {
+            self.hoist_operands(value, of)
         } else if self.is_worth_a_local(value) {
-            self.keep(value, of)
+            self.hoist(value, of)
         } else {
             value
         };
-        self.known.insert(value, made);
-        made
+        self.replacements.insert(value, replacement);
+        replacement
     }
 
-    /// Looks for parts in the operands of sums, products and conversions.
-    fn around(&mut self, value: ExprId, of: &str) -> ExprId {
+    /// Visits the operands of binary operators and conversions.
+    fn hoist_operands(&mut self, value: ExprId, of: &str) -> ExprId {
         let Expr { ty, kind } = self.kernel.exprs[value].clone();
         let new = match kind {
-            ExprKind::Binary { op, lhs, rhs } => {
-                ExprKind::Binary { op, lhs: self.part(lhs, of), rhs: self.part(rhs, of) }
-            }
-            ExprKind::Cast { value } => ExprKind::Cast { value: self.part(value, of) },
+            ExprKind::Binary { op, lhs, rhs } => ExprKind::Binary {
+                op,
+                lhs: self.hoist_parts(lhs, of),
+                rhs: self.hoist_parts(rhs, of),
+            },
+            ExprKind::Cast { value } => ExprKind::Cast { value: self.hoist_parts(value, of) },
             _ => return value,
         };
         if new == kind {
@@ -137,26 +145,26 @@ impl Loop<'_> {
         self.kernel.exprs.push(Expr { ty, kind: new })
     }
 
-    fn keep(&mut self, value: ExprId, of: &str) -> ExprId {
+    fn hoist(&mut self, value: ExprId, of: &str) -> ExprId {
         let ty = self.kernel.exprs[value].ty;
-        // Of a component, or of a struct's tensor, the name is a path.
+        // The name of a component, or of a tensor in a struct, is a path.
         let of = of.replace("[]", "").replace('.', "_");
         let local = Local { name: format!("{of}_at"), ty, mutable: false };
         let local: LocalId = self.kernel.locals.push(local);
-        self.before.push(Stmt::Let { local, value });
+        self.hoisted.push(Stmt::Let { local, value });
         self.kernel.exprs.push(Expr { ty, kind: ExprKind::Local(local) })
     }
 
-    /// Whether a value may be another one in another round.
-    fn changes(&self, value: ExprId) -> bool {
+    /// Whether a value may differ between iterations.
+    fn is_variant(&self, value: ExprId) -> bool {
         match &self.kernel.exprs[value].kind {
-            // One that is not there was made here.
-            ExprKind::Local(local) => self.changing.get(local.index()).is_some_and(|is| *is),
-            kind => kind.operands().any(|operand| self.changes(operand)),
+            // Locals beyond the list were added by this pass, and are invariant.
+            ExprKind::Local(local) => self.changed.get(local.index()).is_some_and(|is| *is),
+            kind => kind.operands().any(|operand| self.is_variant(operand)),
         }
     }
 
-    /// Whether a value is an integer that takes an operation to compute.
+    /// Whether a value is an integer that needs an operation to compute.
     fn is_worth_a_local(&self, value: ExprId) -> bool {
         let expr = &self.kernel.exprs[value];
         match expr.kind {

@@ -1,13 +1,14 @@
-//! Makes an offloaded kernel smaller, so that its text is shorter to read and to compile.
+//! Simplification of offloaded kernels, so that the generated code is shorter and compiles faster.
 //!
-//! * Operations on constants are computed, by the interpreter's machine; what an identity makes superfluous goes.
-//! * Equal pure expressions become one.
-//! * Branches that are never taken, loops that never run and what nobody reads go.
-//! * A local that only hands its value on to another is that one.
-//! * Parts of indices that do not change in a serial loop are computed before it.
+//! * Constant folding, by the interpreter's machine, and algebraic identities.
+//! * Common subexpression elimination of pure expressions.
+//! * Removal of branches that are never taken, loops that never run, and dead code ([`dce`]).
+//! * Removal of locals that are only copied to another local.
+//! * Loop-invariant code motion of parts of indices ([`licm`]).
 //!
-//! Every access to memory stays where it is, with its site, its checks and its report, and so does every division
-//! that can fail. Locals keep their names. What a GPU may compute to other last bits is left to it.
+//! Requires a kernel that passes [`verify_offloaded`](crate::verify_offloaded). Every memory access and every division
+//! that can fail stays in place, with its site and its checks. Locals keep their names. Operations whose last bits may
+//! differ between devices are not folded.
 
 mod dce;
 mod exprs;
@@ -20,12 +21,12 @@ use crate::{
 
 use exprs::Exprs;
 
-/// The same kernel, smaller. It has the same tasks, sites and temporaries.
+/// Simplifies a kernel. Tasks, sites and temporaries stay the same.
 #[must_use]
 pub fn simplify(kernel: &Offloaded) -> Offloaded {
     let exprs = Exprs::new(&kernel.exprs, kernel.locals.len());
     let mut simplifier = Simplifier { old: kernel, out: kernel.clone(), exprs };
-    // What nothing leads to any more would refer to the old expressions.
+    // Unreachable blocks would refer to old expressions.
     for at in 0..kernel.blocks.len() {
         simplifier.out.blocks[BlockId::new(at as u32)].stmts.clear();
     }
@@ -35,8 +36,8 @@ pub fn simplify(kernel: &Offloaded) -> Offloaded {
     let Simplifier { mut out, exprs, .. } = simplifier;
     out.exprs = exprs.finish();
     for at in 0..out.tasks.len() {
-        dce::eliminate(&mut out, at);
-        licm::hoist(&mut out, at);
+        dce::run(&mut out, at);
+        licm::run(&mut out, at);
         let mut reach = Reach::new(Nodes::from(&out));
         Nodes::from(&out).reach_block(out.tasks[at].body, &mut reach);
         out.tasks[at].accesses = reach.accesses();
@@ -54,14 +55,16 @@ impl Simplifier<'_> {
     fn task(&mut self, at: usize) {
         let task = &self.old.tasks[at];
         self.block(task.prelude);
-        // Bounds that only the device knows stay so: a part of them that is a constant is not for the host.
-        let on_host = task.kind.on_device().is_none();
+        // Bounds computed on the device are copied unchanged: folding could turn one into a constant that the host
+        // evaluates.
+        let on_host = task.kind.bounds_site().is_none();
         if let TaskKind::RangeFor { dims, .. } | TaskKind::BlockFor { dims, .. } =
             &mut self.out.tasks[at].kind
         {
             for LoopDim { begin, end, .. } in dims {
                 for bound in [begin, end] {
-                    *bound = if on_host { self.exprs.of(*bound) } else { self.exprs.copy(*bound) };
+                    *bound =
+                        if on_host { self.exprs.rewrite(*bound) } else { self.exprs.copy(*bound) };
                 }
             }
         }
@@ -74,7 +77,7 @@ impl Simplifier<'_> {
         self.out.blocks[block].stmts = stmts;
     }
 
-    /// Appends the statements of a block.
+    /// Appends the simplified statements of a block to `out`.
     fn stmts(&mut self, block: BlockId, out: &mut Vec<Stmt>) {
         let old = self.old;
         for stmt in &old.blocks[block].stmts {
@@ -89,30 +92,30 @@ impl Simplifier<'_> {
         let exprs = &mut self.exprs;
         let new = match *stmt {
             Stmt::Let { local, value } => {
-                let value = exprs.of(value);
+                let value = exprs.rewrite(value);
                 if !self.old.locals[local].mutable {
                     exprs.define(local, value);
                 }
                 Stmt::Let { local, value }
             }
-            Stmt::Assign { local, value } => Stmt::Assign { local, value: exprs.of(value) },
+            Stmt::Assign { local, value } => Stmt::Assign { local, value: exprs.rewrite(value) },
             Stmt::Eval { value } => {
-                let value = exprs.of(value);
+                let value = exprs.rewrite(value);
                 if !exprs.is_effect(value) {
                     return;
                 }
                 Stmt::Eval { value }
             }
             Stmt::Store { tensor, ref index, value, site } => {
-                let index = index.iter().map(|index| exprs.of(*index)).collect();
-                Stmt::Store { tensor, index, value: exprs.of(value), site }
+                let index = index.iter().map(|index| exprs.rewrite(*index)).collect();
+                Stmt::Store { tensor, index, value: exprs.rewrite(value), site }
             }
             Stmt::SharedStore { array, ref index, value, site } => {
-                let index = index.iter().map(|index| exprs.of(*index)).collect();
-                Stmt::SharedStore { array, index, value: exprs.of(value), site }
+                let index = index.iter().map(|index| exprs.rewrite(*index)).collect();
+                Stmt::SharedStore { array, index, value: exprs.rewrite(value), site }
             }
             Stmt::If { cond, then, otherwise } => {
-                let cond = exprs.of(cond);
+                let cond = exprs.rewrite(cond);
                 match exprs.constant(cond) {
                     Some(cond) => {
                         let taken = if cond.bits() != 0 { then } else { otherwise };
@@ -126,7 +129,7 @@ impl Simplifier<'_> {
                 }
             }
             Stmt::For { var, begin, end, body, unroll, down } => {
-                let (begin, end) = (exprs.of(begin), exprs.of(end));
+                let (begin, end) = (exprs.rewrite(begin), exprs.rewrite(end));
                 let int = |id| exprs.constant(id).and_then(Const::as_int);
                 if let (Some(begin), Some(end)) = (int(begin), int(end))
                     && begin >= end
@@ -136,29 +139,30 @@ impl Simplifier<'_> {
                 self.block(body);
                 Stmt::For { var, begin, end, body, unroll, down }
             }
-            Stmt::Loop { body } | Stmt::Each { body, .. } => {
+            Stmt::Loop { body } | Stmt::Phase { body, .. } => {
                 self.block(body);
                 stmt.clone()
             }
             Stmt::Assert { cond, site } => {
-                let cond = exprs.of(cond);
+                let cond = exprs.rewrite(cond);
                 if exprs.constant(cond).is_some_and(|cond| cond.bits() != 0) {
                     return;
                 }
                 Stmt::Assert { cond, site }
             }
-            Stmt::Give { value, from } => {
-                Stmt::Give { value: exprs.of(value), from: from.map(|from| exprs.of(from)) }
-            }
-            Stmt::SetTemp { temp, value } => Stmt::SetTemp { temp, value: exprs.of(value) },
-            Stmt::SetResult { value } => Stmt::SetResult { value: exprs.of(value) },
+            Stmt::CollectiveInput { value, from } => Stmt::CollectiveInput {
+                value: exprs.rewrite(value),
+                from: from.map(|from| exprs.rewrite(from)),
+            },
+            Stmt::SetTemp { temp, value } => Stmt::SetTemp { temp, value: exprs.rewrite(value) },
+            Stmt::SetResult { value } => Stmt::SetResult { value: exprs.rewrite(value) },
             Stmt::Break | Stmt::Continue | Stmt::Shared { .. } => stmt.clone(),
         };
         out.push(new);
     }
 }
 
-/// Whether a value reads nothing that changes: it may be computed later instead.
+/// Whether a value depends on nothing that changes, so that it may be computed later.
 fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
     let mut reach = Reach::new(nodes);
     nodes.reach_expr(value, &mut reach);
@@ -168,7 +172,7 @@ fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
         && locals.all(|(at, used)| !used || !nodes.locals[LocalId::new(at as u32)].mutable)
 }
 
-/// The negation of a condition, where that is shorter.
+/// The operand of a negated condition.
 fn negation(cond: &ExprKind) -> Option<ExprId> {
     match cond {
         ExprKind::Unary { op: UnaryOp::Not, value } => Some(*value),

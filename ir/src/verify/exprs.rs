@@ -1,4 +1,4 @@
-//! The rules of single expressions: operands, types, tensors, sites.
+//! Checks of expressions: operands, types, tensors, sites.
 
 use super::{MAX_DEPTH, Rule};
 use crate::{
@@ -6,9 +6,9 @@ use crate::{
     SiteId, SiteKind, TempId, UnaryOp, visit::Nodes,
 };
 
-/// What an index site must be.
+/// The required kind of a site.
 #[derive(Clone, Copy)]
-pub(super) enum SiteNeed {
+pub(super) enum SiteUse {
     Index(ParamId),
     SharedIndex(LocalId),
     Assert,
@@ -16,7 +16,7 @@ pub(super) enum SiteNeed {
     Bounds,
 }
 
-/// Checks all expressions; `temps` is none before offloading.
+/// Checks all expressions. `temps` is none before offloading.
 pub(super) fn check_all(
     nodes: Nodes<'_>,
     temps: Option<&[ScalarType]>,
@@ -30,7 +30,7 @@ pub(super) fn check_all(
             }
             depth = depth.max(depths[operand.index()] + 1);
             if nodes.exprs[operand].kind.is_effect() {
-                return Err((id, Rule::EffectPlace));
+                return Err((id, Rule::NestedEffect));
             }
         }
         if depth > MAX_DEPTH {
@@ -42,23 +42,23 @@ pub(super) fn check_all(
     Ok(())
 }
 
-pub(super) fn need(expected: ScalarType, found: ScalarType) -> Result<(), Rule> {
+pub(super) fn expect_type(expected: ScalarType, found: ScalarType) -> Result<(), Rule> {
     if expected == found { Ok(()) } else { Err(Rule::Type { expected, found }) }
 }
 
-pub(super) fn site(nodes: Nodes<'_>, site: SiteId, need: SiteNeed) -> Result<(), Rule> {
+pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<(), Rule> {
     let kind = &nodes.sites.get(site.index()).ok_or(Rule::IdRange)?.kind;
-    match (need, kind) {
-        (SiteNeed::Index(tensor), SiteKind::Index(at)) if tensor == *at => Ok(()),
-        (SiteNeed::SharedIndex(array), SiteKind::SharedIndex(at)) if array == *at => Ok(()),
-        (SiteNeed::Assert, SiteKind::Assert { .. })
-        | (SiteNeed::DivideByZero, SiteKind::DivideByZero)
-        | (SiteNeed::Bounds, SiteKind::Bounds) => Ok(()),
+    match (site_use, kind) {
+        (SiteUse::Index(tensor), SiteKind::Index(at)) if tensor == *at => Ok(()),
+        (SiteUse::SharedIndex(array), SiteKind::SharedIndex(at)) if array == *at => Ok(()),
+        (SiteUse::Assert, SiteKind::Assert { .. })
+        | (SiteUse::DivideByZero, SiteKind::DivideByZero)
+        | (SiteUse::Bounds, SiteKind::Bounds) => Ok(()),
         _ => Err(Rule::Site),
     }
 }
 
-/// Checks an access and gives the tensor's element type.
+/// Checks an access and returns the tensor's element type.
 pub(super) fn access(
     nodes: Nodes<'_>,
     tensor: ParamId,
@@ -70,7 +70,7 @@ pub(super) fn access(
         return Err(Rule::Rank { expected: kind.indices(), found: index.len() });
     }
     for &index in index {
-        need(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
+        expect_type(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
     }
     if writes && !kind.is_writable() {
         return Err(Rule::NotWritable);
@@ -78,15 +78,14 @@ pub(super) fn access(
     Ok(elem)
 }
 
-/// Checks an access to a shared array and gives its element type; whether it is one of so many
-/// dimensions, its scope knows.
+/// Checks an access to a shared array and returns its element type. The number of indices is checked by the scope.
 pub(super) fn shared(
     nodes: Nodes<'_>,
     array: LocalId,
     index: &[ExprId],
 ) -> Result<ScalarType, Rule> {
     for &index in index {
-        need(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
+        expect_type(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
     }
     Ok(nodes.locals.get(array).ok_or(Rule::IdRange)?.ty)
 }
@@ -96,8 +95,8 @@ fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, ParamKi
     Ok((kind.elem().ok_or(Rule::ParamKind)?, kind))
 }
 
-/// `Ok` where the operation exists on the type.
-fn on(exists: bool, ty: ScalarType) -> Result<(), Rule> {
+/// `Ok` if the operation exists for the type.
+fn require_supported(exists: bool, ty: ScalarType) -> Result<(), Rule> {
     if exists { Ok(()) } else { Err(Rule::Operation { ty }) }
 }
 
@@ -105,11 +104,13 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
     let ty = expr.ty;
     let type_of = |id: ExprId| nodes.exprs[id].ty;
     match &expr.kind {
-        ExprKind::Const(value) => need(ty, value.ty()),
-        ExprKind::Local(local) => need(ty, nodes.locals.get(*local).ok_or(Rule::IdRange)?.ty),
+        ExprKind::Const(value) => expect_type(ty, value.ty()),
+        ExprKind::Local(local) => {
+            expect_type(ty, nodes.locals.get(*local).ok_or(Rule::IdRange)?.ty)
+        }
         ExprKind::Param(param) => {
             match nodes.params.get(param.index()).ok_or(Rule::IdRange)?.kind {
-                ParamKind::Scalar(scalar) => need(ty, scalar),
+                ParamKind::Scalar(scalar) => expect_type(ty, scalar),
                 ParamKind::Tensor { .. } | ParamKind::Component { .. } => Err(Rule::ParamKind),
             }
         }
@@ -118,17 +119,17 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             if usize::from(*axis) >= rank {
                 return Err(Rule::Rank { expected: rank, found: usize::from(*axis) + 1 });
             }
-            need(ScalarType::U64, ty)
+            expect_type(ScalarType::U64, ty)
         }
-        ExprKind::Temp(temp) => need(ty, temp_type(temps, *temp)?),
+        ExprKind::Temp(temp) => expect_type(ty, temp_type(temps, *temp)?),
         ExprKind::Unary { op, value } => {
-            need(ty, type_of(*value))?;
+            expect_type(ty, type_of(*value))?;
             match op {
-                UnaryOp::Neg => on(ty.is_float() || ty.is_signed_int(), ty),
+                UnaryOp::Neg => require_supported(ty.is_float() || ty.is_signed_int(), ty),
                 UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
-                    on(ty.is_int(), ty)
+                    require_supported(ty.is_int(), ty)
                 }
-                UnaryOp::Not => on(ty.is_int() || ty == ScalarType::Bool, ty),
+                UnaryOp::Not => require_supported(ty.is_int() || ty == ScalarType::Bool, ty),
             }
         }
         ExprKind::Binary { op, lhs, rhs } => binary(*op, type_of(*lhs), type_of(*rhs), ty),
@@ -138,19 +139,19 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             }
             for (at, arg) in args.iter().enumerate() {
                 let power = *function == MathFn::Powi && at == 1;
-                need(if power { ScalarType::I32 } else { ty }, type_of(*arg))?;
+                expect_type(if power { ScalarType::I32 } else { ty }, type_of(*arg))?;
             }
             match function {
-                MathFn::Abs => on(ty.is_float() || ty.is_signed_int(), ty),
-                MathFn::Min | MathFn::Max => on(ty.is_int() || ty.is_float(), ty),
-                _ => on(ty.is_float(), ty),
+                MathFn::Abs => require_supported(ty.is_float() || ty.is_signed_int(), ty),
+                MathFn::Min | MathFn::Max => require_supported(ty.is_int() || ty.is_float(), ty),
+                _ => require_supported(ty.is_float(), ty),
             }
         }
         ExprKind::Cast { value } => {
             let from = type_of(*value);
             let bool_source = from == ScalarType::Bool && !ty.is_float();
             let numbers = from != ScalarType::Bool && ty != ScalarType::Bool;
-            // What is narrow comes from its wide type and becomes that.
+            // A narrow type converts only from and to its wide type.
             let narrow =
                 from.is_narrow() && ty != from.wide() || ty.is_narrow() && from != ty.wide();
             if !narrow && (bool_source || numbers) {
@@ -169,43 +170,43 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             }
         }
         ExprKind::Select { cond, then, otherwise } => {
-            need(ScalarType::Bool, type_of(*cond))?;
-            need(ty, type_of(*then))?;
-            need(ty, type_of(*otherwise))
+            expect_type(ScalarType::Bool, type_of(*cond))?;
+            expect_type(ty, type_of(*then))?;
+            expect_type(ty, type_of(*otherwise))
         }
         ExprKind::Load { tensor, index, site: at } => {
-            need(ty, access(nodes, *tensor, index, false)?)?;
-            site(nodes, *at, SiteNeed::Index(*tensor))
+            expect_type(ty, access(nodes, *tensor, index, false)?)?;
+            site(nodes, *at, SiteUse::Index(*tensor))
         }
         ExprKind::Atomic { op, tensor, index, value, site: at } => {
-            need(ty, access(nodes, *tensor, index, true)?)?;
-            need(ty, type_of(*value))?;
+            expect_type(ty, access(nodes, *tensor, index, true)?)?;
+            expect_type(ty, type_of(*value))?;
             atomic(*op, ty)?;
-            site(nodes, *at, SiteNeed::Index(*tensor))
+            site(nodes, *at, SiteUse::Index(*tensor))
         }
         ExprKind::SharedLoad { array, index, site: at } => {
-            need(ty, shared(nodes, *array, index)?)?;
-            site(nodes, *at, SiteNeed::SharedIndex(*array))
+            expect_type(ty, shared(nodes, *array, index)?)?;
+            site(nodes, *at, SiteUse::SharedIndex(*array))
         }
         ExprKind::SharedAtomic { op, array, index, value, site: at } => {
-            need(ty, shared(nodes, *array, index)?)?;
-            need(ty, type_of(*value))?;
+            expect_type(ty, shared(nodes, *array, index)?)?;
+            expect_type(ty, type_of(*value))?;
             atomic(*op, ty)?;
-            site(nodes, *at, SiteNeed::SharedIndex(*array))
+            site(nodes, *at, SiteUse::SharedIndex(*array))
         }
         ExprKind::DivRem { lhs, rhs, site: at, .. } => {
-            on(ty.is_int(), ty)?;
-            need(ty, type_of(*lhs))?;
-            need(ty, type_of(*rhs))?;
-            site(nodes, *at, SiteNeed::DivideByZero)
+            require_supported(ty.is_int(), ty)?;
+            expect_type(ty, type_of(*lhs))?;
+            expect_type(ty, type_of(*rhs))?;
+            site(nodes, *at, SiteUse::DivideByZero)
         }
     }
 }
 
 fn atomic(op: AtomicOp, ty: ScalarType) -> Result<(), Rule> {
     match op {
-        AtomicOp::Add => on(ty.is_int() || ty.is_float(), ty),
-        AtomicOp::Min | AtomicOp::Max => on(ty.is_int(), ty),
+        AtomicOp::Add => require_supported(ty.is_int() || ty.is_float(), ty),
+        AtomicOp::Min | AtomicOp::Max => require_supported(ty.is_int(), ty),
     }
 }
 
@@ -217,18 +218,20 @@ pub(super) fn temp_type(temps: Option<&[ScalarType]>, temp: TempId) -> Result<Sc
 fn binary(op: BinaryOp, lhs: ScalarType, rhs: ScalarType, ty: ScalarType) -> Result<(), Rule> {
     match op {
         BinaryOp::Shl | BinaryOp::Shr => {
-            on(lhs.is_int(), lhs)?;
-            on(rhs.is_int(), rhs)?;
-            return need(lhs, ty);
+            require_supported(lhs.is_int(), lhs)?;
+            require_supported(rhs.is_int(), rhs)?;
+            return expect_type(lhs, ty);
         }
-        _ => need(lhs, rhs)?,
+        _ => expect_type(lhs, rhs)?,
     }
     match op {
-        _ if lhs.is_narrow() => return on(false, lhs),
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => on(lhs != ScalarType::Bool, lhs)?,
-        BinaryOp::Div | BinaryOp::Rem => on(lhs.is_float(), lhs)?,
-        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => on(!lhs.is_float(), lhs)?,
-        _ => return need(ScalarType::Bool, ty),
+        _ if lhs.is_narrow() => return require_supported(false, lhs),
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => {
+            require_supported(lhs != ScalarType::Bool, lhs)?
+        }
+        BinaryOp::Div | BinaryOp::Rem => require_supported(lhs.is_float(), lhs)?,
+        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => require_supported(!lhs.is_float(), lhs)?,
+        _ => return expect_type(ScalarType::Bool, ty),
     }
-    need(lhs, ty)
+    expect_type(lhs, ty)
 }

@@ -1,9 +1,9 @@
-//! The rules of the top level, before offloading and after.
+//! Checks of the top level, before and after offloading.
 
 use super::{
-    Place, Rule, VerifyError,
-    exprs::{SiteNeed, check_all, need, site},
-    stmts::{Around, By, Scope},
+    Location, Rule, VerifyError,
+    exprs::{SiteUse, check_all, expect_type, site},
+    stmts::{CodeKind, Context, Scope},
 };
 use crate::{
     ExprKind, GroupId, Kernel, LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, Stmt,
@@ -12,107 +12,107 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-type Broken = (Place, Rule);
+type Violation = (Location, Rule);
 
-const SERIAL: Around = Around { in_loop: false, by: By::One };
-const PARALLEL: Around = Around { in_loop: false, by: By::Iteration };
-const BLOCK: Around = Around { in_loop: false, by: By::Block };
+const SERIAL: Context = Context { in_loop: false, code_kind: CodeKind::Serial };
+const PARALLEL: Context = Context { in_loop: false, code_kind: CodeKind::Iteration };
+const BLOCK: Context = Context { in_loop: false, code_kind: CodeKind::Block };
 
-/// Checks a kernel.
+/// Verifies a kernel.
 ///
 /// # Errors
-/// The first rule found broken; [`Rule`] lists them.
+/// The first violation found; [`Rule`] lists the rules.
 pub fn verify(kernel: &Kernel) -> Result<(), VerifyError> {
     check_kernel(kernel).map_err(|broken| error(&kernel.name, broken))
 }
 
-/// Checks an offloaded kernel.
+/// Verifies an offloaded kernel.
 ///
 /// # Errors
-/// The first rule found broken; [`Rule`] lists them.
+/// The first violation found; [`Rule`] lists the rules.
 pub fn verify_offloaded(kernel: &Offloaded) -> Result<(), VerifyError> {
     check_offloaded(kernel).map_err(|broken| error(&kernel.name, broken))
 }
 
-fn error(name: &str, (at, rule): Broken) -> VerifyError {
+fn error(name: &str, (at, rule): Violation) -> VerifyError {
     VerifyError { kernel: name.to_owned(), at, rule }
 }
 
-fn check_kernel(kernel: &Kernel) -> Result<(), Broken> {
+fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
     let nodes = Nodes::from(kernel);
     check_head(&kernel.name, nodes, None)?;
     let mut scope = Scope::new(nodes, None, kernel.result);
     let grouped = kernel.body.iter().any(|stmt| matches!(stmt, TopStmt::Group { .. }));
     let mut groups = 0;
     for (at, stmt) in kernel.body.iter().enumerate() {
-        let place = Place::Top(at);
+        let location = Location::Top(at);
         match stmt {
             TopStmt::Group { group, body } => {
                 groups += 1;
                 if group.raw() != groups {
-                    return Err((place, Rule::GroupNumber));
+                    return Err((location, Rule::GroupNumber));
                 }
-                let mark = scope.mark();
+                let checkpoint = scope.checkpoint();
                 for stmt in body {
-                    check_item(&mut scope, stmt, place)?;
+                    check_item(&mut scope, stmt, location)?;
                 }
-                scope.reset(mark);
+                scope.reset(checkpoint);
             }
             TopStmt::Return(value) => {
-                let ty = scope.pure(*value).map_err(|rule| (place, rule))?;
-                let result = kernel.result.ok_or((place, Rule::Return))?;
-                need(result, ty).map_err(|rule| (place, rule))?;
+                let ty = scope.pure(*value).map_err(|rule| (location, rule))?;
+                let result = kernel.result.ok_or((location, Rule::Return))?;
+                expect_type(result, ty).map_err(|rule| (location, rule))?;
                 if at + 1 != kernel.body.len() {
-                    return Err((place, Rule::Return));
+                    return Err((location, Rule::Return));
                 }
             }
-            _ => check_item(&mut scope, stmt, place)?,
+            _ => check_item(&mut scope, stmt, location)?,
         }
-        if grouped && !may_stand_beside_groups(nodes, stmt) {
-            return Err((place, Rule::GroupMixed));
+        if grouped && !is_allowed_next_to_groups(nodes, stmt) {
+            return Err((location, Rule::GroupMixed));
         }
     }
     let returns = matches!(kernel.body.last(), Some(TopStmt::Return(_)));
     if kernel.result.is_some() != returns {
-        return Err((Place::Kernel, Rule::Return));
+        return Err((Location::Kernel, Rule::Return));
     }
     Ok(())
 }
 
-fn check_item(scope: &mut Scope<'_>, stmt: &TopStmt, place: Place) -> Result<(), Broken> {
+fn check_item(scope: &mut Scope<'_>, stmt: &TopStmt, location: Location) -> Result<(), Violation> {
     match stmt {
         TopStmt::Serial(block) => scope.open_block(*block, SERIAL),
         TopStmt::ParallelFor(parallel) => {
-            let mark = scope.mark();
-            check_dims(scope, &parallel.dims).map_err(|rule| (place, rule))?;
-            check_block_size(parallel.block_size).map_err(|rule| (place, rule))?;
+            let checkpoint = scope.checkpoint();
+            check_dims(scope, &parallel.dims).map_err(|rule| (location, rule))?;
+            check_block_size(parallel.block_size).map_err(|rule| (location, rule))?;
             scope.open_block(parallel.body, PARALLEL)?;
-            scope.reset(mark);
+            scope.reset(checkpoint);
             Ok(())
         }
         TopStmt::BlockFor(each) => {
-            let mark = scope.mark();
-            check_dims(scope, &each.dims).map_err(|rule| (place, rule))?;
-            check_block_size(Some(each.threads)).map_err(|rule| (place, rule))?;
-            scope.next_block();
+            let checkpoint = scope.checkpoint();
+            check_dims(scope, &each.dims).map_err(|rule| (location, rule))?;
+            check_block_size(Some(each.threads)).map_err(|rule| (location, rule))?;
+            scope.start_grid();
             scope.open_block(each.body, BLOCK)?;
-            scope.reset(mark);
+            scope.reset(checkpoint);
             Ok(())
         }
-        TopStmt::Group { .. } => Err((place, Rule::GroupNested)),
-        TopStmt::Return(_) => Err((place, Rule::Return)),
+        TopStmt::Group { .. } => Err((location, Rule::GroupNested)),
+        TopStmt::Return(_) => Err((location, Rule::Return)),
     }
 }
 
-/// Checks a parallel loop's head and enters its scope.
+/// Checks the bounds of a parallel loop and defines its variables.
 fn check_dims(scope: &mut Scope<'_>, dims: &[LoopDim]) -> Result<(), Rule> {
     if !(1..=3).contains(&dims.len()) {
         return Err(Rule::LoopDims { found: dims.len() });
     }
     for dim in dims {
         let ty = scope.nodes.locals.get(dim.var).ok_or(Rule::IdRange)?.ty;
-        need(ty, scope.pure(dim.begin)?)?;
-        need(ty, scope.pure(dim.end)?)?;
+        expect_type(ty, scope.pure(dim.begin)?)?;
+        expect_type(ty, scope.pure(dim.end)?)?;
     }
     scope.enter_parallel();
     dims.iter().try_for_each(|dim| scope.define_loop_var(dim.var))
@@ -125,12 +125,12 @@ fn check_block_size(size: Option<u32>) -> Result<(), Rule> {
     }
 }
 
-fn may_stand_beside_groups(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
+fn is_allowed_next_to_groups(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
     match stmt {
         TopStmt::Group { .. } => true,
         TopStmt::Serial(block) => nodes.blocks[*block].stmts.iter().all(|stmt| match stmt {
             Stmt::Let { local, value } => {
-                !nodes.locals[*local].mutable && nodes.is_repeatable(*value)
+                !nodes.locals[*local].mutable && nodes.is_side_effect_free(*value)
             }
             _ => false,
         }),
@@ -138,26 +138,27 @@ fn may_stand_beside_groups(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
     }
 }
 
-fn check_head(name: &str, nodes: Nodes<'_>, temps: Option<&[ScalarType]>) -> Result<(), Broken> {
-    check_name(name).map_err(|rule| (Place::Kernel, rule))?;
+fn check_head(name: &str, nodes: Nodes<'_>, temps: Option<&[ScalarType]>) -> Result<(), Violation> {
+    check_name(name).map_err(|rule| (Location::Kernel, rule))?;
     for (at, param) in nodes.params.iter().enumerate() {
-        let place = Place::Param(ParamId::new(at as u32));
-        check_param_name(param).map_err(|rule| (place, rule))?;
+        let location = Location::Param(ParamId::new(at as u32));
+        check_param_name(param).map_err(|rule| (location, rule))?;
         let rank = param.kind.rank();
         if usize::from(rank) > MAX_RANK {
-            return Err((place, Rule::TensorRank { rank }));
+            return Err((location, Rule::TensorRank { rank }));
         }
         if let ParamKind::Component { scalars: 0, .. } = param.kind {
-            return Err((place, Rule::NoScalars));
+            return Err((location, Rule::NoScalars));
         }
     }
     for (_, local) in nodes.locals.iter() {
-        check_name(&local.name).map_err(|rule| (Place::Kernel, rule))?;
+        check_name(&local.name).map_err(|rule| (Location::Kernel, rule))?;
     }
-    check_all(nodes, temps).map_err(|(id, rule)| (Place::Expr(id), rule))
+    check_all(nodes, temps).map_err(|(id, rule)| (Location::Expr(id), rule))
 }
 
-/// The name of a component has its path in it, `particles[].place`, that of a struct's tensor the struct's.
+/// The name of a component contains its path, as in `particles[].place`. The name of a tensor in a struct contains the
+/// struct's.
 fn check_param_name(param: &Param) -> Result<(), Rule> {
     match (param.kind, param.name.split_once("[]")) {
         (ParamKind::Component { .. }, Some((tensor, fields))) => {
@@ -166,7 +167,7 @@ fn check_param_name(param: &Param) -> Result<(), Rule> {
             tensor.split('.').try_for_each(check_name)
         }
         (ParamKind::Tensor { .. }, _) => param.name.split('.').try_for_each(check_name),
-        // A scalar of a value of several: `parameter.field.0`.
+        // A scalar of an aggregate: `parameter.field.0`.
         (ParamKind::Scalar(_), _) => {
             let mut path = param.name.split('.');
             check_name(path.next().unwrap_or_default())?;
@@ -176,7 +177,7 @@ fn check_param_name(param: &Param) -> Result<(), Rule> {
     }
 }
 
-/// The name of a field, or the number of a part.
+/// A field name or a tuple index.
 fn check_field(name: &str) -> Result<(), Rule> {
     let is_number = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
     if is_number { Ok(()) } else { check_name(name) }
@@ -190,65 +191,65 @@ fn check_name(name: &str) -> Result<(), Rule> {
     Err(Rule::Name { name: name.to_owned() })
 }
 
-fn check_offloaded(kernel: &Offloaded) -> Result<(), Broken> {
+fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
     let nodes = Nodes::from(kernel);
     check_head(&kernel.name, nodes, Some(&kernel.temps))?;
     let mut scope = Scope::new(nodes, Some(&kernel.temps), kernel.result);
     let mut group = GroupId::NONE;
     for (at, task) in kernel.tasks.iter().enumerate() {
-        let place = Place::Top(at);
+        let location = Location::Top(at);
         if task.group < group {
-            return Err((place, Rule::GroupNumber));
+            return Err((location, Rule::GroupNumber));
         }
         group = task.group;
-        scope.next_task();
-        check_task(&mut scope, task, place)?;
+        scope.start_task();
+        check_task(&mut scope, task, location)?;
         let mut reach = Reach::new(nodes);
         nodes.reach_block(task.body, &mut reach);
         if reach.accesses() != task.accesses {
-            return Err((place, Rule::Accesses));
+            return Err((location, Rule::Accesses));
         }
     }
     Ok(())
 }
 
-fn check_task(scope: &mut Scope<'_>, task: &Task, place: Place) -> Result<(), Broken> {
+fn check_task(scope: &mut Scope<'_>, task: &Task, location: Location) -> Result<(), Violation> {
     let nodes = scope.nodes;
     scope.open_block(task.prelude, SERIAL)?;
-    let mut known = vec![false; nodes.locals.len()];
-    let mut exact = known.clone();
+    let mut is_host_known = vec![false; nodes.locals.len()];
+    let mut is_exact = is_host_known.clone();
     for stmt in &nodes.blocks[task.prelude].stmts {
-        let Stmt::Let { local, value } = *stmt else { return Err((place, Rule::Prelude)) };
-        if !nodes.is_repeatable(value) {
-            return Err((place, Rule::Prelude));
+        let Stmt::Let { local, value } = *stmt else { return Err((location, Rule::Prelude)) };
+        if !nodes.is_side_effect_free(value) {
+            return Err((location, Rule::Prelude));
         }
-        known[local.index()] = !nodes.locals[local].mutable
-            && nodes.is_host_value(value, &|local| known[local.index()]);
-        if !known[local.index()] && !matches!(nodes.exprs[value].kind, ExprKind::Temp(_)) {
-            return Err((place, Rule::Prelude));
+        is_host_known[local.index()] = !nodes.locals[local].mutable
+            && nodes.is_host_value(value, &|local| is_host_known[local.index()]);
+        if !is_host_known[local.index()] && !matches!(nodes.exprs[value].kind, ExprKind::Temp(_)) {
+            return Err((location, Rule::Prelude));
         }
-        exact[local.index()] =
-            known[local.index()] && nodes.is_exact(value, &|local| exact[local.index()]);
+        is_exact[local.index()] =
+            is_host_known[local.index()] && nodes.is_exact(value, &|local| is_exact[local.index()]);
     }
-    let (block_size, around) = match &task.kind {
+    let (block_size, context) = match &task.kind {
         TaskKind::Serial => return scope.open_block(task.body, SERIAL),
         TaskKind::RangeFor { block_size, .. } => (*block_size, PARALLEL),
         TaskKind::BlockFor { threads, .. } => (Some(*threads), BLOCK),
     };
-    let (dims, on_device) = (task.kind.dims().unwrap_or_default(), task.kind.on_device());
-    check_dims(scope, dims).map_err(|rule| (place, rule))?;
-    check_block_size(block_size).map_err(|rule| (place, rule))?;
-    if let Some(at) = on_device {
-        site(nodes, at, SiteNeed::Bounds).map_err(|rule| (place, rule))?;
+    let (dims, bounds_site) = (task.kind.dims().unwrap_or_default(), task.kind.bounds_site());
+    check_dims(scope, dims).map_err(|rule| (location, rule))?;
+    check_block_size(block_size).map_err(|rule| (location, rule))?;
+    if let Some(at) = bounds_site {
+        site(nodes, at, SiteUse::Bounds).map_err(|rule| (location, rule))?;
     }
     let mut bounds = dims.iter().flat_map(|dim| [dim.begin, dim.end]);
     let on_host = bounds.all(|bound| {
-        nodes.is_host_value(bound, &|local| known[local.index()])
-            && nodes.is_exact(bound, &|local| exact[local.index()])
+        nodes.is_host_value(bound, &|local| is_host_known[local.index()])
+            && nodes.is_exact(bound, &|local| is_exact[local.index()])
     });
-    if !on_host && on_device.is_none() {
-        return Err((place, Rule::Bound));
+    if !on_host && bounds_site.is_none() {
+        return Err((location, Rule::Bound));
     }
-    scope.next_block();
-    scope.open_block(task.body, around)
+    scope.start_grid();
+    scope.open_block(task.body, context)
 }

@@ -1,33 +1,40 @@
-//! The verifier: the rules that every later step relies on.
+//! The verifier: checks the invariants of the IR that every other pass relies on.
 //!
-//! Everywhere:
-//! * ids are in range; an expression's operands come before it in the arena, so there is no cycle,
-//!   and nest at most [`MAX_DEPTH`] deep; so do blocks; a block that is not empty stands in one place;
-//! * names are ASCII identifiers (generated text sets them apart from keywords by numbers);
-//! * tensors have up to 6 dimensions;
-//! * operands and results have the types of their operator; a constant has its expression's type;
-//!   conversions are between numbers, or from bool to integer; atomics add numbers, and compare integers;
-//! * an access has one `u64` index per dimension; stores and atomics are to writable tensors; sites
-//!   exist and are of the kind that stands there, an index site of the same tensor;
-//! * effects are the whole value of a `Let` or an `Eval`, and nothing else is an `Eval`'s value;
-//! * a local is defined once, before its uses, which lie in scope; only mutable ones are assigned,
-//!   never loop variables; a parallel loop's body assigns only locals of its own;
-//! * loop variables have integer types, and so have the bounds; parallel loops and grids of blocks have 1
-//!   to 3 dimensions, and blocks 1 to 1024 threads;
-//! * `Break` stands in a serial loop; `Continue` there, in the body of a parallel one, or in a phase;
-//! * what a block does as a whole neither writes tensors nor asserts; phases and shared arrays stand in
-//!   it alone, the latter outside loops, with 48 KiB at most for each block; a phase assigns only
-//!   locals of its own; shared arrays are accessed in phases, and are no values;
-//! * a phase with an exchange gives a value to it last, as all its threads do, of the type that the
-//!   exchange has; what comes of it for each thread is read in phases alone.
+//! Before and after offloading it checks that:
 //!
-//! Before offloading: groups are numbered from 1 in order and do not nest; where there is one, all
-//! else at the top level is serial blocks of pure, immutable `Let`s; `Return` is last, and there
-//! exactly where the kernel has a result, whose type it has; no temporaries, no results set.
+//! * ids are in range; operands precede their expression in the arena, so that expressions are acyclic; expressions and
+//!   blocks are nested at most [`MAX_DEPTH`] deep; a block that is not empty is used once;
+//! * names are ASCII identifiers (code generation renames those that are keywords);
+//! * tensors have at most 6 dimensions;
+//! * operands and results have the types of their operator; a constant has the type of its expression; conversions are
+//!   between numbers or from bool to integer; atomics add numbers, or take the minimum or maximum of integers;
+//! * an access has one `u64` index per dimension; stores and atomics are to writable tensors; sites exist and match
+//!   their use, with index sites naming the accessed tensor;
+//! * a side effect is the whole value of a `Let` or an `Eval`, and the value of an `Eval` has a side effect;
+//! * a local is defined once, before its uses, which are in its scope; only mutable locals are assigned, never loop
+//!   variables; the body of a parallel loop assigns only its own locals;
+//! * loop variables and bounds have integer types; parallel loops and grids of blocks have 1 to 3 dimensions, blocks 1
+//!   to 1024 threads;
+//! * `Break` is in a serial loop; `Continue` is in a serial loop, a parallel loop or a phase;
+//! * block-level code neither writes tensors nor asserts; phases and shared arrays are only in block-level code, shared
+//!   arrays outside loops and with at most 48 KiB per block; a phase assigns only its own locals; shared arrays are
+//!   accessed only in phases, and are not used as values;
+//! * a phase with a collective ends with the collective's input, of the right type, which all threads reach; a result
+//!   that differs between threads is read only in phases.
 //!
-//! After offloading: preludes hold only `Let`s of pure values and of temporaries; bounds use
-//! temporaries exactly where the loop has a site to report them from; `SetTemp` and `SetResult` stand
-//! in serial tasks and have the declared types; access lists are exactly what the bodies touch.
+//! Before offloading it also checks that:
+//!
+//! * groups are numbered from 1 in source order and do not nest; next to groups, the top level has only serial blocks of
+//!   pure, immutable `Let`s;
+//! * `Return` is the last statement if and only if the kernel has a result, and has its type;
+//! * there are no temporaries, and no `SetTemp` or `SetResult`.
+//!
+//! After offloading it also checks that:
+//!
+//! * preludes have only `Let`s of pure values and of temporaries;
+//! * a loop has a site for its bounds if the host cannot evaluate them;
+//! * `SetTemp` and `SetResult` are in serial tasks and have the declared types;
+//! * the access list of a task is exactly what its body accesses.
 
 mod exprs;
 mod kernel_body;
@@ -37,134 +44,138 @@ use crate::{BlockId, ExprId, ParamId, ScalarType};
 
 pub use kernel_body::{verify, verify_offloaded};
 
-/// How deep expressions and blocks may nest, so that walking them needs little stack.
+/// The maximum nesting depth of expressions and of blocks. It bounds the stack of recursive passes.
 pub const MAX_DEPTH: u16 = 512;
 
-/// A rule of the IR that a kernel breaks.
+/// A violation of the IR's rules.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("kernel `{kernel}` is invalid at {at}: {rule}")]
 pub struct VerifyError {
     /// The kernel's name.
     pub kernel: String,
-    /// Where in the kernel.
-    pub at: Place,
-    /// The rule.
+    /// The location in the kernel.
+    pub at: Location,
+    /// The violated rule.
     pub rule: Rule,
 }
 
-/// A place in a kernel.
+/// A location in a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Place {
+pub enum Location {
     /// The kernel as a whole.
     Kernel,
     /// A parameter.
     Param(ParamId),
     /// An expression.
     Expr(ExprId),
-    /// A statement, by its number in its block.
+    /// A statement, by its block and index.
     Stmt(BlockId, usize),
-    /// A top-level statement or a task, by its number.
+    /// A top-level statement or a task, by its index.
     Top(usize),
 }
 
-/// What a kernel must keep to.
+/// A rule of the IR.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[allow(missing_docs)] // each says what it is in its message
+#[allow(missing_docs)] // the messages document the rules
 #[non_exhaustive]
 pub enum Rule {
-    #[error("`{name}` is no ASCII identifier")]
+    #[error("`{name}` is not an ASCII identifier")]
     Name { name: String },
-    #[error("a tensor has up to 6 dimensions, not {rank}")]
+    #[error("a tensor must have at most 6 dimensions, not {rank}")]
     TensorRank { rank: u8 },
-    #[error("a component of a tensor has no scalars")]
+    #[error("a component of a tensor must have at least one scalar")]
     NoScalars,
     #[error("an id is out of range")]
     IdRange,
-    #[error("an operand must come before its expression")]
+    #[error("an operand must precede its expression in the arena")]
     OperandOrder,
-    #[error("nested more than {MAX_DEPTH} deep")]
+    #[error("expressions and blocks must not be nested more than {MAX_DEPTH} deep")]
     Depth,
-    #[error("a block stands in two places")]
+    #[error("a block must not be used more than once")]
     BlockShared,
-    #[error("the type is {found}, but {expected} is needed")]
+    #[error("expected type {expected}, found {found}")]
     Type { expected: ScalarType, found: ScalarType },
-    #[error("the operation does not exist on {ty}")]
+    #[error("the operation is not defined for {ty}")]
     Operation { ty: ScalarType },
-    #[error("the function takes {expected} arguments, not {found}")]
+    #[error("expected {expected} arguments, found {found}")]
     Arity { expected: usize, found: usize },
-    #[error("{from} does not convert to {to}")]
+    #[error("{from} cannot be converted to {to}")]
     Cast { from: ScalarType, to: ScalarType },
-    #[error("the tensor has {expected} dimensions, not {found}")]
+    #[error("expected {expected} indices, found {found}")]
     Rank { expected: usize, found: usize },
-    #[error("the parameter is a tensor where a scalar is needed, or the reverse")]
+    #[error("a tensor parameter is used as a scalar, or a scalar parameter as a tensor")]
     ParamKind,
     #[error("the tensor is not writable")]
     NotWritable,
-    #[error("the site is of another kind")]
+    #[error("the site does not match its use")]
     Site,
-    #[error("an effect stands inside an expression or where a pure value is needed")]
-    EffectPlace,
-    #[error("a pure value stands where an effect is needed")]
+    #[error("a side effect must be the whole value of a `Let` or an `Eval`")]
+    NestedEffect,
+    #[error("the value of an `Eval` must have a side effect")]
     NoEffect,
-    #[error("local `{name}` is used where it is not defined")]
+    #[error("local `{name}` is used outside its scope")]
     Undefined { name: String },
     #[error("local `{name}` is defined twice")]
     DefinedTwice { name: String },
-    #[error("local `{name}` is assigned but not mutable")]
+    #[error("local `{name}` is assigned but is not mutable")]
     NotMutable { name: String },
-    #[error("local `{name}` is assigned in a parallel loop that it is not of")]
+    #[error("local `{name}` is assigned in a parallel loop or phase but is defined outside it")]
     AssignOutside { name: String },
     #[error("loop variable `{name}` must be an immutable integer")]
     LoopVariable { name: String },
-    #[error("a parallel loop has 1 to 3 dimensions, not {found}")]
+    #[error("a parallel loop must have 1 to 3 dimensions, not {found}")]
     LoopDims { found: usize },
-    #[error("a block has 1 to 1024 threads, not {found}")]
+    #[error("a block must have 1 to 1024 threads, not {found}")]
     BlockSize { found: u32 },
-    #[error("only the threads of a block's phases write, assert and use shared arrays")]
+    #[error(
+        "in a grid of blocks, stores, assertions and accesses to shared arrays must be in a phase"
+    )]
     OutsidePhase,
-    #[error("phases and shared arrays stand in what a block does as a whole")]
+    #[error("phases and shared arrays must be in block-level code, shared arrays outside loops")]
     OutsideBlock,
-    #[error("a shared array of {len} elements of {ty}")]
+    #[error(
+        "a shared array must have 1 or 2 nonzero dimensions and no narrow elements; this one has {len} elements of {ty}"
+    )]
     Shared { len: u32, ty: ScalarType },
-    #[error("shared arrays of {bytes} bytes, where a block has 49152")]
+    #[error("the shared arrays of a block need {bytes} bytes; the maximum is 49152")]
     SharedBytes { bytes: u64 },
-    #[error("local `{name}` is a shared array where a value is needed, or the reverse")]
+    #[error("local `{name}` is a shared array used as a value, or a value used as a shared array")]
     SharedUse { name: String },
     #[error(
-        "an exchange takes what its phase gives last, once: a value of the exchange's type, and of a shuffle a `u64`"
+        "a phase with a collective must end with exactly one input, of the type of the collective; only a shuffle has a source lane, a `u64`"
     )]
-    Give,
-    #[error("`{op}` defines no local of type {ty}")]
-    Exchange { op: &'static str, ty: ScalarType },
-    #[error("local `{name}` has a value per thread, and is read outside a phase")]
-    OfThreads { name: String },
-    #[error("a `break` or `continue` stands outside a loop")]
+    CollectiveInput,
+    #[error("the result of `{op}` cannot be a local of type {ty}")]
+    Collective { op: &'static str, ty: ScalarType },
+    #[error("local `{name}` has a different value per thread and must be read in a phase")]
+    PerThread { name: String },
+    #[error("`break` or `continue` outside a loop")]
     OutsideLoop,
-    #[error("groups are numbered from 1 in order")]
+    #[error("groups must be numbered from 1 in source order")]
     GroupNumber,
-    #[error("groups do not nest")]
+    #[error("groups must not be nested")]
     GroupNested,
-    #[error("beside groups only pure immutable definitions stand at the top level")]
+    #[error("next to groups, the top level must have only pure immutable definitions")]
     GroupMixed,
-    #[error("a kernel returns exactly where it has a result, as its last statement")]
+    #[error("a kernel must return if and only if it has a result, as its last statement")]
     Return,
-    #[error("this exists only after offloading")]
+    #[error("temporaries and `SetResult` exist only after offloading")]
     OffloadOnly,
-    #[error("a prelude holds only definitions by pure values and temporaries")]
+    #[error("a prelude must have only definitions with pure values or temporaries")]
     Prelude,
-    #[error("a loop's bounds depend on temporaries exactly where it has a site for them")]
+    #[error("a loop whose bounds the host cannot evaluate must have a site for them")]
     Bound,
-    #[error("the access list is not what the body touches")]
+    #[error("the access list must match the accesses of the body")]
     Accesses,
-    #[error("temporaries and results are set in serial tasks only")]
-    SetPlace,
+    #[error("temporaries and results must be set in serial tasks")]
+    SetOutsideSerial,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Kernel => f.write_str("its head"),
+            Self::Kernel => f.write_str("its signature"),
             Self::Param(param) => write!(f, "{param:?}"),
             Self::Expr(expr) => write!(f, "{expr:?}"),
             Self::Stmt(block, at) => write!(f, "{block:?}[{at}]"),

@@ -1,76 +1,76 @@
-//! The rules of statements: scope, definitions, places of effects and jumps.
+//! Checks of statements: scopes, definitions, placement of side effects and jumps.
 
 use super::{
-    MAX_DEPTH, Place, Rule,
-    exprs::{SiteNeed, access, need, shared, site, temp_type},
+    Location, MAX_DEPTH, Rule,
+    exprs::{SiteUse, access, expect_type, shared, site, temp_type},
 };
 use crate::{
-    BlockId, Exchange, ExchangeOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, SiteId, Stmt,
-    abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
+    BlockId, Collective, CollectiveOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, SiteId,
+    Stmt, abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
 };
 
-/// What stands around a statement.
+/// The context of a statement.
 #[derive(Clone, Copy)]
-pub(super) struct Around {
-    /// Whether a serial loop does.
+pub(super) struct Context {
+    /// Whether it is in a serial loop.
     pub(super) in_loop: bool,
-    /// Whose code it is in.
-    pub(super) by: By,
+    /// The kind of code it is in.
+    pub(super) code_kind: CodeKind,
 }
 
-/// Who runs code.
+/// The kinds of code, by the threads that execute it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
-    /// One thread.
-    One,
-    /// An iteration of a parallel loop.
+pub(super) enum CodeKind {
+    /// Serial code: one thread.
+    Serial,
+    /// The body of a parallel loop: one iteration.
     Iteration,
-    /// A block of threads as a whole.
+    /// Block-level code: all threads of a block, uniformly.
     Block,
-    /// A thread in a phase of its block.
+    /// A phase: one thread of a block.
     Thread,
 }
 
-/// The scope while blocks are walked in order.
+/// The scope of the statement being checked.
 pub(super) struct Scope<'k> {
     pub(super) nodes: Nodes<'k>,
     /// The types of the temporaries; none before offloading.
     pub(super) temps: Option<&'k [ScalarType]>,
-    /// The type of the result; what `SetResult` may set.
+    /// The type of the result, for `SetResult`.
     pub(super) result: Option<ScalarType>,
     /// The locals in scope, innermost last.
     visible: Vec<LocalId>,
-    /// Of each local: whether it is in scope.
+    /// Whether each local is in scope.
     in_scope: Vec<bool>,
-    /// Of each local: whether it was ever defined.
+    /// Whether each local was ever defined.
     defined: Vec<bool>,
-    /// Locals in scope from here on may be assigned: those before are outside the parallel loop.
+    /// The first entry of `visible` that may be assigned. Earlier ones are outside the parallel loop.
     assignable_from: usize,
     block_used: Vec<bool>,
-    /// Of each local: the dimensions of the shared array that it is, or 0.
+    /// The number of dimensions of each shared array; 0 for other locals.
     shared_ranks: Vec<usize>,
-    /// Of each local: whether each thread of a block has a value of its own.
-    is_of_threads: Vec<bool>,
-    /// Who runs the statement that is being checked.
-    by: By,
-    /// The exchange of the phase that is being checked.
-    exchange: Option<Exchange>,
-    /// The size of the shared arrays of the block that is being checked.
+    /// Whether each local has a different value per thread of a block.
+    is_per_thread: Vec<bool>,
+    /// The kind of code being checked.
+    code_kind: CodeKind,
+    /// The collective of the phase being checked.
+    collective: Option<Collective>,
+    /// The size of the shared arrays of the grid of blocks being checked.
     shared_bytes: u64,
     depth: u16,
-    /// Of each expression: the last statement that walked it.
-    walked: Vec<u64>,
-    walk: u64,
+    /// The last statement that visited each expression.
+    visited_by: Vec<u64>,
+    visit: u64,
 }
 
-/// Where the scope stood, to return to.
+/// A state of the scope to return to.
 #[derive(Clone, Copy)]
-pub(super) struct Mark {
+pub(super) struct Checkpoint {
     visible: usize,
     assignable_from: usize,
 }
 
-type Broken = (Place, Rule);
+type Violation = (Location, Rule);
 
 impl<'k> Scope<'k> {
     pub(super) fn new(
@@ -88,40 +88,40 @@ impl<'k> Scope<'k> {
             assignable_from: 0,
             block_used: vec![false; nodes.blocks.len()],
             shared_ranks: vec![0; nodes.locals.len()],
-            is_of_threads: vec![false; nodes.locals.len()],
-            by: By::One,
-            exchange: None,
+            is_per_thread: vec![false; nodes.locals.len()],
+            code_kind: CodeKind::Serial,
+            collective: None,
             shared_bytes: 0,
             depth: 0,
-            walked: vec![0; nodes.exprs.len()],
-            walk: 0,
+            visited_by: vec![0; nodes.exprs.len()],
+            visit: 0,
         }
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark { visible: self.visible.len(), assignable_from: self.assignable_from }
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { visible: self.visible.len(), assignable_from: self.assignable_from }
     }
 
-    pub(super) fn reset(&mut self, mark: Mark) {
-        for local in self.visible.drain(mark.visible..) {
+    pub(super) fn reset(&mut self, checkpoint: Checkpoint) {
+        for local in self.visible.drain(checkpoint.visible..) {
             self.in_scope[local.index()] = false;
         }
-        self.assignable_from = mark.assignable_from;
+        self.assignable_from = checkpoint.assignable_from;
     }
 
-    /// Enters a parallel loop: what is in scope now may no longer be assigned.
+    /// Enters a parallel loop: locals in scope may no longer be assigned.
     pub(super) fn enter_parallel(&mut self) {
         self.assignable_from = self.visible.len();
     }
 
-    /// Enters a grid of blocks, or is in none any more.
-    pub(super) fn next_block(&mut self) {
+    /// Starts a new grid of blocks.
+    pub(super) fn start_grid(&mut self) {
         self.shared_bytes = 0;
     }
 
-    /// Forgets which locals are defined: tasks each define their own.
-    pub(super) fn next_task(&mut self) {
-        self.reset(Mark { visible: 0, assignable_from: 0 });
+    /// Forgets all definitions. Each task has its own.
+    pub(super) fn start_task(&mut self) {
+        self.reset(Checkpoint { visible: 0, assignable_from: 0 });
         self.defined.fill(false);
     }
 
@@ -143,41 +143,41 @@ impl<'k> Scope<'k> {
         self.define(var)
     }
 
-    /// Checks a pure value and gives its type.
+    /// Checks a pure value and returns its type.
     pub(super) fn pure(&mut self, value: ExprId) -> Result<ScalarType, Rule> {
         let expr = self.nodes.exprs.get(value).ok_or(Rule::IdRange)?;
         if expr.kind.is_effect() {
-            return Err(Rule::EffectPlace);
+            return Err(Rule::NestedEffect);
         }
         self.any(value)
     }
 
-    /// Checks a value that may be an effect, and gives its type.
+    /// Checks a value that may have a side effect, and returns its type.
     pub(super) fn any(&mut self, value: ExprId) -> Result<ScalarType, Rule> {
         let ty = self.nodes.exprs.get(value).ok_or(Rule::IdRange)?.ty;
-        self.walk += 1;
-        self.uses(value)?;
+        self.visit += 1;
+        self.check_uses(value)?;
         Ok(ty)
     }
 
-    fn uses(&mut self, value: ExprId) -> Result<(), Rule> {
-        if std::mem::replace(&mut self.walked[value.index()], self.walk) == self.walk {
+    fn check_uses(&mut self, value: ExprId) -> Result<(), Rule> {
+        if std::mem::replace(&mut self.visited_by[value.index()], self.visit) == self.visit {
             return Ok(());
         }
         let kind = &self.nodes.exprs[value].kind;
         match *kind {
-            ExprKind::Local(local) => self.used(local, 0)?,
+            ExprKind::Local(local) => self.check_use(local, 0)?,
             ExprKind::SharedLoad { array, ref index, .. }
             | ExprKind::SharedAtomic { array, ref index, .. } => {
-                self.used(array, index.len())?;
+                self.check_use(array, index.len())?;
             }
             _ => {}
         }
-        kind.operands().try_for_each(|operand| self.uses(operand))
+        kind.operands().try_for_each(|operand| self.check_uses(operand))
     }
 
-    /// A use of a local as a value, or as an array of so many dimensions.
-    fn used(&self, local: LocalId, rank: usize) -> Result<(), Rule> {
+    /// Checks the use of a local: as a value if `rank` is 0, else as a shared array of that rank.
+    fn check_use(&self, local: LocalId, rank: usize) -> Result<(), Rule> {
         if !*self.in_scope.get(local.index()).ok_or(Rule::IdRange)? {
             return Err(Rule::Undefined { name: self.name(local) });
         }
@@ -188,92 +188,95 @@ impl<'k> Scope<'k> {
         if expected != rank {
             return Err(Rule::SharedUse { name: self.name(local) });
         }
-        if self.is_of_threads[local.index()] && self.by != By::Thread {
-            return Err(Rule::OfThreads { name: self.name(local) });
+        if self.is_per_thread[local.index()] && self.code_kind != CodeKind::Thread {
+            return Err(Rule::PerThread { name: self.name(local) });
         }
         Ok(())
     }
 
-    /// Checks that the one who runs the code may have this effect.
-    fn effect(&self, value: ExprId, by: By) -> Result<(), Rule> {
+    /// Checks that this kind of code may have the value's side effect.
+    fn effect(&self, value: ExprId, code_kind: CodeKind) -> Result<(), Rule> {
         match self.nodes.exprs[value].kind {
-            ExprKind::SharedLoad { .. } | ExprKind::SharedAtomic { .. } if by != By::Thread => {
+            ExprKind::SharedLoad { .. } | ExprKind::SharedAtomic { .. }
+                if code_kind != CodeKind::Thread =>
+            {
                 Err(Rule::OutsidePhase)
             }
-            ExprKind::Atomic { .. } if by == By::Block => Err(Rule::OutsidePhase),
+            ExprKind::Atomic { .. } if code_kind == CodeKind::Block => Err(Rule::OutsidePhase),
             _ => Ok(()),
         }
     }
 
-    /// Checks a block's statements; what it defines stays in scope until the caller resets it.
-    pub(super) fn open_block(&mut self, block: BlockId, around: Around) -> Result<(), Broken> {
-        let place = Place::Stmt(block, 0);
-        let stmts = &self.nodes.blocks.get(block).ok_or((place, Rule::IdRange))?.stmts;
+    /// Checks the statements of a block. Its definitions stay in scope until the caller resets it.
+    pub(super) fn open_block(&mut self, block: BlockId, context: Context) -> Result<(), Violation> {
+        let location = Location::Stmt(block, 0);
+        let stmts = &self.nodes.blocks.get(block).ok_or((location, Rule::IdRange))?.stmts;
         if stmts.is_empty() {
             return Ok(());
         }
         if std::mem::replace(&mut self.block_used[block.index()], true) {
-            return Err((place, Rule::BlockShared));
+            return Err((location, Rule::BlockShared));
         }
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err((place, Rule::Depth));
+            return Err((location, Rule::Depth));
         }
         for (at, stmt) in stmts.iter().enumerate() {
-            self.stmt(stmt, around, Place::Stmt(block, at))?;
+            self.stmt(stmt, context, Location::Stmt(block, at))?;
         }
         self.depth -= 1;
         Ok(())
     }
 
     /// Checks a block as a scope of its own.
-    pub(super) fn block(&mut self, block: BlockId, around: Around) -> Result<(), Broken> {
-        let mark = self.mark();
-        self.open_block(block, around)?;
-        self.reset(mark);
+    pub(super) fn block(&mut self, block: BlockId, context: Context) -> Result<(), Violation> {
+        let checkpoint = self.checkpoint();
+        self.open_block(block, context)?;
+        self.reset(checkpoint);
         Ok(())
     }
 
-    fn stmt(&mut self, stmt: &Stmt, around: Around, place: Place) -> Result<(), Broken> {
-        self.by = around.by;
-        self.stmt_itself(stmt, around).map_err(|rule| (place, rule))?;
+    fn stmt(&mut self, stmt: &Stmt, context: Context, location: Location) -> Result<(), Violation> {
+        self.code_kind = context.code_kind;
+        self.stmt_itself(stmt, context).map_err(|rule| (location, rule))?;
         match *stmt {
             Stmt::If { then, otherwise, .. } => {
-                self.block(then, around)?;
-                self.block(otherwise, around)
+                self.block(then, context)?;
+                self.block(otherwise, context)
             }
             Stmt::For { var, body, .. } => {
-                let mark = self.mark();
-                self.define_loop_var(var).map_err(|rule| (place, rule))?;
-                self.open_block(body, Around { in_loop: true, ..around })?;
-                self.reset(mark);
+                let checkpoint = self.checkpoint();
+                self.define_loop_var(var).map_err(|rule| (location, rule))?;
+                self.open_block(body, Context { in_loop: true, ..context })?;
+                self.reset(checkpoint);
                 Ok(())
             }
-            Stmt::Loop { body } => self.block(body, Around { in_loop: true, ..around }),
-            Stmt::Each { var, body, exchange } => {
-                let mark = self.mark();
-                self.gives(body, exchange).map_err(|rule| (place, rule))?;
-                self.exchange = exchange;
+            Stmt::Loop { body } => self.block(body, Context { in_loop: true, ..context }),
+            Stmt::Phase { var, body, collective } => {
+                let checkpoint = self.checkpoint();
+                self.check_input(body, collective).map_err(|rule| (location, rule))?;
+                self.collective = collective;
                 self.enter_parallel();
-                self.define_loop_var(var).map_err(|rule| (place, rule))?;
-                need(ScalarType::U64, self.nodes.locals[var].ty).map_err(|rule| (place, rule))?;
-                self.open_block(body, Around { in_loop: false, by: By::Thread })?;
-                self.reset(mark);
-                self.exchange = None;
-                exchange
-                    .map_or(Ok(()), |made| self.define_exchanged(made))
-                    .map_err(|rule| (place, rule))
+                self.define_loop_var(var).map_err(|rule| (location, rule))?;
+                expect_type(ScalarType::U64, self.nodes.locals[var].ty)
+                    .map_err(|rule| (location, rule))?;
+                self.open_block(body, Context { in_loop: false, code_kind: CodeKind::Thread })?;
+                self.reset(checkpoint);
+                self.collective = None;
+                collective
+                    .map_or(Ok(()), |collective| self.define_collective(collective))
+                    .map_err(|rule| (location, rule))
             }
             _ => Ok(()),
         }
     }
 
-    fn stmt_itself(&mut self, stmt: &Stmt, around: Around) -> Result<(), Rule> {
+    fn stmt_itself(&mut self, stmt: &Stmt, context: Context) -> Result<(), Rule> {
         match *stmt {
             Stmt::Let { local, value } => {
                 let ty = self.any(value)?;
-                self.effect(value, around.by)?;
-                need(self.nodes.locals.get(local).ok_or(Rule::IdRange)?.ty, ty)?;
+                self.effect(value, context.code_kind)?;
+                expect_type(self.nodes.locals.get(local).ok_or(Rule::IdRange)?.ty, ty)?;
                 self.define(local)
             }
             Stmt::Assign { local, value } => {
@@ -282,11 +285,11 @@ impl<'k> Scope<'k> {
             }
             Stmt::Eval { value } => {
                 self.any(value)?;
-                self.effect(value, around.by)?;
+                self.effect(value, context.code_kind)?;
                 let effect = self.nodes.exprs[value].kind.is_effect();
                 if effect { Ok(()) } else { Err(Rule::NoEffect) }
             }
-            Stmt::Store { .. } | Stmt::Assert { .. } if around.by == By::Block => {
+            Stmt::Store { .. } | Stmt::Assert { .. } if context.code_kind == CodeKind::Block => {
                 Err(Rule::OutsidePhase)
             }
             Stmt::Store { tensor, ref index, value, site: at } => {
@@ -294,63 +297,79 @@ impl<'k> Scope<'k> {
                     self.pure(index)?;
                 }
                 let ty = self.pure(value)?;
-                need(access(self.nodes, tensor, index, true)?, ty)?;
-                site(self.nodes, at, SiteNeed::Index(tensor))
+                expect_type(access(self.nodes, tensor, index, true)?, ty)?;
+                site(self.nodes, at, SiteUse::Index(tensor))
             }
-            Stmt::If { cond, .. } => need(ScalarType::Bool, self.pure(cond)?),
+            Stmt::If { cond, .. } => expect_type(ScalarType::Bool, self.pure(cond)?),
             Stmt::For { var, begin, end, .. } => {
                 let ty = self.nodes.locals.get(var).ok_or(Rule::IdRange)?.ty;
-                need(ty, self.pure(begin)?)?;
-                need(ty, self.pure(end)?)
+                expect_type(ty, self.pure(begin)?)?;
+                expect_type(ty, self.pure(end)?)
             }
             Stmt::Loop { .. } => Ok(()),
-            Stmt::Break if around.in_loop => Ok(()),
-            Stmt::Continue if around.in_loop || around.by == By::Iteration => Ok(()),
-            // All threads come to the end of a phase that has an exchange.
-            Stmt::Continue if around.by == By::Thread && self.exchange.is_none() => Ok(()),
+            Stmt::Break if context.in_loop => Ok(()),
+            Stmt::Continue if context.in_loop || context.code_kind == CodeKind::Iteration => Ok(()),
+            // All threads must reach the end of a phase with a collective.
+            Stmt::Continue
+                if context.code_kind == CodeKind::Thread && self.collective.is_none() =>
+            {
+                Ok(())
+            }
             Stmt::Break | Stmt::Continue => Err(Rule::OutsideLoop),
             Stmt::Shared { array, ref dims } => {
-                if around.in_loop || around.by != By::Block {
+                if context.in_loop || context.code_kind != CodeKind::Block {
                     return Err(Rule::OutsideBlock);
                 }
                 self.define_shared(array, dims)
             }
-            Stmt::Each { .. } if around.by == By::Block => Ok(()),
-            Stmt::Each { .. } => Err(Rule::OutsideBlock),
-            Stmt::SharedStore { .. } if around.by != By::Thread => Err(Rule::OutsidePhase),
+            Stmt::Phase { .. } if context.code_kind == CodeKind::Block => Ok(()),
+            Stmt::Phase { .. } => Err(Rule::OutsideBlock),
+            Stmt::SharedStore { .. } if context.code_kind != CodeKind::Thread => {
+                Err(Rule::OutsidePhase)
+            }
             Stmt::SharedStore { array, ref index, value, site: at } => {
                 for &index in index {
                     self.pure(index)?;
                 }
                 let ty = self.pure(value)?;
-                need(shared(self.nodes, array, index)?, ty)?;
-                self.used(array, index.len())?;
-                site(self.nodes, at, SiteNeed::SharedIndex(array))
+                expect_type(shared(self.nodes, array, index)?, ty)?;
+                self.check_use(array, index.len())?;
+                site(self.nodes, at, SiteUse::SharedIndex(array))
             }
-            Stmt::Give { value, from } => {
+            Stmt::CollectiveInput { value, from } => {
                 let ty = self.pure(value)?;
                 let from = from.map(|from| self.pure(from)).transpose()?;
-                let Some(Exchange { op, local }) = self.exchange else { return Err(Rule::Give) };
+                let Some(Collective { op, local }) = self.collective else {
+                    return Err(Rule::CollectiveInput);
+                };
                 let wanted = match op {
-                    ExchangeOp::Ballot => ScalarType::Bool,
+                    CollectiveOp::Ballot => ScalarType::Bool,
                     _ => self.nodes.locals.get(local).ok_or(Rule::IdRange)?.ty,
                 };
-                let place = (op == ExchangeOp::Shuffle).then_some(ScalarType::U64);
-                if (ty, from) == (wanted, place) { Ok(()) } else { Err(Rule::Give) }
+                let location = (op == CollectiveOp::Shuffle).then_some(ScalarType::U64);
+                if (ty, from) == (wanted, location) { Ok(()) } else { Err(Rule::CollectiveInput) }
             }
             Stmt::Assert { cond, site: at } => self.assert(cond, at),
             Stmt::SetTemp { temp, value } => {
                 let ty = self.pure(value)?;
-                need(temp_type(self.temps, temp)?, ty)?;
-                if around.by == By::One { Ok(()) } else { Err(Rule::SetPlace) }
+                expect_type(temp_type(self.temps, temp)?, ty)?;
+                if context.code_kind == CodeKind::Serial {
+                    Ok(())
+                } else {
+                    Err(Rule::SetOutsideSerial)
+                }
             }
             Stmt::SetResult { value } => {
                 let ty = self.pure(value)?;
                 if self.temps.is_none() {
                     return Err(Rule::OffloadOnly);
                 }
-                need(self.result.ok_or(Rule::Return)?, ty)?;
-                if around.by == By::One { Ok(()) } else { Err(Rule::SetPlace) }
+                expect_type(self.result.ok_or(Rule::Return)?, ty)?;
+                if context.code_kind == CodeKind::Serial {
+                    Ok(())
+                } else {
+                    Err(Rule::SetOutsideSerial)
+                }
             }
         }
     }
@@ -368,42 +387,46 @@ impl<'k> Scope<'k> {
         Ok(())
     }
 
-    /// Checks that the body of a phase gives what its exchange takes, at its end.
-    fn gives(&self, body: BlockId, exchange: Option<Exchange>) -> Result<(), Rule> {
+    /// Checks that a phase has a collective input as its last statement if and only if it has a collective.
+    fn check_input(&self, body: BlockId, collective: Option<Collective>) -> Result<(), Rule> {
         fn count(nodes: Nodes<'_>, block: BlockId) -> usize {
             let Some(block) = nodes.blocks.get(block) else { return 0 };
             let of = |stmt: &Stmt| {
-                usize::from(matches!(stmt, Stmt::Give { .. }))
+                usize::from(matches!(stmt, Stmt::CollectiveInput { .. }))
                     + stmt.blocks().map(|inner| count(nodes, inner)).sum::<usize>()
             };
             block.stmts.iter().map(of).sum()
         }
         let stmts = self.nodes.blocks.get(body).map_or(&[][..], |body| &body.stmts);
-        let last = usize::from(matches!(stmts.last(), Some(Stmt::Give { .. })));
-        let wanted = usize::from(exchange.is_some());
-        if (last, count(self.nodes, body)) == (wanted, wanted) { Ok(()) } else { Err(Rule::Give) }
+        let last = usize::from(matches!(stmts.last(), Some(Stmt::CollectiveInput { .. })));
+        let wanted = usize::from(collective.is_some());
+        if (last, count(self.nodes, body)) == (wanted, wanted) {
+            Ok(())
+        } else {
+            Err(Rule::CollectiveInput)
+        }
     }
 
-    /// Defines what comes of an exchange.
-    fn define_exchanged(&mut self, Exchange { op, local }: Exchange) -> Result<(), Rule> {
-        let made = self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
-        let ty = made.ty;
+    /// Defines the result of a collective.
+    fn define_collective(&mut self, Collective { op, local }: Collective) -> Result<(), Rule> {
+        let result = self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
+        let ty = result.ty;
         let fits = match op {
-            ExchangeOp::Reduce(ReduceOp::And | ReduceOp::Or) => ty == ScalarType::Bool,
-            ExchangeOp::Scan { op: ReduceOp::And | ReduceOp::Or, .. } => false,
-            ExchangeOp::Reduce(_) | ExchangeOp::Scan { .. } => ty != ScalarType::Bool,
-            ExchangeOp::Ballot => ty == ScalarType::U32,
-            ExchangeOp::Shuffle => true,
+            CollectiveOp::Reduce(ReduceOp::And | ReduceOp::Or) => ty == ScalarType::Bool,
+            CollectiveOp::Scan { op: ReduceOp::And | ReduceOp::Or, .. } => false,
+            CollectiveOp::Reduce(_) | CollectiveOp::Scan { .. } => ty != ScalarType::Bool,
+            CollectiveOp::Ballot => ty == ScalarType::U32,
+            CollectiveOp::Shuffle => true,
         };
-        if !fits || ty.is_narrow() || made.mutable {
-            return Err(Rule::Exchange { op: op.name(), ty });
+        if !fits || ty.is_narrow() || result.mutable {
+            return Err(Rule::Collective { op: op.name(), ty });
         }
-        if matches!(op, ExchangeOp::Reduce(_) | ExchangeOp::Scan { .. }) {
-            // Two values per warp, shared by the block.
+        if matches!(op, CollectiveOp::Reduce(_) | CollectiveOp::Scan { .. }) {
+            // The generated code uses two shared values per warp.
             self.add_shared((2 * WARP * ty.size().max(4)) as u64)?;
         }
         self.define(local)?;
-        self.is_of_threads[local.index()] = !op.is_uniform();
+        self.is_per_thread[local.index()] = !op.is_uniform();
         Ok(())
     }
 
@@ -416,13 +439,13 @@ impl<'k> Scope<'k> {
     }
 
     fn assert(&mut self, cond: ExprId, at: SiteId) -> Result<(), Rule> {
-        need(ScalarType::Bool, self.pure(cond)?)?;
-        site(self.nodes, at, SiteNeed::Assert)
+        expect_type(ScalarType::Bool, self.pure(cond)?)?;
+        site(self.nodes, at, SiteUse::Assert)
     }
 
     fn assign(&mut self, id: LocalId, ty: ScalarType) -> Result<(), Rule> {
         let local = self.nodes.locals.get(id).ok_or(Rule::IdRange)?;
-        need(local.ty, ty)?;
+        expect_type(local.ty, ty)?;
         if !self.in_scope[id.index()] {
             return Err(Rule::Undefined { name: local.name.clone() });
         }

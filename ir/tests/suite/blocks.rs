@@ -1,29 +1,29 @@
-//! Blocks of threads: what they compute, which of their accesses race, and the rules that they keep to.
+//! Block loops: interpretation, race checks, and the verifier's rules.
 
 use quadrants_ir::{
     abi::Form,
-    launch_analysis::{HostPlan, Touched},
+    launch_analysis::{LaunchAnalysis, RaceObject},
     verify::Rule,
     *,
 };
 
-use crate::make::{Arg, F32, I32, Maker, Outcome, U64, block_of, run};
+use crate::builder::{Arg, F32, I32, IrBuilder, Outcome, U64, argument_block, run};
 
 const THREADS: u32 = 8;
 
-/// What the second phase reads of the array that the first one fills.
-type Index = fn(&mut Maker, t: ExprId, b: ExprId) -> ExprId;
+/// The index at which the second phase reads the array that the first one initializes.
+type Index = fn(&mut IrBuilder, t: ExprId, b: ExprId) -> ExprId;
 
-/// `tile[write(t)] = x[b * 8 + t]`, then `y[b * 8 + t] = tile[read(t)]`, with `len` elements of `tile`; in
-/// one phase or in two.
-fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> Maker {
-    let mut m = Maker::new("tile");
+/// `tile[write(t)] = x[b * 8 + t]`, then `y[b * 8 + t] = tile[read(t)]`, with `len` elements in `tile`, in one phase or
+/// in two.
+fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> IrBuilder {
+    let mut m = IrBuilder::new("tile");
     let (x, y) = (m.tensor("x", I32, 1), m.tensor("y", I32, 1));
     let blocks = m.scalar("blocks", U64);
     let (b, tile) = (m.local("b", U64), m.local("tile", I32));
     let threads = m.constant(u64::from(THREADS));
     let begin = m.constant(0u64);
-    let at = |m: &mut Maker, t: ExprId| {
+    let at = |m: &mut IrBuilder, t: ExprId| {
         let block = m.read(b);
         let start = m.binary(BinaryOp::Mul, block, threads);
         m.binary(BinaryOp::Add, start, t)
@@ -50,10 +50,10 @@ fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> Maker {
     let copy = vec![Stmt::Let { local: seen, value }, store];
     let mut body = vec![Stmt::Shared { array: tile, dims: vec![len] }];
     if phases {
-        body.push(Stmt::Each { var: t, body: m.block(fill), exchange: None });
-        body.push(Stmt::Each { var: second, body: m.block(copy), exchange: None });
+        body.push(Stmt::Phase { var: t, body: m.block(fill), collective: None });
+        body.push(Stmt::Phase { var: second, body: m.block(copy), collective: None });
     } else {
-        body.push(Stmt::Each { var: t, body: m.block([fill, copy].concat()), exchange: None });
+        body.push(Stmt::Phase { var: t, body: m.block([fill, copy].concat()), collective: None });
     }
     let body = m.block(body);
     let dims = vec![LoopDim { var: b, begin, end: blocks }];
@@ -61,25 +61,25 @@ fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> Maker {
     m
 }
 
-fn own(_: &mut Maker, t: ExprId, _: ExprId) -> ExprId {
+fn own(_: &mut IrBuilder, t: ExprId, _: ExprId) -> ExprId {
     t
 }
 
-fn mirrored(m: &mut Maker, t: ExprId, _: ExprId) -> ExprId {
+fn mirrored(m: &mut IrBuilder, t: ExprId, _: ExprId) -> ExprId {
     let last = m.constant(u64::from(THREADS) - 1);
     m.binary(BinaryOp::Sub, last, t)
 }
 
-fn next(m: &mut Maker, t: ExprId, _: ExprId) -> ExprId {
+fn next(m: &mut IrBuilder, t: ExprId, _: ExprId) -> ExprId {
     let one = m.constant(1u64);
     m.binary(BinaryOp::Add, t, one)
 }
 
-fn behind_the_block(m: &mut Maker, t: ExprId, b: ExprId) -> ExprId {
+fn behind_the_block(m: &mut IrBuilder, t: ExprId, b: ExprId) -> ExprId {
     m.binary(BinaryOp::Add, b, t)
 }
 
-fn halved(m: &mut Maker, t: ExprId, _: ExprId) -> ExprId {
+fn halved(m: &mut IrBuilder, t: ExprId, _: ExprId) -> ExprId {
     let one = m.constant(1u32);
     m.binary(BinaryOp::Shr, t, one)
 }
@@ -95,12 +95,12 @@ fn arguments(blocks: u64) -> Vec<Arg> {
     ]
 }
 
-fn launch(m: &Maker, form: Form, blocks: u64) -> Outcome {
+fn launch(m: &IrBuilder, form: Form, blocks: u64) -> Outcome {
     run(&offload(&m.0).unwrap(), form, &arguments(blocks)).unwrap()
 }
 
 #[test]
-fn phases_see_what_the_phase_before_wrote() {
+fn a_phase_sees_the_writes_of_the_previous_phase() {
     let m = through_a_tile(8, own, mirrored, true);
     let expected: Vec<Const> = (0..24i32).map(|k| Const::from(k / 8 * 8 + 7 - k % 8)).collect();
     for form in [Form::Checked, Form::Proven] {
@@ -110,7 +110,7 @@ fn phases_see_what_the_phase_before_wrote() {
 }
 
 #[test]
-fn an_index_beyond_the_array_reads_zero_and_is_reported() {
+fn an_index_out_of_range_reads_zero_and_is_reported() {
     let m = through_a_tile(8, own, next, true);
     let outcome = launch(&m, Form::Checked, 1);
     let expected: Vec<Const> = [1, 2, 3, 4, 5, 6, 7, 0].map(Const::from).to_vec();
@@ -119,19 +119,19 @@ fn an_index_beyond_the_array_reads_zero_and_is_reported() {
 }
 
 #[test]
-fn indices_of_arrays_are_proven_by_their_length() {
+fn indices_of_shared_arrays_are_proven_by_their_extents() {
     let task = TaskId::new(0);
     for (len, read, proven) in
         [(8, own as Index, true), (8, mirrored, true), (8, next, false), (9, next, true)]
     {
         let kernel = offload(&through_a_tile(len, own, read, true).0).unwrap();
-        let words = block_of(&kernel, &arguments(2), &mut Default::default());
-        assert_eq!(HostPlan::new(&kernel).prove(task, &words), proven, "{len}");
+        let words = argument_block(&kernel, &arguments(2), &mut Default::default());
+        assert_eq!(LaunchAnalysis::new(&kernel).prove(task, &words), proven, "{len}");
     }
 }
 
 #[test]
-fn accesses_race_within_a_phase_and_not_between_phases() {
+fn accesses_race_within_a_phase_but_not_across_phases() {
     let cases: [(Index, Index, bool, bool); 7] = [
         (own, own, false, false),
         (own, next, true, false),
@@ -144,26 +144,26 @@ fn accesses_race_within_a_phase_and_not_between_phases() {
     for (case, (write, read, phases, races)) in cases.into_iter().enumerate() {
         let m = through_a_tile(64, write, read, phases);
         let kernel = offload(&m.0).unwrap();
-        let words = block_of(&kernel, &arguments(3), &mut Default::default());
-        let race = HostPlan::new(&kernel).race(&words);
+        let words = argument_block(&kernel, &arguments(3), &mut Default::default());
+        let race = LaunchAnalysis::new(&kernel).race(&words);
         assert_eq!(race.is_some(), races, "case {case}: {race:?}");
         if let Some(race) = race {
-            assert!(matches!(race.object, Touched::Shared(_)), "case {case}: {race:?}");
+            assert!(matches!(race.object, RaceObject::Shared(_)), "case {case}: {race:?}");
         }
     }
 }
 
 #[test]
-fn threads_of_all_blocks_race_for_a_tensor() {
+fn threads_of_different_blocks_race_for_a_tensor() {
     // Both blocks and threads write: `y[t]` is written by each block.
-    let mut m = Maker::new("all");
+    let mut m = IrBuilder::new("all");
     let y = m.tensor("y", U64, 1);
     let (b, t) = (m.local("b", U64), m.local("t", U64));
     let (begin, end) = (m.constant(0u64), m.scalar("blocks", U64));
     let thread = m.read(t);
     let store = m.store(y, &[thread], thread);
     let phase = m.block(vec![store]);
-    let body = m.block(vec![Stmt::Each { var: t, body: phase, exchange: None }]);
+    let body = m.block(vec![Stmt::Phase { var: t, body: phase, collective: None }]);
     let dims = vec![LoopDim { var: b, begin, end }];
     m.0.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: THREADS, body, line: 3 })];
     let kernel = offload(&m.0).unwrap();
@@ -172,26 +172,26 @@ fn threads_of_all_blocks_race_for_a_tensor() {
             Arg::Tensor { shape: vec![8], elements: vec![Const::from(0u64); 8] },
             Arg::Scalar(Const::from(blocks)),
         ];
-        let words = block_of(&kernel, &args, &mut Default::default());
-        let race = HostPlan::new(&kernel).race(&words);
+        let words = argument_block(&kernel, &args, &mut Default::default());
+        let race = LaunchAnalysis::new(&kernel).race(&words);
         let object = race.map(|race| race.object);
-        assert_eq!(object, races.then_some(Touched::Tensor(y)), "{blocks}");
+        assert_eq!(object, races.then_some(RaceObject::Tensor(y)), "{blocks}");
     }
 }
 
 #[test]
-fn the_text_shows_arrays_and_phases() {
+fn the_printed_ir_shows_shared_arrays_and_phases() {
     let m = through_a_tile(8, own, mirrored, true);
     let text = print(&m.0);
-    for line in ["blocks %0.b in 0u64..blocks of 8 {", "shared %1.tile: [i32; 8]", "each %2.t {"] {
+    for line in ["blocks %0.b in 0u64..blocks of 8 {", "shared %1.tile: [i32; 8]", "phase %2.t {"] {
         assert!(text.contains(line), "{text}");
     }
     assert!(offload(&m.0).unwrap().to_string().contains("blocks %0.b in 0u64..blocks of 8 {"));
 }
 
-/// The rule that a kernel of one grid breaks, of this many threads, whose blocks do this.
-fn broken(threads: u32, build: impl FnOnce(&mut Maker) -> Vec<Stmt>) -> Option<Rule> {
-    let mut m = Maker::new("broken");
+/// The rule that a kernel with one block loop violates. The loop has this block size and this body.
+fn broken(threads: u32, build: impl FnOnce(&mut IrBuilder) -> Vec<Stmt>) -> Option<Rule> {
+    let mut m = IrBuilder::new("broken");
     let b = m.local("b", U64);
     let (begin, end) = (m.constant(0u64), m.constant(2u64));
     let body = build(&mut m);
@@ -202,14 +202,15 @@ fn broken(threads: u32, build: impl FnOnce(&mut Maker) -> Vec<Stmt>) -> Option<R
 }
 
 #[test]
-fn rules_of_blocks() {
+fn the_verifier_checks_block_loops() {
     assert_eq!(broken(0, |_| vec![]), Some(Rule::BlockSize { found: 0 }));
     assert_eq!(broken(1024, |_| vec![]), None);
-    let each = |m: &mut Maker, stmts: Vec<Stmt>| {
+    let each = |m: &mut IrBuilder, stmts: Vec<Stmt>| {
         let var = m.local("t", U64);
-        Stmt::Each { var, body: m.block(stmts), exchange: None }
+        Stmt::Phase { var, body: m.block(stmts), collective: None }
     };
-    let shared = |m: &mut Maker, len| Stmt::Shared { array: m.local("tile", F32), dims: vec![len] };
+    let shared =
+        |m: &mut IrBuilder, len| Stmt::Shared { array: m.local("tile", F32), dims: vec![len] };
     let of = |len, ty| Some(Rule::Shared { len, ty });
     assert_eq!(broken(8, |m| vec![shared(m, 0)]), of(0, F32));
     let narrow =
@@ -234,7 +235,7 @@ fn rules_of_blocks() {
         vec![Stmt::Loop { body: m.block(vec![array, Stmt::Break]) }]
     });
     assert_eq!(in_loop, Some(Rule::OutsideBlock));
-    let store = |m: &mut Maker| {
+    let store = |m: &mut IrBuilder| {
         let y = m.tensor("y", I32, 1);
         let (at, value) = (m.constant(0u64), m.constant(0i32));
         m.store(y, &[at], value)
@@ -266,84 +267,90 @@ fn rules_of_blocks() {
     assert_eq!(between, Some(Rule::OutsidePhase));
 }
 
-/// A phase that gives `value` of the type `ty` to an exchange that defines a local of type `made`, between
-/// `first` and what comes after it.
-fn exchanging(
-    op: ExchangeOp,
+/// A phase with the input `value` of type `ty` to a collective whose result has the type `made`, between `first` and
+/// the statements after it.
+fn collective_phase(
+    op: CollectiveOp,
     (ty, made): (ScalarType, ScalarType),
     from: Option<ScalarType>,
-    after: impl Fn(&mut Maker, LocalId) -> Vec<Stmt>,
+    after: impl Fn(&mut IrBuilder, LocalId) -> Vec<Stmt>,
 ) -> Option<Rule> {
     broken(8, |m| {
         let (var, local) = (m.local("t", U64), m.local("made", made));
         let value = m.constant(Const::from_bits(ty, 0));
         let from = from.map(|ty| m.constant(Const::from_bits(ty, 0)));
-        let body = m.block(vec![Stmt::Give { value, from }]);
-        let mut stmts = vec![Stmt::Each { var, body, exchange: Some(Exchange { op, local }) }];
+        let body = m.block(vec![Stmt::CollectiveInput { value, from }]);
+        let mut stmts = vec![Stmt::Phase { var, body, collective: Some(Collective { op, local }) }];
         stmts.extend(after(m, local));
         stmts
     })
 }
 
 #[test]
-fn rules_of_exchanges() {
-    let nothing = |_: &mut Maker, _| Vec::new();
-    let sum = ExchangeOp::Reduce(ReduceOp::Add);
-    let scan = ExchangeOp::Scan { op: ReduceOp::Max, exclusive: true };
+fn the_verifier_checks_the_types_of_collectives() {
+    let nothing = |_: &mut IrBuilder, _| Vec::new();
+    let sum = CollectiveOp::Reduce(ReduceOp::Add);
+    let scan = CollectiveOp::Scan { op: ReduceOp::Max, exclusive: true };
     let (bool, u32) = (ScalarType::Bool, ScalarType::U32);
-    let all = ExchangeOp::Reduce(ReduceOp::And);
+    let all = CollectiveOp::Reduce(ReduceOp::And);
     let fine = [
         (sum, (F32, F32), None),
         (scan, (I32, I32), None),
         (all, (bool, bool), None),
-        (ExchangeOp::Ballot, (bool, u32), None),
-        (ExchangeOp::Shuffle, (bool, bool), Some(U64)),
+        (CollectiveOp::Ballot, (bool, u32), None),
+        (CollectiveOp::Shuffle, (bool, bool), Some(U64)),
     ];
     for (op, types, from) in fine {
-        assert_eq!(exchanging(op, types, from, nothing), None, "{}", op.name());
-        assert_eq!(ExchangeOp::from_name(op.name()), Some(op));
+        assert_eq!(collective_phase(op, types, from, nothing), None, "{}", op.name());
+        assert_eq!(CollectiveOp::from_name(op.name()), Some(op));
     }
-    // What is given is not of the exchange's type.
+    // The input does not have the type of the collective.
     for (op, types, from) in [
         (sum, (F32, I32), None),
         (sum, (F32, F32), Some(U64)),
-        (ExchangeOp::Ballot, (u32, u32), None),
-        (ExchangeOp::Shuffle, (F32, F32), None),
-        (ExchangeOp::Shuffle, (F32, F32), Some(u32)),
+        (CollectiveOp::Ballot, (u32, u32), None),
+        (CollectiveOp::Shuffle, (F32, F32), None),
+        (CollectiveOp::Shuffle, (F32, F32), Some(u32)),
     ] {
-        assert_eq!(exchanging(op, types, from, nothing), Some(Rule::Give), "{}", op.name());
+        assert_eq!(
+            collective_phase(op, types, from, nothing),
+            Some(Rule::CollectiveInput),
+            "{}",
+            op.name()
+        );
     }
     for (op, ty) in [(sum, bool), (all, F32), (scan, bool), (sum, ScalarType::I16)] {
-        let found = exchanging(op, (ty, ty), None, nothing);
-        assert_eq!(found, Some(Rule::Exchange { op: op.name(), ty }));
+        let found = collective_phase(op, (ty, ty), None, nothing);
+        assert_eq!(found, Some(Rule::Collective { op: op.name(), ty }));
     }
-    let ballot = exchanging(ExchangeOp::Ballot, (bool, U64), None, nothing);
-    assert_eq!(ballot, Some(Rule::Exchange { op: "ballot", ty: U64 }));
+    let ballot = collective_phase(CollectiveOp::Ballot, (bool, U64), None, nothing);
+    assert_eq!(ballot, Some(Rule::Collective { op: "ballot", ty: U64 }));
 
-    // A reduction's value is the block's, a scan's its threads'.
-    let outside =
-        |m: &mut Maker, local| vec![Stmt::Let { local: m.local("v", F32), value: m.read(local) }];
-    assert_eq!(exchanging(sum, (F32, F32), None, outside), None);
-    let of_threads = Some(Rule::OfThreads { name: "made".into() });
-    assert_eq!(exchanging(scan, (F32, F32), None, outside), of_threads);
-    let inside = |m: &mut Maker, local| {
-        let stmts = outside(m, local);
-        vec![Stmt::Each { var: m.local("t", U64), body: m.block(stmts), exchange: None }]
+    // The result of a reduction is uniform, that of a scan is per thread.
+    let outside = |m: &mut IrBuilder, local| {
+        vec![Stmt::Let { local: m.local("v", F32), value: m.read(local) }]
     };
-    assert_eq!(exchanging(scan, (F32, F32), None, inside), None);
-    let again = |m: &mut Maker, local| vec![Stmt::Let { local, value: m.constant(0f32) }];
+    assert_eq!(collective_phase(sum, (F32, F32), None, outside), None);
+    let of_threads = Some(Rule::PerThread { name: "made".into() });
+    assert_eq!(collective_phase(scan, (F32, F32), None, outside), of_threads);
+    let inside = |m: &mut IrBuilder, local| {
+        let stmts = outside(m, local);
+        vec![Stmt::Phase { var: m.local("t", U64), body: m.block(stmts), collective: None }]
+    };
+    assert_eq!(collective_phase(scan, (F32, F32), None, inside), None);
+    let again = |m: &mut IrBuilder, local| vec![Stmt::Let { local, value: m.constant(0f32) }];
     let twice = Some(Rule::DefinedTwice { name: "made".into() });
-    assert_eq!(exchanging(sum, (F32, F32), None, again), twice);
+    assert_eq!(collective_phase(sum, (F32, F32), None, again), twice);
 
-    // 64 values of 8 bytes for the warps, beside the arrays.
+    // 64 values of 8 bytes for the warps, in addition to the arrays.
     let beside = |len| {
         broken(8, |m| {
             let (array, var, local) = (m.local("a", F32), m.local("t", U64), m.local("made", U64));
-            let body = vec![Stmt::Give { value: m.read(var), from: None }];
-            let exchange = Some(Exchange { op: sum, local });
+            let body = vec![Stmt::CollectiveInput { value: m.read(var), from: None }];
+            let collective = Some(Collective { op: sum, local });
             vec![
                 Stmt::Shared { array, dims: vec![len] },
-                Stmt::Each { var, body: m.block(body), exchange },
+                Stmt::Phase { var, body: m.block(body), collective },
             ]
         })
     };
@@ -352,52 +359,53 @@ fn rules_of_exchanges() {
 }
 
 #[test]
-fn a_phase_with_an_exchange_gives_once_and_last() {
-    let phase = |exchange: bool, stmts: fn(&mut Maker) -> Vec<Stmt>| {
+fn a_phase_with_a_collective_ends_with_exactly_one_input() {
+    let phase = |collective: bool, stmts: fn(&mut IrBuilder) -> Vec<Stmt>| {
         broken(8, |m| {
             let (var, local) = (m.local("t", U64), m.local("sum", F32));
             let stmts = stmts(m);
-            let op = ExchangeOp::Reduce(ReduceOp::Add);
-            let exchange = exchange.then_some(Exchange { op, local });
-            vec![Stmt::Each { var, body: m.block(stmts), exchange }]
+            let op = CollectiveOp::Reduce(ReduceOp::Add);
+            let collective = collective.then_some(Collective { op, local });
+            vec![Stmt::Phase { var, body: m.block(stmts), collective }]
         })
     };
-    let give = |m: &mut Maker| Stmt::Give { value: m.constant(1f32), from: None };
-    assert_eq!(phase(true, |_| vec![]), Some(Rule::Give));
+    let input = |m: &mut IrBuilder| Stmt::CollectiveInput { value: m.constant(1f32), from: None };
+    assert_eq!(phase(true, |_| vec![]), Some(Rule::CollectiveInput));
     assert_eq!(
-        phase(false, |m| vec![Stmt::Give { value: m.constant(1f32), from: None }]),
-        Some(Rule::Give)
+        phase(false, |m| vec![Stmt::CollectiveInput { value: m.constant(1f32), from: None }]),
+        Some(Rule::CollectiveInput)
     );
-    let twice = |m: &mut Maker| {
-        let give = |m: &mut Maker| Stmt::Give { value: m.constant(1f32), from: None };
-        vec![give(m), give(m)]
+    let twice = |m: &mut IrBuilder| {
+        let input =
+            |m: &mut IrBuilder| Stmt::CollectiveInput { value: m.constant(1f32), from: None };
+        vec![input(m), input(m)]
     };
-    assert_eq!(phase(true, twice), Some(Rule::Give));
-    // No thread leaves before it gives.
-    let leaves = |m: &mut Maker| {
+    assert_eq!(phase(true, twice), Some(Rule::CollectiveInput));
+    // No thread may leave the phase before its input.
+    let leaves = |m: &mut IrBuilder| {
         let (then, otherwise) = (m.block(vec![Stmt::Continue]), m.block(vec![]));
         let cond = m.constant(true);
-        let give = Stmt::Give { value: m.constant(1f32), from: None };
-        vec![Stmt::If { cond, then, otherwise }, give]
+        let input = Stmt::CollectiveInput { value: m.constant(1f32), from: None };
+        vec![Stmt::If { cond, then, otherwise }, input]
     };
     assert_eq!(phase(true, leaves), Some(Rule::OutsideLoop));
-    let at_the_top = broken(8, |m| vec![give(m)]);
-    assert_eq!(at_the_top, Some(Rule::Give));
+    let at_the_top = broken(8, |m| vec![input(m)]);
+    assert_eq!(at_the_top, Some(Rule::CollectiveInput));
 }
 
 #[test]
-fn exchanges_as_text() {
-    let mut m = Maker::new("shares");
+fn collectives_are_printed() {
+    let mut m = IrBuilder::new("shares");
     let (b, t, made) = (m.local("b", U64), m.local("t", U64), m.local("taken", F32));
-    let give = Stmt::Give { value: m.constant(0.5f32), from: Some(m.read(t)) };
-    let exchange = Some(Exchange { op: ExchangeOp::Shuffle, local: made });
-    let phase = Stmt::Each { var: t, body: m.block(vec![give]), exchange };
+    let input = Stmt::CollectiveInput { value: m.constant(0.5f32), from: Some(m.read(t)) };
+    let collective = Some(Collective { op: CollectiveOp::Shuffle, local: made });
+    let phase = Stmt::Phase { var: t, body: m.block(vec![input]), collective };
     let (begin, end) = (m.constant(0u64), m.constant(2u64));
     let body = m.block(vec![phase]);
     let dims = vec![LoopDim { var: b, begin, end }];
     m.0.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: 8, body, line: 3 })];
     let text = print(&m.0);
     let expected =
-        "%2.taken: f32 = shuffle of each %1.t {\n            give 0.5f32 take %1.t\n        }";
+        "%2.taken: f32 = shuffle of phase %1.t {\n            input 0.5f32 from %1.t\n        }";
     assert!(text.contains(expected), "{text}");
 }

@@ -1,4 +1,4 @@
-//! How the interpreter reports what goes wrong, and what it runs.
+//! Device errors and faults of the interpreter, and its ranges of iterations.
 
 use quadrants_ir::{
     abi::{ErrorRecord, Form},
@@ -6,7 +6,7 @@ use quadrants_ir::{
     *,
 };
 
-use crate::make::{Arg, Bool, F32, I32, Maker, Outcome, RECORD, U64, block_of, run};
+use crate::builder::{Arg, Bool, F32, I32, IrBuilder, Outcome, RECORD, U64, argument_block, run};
 
 const TASK: TaskId = TaskId::new(0);
 
@@ -18,7 +18,7 @@ fn floats(shape: &[u64]) -> Arg {
 
 /// `for i in 0..6 { x[i, 1, 2] = x[0, i, 2] }` over a tensor of three dimensions.
 fn out_of_range() -> Offloaded {
-    let mut m = Maker::new("out_of_range");
+    let mut m = IrBuilder::new("out_of_range");
     let x = m.tensor("x", F32, 3);
     let (i, v) = (m.local("i", U64), m.local("v", F32));
     let (zero, one, two, six) =
@@ -33,7 +33,7 @@ fn out_of_range() -> Offloaded {
 }
 
 #[test]
-fn an_index_error_names_index_and_shape() {
+fn an_index_error_records_index_and_shape() {
     let kernel = out_of_range();
     let shape = [8, 4, 3];
     let Outcome { tensors, error, .. } = run(&kernel, Form::Checked, &[floats(&shape)]).unwrap();
@@ -45,12 +45,12 @@ fn an_index_error_names_index_and_shape() {
 }
 
 #[test]
-fn the_record_holds_launch_and_task_and_the_first_error_stays() {
+fn the_error_record_has_launch_and_task_and_keeps_the_first_error() {
     let kernel = out_of_range();
     let mut memory = SliceMemory::new();
-    let words = block_of(&kernel, &[floats(&[2, 4, 3])], &mut memory);
+    let words = argument_block(&kernel, &[floats(&[2, 4, 3])], &mut memory);
     let interpreter = Interpreter::new(&kernel);
-    // Backwards, so that another error is the first: x[5, 1, 2] of the last iteration.
+    // In reverse order, so that another error is the first: x[5, 1, 2] of the last iteration.
     for i in (0..6).rev() {
         interpreter.run_range(TASK, Form::Checked, &words, &mut memory, i..i + 1).unwrap();
     }
@@ -60,7 +60,7 @@ fn the_record_holds_launch_and_task_and_the_first_error_stays() {
 }
 
 #[test]
-fn the_proven_form_trusts_its_indices() {
+fn the_proven_form_does_not_check_indices() {
     let kernel = out_of_range();
     let fault = run(&kernel, Form::Proven, &[floats(&[2, 4, 3])]).unwrap_err();
     assert!(matches!(fault, Fault::Address { bytes: 4, write: true, .. }), "{fault}");
@@ -69,7 +69,7 @@ fn the_proven_form_trusts_its_indices() {
 #[test]
 fn a_failed_assertion_ends_its_iteration() {
     // for i in 0..4 { assert!(i != 1); x[i] = 9.0 }
-    let mut m = Maker::new("asserting");
+    let mut m = IrBuilder::new("asserting");
     let x = m.tensor("x", F32, 1);
     let i = m.local("i", U64);
     let (zero, one, four, nine) =
@@ -88,7 +88,7 @@ fn a_failed_assertion_ends_its_iteration() {
 
 #[test]
 fn division_by_zero_gives_zero_and_an_error_but_overflow_wraps() {
-    let mut m = Maker::new("dividing");
+    let mut m = IrBuilder::new("dividing");
     let (n, d) = (m.scalar("n", I32), m.scalar("d", I32));
     let quotient = m.local("q", I32);
     let value = m.div_rem(DivRemOp::Div, n, d);
@@ -108,7 +108,7 @@ fn division_by_zero_gives_zero_and_an_error_but_overflow_wraps() {
 
 #[test]
 fn endless_loops_run_out_of_fuel() {
-    let mut m = Maker::new("endless");
+    let mut m = IrBuilder::new("endless");
     let empty = m.block(vec![]);
     let serial = m.serial(vec![Stmt::Loop { body: empty }]);
     m.0.body = vec![serial];
@@ -120,7 +120,7 @@ fn endless_loops_run_out_of_fuel() {
 }
 
 #[test]
-fn wrong_calls_are_faults() {
+fn invalid_calls_return_faults() {
     let kernel = out_of_range();
     let interpreter = Interpreter::new(&kernel);
     let mut memory = SliceMemory::new();
@@ -131,9 +131,9 @@ fn wrong_calls_are_faults() {
 }
 
 #[test]
-fn parts_in_any_order_make_the_whole() {
+fn ranges_of_iterations_run_in_any_order() {
     // for i in -1..2, j in 0..3, k in 1..3 { x[counter] = i * 100 + j * 10 + k }
-    let mut m = Maker::new("parts");
+    let mut m = IrBuilder::new("parts");
     let x = m.tensor("x", I32, 3);
     let vars = ["i", "j", "k"].map(|name| m.local(name, I32));
     let bounds = [(-1, 2), (0, 3), (1, 3)];
@@ -164,7 +164,7 @@ fn parts_in_any_order_make_the_whole() {
     assert_eq!((&whole.tensors[0], &whole.error), (&expected, &None));
 
     let mut memory = SliceMemory::new();
-    let words = block_of(&kernel, &[empty], &mut memory);
+    let words = argument_block(&kernel, &[empty], &mut memory);
     let interpreter = Interpreter::new(&kernel);
     for part in [11..40, 0..4, 4..11, 18..30, 5..5] {
         interpreter.run_range(TASK, Form::Proven, &words, &mut memory, part).unwrap();
@@ -176,7 +176,7 @@ fn parts_in_any_order_make_the_whole() {
 #[test]
 fn bools_in_memory_are_one_byte() {
     // for i in 0..3 { x[i] = !x[i] }
-    let mut m = Maker::new("bools");
+    let mut m = IrBuilder::new("bools");
     let x = m.tensor("x", Bool, 1);
     let (i, v) = (m.local("i", U64), m.local("v", Bool));
     let (zero, end, at) = (m.constant(0u64), m.dim(x, 0), m.read(i));

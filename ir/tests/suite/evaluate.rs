@@ -1,12 +1,12 @@
-//! A second opinion on what kernels mean: evaluates the tree of a kernel that was never offloaded
-//! nor compiled, one expression at a time, in the checked form.
+//! An independent evaluator of kernels: walks the tree of a kernel that was neither offloaded nor compiled, in the
+//! checked form.
 
 use std::collections::HashMap;
 
 use half::f16;
 use quadrants_ir::*;
 
-use crate::make::{Arg, Outcome, strides};
+use crate::builder::{Arg, Outcome, strides};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Value {
@@ -17,17 +17,17 @@ enum Value {
     U64(u64),
     F32(f32),
     F64(f64),
-    /// Of a type without arithmetic.
+    /// A value of a type without arithmetic.
     Narrow(Const),
 }
 
-/// How a statement list ended.
+/// How a list of statements ended.
 #[derive(PartialEq)]
 enum End {
     Normal,
     Break,
     Continue,
-    /// An assertion failed: the iteration is over.
+    /// An assertion failed: the iteration ends.
     Completed,
 }
 
@@ -39,7 +39,7 @@ struct Evaluator<'k> {
     result: Option<Const>,
 }
 
-/// What a launch of the kernel leaves behind.
+/// The result of a launch of the kernel.
 pub(crate) fn evaluate(kernel: &Kernel, args: &[Arg]) -> Outcome {
     let mut evaluator = Evaluator {
         kernel,
@@ -89,7 +89,7 @@ impl From<Value> for Const {
     }
 }
 
-/// One expression for each number type.
+/// Evaluates an expression, for each number type.
 macro_rules! each {
     ($value:expr, |$v:ident| $int:expr, $float:expr) => {
         match $value {
@@ -259,8 +259,8 @@ impl Evaluator<'_> {
             Stmt::SetTemp { .. }
             | Stmt::SetResult { .. }
             | Stmt::Shared { .. }
-            | Stmt::Each { .. }
-            | Stmt::Give { .. }
+            | Stmt::Phase { .. }
+            | Stmt::CollectiveInput { .. }
             | Stmt::SharedStore { .. } => unreachable!(),
         }
         End::Normal
@@ -280,7 +280,7 @@ impl Evaluator<'_> {
         let Arg::Tensor { shape, .. } = &self.args[tensor.index()] else { unreachable!() };
         let kind = self.kernel.params[tensor.index()].kind;
         let extents: Vec<u64> =
-            shape.iter().copied().chain(kind.choices().map(u64::from)).collect();
+            shape.iter().copied().chain(kind.component_extent().map(u64::from)).collect();
         if index.iter().zip(&extents).any(|(index, extent)| index >= extent) {
             let values = [&index[..], &extents].concat();
             self.raise(site, values);

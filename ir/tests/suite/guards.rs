@@ -1,22 +1,22 @@
-//! Proofs that rest on conditions: what a guard keeps inside needs no check.
+//! Bounds proofs that depend on conditions: guarded accesses need no check.
 
 use quadrants_ir::{
     abi::Form,
     interp::{Fault, SliceMemory},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
     *,
 };
 
 use crate::{
+    builder::{Arg, Bool, F32, I64, IrBuilder, U64, argument_block, run_with_fuel},
     generate::Rng,
-    make::{Arg, Bool, F32, I64, Maker, U64, block_of, run_for},
 };
 
 const TASK: TaskId = TaskId::new(0);
 
 /// A kernel `for i in 0..n { … }` over `x`, with numbers in `y`.
 struct Guarded {
-    m: Maker,
+    m: IrBuilder,
     x: ParamId,
     y: ParamId,
     i: LocalId,
@@ -25,7 +25,7 @@ struct Guarded {
 
 impl Guarded {
     fn new() -> Self {
-        let mut m = Maker::new("guarded");
+        let mut m = IrBuilder::new("guarded");
         let n = m.scalar("n", I64);
         let x = m.tensor("x", F32, 1);
         let y = m.tensor("y", I64, 1);
@@ -80,11 +80,11 @@ fn arguments(n: i64, extent: u64) -> [Arg; 3] {
 }
 
 fn proves(kernel: &Offloaded, n: i64, extent: u64) -> bool {
-    let words = block_of(kernel, &arguments(n, extent), &mut SliceMemory::new());
-    HostPlan::new(kernel).prove(TASK, &words)
+    let words = argument_block(kernel, &arguments(n, extent), &mut SliceMemory::new());
+    LaunchAnalysis::new(kernel).prove(TASK, &words)
 }
 
-/// What the body of `for i in 0..n`, made by `body`, proves where `x` has as many elements.
+/// Whether the accesses of `for i in 0..n` with this body are proven, for this number of elements of `x`.
 fn proven(body: impl FnOnce(&mut Guarded) -> Vec<Stmt>) -> bool {
     let mut g = Guarded::new();
     let stmts = body(&mut g);
@@ -94,7 +94,7 @@ fn proven(body: impl FnOnce(&mut Guarded) -> Vec<Stmt>) -> bool {
 }
 
 #[test]
-fn a_branch_narrows_what_it_compares() {
+fn a_branch_narrows_the_compared_values() {
     // if i > 0 { x[i - 1] }
     let left = |g: &mut Guarded, op, limit, shift| {
         let i = g.i();
@@ -116,7 +116,7 @@ fn a_branch_narrows_what_it_compares() {
 }
 
 #[test]
-fn the_other_branch_has_the_opposite() {
+fn the_else_branch_has_the_negated_condition() {
     // if i == 0 || i >= n - 1 {} else { x[i - 1], x[i + 1] }
     let body = |g: &mut Guarded, op| {
         let i = g.i();
@@ -150,7 +150,7 @@ fn the_other_branch_has_the_opposite() {
 }
 
 #[test]
-fn what_the_branch_that_stays_assigns_is_not_what_was_compared() {
+fn an_assignment_in_the_remaining_branch_invalidates_the_condition() {
     // let mut c = i; if c < 0 || c > 4 { continue; } else { c = 50 }; x[c + 5]
     let body = |g: &mut Guarded, assigns: bool| {
         let (i, c) = (g.i(), g.m.variable("c", I64));
@@ -168,7 +168,7 @@ fn what_the_branch_that_stays_assigns_is_not_what_was_compared() {
 }
 
 #[test]
-fn conditions_are_solved_for_what_they_are_computed_from() {
+fn conditions_are_solved_for_their_operands() {
     // if i * 2 + 3 < n { x[i * 2 + 3], x[i + 6] }: i is at most 3
     let body = |g: &mut Guarded, shift| {
         let i = g.i();
@@ -185,7 +185,7 @@ fn conditions_are_solved_for_what_they_are_computed_from() {
 }
 
 #[test]
-fn a_number_read_from_memory_is_what_its_guard_says() {
+fn a_loaded_value_is_bounded_by_its_guard() {
     let body = |g: &mut Guarded, changes: bool, low: i64| {
         let i = g.i();
         let three = g.m.constant(3i64);
@@ -212,8 +212,8 @@ fn a_number_read_from_memory_is_what_its_guard_says() {
 }
 
 #[test]
-fn a_named_condition_counts() {
-    // let inside = i > 0 && …; as the frontend writes `&&` where its right side takes a statement
+fn a_condition_in_a_local_narrows_values() {
+    // let inside = i > 0 && …; as the frontend lowers `&&` if its right side needs a statement
     let body = |g: &mut Guarded, or: bool| {
         let i = g.i();
         let both = g.m.variable("both", Bool);
@@ -237,7 +237,7 @@ fn a_named_condition_counts() {
 }
 
 #[test]
-fn a_loop_that_counts_by_hand_is_proven_by_its_condition() {
+fn a_while_loop_is_proven_by_its_condition() {
     // let mut k = i; while k < x.len() { x[k]; k += 1 }
     let body = |g: &mut Guarded, late: bool| {
         let i = g.i();
@@ -257,20 +257,20 @@ fn a_loop_that_counts_by_hand_is_proven_by_its_condition() {
     assert!(!proven(|g| body(g, true)));
 }
 
-/// How many iterations of `for i in 0..n { … }`, made by `body`, are proven where `x` has 10 elements.
+/// The number of iterations of `for i in 0..n { … }` with this body that are proven if `x` has 10 elements.
 fn interior(n: i64, body: impl FnOnce(&mut Guarded) -> Vec<Stmt>) -> (i128, i128) {
     let mut g = Guarded::new();
     let stmts = body(&mut g);
     let kernel = g.finish(-2, stmts);
-    let words = block_of(&kernel, &arguments(n, 10), &mut SliceMemory::new());
-    let plan = HostPlan::new(&kernel);
-    let inside = plan.inside(TASK, &words);
+    let words = argument_block(&kernel, &arguments(n, 10), &mut SliceMemory::new());
+    let plan = LaunchAnalysis::new(&kernel);
+    let inside = plan.interior(TASK, &words);
     assert_eq!(words[words.len() - 2..], plan.interiors(&words));
     inside.dims()[0]
 }
 
 #[test]
-fn where_not_all_is_proven_an_interior_is() {
+fn a_partly_provable_loop_has_an_interior() {
     // x[i + shift]
     let shifted = |g: &mut Guarded, shift| {
         let (i, at) = (g.i(), g.i);
@@ -283,7 +283,7 @@ fn where_not_all_is_proven_an_interior_is() {
     assert_eq!(interior(30, |g| shifted(g, -9)), (9, 19));
     assert_eq!(interior(1 << 40, |g| shifted(g, -1)), (1, 11));
     assert_eq!(interior(10, |g| shifted(g, 100)), (0, 0));
-    // Nothing proves what a tensor holds.
+    // Values loaded from a tensor are unknown.
     let gathered = |g: &mut Guarded| {
         let (zero, y) = (g.m.constant(0u64), g.y);
         let load = g.m.load(y, &[zero]);
@@ -294,10 +294,10 @@ fn where_not_all_is_proven_an_interior_is() {
     assert_eq!(interior(10, gathered), (0, 0));
 }
 
-/// Random code full of conditions: where a proof holds, the interpreter finds no index out of range; and
-/// what it runs unchecked of other launches stays inside.
+/// Random code with many conditions. If a proof holds, the interpreter finds no index out of range, and the iterations
+/// of an interior are in range too.
 #[test]
-fn proofs_behind_guards_are_sound() {
+fn proofs_with_guards_are_sound() {
     let (mut safe, mut proven, mut unsafe_runs, mut split) = (0, 0, 0, 0);
     for seed in 1..=5_000 {
         let mut rng = Rng::new(seed);
@@ -309,7 +309,8 @@ fn proofs_behind_guards_are_sound() {
         verify_offloaded(&kernel).unwrap();
         for _ in 0..4 {
             let (n, extent) = (rng.below(7) as i64, rng.below(8));
-            let outcome = match run_for(&kernel, Form::Checked, &arguments(n, extent), 5_000) {
+            let outcome = match run_with_fuel(&kernel, Form::Checked, &arguments(n, extent), 5_000)
+            {
                 Ok(outcome) => outcome,
                 Err(Fault::OutOfFuel) => continue,
                 Err(fault) => panic!("seed {seed}: {fault}"),
@@ -320,8 +321,8 @@ fn proofs_behind_guards_are_sound() {
             safe += u32::from(inside);
             proven += u32::from(proof);
             unsafe_runs += u32::from(!inside);
-            let words = block_of(&kernel, &arguments(n, extent), &mut SliceMemory::new());
-            let found = HostPlan::new(&kernel).inside(TASK, &words);
+            let words = argument_block(&kernel, &arguments(n, extent), &mut SliceMemory::new());
+            let found = LaunchAnalysis::new(&kernel).interior(TASK, &words);
             split += u32::from(!proof && !found.is_empty());
         }
     }
@@ -330,7 +331,7 @@ fn proofs_behind_guards_are_sound() {
     assert!(proven * 10 > safe * 3, "{proven} of {safe} proven");
 }
 
-/// The locals of a drawn piece of code.
+/// The locals of a random piece of code.
 struct Drawn {
     scope: Vec<LocalId>,
     changing: Vec<LocalId>,

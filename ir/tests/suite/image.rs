@@ -5,11 +5,11 @@ use quadrants_ir::{
     *,
 };
 
-use crate::make::{F32, Maker, U64};
+use crate::builder::{F32, IrBuilder, U64};
 
-/// Two groups, each filling one tensor.
+/// Two groups, each writing one tensor.
 fn grouped() -> Kernel {
-    let mut m = Maker::new("grouped");
+    let mut m = IrBuilder::new("grouped");
     let zero = m.constant(0u64);
     let body = ["a", "b"].into_iter().zip(1..).map(|(name, group)| {
         let tensor = m.tensor(name, F32, 1);
@@ -30,12 +30,12 @@ fn image() -> SimImage {
 }
 
 #[test]
-fn what_is_encoded_is_decoded() {
+fn an_encoded_image_decodes_to_the_same_kernel() {
     assert_eq!(SimImage::decode(&image().encode()).unwrap(), image());
 }
 
 #[test]
-fn an_image_tells_its_length() {
+fn the_header_of_an_image_contains_its_length() {
     let bytes = image().encode();
     let (header, _) = bytes.split_first_chunk().unwrap();
     assert_eq!(SimImage::encoded_len(header), Some(bytes.len()));
@@ -46,7 +46,7 @@ fn an_image_tells_its_length() {
 }
 
 #[test]
-fn other_bytes_are_refused_each_in_its_way() {
+fn each_kind_of_invalid_bytes_has_its_own_error() {
     assert_eq!(SimImage::decode(b"\x7fELF and so on"), Err(ImageError::NotAnImage));
     assert_eq!(SimImage::decode(b""), Err(ImageError::NotAnImage));
     let bytes = image().encode();
@@ -60,7 +60,7 @@ fn other_bytes_are_refused_each_in_its_way() {
 }
 
 #[test]
-fn an_image_of_an_invalid_kernel_is_refused() {
+fn an_image_of_an_invalid_kernel_is_rejected() {
     let mut broken = image();
     broken.kernel.tasks[0].body = BlockId::new(1000);
     let error = SimImage::decode(&broken.encode()).unwrap_err();
@@ -68,16 +68,16 @@ fn an_image_of_an_invalid_kernel_is_refused() {
 }
 
 #[test]
-fn no_damage_makes_decoding_panic() {
+fn decoding_damaged_images_does_not_panic() {
     let bytes = image().encode();
     for at in SimImage::HEADER_BYTES..bytes.len() {
         for value in [0, 1, 7, 0x7f, 0xff] {
             let mut damaged = bytes.clone();
             damaged[at] = value;
             if let Ok(image) = SimImage::decode(&damaged) {
-                // What is accepted can be used.
+                // Accepted kernels are usable.
                 let _ = interp::Interpreter::new(&image.kernel);
-                let _ = launch_analysis::HostPlan::new(&image.kernel);
+                let _ = launch_analysis::LaunchAnalysis::new(&image.kernel);
                 assert!(!image.kernel.to_string().is_empty());
             }
         }
@@ -85,7 +85,7 @@ fn no_damage_makes_decoding_panic() {
 }
 
 #[test]
-fn the_hash_is_of_the_content() {
+fn the_hash_depends_on_the_content_only() {
     let kernel = image().kernel;
     assert_eq!(hash(&kernel), hash(&kernel.clone()));
     let mut regrouped = kernel.clone();

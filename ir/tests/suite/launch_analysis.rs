@@ -1,24 +1,24 @@
-//! Bounds and proofs on the host.
+//! Bounds and bounds proofs on the host.
 
 use std::collections::HashMap;
 
-use quadrants_ir::{launch_analysis::HostPlan, *};
+use quadrants_ir::{launch_analysis::LaunchAnalysis, *};
 
 use crate::{
+    builder::{F32, I32, I64, IrBuilder, U32, U64},
     generate::Rng,
-    make::{F32, I32, I64, Maker, U32, U64},
 };
 
 const TASK: TaskId = TaskId::new(0);
 
-/// The kernel `for i in begin..end { let v = x[index(i)]; }` over a tensor `x` of rank 1, after
-/// one scalar of type `ty`. `build` gives the loop's type and bounds, and then the index.
+/// The kernel `for i in begin..end { let v = x[index(i)]; }` over a tensor `x` of rank 1, after one scalar of type
+/// `ty`. The closures return the bounds and the index.
 fn one_access(
     ty: ScalarType,
-    bounds: impl FnOnce(&mut Maker, ExprId, ParamId) -> (ExprId, ExprId),
-    index: impl FnOnce(&mut Maker, ExprId, ExprId, ParamId) -> ExprId,
-) -> HostPlan {
-    let mut m = Maker::new("one_access");
+    bounds: impl FnOnce(&mut IrBuilder, ExprId, ParamId) -> (ExprId, ExprId),
+    index: impl FnOnce(&mut IrBuilder, ExprId, ExprId, ParamId) -> ExprId,
+) -> LaunchAnalysis {
+    let mut m = IrBuilder::new("one_access");
     let scalar = m.scalar("n", ty);
     let x = m.tensor("x", F32, 1);
     let (begin, end) = bounds(&mut m, scalar, x);
@@ -29,7 +29,7 @@ fn one_access(
     let local = m.local("v", F32);
     let body = m.parallel(&[(i, begin, end)], vec![Stmt::Let { local, value }]);
     m.0.body = vec![body];
-    HostPlan::new(&offload(&m.0).unwrap())
+    LaunchAnalysis::new(&offload(&m.0).unwrap())
 }
 
 /// The argument block of such a kernel.
@@ -38,12 +38,12 @@ fn block(scalar: impl Into<Const>, extent: u64) -> [u64; 6] {
 }
 
 /// Bounds `0..x.len()`.
-fn over_x(m: &mut Maker, _: ExprId, x: ParamId) -> (ExprId, ExprId) {
+fn over_x(m: &mut IrBuilder, _: ExprId, x: ParamId) -> (ExprId, ExprId) {
     (m.constant(0u64), m.dim(x, 0))
 }
 
 #[test]
-fn whole_tensor_is_proven_and_more_is_not() {
+fn accesses_to_the_whole_tensor_are_proven_and_beyond_it_are_not() {
     let plan = one_access(U64, |m, n, _| (m.constant(0u64), n), |_, i, _, _| i);
     assert!(plan.prove(TASK, &block(8u64, 8)));
     assert!(plan.prove(TASK, &block(8u64, 9)));
@@ -52,9 +52,9 @@ fn whole_tensor_is_proven_and_more_is_not() {
 }
 
 #[test]
-fn neighbours_are_proven_inside_the_border_only() {
+fn neighbour_accesses_are_proven_except_at_the_border() {
     for (begin, proven) in [(1u64, true), (0, false)] {
-        let bounds = |m: &mut Maker, _, x| (m.constant(begin), m.dim(x, 0));
+        let bounds = |m: &mut IrBuilder, _, x| (m.constant(begin), m.dim(x, 0));
         let plan = one_access(U64, bounds, |m, i, _, _| {
             let one = m.constant(1u64);
             m.binary(BinaryOp::Sub, i, one)
@@ -64,7 +64,7 @@ fn neighbours_are_proven_inside_the_border_only() {
 }
 
 #[test]
-fn clamps_casts_remainders_and_masks_are_understood() {
+fn the_proof_understands_clamps_casts_remainders_and_masks() {
     let clamp = one_access(U64, over_x, |m, i, _, x| {
         let (signed, three) = (m.cast(I64, i), m.constant(3i64));
         let shifted = m.binary(BinaryOp::Sub, signed, three);
@@ -85,7 +85,7 @@ fn clamps_casts_remainders_and_masks_are_understood() {
     assert!(!open.prove(TASK, &block(0u64, 10)));
     let mask = one_access(U64, over_x, |m, i, n, _| m.binary(BinaryOp::And, i, n));
     assert!(mask.prove(TASK, &block(7u64, 100)));
-    let any = |m: &mut Maker, n, _| (m.constant(0u64), n);
+    let any = |m: &mut IrBuilder, n, _| (m.constant(0u64), n);
     let mask = one_access(U64, any, |m, i, _, _| {
         let seven = m.constant(7u64);
         m.binary(BinaryOp::And, i, seven)
@@ -101,8 +101,8 @@ fn clamps_casts_remainders_and_masks_are_understood() {
 }
 
 #[test]
-fn overflow_on_the_way_is_not_proven() {
-    let index = |m: &mut Maker, i, n, _| {
+fn an_overflowing_index_computation_is_not_proven() {
+    let index = |m: &mut IrBuilder, i, n, _| {
         let product = m.binary(BinaryOp::Mul, i, n);
         let three = m.constant(3u64);
         m.binary(BinaryOp::And, product, three)
@@ -113,9 +113,9 @@ fn overflow_on_the_way_is_not_proven() {
 }
 
 #[test]
-fn division_by_a_constant_and_inner_loops_are_understood() {
+fn the_proof_understands_division_by_constants_and_inner_loops() {
     // for i in 0..n { let h = i / 2; for k in h..h + 3 { x[k] } }
-    let mut m = Maker::new("inner");
+    let mut m = IrBuilder::new("inner");
     let n = m.scalar("n", U64);
     let x = m.tensor("x", F32, 1);
     let (i, h, k) = (m.local("i", U64), m.local("h", U64), m.local("k", U64));
@@ -133,16 +133,16 @@ fn division_by_a_constant_and_inner_loops_are_understood() {
     ];
     let body = m.parallel(&[(i, zero, n)], stmts);
     m.0.body = vec![body];
-    let plan = HostPlan::new(&offload(&m.0).unwrap());
+    let plan = LaunchAnalysis::new(&offload(&m.0).unwrap());
     assert!(plan.prove(TASK, &block(10u64, 7)), "h is at most 4, so k at most 6");
     assert!(!plan.prove(TASK, &block(10u64, 6)));
     assert!(!plan.prove(TASK, &block(11u64, 7)));
 }
 
 #[test]
-fn branches_that_the_launch_decides_are_skipped() {
+fn branches_decided_by_the_arguments_are_skipped() {
     // for i in 0..x.len() { if n > 3 { x[i + 1] } }
-    let mut m = Maker::new("branch");
+    let mut m = IrBuilder::new("branch");
     let n = m.scalar("n", U64);
     let x = m.tensor("x", F32, 1);
     let (i, v) = (m.local("i", U64), m.local("v", F32));
@@ -155,15 +155,15 @@ fn branches_that_the_launch_decides_are_skipped() {
     let (then, otherwise) = (m.block(vec![Stmt::Let { local: v, value }]), m.block(vec![]));
     let body = m.parallel(&[(i, zero, dim)], vec![Stmt::If { cond, then, otherwise }]);
     m.0.body = vec![body];
-    let plan = HostPlan::new(&offload(&m.0).unwrap());
+    let plan = LaunchAnalysis::new(&offload(&m.0).unwrap());
     assert!(plan.prove(TASK, &block(3u64, 8)));
     assert!(!plan.prove(TASK, &block(4u64, 8)));
 }
 
 #[test]
-fn what_a_skipped_branch_computes_is_known_after_it() {
+fn values_of_a_skipped_branch_are_computed_again_after_it() {
     // for i in 0..2 { if n > 3 { x[i + 1] } x[i + 1] }
-    let mut m = Maker::new("after");
+    let mut m = IrBuilder::new("after");
     let n = m.scalar("n", U64);
     let x = m.tensor("x", F32, 1);
     let (i, v, w) = (m.local("i", U64), m.local("v", F32), m.local("w", F32));
@@ -178,15 +178,15 @@ fn what_a_skipped_branch_computes_is_known_after_it() {
     let stmts = vec![Stmt::If { cond, then, otherwise }, Stmt::Let { local: w, value: after }];
     let body = m.parallel(&[(i, zero, two)], stmts);
     m.0.body = vec![body];
-    let plan = HostPlan::new(&offload(&m.0).unwrap());
+    let plan = LaunchAnalysis::new(&offload(&m.0).unwrap());
     assert!(plan.prove(TASK, &block(3u64, 3)));
     assert!(!plan.prove(TASK, &block(3u64, 2)));
 }
 
 #[test]
-fn elements_and_temporaries_prove_nothing() {
+fn loaded_elements_and_temporaries_are_unknown() {
     // let k = x[0]; for i in 0..1 { x[k] }
-    let mut m = Maker::new("indirect");
+    let mut m = IrBuilder::new("indirect");
     let x = m.tensor("x", U64, 1);
     let (k, i, v) = (m.local("k", U64), m.local("i", U64), m.local("v", U64));
     let (zero, one) = (m.constant(0u64), m.constant(1u64));
@@ -196,14 +196,14 @@ fn elements_and_temporaries_prove_nothing() {
     let serial = m.serial(vec![Stmt::Let { local: k, value: first }]);
     let parallel = m.parallel(&[(i, zero, one)], vec![Stmt::Let { local: v, value }]);
     m.0.body = vec![serial, parallel];
-    let plan = HostPlan::new(&offload(&m.0).unwrap());
+    let plan = LaunchAnalysis::new(&offload(&m.0).unwrap());
     let args = [0, 0, 1, 0x1000, 4];
     assert!(plan.prove(TaskId::new(0), &args));
     assert!(!plan.prove(TaskId::new(1), &args));
 }
 
 #[test]
-fn extents_are_what_the_device_computes() {
+fn extents_equal_the_bounds_computed_on_the_device() {
     let plan = one_access(
         I32,
         |m, n, _| {
@@ -225,8 +225,8 @@ fn extents_are_what_the_device_computes() {
 }
 
 #[test]
-fn only_the_low_bytes_of_an_argument_count() {
-    let bounds = |m: &mut Maker, n, _| (m.constant(0u64), m.cast(U64, n));
+fn only_the_low_bytes_of_a_scalar_argument_are_used() {
+    let bounds = |m: &mut IrBuilder, n, _| (m.constant(0u64), m.cast(U64, n));
     let plan = one_access(U32, bounds, |_, i, _, _| i);
     let mut args = block(6u32, 8);
     args[3] |= 0xffff_ffff_0000_0000;
@@ -237,7 +237,7 @@ fn only_the_low_bytes_of_an_argument_count() {
 #[test]
 fn a_bound_may_use_definitions_that_cannot_fail() {
     // let h = n / 2; for i in 0..h { x[i] }
-    let mut m = Maker::new("half");
+    let mut m = IrBuilder::new("half");
     let n = m.scalar("n", U64);
     let x = m.tensor("x", F32, 1);
     let (h, i, v) = (m.local("h", U64), m.local("i", U64), m.local("v", F32));
@@ -256,9 +256,9 @@ fn a_bound_may_use_definitions_that_cannot_fail() {
 }
 
 #[test]
-fn a_bound_that_only_the_device_knows_stays_there() {
+fn a_bound_read_from_a_tensor_is_computed_on_the_device() {
     // let n = x[0]; for i in 0..n { x[min(i, 3)] }
-    let mut m = Maker::new("device_bound");
+    let mut m = IrBuilder::new("device_bound");
     let x = m.tensor("x", U64, 1);
     let (n, i, v) = (m.local("n", U64), m.local("i", U64), m.local("v", U64));
     let zero = m.constant(0u64);
@@ -272,8 +272,8 @@ fn a_bound_that_only_the_device_knows_stays_there() {
     let kernel = offload(&m.0).unwrap();
     verify_offloaded(&kernel).unwrap();
     assert_eq!(kernel.temps, [U64]);
-    assert!(kernel.tasks[1].kind.is_bounded_on_device());
-    let plan = HostPlan::new(&kernel);
+    assert!(kernel.tasks[1].kind.has_device_bounds());
+    let plan = LaunchAnalysis::new(&kernel);
     let args = |extent| [0, 0, 0, 0, extent];
     let known = plan.extents(TaskId::new(1), &args(4));
     assert_eq!(known.dims(), [(0, abi::MAX_BOUND)]);
@@ -282,9 +282,9 @@ fn a_bound_that_only_the_device_knows_stays_there() {
 }
 
 #[test]
-fn the_host_narrows_what_the_device_may_find() {
+fn the_host_has_conservative_bounds_for_device_bounds() {
     // let n = x[0]; for i in 2..min(n, 10), for i in 12..min(n, 10)
-    let mut m = Maker::new("narrow");
+    let mut m = IrBuilder::new("narrow");
     let x = m.tensor("x", I32, 1);
     let (n, i, j) = (m.local("n", I32), m.local("i", I32), m.local("j", I32));
     let zero = m.constant(0u64);
@@ -297,19 +297,19 @@ fn the_host_narrows_what_the_device_may_find() {
     let second = m.parallel(&[(j, twelve, end)], vec![]);
     m.0.body = vec![serial, first, second];
     let kernel = offload(&m.0).unwrap();
-    let plan = HostPlan::new(&kernel);
+    let plan = LaunchAnalysis::new(&kernel);
     assert_eq!(plan.extents(TaskId::new(1), &[0, 0, 0, 0, 4]).dims(), [(2, 10)]);
     assert!(plan.extents(TaskId::new(2), &[0, 0, 0, 0, 4]).is_empty());
 }
 
-/// Random kernels `for i.. { for k.. { x[index] = 0 } }`: where a proof holds, walking through all
-/// iterations finds every index inside and nothing wrapped. And proofs hold often enough to help.
+/// Random kernels `for i.. { for k.. { x[index] = 0 } }`. If a proof holds, enumerating all iterations finds every
+/// index in range and no overflow. Proofs must also hold often enough to be useful.
 #[test]
 fn proofs_are_sound() {
     let (mut safe, mut proven) = (0, 0);
     for seed in 1..=20_000 {
         let mut rng = Rng::new(seed);
-        let mut m = Maker::new("affine");
+        let mut m = IrBuilder::new("affine");
         let n = m.scalar("n", I64);
         let x = m.tensor("x", F32, 1);
         let (i, k) = (m.local("i", I64), m.local("k", I64));
@@ -335,7 +335,7 @@ fn proofs_are_sound() {
         let body = m.parallel(&[(i, begin, end)], vec![inner_loop]);
         m.0.body = vec![body];
         let kernel = offload(&m.0).unwrap();
-        let plan = HostPlan::new(&kernel);
+        let plan = LaunchAnalysis::new(&kernel);
         for _ in 0..4 {
             let n = rng.below(9) as i64 - 1;
             let extent = rng.below(16);
@@ -352,7 +352,7 @@ fn proofs_are_sound() {
 }
 
 /// A random integer expression in these values.
-fn small(m: &mut Maker, rng: &mut Rng, of: &[ExprId], depth: u32) -> ExprId {
+fn small(m: &mut IrBuilder, rng: &mut Rng, of: &[ExprId], depth: u32) -> ExprId {
     if depth == 0 || rng.chance(20) {
         return if rng.chance(60) { rng.pick(of) } else { m.constant(rng.below(7) as i64 - 2) };
     }
@@ -379,7 +379,7 @@ fn small(m: &mut Maker, rng: &mut Rng, of: &[ExprId], depth: u32) -> ExprId {
     }
 }
 
-/// All iterations of one such kernel, one by one.
+/// Enumerates all iterations of such a kernel.
 struct Walk<'k> {
     kernel: &'k Offloaded,
     n: i128,
@@ -402,7 +402,7 @@ impl Walk<'_> {
             else {
                 return false;
             };
-            // Long loops are not worth the time; they count as unsafe only where an end is.
+            // Long loops are skipped; they count as unsafe only if an end is.
             let ends = [from, to - 1];
             let few = to - from <= 64;
             for inner in (from..to).take(if few { 64 } else { 0 }).chain(ends) {
@@ -419,7 +419,7 @@ impl Walk<'_> {
         true
     }
 
-    /// The value, or none where it or what it is computed from leaves its type.
+    /// The value, or none if a computation overflows its type.
     fn exact(&self, id: ExprId, locals: &HashMap<LocalId, i128>) -> Option<i128> {
         let expr = &self.kernel.exprs[id];
         let get = |id| self.exact(id, locals);

@@ -1,4 +1,4 @@
-//! The tests of the crate, as its users see it.
+//! The integration tests of the crate.
 
 mod blocks;
 mod errors;
@@ -12,4 +12,4 @@ mod simplify;
 mod text;
 mod verify;
 
-use quadrants_ir::samples::{generate, make};
+use quadrants_ir::samples::{builder, generate};

@@ -1,6 +1,6 @@
-//! The criterion for races against all iterations of small loops, one by one.
+//! The disjointness test against an enumeration of all iterations of small loops.
 
-use quadrants_ir::races::{Form, Space, Var, VarKind, apart, apart_in_loop};
+use quadrants_ir::races::{AffineForm, Space, Var, VarKind, disjoint, disjoint_in_loop};
 
 use crate::generate::Rng;
 
@@ -43,7 +43,7 @@ impl Small {
         space
     }
 
-    /// Every iteration, and what all its rounds make of an index.
+    /// Every iteration, with all values of an index in it.
     fn iterations(&self, index: &[Linear]) -> Vec<(Vec<i128>, Vec<i128>)> {
         let mut values: Vec<Vec<i128>> = vec![Vec::new()];
         for (first, last) in self.parallel.iter().chain(&self.inner) {
@@ -62,17 +62,17 @@ impl Small {
     }
 }
 
-fn forms(index: &[Linear]) -> Vec<Option<Form>> {
+fn forms(index: &[Linear]) -> Vec<Option<AffineForm>> {
     let form = |(coefs, constant): &Linear| {
-        coefs.iter().enumerate().try_fold(Form::constant(*constant), |sum, (at, coef)| {
-            sum.add(Form::var(at).mul(Form::constant(*coef))?)
+        coefs.iter().enumerate().try_fold(AffineForm::constant(*constant), |sum, (at, coef)| {
+            sum.add(AffineForm::var(at).mul(AffineForm::constant(*coef))?)
         })
     };
     index.iter().map(form).collect()
 }
 
 #[test]
-fn accesses_that_are_kept_apart_never_meet() {
+fn disjoint_accesses_of_a_loop_never_touch_the_same_element() {
     let mut random = Rng::new(11);
     let (mut fine, mut refused, mut racing) = (0, 0, 0);
     for case in 0..20_000 {
@@ -87,9 +87,9 @@ fn accesses_that_are_kept_apart_never_meet() {
         }
         let (of_a, of_b) = (small.iterations(&a), small.iterations(&b));
         let meet = of_a.iter().any(|(u, x)| of_b.iter().any(|(v, y)| u != v && x == y));
-        let apart = apart_in_loop(&small.space(), &forms(&a), &forms(&b));
-        assert!(!(meet && apart), "case {case}: {a:?} and {b:?} over {:?}", small.parallel);
-        match (meet, apart) {
+        let disjoint = disjoint_in_loop(&small.space(), &forms(&a), &forms(&b));
+        assert!(!(meet && disjoint), "case {case}: {a:?} and {b:?} over {:?}", small.parallel);
+        match (meet, disjoint) {
             (true, _) => racing += 1,
             (_, true) => fine += 1,
             _ => refused += 1,
@@ -104,7 +104,7 @@ fn accesses_that_are_kept_apart_never_meet() {
 }
 
 #[test]
-fn blocks_that_are_kept_apart_never_meet() {
+fn disjoint_accesses_of_concurrent_blocks_never_touch_the_same_element() {
     let mut random = Rng::new(12);
     let (mut fine, mut refused) = (0, 0);
     for case in 0..20_000 {
@@ -115,89 +115,90 @@ fn blocks_that_are_kept_apart_never_meet() {
         let (a, b) = ([a], [b]);
         let (of_a, of_b) = (first.iterations(&a), second.iterations(&b));
         let meet = of_a.iter().any(|(_, x)| of_b.iter().any(|(_, y)| x == y));
-        let apart = apart(&first.space(), &forms(&a), &second.space(), &forms(&b));
-        assert!(!(meet && apart), "case {case}: {a:?} and {b:?}");
-        fine += u32::from(apart);
-        refused += u32::from(!meet && !apart);
+        let disjoint = disjoint(&first.space(), &forms(&a), &second.space(), &forms(&b));
+        assert!(!(meet && disjoint), "case {case}: {a:?} and {b:?}");
+        fine += u32::from(disjoint);
+        refused += u32::from(!meet && !disjoint);
     }
     println!("of {} pairs that never meet, {refused} were not proven", fine + refused);
     assert!(refused * 4 < fine, "too many are refused: {refused} beside {fine}");
 }
 
 #[test]
-fn quotients_and_remainders_take_a_variable_apart() {
+fn quotients_and_remainders_split_a_variable() {
     let loop_of = |count: i128| {
         let mut space = Space::new();
         let i = space.push(Var::new(VarKind::Parallel, 0, count - 1)).unwrap();
-        (space, Form::var(i))
+        (space, AffineForm::var(i))
     };
     let (mut space, i) = loop_of(1000);
     let (row, column) = space.div_rem(i, 32).unwrap();
     let whole = [Some(row), Some(column)];
-    assert!(apart_in_loop(&space, &whole, &whole));
-    assert!(!apart_in_loop(&space, &whole[..1], &whole[..1]));
-    assert!(!apart_in_loop(&space, &whole[1..], &whole[1..]));
-    // Back together it is the variable again.
-    let flat = row.mul(Form::constant(32)).and_then(|row| row.add(column));
-    assert!(apart_in_loop(&space, &[flat], &[Some(i)]));
+    assert!(disjoint_in_loop(&space, &whole, &whole));
+    assert!(!disjoint_in_loop(&space, &whole[..1], &whole[..1]));
+    assert!(!disjoint_in_loop(&space, &whole[1..], &whole[1..]));
+    // Recombined, it is the variable again.
+    let flat = row.mul(AffineForm::constant(32)).and_then(|row| row.add(column));
+    assert!(disjoint_in_loop(&space, &[flat], &[Some(i)]));
 
     // In two steps: i = (z * 5 + y) * 7 + x
     let (mut space, i) = loop_of(5 * 7 * 9);
     let (rest, x) = space.div_rem(i, 7).unwrap();
     let (z, y) = space.div_rem(rest, 5).unwrap();
-    assert!(apart_in_loop(&space, &[Some(z), Some(y), Some(x)], &[Some(z), Some(y), Some(x)]));
-    assert!(!apart_in_loop(&space, &[Some(z), None, Some(x)], &[Some(z), None, Some(x)]));
+    assert!(disjoint_in_loop(&space, &[Some(z), Some(y), Some(x)], &[Some(z), Some(y), Some(x)]));
+    assert!(!disjoint_in_loop(&space, &[Some(z), None, Some(x)], &[Some(z), None, Some(x)]));
     // The large steps first
     let (mut space, i) = loop_of(5 * 7 * 9);
     let (z, _) = space.div_rem(i, 35).unwrap();
     let (rest, x) = space.div_rem(i, 7).unwrap();
     let (_, y) = space.div_rem(rest, 5).unwrap();
-    assert!(apart_in_loop(&space, &[Some(z), Some(y), Some(x)], &[Some(z), Some(y), Some(x)]));
+    assert!(disjoint_in_loop(&space, &[Some(z), Some(y), Some(x)], &[Some(z), Some(y), Some(x)]));
 
     let (mut space, i) = loop_of(30);
-    assert_eq!(space.div_rem(i, 32), Some((Form::constant(0), i)));
-    assert_eq!(space.div_rem(i.sub(Form::constant(1)).unwrap(), 4), None);
+    assert_eq!(space.div_rem(i, 32), Some((AffineForm::constant(0), i)));
+    assert_eq!(space.div_rem(i.sub(AffineForm::constant(1)).unwrap(), 4), None);
 }
 
 #[test]
-fn differences_are_shorter_than_what_indices_wrap_at() {
+fn disjointness_accounts_for_indices_modulo_2_64() {
     let mut space = Space::new();
     let i = space.push(Var::new(VarKind::Parallel, 0, (1 << 63) + 1)).unwrap();
-    let i = Form::var(i);
-    assert!(apart_in_loop(&space, &[Some(i)], &[Some(i)]));
+    let i = AffineForm::var(i);
+    assert!(disjoint_in_loop(&space, &[Some(i)], &[Some(i)]));
     // 2 i wraps: the iterations 0 and 2⁶³ meet.
     let double = i.add(i);
-    assert!(!apart_in_loop(&space, &[double], &[double]));
-    let huge = i.mul(Form::constant(i128::MAX));
-    assert!(!apart_in_loop(&space, &[huge], &[huge]));
-    let far = i.add(Form::constant(1 << 64));
-    assert!(!apart_in_loop(&space, &[Some(i)], &[far]));
+    assert!(!disjoint_in_loop(&space, &[double], &[double]));
+    let huge = i.mul(AffineForm::constant(i128::MAX));
+    assert!(!disjoint_in_loop(&space, &[huge], &[huge]));
+    let far = i.add(AffineForm::constant(1 << 64));
+    assert!(!disjoint_in_loop(&space, &[Some(i)], &[far]));
 }
 
 #[test]
-fn what_is_unknown_is_the_same_everywhere_in_a_loop_and_nowhere_else() {
+fn a_fixed_variable_is_equal_within_a_loop_but_not_across_loops() {
     let mut space = Space::new();
-    let i = Form::var(space.push(Var::new(VarKind::Parallel, 0, 9)).unwrap());
-    let k = Form::var(space.push(Var::new(VarKind::Fixed, 0, (1 << 64) - 1)).unwrap());
+    let i = AffineForm::var(space.push(Var::new(VarKind::Parallel, 0, 9)).unwrap());
+    let k = AffineForm::var(space.push(Var::new(VarKind::Fixed, 0, (1 << 64) - 1)).unwrap());
     let shifted = i.add(k);
-    assert!(apart_in_loop(&space, &[shifted], &[shifted]));
-    assert!(!apart_in_loop(&space, &[shifted], &[Some(i)]));
-    assert!(!apart(&space, &[shifted], &space, &[i.add(Form::constant(100))]));
+    assert!(disjoint_in_loop(&space, &[shifted], &[shifted]));
+    assert!(!disjoint_in_loop(&space, &[shifted], &[Some(i)]));
+    assert!(!disjoint(&space, &[shifted], &space, &[i.add(AffineForm::constant(100))]));
 }
 
 #[test]
-fn what_amounts_to_less_than_all_else_is_a_multiple_of_is_nothing() {
+fn a_sum_below_the_divisor_of_all_other_terms_is_zero() {
     // `y[[left + h, top + l]]`, where `left` is any multiple of 16 in any iteration.
     let turned = |rows: i128| {
         let mut space = Space::new();
-        let mut var =
-            |kind, last| Form::var(space.push(Var::new(kind, 0, last)).expect("there is room"));
+        let mut var = |kind, last| {
+            AffineForm::var(space.push(Var::new(kind, 0, last)).expect("there is room"))
+        };
         let (block, high) = (var(VarKind::Parallel, 9), var(VarKind::Parallel, rows - 1));
         let (low, left) = (var(VarKind::Parallel, 15), var(VarKind::Inner, 7));
-        let times = |form: Form| form.mul(Form::constant(16)).expect("small");
+        let times = |form: AffineForm| form.mul(AffineForm::constant(16)).expect("small");
         let index =
             [times(left).add(high), times(block).add(low)].map(|form| Some(form.expect("small")));
-        apart_in_loop(&space, &index, &index)
+        disjoint_in_loop(&space, &index, &index)
     };
     assert!(turned(16));
     assert!(!turned(17));

@@ -1,4 +1,4 @@
-//! Random kernels: offloaded and interpreted, they do what their trees say.
+//! Random kernels: the offloaded and interpreted kernel computes the same as the tree evaluator.
 
 use quadrants_ir::{
     SimImage,
@@ -8,15 +8,15 @@ use quadrants_ir::{
 };
 
 use crate::{
+    builder::{Arg, Outcome, run},
     evaluate::evaluate,
     generate::{Rng, Style, generate},
-    make::{Arg, Outcome, run},
 };
 
 const KERNELS: u64 = 4000;
 
 #[test]
-fn interpreter_agrees_with_the_tree() {
+fn the_interpreter_agrees_with_the_tree_evaluator() {
     let (mut errors, mut proven, mut tasks) = (0, 0, 0);
     let replayed: Option<u64> =
         std::env::var("QUADRANTS_TEST_SEED").ok().map(|seed| seed.parse().expect("a seed"));
@@ -29,7 +29,7 @@ fn interpreter_agrees_with_the_tree() {
         let expected = evaluate(&kernel, &args);
         let found = run(&offloaded, Form::Checked, &args).unwrap();
         if !same(&expected, &found) {
-            // One that has no end any more is as good as one that agrees.
+            // A shrunk kernel that no longer terminates counts as agreeing.
             let disagrees = |(kernel, args): &Sample| {
                 let found = offload(kernel).ok().and_then(|k| run(&k, Form::Checked, args).ok());
                 found.is_some_and(|found| !same(&evaluate(kernel, args), &found))
@@ -55,14 +55,14 @@ fn interpreter_agrees_with_the_tree() {
     if replayed.is_some() {
         return;
     }
-    // The generator reaches what it is meant to reach.
+    // The generator must cover these cases.
     assert!(errors > KERNELS as u32 / 20, "{errors} kernels raised errors");
     assert!(proven > KERNELS / 20, "{proven} kernels were proven");
     assert!(tasks > KERNELS as usize, "{tasks} tasks");
 }
 
 #[test]
-fn images_keep_random_kernels() {
+fn random_kernels_survive_encoding() {
     for seed in 1..200 {
         let (kernel, _) = generate(&mut Rng::new(seed), Style::default());
         let kernel = offload(&kernel).unwrap();
@@ -71,7 +71,7 @@ fn images_keep_random_kernels() {
     }
 }
 
-/// Says, where its seed's kernel fails, how to run that kernel alone.
+/// On failure, prints how to rerun the kernel of this seed alone.
 struct Replay(u64);
 
 impl Drop for Replay {
@@ -86,11 +86,11 @@ impl Drop for Replay {
 }
 
 fn all_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
-    let words = crate::make::block_of(kernel, args, &mut interp::SliceMemory::new());
+    let words = crate::builder::argument_block(kernel, args, &mut interp::SliceMemory::new());
     kernel.tasks().all(|(task, _)| launch_analysis::prove(kernel, task, &words))
 }
 
-/// Equal, but for the bits of NaN.
+/// Equality that treats all NaNs as equal.
 fn same(a: &Outcome, b: &Outcome) -> bool {
     let value = |a: &Const, b: &Const| {
         let nan = |v: &Const| v.as_float().is_some_and(f64::is_nan);

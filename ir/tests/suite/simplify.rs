@@ -1,4 +1,4 @@
-//! Simplified kernels: smaller, and what they were.
+//! Simplification: kernels get smaller and compute the same.
 
 use quadrants_ir::{
     abi::Form,
@@ -7,14 +7,14 @@ use quadrants_ir::{
 };
 
 use crate::{
+    builder::{Arg, F32, I32, IrBuilder, U64, argument_block, run},
     generate::{Rng, Style, generate},
-    make::{Arg, F32, I32, Maker, U64, block_of, run},
 };
 
 const KERNELS: u64 = 4000;
 
 #[test]
-fn random_kernels_compute_the_same() {
+fn simplified_random_kernels_compute_the_same() {
     let (mut before, mut after) = (0, 0);
     let (mut were_proven, mut are_proven) = (0, 0);
     for seed in 1..=KERNELS {
@@ -39,18 +39,18 @@ fn random_kernels_compute_the_same() {
         are_proven += u64::from(is_proven(&simple, &sample.1));
     }
     assert!(after * 10 < before * 9, "{before} bytes of text became {after}");
-    // A constant may show the prover an overflow that it did not look for before.
+    // A constant may reveal an overflow to the prover that it could not see before.
     assert!(are_proven > were_proven, "{were_proven} kernels were proven, {are_proven} are");
 }
 
-/// Whether the simplified kernel breaks a rule or computes something else, or is proven no more.
+/// Whether the simplified kernel is invalid, computes something else, or is proven less often.
 fn differs((kernel, args): &Sample) -> bool {
     let offloaded = offload(kernel).unwrap();
     let simple = simplify(&offloaded);
     if verify_offloaded(&simple).is_err() {
         return true;
     }
-    // Written out, one NaN is like another: the bits of those that are computed are open.
+    // Printed, all NaNs are equal: the bits of computed NaNs are unspecified.
     let outcome = |kernel, form| format!("{:?}", run(kernel, form, args));
     let same = |form| outcome(&offloaded, form) == outcome(&simple, form);
     let proven = [&offloaded, &simple].iter().all(|kernel| is_proven(kernel, args));
@@ -58,14 +58,14 @@ fn differs((kernel, args): &Sample) -> bool {
 }
 
 fn is_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
-    let words = block_of(kernel, args, &mut interp::SliceMemory::new());
+    let words = argument_block(kernel, args, &mut interp::SliceMemory::new());
     kernel.tasks().all(|(task, _)| launch_analysis::prove(kernel, task, &words))
 }
 
-/// What a frontend makes of `let n = 2 * 4; for i in 0..x.len() { if n > 7 { x[i + 0] = f(x[i], n) } }`.
+/// The lowering of `let n = 2 * 4; for i in 0..x.len() { if n > 7 { x[i + 0] = f(x[i], n) } }`.
 #[test]
-fn constants_copies_and_dead_branches_go_and_accesses_stay() {
-    let mut m = Maker::new("simple");
+fn constants_copies_and_dead_branches_are_removed_and_accesses_stay() {
+    let mut m = IrBuilder::new("simple");
     let x = m.tensor("x", F32, 1);
     let (two, four, seven) = (m.constant(2i32), m.constant(4i32), m.constant(7i32));
     let (zero, len) = (m.constant(0u64), m.dim(x, 0));
@@ -116,10 +116,10 @@ offloaded simple(x: &mut Tensor<f32, 1>) {
     assert_eq!(simple.sites, offload(&m.0).unwrap().sites);
 }
 
-/// CUDA's compiler, left alone with it, makes true of the comparison.
+/// NVRTC folds this comparison to true if it is printed as written.
 #[test]
 fn a_computed_nan_is_not_equal_to_itself() {
-    let mut m = Maker::new("nan");
+    let mut m = IrBuilder::new("nan");
     let x = m.tensor("x", F32, 1);
     let (nan, zero, at) = (m.constant(f32::NAN), m.constant(0f32), m.constant(0u64));
     let sum = m.binary(BinaryOp::Add, nan, zero);
@@ -134,8 +134,8 @@ fn a_computed_nan_is_not_equal_to_itself() {
 
 /// `y[i * w] = 1; y[i * w] = 2`, each product an expression of its own.
 #[test]
-fn equal_expressions_become_one() {
-    let mut m = Maker::new("equal");
+fn equal_expressions_are_merged() {
+    let mut m = IrBuilder::new("equal");
     let (y, w) = (m.tensor("y", F32, 1), m.scalar("w", U64));
     let (zero, one, two) = (m.constant(0u64), m.constant(1f32), m.constant(2f32));
     let i = m.local("i", U64);
@@ -160,11 +160,11 @@ fn equal_expressions_become_one() {
     assert!(before[0] != before[1] && after[0] == after[1]);
 }
 
-/// Products of what loops do not change, in indices: of what each round accesses, of what stands under a condition,
-/// of what changes in an inner loop, and of a variable that the loop assigns.
+/// Loop-invariant products in indices: of accesses in each iteration, of accesses under a condition, of an inner loop's
+/// variable, and of a variable that the loop assigns.
 #[test]
-fn parts_of_indices_that_stay_are_computed_before_the_loop() {
-    let mut m = Maker::new("loops");
+fn invariant_parts_of_indices_are_hoisted() {
+    let mut m = IrBuilder::new("loops");
     let (x, y) = (m.tensor("x", F32, 1), m.tensor("y", F32, 2));
     let w = m.scalar("w", U64);
     let (zero, half) = (m.constant(0u64), m.constant(0.5f32));

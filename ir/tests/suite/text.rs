@@ -1,12 +1,12 @@
-//! What the printer shows, and with it what offloading makes of kernels.
+//! The printed IR, and with it the result of offloading.
 
 use quadrants_ir::*;
 
-use crate::make::{Bool, F32, I32, Maker, U64};
+use crate::builder::{Bool, F32, I32, IrBuilder, U64};
 
 #[test]
 fn a_parallel_loop_stays_one_task() {
-    let mut m = Maker::new("saxpy");
+    let mut m = IrBuilder::new("saxpy");
     let a = m.scalar("a", F32);
     let x = m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false });
     let y = m.tensor("y", F32, 1);
@@ -52,11 +52,11 @@ offloaded saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     assert_eq!(kernel.function_name(TaskId::new(0)), "saxpy_0");
 }
 
-/// Serial code around a loop: a repeated definition, an element that travels, a variable that a
-/// later serial piece changes, a result.
+/// Serial code around a loop: a duplicated definition, an element passed in a temporary, a variable that a later serial
+/// task assigns, a result.
 #[test]
-fn locals_travel_in_temporaries_or_are_repeated() {
-    let mut m = Maker::new("travel");
+fn locals_are_passed_in_temporaries_or_duplicated() {
+    let mut m = IrBuilder::new("travel");
     let n = m.scalar("n", I32);
     let x = m.tensor("x", F32, 1);
     let (twice, first, total) =
@@ -144,8 +144,8 @@ offloaded travel(n: i32, x: &mut Tensor<f32, 1>) -> f32 {
 }
 
 #[test]
-fn a_result_joins_the_serial_task_before_it() {
-    let mut m = Maker::new("first");
+fn a_result_is_set_in_the_preceding_serial_task() {
+    let mut m = IrBuilder::new("first");
     let x = m.tensor("x", I32, 2);
     let (v, zero) = (m.local("v", I32), m.constant(0u64));
     let value = m.load(x, &[zero, zero]);
@@ -169,10 +169,10 @@ offloaded first(x: &mut Tensor<i32, 2>) -> i32 {
     );
 }
 
-/// Two groups after a shared definition; the second has a serial piece with loops and an assertion.
+/// Two groups after a common definition. The second has a serial block with loops and an assertion.
 #[test]
-fn groups_keep_their_number_on_every_task() {
-    let mut m = Maker::new("region");
+fn every_task_has_the_number_of_its_group() {
+    let mut m = IrBuilder::new("region");
     let n = m.scalar("n", U64);
     let (a, c) = (m.tensor("a", F32, 1), m.tensor("c", U64, 1));
     let (half, i, old, k) =
@@ -276,8 +276,8 @@ offloaded region(n: u64, a: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
 }
 
 #[test]
-fn pure_definitions_alone_make_no_task() {
-    let mut m = Maker::new("nothing");
+fn pure_definitions_alone_create_no_task() {
+    let mut m = IrBuilder::new("nothing");
     let (flag, value) = (m.local("flag", Bool), m.constant(true));
     let serial = m.serial(vec![Stmt::Let { local: flag, value }]);
     m.0.body = vec![serial];

@@ -1,29 +1,29 @@
-//! One broken kernel for each rule of the verifier.
+//! One invalid kernel for each rule of the verifier.
 
 use quadrants_ir::{
-    verify::{MAX_DEPTH, Place, Rule},
+    verify::{Location, MAX_DEPTH, Rule},
     *,
 };
 
-use crate::make::{Bool, F32, I32, I64, Maker, U32, U64};
+use crate::builder::{Bool, F32, I32, I64, IrBuilder, U32, U64};
 
-/// The rule that a kernel breaks whose body is what `build` makes.
-fn broken(build: impl FnOnce(&mut Maker) -> Vec<TopStmt>) -> Rule {
-    let mut m = Maker::new("broken");
+/// The rule that a kernel with this body violates.
+fn broken(build: impl FnOnce(&mut IrBuilder) -> Vec<TopStmt>) -> Rule {
+    let mut m = IrBuilder::new("broken");
     m.0.body = build(&mut m);
     verify(&m.0).unwrap_err().rule
 }
 
-/// The same for a kernel of one serial block.
-fn broken_serial(build: impl FnOnce(&mut Maker) -> Vec<Stmt>) -> Rule {
+/// The rule that a kernel with one serial block violates.
+fn broken_serial(build: impl FnOnce(&mut IrBuilder) -> Vec<Stmt>) -> Rule {
     broken(|m| {
         let stmts = build(m);
         vec![m.serial(stmts)]
     })
 }
 
-/// The same for a definition by one expression.
-fn broken_value(build: impl FnOnce(&mut Maker) -> ExprId) -> Rule {
+/// The rule that a definition with this value violates.
+fn broken_value(build: impl FnOnce(&mut IrBuilder) -> ExprId) -> Rule {
     broken_serial(|m| {
         let value = build(m);
         let local = m.local("v", m.0.exprs[value].ty);
@@ -31,8 +31,8 @@ fn broken_value(build: impl FnOnce(&mut Maker) -> ExprId) -> Rule {
     })
 }
 
-/// The same for a group and what stands beside it.
-fn broken_beside_group(build: impl FnOnce(&mut Maker) -> TopStmt) -> Rule {
+/// The rule that a statement next to a group violates.
+fn broken_beside_group(build: impl FnOnce(&mut IrBuilder) -> TopStmt) -> Rule {
     broken(|m| vec![build(m), TopStmt::Group { group: GroupId::new(1), body: vec![] }])
 }
 
@@ -46,7 +46,7 @@ fn named(rule: fn(String) -> Rule, name: &str) -> Rule {
 
 /// An offloaded kernel of two tasks: `let t = x[0]; for i in 0..1 { x[0] = t }`.
 fn offloaded() -> Offloaded {
-    let mut m = Maker::new("tasks");
+    let mut m = IrBuilder::new("tasks");
     let x = m.tensor("x", U64, 1);
     let (t, i) = (m.local("t", U64), m.local("i", U64));
     let (zero, one, end) = (m.constant(0u64), m.constant(1u64), m.dim(x, 0));
@@ -59,7 +59,7 @@ fn offloaded() -> Offloaded {
     offload(&m.0).unwrap()
 }
 
-/// The rule that the offloaded kernel breaks after a change.
+/// The rule that the offloaded kernel violates after this change.
 fn broken_tasks(change: impl FnOnce(&mut Offloaded)) -> Rule {
     let mut kernel = offloaded();
     change(&mut kernel);
@@ -67,16 +67,16 @@ fn broken_tasks(change: impl FnOnce(&mut Offloaded)) -> Rule {
 }
 
 #[test]
-fn names_and_params() {
+fn the_verifier_checks_names_and_parameters() {
     let name = |name: &str| Rule::Name { name: name.into() };
     for bad in ["", "1x", "a b", "größe", "a-b"] {
-        let mut m = Maker::new(bad);
+        let mut m = IrBuilder::new(bad);
         assert_eq!(verify(&m.0).unwrap_err().rule, name(bad));
         m.0.name = "good_1".into();
         assert_eq!(verify(&m.0), Ok(()));
         m.scalar(bad, F32);
         let error = verify(&m.0).unwrap_err();
-        assert_eq!((error.at, error.rule), (Place::Param(ParamId::new(0)), name(bad)));
+        assert_eq!((error.at, error.rule), (Location::Param(ParamId::new(0)), name(bad)));
     }
     assert_eq!(
         broken(|m| {
@@ -95,7 +95,7 @@ fn names_and_params() {
 }
 
 #[test]
-fn ids_and_order() {
+fn the_verifier_checks_ids_and_operand_order() {
     let unknown = ExprId::new(99);
     let kind = ExprKind::Unary { op: UnaryOp::Neg, value: unknown };
     assert_eq!(broken_value(|m| m.expr(F32, kind)), Rule::OperandOrder);
@@ -113,14 +113,14 @@ fn ids_and_order() {
 }
 
 #[test]
-fn depth_and_sharing() {
-    let deep = |m: &mut Maker, depth| {
+fn the_verifier_checks_nesting_depth_and_shared_blocks() {
+    let deep = |m: &mut IrBuilder, depth| {
         let one = m.constant(1i32);
         (0..depth).fold(one, |sum, _| m.binary(BinaryOp::Add, sum, one))
     };
     assert_eq!(broken_value(|m| deep(m, MAX_DEPTH + 1)), Rule::Depth);
     let nested = |depth| {
-        move |m: &mut Maker| {
+        move |m: &mut IrBuilder| {
             let innermost = m.block(vec![Stmt::Break]);
             let body = (0..depth)
                 .fold(innermost, |body, _| m.block(vec![Stmt::Loop { body }, Stmt::Break]));
@@ -128,7 +128,7 @@ fn depth_and_sharing() {
         }
     };
     assert_eq!(broken_serial(nested(MAX_DEPTH)), Rule::Depth);
-    let mut m = Maker::new("deep_enough");
+    let mut m = IrBuilder::new("deep_enough");
     let value = deep(&mut m, MAX_DEPTH);
     let local = m.local("v", I32);
     let mut stmts = vec![Stmt::Let { local, value }];
@@ -154,7 +154,7 @@ fn depth_and_sharing() {
 }
 
 #[test]
-fn types_of_operators() {
+fn the_verifier_checks_types_of_operators() {
     use BinaryOp::*;
     let binary = |op, a: Const, b: Const| {
         broken_value(|m| {
@@ -206,7 +206,7 @@ fn types_of_operators() {
 }
 
 #[test]
-fn types_of_functions() {
+fn the_verifier_checks_types_of_functions() {
     let math = |function, args: &[Const]| {
         broken_value(|m| {
             let args: Vec<ExprId> = args.iter().map(|arg| m.constant(*arg)).collect();
@@ -223,7 +223,7 @@ fn types_of_functions() {
 }
 
 #[test]
-fn accesses() {
+fn the_verifier_checks_accesses() {
     let load = |index: &[Const]| {
         broken_value(|m| {
             let x = m.tensor("x", F32, 2);
@@ -239,7 +239,7 @@ fn accesses() {
     });
     assert_eq!(dim, Rule::Rank { expected: 2, found: 3 });
     let read_only =
-        |m: &mut Maker| m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false });
+        |m: &mut IrBuilder| m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false });
     let store = broken_serial(|m| {
         let (x, zero, value) = (read_only(m), m.constant(0u64), m.constant(1f32));
         vec![m.store(x, &[zero], value)]
@@ -281,7 +281,7 @@ fn accesses() {
 }
 
 #[test]
-fn sites() {
+fn the_verifier_checks_sites() {
     let other_tensor = broken_value(|m| {
         let (x, y, zero) = (m.tensor("x", F32, 1), m.tensor("y", F32, 1), m.constant(0u64));
         let site = m.site(SiteKind::Index(y));
@@ -296,25 +296,25 @@ fn sites() {
 }
 
 #[test]
-fn effects() {
+fn the_verifier_checks_effects() {
     let inside = broken_value(|m| {
         let (x, zero) = (m.tensor("x", F32, 1), m.constant(0u64));
         let load = m.load(x, &[zero]);
         m.math(MathFn::Sqrt, &[load])
     });
-    assert_eq!(inside, Rule::EffectPlace);
+    assert_eq!(inside, Rule::NestedEffect);
     let assigned = broken_serial(|m| {
         let (v, one) = (m.variable("v", I32), m.constant(1i32));
         let value = m.div_rem(DivRemOp::Div, one, one);
         vec![Stmt::Let { local: v, value: one }, Stmt::Assign { local: v, value }]
     });
-    assert_eq!(assigned, Rule::EffectPlace);
+    assert_eq!(assigned, Rule::NestedEffect);
     let pure = broken_serial(|m| vec![Stmt::Eval { value: m.constant(1i32) }]);
     assert_eq!(pure, Rule::NoEffect);
 }
 
 #[test]
-fn locals() {
+fn the_verifier_checks_locals() {
     let undefined = |name| Rule::Undefined { name };
     let early = broken_serial(|m| {
         let v = m.local("v", I32);
@@ -364,8 +364,8 @@ fn locals() {
 }
 
 #[test]
-fn loops() {
-    let variable = |local: fn(&mut Maker) -> LocalId, zero: Const| {
+fn the_verifier_checks_loops() {
+    let variable = |local: fn(&mut IrBuilder) -> LocalId, zero: Const| {
         broken_serial(|m| {
             let (var, zero, body) = (local(m), m.constant(zero), m.block(vec![]));
             vec![Stmt::For { var, begin: zero, end: zero, body, unroll: None, down: false }]
@@ -386,7 +386,7 @@ fn loops() {
 }
 
 #[test]
-fn groups() {
+fn the_verifier_checks_groups() {
     let group = |number, body| TopStmt::Group { group: GroupId::new(number), body };
     assert_eq!(broken(|_| vec![group(2, vec![])]), Rule::GroupNumber);
     assert_eq!(broken(|_| vec![group(1, vec![]), group(1, vec![])]), Rule::GroupNumber);
@@ -415,20 +415,20 @@ fn groups() {
 }
 
 #[test]
-fn returns() {
+fn the_verifier_checks_returns() {
     assert_eq!(broken(|m| vec![TopStmt::Return(m.constant(0i32))]), Rule::Return);
-    let missing = |m: &mut Maker| {
+    let missing = |m: &mut IrBuilder| {
         m.0.result = Some(I32);
         vec![]
     };
     assert_eq!(broken(missing), Rule::Return);
-    let early = |m: &mut Maker| {
+    let early = |m: &mut IrBuilder| {
         m.0.result = Some(I32);
         let value = m.constant(0i32);
         vec![TopStmt::Return(value), TopStmt::Return(value)]
     };
     assert_eq!(broken(early), Rule::Return);
-    let other_type = |m: &mut Maker| {
+    let other_type = |m: &mut IrBuilder| {
         m.0.result = Some(I32);
         vec![TopStmt::Return(m.constant(0u32))]
     };
@@ -436,7 +436,7 @@ fn returns() {
 }
 
 #[test]
-fn temporaries_exist_after_offloading_only() {
+fn temporaries_exist_only_after_offloading() {
     let temp = TempId::new(0);
     assert_eq!(broken_value(|m| m.expr(U64, ExprKind::Temp(temp))), Rule::OffloadOnly);
     let set = broken_serial(|m| vec![Stmt::SetTemp { temp, value: m.constant(0i32) }]);
@@ -446,7 +446,7 @@ fn temporaries_exist_after_offloading_only() {
 }
 
 #[test]
-fn tasks() {
+fn the_verifier_checks_tasks() {
     verify_offloaded(&offloaded()).unwrap();
     let stmts = |k: &mut Offloaded, block: BlockId| k.blocks[block].stmts.clone();
     assert_eq!(broken_tasks(|k| k.tasks[0].group = GroupId::new(1)), Rule::GroupNumber);
@@ -466,7 +466,7 @@ fn tasks() {
         let value = k.exprs.push(Expr { ty: U64, kind: ExprKind::Const(0u64.into()) });
         k.blocks[body].stmts.push(Stmt::SetTemp { temp, value });
     });
-    assert_eq!(set_in_loop, Rule::SetPlace);
+    assert_eq!(set_in_loop, Rule::SetOutsideSerial);
     for found in [0, 1025] {
         let size = broken_tasks(|k| {
             let TaskKind::RangeFor { block_size, .. } = &mut k.tasks[1].kind else {
@@ -487,13 +487,13 @@ fn tasks() {
 }
 
 #[test]
-fn errors_say_where() {
-    let mut m = Maker::new("somewhere");
+fn errors_contain_the_location() {
+    let mut m = IrBuilder::new("somewhere");
     let value = m.constant(1i32);
     m.0.body = vec![m.serial(vec![Stmt::Eval { value }])];
     assert_eq!(
         verify(&m.0).unwrap_err().to_string(),
-        "kernel `somewhere` is invalid at b0[0]: a pure value stands where an effect is needed"
+        "kernel `somewhere` is invalid at b0[0]: the value of an `Eval` must have a side effect"
     );
     assert!(matches!(offload(&m.0), Err(OffloadError::Invalid(_))));
 }

@@ -16,7 +16,7 @@ use quote::quote;
 use syn::{Expr, Pat, Stmt, visit::Visit, visit_mut::VisitMut};
 
 use super::{Body, Rewritable, internal, unparenthesized};
-use crate::tree;
+use crate::{sites, tree};
 
 #[cfg(test)]
 mod tests;
@@ -181,9 +181,11 @@ impl Lanes<'_, '_> {
     /// A loop in the body.
     fn inner(&mut self, expr: &Expr) -> Option<TokenStream> {
         let support = self.body.support;
-        let apart = quote!(#support::rounds_apart(););
+        let apart = quote!(#support::optimization_barrier(););
         match expr {
-            Expr::ForLoop(each) if each.label.is_none() && each.attrs.is_empty() => {
+            Expr::ForLoop(each)
+                if each.label.is_none() && each.attrs.iter().all(sites::is_number) =>
+            {
                 if !self.is_shared_range(&each.expr) {
                     return None;
                 }
@@ -247,7 +249,7 @@ impl Lanes<'_, '_> {
         Some(quote! {{
             let mut #active = [1u32; #width];
             #rounds {
-                #support::rounds_apart();
+                #support::optimization_barrier();
                 let mut #any = 0u32;
                 for #lane in 0..#width {
                     #variable

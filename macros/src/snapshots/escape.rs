@@ -7,6 +7,7 @@ fn escape<'launch>(
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 4usize],
         [fn() -> ::quadrants::__private::body::Callee; 0usize],
+        [::quadrants::__private::core::primitive::u128; 4usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -25,17 +26,17 @@ fn escape<'launch>(
         )]
         let _ = |limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>| -> () {
             for i in 0..c.len() {
-                probe0.see(&i);
+                probe0.observe(&i);
                 let mut z = 0.0f32;
-                probe1.see(&z);
+                probe1.observe(&z);
                 let mut n = 0;
-                probe2.see(&n);
+                probe2.observe(&n);
                 while n < limit && z * z < 4.0 {
                     z = z * z + c[i];
                     n += 1;
                 }
                 for k in 0..c.len() {
-                    probe3.see(&k);
+                    probe3.observe(&k);
                     if c[k] == z {
                         n -= 1;
                     }
@@ -43,6 +44,7 @@ fn escape<'launch>(
                 steps[i] = n;
             }
         };
+        let __calls = ();
         (
             [
                 ::quadrants::__private::body::type_of(probe0),
@@ -51,20 +53,28 @@ fn escape<'launch>(
                 ::quadrants::__private::body::type_of(probe3),
             ],
             [],
+            [
+                ::quadrants::__private::body::identity_of(probe0),
+                ::quadrants::__private::body::identity_of(probe1),
+                ::quadrants::__private::body::identity_of(probe2),
+                ::quadrants::__private::body::identity_of(probe3),
+            ],
         )
     };
+    const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 4usize] = __PROBED
+        .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
         ::quadrants::__private::body::value_type::<i32>(),
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
         ::quadrants::__private::body::tensor_type::<Tensor<i32, 1>>(true),
     ];
-    const __OK: ::core::primitive::bool = {
+    const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
     static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-        file: ::core::file!(),
+        file: ::quadrants::__private::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
@@ -72,6 +82,9 @@ fn escape<'launch>(
         consts: &[],
     };
     struct __Body;
+    impl ::quadrants::__private::body::SiteTable for __Body {
+        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__IDENTITIES;
+    }
     #[allow(
         deprecated,
         nonstandard_style,
@@ -92,19 +105,19 @@ fn escape<'launch>(
     )]
     unsafe impl ::quadrants::__private::body::Body for __Body {
         const NAME: &'static ::core::primitive::str = "escape";
-        fn ir() -> ::core::result::Result<
+        fn ir() -> ::quadrants::__private::core::result::Result<
             ::quadrants::__private::ir::Kernel,
             ::quadrants::__private::BoxError,
         > {
-            ::core::result::Result::Ok(
+            ::quadrants::__private::core::result::Result::Ok(
                 ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::core::primitive::bool,
-            const __WIDE: ::core::primitive::usize,
+            const __CHECKED: ::quadrants::__private::core::primitive::bool,
+            const __WIDE: ::quadrants::__private::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let args = &mut ::quadrants::__private::body::Cx::args(cx);
             let mut limit = ::quadrants::__private::body::gate::<
@@ -120,17 +133,20 @@ fn escape<'launch>(
                 _,
             >(args.tensor::<Tensor<i32, 1>>());
             cx.par_for_strips(
-                ::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::Counted::count(&c),
+                ::quadrants::__private::core::option::Option::Some(0usize),
+                0..::quadrants::__private::body::ElementCount::element_count(&c),
                 554u32,
                 32usize,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut steps = ::quadrants::__private::body::Formed::formed(
+                    let mut steps = ::quadrants::__private::body::WithProven::with_proven(
                         steps,
                         proven,
                     );
-                    let mut c = ::quadrants::__private::body::Formed::formed(c, proven);
+                    let mut c = ::quadrants::__private::body::WithProven::with_proven(
+                        c,
+                        proven,
+                    );
                     let mut limit = limit;
                     {
                         let mut begin0 = begin0;
@@ -151,10 +167,11 @@ fn escape<'launch>(
                                             _,
                                         >(::quadrants::__private::body::lane_of(strip, lane));
                                         {
-                                            let mut z = ::quadrants::__private::body::gate::<
-                                                __OK,
+                                            let mut z = ::quadrants::__private::body::typed::<
                                                 _,
-                                            >(0.0f32);
+                                                __Body,
+                                                1,
+                                            >(::quadrants::__private::body::gate::<__OK, _>(0.0f32));
                                             z
                                         }
                                     },
@@ -170,10 +187,11 @@ fn escape<'launch>(
                                             _,
                                         >(::quadrants::__private::body::lane_of(strip, lane));
                                         {
-                                            let mut n = ::quadrants::__private::body::gate::<
-                                                __OK,
+                                            let mut n = ::quadrants::__private::body::typed::<
                                                 _,
-                                            >(0);
+                                                __Body,
+                                                2,
+                                            >(::quadrants::__private::body::gate::<__OK, _>(0));
                                             n
                                         }
                                     },
@@ -181,7 +199,7 @@ fn escape<'launch>(
                                 {
                                     let mut active = [1u32; 32usize];
                                     loop {
-                                        ::quadrants::__private::body::rounds_apart();
+                                        ::quadrants::__private::body::optimization_barrier();
                                         let mut any = 0u32;
                                         for lane in 0..32usize {
                                             let i = ::quadrants::__private::body::gate::<
@@ -195,7 +213,8 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Places::place(&c, i).read();
+                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                                                .read();
                                                         n += 1;
                                                     } else {
                                                         go = 0;
@@ -215,8 +234,12 @@ fn escape<'launch>(
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::Counted::count(&c)) {
-                                    ::quadrants::__private::body::rounds_apart();
+                                >(
+                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                        &c,
+                                    ),
+                                ) {
+                                    ::quadrants::__private::body::optimization_barrier();
                                     for lane in 0..32usize {
                                         let i = ::quadrants::__private::body::gate::<
                                             __OK,
@@ -226,7 +249,8 @@ fn escape<'launch>(
                                         let mut n = lanes1[lane];
                                         {
                                             if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Places::place(&c, k).read(),
+                                                ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                                    .read(),
                                                 z,
                                             ) {
                                                 n -= 1;
@@ -244,7 +268,10 @@ fn escape<'launch>(
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Places::place(&steps, i)
+                                            ::quadrants::__private::body::Elements::element_ref(
+                                                    &steps,
+                                                    i,
+                                                )
                                                 .write(value);
                                         };
                                     }
@@ -266,10 +293,11 @@ fn escape<'launch>(
                                             _,
                                         >(::quadrants::__private::body::lane_of(strip, lane));
                                         {
-                                            let mut z = ::quadrants::__private::body::gate::<
-                                                __OK,
+                                            let mut z = ::quadrants::__private::body::typed::<
                                                 _,
-                                            >(0.0f32);
+                                                __Body,
+                                                1,
+                                            >(::quadrants::__private::body::gate::<__OK, _>(0.0f32));
                                             z
                                         }
                                     },
@@ -285,10 +313,11 @@ fn escape<'launch>(
                                             _,
                                         >(::quadrants::__private::body::lane_of(strip, lane));
                                         {
-                                            let mut n = ::quadrants::__private::body::gate::<
-                                                __OK,
+                                            let mut n = ::quadrants::__private::body::typed::<
                                                 _,
-                                            >(0);
+                                                __Body,
+                                                2,
+                                            >(::quadrants::__private::body::gate::<__OK, _>(0));
                                             n
                                         }
                                     },
@@ -296,7 +325,7 @@ fn escape<'launch>(
                                 {
                                     let mut active = [1u32; 8usize];
                                     loop {
-                                        ::quadrants::__private::body::rounds_apart();
+                                        ::quadrants::__private::body::optimization_barrier();
                                         let mut any = 0u32;
                                         for lane in 0..8usize {
                                             let i = ::quadrants::__private::body::gate::<
@@ -310,7 +339,8 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Places::place(&c, i).read();
+                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                                                .read();
                                                         n += 1;
                                                     } else {
                                                         go = 0;
@@ -330,8 +360,12 @@ fn escape<'launch>(
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::Counted::count(&c)) {
-                                    ::quadrants::__private::body::rounds_apart();
+                                >(
+                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                        &c,
+                                    ),
+                                ) {
+                                    ::quadrants::__private::body::optimization_barrier();
                                     for lane in 0..8usize {
                                         let i = ::quadrants::__private::body::gate::<
                                             __OK,
@@ -341,7 +375,8 @@ fn escape<'launch>(
                                         let mut n = lanes1[lane];
                                         {
                                             if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Places::place(&c, k).read(),
+                                                ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                                    .read(),
                                                 z,
                                             ) {
                                                 n -= 1;
@@ -359,7 +394,10 @@ fn escape<'launch>(
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Places::place(&steps, i)
+                                            ::quadrants::__private::body::Elements::element_ref(
+                                                    &steps,
+                                                    i,
+                                                )
                                                 .write(value);
                                         };
                                     }
@@ -371,25 +409,35 @@ fn escape<'launch>(
                                 __OK,
                                 _,
                             >(begin0..end0) {
-                                let mut z = ::quadrants::__private::body::gate::<
-                                    __OK,
+                                ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
+                                let mut z = ::quadrants::__private::body::typed::<
                                     _,
-                                >(0.0f32);
-                                let mut n = ::quadrants::__private::body::gate::<
-                                    __OK,
+                                    __Body,
+                                    1,
+                                >(::quadrants::__private::body::gate::<__OK, _>(0.0f32));
+                                let mut n = ::quadrants::__private::body::typed::<
                                     _,
-                                >(0);
+                                    __Body,
+                                    2,
+                                >(::quadrants::__private::body::gate::<__OK, _>(0));
                                 while n < limit && z * z < 4.0 {
                                     z = z * z
-                                        + ::quadrants::__private::body::Places::place(&c, i).read();
+                                        + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                            .read();
                                     n += 1;
                                 }
                                 for k in ::quadrants::__private::body::gate::<
                                     __OK,
                                     _,
-                                >(0..::quadrants::__private::body::Counted::count(&c)) {
+                                >(
+                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                        &c,
+                                    ),
+                                ) {
+                                    ::quadrants::__private::body::seen::<_, __Body, 3>(&k);
                                     if ::quadrants::__private::body::equal(
-                                        ::quadrants::__private::body::Places::place(&c, k).read(),
+                                        ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                            .read(),
                                         z,
                                     ) {
                                         n -= 1;
@@ -397,7 +445,10 @@ fn escape<'launch>(
                                 }
                                 {
                                     let value = n;
-                                    ::quadrants::__private::body::Places::place(&steps, i)
+                                    ::quadrants::__private::body::Elements::element_ref(
+                                            &steps,
+                                            i,
+                                        )
                                         .write(value);
                                 };
                             }

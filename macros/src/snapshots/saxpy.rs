@@ -8,6 +8,7 @@ pub fn saxpy<'launch>(
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 1usize],
         [fn() -> ::quadrants::__private::body::Callee; 0usize],
+        [::quadrants::__private::core::primitive::u128; 1usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -23,24 +24,31 @@ pub fn saxpy<'launch>(
         )]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {
             for i in 0..x.len() {
-                probe0.see(&i);
+                probe0.observe(&i);
                 y[i] += a * x[i];
             }
         };
-        ([::quadrants::__private::body::type_of(probe0)], [])
+        let __calls = ();
+        (
+            [::quadrants::__private::body::type_of(probe0)],
+            [],
+            [::quadrants::__private::body::identity_of(probe0)],
+        )
     };
+    const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 1usize] = __PROBED
+        .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
         ::quadrants::__private::body::value_type::<f32>(),
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
     ];
-    const __OK: ::core::primitive::bool = {
+    const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
     static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-        file: ::core::file!(),
+        file: ::quadrants::__private::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
@@ -48,6 +56,9 @@ pub fn saxpy<'launch>(
         consts: &[],
     };
     struct __Body;
+    impl ::quadrants::__private::body::SiteTable for __Body {
+        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__IDENTITIES;
+    }
     #[allow(
         deprecated,
         nonstandard_style,
@@ -68,19 +79,19 @@ pub fn saxpy<'launch>(
     )]
     unsafe impl ::quadrants::__private::body::Body for __Body {
         const NAME: &'static ::core::primitive::str = "saxpy";
-        fn ir() -> ::core::result::Result<
+        fn ir() -> ::quadrants::__private::core::result::Result<
             ::quadrants::__private::ir::Kernel,
             ::quadrants::__private::BoxError,
         > {
-            ::core::result::Result::Ok(
+            ::quadrants::__private::core::result::Result::Ok(
                 ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::core::primitive::bool,
-            const __WIDE: ::core::primitive::usize,
+            const __CHECKED: ::quadrants::__private::core::primitive::bool,
+            const __WIDE: ::quadrants::__private::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let args = &mut ::quadrants::__private::body::Cx::args(cx);
             let mut a = ::quadrants::__private::body::gate::<
@@ -96,23 +107,34 @@ pub fn saxpy<'launch>(
                 _,
             >(args.tensor::<Tensor<f32, 1>>());
             cx.par_for(
-                ::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::Counted::count(&x),
+                ::quadrants::__private::core::option::Option::Some(0usize),
+                0..::quadrants::__private::body::ElementCount::element_count(&x),
                 ::quadrants::__private::body::Simple(10u32),
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut y = ::quadrants::__private::body::Formed::formed(y, proven);
-                    let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
+                    let mut y = ::quadrants::__private::body::WithProven::with_proven(
+                        y,
+                        proven,
+                    );
+                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                        x,
+                        proven,
+                    );
                     let mut a = a;
                     {
                         'iteration: for i in ::quadrants::__private::body::gate::<
                             __OK,
                             _,
                         >(begin0..end0) {
+                            ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
                             {
                                 let by = a
-                                    * ::quadrants::__private::body::Places::place(&x, i).read();
-                                let at = ::quadrants::__private::body::Places::place(&y, i);
+                                    * ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                        .read();
+                                let at = ::quadrants::__private::body::Elements::element_ref(
+                                    &y,
+                                    i,
+                                );
                                 let mut value = at.read();
                                 value += by;
                                 at.write(value);

@@ -4,11 +4,12 @@ fn scale<'launch, T: Float>(
     x: &'launch Tensor<T, 1>,
     y: &'launch mut Tensor<T, 1>,
 ) -> ::quadrants::__private::Launch<'launch, ()> {
-    struct __Of<T>(::core::marker::PhantomData<(T,)>);
+    struct __Of<T>(::quadrants::__private::core::marker::PhantomData<(T,)>);
     impl<T: Float> __Of<T> {
         const __PROBED: (
             [::quadrants::__private::ir::types::Type; 1usize],
             [fn() -> ::quadrants::__private::body::Callee; 1usize],
+            [::quadrants::__private::core::primitive::u128; 2usize],
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
@@ -25,20 +26,24 @@ fn scale<'launch, T: Float>(
             )]
             let _ = |a: T, x: &Tensor<T, 1>, y: &mut Tensor<T, 1>| -> () {
                 for i in 0..x.len() {
-                    probe0.see(&i);
+                    probe0.observe(&i);
                     y[i] = a * __func0.pass(scaled::<_, 2>)(x, i);
                 }
             };
+            let __calls = (
+                {
+                    let () = <scaled as ::quadrants::__private::body::Func>::IS;
+                    <scaled>::__callee_of::<_, 2, _>(__func0)
+                },
+            );
             (
                 [::quadrants::__private::body::type_of(probe0)],
-                [
-                    {
-                        let () = <scaled as ::quadrants::__private::body::Func>::IS;
-                        <scaled>::__callee_of::<_, 2, _>(__func0)
-                    },
-                ],
+                [__calls.0.0],
+                [::quadrants::__private::body::identity_of(probe0), __calls.0.1],
             )
         };
+        const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 2usize] = Self::__PROBED
+            .2;
         const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = Self::__PROBED
             .0;
         const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
@@ -47,7 +52,7 @@ fn scale<'launch, T: Float>(
             ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(true),
         ];
         const __SOURCE: &'static ::quadrants::__private::frontend::Source = &::quadrants::__private::frontend::Source {
-            file: ::core::file!(),
+            file: ::quadrants::__private::core::file!(),
             tree: b"...",
             params: || Self::__PARAMS.to_vec(),
             types: || Self::__TYPES.to_vec(),
@@ -55,7 +60,12 @@ fn scale<'launch, T: Float>(
             consts: &[],
         };
     }
-    const __OK: ::core::primitive::bool = true;
+    const __OK: ::quadrants::__private::core::primitive::bool = true;
+    impl<T: Float> ::quadrants::__private::body::SiteTable for __Of<T> {
+        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__Of::<
+            T,
+        >::__IDENTITIES;
+    }
     #[allow(
         deprecated,
         nonstandard_style,
@@ -76,19 +86,19 @@ fn scale<'launch, T: Float>(
     )]
     unsafe impl<T: Float> ::quadrants::__private::body::Body for __Of<T> {
         const NAME: &'static ::core::primitive::str = "scale";
-        fn ir() -> ::core::result::Result<
+        fn ir() -> ::quadrants::__private::core::result::Result<
             ::quadrants::__private::ir::Kernel,
             ::quadrants::__private::BoxError,
         > {
-            ::core::result::Result::Ok(
+            ::quadrants::__private::core::result::Result::Ok(
                 ::quadrants::__private::frontend::lower_checked(__Of::<T>::__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::core::primitive::bool,
-            const __WIDE: ::core::primitive::usize,
+            const __CHECKED: ::quadrants::__private::core::primitive::bool,
+            const __WIDE: ::quadrants::__private::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let args = &mut ::quadrants::__private::body::Cx::args(cx);
             let mut a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<T>());
@@ -101,28 +111,43 @@ fn scale<'launch, T: Float>(
                 _,
             >(args.tensor::<Tensor<T, 1>>());
             cx.par_for(
-                ::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::Counted::count(&x),
+                ::quadrants::__private::core::option::Option::Some(0usize),
+                0..::quadrants::__private::body::ElementCount::element_count(&x),
                 12u32,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut y = ::quadrants::__private::body::Formed::formed(y, proven);
-                    let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
+                    let mut y = ::quadrants::__private::body::WithProven::with_proven(
+                        y,
+                        proven,
+                    );
+                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                        x,
+                        proven,
+                    );
                     let mut a = a;
                     {
                         'iteration: for i in ::quadrants::__private::body::gate::<
                             __OK,
                             _,
                         >(begin0..end0) {
+                            ::quadrants::__private::body::seen::<_, __Of<T>, 0>(&i);
                             {
                                 let value = a
                                     * ::quadrants::__private::body::gate::<
                                         __OK,
                                         _,
                                     >(
-                                        <scaled>::__call_with::<_, 2, _>,
-                                    )(::quadrants::__private::body::Form::<__CHECKED>, x, i);
-                                ::quadrants::__private::body::Places::place(&y, i)
+                                        <scaled>::__call_at::<_, 2, _, _, _>,
+                                    )(
+                                        ::quadrants::__private::body::CallSite::<
+                                            __Of<T>,
+                                            1,
+                                            __CHECKED,
+                                        >::HERE,
+                                        x,
+                                        i,
+                                    );
+                                ::quadrants::__private::body::Elements::element_ref(&y, i)
                                     .write(value);
                             };
                         }

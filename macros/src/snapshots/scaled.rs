@@ -1,25 +1,58 @@
 #[allow(unused_variables)]
 fn scaled<T: Float, const N: usize>(x: &Tensor<T, 1>, at: usize) -> T {
-    ::core::panic!("`scaled` takes tensors: it can be called in kernels alone")
+    ::quadrants::__private::core::panic!(
+        "`scaled` takes tensors: it can be called in kernels alone"
+    )
 }
 #[allow(non_camel_case_types)]
 #[doc(hidden)]
 struct scaled {}
 unsafe impl ::quadrants::__private::body::Func for scaled {}
+#[allow(non_camel_case_types)]
+#[doc(hidden)]
+struct __sites_of_scaled<T, const N: usize>(
+    ::quadrants::__private::core::marker::PhantomData<(T,)>,
+);
+impl<T: Float, const N: usize> ::quadrants::__private::body::SiteTable
+for __sites_of_scaled<T, N> {
+    const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = <scaled>::__found::<
+        T,
+        N,
+    >()
+        .1;
+}
 impl scaled {
     #[allow(unused, clippy::too_many_arguments)]
     #[doc(hidden)]
     #[inline(always)]
-    pub fn __call_with<
+    pub fn __call_at<
         T: Float,
         const N: usize,
-        const __CHECKED: ::core::primitive::bool,
+        __Sites: ::quadrants::__private::body::SiteTable,
+        const __SITE: ::quadrants::__private::core::primitive::usize,
+        const __CHECKED: ::quadrants::__private::core::primitive::bool,
     >(
-        _: ::quadrants::__private::body::Form<__CHECKED>,
+        _: ::quadrants::__private::body::CallSite<__Sites, __SITE, __CHECKED>,
         x: <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::View<__CHECKED>,
         at: usize,
     ) -> T {
+        const {
+            ::quadrants::__private::body::check_site::<
+                __Sites,
+                __SITE,
+            >(Self::__arguments::<T, N>())
+        }
         Self::__call::<T, N, __CHECKED>(x, at)
+    }
+    #[allow(unused)]
+    #[doc(hidden)]
+    pub const fn __arguments<T: Float, const N: usize>() -> ::quadrants::__private::core::primitive::u128 {
+        let all = ::quadrants::__private::body::type_identity("arguments");
+        let all = ::quadrants::__private::body::with_part(
+            all,
+            <usize as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
+        );
+        all
     }
     #[allow(
         deprecated,
@@ -42,93 +75,117 @@ impl scaled {
     #[allow(dead_code, private_interfaces)]
     #[doc(hidden)]
     #[inline(always)]
-    pub fn __call<T: Float, const N: usize, const __CHECKED: ::core::primitive::bool>(
+    pub fn __call<
+        T: Float,
+        const N: usize,
+        const __CHECKED: ::quadrants::__private::core::primitive::bool,
+    >(
         mut x: <Tensor<
             T,
             1,
         > as ::quadrants::__private::body::TensorParam>::View<__CHECKED>,
         mut at: usize,
     ) -> T {
-        const __OK: ::core::primitive::bool = true;
+        const __OK: ::quadrants::__private::core::primitive::bool = true;
         {
             ::quadrants::__private::body::gate::<
                 __OK,
                 _,
             >(
-                <half>::__call_with::<T, _>,
+                <half>::__call_at::<T, _, _, _>,
             )(
-                ::quadrants::__private::body::Form::<__CHECKED>,
-                ::quadrants::__private::body::Places::place(&x, at).read(),
+                ::quadrants::__private::body::CallSite::<
+                    __sites_of_scaled<T, N>,
+                    3,
+                    __CHECKED,
+                >::HERE,
+                ::quadrants::__private::body::Elements::element_ref(&x, at).read(),
             ) * <T as ::quadrants::__private::body::Number>::from_usize(N)
         }
     }
     #[allow(unused)]
     #[doc(hidden)]
+    pub const fn __found<T: Float, const N: usize>() -> (
+        &'static ::quadrants::__private::frontend::Source,
+        &'static [::quadrants::__private::core::primitive::u128],
+    ) {
+        struct __Of<T, const N: usize>(
+            ::quadrants::__private::core::marker::PhantomData<(T,)>,
+        );
+        impl<T: Float, const N: usize> __Of<T, N> {
+            const __PROBED: (
+                [::quadrants::__private::ir::types::Type; 3usize],
+                [fn() -> ::quadrants::__private::body::Callee; 1usize],
+                [::quadrants::__private::core::primitive::u128; 4usize],
+            ) = {
+                #[allow(unused_imports)]
+                use ::quadrants::__private::body::in_scope::*;
+                let __func0 = &::quadrants::__private::body::Probe::new();
+                #[allow(
+                    unused_unsafe,
+                    unused_variables,
+                    unused_assignments,
+                    unused_qualifications,
+                    clippy::no_effect,
+                    clippy::unit_arg,
+                    clippy::unnecessary_operation
+                )]
+                let _ = |x: &Tensor<T, 1>, at: usize| -> T {
+                    __func0.pass(half::<T>)(x[at]) * T::from_usize(N)
+                };
+                let __calls = (
+                    {
+                        let () = <half as ::quadrants::__private::body::Func>::IS;
+                        <half>::__callee_of::<T, _>(__func0)
+                    },
+                );
+                (
+                    [
+                        <T as ::quadrants::__private::KernelValue>::LAYOUT,
+                        ::quadrants::__private::body::number_type::<T>(),
+                        <::quadrants::__private::core::primitive::usize as ::quadrants::__private::KernelValue>::LAYOUT,
+                    ],
+                    [__calls.0.0],
+                    [0, 0, 0, __calls.0.1],
+                )
+            };
+            const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 4usize] = Self::__PROBED
+                .2;
+            const __TYPES: [::quadrants::__private::ir::types::Type; 3usize] = Self::__PROBED
+                .0;
+            const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
+                ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(false),
+                ::quadrants::__private::body::value_type::<usize>(),
+            ];
+            const __SOURCE: &'static ::quadrants::__private::frontend::Source = &::quadrants::__private::frontend::Source {
+                file: ::quadrants::__private::core::file!(),
+                tree: b"...",
+                params: || Self::__PARAMS.to_vec(),
+                types: || Self::__TYPES.to_vec(),
+                funcs: &[Self::__PROBED.1[0usize]],
+                consts: &[|| ::quadrants::__private::constant(N)],
+            };
+        }
+        const __OK: ::quadrants::__private::core::primitive::bool = true;
+        (__Of::<T, N>::__SOURCE, &__Of::<T, N>::__IDENTITIES)
+    }
+    #[allow(unused)]
+    #[doc(hidden)]
     pub fn __callee<T: Float, const N: usize>() -> ::quadrants::__private::body::Callee {
-        ::quadrants::__private::body::Callee::Func({
-            struct __Of<T, const N: usize>(::core::marker::PhantomData<(T,)>);
-            impl<T: Float, const N: usize> __Of<T, N> {
-                const __PROBED: (
-                    [::quadrants::__private::ir::types::Type; 3usize],
-                    [fn() -> ::quadrants::__private::body::Callee; 1usize],
-                ) = {
-                    #[allow(unused_imports)]
-                    use ::quadrants::__private::body::in_scope::*;
-                    let __func0 = &::quadrants::__private::body::Probe::new();
-                    #[allow(
-                        unused_unsafe,
-                        unused_variables,
-                        unused_assignments,
-                        unused_qualifications,
-                        clippy::no_effect,
-                        clippy::unit_arg,
-                        clippy::unnecessary_operation
-                    )]
-                    let _ = |x: &Tensor<T, 1>, at: usize| -> T {
-                        __func0.pass(half::<T>)(x[at]) * T::from_usize(N)
-                    };
-                    (
-                        [
-                            <T as ::quadrants::__private::KernelValue>::LAYOUT,
-                            ::quadrants::__private::body::number_type::<T>(),
-                            <::core::primitive::usize as ::quadrants::__private::KernelValue>::LAYOUT,
-                        ],
-                        [
-                            {
-                                let () = <half as ::quadrants::__private::body::Func>::IS;
-                                <half>::__callee_of::<T, _>(__func0)
-                            },
-                        ],
-                    )
-                };
-                const __TYPES: [::quadrants::__private::ir::types::Type; 3usize] = Self::__PROBED
-                    .0;
-                const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
-                    ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(false),
-                    ::quadrants::__private::body::value_type::<usize>(),
-                ];
-                const __SOURCE: &'static ::quadrants::__private::frontend::Source = &::quadrants::__private::frontend::Source {
-                    file: ::core::file!(),
-                    tree: b"...",
-                    params: || Self::__PARAMS.to_vec(),
-                    types: || Self::__TYPES.to_vec(),
-                    funcs: &[Self::__PROBED.1[0usize]],
-                    consts: &[|| ::quadrants::__private::constant(N)],
-                };
-            }
-            const __OK: ::core::primitive::bool = true;
-            __Of::<T, N>::__SOURCE
-        })
+        ::quadrants::__private::body::Callee::Func(Self::__found::<T, N>().0)
     }
     #[allow(unused)]
     #[doc(hidden)]
     pub const fn __callee_of<
         T: Float,
         const N: usize,
-        __F: ::core::ops::Fn(&Tensor<T, 1>, usize) -> T,
+        __F: ::quadrants::__private::core::ops::Fn(&Tensor<T, 1>, usize) -> T,
     >(
         _: &::quadrants::__private::body::Probe<__F>,
-    ) -> fn() -> ::quadrants::__private::body::Callee {
-        Self::__callee::<T, N>
+    ) -> (
+        fn() -> ::quadrants::__private::body::Callee,
+        ::quadrants::__private::core::primitive::u128,
+    ) {
+        (Self::__callee::<T, N>, Self::__arguments::<T, N>())
     }
 }

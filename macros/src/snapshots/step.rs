@@ -7,6 +7,7 @@ fn step<'launch>(
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 4usize],
         [fn() -> ::quadrants::__private::body::Callee; 1usize],
+        [::quadrants::__private::core::primitive::u128; 5usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -26,18 +27,18 @@ fn step<'launch>(
         )]
         let _ = |dt: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<i32, 2>| -> () {
             let half = 0.5 * dt;
-            probe0.see(&half);
+            probe0.observe(&half);
             qd::stream_parallel(|| {
                 for i in 0..a.len() {
-                    probe1.see(&i);
+                    probe1.observe(&i);
                     a[i] += __func0.pass(wave)(half) / dt;
                 }
             });
             qd::stream_parallel(|| {
                 for (i, j) in qd::ndrange(b.shape()) {
-                    probe2.see(&i);
-                    probe3.see(&j);
-                    assert!(i != j, "diagonal");
+                    probe2.observe(&i);
+                    probe3.observe(&j);
+                    ::quadrants::__private::core::assert!(i != j, "diagonal");
                     qd::atomic_add(&mut b[[i, LAST]], 1);
                 }
             });
@@ -51,11 +52,19 @@ fn step<'launch>(
         let _ = |
             qd::ndrange(
                 ..,
-            ): ::quadrants::__private::dsl::ndrange<[::core::primitive::usize; 1]>|
+            ): ::quadrants::__private::dsl::ndrange<
+                [::quadrants::__private::core::primitive::usize; 1],
+            >|
         {};
         let _ = || ::quadrants::__private::body::same_function(
             ::quadrants::__private::dsl::atomic_add::<i32>,
             qd::atomic_add,
+        );
+        let __calls = (
+            {
+                let () = <wave as ::quadrants::__private::body::Func>::IS;
+                <wave>::__callee_of(__func0)
+            },
         );
         (
             [
@@ -64,26 +73,30 @@ fn step<'launch>(
                 ::quadrants::__private::body::type_of(probe2),
                 ::quadrants::__private::body::type_of(probe3),
             ],
+            [__calls.0.0],
             [
-                {
-                    let () = <wave as ::quadrants::__private::body::Func>::IS;
-                    <wave>::__callee_of(__func0)
-                },
+                ::quadrants::__private::body::identity_of(probe0),
+                ::quadrants::__private::body::identity_of(probe1),
+                ::quadrants::__private::body::identity_of(probe2),
+                ::quadrants::__private::body::identity_of(probe3),
+                __calls.0.1,
             ],
         )
     };
+    const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 5usize] = __PROBED
+        .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
         ::quadrants::__private::body::value_type::<f32>(),
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
         ::quadrants::__private::body::tensor_type::<Tensor<i32, 2>>(true),
     ];
-    const __OK: ::core::primitive::bool = {
+    const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
     static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-        file: ::core::file!(),
+        file: ::quadrants::__private::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
@@ -91,6 +104,9 @@ fn step<'launch>(
         consts: &[|| ::quadrants::__private::constant(LAST)],
     };
     struct __Body;
+    impl ::quadrants::__private::body::SiteTable for __Body {
+        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__IDENTITIES;
+    }
     #[allow(
         deprecated,
         nonstandard_style,
@@ -111,19 +127,19 @@ fn step<'launch>(
     )]
     unsafe impl ::quadrants::__private::body::Body for __Body {
         const NAME: &'static ::core::primitive::str = "step";
-        fn ir() -> ::core::result::Result<
+        fn ir() -> ::quadrants::__private::core::result::Result<
             ::quadrants::__private::ir::Kernel,
             ::quadrants::__private::BoxError,
         > {
-            ::core::result::Result::Ok(
+            ::quadrants::__private::core::result::Result::Ok(
                 ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::core::primitive::bool,
-            const __WIDE: ::core::primitive::usize,
+            const __CHECKED: ::quadrants::__private::core::primitive::bool,
+            const __WIDE: ::quadrants::__private::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let args = &mut ::quadrants::__private::body::Cx::args(cx);
             let mut dt = ::quadrants::__private::body::gate::<
@@ -138,14 +154,18 @@ fn step<'launch>(
                 __OK,
                 _,
             >(args.tensor::<Tensor<i32, 2>>());
-            let elements = ::core::cmp::Ord::max(
-                ::core::cmp::Ord::max(
+            let elements = ::quadrants::__private::core::cmp::Ord::max(
+                ::quadrants::__private::core::cmp::Ord::max(
                     0usize,
-                    ::quadrants::__private::body::Counted::count(&a),
+                    ::quadrants::__private::body::ElementCount::element_count(&a),
                 ),
-                ::quadrants::__private::body::Counted::count(&b),
+                ::quadrants::__private::body::ElementCount::element_count(&b),
             );
-            let mut half = ::quadrants::__private::body::gate::<__OK, _>(0.5 * dt);
+            let mut half = ::quadrants::__private::body::typed::<
+                _,
+                __Body,
+                0,
+            >(::quadrants::__private::body::gate::<__OK, _>(0.5 * dt));
             let block0 = cx
                 .block(
                     #[inline(always)]
@@ -154,13 +174,15 @@ fn step<'launch>(
                         let mut a = a;
                         let mut dt = dt;
                         cx.par_for(
-                            ::core::option::Option::Some(0usize),
-                            0..::quadrants::__private::body::Counted::count(&a),
+                            ::quadrants::__private::core::option::Option::Some(0usize),
+                            0..::quadrants::__private::body::ElementCount::element_count(
+                                &a,
+                            ),
                             10u32,
                             #[inline(always)]
                             move |((begin0, end0), proven)| {
                                 let mut half = half;
-                                let mut a = ::quadrants::__private::body::Formed::formed(
+                                let mut a = ::quadrants::__private::body::WithProven::with_proven(
                                     a,
                                     proven,
                                 );
@@ -170,16 +192,29 @@ fn step<'launch>(
                                         __OK,
                                         _,
                                     >(begin0..end0) {
+                                        ::quadrants::__private::body::seen::<_, __Body, 1>(&i);
                                         {
-                                            let by = ::quadrants::__private::body::same({
+                                            let by = ::quadrants::__private::body::identity({
                                                 let dividend = ::quadrants::__private::body::gate::<
                                                     __OK,
                                                     _,
-                                                >(<wave>::__call)(half);
+                                                >(
+                                                    <wave>::__call_at,
+                                                )(
+                                                    ::quadrants::__private::body::CallSite::<
+                                                        __Body,
+                                                        4,
+                                                        __CHECKED,
+                                                    >::HERE,
+                                                    half,
+                                                );
                                                 dividend
                                                     / ::quadrants::__private::body::divisor_of(&dividend, dt)
                                             });
-                                            let at = ::quadrants::__private::body::Places::place(&a, i);
+                                            let at = ::quadrants::__private::body::Elements::element_ref(
+                                                &a,
+                                                i,
+                                            );
                                             let mut value = at.read();
                                             value += by;
                                             at.write(value);
@@ -196,12 +231,12 @@ fn step<'launch>(
                     move || {
                         let mut b = b;
                         cx.nd_for(
-                            ::core::option::Option::Some(2usize),
+                            ::quadrants::__private::core::option::Option::Some(2usize),
                             qd::ndrange(b.shape()),
                             10u32,
                             #[inline(always)]
                             move |([(begin0, end0), (begin1, end1)], proven)| {
-                                let mut b = ::quadrants::__private::body::Formed::formed(
+                                let mut b = ::quadrants::__private::body::WithProven::with_proven(
                                     b,
                                     proven,
                                 );
@@ -214,6 +249,8 @@ fn step<'launch>(
                                             __OK,
                                             _,
                                         >(begin1..end1) {
+                                            ::quadrants::__private::body::seen::<_, __Body, 2>(&i);
+                                            ::quadrants::__private::body::seen::<_, __Body, 3>(&j);
                                             if !::quadrants::__private::body::Cx::holds(
                                                 cx,
                                                 !::quadrants::__private::body::equal(i, j),
@@ -221,7 +258,10 @@ fn step<'launch>(
                                                 continue 'iteration;
                                             }
                                             ::quadrants::__private::body::atomic_add(
-                                                ::quadrants::__private::body::Places::place(&b, [i, LAST]),
+                                                ::quadrants::__private::body::Elements::element_ref(
+                                                    &b,
+                                                    [i, LAST],
+                                                ),
                                                 1,
                                             );
                                         }

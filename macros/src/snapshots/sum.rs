@@ -6,6 +6,7 @@ fn sum<'launch>(
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 1usize],
         [fn() -> ::quadrants::__private::body::Callee; 0usize],
+        [::quadrants::__private::core::primitive::u128; 1usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -21,7 +22,7 @@ fn sum<'launch>(
         )]
         let _ = |x: &Tensor<f32, 1>, total: &mut Tensor<f32, 1>| -> () {
             for i in 0..x.len() {
-                probe0.see(&i);
+                probe0.observe(&i);
                 qd::atomic_add(&mut total[0], x[i]);
             }
         };
@@ -29,19 +30,26 @@ fn sum<'launch>(
             ::quadrants::__private::dsl::atomic_add::<i32>,
             qd::atomic_add,
         );
-        ([::quadrants::__private::body::type_of(probe0)], [])
+        let __calls = ();
+        (
+            [::quadrants::__private::body::type_of(probe0)],
+            [],
+            [::quadrants::__private::body::identity_of(probe0)],
+        )
     };
+    const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 1usize] = __PROBED
+        .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
         ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
     ];
-    const __OK: ::core::primitive::bool = {
+    const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
     static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-        file: ::core::file!(),
+        file: ::quadrants::__private::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
@@ -49,6 +57,9 @@ fn sum<'launch>(
         consts: &[],
     };
     struct __Body;
+    impl ::quadrants::__private::body::SiteTable for __Body {
+        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__IDENTITIES;
+    }
     #[allow(
         deprecated,
         nonstandard_style,
@@ -69,19 +80,19 @@ fn sum<'launch>(
     )]
     unsafe impl ::quadrants::__private::body::Body for __Body {
         const NAME: &'static ::core::primitive::str = "sum";
-        fn ir() -> ::core::result::Result<
+        fn ir() -> ::quadrants::__private::core::result::Result<
             ::quadrants::__private::ir::Kernel,
             ::quadrants::__private::BoxError,
         > {
-            ::core::result::Result::Ok(
+            ::quadrants::__private::core::result::Result::Ok(
                 ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
             __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::core::primitive::bool,
-            const __WIDE: ::core::primitive::usize,
+            const __CHECKED: ::quadrants::__private::core::primitive::bool,
+            const __WIDE: ::quadrants::__private::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let args = &mut ::quadrants::__private::body::Cx::args(cx);
             let mut x = ::quadrants::__private::body::gate::<
@@ -93,21 +104,24 @@ fn sum<'launch>(
                 _,
             >(args.tensor::<Tensor<f32, 1>>());
             cx.par_for(
-                ::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::Counted::count(&x),
+                ::quadrants::__private::core::option::Option::Some(0usize),
+                0..::quadrants::__private::body::ElementCount::element_count(&x),
                 10u32,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut total = ::quadrants::__private::body::Formed::formed(
+                    let mut total = ::quadrants::__private::body::WithProven::with_proven(
                         total,
                         proven,
                     );
-                    let mut x = ::quadrants::__private::body::Formed::formed(x, proven);
-                    let mut part0 = ::quadrants::__private::body::part_add::<
+                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                        x,
+                        proven,
+                    );
+                    let mut part0 = ::quadrants::__private::body::partial_add::<
                         _,
                         64usize,
                     >();
-                    let mut rest0 = ::quadrants::__private::body::part_add::<
+                    let mut rest0 = ::quadrants::__private::body::partial_add::<
                         _,
                         64usize,
                     >();
@@ -119,9 +133,9 @@ fn sum<'launch>(
                                 _,
                                 64usize,
                             >(&mut begin0, end0) {
-                                ::quadrants::__private::body::rounds_apart();
+                                ::quadrants::__private::body::optimization_barrier();
                                 'iteration: for at in 0..64usize {
-                                    let lane0 = ::quadrants::__private::body::Part::lane(
+                                    let lane0 = ::quadrants::__private::body::Partial::lane(
                                         &mut part0,
                                         at,
                                     );
@@ -130,6 +144,7 @@ fn sum<'launch>(
                                         _,
                                     >(::quadrants::__private::body::lane_of(from, at));
                                     {
+                                        ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
                                         ::quadrants::__private::body::reduce_add::<
                                             false,
                                             _,
@@ -138,7 +153,8 @@ fn sum<'launch>(
                                             &mut *lane0,
                                             &total,
                                             0,
-                                            ::quadrants::__private::body::Places::place(&x, i).read(),
+                                            ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                                .read(),
                                         );
                                     }
                                 }
@@ -148,10 +164,11 @@ fn sum<'launch>(
                             _,
                             64usize,
                         >(begin0, end0) {
-                            'iteration: for (lane0, i) in ::core::iter::Iterator::zip(
-                                ::quadrants::__private::body::Part::lanes(&mut rest0),
+                            'iteration: for (lane0, i) in ::quadrants::__private::core::iter::Iterator::zip(
+                                ::quadrants::__private::body::Partial::lanes(&mut rest0),
                                 ::quadrants::__private::body::gate::<__OK, _>(from..to),
                             ) {
+                                ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
                                 ::quadrants::__private::body::reduce_add::<
                                     false,
                                     _,
@@ -160,7 +177,8 @@ fn sum<'launch>(
                                     &mut *lane0,
                                     &total,
                                     0,
-                                    ::quadrants::__private::body::Places::place(&x, i).read(),
+                                    ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                        .read(),
                                 );
                             }
                         }

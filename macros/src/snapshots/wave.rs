@@ -7,15 +7,39 @@ fn wave(x: f32) -> f32 {
 #[doc(hidden)]
 struct wave {}
 unsafe impl ::quadrants::__private::body::Func for wave {}
+impl ::quadrants::__private::body::SiteTable for wave {
+    const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = <wave>::__FOUND
+        .1;
+}
 impl wave {
     #[allow(unused, clippy::too_many_arguments)]
     #[doc(hidden)]
     #[inline(always)]
-    pub fn __call_with<const __CHECKED: ::core::primitive::bool>(
-        _: ::quadrants::__private::body::Form<__CHECKED>,
+    pub fn __call_at<
+        __Sites: ::quadrants::__private::body::SiteTable,
+        const __SITE: ::quadrants::__private::core::primitive::usize,
+        const __CHECKED: ::quadrants::__private::core::primitive::bool,
+    >(
+        _: ::quadrants::__private::body::CallSite<__Sites, __SITE, __CHECKED>,
         x: f32,
     ) -> f32 {
+        const {
+            ::quadrants::__private::body::check_site::<
+                __Sites,
+                __SITE,
+            >(Self::__arguments())
+        }
         Self::__call(x)
+    }
+    #[allow(unused)]
+    #[doc(hidden)]
+    pub const fn __arguments() -> ::quadrants::__private::core::primitive::u128 {
+        let all = ::quadrants::__private::body::type_identity("arguments");
+        let all = ::quadrants::__private::body::with_part(
+            all,
+            <f32 as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
+        );
+        all
     }
     #[allow(
         deprecated,
@@ -39,25 +63,36 @@ impl wave {
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call(mut x: f32) -> f32 {
-        const __OK: ::core::primitive::bool = {
+        const __OK: ::quadrants::__private::core::primitive::bool = {
             let _ = <wave>::__FOUND;
             true
         };
-        const __CHECKED: ::core::primitive::bool = true;
+        const __CHECKED: ::quadrants::__private::core::primitive::bool = true;
         {
             ::quadrants::__private::body::call::<
                 9387930553559073965u64,
                 _,
                 _,
-            >(::quadrants::__private::body::gate::<__OK, _>(x * 0.01), ())
+            >(
+                ::quadrants::__private::body::typed::<
+                    _,
+                    wave,
+                    1,
+                >(::quadrants::__private::body::gate::<__OK, _>(x * 0.01)),
+                (),
+            )
         }
     }
     #[allow(unused)]
     #[doc(hidden)]
-    const __FOUND: &'static ::quadrants::__private::frontend::Source = {
+    const __FOUND: (
+        &'static ::quadrants::__private::frontend::Source,
+        &'static [::quadrants::__private::core::primitive::u128],
+    ) = {
         const __PROBED: (
             [::quadrants::__private::ir::types::Type; 2usize],
             [fn() -> ::quadrants::__private::body::Callee; 1usize],
+            [::quadrants::__private::core::primitive::u128; 3usize],
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
@@ -73,48 +108,58 @@ impl wave {
                 clippy::unnecessary_operation
             )]
             let _ = |x: f32| -> f32 { result0.pass(probe1.pass(x * 0.01).sin()) };
-            (
-                [
-                    <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
-                    ::quadrants::__private::body::type_of(probe1),
-                ],
-                [
+            let __calls = (
+                (
                     ::quadrants::__private::body::method_of::<
                         9387930553559073965u64,
                         _,
                         _,
                     >(probe1, result0),
+                    0_u128,
+                ),
+            );
+            (
+                [
+                    <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
+                    ::quadrants::__private::body::type_of(probe1),
                 ],
+                [__calls.0.0],
+                [0, ::quadrants::__private::body::identity_of(probe1), 0],
             )
         };
+        const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 3usize] = __PROBED
+            .2;
         const __TYPES: [::quadrants::__private::ir::types::Type; 2usize] = __PROBED.0;
         const __PARAMS: [::quadrants::__private::ir::types::ParamType; 1usize] = [
             ::quadrants::__private::body::value_type::<f32>(),
         ];
-        const __OK: ::core::primitive::bool = {
+        const __OK: ::quadrants::__private::core::primitive::bool = {
             let _ = (__TYPES, __PARAMS);
             true
         };
         static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-            file: ::core::file!(),
+            file: ::quadrants::__private::core::file!(),
             tree: b"...",
             params: || __PARAMS.to_vec(),
             types: || __TYPES.to_vec(),
             funcs: &[__PROBED.1[0usize]],
             consts: &[],
         };
-        &__SOURCE
+        (&__SOURCE, &__IDENTITIES)
     };
     #[allow(unused)]
     #[doc(hidden)]
     pub fn __callee() -> ::quadrants::__private::body::Callee {
-        ::quadrants::__private::body::Callee::Func({ Self::__FOUND })
+        ::quadrants::__private::body::Callee::Func(Self::__FOUND.0)
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __callee_of<__F: ::core::ops::Fn(f32) -> f32>(
+    pub const fn __callee_of<__F: ::quadrants::__private::core::ops::Fn(f32) -> f32>(
         _: &::quadrants::__private::body::Probe<__F>,
-    ) -> fn() -> ::quadrants::__private::body::Callee {
-        Self::__callee
+    ) -> (
+        fn() -> ::quadrants::__private::body::Callee,
+        ::quadrants::__private::core::primitive::u128,
+    ) {
+        (Self::__callee, Self::__arguments())
     }
 }

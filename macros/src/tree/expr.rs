@@ -9,7 +9,10 @@ use quote::{ToTokens, quote_spanned};
 use syn::{BinOp, Lit, UnOp};
 
 use super::{FuncEntry, Tree, is_grid, text_of};
-use crate::spans;
+use crate::{
+    sites::{self, Site},
+    spans,
+};
 
 impl Tree {
     pub(super) fn expr(&mut self, expr: &mut syn::Expr) -> Expr {
@@ -218,12 +221,22 @@ impl Tree {
             }
             let mut args = call.args.iter_mut();
             if args.len() == 1 && (last == "from" || conversion(&last).is_some()) {
+                let is_half = own.segments.last().is_some_and(|last| last.ident == "f16");
+                if is_half && !is_of_half(&last) {
+                    return ExprKind::Unsupported(Construct::Associated(last));
+                }
                 let ty = self.written(&syn::parse_quote!(#own));
                 let value = self.expr(args.next().expect("counted"));
                 return match conversion(&last) {
                     Some(Conversion::From(scalar)) => self.converted(scalar, value, ty),
+                    Some(Conversion::To(scalar)) => {
+                        let value = Box::new(self.typed(value, ty));
+                        let scalar = Ident::new(scalar, Span::call_site());
+                        let ty = self.written(&syn::parse_quote!(::core::primitive::#scalar));
+                        ExprKind::Cast { value, ty }
+                    }
                     // Lossless, as rustc sees to: what `as` does.
-                    _ => ExprKind::Cast { value: Box::new(value), ty },
+                    None => ExprKind::Cast { value: Box::new(value), ty },
                 };
             }
             if let Some(receiver) = args.next() {
@@ -241,6 +254,8 @@ impl Tree {
                 return ExprKind::Method { receiver, name: last, args, callee: None };
             }
         }
+        let site = sites::take(&mut call.attrs);
+        self.sites.put(site, Site::Call(self.funcs.len()));
         let func = self.func(&mut call.func, path);
         let is_shared = |arg: &syn::Expr| {
             matches!(arg, syn::Expr::Reference(syn::ExprReference { mutability: None, .. }))
@@ -492,6 +507,11 @@ pub(crate) enum Conversion {
     From(&'static str),
     /// `x.to_f32()`: to this type.
     To(&'static str),
+}
+
+/// Whether `f16` has a conversion of this name, so that no trait in scope can provide one.
+fn is_of_half(name: &str) -> bool {
+    matches!(name, "from" | "from_f32" | "from_f64" | "to_f32" | "to_f64")
 }
 
 /// The conversion that a method of this name is.

@@ -7,6 +7,7 @@ use quadrants_frontend::syntax::{
 use syn::{Pat, PatIdent, visit::Visit};
 
 use super::{Tree, expr};
+use crate::sites;
 
 /// The bounds of a dimension before its variable is known.
 struct Bounds {
@@ -97,6 +98,7 @@ impl Tree {
 
     fn for_loop(&mut self, each: &mut syn::ExprForLoop) -> StmtKind {
         let label = label_of(each.label.as_ref());
+        let site = sites::take(&mut each.attrs);
         let Some(options) = loop_options(&each.attrs) else {
             return StmtKind::Unsupported(Construct::LoopAttribute);
         };
@@ -121,6 +123,7 @@ impl Tree {
                 Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }) => {
                     self.bind(ident);
                     let (ty, probe) = self.probe(ident, None);
+                    self.typed_at(site.map(|site| site + dims.len()), ty);
                     probes.push((ty, probe));
                     (ident.to_string(), mutability.is_some())
                 }
@@ -266,7 +269,7 @@ fn name_of_label(label: &syn::Lifetime) -> String {
 /// crate's path before them, or without.
 pub(crate) fn loop_options(attributes: &[syn::Attribute]) -> Option<LoopOptions> {
     let mut options = LoopOptions::default();
-    for attribute in attributes {
+    for attribute in attributes.iter().filter(|attribute| !sites::is_number(attribute)) {
         let name = &attribute.path().segments.last()?.ident;
         match &attribute.meta {
             syn::Meta::Path(_) if name == "serial" => options.serial = true,

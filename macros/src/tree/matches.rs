@@ -9,6 +9,7 @@ use quote::{ToTokens, quote};
 use syn::{Pat, PatIdent, RangeLimits};
 
 use super::{Tree, TypeEntry};
+use crate::sites;
 
 /// What is matched: its name and type in the tree.
 struct Matched {
@@ -30,7 +31,9 @@ impl Tree {
         let value = self.expr(&mut each.expr);
         // Shown in messages as what it stands for, as every name of this form is.
         let name = format!("__match{}", self.types.len());
-        let matched = Matched { name: name.clone(), ty: self.passed(&mut each.expr), span };
+        let site = sites::take(&mut each.attrs);
+        let ty = self.passed(&mut each.expr);
+        let matched = Matched { name: name.clone(), ty: self.typed_at(site, ty), span };
         let mut arms = Vec::with_capacity(each.arms.len());
         for arm in &mut each.arms {
             match self.arm(arm, &matched) {
@@ -76,7 +79,7 @@ impl Tree {
         let made = value.clone();
         let ty = self.passed_as(value, linear);
         let probe = Ident::new(&format!("probe{ty}"), Span::mixed_site());
-        *value = syn::Expr::Verbatim(quote!(#probe.made(#made, |#pattern| ())));
+        *value = syn::Expr::Verbatim(quote!(#probe.pass_constructed(#made, |#pattern| ())));
         ty
     }
 

@@ -12,7 +12,11 @@ use super::{
     FuncEntry, Tree, TypeEntry,
     expr::{Conversion, conversion, is_type_name},
 };
-use crate::{body::unparenthesized, spans};
+use crate::{
+    body::unparenthesized,
+    sites::{self, Site},
+    spans,
+};
 
 /// A function's type and name, of its path.
 fn of_type(path: &syn::Path) -> Option<(syn::Path, Ident)> {
@@ -37,6 +41,7 @@ impl Tree {
     /// A tuple, array, struct or field. What makes a value passes a probe, for its type.
     pub(super) fn aggregate(&mut self, expr: &mut syn::Expr) -> ExprKind {
         use syn::Expr as E;
+        let site = sites::of(expr);
         match expr {
             E::Field(field) => {
                 let value = Box::new(self.expr(&mut field.base));
@@ -48,15 +53,18 @@ impl Tree {
             }
             E::Array(array) => {
                 let parts = self.all(array.elems.iter_mut());
-                ExprKind::Aggregate { ty: self.passed(expr), parts }
+                let ty = self.passed(expr);
+                ExprKind::Aggregate { ty: self.typed_at(site, ty), parts }
             }
             E::Tuple(tuple) => {
                 let parts = self.all(tuple.elems.iter_mut());
-                ExprKind::Aggregate { ty: self.passed(expr), parts }
+                let ty = self.passed(expr);
+                ExprKind::Aggregate { ty: self.typed_at(site, ty), parts }
             }
             E::Repeat(repeat) => {
                 let value = Box::new(self.expr(&mut repeat.expr));
-                ExprKind::Repeat { ty: self.passed(expr), value }
+                let ty = self.passed(expr);
+                ExprKind::Repeat { ty: self.typed_at(site, ty), value }
             }
             E::Struct(value) if value.rest.is_none() && value.dot2_token.is_none() => {
                 let mut fields = Vec::with_capacity(value.fields.len());
@@ -67,7 +75,8 @@ impl Tree {
                     };
                     fields.push((name, self.expr(&mut field.expr)));
                 }
-                ExprKind::Struct { ty: self.passed(expr), fields }
+                let ty = self.passed(expr);
+                ExprKind::Struct { ty: self.typed_at(site, ty), fields }
             }
             _ => ExprKind::Unsupported(Construct::StructUpdate),
         }
@@ -84,9 +93,11 @@ impl Tree {
         let path = path.clone();
         let name = path.path.segments.last().map(|last| last.ident.to_string());
         let name = name.unwrap_or_default();
+        let site = sites::take(&mut call.attrs);
         let parts = self.all(call.args.iter_mut());
         if is_type_name(&name) {
             let ty = self.passed_by_pattern(expr, &quote!(#path(..)), false);
+            self.typed_at(site, ty);
             return ExprKind::Aggregate { ty, parts };
         }
         if is_builtin_function(&name)
@@ -94,6 +105,7 @@ impl Tree {
         {
             let pattern = quote_spanned!(spans::first(&ty)=> #ty { .. });
             let ty = self.passed_by_pattern(expr, &pattern, true);
+            self.typed_at(site, ty);
             return ExprKind::Associated { ty, name, args: parts };
         }
         let func = self.funcs.len() as u32;
@@ -117,9 +129,11 @@ impl Tree {
                 let receiver = parts.remove(0);
                 let receiver = Box::new(self.typed(receiver, of));
                 let callee = Some(func);
+                self.sites.put(site, Site::Call(self.funcs.len()));
                 self.of_type(expr, ty, name.clone());
                 return ExprKind::Method { receiver, name: name.to_string(), args: parts, callee };
             }
+            self.sites.put(site, Site::Call(self.funcs.len()));
             self.of_type(expr, ty, name);
             return ExprKind::Call { func, args: parts, on_value: false, shared: 0 };
         }
@@ -150,17 +164,23 @@ impl Tree {
             return ExprKind::Unsupported(Construct::StructUpdate);
         };
         let name = call.method.clone();
+        let site = sites::take(&mut call.attrs);
         let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
         let binding = Ident::new("value", name.span());
         let ty = self.add_type(TypeEntry::Probe { probe: probe.clone(), binding, linear: false });
+        self.typed_at(site, ty);
         let result = self.result();
+        let syn::Expr::MethodCall(call) = expr else {
+            return ExprKind::Unsupported(Construct::StructUpdate);
+        };
         let of = &mut call.receiver;
         let (has_place, at) = (is_place(of), name.span());
         if has_place {
             // The method may change it where it is. No block: a statement could not begin with one and go on.
             let of = of.clone();
-            *expr =
-                syn::Expr::Verbatim(quote_spanned!(at=> #result.pass((#probe.see(&#of), #call).1)));
+            *expr = syn::Expr::Verbatim(
+                quote_spanned!(at=> #result.pass((#probe.observe(&#of), #call).1)),
+            );
         } else {
             // As an argument it needs no parentheses, and rustc would say so.
             let inner = unparenthesized(of);

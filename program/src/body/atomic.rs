@@ -1,36 +1,36 @@
-//! Atomics on raw places: what `atomic_add` and its like are in a body.
+//! Atomic operations of CPU bodies: `atomic_add`, `atomic_min` and `atomic_max` on an [`ElementRef`].
 //!
-//! Never through `&mut`: many iterations hold the same place at once.
+//! They never go through `&mut`, because many iterations refer to the same element at once.
 
-use super::place::Place;
+use super::element_ref::ElementRef;
 use crate::dsl::{AtomicAdd, AtomicMinMax};
 
-/// Adds and gives the old element; zero where the place is out of range.
+/// Adds `value` and returns the old element; does nothing and returns zero if the reference is out of range.
 #[inline(always)]
-pub fn atomic_add<T: AtomicAdd>(place: Place<T>, value: T) -> T {
-    // SAFETY: the place is an element that the loop's iterations touch by atomics alone.
-    place.address().map_or_else(T::default, |element| unsafe { T::fetch_add(element, value) })
+pub fn atomic_add<T: AtomicAdd>(element: ElementRef<T>, value: T) -> T {
+    // SAFETY: a reference to an element of a tensor or shared array; the loop's iterations access it only atomically.
+    element.address().map_or_else(T::default, |address| unsafe { T::fetch_add(address, value) })
 }
 
-/// Keeps the smaller and gives the old element; zero where the place is out of range.
+/// Keeps the smaller value and returns the old element; returns zero if the reference is out of range.
 #[inline(always)]
-pub fn atomic_min<T: AtomicMinMax>(place: Place<T>, value: T) -> T {
+pub fn atomic_min<T: AtomicMinMax>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
-    place.address().map_or_else(T::default, |element| unsafe { T::fetch_min(element, value) })
+    element.address().map_or_else(T::default, |address| unsafe { T::fetch_min(address, value) })
 }
 
-/// Keeps the larger and gives the old element; zero where the place is out of range.
+/// Keeps the larger value and returns the old element; returns zero if the reference is out of range.
 #[inline(always)]
-pub fn atomic_max<T: AtomicMinMax>(place: Place<T>, value: T) -> T {
+pub fn atomic_max<T: AtomicMinMax>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
-    place.address().map_or_else(T::default, |element| unsafe { T::fetch_max(element, value) })
+    element.address().map_or_else(T::default, |address| unsafe { T::fetch_max(address, value) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Adds one from four threads, and sees that no addition is lost.
+    /// Adds one from four threads and checks that no addition is lost.
     fn count_up<T: AtomicAdd + PartialEq + std::fmt::Debug>(one: T, total: T) {
         let mut cell = T::default();
         let address = &raw mut cell as usize;
@@ -38,8 +38,8 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..1000 {
-                        // The cell outlives the scope and is touched by atomics alone.
-                        atomic_add(Place::within(Some(address as *mut T)), one);
+                        // The cell outlives the scope and is accessed only atomically.
+                        atomic_add(ElementRef::from_ptr(Some(address as *mut T)), one);
                     }
                 });
             }
@@ -59,13 +59,13 @@ mod tests {
     }
 
     #[test]
-    fn smaller_and_larger_are_kept_and_the_old_returned() {
+    fn min_and_max_return_the_old_element() {
         let mut cell = -3_i32;
-        let place = Place::within(Some(&raw mut cell));
-        assert_eq!(atomic_min(place, -5), -3);
-        assert_eq!(atomic_min(place, 4), -5);
-        assert_eq!(atomic_max(place, 4), -5);
-        assert_eq!(atomic_add(place, i32::MAX), 4);
+        let element = ElementRef::from_ptr(Some(&raw mut cell));
+        assert_eq!(atomic_min(element, -5), -3);
+        assert_eq!(atomic_min(element, 4), -5);
+        assert_eq!(atomic_max(element, 4), -5);
+        assert_eq!(atomic_add(element, i32::MAX), 4);
         assert_eq!(cell, i32::MIN + 3);
     }
 }

@@ -1,52 +1,54 @@
-//! What the threads of a block exchange at the end of a phase: the phase is a loop that collects what each gives.
+//! Collectives of thread blocks in CPU bodies: reductions, scans, shuffles and votes at the end of a phase.
+//!
+//! The phase runs as a loop over the threads that collects one value of each in [`Contributions`].
 
 use std::ops::Index;
 
 use quadrants_ir::collective::{self, WARP};
 
 use super::{
-    failure::{Bounded, within},
-    threads::Threads,
+    failure::{Bounded, check_index},
+    thread_block::ThreadBlock,
 };
 use crate::{Element, dsl::Combine};
 
-/// What the threads of a block give, as far as they have.
+/// The values that the threads of a block contribute to a collective, in thread order.
 #[derive(Debug)]
-pub struct Given<T> {
+pub struct Contributions<T> {
     values: Vec<T>,
 }
 
-/// A value of each thread of a block: in a phase, that of its own thread.
+/// One value per thread of a block. A thread reads its own value in later phases: `sums[t]`.
 #[derive(Clone, Debug)]
 pub struct PerThread<T> {
     values: Vec<T>,
 }
 
-impl<const CHECKED: bool, G: Copy> Threads<CHECKED, G> {
-    /// Room for what each thread gives.
+impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
+    /// An empty list of contributions with room for each thread.
     #[inline(always)]
     #[must_use]
-    pub fn given<T>(&self) -> Given<T> {
-        Given::new(self.threads())
+    pub fn contributions<T>(&self) -> Contributions<T> {
+        Contributions::new(self.threads())
     }
 }
 
-impl<T> Given<T> {
-    /// Room for what so many threads give.
+impl<T> Contributions<T> {
+    /// An empty list with room for `threads` values.
     #[inline(always)]
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self { values: Vec::with_capacity(threads) }
     }
 
-    /// What the next thread gives.
+    /// Adds the value of the next thread.
     #[inline(always)]
-    pub fn give(&mut self, value: T) {
+    pub fn push(&mut self, value: T) {
         self.values.push(value);
     }
 
     #[inline(always)]
-    fn taken(self, from: impl Fn(usize) -> u64) -> PerThread<T>
+    fn shuffled(self, from: impl Fn(usize) -> u64) -> PerThread<T>
     where
         T: Copy,
     {
@@ -56,39 +58,39 @@ impl<T> Given<T> {
         PerThread { values }
     }
 
-    /// What the thread of the warp has whose number differs in the bits of `mask`.
+    /// For each thread, the value of the lane whose number differs in the bits of `mask`.
     #[inline(always)]
     #[must_use]
     pub fn shuffle_xor(self, mask: usize) -> PerThread<T>
     where
         T: Copy,
     {
-        self.taken(|lane| (lane ^ mask) as u64)
+        self.shuffled(|lane| (lane ^ mask) as u64)
     }
 
-    /// What the thread `by` before has.
+    /// For each thread, the value of the lane `by` lower.
     #[inline(always)]
     #[must_use]
     pub fn shuffle_up(self, by: usize) -> PerThread<T>
     where
         T: Copy,
     {
-        self.taken(|lane| lane.checked_sub(by).unwrap_or(lane) as u64)
+        self.shuffled(|lane| lane.checked_sub(by).unwrap_or(lane) as u64)
     }
 
-    /// What the thread `by` behind has.
+    /// For each thread, the value of the lane `by` higher.
     #[inline(always)]
     #[must_use]
     pub fn shuffle_down(self, by: usize) -> PerThread<T>
     where
         T: Copy,
     {
-        self.taken(|lane| lane.saturating_add(by) as u64)
+        self.shuffled(|lane| lane.saturating_add(by) as u64)
     }
 }
 
-impl<T: Copy> Given<(T, usize)> {
-    /// What the thread of the warp has that each thread names.
+impl<T: Copy> Contributions<(T, usize)> {
+    /// For each thread, the value of the lane that it names.
     #[inline(always)]
     #[must_use]
     pub fn shuffle(self) -> PerThread<T> {
@@ -99,22 +101,22 @@ impl<T: Copy> Given<(T, usize)> {
     }
 }
 
-impl Given<bool> {
-    /// Whether all threads say yes.
+impl Contributions<bool> {
+    /// Whether all threads vote true.
     #[inline(always)]
     #[must_use]
     pub fn all(self) -> bool {
         self.values.iter().all(|vote| *vote)
     }
 
-    /// Whether any thread says yes.
+    /// Whether any thread votes true.
     #[inline(always)]
     #[must_use]
     pub fn any(self) -> bool {
         self.values.iter().any(|vote| *vote)
     }
 
-    /// The threads of each thread's warp that say yes, as bits.
+    /// For each thread, a bit mask of the lanes of its warp that vote true.
     #[inline(always)]
     #[must_use]
     pub fn ballot(self) -> PerThread<u32> {
@@ -128,7 +130,7 @@ impl Given<bool> {
 
 macro_rules! combinations {
     ($($reduce:ident, $scan:ident, $exclusive:ident, $combine:ident, $none:ident, $what:literal;)*) => {
-        impl<T: Combine> Given<T> {$(
+        impl<T: Combine> Contributions<T> {$(
             #[doc = concat!("The ", $what, " of all values.")]
             #[inline(always)]
             #[must_use]
@@ -165,7 +167,7 @@ impl<T> Bounded<usize> for PerThread<T> {
     #[inline(always)]
     #[track_caller]
     fn bounded(&self, thread: usize) -> usize {
-        within(thread, self.values.len())
+        check_index(thread, self.values.len())
     }
 }
 
@@ -181,19 +183,19 @@ impl<T: Element> Index<usize> for PerThread<T> {
 mod tests {
     use super::*;
 
-    fn given<T>(values: impl IntoIterator<Item = T>) -> Given<T> {
-        Given { values: values.into_iter().collect() }
+    fn contributions<T>(values: impl IntoIterator<Item = T>) -> Contributions<T> {
+        Contributions { values: values.into_iter().collect() }
     }
 
     #[test]
-    fn integers_are_combined_as_one_after_the_other() {
+    fn integer_reductions_and_scans_equal_sequential_ones() {
         for count in [1, 2, 31, 32, 33, 64, 100, 1024] {
             let value = |at: i32| (at * 37) % 101 - 50;
             let values: Vec<i32> = (0..count).map(value).collect();
-            assert_eq!(given(values.clone()).reduce_add(), values.iter().sum());
-            assert_eq!(given(values.clone()).reduce_min(), *values.iter().min().unwrap());
-            let scanned = given(values.clone()).scan_add();
-            let before = given(values.clone()).exclusive_scan_max();
+            assert_eq!(contributions(values.clone()).reduce_add(), values.iter().sum());
+            assert_eq!(contributions(values.clone()).reduce_min(), *values.iter().min().unwrap());
+            let scanned = contributions(values.clone()).scan_add();
+            let before = contributions(values.clone()).exclusive_scan_max();
             for at in 0..values.len() {
                 assert_eq!(scanned[at], values[..=at].iter().sum());
                 assert_eq!(before[at], values[..at].iter().copied().max().unwrap_or(i32::MIN));
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_added_in_the_order_that_is_stated() {
+    fn floats_are_combined_in_the_documented_order() {
         let values: Vec<f32> = (0..40).map(|at| 1.0 / (at as f32 + 0.7)).collect();
         let tree = |values: &[f32]| {
             let mut values = values.to_vec();
@@ -216,9 +218,9 @@ mod tests {
             values[0]
         };
         let expected = tree(&values[..32]) + tree(&values[32..]);
-        assert_eq!(given(values.clone()).reduce_add().to_bits(), expected.to_bits());
+        assert_eq!(contributions(values.clone()).reduce_add().to_bits(), expected.to_bits());
         // The first four of a scan: pairs, then pairs of pairs.
-        let scanned = given(values.clone()).scan_add();
+        let scanned = contributions(values.clone()).scan_add();
         assert_eq!(scanned[2].to_bits(), (values[0] + (values[1] + values[2])).to_bits());
         let four = (values[0] + values[1]) + (values[2] + values[3]);
         assert_eq!(scanned[3].to_bits(), four.to_bits());
@@ -226,19 +228,21 @@ mod tests {
 
     #[test]
     fn shuffles_stay_within_warps_and_blocks() {
-        let numbers = || given(0..40);
+        let numbers = || contributions(0..40);
         assert_eq!(numbers().shuffle_xor(1)[39], 38);
         assert_eq!((numbers().shuffle_xor(16)[5], numbers().shuffle_xor(16)[35]), (21, 35));
         assert_eq!((numbers().shuffle_up(3)[32], numbers().shuffle_up(3)[36]), (32, 33));
         assert_eq!((numbers().shuffle_down(usize::MAX)[7], numbers().shuffle_down(3)[6]), (7, 9));
-        let turned = given((0..40).map(|at| (at, 31 - at % 32))).shuffle();
-        assert_eq!((turned[0], turned[31], turned[33], turned[39]), (31, 0, 33, 39));
+        let reversed = contributions((0..40).map(|at| (at, 31 - at % 32))).shuffle();
+        assert_eq!((reversed[0], reversed[31], reversed[33], reversed[39]), (31, 0, 33, 39));
     }
 
     #[test]
-    fn votes_are_bits_of_a_warp() {
-        let votes = given((0..40).map(|at| at % 3 == 0)).ballot();
+    fn ballots_are_bit_masks_of_warps() {
+        let votes = contributions((0..40).map(|at| at % 3 == 0)).ballot();
         assert_eq!((votes[0], votes[39]), (0x4924_9249, 0b1001_0010));
-        assert!(given((0..40).map(|at| at == 39)).any() && !given([true, false]).all());
+        assert!(
+            contributions((0..40).map(|at| at == 39)).any() && !contributions([true, false]).all()
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! Device errors that a CPU body raises, and how they get into the launch's error record.
+//! Device errors of CPU bodies, and how they are written to the launch's error record.
 //!
-//! A body does not know the numbers of the IR's sites, but rustc tells it where it stands
-//! (`#[track_caller]`). So the record's `site` holds [`PLACE_SITE`] and the kind, the last two values
-//! hold line and column, and [`resolve_site`] finds the site of that place.
+//! A body does not know the site numbers of the IR, but `#[track_caller]` gives its source location. So the record's
+//! `site` holds [`LOCATION_SITE`] and the kind of error, its last two values hold line and column, and [`resolve_site`]
+//! finds the site of that location.
 
 use std::{
     any::{Any, TypeId},
@@ -14,59 +14,58 @@ use std::{
 
 use quadrants_ir::{Site, SiteId, SiteKind, abi::ErrorRecord};
 
-/// The bit of [`ErrorRecord::site`] that says: this error came from a CPU body, and its place is in
-/// the last two values. The low bits then are the kind.
-pub const PLACE_SITE: u32 = 0x8000_0000;
+/// The bit of [`ErrorRecord::site`] that marks an error of a CPU body: the low bits are the kind of error, and the last
+/// two values its source location.
+pub const LOCATION_SITE: u32 = 0x8000_0000;
 
-/// Where among [`ErrorRecord::values`] a CPU body's place is.
+/// The positions of line and column in [`ErrorRecord::values`].
 const LINE: usize = ErrorRecord::VALUES - 2;
 const COLUMN: usize = LINE + 1;
 
-/// [`ErrorRecord::task`] of a CPU body, which runs all tasks in one.
+/// [`ErrorRecord::task`] of a CPU body, which runs all tasks as one.
 const ALL_TASKS: u32 = u32::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ErrorKind {
     Index = 0,
     Assert = 1,
     DivideByZero = 2,
     Bounds = 3,
 }
 
-/// Where a launch's device errors go.
+/// Writes the device errors of one launch to its error record.
 #[derive(Clone, Copy)]
 pub(super) struct Errors {
     record: *mut ErrorRecord,
     launch: u64,
 }
 
-/// The panic payload of an error that ends the code that raised it.
-struct Raised {
-    kind: Kind,
-    place: &'static Location<'static>,
+/// The panic payload of a device error.
+struct RaisedError {
+    kind: ErrorKind,
+    location: &'static Location<'static>,
 }
 
 thread_local! {
     static IN_BODY: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The site that `record` speaks of, also where a CPU body wrote it. None where the kernel has no
-/// such site.
+/// The site that `record` refers to, also if a CPU body wrote the record. `None` if the kernel has no such site.
 #[must_use]
 pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
-    if record.site & PLACE_SITE == 0 {
+    if record.site & LOCATION_SITE == 0 {
         return sites.get(record.site as usize).map(|_| SiteId::new(record.site));
     }
-    let kind = record.site & !PLACE_SITE;
+    let kind = record.site & !LOCATION_SITE;
     let [.., line, column] = record.values;
     let of_kind = |site: &Site| match site.kind {
-        SiteKind::Index(_) | SiteKind::SharedIndex(_) => kind == Kind::Index as u32,
-        SiteKind::Assert { .. } => kind == Kind::Assert as u32,
-        SiteKind::DivideByZero => kind == Kind::DivideByZero as u32,
-        SiteKind::Bounds => kind == Kind::Bounds as u32,
+        SiteKind::Index(_) | SiteKind::SharedIndex(_) => kind == ErrorKind::Index as u32,
+        SiteKind::Assert { .. } => kind == ErrorKind::Assert as u32,
+        SiteKind::DivideByZero => kind == ErrorKind::DivideByZero as u32,
+        SiteKind::Bounds => kind == ErrorKind::Bounds as u32,
     };
-    // Where a write is out of range, rustc names the place of the bracket, and a site that of the
-    // tensor before it. So the place may be some columns further right.
+    // If a write is out of range, rustc gives the location of the bracket, and the site has that of the tensor before
+    // it. So the location may be some columns to the right of the site's.
     let on_line = || {
         sites.iter().enumerate().filter(|(_, site)| of_kind(site) && u64::from(site.line) == line)
     };
@@ -75,57 +74,57 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
     nearest.or_else(|| on_line().next()).map(|(at, _)| SiteId::new(at as u32))
 }
 
-/// `assert!` in serial code and in a func: ends the caller's chunk of iterations, and is reported as a
-/// device error. In an iteration itself it is [`Cx::holds`](super::Cx::holds).
+/// `assert!` in serial code and in funcs: reports a device error and ends the caller's piece of the loop. In an
+/// iteration itself, `assert!` is [`Cx::holds`](super::Cx::holds).
 ///
 /// # Panics
-/// Outside a kernel, as `assert!` does.
+/// Outside of kernels, as `assert!` does.
 #[inline(always)]
 #[track_caller]
 pub fn check(condition: bool, message: &'static str) {
     if !condition {
-        raise(Kind::Assert, message);
+        raise(ErrorKind::Assert, message);
     }
 }
 
-/// The divisor of `/` and `%` in a kernel: zero of an integer type is a device error.
+/// Checks the divisor of `/` and `%` in a kernel: zero of an integer type is a device error.
 ///
-/// Takes any type, because the macro that writes the call does not know which division it is.
+/// Takes any type, because the macro that emits the call does not know the operands' types.
 ///
 /// # Panics
-/// Outside a kernel, as the division would.
+/// Outside of kernels, as the division would.
 #[inline(always)]
 #[track_caller]
 pub fn divisor<T: Copy + 'static>(value: T) -> T {
     if is_zero_int(value) {
-        raise(Kind::DivideByZero, "attempt to divide by zero");
+        raise(ErrorKind::DivideByZero, "attempt to divide by zero");
     }
     value
 }
 
-/// The value, of which LLVM knows nothing. Of `x.powf(2.0)` it would make `x * x`, and the like of other constants, which
-/// differs in the last bit from what the library's function gives for the same numbers.
+/// Hides a value from LLVM's optimizer. LLVM would turn `x.powf(2.0)` into `x * x`, and fold calls with constant
+/// arguments, which differs in the last bit from what the library's function returns.
 #[inline(always)]
 #[must_use]
 pub(super) fn opaque<T>(value: T) -> T {
     std::hint::black_box(value)
 }
 
-/// `value.clamp(low, high)` as kernels have it: std's panics where the bounds are no range.
+/// `value.clamp(low, high)` in kernels. Unlike std's, it does not panic if `low > high`.
 #[inline(always)]
 #[must_use]
 pub fn clamped<T: PartialOrd + Copy>(value: T, low: T, high: T) -> T {
-    let raised = if value < low { low } else { value };
-    if raised > high { high } else { raised }
+    let at_least_low = if value < low { low } else { value };
+    if at_least_low > high { high } else { at_least_low }
 }
 
-/// What can be indexed in a kernel. The index of a local array that is out of range is a device error,
-/// as on other devices; tensors, and what threads share, look at an index when they are indexed.
+/// A type that can be indexed in kernels. An index of a local array, vector or matrix that is out of range is a device
+/// error, as on GPUs. Tensors and shared arrays check their indices themselves.
 pub trait Bounded<I> {
-    /// The index, where it is in range.
+    /// Returns the index if it is in range.
     ///
     /// # Panics
-    /// Where it is not: in a kernel quietly, as [`check`] does.
+    /// If it is out of range: in a kernel with a device error, as [`check`] does.
     fn bounded(&self, index: I) -> I;
 }
 
@@ -133,38 +132,37 @@ impl<T, const N: usize> Bounded<usize> for [T; N] {
     #[inline(always)]
     #[track_caller]
     fn bounded(&self, index: usize) -> usize {
-        within(index, N)
+        check_index(index, N)
     }
 }
 
-/// An index of a local array, or of a vector, of so many elements.
+/// Checks the index of a local array or vector of `len` elements.
 ///
 /// # Panics
-/// Where it is out of range: in a kernel quietly, as [`check`] does.
+/// If it is out of range: in a kernel with a device error, as [`check`] does.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn within(index: usize, len: usize) -> usize {
-    check(index < len, "an index is beyond the elements of an array");
+pub(crate) fn check_index(index: usize, len: usize) -> usize {
+    check(index < len, "index out of range of an array");
     index
 }
 
 impl Errors {
     /// # Safety
-    /// `record` is null, or the record is valid, and shared by atomics alone, as long as the value
-    /// and its copies are used.
+    /// `record` must be null, or valid and accessed only by atomics, as long as the value and its copies are used.
     pub(super) const unsafe fn new(record: *mut ErrorRecord, launch: u64) -> Self {
         Self { record, launch }
     }
 
-    /// Records the error, unless one is recorded already.
+    /// Records the error, unless one has been recorded already.
     #[cold]
     #[inline(never)]
-    pub(super) fn report(self, kind: Kind, place: &Location<'_>, values: &[u64]) {
+    pub(super) fn report(self, kind: ErrorKind, location: &Location<'_>, values: &[u64]) {
         if self.record.is_null() {
             return;
         }
-        // SAFETY: the maker of `self` vouches for the record; `state` is touched by atomics alone,
-        // and the other fields by the one who claimed it.
+        // SAFETY: the maker of `self` guarantees the record; `state` is accessed only by atomics, and the other fields
+        // only by the thread that claimed the record.
         unsafe {
             let state = AtomicU32::from_ptr(&raw mut (*self.record).state);
             let claimed = state.compare_exchange(
@@ -178,9 +176,9 @@ impl Errors {
             }
             let mut all = [0; ErrorRecord::VALUES];
             all.iter_mut().zip(values).for_each(|(to, from)| *to = *from);
-            all[LINE] = u64::from(place.line());
-            all[COLUMN] = u64::from(place.column());
-            ptr::write(&raw mut (*self.record).site, PLACE_SITE | kind as u32);
+            all[LINE] = u64::from(location.line());
+            all[COLUMN] = u64::from(location.column());
+            ptr::write(&raw mut (*self.record).site, LOCATION_SITE | kind as u32);
             ptr::write(&raw mut (*self.record).launch, self.launch);
             ptr::write(&raw mut (*self.record).task, ALL_TASKS);
             ptr::write(&raw mut (*self.record).count, values.len() as u32);
@@ -189,8 +187,8 @@ impl Errors {
         }
     }
 
-    /// Runs a piece of a body on a thread that is not in one yet. What [`check`] and [`divisor`] raise
-    /// in it ends it and is recorded; any other panic goes on.
+    /// Runs a piece of a body on a thread that is not inside a body yet. A device error ends the piece and is recorded;
+    /// any other panic propagates.
     pub(super) fn run(self, piece: impl FnOnce()) {
         IN_BODY.set(IN_BODY.get() + 1);
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run_inside(piece)));
@@ -200,46 +198,46 @@ impl Errors {
         }
     }
 
-    /// As [`run`](Self::run), on a thread that is in a body already.
+    /// As [`run`](Self::run), on a thread that is inside a body already.
     #[inline(always)]
     pub(super) fn run_inside(self, piece: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(piece)) {
-            self.caught(payload);
+            self.handle_panic(payload);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn caught(self, payload: Box<dyn Any + Send>) {
-        match payload.downcast::<Raised>() {
-            Ok(raised) => self.report(raised.kind, raised.place, &[]),
+    fn handle_panic(self, payload: Box<dyn Any + Send>) {
+        match payload.downcast::<RaisedError>() {
+            Ok(error) => self.report(error.kind, error.location, &[]),
             Err(payload) => resume_unwind(payload),
         }
     }
 }
 
-// SAFETY: the record is written under a claim made by compare-and-swap, from any thread.
+// SAFETY: any thread may write the record; a compare-and-swap claims it first.
 unsafe impl Send for Errors {}
-// SAFETY: as above; `Errors` has no other state that changes.
+// SAFETY: as above; `Errors` has no other mutable state.
 unsafe impl Sync for Errors {}
 
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn raise(kind: Kind, message: &str) -> ! {
+fn raise(kind: ErrorKind, message: &str) -> ! {
     if IN_BODY.get() == 0 {
-        // A func called by ordinary code: then it is an ordinary panic.
+        // A func called by ordinary host code: an ordinary panic.
         match kind {
-            Kind::Assert => panic!("assertion failed: {message}"),
-            Kind::Index | Kind::DivideByZero | Kind::Bounds => panic!("{message}"),
+            ErrorKind::Assert => panic!("assertion failed: {message}"),
+            ErrorKind::Index | ErrorKind::DivideByZero | ErrorKind::Bounds => panic!("{message}"),
         }
     }
-    // Quietly: the panic hook would print what the launch reports as an error.
-    resume_unwind(Box::new(Raised { kind, place: Location::caller() }))
+    // Without the panic hook, which would print what the launch returns as an error.
+    resume_unwind(Box::new(RaisedError { kind, location: Location::caller() }))
 }
 
-/// The divisor of `dividend / value` and `dividend % value`: as [`divisor`], and 1 where the quotient would not
-/// fit: so that it wraps, as elsewhere. The smallest number by 1 is what it is by -1, wrapped.
+/// Checks the divisor of `dividend / value` and `dividend % value`, as [`divisor`]. If the quotient would overflow
+/// (`MIN / -1`), it returns 1: dividing by 1 gives the wrapped result, as on GPUs.
 ///
 /// # Panics
 /// As [`divisor`].
@@ -253,9 +251,9 @@ pub fn divisor_of<A: Copy + 'static, T: Copy + 'static>(dividend: &A, value: T) 
                 let (a, b): ($int, $int) = unsafe {
                     (std::mem::transmute_copy(dividend), std::mem::transmute_copy(&value))
                 };
-                let fitting: $int = if a == <$int>::MIN && b == -1 { 1 } else { b };
+                let safe: $int = if a == <$int>::MIN && b == -1 { 1 } else { b };
                 // SAFETY: as above.
-                return divisor(unsafe { std::mem::transmute_copy::<$int, T>(&fitting) });
+                return divisor(unsafe { std::mem::transmute_copy::<$int, T>(&safe) });
             })*
         };
     }
@@ -263,14 +261,14 @@ pub fn divisor_of<A: Copy + 'static, T: Copy + 'static>(dividend: &A, value: T) 
     divisor(value)
 }
 
-/// Whether `value` is zero and of an integer type. The type is known when this is compiled, so one
-/// comparison at most is left of it.
+/// Whether `value` is zero and of an integer type. The type is known at compile time, so at most one comparison
+/// remains.
 #[inline(always)]
 fn is_zero_int<T: Copy + 'static>(value: T) -> bool {
     macro_rules! any {
         ($($int:ty)*) => {
             false $(|| (TypeId::of::<T>() == TypeId::of::<$int>() && {
-                // SAFETY: the two types are the same.
+                // SAFETY: the types are the same.
                 unsafe { std::mem::transmute_copy::<T, $int>(&value) == 0 }
             }))*
         };
@@ -287,13 +285,13 @@ mod tests {
     }
 
     #[test]
-    fn a_place_resolves_to_the_site_of_its_kind() {
+    fn a_source_location_resolves_to_the_site_of_its_kind() {
         let sites = [
             site(SiteKind::DivideByZero, 4, 9),
             site(SiteKind::Assert { message: "a".into() }, 4, 9),
             site(SiteKind::Assert { message: "b".into() }, 4, 30),
         ];
-        let mut record = ErrorRecord { site: PLACE_SITE | 1, ..ErrorRecord::default() };
+        let mut record = ErrorRecord { site: LOCATION_SITE | 1, ..ErrorRecord::default() };
         record.values[LINE] = 4;
         record.values[COLUMN] = 30;
         assert_eq!(resolve_site(&record, &sites), Some(SiteId::new(2)));
@@ -317,13 +315,13 @@ mod tests {
         errors.run(|| check(false, "never"));
         errors.run(|| assert_eq!(divisor(0_i32), 1));
         assert_eq!(record.state, ErrorRecord::FULL);
-        assert_eq!(record.site, PLACE_SITE | Kind::Assert as u32);
+        assert_eq!(record.site, LOCATION_SITE | ErrorKind::Assert as u32);
         assert_eq!(record.launch, 7);
         assert_ne!(record.values[LINE], 0);
     }
 
     #[test]
-    fn a_quotient_that_does_not_fit_wraps() {
+    fn an_overflowing_quotient_wraps() {
         for (a, b) in [(i32::MIN, -1), (i32::MIN, 2), (7, -1), (-7, 2)] {
             assert_eq!(a / divisor_of(&a, b), a.wrapping_div(b));
             assert_eq!(a % divisor_of(&a, b), a.wrapping_rem(b));
@@ -333,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn only_integer_zeros_are_refused() {
+    fn only_integer_zero_divisors_are_errors() {
         assert_eq!(divisor(0.0_f32), 0.0);
         assert_eq!(divisor(3_u64), 3);
         assert!(!divisor(false));
@@ -349,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn other_panics_pass_through() {
+    fn other_panics_propagate() {
         // SAFETY: no record.
         let errors = unsafe { Errors::new(ptr::null_mut(), 0) };
         let outcome = catch_unwind(|| errors.run(|| resume_unwind(Box::new(5_u8))));

@@ -1,5 +1,7 @@
-//! What the host's [`Tensor`] is to kernels: a parameter, and in the copy of a kernel that rustc
-//! checks first, something that can be indexed.
+//! The host's [`Tensor`] as a kernel parameter, and its `Index` implementations for type inference.
+//!
+//! rustc type-checks a never-called copy of each kernel in which tensors have their host type; there they must be
+//! indexable.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,15 +10,15 @@ use quadrants_ir::{abi::MAX_RANK, types::ParamType};
 use super::{Args, TensorParam, View};
 use crate::{KernelValue, Tensor};
 
-// SAFETY: a view of this element type and rank.
+// SAFETY: `take` returns a view of this element type and rank.
 unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
     type View<const CHECKED: bool> = View<T, N, CHECKED>;
 
     const PARAM: ParamType = {
-        assert!(N <= MAX_RANK, "a kernel takes tensors of up to six dimensions");
+        assert!(N <= MAX_RANK, "kernels take tensors of up to six dimensions");
         assert!(
             !T::LAYOUT.is_empty(),
-            "the elements of a kernel's tensor have at least one number"
+            "the element type of a kernel's tensor must contain at least one number"
         );
         ParamType::Tensor { elem: T::LAYOUT, rank: N as u8, writable: true }
     };
@@ -27,8 +29,8 @@ unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
     }
 }
 
-/// Indexing a tensor type-checks, so that rustc's messages about a kernel speak of `Tensor`; but code
-/// that would run it on the host does not compile.
+/// Implements `Index`, so that rustc's messages about kernels mention `Tensor`. Host code that would index a tensor
+/// does not compile.
 macro_rules! refuse_on_the_host {
     ($([$($generic:tt)*] $rank:tt by $index:ty;)*) => {$(
         #[doc(hidden)]
@@ -57,10 +59,10 @@ refuse_on_the_host! {
     [const N: usize] N by [usize; N];
 }
 
-/// Fails for every type, but only where an instance is made.
+/// A compile-time error, raised only when the function is instantiated.
 const fn refuse<T>() {
     assert!(
         size_of::<T>() == usize::MAX,
-        "a tensor can be indexed in a kernel only; on the host, use `to_vec` or `copy_from`"
+        "a tensor can be indexed only in a kernel; on the host, use `to_vec` or `copy_from`"
     );
 }

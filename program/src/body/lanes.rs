@@ -1,13 +1,14 @@
-//! Iterations across SIMD lanes: a strip of them in step, with an array element per iteration for each local.
+//! Strips: iterations of a loop that run side by side in SIMD lanes. Each local is an array with one element per
+//! iteration.
 //!
-//! What to run in strips, the macro decides. What is here makes LLVM see them as it must: constant numbers of
-//! iterations, closures that are inlined, and loops that stay apart.
+//! The macro decides which loops run in strips. The functions here give LLVM what it needs to vectorize them: constant
+//! trip counts, inlined closures, and loops that are not merged.
 
 use std::{hint::black_box, mem::MaybeUninit};
 
 use super::LoopInt;
 
-/// The first iteration of each whole strip of `W` from `begin` on, which is moved behind the last of them.
+/// The first iteration of each whole strip of `W` iterations from `begin`. Advances `begin` past the last whole strip.
 #[inline(always)]
 pub fn whole_strips<I: LoopInt, const W: usize>(
     begin: &mut I,
@@ -22,30 +23,30 @@ pub fn whole_strips<I: LoopInt, const W: usize>(
     )
 }
 
-/// An iteration of the strip that begins with `from`.
+/// Iteration number `lane` of the strip that begins with `from`.
 #[inline(always)]
 #[must_use]
 pub fn lane_of<I: LoopInt>(from: I, lane: usize) -> I {
     from.forward(lane as u64)
 }
 
-/// A local's values in the iterations of a strip.
+/// The values of a local in the iterations of a strip.
 #[inline(always)]
 #[must_use]
 pub fn lanes<T: Copy, const W: usize>(value: impl Fn(usize) -> T) -> [T; W] {
     let mut values = [const { MaybeUninit::uninit() }; W];
-    // `array::from_fn` guards against panics with what keeps LLVM from vectorizing.
-    for (lane, place) in values.iter_mut().enumerate() {
-        place.write(value(lane));
+    // Not `array::from_fn`: its guard against panics keeps LLVM from vectorizing.
+    for (lane, slot) in values.iter_mut().enumerate() {
+        slot.write(value(lane));
     }
-    // SAFETY: all elements are written, and an array of `MaybeUninit` is laid out as one of what is in them.
+    // SAFETY: all elements are initialized, and an array of `MaybeUninit<T>` has the layout of an array of `T`.
     unsafe { std::mem::transmute_copy(&values) }
 }
 
-/// Stands at the begin of each round that a strip goes through together. Where nothing else does, LLVM makes one loop
-/// of the rounds and the lanes in them, which then is not unrolled, and the locals stay in memory.
+/// Separates the outer loop of a strip from the loop over its lanes. Without a barrier in each round, LLVM merges the
+/// two loops, does not unroll the result, and keeps the locals in memory.
 #[inline(always)]
-pub fn rounds_apart() {
+pub fn optimization_barrier() {
     black_box(());
 }
 
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_strips_and_the_rest_are_all() {
+    fn whole_strips_and_the_rest_cover_the_range() {
         for end in [-7_i32, -6, 0, 1, 2, 25, 26, 120] {
             let mut rest = -6;
             let mut visited: Vec<i32> = whole_strips::<_, 8>(&mut rest, end)

@@ -1,25 +1,25 @@
-//! Instruction levels: the functions that turn an inlined closure into code for better processors.
+//! Instruction levels: functions with `#[target_feature]` that compile an inlined closure for newer processors.
 
 use std::hint::black_box;
 
-/// A set of instructions that a body is compiled for.
+/// A set of processor instructions that a body is compiled for.
 ///
-/// A [`Cx`](super::Cx) of a level is made only on a processor that has its instructions.
+/// A [`Cx`](super::Cx) of a level exists only on processors that have its instructions.
 pub trait Level: Copy + Send + Sync + 'static {
-    /// What loops are compiled for that wait for memory: nothing that this level lacks.
-    type Far: Level;
+    /// The level for memory-bound loops. It requires no instructions that this level lacks.
+    type MemoryBound: Level;
 
-    /// Calls `f(a)` compiled for this level, where `f` is `#[inline(always)]`.
+    /// Calls `f(a)`, compiled for this level; `f` must be `#[inline(always)]`.
     ///
     /// # Safety
-    /// The processor has the level's instructions.
+    /// The processor must have the level's instructions.
     unsafe fn call<A, F: Fn(A)>(f: &F, a: A);
 
     /// Whether the processor has the level's instructions.
     fn available() -> bool;
 }
 
-/// What every processor of the target has.
+/// The instructions that every processor of the target has.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Baseline {}
 
@@ -28,31 +28,34 @@ pub(super) enum Baseline {}
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Avx2 {}
 
-/// AVX-512 as of Skylake-X and Zen 4.
+/// AVX-512 as in Skylake-X and Zen 4.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Avx512 {}
 
-/// What interiors of checked loops are compiled for. One level, as a body has enough instances: the
-/// one that nearly all processors have, and that gains most.
+/// The level of the interiors of checked loops. One level only, to limit the number of instances of a body: the one
+/// that nearly all processors have and that gains most.
 #[cfg(target_arch = "x86_64")]
-pub(super) type Inside = Avx2;
-/// What interiors of checked loops are compiled for.
+pub(super) type Interior = Avx2;
+/// The level of the interiors of checked loops.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) type Inside = Baseline;
+pub(super) type Interior = Baseline;
 
-/// How many iterations a strip has that keeps one number of each. So many hide what an operation on it takes: with 8 numbers
-/// in a register and two such operations begun in each cycle, none has to wait for the one before within 4 cycles.
-pub(super) const WIDE: usize = 64;
-/// The same with 16 numbers in a register, of which there are twice as many.
+/// The number of iterations of a strip with one local. It hides the latency of arithmetic: with 8 floats per register
+/// and two operations issued per cycle, 64 iterations cover a latency of 4 cycles.
+pub(super) const STRIP_LEN: usize = 64;
+/// The same for registers of 16 floats.
 #[cfg(target_arch = "x86_64")]
-pub(super) const WIDE_OF_AVX512: usize = 128;
+pub(super) const STRIP_LEN_AVX512: usize = 128;
 
 macro_rules! levels {
-    ($($(#[$cfg:meta])* $level:ident, $far:ident, $function:ident, [$($feature:tt)*], $available:expr;)*) => {$(
+    ($(
+        $(#[$cfg:meta])*
+        $level:ident, $memory_bound:ident, $function:ident, [$($feature:tt)*], $available:expr;
+    )*) => {$(
         $(#[$cfg])*
         impl Level for $level {
-            type Far = $far;
+            type MemoryBound = $memory_bound;
 
             #[inline(always)]
             unsafe fn call<A, F: Fn(A)>(f: &F, a: A) {
@@ -60,10 +63,10 @@ macro_rules! levels {
                 fn $function<A, F: Fn(A)>(f: &F, a: A) {
                     f(a);
                 }
-                // Never inlined, so that the loop is compiled once for the caller's own thread and
-                // the pool's threads. rustc 1.95 drops `#[inline(never)]` beside `#[target_feature]`.
+                // Never inlined, so that the loop is compiled once for the calling thread and the pool's threads. rustc
+                // 1.95 ignores `#[inline(never)]` next to `#[target_feature]`.
                 let function: unsafe fn(&F, A) = black_box($function::<A, F>);
-                // SAFETY: the caller says that the processor has the instructions.
+                // SAFETY: the caller guarantees that the processor has the instructions.
                 unsafe { function(f, a) }
             }
 
@@ -81,8 +84,8 @@ levels! {
         std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")
             && std::is_x86_feature_detected!("bmi1") && std::is_x86_feature_detected!("bmi2")
             && std::is_x86_feature_detected!("lzcnt") && std::is_x86_feature_detected!("popcnt");
-    // LLVM has four registers under way in each round of a loop. Of 64 bytes each, on lines of two or three tensors at once,
-    // that keeps the processor's own reading ahead from keeping up: of 32 bytes, memory is a tenth to a third faster.
+    // Memory-bound loops use 32-byte vectors: LLVM processes four registers per round, and with 64-byte registers on
+    // two or three tensors the hardware prefetcher falls behind. 32-byte vectors are 10 to 33 % faster there.
     #[cfg(target_arch = "x86_64")]
     Avx512, Avx2, avx512, [#[target_feature(
         enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2,lzcnt,popcnt"

@@ -1,143 +1,180 @@
-//! Method calls in kernels. One impl per method name and receiver type says both what the call is to the IR and what
-//! it runs on the CPU, so that the two cannot resolve a call differently: neither asks for the methods that are in the
-//! caller's scope.
+//! Method calls in kernels.
+//!
+//! One impl per method name and receiver type defines both what a call is in the IR and what it runs on the CPU. So IR
+//! and CPU body cannot resolve a call differently: neither depends on the traits in the caller's scope.
 
 use std::ops::{Add, Deref, Mul, Sub};
 
 pub use quadrants_ir::source::Callee;
+use quadrants_ir::source::Source;
 use quadrants_ir::types::name_number;
 
-use super::{Probe, divisor_of, failure::opaque, place::Place};
+use super::{
+    Arguments, Probe, SiteTable, check_site, divisor_of, element_ref::ElementRef, failure::opaque,
+};
 use crate::{Element, Float, KernelValue, Matrix, Number, Signed, Vector, f16};
 
-/// A type with a method, or an associated function, that kernels can call: the one whose name has this number.
+/// A type with a method or associated function that kernels can call. `NAME` is the number of its name.
 ///
 /// # Safety
-/// Implement it by `#[func]` alone. `CALLEE` is the IR's side of what [`Method::call`] and [`Function::call`] do for
+/// Implement it by `#[func]` alone. `SOURCE` is the IR's side of what [`Method::call`] and [`Function::call`] do for
 /// the same name; proofs that are made on the one are used by the other. `MUTATES` is true where that changes its
 /// receiver.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no such method in kernels",
-    label = "no method or function that kernels can call",
+    label = "not a method or function that kernels can call",
     note = "kernels have methods of numbers, arrays, `Vector` and `Matrix`, and those of `impl` blocks with `#[func]`; \
             a type parameter has those of its bounds (`Number`, `Signed`, `Float`, `Int`, or a trait with `#[func]`)"
 )]
 pub unsafe trait HasMethod<const NAME: u64> {
-    /// The type of its value.
+    /// The type of the result.
     type Output;
 
-    /// What a call of it is to the IR.
-    const CALLEE: Callee;
+    /// The source of a func, and its table of [sites](super::SiteTable); none of what is built in.
+    const SOURCE: Option<(&'static Source, &'static [u128])>;
 
-    /// Whether it takes `&mut self`.
+    /// What a call of it is to the IR.
+    const CALLEE: Callee = match Self::SOURCE {
+        Some((source, _)) => Callee::Func(source),
+        None => Callee::Builtin,
+    };
+
+    /// The identities of the types at its sites.
+    const IDENTITIES: &'static [u128] = match Self::SOURCE {
+        Some((_, identities)) => identities,
+        None => &[],
+    };
+
+    /// Whether the method takes `&mut self`.
     const MUTATES: bool;
 
-    /// Depends on the source, so that what is wrong with the method is said of it alone: see
+    /// Evaluates the source of the method, so that an error in the method is reported only there: see
     /// [`gate`](super::gate).
     const OK: bool = {
         let _ = Self::CALLEE;
         true
     };
 
-    /// What a call of it is to the IR.
+    /// What a call is in the IR; a function of [`CALLEE`](Self::CALLEE).
     #[must_use]
     fn callee() -> Callee {
         Self::CALLEE
     }
 }
 
-/// The method of this name, called with arguments of these types, a tuple.
+/// A method, for arguments of the types in the tuple `Args`.
 ///
 /// # Safety
 /// As [`HasMethod`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no such method in kernels, with these arguments",
-    label = "no method that kernels can call"
+    label = "not a method that kernels can call"
 )]
 pub unsafe trait Method<const NAME: u64, Args>: HasMethod<NAME> {
-    /// Calls it.
+    /// Calls the method.
     #[track_caller]
     fn call(this: &mut Self, args: Args) -> Self::Output;
 }
 
-/// The associated function of this name, called with arguments of these types, a tuple. A method is one too, whose
-/// first argument is the receiver.
+/// An associated function, for arguments of the types in the tuple `Args`. A method is one too; its first argument is
+/// the receiver.
 ///
 /// # Safety
 /// As [`HasMethod`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no such function in kernels, with these arguments",
-    label = "no function that kernels can call"
+    label = "not a function that kernels can call"
 )]
 pub unsafe trait Function<const NAME: u64, Args>: HasMethod<NAME> {
-    /// Calls it.
+    /// Calls the function.
     #[track_caller]
     fn call(args: Args) -> Self::Output;
 }
 
-/// Proof that a type was emitted beside a func of the same name.
+/// Implemented by the type that `#[func]` emits under the name of a func.
 ///
 /// # Safety
-/// Implement it by `#[func]` alone: the type's associated functions are the func's source and body.
+/// Only `#[func]` may implement it: the type's associated functions must be the func's source and body.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no func",
-    label = "kernels call functions with `#[func]` alone"
+    message = "`{Self}` is not a func",
+    label = "kernels can call only functions with `#[func]`"
 )]
 pub unsafe trait Func {
-    /// Says that it is one.
+    /// Referenced by callers to require the implementation.
     const IS: () = ();
 }
 
-/// Calls a method on a value, which it must not change: a change would be lost.
+/// Calls a method on a value that is not a local or element. The method must not take `&mut self`: the change would be
+/// lost.
 #[inline(always)]
 #[track_caller]
 pub fn call<const NAME: u64, T: Method<NAME, A>, A>(mut this: T, args: A) -> T::Output {
     const {
-        assert!(!T::MUTATES, "a method that takes `&mut self` is called on a local or an element");
+        assert!(
+            !T::MUTATES,
+            "a method that takes `&mut self` must be called on a local or an element"
+        );
     }
     T::call(&mut this, args)
 }
 
-/// Calls an associated function of the type that a pattern is of.
+/// Calls an associated function of the type `T`, which a pattern identifies.
 #[inline(always)]
 #[track_caller]
-pub fn associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), args: A) -> T::Output {
+pub fn call_associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), args: A) -> T::Output {
     T::call(args)
 }
 
-/// Calls a method on a copy of its receiver, which [`put_back`] and [`keep`] may write back.
+/// Calls an associated function of a type whose argument types are those at a site.
 #[inline(always)]
 #[track_caller]
-pub fn call_on<const NAME: u64, T: Method<NAME, A>, A>(this: &mut T, args: A) -> T::Output {
+pub fn function<const NAME: u64, T, A, S, const IX: usize>(args: A) -> T::Output
+where
+    T: Function<NAME, A>,
+    A: Arguments,
+    S: SiteTable,
+{
+    const { check_site::<S, IX>(A::TYPE_IDENTITY) }
+    T::call(args)
+}
+
+/// Calls a method on a copy of its receiver, which [`write_back`] or [`write_back_local`] stores afterwards.
+#[inline(always)]
+#[track_caller]
+pub fn call_in_place<const NAME: u64, T: Method<NAME, A>, A>(this: &mut T, args: A) -> T::Output {
     T::call(this, args)
 }
 
-/// Reads the receiver of a method once more, where the method changes it where it is: its arguments come before.
+/// Reads the receiver again after the arguments were evaluated, if the method changes it in place.
 #[inline(always)]
-pub fn again<const NAME: u64, T: HasMethod<NAME>>(receiver: &mut T, now: T) {
+pub fn reload_receiver<const NAME: u64, T: HasMethod<NAME>>(receiver: &mut T, now: T) {
     if T::MUTATES {
         *receiver = now;
     }
 }
 
-/// Puts the receiver of a method back to the element that it came from, where the method may have changed it.
+/// Writes the receiver of a method back to its element, if the method takes `&mut self`.
 #[inline(always)]
-pub fn put_back<const NAME: u64, T: HasMethod<NAME> + KernelValue>(place: Place<T>, receiver: T) {
+pub fn write_back<const NAME: u64, T: HasMethod<NAME> + KernelValue>(
+    element: ElementRef<T>,
+    receiver: T,
+) {
     if T::MUTATES {
-        place.write(receiver);
+        element.write(receiver);
     }
 }
 
-/// Puts the receiver of a method back to the local that it came from, where the method may have changed it.
+/// Writes the receiver of a method back to its local, if the method takes `&mut self`.
 #[inline(always)]
-pub fn keep<const NAME: u64, T: HasMethod<NAME>>(local: &mut T, receiver: T) {
+pub fn write_back_local<const NAME: u64, T: HasMethod<NAME>>(local: &mut T, receiver: T) {
     if T::MUTATES {
         *local = receiver;
     }
 }
 
-/// What a call of a method of the type that a probe found is to the IR. What rustc found the call to give, in the copy that
-/// is never called, is of the type that the method gives: so that both speak of the same types from there on.
+/// What a method call is in the IR, for the receiver type that a probe inferred. It also requires that the type rustc
+/// inferred for the call's result is the method's output type, so that IR and rustc agree on all types that depend on
+/// it.
 #[must_use]
 pub const fn method_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
     _receiver: &Probe<T>,
@@ -146,25 +183,51 @@ pub const fn method_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
     T::callee
 }
 
-/// As [`method_of`], of a function of the type `T`.
+/// As [`method_of`], of a function of the type `T`, with the identity of its arguments' types.
 #[must_use]
-pub const fn function_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
+pub const fn function_of<const NAME: u64, T, R, A: Arguments>(
     _result: &Probe<R>,
-) -> fn() -> Callee {
-    T::callee
+) -> (fn() -> Callee, u128)
+where
+    T: Function<NAME, A> + HasMethod<NAME, Output = R>,
+{
+    (T::callee, A::TYPE_IDENTITY)
 }
 
-/// A struct that derives `KernelValue` must not implement `Deref`: where a field is private, `value.field` could mean the
-/// target's. This impl overlaps with the one that the derive emits for such a struct.
+/// Rejects structs that derive `KernelValue` and implement `Deref`: for a private field, `value.field` could mean a
+/// field of the target. For such a struct, this impl overlaps with the one that the derive emits.
 pub trait ValuesDoNotDeref {}
 
 impl<T: Deref> ValuesDoNotDeref for T {}
 
-/// The conversions that `f16` has too, which is no [`Number`].
+/// The functions of `f16` that convert from other floats.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such function in kernels",
+    label = "not `f16`"
+)]
+pub trait FromFloat: Sized {
+    /// The nearest `f16`.
+    fn from_f32(value: f32) -> Self;
+    /// The nearest `f16`.
+    fn from_f64(value: f64) -> Self;
+}
+
+impl FromFloat for f16 {
+    #[inline(always)]
+    fn from_f32(value: f32) -> Self {
+        f16::from_f32(value)
+    }
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        f16::from_f64(value)
+    }
+}
+
+/// The conversions that [`Number`]s share with `f16`, which is not a [`Number`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no conversion of this name in kernels",
     label = "not a number",
-    note = "numbers have conversions; a type parameter is one by `T: Number`, `Float` or `Int`"
+    note = "numbers have conversions; bound a type parameter by `Number`, `Float` or `Int`"
 )]
 pub trait ToFloat: Sized {
     /// `self as f32`
@@ -195,21 +258,21 @@ impl ToFloat for f16 {
     }
 }
 
-/// `a == b` in kernels: of numbers as theirs is, of aggregates by their numbers. A user's `PartialEq` is not asked.
+/// `a == b` in kernels: compares scalars by `==`, and aggregates scalar by scalar. It ignores the user's `PartialEq`.
 #[inline(always)]
 #[must_use]
 pub fn equal<T: KernelValue>(a: T, b: T) -> bool {
     a.kernel_eq(b)
 }
 
-/// The built-in methods of types: an impl of [`HasMethod`], [`Method`] and [`Function`] each.
+/// Implements [`HasMethod`], [`Method`] and [`Function`] for built-in methods.
 macro_rules! builtin {
     ($([$($generic:tt)*] $of:ty: $name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $body:expr;)*) => {$(
-        // SAFETY: the IR's method of this name is defined to be this one, and neither changes its receiver.
+        // SAFETY: the IR defines the method of this name as this one, and it does not change its receiver.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             type Output = $out;
-            const CALLEE: Callee = Callee::Builtin;
+            const SOURCE: Option<(&'static Source, &'static [u128])> = None;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.
@@ -234,15 +297,15 @@ macro_rules! builtin {
     )*};
 }
 
-/// The built-in methods of each of some numbers, by their own definition.
-macro_rules! of_numbers {
-    ([$($number:ident)*] $methods:tt) => {$( of_numbers!(one $number $methods); )*};
+/// Built-in methods of numbers that call the standard library's method of the same name.
+macro_rules! from_std {
+    ([$($number:ident)*] $methods:tt) => {$( from_std!(one $number $methods); )*};
     (one $number:ident {$($name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)*}) => {
         builtin! {$( [] $number: $name(this $(, $arg: $ty)*) -> $out = $number::$name(this $(, $arg)*); )*}
     };
 }
 
-of_numbers! { [f32 f64] {
+from_std! { [f32 f64] {
     abs() -> Self; sqrt() -> Self; floor() -> Self; ceil() -> Self; round() -> Self; trunc() -> Self;
     fract() -> Self; recip() -> Self; signum() -> Self; to_radians() -> Self; to_degrees() -> Self;
     powi(exponent: i32) -> Self; min(other: Self) -> Self; max(other: Self) -> Self;
@@ -251,12 +314,12 @@ of_numbers! { [f32 f64] {
     is_sign_positive() -> bool;
 } }
 
-of_numbers! { [f16] {
+from_std! { [f16] {
     signum() -> Self; copysign(sign: Self) -> Self; is_nan() -> bool; is_finite() -> bool; is_infinite() -> bool;
     is_sign_negative() -> bool; is_sign_positive() -> bool; to_bits() -> u16;
 } }
 
-of_numbers! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
+from_std! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     wrapping_add(other: Self) -> Self; wrapping_sub(other: Self) -> Self; wrapping_mul(other: Self) -> Self;
     wrapping_neg() -> Self; wrapping_shl(count: u32) -> Self; wrapping_shr(count: u32) -> Self;
     saturating_add(other: Self) -> Self; saturating_sub(other: Self) -> Self; rotate_left(count: u32) -> Self;
@@ -264,23 +327,23 @@ of_numbers! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     pow(exponent: u32) -> Self;
 } }
 
-of_numbers! { [i8 i16 i32 i64] {
+from_std! { [i8 i16 i32 i64] {
     abs() -> Self; signum() -> Self; is_positive() -> bool; is_negative() -> bool;
 } }
 
-of_numbers! { [u8 u16 u32 u64 usize] { is_power_of_two() -> bool; } }
+from_std! { [u8 u16 u32 u64 usize] { is_power_of_two() -> bool; } }
 
-/// The built-in methods that are defined here.
-macro_rules! of_each {
-    ([$($number:ident)*] $methods:tt) => {$( of_each!(one $number $methods); )*};
+/// Built-in methods of numbers with a definition of their own.
+macro_rules! defined_here {
+    ([$($number:ident)*] $methods:tt) => {$( defined_here!(one $number $methods); )*};
     (one $number:ident {$($name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $body:expr;)*}) => {
         builtin! {$( [] $number: $name($this $(, $arg: $ty)*) -> $out = $body; )*}
     };
 }
 
-of_each! { [f32 f64] {
+defined_here! { [f32 f64] {
     clamp(this, low: Self, high: Self) -> Self = super::clamped(this, low, high);
-    // What LLVM computes ahead of constants can differ in the last bit from what the library gives at run time.
+    // Opaque: what LLVM folds at compile time can differ in the last bit from the library's result at run time.
     cbrt(this) -> Self = opaque(this).cbrt();
     sin(this) -> Self = opaque(this).sin();
     cos(this) -> Self = opaque(this).cos();
@@ -301,15 +364,15 @@ of_each! { [f32 f64] {
     powf(this, exponent: Self) -> Self = opaque(this).powf(opaque(exponent));
 } }
 
-of_each! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
+defined_here! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     min(this, other: Self) -> Self = Ord::min(this, other);
     max(this, other: Self) -> Self = Ord::max(this, other);
     clamp(this, low: Self, high: Self) -> Self = super::clamped(this, low, high);
-    // As `/` and `%`: a divisor of zero is a device error, and what does not fit wraps.
+    // As `/` and `%`: a zero divisor is a device error, and overflow wraps.
     rem_euclid(this, by: Self) -> Self = this.rem_euclid(divisor_of(&this, by));
 } }
 
-of_each! { [u8 u16 u32 u64 usize] {
+defined_here! { [u8 u16 u32 u64 usize] {
     div_ceil(this, by: Self) -> Self = this.div_ceil(divisor_of(&this, by));
 } }
 
@@ -354,14 +417,14 @@ builtin! {
     [T: Signed] Matrix<T, 4, 4>: inverse(this) -> Self = this.inverse();
 }
 
-/// The built-in functions of types.
+/// Implements [`HasMethod`] and [`Function`] for built-in associated functions.
 macro_rules! functions {
     ($([$($generic:tt)*] $of:ty: $name:ident($($arg:ident: $ty:ty),*);)*) => {$(
-        // SAFETY: the IR's function of this name is defined to be this one.
+        // SAFETY: the IR defines the function of this name as this one.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             type Output = Self;
-            const CALLEE: Callee = Callee::Builtin;
+            const SOURCE: Option<(&'static Source, &'static [u128])> = None;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.

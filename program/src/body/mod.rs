@@ -1,60 +1,68 @@
-//! What a kernel's CPU body runs on: the code that `#[kernel]` emits calls what stands here.
+//! The run-time support of CPU bodies: the items that code emitted by `#[kernel]` calls.
 //!
-//! A body is one generic function, [`Body::run`]. It is instantiated once per instruction level in the
-//! proven form and once, for the baseline, in the checked form; [`NativeBody`] holds the instances and
-//! picks one at run time. All that needs `unsafe` or a `#[target_feature]` is here, so that the emitted
-//! code needs neither: its loops are `#[inline(always)]` closures over index ranges, which a function
-//! of the chosen level calls and therefore compiles with that level's instructions.
+//! A CPU body is one generic function, [`Body::run`]. It is instantiated once per instruction level in the proven form,
+//! and once at the baseline level in the checked form. [`NativeBody`] holds the instances and picks one at run time.
 //!
-//! The values that a body starts from pass a [`gate`], so that a mistake of the author's is reported
-//! once, in the words that rustc has for the code as it was written.
+//! Everything that needs `unsafe` or `#[target_feature]` is in this module, so that emitted code needs neither. Emitted
+//! loops are `#[inline(always)]` closures over index ranges. A function of the chosen level calls them, so they are
+//! compiled with that level's instructions.
+//!
+//! The initial values of a body pass through a [`gate`], so that rustc reports each mistake of the user once.
 
 mod atomic;
 mod collective;
 mod cx;
+mod element_ref;
 mod failure;
 mod host_index;
 mod lanes;
 mod level;
 mod method;
+mod method_scope;
 mod native;
 mod parallel;
-mod place;
 mod pool;
 mod probe;
-mod readings;
 mod reduce;
-mod threads;
+mod site;
+mod stepped_range;
+mod thread_block;
 mod view;
-mod walk;
 
 pub use atomic::{atomic_add, atomic_max, atomic_min};
-pub use collective::{Given, PerThread};
+pub use collective::{Contributions, PerThread};
 pub use cx::{Args, Cx, TensorParam};
-pub(crate) use failure::within;
-pub use failure::{Bounded, PLACE_SITE, check, clamped, divisor, divisor_of, resolve_site};
-pub use lanes::{lane_of, lanes, rounds_apart, whole_strips};
+pub(crate) use element_ref::Component;
+pub use element_ref::{
+    AggregateRef, Dense, ElementRef, HasElement, HasField, Memory, ScalarRef, Strided,
+};
+pub(crate) use failure::check_index;
+pub use failure::{Bounded, LOCATION_SITE, check, clamped, divisor, divisor_of, resolve_site};
+pub use lanes::{lane_of, lanes, optimization_barrier, whole_strips};
 pub use level::Level;
 pub use method::{
-    Callee, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, again, associated, call,
-    call_on, equal, function_of, keep, method_of, put_back,
+    Callee, FromFloat, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, call,
+    call_associated, call_in_place, equal, function, function_of, method_of, reload_receiver,
+    write_back, write_back_local,
 };
+pub use method_scope::{ArrayMethods, in_scope};
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};
-pub(crate) use place::Component;
-pub use place::{At, Dense, HasElement, HasField, Memory, Place, Strided, Within};
 pub use probe::{
-    Form, Gate, Linear, Open, Probe, gate, group_field, linear_type_of, number_type, same,
+    Gate, Linear, Open, Probe, gate, group_field, identity, linear_type_of, number_type,
     same_function, tensor_type, type_of, value_type,
 };
-pub use readings::{Counted, OfArrays, in_scope};
 pub use reduce::{
-    Part, finish_add, finish_max, finish_min, part_add, part_max, part_min, reduce_add, reduce_max,
-    reduce_min, strips,
+    Partial, finish_add, finish_max, finish_min, partial_add, partial_max, partial_min, reduce_add,
+    reduce_max, reduce_min, strips,
 };
-pub use threads::{Shared, Threads, block_in, blocks_of, weight_of_block};
-pub use view::{Formed, Places, View};
-pub use walk::{Values, Walk};
+pub use site::{
+    Arguments, CallSite, MethodTable, SiteTable, check_site, identity_of, seen, type_identity,
+    typed, with_part,
+};
+pub use stepped_range::{IntRange, SteppedRange};
+pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight};
+pub use view::{ElementCount, Elements, View, WithProven};
 
 pub use crate::Number;
 

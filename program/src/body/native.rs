@@ -1,4 +1,4 @@
-//! A kernel's body in all its instances, and the choice between them.
+//! [`Body`], the trait that `#[kernel]` implements, and [`NativeBody`], the compiled instances of a CPU body.
 
 use std::{fmt, sync::OnceLock};
 
@@ -7,12 +7,12 @@ use quadrants_ir::abi::Form;
 use super::{cx::Cx, level};
 use crate::{BoxError, body::Level};
 
-/// What the macro implements for each kernel.
+/// A kernel's CPU body and IR. The macro `#[kernel]` implements it.
 ///
 /// # Safety
-/// Implement it by `#[kernel]` alone. `ir` gives the kernel that `run` runs: a launch proves its accesses on the IR, and
-/// `run` makes them, unchecked in the proven form. `run` takes the parameters from `cx` in their order, once, each as
-/// its type, and uses what it is given there as long as it runs.
+/// Only `#[kernel]` may implement it. `ir` must return the kernel that `run` runs: a launch proves the accesses on the
+/// IR, and `run` performs them, unchecked in the proven form. `run` must take each parameter from `cx` once, in order
+/// and with its type, and must not use it after it returns.
 pub unsafe trait Body {
     /// The kernel's name.
     const NAME: &'static str;
@@ -20,14 +20,14 @@ pub unsafe trait Body {
     /// The kernel's IR.
     ///
     /// # Errors
-    /// Why the kernel cannot be lowered.
+    /// If the kernel cannot be lowered.
     fn ir() -> Result<quadrants_ir::Kernel, BoxError>;
 
-    /// Runs the kernel. Strips of iterations that hold little have `WIDE` of them: as many as suit the level.
+    /// Runs the kernel. `WIDE` is the number of iterations of a strip with one local, which depends on the level.
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>);
 }
 
-/// A kernel's body, compiled for each level.
+/// The instances of a CPU body: one per instruction level in the proven form, and one in the checked form.
 #[derive(Clone, Copy)]
 pub struct NativeBody {
     baseline: Instance,
@@ -39,7 +39,7 @@ pub struct NativeBody {
 }
 
 /// # Safety
-/// That of [`NativeBody::run`], and the processor has the instance's instructions.
+/// As [`NativeBody::run`]; in addition, the processor must have the instance's instructions.
 type Instance = unsafe fn(&[u64], &[u64], usize);
 
 impl NativeBody {
@@ -47,45 +47,45 @@ impl NativeBody {
     #[must_use]
     pub const fn of<B: Body>() -> Self {
         Self {
-            baseline: instance::<B, level::Baseline, false, { level::WIDE }>,
+            baseline: instance::<B, level::Baseline, false, { level::STRIP_LEN }>,
             #[cfg(target_arch = "x86_64")]
-            avx2: instance::<B, level::Avx2, false, { level::WIDE }>,
+            avx2: instance::<B, level::Avx2, false, { level::STRIP_LEN }>,
             #[cfg(target_arch = "x86_64")]
-            avx512: instance::<B, level::Avx512, false, { level::WIDE_OF_AVX512 }>,
-            checked: instance::<B, level::Baseline, true, { level::WIDE }>,
+            avx512: instance::<B, level::Avx512, false, { level::STRIP_LEN_AVX512 }>,
+            checked: instance::<B, level::Baseline, true, { level::STRIP_LEN }>,
         }
     }
 
-    /// Runs the kernel on `args`, an argument block as `quadrants_ir::abi` lays it out, up to its last
-    /// parameter, and returns when all of it has run. `inside` is what follows in the checked form, the
-    /// interiors of the loops; without it, nothing is inside. The kernel's value, where it has one, is written to the word
-    /// `result_word` of the block's scratch memory.
+    /// Runs the kernel and returns when all of it has run.
     ///
-    /// The proven form runs at the best level of this processor, the checked one at the baseline.
-    /// Device errors are recorded in the block's error record.
+    /// `args` is an argument block as `quadrants_ir::abi` lays it out, up to the last parameter. `interiors` are the
+    /// words after it: the loops' interiors in the checked form; if empty, no iteration is proven. The kernel's result,
+    /// if it has one, is written to word `result_word` of the block's scratch memory. Device errors are recorded in the
+    /// block's error record.
+    ///
+    /// The proven form runs at the best level of this processor, the checked form at the baseline.
     ///
     /// # Panics
-    /// Where the body panics other than by a device error, an overflow for example.
+    /// If the body panics other than by a device error, for example by an arithmetic overflow.
     ///
     /// # Safety
-    /// The block's words are those of this kernel's parameters. Its addresses are valid for what the
-    /// kernel does with them, and nothing else touches that memory meanwhile in a way that races
-    /// with the kernel. In the proven form every access is in range, in the checked form every one of the
-    /// iterations in an interior.
-    pub unsafe fn run(&self, args: &[u64], inside: &[u64], result_word: usize, form: Form) {
+    /// The words must be those of this kernel's parameters. Their addresses must be valid for the kernel's accesses,
+    /// and no other code may access that memory in a way that races with the kernel. In the proven form every access
+    /// must be in range; in the checked form, every access of the iterations in an interior.
+    pub unsafe fn run(&self, args: &[u64], interiors: &[u64], result_word: usize, form: Form) {
         let instance = match form {
             Form::Checked => self.checked,
             Form::Proven => self.best(),
         };
-        // SAFETY: the caller's promises, and `best` asked the processor.
-        unsafe { instance(args, inside, result_word) }
+        // SAFETY: the caller's promises; `best` checked the processor's instructions.
+        unsafe { instance(args, interiors, result_word) }
     }
 
-    /// Runs the proven form at every level that this processor has, from the baseline up, calling
-    /// `before` ahead of each run. For tests and measurements.
+    /// Runs the proven form at every level that this processor has, from the baseline up, and calls `before` with the
+    /// level's name before each run. For tests and measurements.
     ///
     /// # Safety
-    /// As for [`run`](Self::run) in the proven form, each time after `before`.
+    /// As for [`run`](Self::run) in the proven form, after each call of `before`.
     pub unsafe fn run_each_level(
         &self,
         args: &[u64],
@@ -94,13 +94,13 @@ impl NativeBody {
     ) {
         for (name, instance) in self.levels() {
             before(name);
-            // SAFETY: the caller's promises, and `levels` asked the processor.
+            // SAFETY: the caller's promises; `levels` checked the processor's instructions.
             unsafe { instance(args, &[], result_word) }
         }
     }
 
     fn best(&self) -> Instance {
-        // Asking the processor takes a dozen tests; a launch of few elements takes as long.
+        // Cached: a query takes a dozen tests, about as long as a small launch.
         static BEST: OnceLock<usize> = OnceLock::new();
         let best = *BEST.get_or_init(|| self.levels().count() - 1);
         match best {
@@ -112,8 +112,8 @@ impl NativeBody {
         }
     }
 
-    /// The instances that this processor can run, from the baseline up: each level has all
-    /// instructions of those below it.
+    /// The instances that this processor can run, from the baseline up. Each level includes the instructions of those
+    /// below it.
     fn levels(&self) -> impl Iterator<Item = (&'static str, Instance)> {
         [
             ("baseline", level::Baseline::available(), self.baseline),
@@ -134,14 +134,14 @@ impl fmt::Debug for NativeBody {
 }
 
 /// # Safety
-/// As [`Instance`] says.
+/// As [`Instance`].
 unsafe fn instance<B: Body, L: Level, const CHECKED: bool, const WIDE: usize>(
     args: &[u64],
-    inside: &[u64],
+    interiors: &[u64],
     result_word: usize,
 ) {
     // SAFETY: the caller's promises.
-    let cx = unsafe { Cx::<L, CHECKED>::new(args, inside, result_word) };
+    let cx = unsafe { Cx::<L, CHECKED>::new(args, interiors, result_word) };
     cx.errors.run(|| {
         cx.call_by_value(
             #[inline(always)]

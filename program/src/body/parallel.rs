@@ -1,4 +1,4 @@
-//! Parallel loops and regions of a body: whether they go to the thread pool, and in what pieces.
+//! Parallel loops and regions of a CPU body: whether they use the thread pool, and into how many pieces they are split.
 
 use std::{ops::Range, panic::Location};
 
@@ -6,54 +6,54 @@ use quadrants_ir::{Const, abi::MAX_BOUND};
 
 pub use crate::dsl::LoopInt;
 
-use super::{cx::Cx, failure::Kind, level::Level, pool};
+use super::{cx::Cx, failure::ErrorKind, level::Level, pool};
 use crate::dsl::{IndexSpace, ndrange};
 
-/// Below this cost a loop runs on the caller's thread. In syntax nodes, of which a processor does
-/// roughly one to ten in a nanosecond; handing work over costs some microseconds.
-const PARALLEL_FROM: u64 = 1 << 18;
+/// Loops of a lower cost run on the calling thread. The unit is a node of the syntax tree; a processor executes roughly
+/// one to ten nodes per nanosecond. Giving work to another thread costs some microseconds.
+const PARALLEL_MIN_COST: u64 = 1 << 18;
 
-/// From this cost on others are woken for a loop at once: waking them takes less than a piece of it.
-const LONG: u64 = PARALLEL_FROM << 5;
+/// From this cost on, helper threads are woken at once: waking them takes less time than one piece of the loop.
+const WAKE_MIN_COST: u64 = PARALLEL_MIN_COST << 5;
 
-/// Pieces per thread, so that threads that are slow or late do not keep the others waiting.
-const PIECES_PER_THREAD: u64 = 8;
+/// The number of pieces per thread of an expensive loop. Several, so that slow or late threads do not delay the others.
+const MAX_PIECES_PER_THREAD: u64 = 8;
 
-/// Pieces per thread of a loop that is just worth handing over.
-const FEWEST_PIECES: u64 = 2;
+/// The number of pieces per thread of a loop that is just expensive enough for the pool.
+const MIN_PIECES_PER_THREAD: u64 = 2;
 
-/// So many times faster an iteration is at least that runs in a strip.
-const STRIPS_GAIN: u64 = 4;
+/// A lower bound of the speedup of an iteration in a strip.
+const STRIP_SPEEDUP: u64 = 4;
 
-/// From so many iterations on, a loop that does little in each is taken to wait for memory: what it touches is more than the
-/// second level of caches holds.
-const FAR: u64 = 1 << 20;
+/// From this number of iterations on, a loop with little work per iteration is treated as memory-bound: its data
+/// exceeds the second-level cache.
+const MEMORY_BOUND_MIN_STEPS: u64 = 1 << 20;
 
-/// A row is not cut into pieces shorter than this: a vectorized loop needs some length.
-const SHORTEST_ROW: u64 = 1 << 10;
+/// Rows are not split into pieces shorter than this, because a vectorized loop needs some length.
+const MIN_ROW_LEN: u64 = 1 << 10;
 
-/// A `stream_parallel` block of a body, ready to run.
+/// A `stream_parallel` block of a body. [`region`](Cx::region) runs it.
 pub struct Block<'a, 'b, L, F, const CHECKED: bool> {
     cx: &'a Cx<'b, L, CHECKED>,
     body: F,
 }
 
-/// A [`Block`] of any type.
+/// A [`Block`] with its type erased.
 pub trait Task: Sync {
-    /// Runs it.
+    /// Runs the block.
     fn run(&self);
 }
 
-/// What one iteration of a loop costs, in syntax nodes.
+/// The cost of one iteration of a loop, in nodes of the syntax tree.
 pub trait Weight: Copy {
-    /// Whether it does so little that a long loop waits for memory.
+    /// Whether an iteration does so little that a long loop is memory-bound.
     const SIMPLE: bool;
 
     /// The cost.
     fn cost(self) -> u32;
 }
 
-/// The weight of an iteration that does little.
+/// The cost of an iteration with little work; a long loop of such iterations is memory-bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Simple(pub u32);
 
@@ -76,14 +76,16 @@ impl Weight for Simple {
 }
 
 impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
-    /// A parallel loop of one variable. `body` runs the iterations from its first number to before its
-    /// second, and receives whether they are proven; `weight` is the cost of one. The loop's interior is
-    /// at `inside` among those of the launch; none of one that has none.
+    /// A parallel loop over one variable.
+    ///
+    /// `body` receives a half-open range of iterations and whether they are proven, and runs them. `weight` is the cost
+    /// of one iteration. `interior` is the position of the loop's interior among those of the launch; `None` if the
+    /// loop has none.
     #[inline(always)]
     #[track_caller]
     pub fn par_for<I, W: Weight, F>(
         &self,
-        inside: Option<usize>,
+        interior: Option<usize>,
         range: Range<I>,
         weight: W,
         body: F,
@@ -91,15 +93,16 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         I: LoopInt,
         F: Fn(((I, I), bool)) + Sync,
     {
-        self.par_for_strips(inside, range, weight, 1, body);
+        self.par_for_strips(interior, range, weight, 1, body);
     }
 
-    /// As [`par_for`](Self::par_for), where `body` takes `strip` iterations at once as long as there are so many.
+    /// As [`par_for`](Self::par_for), for a `body` that runs `strip` iterations at a time: pieces are whole strips
+    /// where possible.
     #[inline(always)]
     #[track_caller]
     pub fn par_for_strips<I, W: Weight, F>(
         &self,
-        inside: Option<usize>,
+        interior: Option<usize>,
         range: Range<I>,
         weight: W,
         strip: usize,
@@ -109,33 +112,33 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         F: Fn(((I, I), bool)) + Sync,
     {
         let (steps, weight) = (range.start.steps(range.end), weight.cost());
-        let far = W::SIMPLE && steps >= FAR;
-        if steps == 0 || self.have_wrapped(&[(range.start, range.end)]) {
+        let memory_bound = W::SIMPLE && steps >= MEMORY_BOUND_MIN_STEPS;
+        if steps == 0 || self.report_wrapped_bounds(&[(range.start, range.end)]) {
             return;
         }
-        let inside = self.interior(inside);
+        let interior = self.interior(interior);
         let body = |([bounds], proven): ([(I, I); 1], bool)| body((bounds, proven));
-        let strip = if CHECKED { 1 } else { worth_while(steps, strip as u64) };
+        let strip = if CHECKED { 1 } else { piece_granularity(steps, strip as u64) };
         let pieces = pieces(steps, steps.div_ceil(strip), weight);
         if pieces <= 1 {
-            self.tile::<W, _, _, 1>(far, [(range.start, range.end)], &inside, &body);
+            self.tile::<W, _, _, 1>(memory_bound, [(range.start, range.end)], &interior, &body);
             return;
         }
         pool::run(pieces, is_long(steps, weight), &|piece| {
             let (from, to) = part(steps.div_ceil(strip), pieces, piece);
             let at = |strips: u64| range.start.forward(strips.saturating_mul(strip).min(steps));
             let bounds = [(at(from), at(to))];
-            self.errors.run(|| self.tile::<W, _, _, 1>(far, bounds, &inside, &body));
+            self.errors.run(|| self.tile::<W, _, _, 1>(memory_bound, bounds, &interior, &body));
         });
     }
 
-    /// A parallel loop of `N` variables over tiles: `body` runs the iterations whose indices are within
-    /// the bounds of its tile, row by row. Otherwise as [`par_for`](Self::par_for).
+    /// A parallel loop over `N` variables. `body` receives the bounds of a tile and runs its iterations row by row.
+    /// Otherwise as [`par_for`](Self::par_for).
     #[inline(always)]
     #[track_caller]
     pub fn nd_for<D, I, W: Weight, F, const N: usize>(
         &self,
-        inside: Option<usize>,
+        interior: Option<usize>,
         space: ndrange<D>,
         weight: W,
         body: F,
@@ -147,12 +150,12 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         let weight = weight.cost();
         let bounds = space.0.bounds().map(|range| (range.start, range.end));
         let steps: [u64; N] = bounds.map(|(begin, end)| begin.steps(end));
-        if steps.contains(&0) || self.have_wrapped(&bounds) {
+        if steps.contains(&0) || self.report_wrapped_bounds(&bounds) {
             return;
         }
-        let inside = self.interior(inside);
+        let interior = self.interior(interior);
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
-        let far = W::SIMPLE && total >= FAR;
+        let memory_bound = W::SIMPLE && total >= MEMORY_BOUND_MIN_STEPS;
         let wanted = pieces(total, u64::MAX, weight);
         let cuts = cuts(steps, wanted);
         let tile = |mut piece: usize| -> [(I, I); N] {
@@ -165,21 +168,22 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             tile
         };
         match cuts.iter().product() {
-            1 => self.tile::<W, _, _, N>(far, tile(0), &inside, &body),
+            1 => self.tile::<W, _, _, N>(memory_bound, tile(0), &interior, &body),
             pieces => pool::run(pieces, is_long(total, weight), &|piece| {
-                self.errors.run(|| self.tile::<W, _, _, N>(far, tile(piece), &inside, &body));
+                self.errors
+                    .run(|| self.tile::<W, _, _, N>(memory_bound, tile(piece), &interior, &body));
             }),
         }
     }
 
-    /// Runs the iterations of a tile on this thread, which is in a body: in the checked form those of
-    /// the interior without checks, and around them, slab by slab, the others.
+    /// Runs the iterations of a tile on this thread, which is inside a body. In the checked form, the iterations of the
+    /// interior run without checks, and those around it with checks, slab by slab.
     #[inline(always)]
     fn tile<W: Weight, I, F, const N: usize>(
         &self,
-        far: bool,
+        memory_bound: bool,
         tile: [(I, I); N],
-        inside: &[(I, I); N],
+        interior: &[(I, I); N],
         body: &F,
     ) where
         I: LoopInt,
@@ -187,19 +191,19 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     {
         if !CHECKED {
             self.errors.run_inside(|| {
-                if W::SIMPLE && far {
-                    self.call_far(body, (tile, true));
+                if W::SIMPLE && memory_bound {
+                    self.call_memory_bound(body, (tile, true));
                 } else {
                     self.call(body, (tile, true));
                 }
             });
             return;
         }
-        split(tile, inside, |part, proven| {
+        split_at_interior(tile, interior, |part, proven| {
             self.errors.run_inside(|| {
-                // Constants, so that what is compiled has the checks or has them not.
+                // Constants, so that the two closures are compiled without and with checks.
                 if proven {
-                    self.call_inside(
+                    self.call_interior(
                         #[inline(always)]
                         |part| body((part, true)),
                         part,
@@ -215,11 +219,11 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         });
     }
 
-    /// Whether bounds are beyond what any loop has, which is reported: then nothing may run. A launch
-    /// looks at the bounds that it knows; those that the kernel computes are seen only here.
+    /// Reports loop bounds beyond ±`MAX_BOUND`, which result from a wrapped computation; then the loop must not run. A
+    /// launch checks the bounds that the host knows; bounds that the kernel computes are checked only here.
     #[inline(always)]
     #[track_caller]
-    fn have_wrapped<I: LoopInt>(&self, bounds: &[(I, I)]) -> bool {
+    fn report_wrapped_bounds<I: LoopInt>(&self, bounds: &[(I, I)]) -> bool {
         let wide = |bound: I| Into::<Const>::into(bound).as_int().unwrap_or(0);
         let beyond = |&(begin, end): &(I, I)| wide(begin) < -MAX_BOUND || wide(end) > MAX_BOUND;
         let wrapped = bounds.iter().any(beyond);
@@ -228,7 +232,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             for (count, (begin, end)) in counts.iter_mut().zip(bounds) {
                 *count = begin.steps(*end);
             }
-            self.errors.report(Kind::Bounds, Location::caller(), &counts[..bounds.len()]);
+            self.errors.report(ErrorKind::Bounds, Location::caller(), &counts[..bounds.len()]);
         }
         wrapped
     }
@@ -239,30 +243,30 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         Block { cx: self, body }
     }
 
-    /// Runs blocks side by side where that is worth it, else one after the other. `elements` is the
-    /// size of the largest tensor and `weight` the cost of an iteration in all blocks, from which the
-    /// cost of the blocks is guessed: their loops' extents are not known before they run.
+    /// Runs the blocks of a region: concurrently if they are expensive enough, else one after the other. The cost is
+    /// estimated from `elements`, the size of the largest tensor, and `weight`, the cost of one iteration of all blocks
+    /// together, because the loops' extents are not known before the blocks run.
     #[inline(always)]
     pub fn region(&self, blocks: &[&dyn Task], elements: usize, weight: u32) {
         run_region(blocks, elements as u64, weight);
     }
 }
 
-/// Calls `run` for the parts of a tile: what is around the interior, and last what is in it.
-fn split<I: LoopInt, const N: usize>(
+/// Splits a tile: calls `run` for each slab around the interior, and last for the interior (with `true`).
+fn split_at_interior<I: LoopInt, const N: usize>(
     mut tile: [(I, I); N],
-    inside: &[(I, I); N],
+    interior: &[(I, I); N],
     run: impl Fn([(I, I); N], bool),
 ) {
     for k in 0..N {
         let (begin, end) = tile[k];
-        let from = if inside[k].0 > begin { inside[k].0 } else { begin };
-        let to = if inside[k].1 < end { inside[k].1 } else { end };
+        let from = if interior[k].0 > begin { interior[k].0 } else { begin };
+        let to = if interior[k].1 < end { interior[k].1 } else { end };
         if from >= to {
             return run(tile, false);
         }
-        for (side, is_there) in [((begin, from), begin < from), ((to, end), to < end)] {
-            if is_there {
+        for (side, is_nonempty) in [((begin, from), begin < from), ((to, end), to < end)] {
+            if is_nonempty {
                 tile[k] = side;
                 run(tile, false);
             }
@@ -292,36 +296,39 @@ fn run_region(blocks: &[&dyn Task], elements: u64, weight: u32) {
     }
 }
 
-/// The iterations that a piece has a multiple of: whole strips, unless too few threads would get any.
-fn worth_while(steps: u64, strip: u64) -> u64 {
+/// The number of iterations of which each piece is a multiple: one strip, or 1 if strips would leave too many threads
+/// idle.
+fn piece_granularity(steps: u64, strip: u64) -> u64 {
     let busy = (pool::threads() as u64).min(steps);
-    if steps.div_ceil(strip).saturating_mul(STRIPS_GAIN) < busy { 1 } else { strip }
+    if steps.div_ceil(strip).saturating_mul(STRIP_SPEEDUP) < busy { 1 } else { strip }
 }
 
-/// How many pieces to cut a loop into; 1 where it is not worth handing over.
+/// The number of pieces of a loop, at most `most`; 1 if the loop should run on the calling thread.
 fn pieces(iterations: u64, most: u64, weight: u32) -> usize {
-    let times_worth = iterations.saturating_mul(u64::from(weight)) / PARALLEL_FROM;
+    let times_worth = iterations.saturating_mul(u64::from(weight)) / PARALLEL_MIN_COST;
     if times_worth == 0 {
         return 1;
     }
     match pool::threads() as u64 {
         1 => 1,
-        threads => most.min(threads * times_worth.clamp(FEWEST_PIECES, PIECES_PER_THREAD)) as usize,
+        threads => most
+            .min(threads * times_worth.clamp(MIN_PIECES_PER_THREAD, MAX_PIECES_PER_THREAD))
+            as usize,
     }
 }
 
-/// Whether a loop takes so long that it does not matter what waking others takes.
+/// Whether a loop takes so long that the cost of waking threads does not matter.
 fn is_long(iterations: u64, weight: u32) -> bool {
-    iterations.saturating_mul(u64::from(weight)) >= LONG
+    iterations.saturating_mul(u64::from(weight)) >= WAKE_MIN_COST
 }
 
-/// Into how many parts to cut each dimension for about `wanted` tiles: the outer ones first, so that
-/// tiles walk whole rows where they can.
+/// The number of parts of each dimension, for about `wanted` tiles. Outer dimensions are split first, so that tiles
+/// keep whole rows where possible.
 fn cuts<const N: usize>(steps: [u64; N], wanted: usize) -> [usize; N] {
     let mut missing = wanted as u64;
     let mut cuts = [1; N];
     for k in 0..N {
-        let most = if k + 1 < N || N == 1 { steps[k] } else { steps[k].div_ceil(SHORTEST_ROW) };
+        let most = if k + 1 < N || N == 1 { steps[k] } else { steps[k].div_ceil(MIN_ROW_LEN) };
         let cut = most.min(missing).max(1);
         cuts[k] = cut as usize;
         missing = missing.div_ceil(cut);
@@ -329,7 +336,7 @@ fn cuts<const N: usize>(steps: [u64; N], wanted: usize) -> [usize; N] {
     cuts
 }
 
-/// The first step of a part and the one after its last.
+/// The half-open range of steps of part number `part`.
 fn part(steps: u64, parts: usize, part: usize) -> (u64, u64) {
     let (each, more) = (steps / parts as u64, steps % parts as u64);
     let at = |k: usize| each * k as u64 + more * k as u64 / parts as u64;
@@ -353,10 +360,10 @@ mod tests {
 
     #[test]
     fn a_split_tile_is_covered_once_and_proven_in_the_interior_alone() {
-        let count = |tile: [(i32, i32); 2], inside: [(i32, i32); 2]| {
+        let count = |tile: [(i32, i32); 2], interior: [(i32, i32); 2]| {
             let mut times = [[[0u8; 2]; 8]; 8];
             let cells = std::cell::RefCell::new(&mut times);
-            split(tile, &inside, |part, proven| {
+            split_at_interior(tile, &interior, |part, proven| {
                 for i in part[0].0..part[0].1 {
                     for j in part[1].0..part[1].1 {
                         cells.borrow_mut()[i as usize][j as usize][usize::from(proven)] += 1;
@@ -365,7 +372,7 @@ mod tests {
             });
             times
         };
-        for inside in [
+        for interior in [
             [(0, 0), (0, 0)],
             [(0, 8), (0, 8)],
             [(3, 5), (2, 7)],
@@ -374,20 +381,20 @@ mod tests {
             [(7, 9), (0, 1)],
         ] {
             for tile in [[(0, 8), (0, 8)], [(1, 4), (2, 6)], [(6, 7), (7, 8)]] {
-                let times = count(tile, inside);
-                let within = |at: i32, (begin, end): (i32, i32)| begin <= at && at < end;
+                let times = count(tile, interior);
+                let contains = |at: i32, (begin, end): (i32, i32)| begin <= at && at < end;
                 for (i, j) in (0..64).map(|k| (k / 8, k % 8)) {
-                    let in_tile = within(i, tile[0]) && within(j, tile[1]);
-                    let proven = within(i, inside[0]) && within(j, inside[1]);
+                    let in_tile = contains(i, tile[0]) && contains(j, tile[1]);
+                    let proven = contains(i, interior[0]) && contains(j, interior[1]);
                     let expected = [u8::from(in_tile && !proven), u8::from(in_tile && proven)];
-                    assert_eq!(times[i as usize][j as usize], expected, "{tile:?} {inside:?}");
+                    assert_eq!(times[i as usize][j as usize], expected, "{tile:?} {interior:?}");
                 }
             }
         }
     }
 
     #[test]
-    fn rows_stay_whole_where_there_are_enough() {
+    fn outer_dimensions_are_split_first() {
         assert_eq!(cuts([2048, 2048], 16), [16, 1]);
         assert_eq!(cuts([2, 1 << 20], 16), [2, 8]);
         assert_eq!(cuts([3, 5, 100], 16), [3, 5, 1]);
@@ -395,8 +402,8 @@ mod tests {
     }
 
     #[test]
-    fn small_loops_stay_here() {
+    fn small_loops_run_on_the_calling_thread() {
         assert_eq!(pieces(1000, 1000, 10), 1);
-        assert!(pieces(1 << 30, 1 << 30, 10) <= pool::threads() * PIECES_PER_THREAD as usize);
+        assert!(pieces(1 << 30, 1 << 30, 10) <= pool::threads() * MAX_PIECES_PER_THREAD as usize);
     }
 }

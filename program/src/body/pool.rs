@@ -1,16 +1,15 @@
-//! Hands pieces of work to the thread pool in a way that suits short loops.
+//! The thread pool of CPU bodies, tuned for short loops. [`run`] splits a job into pieces and runs them on several
+//! threads.
 //!
-//! The calling thread works too, and does not wait for helpers that never began: a parked thread takes
-//! longer to wake than most loops take to run. So neither a helper nor the calling thread parks at once where it finds
-//! nothing to do: the next loop, or the end of this one, is mostly near. And nobody is woken for short loops before they
-//! have run alone for about as long as waking takes.
-//!
-//! Each helper has a [`Seat`], a cache line in which all is said between the two: that it looks for a job, which one it
-//! is offered, that it works on it, that it is done. What a loop costs on several threads is mostly how often lines go
-//! from one processor to another.
-//!
-//! A thread begins with pieces of its own, the same ones each time: what it has touched is still in its caches when the
-//! next launch goes over the same elements.
+//! - The calling thread works too, and does not wait for helper threads that have not started. A parked thread takes
+//!   longer to wake than most loops take to run.
+//! - A thread that has nothing to do spins for [`SPIN_TIME`] before it parks, because the next loop, or the end of the
+//!   current one, usually follows soon.
+//! - Helpers are not woken for short loops until such loops have run on one thread for [`SOLO_TIME`].
+//! - Each helper communicates with callers through one cache line, its [`HelperSlot`]: the helper searches for a job,
+//!   is offered one, works on it, is done. The overhead of a parallel loop is mostly the number of cache-line
+//!   transfers.
+//! - Each thread starts with the same pieces in every launch, whose data is then still in its caches.
 
 use std::{
     any::Any,
@@ -27,95 +26,99 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 
-/// So long a thread looks for what comes next before it parks: what parking and waking cost, roughly.
-const PATIENCE: Duration = Duration::from_micros(30);
+/// How long a thread spins for work before it parks: roughly the cost of parking and waking.
+const SPIN_TIME: Duration = Duration::from_micros(30);
 
-/// So long loops run on one thread before others are woken.
-const ALONE: Duration = Duration::from_micros(20);
+/// How long short loops run on one thread before helpers are woken.
+const SOLO_TIME: Duration = Duration::from_micros(20);
 
-/// Looks between two at the clock.
-const LOOKS: u32 = 32;
+/// The number of spins between two reads of the clock.
+const SPINS_PER_CLOCK_READ: u32 = 32;
 
 static POOL: LazyLock<Pool> = LazyLock::new(|| {
-    // A pool of the author's, in which this may be, can be smaller.
+    // If the first call comes from a rayon pool of the user, that pool may be smaller than the global one.
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let seats = 0..threads().max(processors);
+    let slots = 0..threads().max(processors);
     Pool {
-        seats: seats.map(|_| Apart(Seat(AtomicPtr::new(AWAY)))).collect(),
-        open: Mutex::new(Vec::new()),
-        alone: AtomicU64::new(0),
-        asleep: Mutex::new(()),
-        left: Condvar::new(),
+        slots: slots.map(|_| CacheAligned(HelperSlot(AtomicPtr::new(FREE)))).collect(),
+        waiting_jobs: Mutex::new(Vec::new()),
+        solo_nanos: AtomicU64::new(0),
+        parked: Mutex::new(()),
+        helper_done: Condvar::new(),
     }
 });
 
 struct Pool {
-    seats: Box<[Apart<Seat>]>,
-    /// Jobs for which helpers were woken, and how many may still come.
-    open: Mutex<Vec<(Shared, usize)>>,
-    /// The nanoseconds that loops have run alone since helpers were last woken.
-    alone: AtomicU64,
-    asleep: Mutex<()>,
-    left: Condvar,
+    slots: Box<[CacheAligned<HelperSlot>]>,
+    /// Jobs for which helpers were woken, each with the number of helpers that may still join.
+    waiting_jobs: Mutex<Vec<(JobRef, usize)>>,
+    /// The time in nanoseconds that loops have run on one thread since helpers were last woken.
+    solo_nanos: AtomicU64,
+    parked: Mutex<()>,
+    helper_done: Condvar,
 }
 
-/// Cache lines of its own, so that who looks at one thing does not disturb who changes another.
+/// A value in cache lines of its own: threads that read it are not slowed down by threads that write another value.
+/// Two lines of 64 bytes, because processors prefetch in pairs.
 #[repr(align(128))]
-struct Apart<T>(T);
+struct CacheAligned<T>(T);
 
-/// What a helper is at: [`AWAY`], [`LOOKING`], or a job, which it is offered or works on ([`AT_WORK`]).
+/// The state of one helper: [`FREE`], [`SEARCHING`], or the address of a job that was offered to it. Low bits of the
+/// address are flags: [`WORKING`], [`AWAITED`].
 ///
-/// Callers offer a job to who looks, and withdraw it from who has not begun. All else is said by the helper.
-struct Seat(AtomicPtr<Job>);
+/// Callers make only these transitions: they offer a job to a searching helper, withdraw a job that the helper has not
+/// started, and set [`AWAITED`]. The helper makes all others.
+struct HelperSlot(AtomicPtr<Job>);
 
-/// The seat is free.
-const AWAY: *mut Job = ptr::null_mut();
+/// No helper uses the slot.
+const FREE: *mut Job = ptr::null_mut();
 
-/// A helper looks for a job.
-const LOOKING: *mut Job = ptr::without_provenance_mut(4);
+/// The helper searches for a job.
+const SEARCHING: *mut Job = ptr::without_provenance_mut(4);
 
-/// Set in a job's address where the helper works on it.
-const AT_WORK: usize = 1;
+/// Flag in a job's address: the helper works on the job.
+const WORKING: usize = 1;
 
-/// Set in a job's address where its caller has parked until the helper is done.
+/// Flag in a job's address: the caller has parked until the helper is done.
 const AWAITED: usize = 2;
 
 struct Job {
-    /// The caller's function.
+    /// The caller's function; called once per piece.
     piece: *const (dyn Fn(usize) + Sync),
-    /// The caller's share, and one for each helper.
-    shares: SmallVec<[Apart<Share>; 4]>,
+    /// The pieces of the caller, then those of each helper.
+    ranges: SmallVec<[CacheAligned<PieceRange>; 4]>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// A job that its caller has made known. It lives until it is [closed](Closing), when nobody has it any more.
+/// A reference to a job that other threads can see. The job lives until it is [closed](CloseOnDrop); then no helper
+/// refers to it any more.
 #[derive(Clone, Copy, PartialEq)]
-struct Shared(*mut Job);
+struct JobRef(*mut Job);
 
-/// Closes a job when it goes.
-struct Closing {
-    job: Shared,
-    /// Whether helpers were woken for it.
-    is_open: bool,
+/// Closes a job on drop: withdraws it from helpers that have not started, and waits for the others.
+struct CloseOnDrop {
+    job: JobRef,
+    /// Whether helpers were woken for the job.
+    helpers_woken: bool,
 }
 
-/// Pieces that nobody has begun: the first in the high half, the one after the last in the low.
-struct Share(AtomicU64);
+/// A range of pieces that no thread has taken: the first in the high half, the end in the low half.
+struct PieceRange(AtomicU64);
 
-// SAFETY: the address of a job, whose parts are `Sync`, with the promise of `piece`.
-unsafe impl Send for Shared {}
+// SAFETY: the address of a job whose fields are `Sync`, or, for `piece`, safe to use until the job is closed.
+unsafe impl Send for JobRef {}
 
-/// How many threads can work at once.
+/// The number of threads that can work at once.
 pub(super) fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// Calls `piece` once for each number below `pieces`, here and on the pool's threads, and returns when
-/// all calls have returned. A panic in one is raised here, after the others that began have ended. Where all of it takes
-/// `long`, other threads are woken at once.
+/// Calls `piece` once for each number below `pieces`, on this thread and the pool's, and returns when all calls have
+/// returned. A panic in a call is resumed here after all running calls have ended. If `long`, other threads are woken
+/// at once.
 pub(super) fn run(pieces: usize, long: bool, piece: &(dyn Fn(usize) + Sync)) {
-    let alone = !long && !POOL.seats.iter().any(|seat| seat.0.looks());
-    let begun = if alone { POOL.run_alone(pieces, piece) } else { 0 };
+    let solo = !long && !POOL.slots.iter().any(|slot| slot.0.is_searching());
+    let begun = if solo { POOL.run_solo(pieces, piece) } else { 0 };
     run_together(begun, pieces, piece);
 }
 
@@ -126,110 +129,110 @@ fn run_together(begin: usize, end: usize, piece: &(dyn Fn(usize) + Sync)) {
         return;
     }
     let mut job = Job::new(begin, end, helpers, piece);
-    let shared = Shared(&raw mut job);
-    let missing = helpers - POOL.offer(shared, helpers);
-    let closing = Closing { job: shared, is_open: missing > 0 };
-    if closing.is_open {
-        POOL.open.lock().push((shared, missing));
-        (0..missing).for_each(|_| rayon::spawn(|| POOL.help()));
+    let job_ref = JobRef(&raw mut job);
+    let missing = helpers - POOL.offer(job_ref, helpers);
+    let closing = CloseOnDrop { job: job_ref, helpers_woken: missing > 0 };
+    if closing.helpers_woken {
+        POOL.waiting_jobs.lock().push((job_ref, missing));
+        (0..missing).for_each(|_| rayon::spawn(|| POOL.run_helper()));
     }
-    // SAFETY: it lives until it is closed.
-    unsafe { shared.work(0) };
+    // SAFETY: the job lives until `closing` is dropped.
+    unsafe { job_ref.work(0) };
     drop(closing);
     if let Some(panic) = job.panic.into_inner() {
         resume_unwind(panic);
     }
 }
 
-/// Looks whether something is so, but not for long.
-fn soon(is_so: impl Fn() -> bool) -> bool {
-    if is_so() {
+/// Spins until `condition` holds, for at most [`SPIN_TIME`]. Returns whether it held.
+fn spin_until(condition: impl Fn() -> bool) -> bool {
+    if condition() {
         return true;
     }
     let begin = Instant::now();
     loop {
-        for _ in 0..LOOKS {
-            if is_so() {
+        for _ in 0..SPINS_PER_CLOCK_READ {
+            if condition() {
                 return true;
             }
             std::hint::spin_loop();
         }
-        if begin.elapsed() >= PATIENCE {
+        if begin.elapsed() >= SPIN_TIME {
             return false;
         }
     }
 }
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        if self.is_open {
-            POOL.open.lock().retain(|(open, _)| *open != self.job);
+        if self.helpers_woken {
+            POOL.waiting_jobs.lock().retain(|(job, _)| *job != self.job);
         }
-        POOL.leave(self.job);
+        POOL.detach(self.job);
     }
 }
 
 impl Pool {
-    /// Runs pieces, all of them or until it is time to wake others, and says how many.
-    fn run_alone(&self, pieces: usize, piece: &(dyn Fn(usize) + Sync)) -> usize {
-        let before = self.alone.load(SeqCst);
+    /// Runs pieces on this thread until [`SOLO_TIME`] is used up. Returns how many it ran.
+    fn run_solo(&self, pieces: usize, piece: &(dyn Fn(usize) + Sync)) -> usize {
+        let before = self.solo_nanos.load(SeqCst);
         let begin = Instant::now();
         let mut spent = before;
         for at in 0..pieces {
-            if spent >= ALONE.as_nanos() as u64 {
-                self.alone.store(0, SeqCst);
+            if spent >= SOLO_TIME.as_nanos() as u64 {
+                self.solo_nanos.store(0, SeqCst);
                 return at;
             }
             piece(at);
             spent = before.saturating_add(begin.elapsed().as_nanos() as u64);
         }
-        self.alone.store(spent, SeqCst);
+        self.solo_nanos.store(spent, SeqCst);
         pieces
     }
 
-    /// Offers a job to helpers that look for one, to `most` at most, and says to how many.
-    fn offer(&self, job: Shared, most: usize) -> usize {
-        self.seats.iter().filter(|seat| seat.0.offer(job)).take(most).count()
+    /// Offers a job to at most `most` searching helpers. Returns how many took the offer.
+    fn offer(&self, job: JobRef, most: usize) -> usize {
+        self.slots.iter().filter(|slot| slot.0.offer(job)).take(most).count()
     }
 
-    /// Withdraws a job from who has not begun with it, and waits for who has.
-    fn leave(&self, job: Shared) {
-        for Apart(seat) in &self.seats {
-            if seat.withdraw(job) || soon(|| !seat.has(job)) {
+    /// Withdraws a job from helpers that have not started it, and waits for those that have.
+    fn detach(&self, job: JobRef) {
+        for CacheAligned(slot) in &self.slots {
+            if slot.withdraw(job) || spin_until(|| !slot.has(job)) {
                 continue;
             }
-            let mut asleep = self.asleep.lock();
-            while seat.is_awaited(job) {
-                self.left.wait(&mut asleep);
+            let mut parked = self.parked.lock();
+            while slot.is_awaited(job) {
+                self.helper_done.wait(&mut parked);
             }
         }
     }
 
-    /// A helper's life: a job, and the next as long as they come soon.
-    fn help(&self) {
+    /// The main function of a helper: runs jobs as long as new ones follow soon.
+    fn run_helper(&self) {
         let first = rayon::current_thread_index().unwrap_or(0);
-        let Some((at, mut next)) = self.sit_down(first) else { return };
-        let Apart(seat) = &self.seats[at];
-        while let Some(job) = next.or_else(|| seat.next()) {
-            // SAFETY: the seat has it, so its caller waits.
+        let Some((at, mut next)) = self.claim_slot(first) else { return };
+        let CacheAligned(slot) = &self.slots[at];
+        while let Some(job) = next.or_else(|| slot.next()) {
+            // SAFETY: the slot refers to the job, so its caller waits.
             unsafe { job.work_as_helper(at) };
-            if seat.0.swap(LOOKING, SeqCst).addr() & AWAITED != 0 {
-                // Whoever has seen this helper at work sleeps by now.
-                drop(self.asleep.lock());
-                self.left.notify_all();
+            if slot.0.swap(SEARCHING, SeqCst).addr() & AWAITED != 0 {
+                // The lock ensures that a caller that set `AWAITED` is waiting on the condition variable by now.
+                drop(self.parked.lock());
+                self.helper_done.notify_all();
             }
             next = None;
         }
     }
 
-    /// Takes a free seat, the same one each time where it can be, and a job for which helpers were woken, where there is one.
-    fn sit_down(&self, first: usize) -> Option<(usize, Option<Shared>)> {
-        let mut open = self.open.lock();
-        let job = open.iter_mut().find(|(_, wanted)| *wanted > 0);
-        let to = job.as_ref().map_or(LOOKING, |(job, _)| job.at_work());
-        let sit = |at: &usize| self.seats[*at].0.turn(AWAY, to);
-        let count = self.seats.len();
-        let at = (0..count).map(|k| (first + k) % count).find(sit)?;
+    /// Claims a free slot, by preference number `first`, and takes a job for which helpers were woken, if there is one.
+    fn claim_slot(&self, first: usize) -> Option<(usize, Option<JobRef>)> {
+        let mut jobs = self.waiting_jobs.lock();
+        let job = jobs.iter_mut().find(|(_, wanted)| *wanted > 0);
+        let to = job.as_ref().map_or(SEARCHING, |(job, _)| job.working_on());
+        let claim = |at: &usize| self.slots[*at].0.transition(FREE, to);
+        let count = self.slots.len();
+        let at = (0..count).map(|k| (first + k) % count).find(claim)?;
         let job = job.map(|(job, wanted)| {
             *wanted -= 1;
             *job
@@ -238,126 +241,126 @@ impl Pool {
     }
 }
 
-impl Seat {
-    fn turn(&self, from: *mut Job, to: *mut Job) -> bool {
+impl HelperSlot {
+    fn transition(&self, from: *mut Job, to: *mut Job) -> bool {
         self.0.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
     }
 
-    fn looks(&self) -> bool {
-        self.0.load(SeqCst) == LOOKING
+    fn is_searching(&self) -> bool {
+        self.0.load(SeqCst) == SEARCHING
     }
 
-    /// Whether the helper has the job, begun or not.
-    fn has(&self, job: Shared) -> bool {
-        self.0.load(SeqCst).map_addr(|at| at & !(AT_WORK | AWAITED)) == job.0
+    /// Whether the slot refers to the job, started or not.
+    fn has(&self, job: JobRef) -> bool {
+        self.0.load(SeqCst).map_addr(|at| at & !(WORKING | AWAITED)) == job.0
     }
 
-    /// Offers the job to a helper, if there is one that looks for any.
-    fn offer(&self, job: Shared) -> bool {
-        self.looks() && self.turn(LOOKING, job.0)
+    /// Offers the job to the helper. Returns whether the helper was searching.
+    fn offer(&self, job: JobRef) -> bool {
+        self.is_searching() && self.transition(SEARCHING, job.0)
     }
 
-    /// Whether the helper does not have the job, or not any more.
-    fn withdraw(&self, job: Shared) -> bool {
-        !self.has(job) || self.turn(job.0, LOOKING)
+    /// Withdraws the job. Returns whether the slot no longer refers to it.
+    fn withdraw(&self, job: JobRef) -> bool {
+        !self.has(job) || self.transition(job.0, SEARCHING)
     }
 
-    /// Whether the helper still works on the job: then it wakes the caller when it is done.
-    fn is_awaited(&self, job: Shared) -> bool {
-        let awaited = job.at_work().map_addr(|at| at | AWAITED);
-        self.turn(job.at_work(), awaited) || self.0.load(SeqCst) == awaited
+    /// Whether the helper still works on the job. If so, the helper will wake the caller when it is done.
+    fn is_awaited(&self, job: JobRef) -> bool {
+        let awaited = job.working_on().map_addr(|at| at | AWAITED);
+        self.transition(job.working_on(), awaited) || self.0.load(SeqCst) == awaited
     }
 
-    /// Waits for a job, but not long: then the seat is free.
-    fn next(&self) -> Option<Shared> {
+    /// Waits for a job. Frees the slot and returns `None` if none comes soon.
+    fn next(&self) -> Option<JobRef> {
         loop {
-            if !soon(|| !self.looks()) && self.turn(LOOKING, AWAY) {
+            if !spin_until(|| !self.is_searching()) && self.transition(SEARCHING, FREE) {
                 return None;
             }
-            let job = Shared(self.0.load(SeqCst));
-            // It may have been withdrawn.
-            if job.0 != LOOKING && self.turn(job.0, job.at_work()) {
+            let job = JobRef(self.0.load(SeqCst));
+            // Fails if the job was withdrawn meanwhile.
+            if job.0 != SEARCHING && self.transition(job.0, job.working_on()) {
                 return Some(job);
             }
         }
     }
 }
 
-impl Shared {
-    fn at_work(self) -> *mut Job {
-        self.0.map_addr(|at| at | AT_WORK)
+impl JobRef {
+    fn working_on(self) -> *mut Job {
+        self.0.map_addr(|at| at | WORKING)
     }
 
-    /// Takes pieces until none is left, those of one share first. Keeps the first panic.
+    /// Runs pieces until none is left, first those of range `own`. Keeps the first panic.
     ///
     /// # Safety
-    /// The job is not closed before this returns.
+    /// The job must not be closed before this returns.
     unsafe fn work(self, own: usize) {
-        // SAFETY: the caller's promise; what several threads change are atomics and mutexes.
+        // SAFETY: the caller's promise; all state shared between threads is in atomics and mutexes.
         unsafe { (*self.0).work(own) }
     }
 
-    /// The same, of a helper with this seat.
+    /// As [`work`](Self::work), on the helper with this slot.
     ///
     /// # Safety
     /// As for [`work`](Self::work).
-    unsafe fn work_as_helper(self, seat: usize) {
+    unsafe fn work_as_helper(self, slot: usize) {
         // SAFETY: as above.
         let job = unsafe { &*self.0 };
-        job.work(1 + seat % (job.shares.len() - 1));
+        job.work(1 + slot % (job.ranges.len() - 1));
     }
 }
 
 impl Job {
     fn new(begin: usize, end: usize, helpers: usize, piece: &(dyn Fn(usize) + Sync)) -> Self {
-        // SAFETY: only the lifetime changes. The job is closed before `piece` goes.
+        // SAFETY: changes only the lifetime. The job is closed before the borrow of `piece` ends.
         let piece: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(piece) };
-        let shares = helpers + 1;
-        let at = |share: usize| (begin + (end - begin) * share / shares) as u64;
-        let share = |k| Apart(Share(AtomicU64::new(at(k) << 32 | at(k + 1))));
-        Self { piece, shares: (0..shares).map(share).collect(), panic: Mutex::new(None) }
+        let ranges = helpers + 1;
+        let start = |k: usize| (begin + (end - begin) * k / ranges) as u64;
+        let range = |k| CacheAligned(PieceRange(AtomicU64::new(start(k) << 32 | start(k + 1))));
+        Self { piece, ranges: (0..ranges).map(range).collect(), panic: Mutex::new(None) }
     }
 
     fn work(&self, own: usize) {
-        // SAFETY: whoever works on the job is waited for before `piece` goes.
+        // SAFETY: all threads that work on the job end before the borrow of `piece` ends.
         let piece = unsafe { &*self.piece };
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            while let Some(next) = self.shares[own].0.first() {
+            while let Some(next) = self.ranges[own].0.take_first() {
                 piece(next);
             }
-            for others in (1..self.shares.len()).map(|k| (own + k) % self.shares.len()) {
-                while let Some(next) = self.shares[others].0.last() {
+            for others in (1..self.ranges.len()).map(|k| (own + k) % self.ranges.len()) {
+                while let Some(next) = self.ranges[others].0.take_last() {
                     piece(next);
                 }
             }
         }));
         if let Err(panic) = outcome {
-            // What nobody has begun is left undone.
-            self.shares.iter().for_each(|share| share.0.0.store(0, SeqCst));
+            // Drops the pieces that no thread has taken.
+            self.ranges.iter().for_each(|range| range.0.0.store(0, SeqCst));
             self.panic.lock().get_or_insert(panic);
         }
     }
 }
 
-impl Share {
+impl PieceRange {
     /// Takes the first piece.
-    fn first(&self) -> Option<usize> {
+    fn take_first(&self) -> Option<usize> {
         let taken = self.take(|begin, end| (begin + 1, end))?;
         Some((taken >> 32) as usize)
     }
 
     /// Takes the last piece.
-    fn last(&self) -> Option<usize> {
+    fn take_last(&self) -> Option<usize> {
         let taken = self.take(|begin, end| (begin, end - 1))?;
         Some((taken & u64::from(u32::MAX)) as usize - 1)
     }
 
     fn take(&self, rest: impl Fn(u64, u64) -> (u64, u64)) -> Option<u64> {
-        let some = |pieces: u64| {
+        let shortened = |pieces: u64| {
             let (begin, end) = (pieces >> 32, pieces & u64::from(u32::MAX));
             (begin < end).then(|| rest(begin, end)).map(|(begin, end)| begin << 32 | end)
         };
-        self.0.fetch_update(SeqCst, SeqCst, some).ok()
+        self.0.fetch_update(SeqCst, SeqCst, shortened).ok()
     }
 }
 
@@ -411,8 +414,8 @@ mod tests {
                     std::thread::yield_now();
                 }
             });
-            // Longer than a helper looks for work.
-            std::thread::sleep(4 * PATIENCE);
+            // Longer than a helper searches for work.
+            std::thread::sleep(4 * SPIN_TIME);
         }
     }
 
@@ -421,7 +424,7 @@ mod tests {
         let count = AtomicUsize::new(0);
         for _ in 0..20 {
             run(threads(), true, &|k| {
-                std::thread::sleep(PATIENCE * 10 * k as u32);
+                std::thread::sleep(SPIN_TIME * 10 * k as u32);
                 count.fetch_add(1, SeqCst);
             });
         }
@@ -455,10 +458,16 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_taken_from_both_ends_once() {
-        let share = Share(AtomicU64::new(3 << 32 | 7));
-        let taken = [share.first(), share.last(), share.last(), share.first(), share.first()];
+    fn a_range_is_taken_from_both_ends_once() {
+        let range = PieceRange(AtomicU64::new(3 << 32 | 7));
+        let taken = [
+            range.take_first(),
+            range.take_last(),
+            range.take_last(),
+            range.take_first(),
+            range.take_first(),
+        ];
         assert_eq!(taken, [Some(3), Some(6), Some(5), Some(4), None]);
-        assert_eq!(share.last(), None);
+        assert_eq!(range.take_last(), None);
     }
 }

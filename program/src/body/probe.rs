@@ -1,4 +1,4 @@
-//! How the emitted code asks rustc for types, and keeps it from saying the same thing twice.
+//! Type inference for emitted code: [`Probe`] reads the types that rustc infers, and [`gate`] avoids duplicate errors.
 
 use std::marker::PhantomData;
 
@@ -7,8 +7,8 @@ use quadrants_ir::types::{GroupField, ParamType, Type};
 use super::TensorParam;
 use crate::{Element, KernelValue, Matrix, Number, Vector};
 
-/// A type that inference fills in: the never-called copy of a kernel shows it a binding, and
-/// the code around that copy reads the binding's type.
+/// A type that rustc infers. The never-called copy of a kernel passes a binding to [`observe`](Self::observe); the code
+/// around the copy then reads the binding's type from the probe.
 ///
 /// # Examples
 /// ```
@@ -18,7 +18,7 @@ use crate::{Element, KernelValue, Matrix, Number, Vector};
 ///     let probe = Probe::new();
 ///     let _ = |n: usize| {
 ///         let half = n / 2;
-///         probe.see(&half);
+///         probe.observe(&half);
 ///     };
 ///     type_of(&probe)
 /// };
@@ -28,7 +28,7 @@ use crate::{Element, KernelValue, Matrix, Number, Vector};
 pub struct Probe<T>(PhantomData<T>);
 
 impl<T> Probe<T> {
-    /// A probe of a type yet to be found.
+    /// A probe of a type that is still to be inferred.
     #[must_use]
     pub const fn new() -> Self {
         Self(PhantomData)
@@ -42,16 +42,17 @@ impl<T> Default for Probe<T> {
 }
 
 impl<T> Probe<T> {
-    /// Says that the type is that of `binding`.
-    pub const fn see(&self, _binding: &T) {}
+    /// Unifies the probe's type with that of `binding`.
+    pub const fn observe(&self, _binding: &T) {}
 
-    /// Says that the type is that of `value`, which it gives back.
+    /// Unifies the probe's type with that of `value`, and returns `value`.
     pub const fn pass(&self, value: T) -> T {
         value
     }
 
-    /// As [`pass`](Self::pass). A pattern of the type is given too: what stands in it is no function's name.
-    pub const fn made(&self, value: T, _pattern: fn(T)) -> T
+    /// As [`pass`](Self::pass), for a struct or variant expression that could also be a function call. The closure uses
+    /// the same path in a pattern, where a function's name is an error.
+    pub const fn pass_constructed(&self, value: T, _pattern: fn(T)) -> T
     where
         T: Copy,
     {
@@ -59,22 +60,22 @@ impl<T> Probe<T> {
     }
 }
 
-/// The type that a probe found.
+/// The inferred type as the IR's.
 #[must_use]
 pub const fn type_of<T: KernelValue>(_probe: &Probe<T>) -> Type {
     T::LAYOUT
 }
 
-/// The type that a probe found, of a value made by a function of that type: of a vector or matrix.
+/// The inferred type as the IR's, for the result of an associated function of a vector or matrix.
 #[must_use]
 pub const fn linear_type_of<T: Linear>(_probe: &Probe<T>) -> Type {
     T::LAYOUT
 }
 
-/// A vector or matrix: the types whose functions kernels know.
+/// A vector or matrix: the types whose associated functions kernels can call.
 #[diagnostic::on_unimplemented(
-    message = "kernels know no functions of `{Self}`",
-    label = "a function of a type that is no `Vector` and no `Matrix`",
+    message = "kernels cannot call associated functions of `{Self}`",
+    label = "not a `Vector` or `Matrix`",
     note = "write a `#[func]` and call it"
 )]
 pub trait Linear: KernelValue {}
@@ -82,55 +83,51 @@ pub trait Linear: KernelValue {}
 impl<T: Element, const N: usize> Linear for Vector<T, N> {}
 impl<T: Element, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
 
-/// What a number is to the IR.
+/// A number type as the IR's.
 #[must_use]
 pub const fn number_type<T: Number>() -> Type {
     T::LAYOUT
 }
 
-/// What a parameter by value is to the IR.
+/// The IR's type of a parameter by value.
 #[must_use]
 pub const fn value_type<T: KernelValue>() -> ParamType {
     ParamType::Value(T::LAYOUT)
 }
 
-/// A tensor in a struct of tensors.
+/// The IR's description of a tensor in a struct of tensors.
 #[must_use]
 pub const fn group_field<P: TensorParam>(name: &'static str, writable: bool) -> GroupField {
     match P::PARAM {
         ParamType::Tensor { elem, rank, .. } => GroupField { name, elem, rank, writable },
-        _ => panic!("a struct of tensors has tensors alone"),
+        _ => panic!("a struct of tensors can contain only tensors"),
     }
 }
 
-/// What a parameter by reference is to the IR.
+/// The IR's type of a parameter by reference.
 #[must_use]
 pub const fn tensor_type<P: TensorParam>(writable: bool) -> ParamType {
     P::PARAM.passed(writable)
 }
 
-/// Gives a value back: emitted code puts into a call what would need parentheses.
+/// Returns its argument. Emitted code wraps blocks in a call of it instead of parentheses, which would raise a lint.
 #[inline(always)]
-pub const fn same<T: Copy>(value: T) -> T {
+pub const fn identity<T: Copy>(value: T) -> T {
     value
 }
 
-/// Says that two functions are one: that a name means this crate's.
+/// Requires that two functions have the same type, and so that a name in a kernel means this crate's function.
 pub const fn same_function<F: Copy>(_one: F, _other: F) {}
-
-/// The form of the body that calls a func with generic arguments of its own.
-#[derive(Clone, Copy, Debug)]
-pub struct Form<const CHECKED: bool>;
 
 /// Whether the never-called copy of a kernel is free of errors; see [`gate`].
 #[derive(Debug)]
 pub enum Gate<const OK: bool> {}
 
-/// A [`Gate`] that lets values pass.
+/// Implemented by `Gate<true>` only: the gate that values can pass.
 pub trait Open {
-    /// The type of a value that has passed: `T`.
+    /// The type of the value after the gate: `T`.
     type Passed<T>;
-    /// Passes the value on.
+    /// Returns the value.
     fn pass<T>(value: T) -> Self::Passed<T>;
 }
 
@@ -142,12 +139,11 @@ impl Open for Gate<true> {
     }
 }
 
-/// Passes a value on as it is.
+/// Returns a value unchanged, and suppresses duplicate errors.
 ///
-/// `OK` comes from a constant that holds the never-called copy of a kernel. Where rustc finds errors in
-/// that copy, `OK` is an error too, and so is the type of what passes here; and rustc says nothing about
-/// what is done with a value of such a type. So a mistake that the body repeats is reported for
-/// the copy alone.
+/// `OK` is a constant that contains the never-called copy of a kernel. If rustc finds errors in that copy, then `OK` is
+/// an error, and so is the type of this function's result; rustc reports nothing about uses of a value of an error
+/// type. So a mistake that the CPU body repeats is reported for the copy only.
 #[inline(always)]
 pub fn gate<const OK: bool, T>(value: T) -> <Gate<OK> as Open>::Passed<T>
 where

@@ -1,36 +1,35 @@
-//! Plain reductions in bodies: a loop whose iterations all combine into one element. A piece of the loop combines by
-//! itself, and then into the element, atomically and once.
+//! Reductions in CPU bodies: loops in which all iterations combine a value into one element by an atomic operation.
 //!
-//! That reorders the combinations, as atomics do anyway; additions of floats are left alone in a strict kernel. Where
-//! indices are checked, the atomics stay: an iteration reports its own index.
+//! Each piece of such a loop combines its values in registers, and then once, atomically, into the element. This
+//! changes the order of the operations, which is unspecified for atomics anyway. Two cases keep the atomics: sums of
+//! floats in a `strict` kernel, and the checked form, in which each iteration reports its own index.
 
 use std::hint::black_box;
 
-use super::view::Places;
+use super::view::Elements;
 use crate::dsl::{AtomicAdd, AtomicMinMax};
 
-/// What iterations of a piece of a loop have combined, in as many places as a strip has iterations: sums of floats have an
-/// order, which would keep a processor from adding several at once. Each operation has a value that combines with any value to
-/// that value.
-pub struct Part<T, const W: usize>([T; W]);
+/// The partial results of a piece of a loop, one per lane of a strip. One result would force a sequential order on sums
+/// of floats, which prevents SIMD. All start with the operation's identity.
+pub struct Partial<T, const W: usize>([T; W]);
 
-impl<T: Copy, const W: usize> Part<T, W> {
-    /// Places for the iterations of a strip.
+impl<T: Copy, const W: usize> Partial<T, W> {
+    /// The partial results of the lanes.
     #[inline(always)]
     pub fn lanes(&mut self) -> std::slice::IterMut<'_, T> {
         self.0.iter_mut()
     }
 
-    /// The place of one iteration of a strip.
+    /// The partial result of one lane.
     #[inline(always)]
     pub fn lane(&mut self, at: usize) -> &mut T {
         &mut self.0[at]
     }
 
-    /// All of it and of another part.
+    /// Combines all lanes of `self` and `other`.
     #[inline(always)]
     fn total(self, other: Self, combine: impl Fn(T, T) -> T) -> T {
-        // A copy elsewhere: LLVM does not keep in registers what it sees used place by place.
+        // A copy in other memory: LLVM does not keep an array in registers that is also accessed element by element.
         let parts = [self.0, other.0];
         let [part, rest] = black_box(&parts);
         let mut values: [T; W] = super::lanes(
@@ -48,7 +47,7 @@ impl<T: Copy, const W: usize> Part<T, W> {
     }
 }
 
-/// The strips of a piece from `begin` to before `end`, which have `W` iterations, but for the last.
+/// Splits a piece from `begin` to before `end` into strips of `W` iterations; the last strip may be shorter.
 #[inline(always)]
 pub fn strips<I: super::LoopInt, const W: usize>(
     begin: I,
@@ -66,13 +65,14 @@ pub fn strips<I: super::LoopInt, const W: usize>(
 
 macro_rules! reductions {
     ($($part:ident, $combine:ident, $finish:ident, $atomic:ident, $bound:ident, $what:literal,
-        |$strict:ident| $ordered:expr, $none:expr, |$a:ident, $b:ident| $combined:expr;)*) => {$(
+        |$strict:ident| $ordered:expr, $identity:expr, |$a:ident, $b:ident| $combined:expr;)*) => {$(
         #[doc = concat!("No ", $what, " yet.")]
         #[inline(always)]
         #[must_use]
-        pub fn $part<T: $bound, const W: usize>() -> Part<T, W> {
-            // A constant, which is copied as a whole: LLVM loses sight of an array that is written place by place.
-            Part(const { [$none; W] })
+        pub fn $part<T: $bound, const W: usize>() -> Partial<T, W> {
+            // A constant, copied as a whole: LLVM does not keep in registers an array that is initialized element by
+            // element.
+            Partial(const { [$identity; W] })
         }
 
         #[doc = concat!("An iteration's part in the ", $what, ".")]
@@ -80,11 +80,11 @@ macro_rules! reductions {
         #[track_caller]
         pub fn $combine<const STRICT: bool, I, P>(lane: &mut P::Element, tensor: &P, index: I, value: P::Element)
         where
-            P: Places<I, Element: $bound>,
+            P: Elements<I, Element: $bound>,
         {
             let $strict = STRICT;
             if P::CHECKED || $ordered {
-                super::$atomic(tensor.place(index), value);
+                super::$atomic(tensor.element_ref(index), value);
             } else {
                 let ($a, $b) = (*lane, value);
                 *lane = $combined;
@@ -94,27 +94,27 @@ macro_rules! reductions {
         #[doc = concat!("Combines the ", $what, " of a piece into the element.")]
         #[inline(always)]
         pub fn $finish<const STRICT: bool, I, P, const W: usize>(
-            (part, rest): (Part<P::Element, W>, Part<P::Element, W>),
+            (part, rest): (Partial<P::Element, W>, Partial<P::Element, W>),
             tensor: &P,
             index: I,
         ) where
-            P: Places<I, Element: $bound>,
+            P: Elements<I, Element: $bound>,
         {
             let $strict = STRICT;
             if !(P::CHECKED || $ordered) {
-                // The element may not be there, where no iteration wanted it.
-                super::$atomic(tensor.place_within(index), part.total(rest, |$a, $b| $combined));
+                // The index may be out of range if no iteration used it.
+                super::$atomic(tensor.element_ref_or_none(index), part.total(rest, |$a, $b| $combined));
             }
         }
     )*};
 }
 
 reductions! {
-    part_add, reduce_add, finish_add, atomic_add, AtomicAdd, "sum",
-        |strict| strict && <P::Element as AtomicAdd>::IS_FLOAT, T::NOTHING, |a, b| a.plus(b);
-    part_min, reduce_min, finish_min, atomic_min, AtomicMinMax, "minimum",
+    partial_add, reduce_add, finish_add, atomic_add, AtomicAdd, "sum",
+        |strict| strict && <P::Element as AtomicAdd>::IS_FLOAT, T::IDENTITY, |a, b| a.plus(b);
+    partial_min, reduce_min, finish_min, atomic_min, AtomicMinMax, "minimum",
         |_strict| false, T::LARGEST, |a, b| a.min(b);
-    part_max, reduce_max, finish_max, atomic_max, AtomicMinMax, "maximum",
+    partial_max, reduce_max, finish_max, atomic_max, AtomicMinMax, "maximum",
         |_strict| false, T::SMALLEST, |a, b| a.max(b);
 }
 
@@ -133,11 +133,11 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_nothing_change_nothing() {
-        let nothing = part_add::<f32, 64>().total(part_add(), |a, b| a.plus(b));
-        assert_eq!(nothing.to_bits(), (-0.0_f32).to_bits());
-        assert_eq!(part_min::<i64, 32>().total(part_min(), |a, b| a.min(b)), i64::MAX);
-        let (mut part, mut rest) = (part_max::<u32, 32>(), part_max());
+    fn empty_partial_results_are_identities() {
+        let empty = partial_add::<f32, 64>().total(partial_add(), |a, b| a.plus(b));
+        assert_eq!(empty.to_bits(), (-0.0_f32).to_bits());
+        assert_eq!(partial_min::<i64, 32>().total(partial_min(), |a, b| a.min(b)), i64::MAX);
+        let (mut part, mut rest) = (partial_max::<u32, 32>(), partial_max());
         part.lanes().zip([3, 9, 4]).for_each(|(lane, value)| *lane = value.max(*lane));
         *rest.lane(31) = 7;
         assert_eq!(part.total(rest, |a, b| a.max(b)), 9);

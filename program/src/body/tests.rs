@@ -1,4 +1,4 @@
-//! Bodies as the macro emits them, at every level, in both forms, small and large.
+//! Hand-written bodies like those that the macro emits, at every level, in both forms, with small and large arguments.
 
 use std::{
     panic::catch_unwind,
@@ -7,7 +7,7 @@ use std::{
 
 use quadrants_ir::abi::{ErrorRecord, Form};
 
-use super::{Body, Cx, Formed, Level, NativeBody, Places, check, gate};
+use super::{Body, Cx, Elements, Level, NativeBody, WithProven, check, gate};
 use crate::{BoxError, Tensor, dsl::ndrange};
 
 struct Saxpy;
@@ -15,11 +15,11 @@ struct Fill;
 struct Panics;
 struct Region;
 
-// SAFETY: run with arguments that are as it takes them.
+// SAFETY: the tests run it with arguments of its parameters.
 unsafe impl Body for Saxpy {
     const NAME: &'static str = "Saxpy";
     fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
-        Err("run without a launch".into())
+        Err("this body has no IR".into())
     }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
@@ -33,10 +33,10 @@ unsafe impl Body for Saxpy {
             5,
             #[inline(always)]
             move |((begin, end), proven)| {
-                let (x, y) = (x.formed(proven), y.formed(proven));
+                let (x, y) = (x.with_proven(proven), y.with_proven(proven));
                 for i in begin..end {
-                    let sum = y.place(i).read() + a * x.place(i).read();
-                    y.place(i).write(sum);
+                    let sum = y.element_ref(i).read() + a * x.element_ref(i).read();
+                    y.element_ref(i).write(sum);
                 }
             },
         );
@@ -44,11 +44,11 @@ unsafe impl Body for Saxpy {
     }
 }
 
-// SAFETY: run with arguments that are as it takes them.
+// SAFETY: the tests run it with arguments of its parameters.
 unsafe impl Body for Fill {
     const NAME: &'static str = "Fill";
     fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
-        Err("run without a launch".into())
+        Err("this body has no IR".into())
     }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
@@ -62,8 +62,8 @@ unsafe impl Body for Fill {
                 for i in b0..e0 {
                     for j in b1..e1 {
                         for k in b2..e2 {
-                            let place = out.place([i, j, k]);
-                            place.write(place.read() + (i * 100 + j * 10 + k) as u32);
+                            let element = out.element_ref([i, j, k]);
+                            element.write(element.read() + (i * 100 + j * 10 + k) as u32);
                         }
                     }
                 }
@@ -72,11 +72,11 @@ unsafe impl Body for Fill {
     }
 }
 
-// SAFETY: run with arguments that are as it takes them.
+// SAFETY: the tests run it with arguments of its parameters.
 unsafe impl Body for Panics {
     const NAME: &'static str = "Panics";
     fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
-        Err("run without a launch".into())
+        Err("this body has no IR".into())
     }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
@@ -87,20 +87,20 @@ unsafe impl Body for Panics {
             1,
             #[inline(always)]
             move |((begin, _), _)| {
-                check(!quietly, "told to fail");
+                check(!quietly, "fails");
                 if begin == 0 {
-                    std::panic::resume_unwind(Box::new("told to panic"));
+                    std::panic::resume_unwind(Box::new("panics"));
                 }
             },
         );
     }
 }
 
-// SAFETY: run with arguments that are as it takes them.
+// SAFETY: the tests run it with arguments of its parameters.
 unsafe impl Body for Region {
     const NAME: &'static str = "Region";
     fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
-        Err("run without a launch".into())
+        Err("this body has no IR".into())
     }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
@@ -123,7 +123,7 @@ unsafe impl Body for Region {
     }
 }
 
-/// An argument block for `words` with an error record and a word of scratch.
+/// An argument block of `words` with an error record and one word of scratch memory.
 fn block(record: &mut ErrorRecord, scratch: &mut u64, words: &[u64]) -> Vec<u64> {
     let head = [&raw mut *record as u64, &raw mut *scratch as u64, 9];
     head.iter().chain(words).copied().collect()
@@ -144,7 +144,7 @@ fn every_level_computes_the_same() {
         ];
         let args = block(&mut record, &mut scratch, &words);
         let mut runs = 0;
-        // SAFETY: the block is one of `Saxpy`; all indices are in range; each run only adds.
+        // SAFETY: the block is for `Saxpy`; all indices are in range; each run only adds.
         unsafe {
             NativeBody::of::<Saxpy>().run_each_level(&args, 0, |_| runs += 1);
             NativeBody::of::<Saxpy>().run(&args, &[], 0, Form::Checked);
@@ -157,12 +157,12 @@ fn every_level_computes_the_same() {
 }
 
 #[test]
-fn the_checked_form_reports_what_is_out_of_range() {
+fn the_checked_form_reports_out_of_range_accesses() {
     let (x, mut y) = (vec![1.0_f32; 8], vec![0.0_f32; 8]);
     let (mut record, mut scratch) = (ErrorRecord::default(), 0);
     let words = [u64::from(1.0_f32.to_bits()), x.as_ptr() as u64, 8, y.as_mut_ptr() as u64, 5];
     let args = block(&mut record, &mut scratch, &words);
-    // SAFETY: the block is one of `Saxpy`.
+    // SAFETY: the block is for `Saxpy`.
     unsafe { NativeBody::of::<Saxpy>().run(&args, &[], 0, Form::Checked) };
     assert_eq!(y, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
     assert_eq!((record.state, record.launch, record.count), (ErrorRecord::FULL, 9, 2));
@@ -176,7 +176,7 @@ fn tiles_cover_an_index_space_once() {
         let (mut record, mut scratch) = (ErrorRecord::default(), 0);
         let words = [out.as_mut_ptr() as u64, shape[0] as u64, shape[1] as u64, shape[2] as u64];
         let args = block(&mut record, &mut scratch, &words);
-        // SAFETY: the block is one of `Fill`, whose indices are in range.
+        // SAFETY: the block is for `Fill`, whose indices are in range.
         unsafe { NativeBody::of::<Fill>().run(&args, &[], 0, Form::Proven) };
         let expected = ndrange(shape).into_iter().map(|(i, j, k)| (i * 100 + j * 10 + k) as u32);
         assert!(out.iter().copied().eq(expected), "{shape:?}");
@@ -189,7 +189,7 @@ fn panics_reach_the_caller_and_assertions_the_record() {
         let (mut record, mut scratch) = (ErrorRecord::default(), 0);
         let args = block(&mut record, &mut scratch, &[u64::from(quietly)]);
         let outcome = catch_unwind(|| {
-            // SAFETY: the block is one of `Panics`.
+            // SAFETY: the block is for `Panics`.
             unsafe { NativeBody::of::<Panics>().run(&args, &[], 0, Form::Proven) };
         });
         assert_eq!(outcome.is_ok(), quietly);
@@ -201,7 +201,7 @@ fn panics_reach_the_caller_and_assertions_the_record() {
 fn all_blocks_of_a_region_run() {
     let (mut record, mut scratch) = (ErrorRecord::default(), 0);
     let args = block(&mut record, &mut scratch, &[]);
-    // SAFETY: the block is one of `Region`.
+    // SAFETY: the block is for `Region`.
     unsafe { NativeBody::of::<Region>().run(&args, &[], 0, Form::Proven) };
     assert_eq!(scratch, 11);
 }

@@ -1,70 +1,74 @@
-//! Tensors as a body sees them.
+//! [`View`]: a tensor in a CPU body.
 
 use std::panic::Location;
 
 use quadrants_ir::abi::MAX_RANK;
 
 use super::{
-    failure::{Errors, Kind},
-    place::Place,
-    readings::Counted,
+    element_ref::ElementRef,
+    failure::{ErrorKind, Errors},
 };
 use crate::{KernelValue, tensor::count};
 
-/// A tensor in a body: where its elements lie, and its extents. Indexing is unchecked in the proven
-/// form, whose launch has proven every access; in the checked form a read out of range gives zero, a
-/// write goes nowhere, and the error is recorded.
+/// A tensor in a CPU body: its memory and its extents.
+///
+/// In the proven form, indexing is unchecked: the launch has proven every access. In the checked form, an out-of-range
+/// read returns zero, an out-of-range write does nothing, and both record an error.
 #[derive(Clone, Copy)]
 pub struct View<T: KernelValue, const N: usize, const CHECKED: bool> {
-    root: T::Root,
+    storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
-    /// Whether the launch has proven the accesses of the iterations under way, though its form is the
-    /// checked one.
+    /// Whether the launch has proven the accesses of the current iterations, in the checked form.
     proven: bool,
 }
 
-/// What stands for tensors in a body, in iterations of which it is known whether they are proven.
-pub trait Formed: Copy {
-    /// The same for iterations whose accesses the launch has proven, or has not.
+/// A view, or a struct of views, that knows whether the accesses of the current iterations are proven.
+pub trait WithProven: Copy {
+    /// The same view for iterations whose accesses are proven, or not.
     #[must_use]
-    fn formed(self, proven: bool) -> Self;
+    fn with_proven(self, proven: bool) -> Self;
 }
 
-/// A tensor that has places for indices of type `I`.
-pub trait Places<I> {
-    /// The type of an element.
+/// A view or shared array whose elements are indexed by `I`.
+pub trait Elements<I> {
+    /// The type of the elements.
     type Element: KernelValue;
 
-    /// Whether indices are checked, and reported.
+    /// Whether indices are checked and reported.
     const CHECKED: bool;
 
-    /// The place of the element at `index`.
-    fn place(&self, index: I) -> Place<Self::Element>;
+    /// A reference to the element at `index`.
+    fn element_ref(&self, index: I) -> ElementRef<Self::Element>;
 
-    /// The place of the element at `index`, where there is one; nothing is reported.
-    fn place_within(&self, index: I) -> Place<Self::Element>;
+    /// A reference to the element at `index`, or to nothing if the index is out of range; reports no error.
+    fn element_ref_or_none(&self, index: I) -> ElementRef<Self::Element>;
 }
 
-// SAFETY: a view is an address; the launch that made it vouches that its iterations do not race.
+/// A view, shared array or struct of views with a number of elements.
+pub trait ElementCount {
+    /// The number of elements; for a struct of tensors, that of its largest.
+    fn element_count(&self) -> usize;
+}
+
+// SAFETY: a view is an address and extents; the launch guarantees that its iterations do not race.
 unsafe impl<T: KernelValue, const N: usize, const CHECKED: bool> Send for View<T, N, CHECKED> {}
 // SAFETY: as above.
 unsafe impl<T: KernelValue, const N: usize, const CHECKED: bool> Sync for View<T, N, CHECKED> {}
 
 impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// # Safety
-    /// The memory is valid for reads and, where the kernel may write the tensor, writes of the product
-    /// of `shape` elements, as long as the view and its copies are used. In the proven form every
-    /// index used is within `shape`.
+    /// As long as the view and its copies are used, the memory must be valid for reads of the elements, and for writes
+    /// if the kernel may write the tensor. In the proven form, every index used must be within `shape`.
     #[inline(always)]
-    pub(super) const unsafe fn new(root: T::Root, shape: [usize; N], errors: Errors) -> Self {
-        Self { root, shape, errors, proven: false }
+    pub(super) const unsafe fn new(storage: T::Storage, shape: [usize; N], errors: Errors) -> Self {
+        Self { storage, shape, errors, proven: false }
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     #[inline(always)]
     #[must_use]
-    #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
+    #[allow(clippy::len_without_is_empty)] // kernels have `len` only
     pub fn len(self) -> usize {
         count(&self.shape)
     }
@@ -76,13 +80,13 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
         self.shape
     }
 
-    /// The place of an element; of none, where the index is checked and out of range.
+    /// A reference to an element; to nothing if the index is checked and out of range.
     #[inline(always)]
-    fn at(&self, index: [usize; N], caller: &Location<'_>) -> Place<T> {
+    fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         if CHECKED && !self.proven && !index.iter().zip(&self.shape).all(|(at, extent)| at < extent)
         {
             self.out_of_range(index, caller);
-            return Place::of(T::element(self.root, None));
+            return ElementRef::of(T::element_location(self.storage, None));
         }
         debug_assert!(
             index.iter().zip(&self.shape).all(|(at, extent)| at < extent),
@@ -93,7 +97,7 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
             flat = flat.wrapping_mul(self.shape[axis]).wrapping_add(index[axis]);
             axis += 1;
         }
-        Place::of(T::element(self.root, Some(flat)))
+        ElementRef::of(T::element_location(self.storage, Some(flat)))
     }
 
     #[cold]
@@ -103,40 +107,40 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
         for (value, from) in values.iter_mut().zip(index.iter().chain(&self.shape)) {
             *value = *from as u64;
         }
-        self.errors.report(Kind::Index, caller, &values[..2 * N]);
+        self.errors.report(ErrorKind::Index, caller, &values[..2 * N]);
     }
 }
 
-impl<T: KernelValue, const N: usize, const CHECKED: bool> Counted for View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize, const CHECKED: bool> ElementCount for View<T, N, CHECKED> {
     #[inline(always)]
-    fn count(&self) -> usize {
+    fn element_count(&self) -> usize {
         self.len()
     }
 }
 
-impl<T: KernelValue, const N: usize, const CHECKED: bool> Formed for View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize, const CHECKED: bool> WithProven for View<T, N, CHECKED> {
     #[inline(always)]
-    fn formed(self, proven: bool) -> Self {
+    fn with_proven(self, proven: bool) -> Self {
         Self { proven, ..self }
     }
 }
 
 macro_rules! indexing {
     ($([$($generic:tt)*] $rank:tt by $index:ty, |$i:ident| $array:expr;)*) => {$(
-        impl<T: KernelValue, $($generic)* const CHECKED: bool> Places<$index>
+        impl<T: KernelValue, $($generic)* const CHECKED: bool> Elements<$index>
             for View<T, $rank, CHECKED>
         {
             type Element = T;
             const CHECKED: bool = CHECKED;
             #[inline(always)]
             #[track_caller]
-            fn place(&self, $i: $index) -> Place<T> {
+            fn element_ref(&self, $i: $index) -> ElementRef<T> {
                 self.at($array, Location::caller())
             }
             #[inline(always)]
-            fn place_within(&self, $i: $index) -> Place<T> {
+            fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
                 let inside = $array.iter().zip(&self.shape).all(|(at, extent)| at < extent);
-                if inside { self.place($i) } else { Place::of(T::element(self.root, None)) }
+                if inside { self.element_ref($i) } else { ElementRef::of(T::element_location(self.storage, None)) }
             }
         }
     )*};
@@ -153,8 +157,8 @@ mod tests {
 
     use super::*;
     use crate::body::{
-        failure::PLACE_SITE,
-        place::{Component, Memory},
+        element_ref::{Component, Memory},
+        failure::LOCATION_SITE,
     };
 
     fn view<const CHECKED: bool>(
@@ -165,17 +169,17 @@ mod tests {
         // SAFETY: six elements, and a record that outlives the view.
         unsafe {
             let mut next = |_| Component { first, step: 1, plane: 0 };
-            let root = f32::root(&mut Memory::new(&mut next));
-            View::new(root, [2, 3], Errors::new(record, 1))
+            let storage = f32::storage(&mut Memory::new(&mut next));
+            View::new(storage, [2, 3], Errors::new(record, 1))
         }
     }
 
     #[test]
-    fn rows_follow_each_other() {
+    fn elements_are_in_row_major_order() {
         let mut data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
         let proven = view::<false>(&mut data, std::ptr::null_mut());
-        assert_eq!(proven.place([1, 1]).read(), 4.0);
-        proven.place([0, 2]).write(9.0);
+        assert_eq!(proven.element_ref([1, 1]).read(), 4.0);
+        proven.element_ref([0, 2]).write(9.0);
         assert_eq!((proven.len(), proven.shape()), (6, [2, 3]));
         assert_eq!(data[2], 9.0);
     }
@@ -185,13 +189,13 @@ mod tests {
         let mut data = [1.0; 6];
         let mut record = ErrorRecord::default();
         let checked = view::<true>(&mut data, &raw mut record);
-        checked.place([1, 3]).write(9.0);
+        checked.element_ref([1, 3]).write(9.0);
         let line = line!() - 1;
-        assert_eq!(checked.place([2, 0]).read(), 0.0);
-        assert_eq!(checked.place([1, 2]).read(), 1.0);
+        assert_eq!(checked.element_ref([2, 0]).read(), 0.0);
+        assert_eq!(checked.element_ref([1, 2]).read(), 1.0);
         assert_eq!(data, [1.0; 6]);
         assert_eq!(record.state, ErrorRecord::FULL);
-        assert_eq!(record.site, PLACE_SITE);
+        assert_eq!(record.site, LOCATION_SITE);
         assert_eq!(record.count, 4);
         assert_eq!(record.values[..6], [1, 3, 2, 3, 0, 0]);
         let [.., at_line, at_column] = record.values;
@@ -199,7 +203,7 @@ mod tests {
         assert!((9..=17).contains(&at_column), "the tensor or its index");
     }
 
-    /// Elements whose scalars lie in planes, as a struct of arrays has them.
+    /// Elements whose scalars are in planes (structure of arrays).
     #[test]
     fn parts_are_where_the_components_say() {
         type Pair = (f32, [i16; 2]);
@@ -212,13 +216,13 @@ mod tests {
         // SAFETY: three elements of each, which outlive the view.
         let view: View<Pair, 1, false> = unsafe {
             let mut next = |_| components.pop().unwrap();
-            let root = Pair::root(&mut Memory::new(&mut next));
-            View::new(root, [3], Errors::new(std::ptr::null_mut(), 1))
+            let storage = Pair::storage(&mut Memory::new(&mut next));
+            View::new(storage, [3], Errors::new(std::ptr::null_mut(), 1))
         };
-        view.place(1).write((2.5, [3, 4]));
-        view.place(2).field::<{ name_number("1") }>().element(1).write(9);
-        assert_eq!(view.place(1).read(), (2.5, [3, 4]));
-        assert_eq!(view.place(1).field::<{ name_number("0") }>().read(), 2.5);
+        view.element_ref(1).write((2.5, [3, 4]));
+        view.element_ref(2).field::<{ name_number("1") }>().element(1).write(9);
+        assert_eq!(view.element_ref(1).read(), (2.5, [3, 4]));
+        assert_eq!(view.element_ref(1).field::<{ name_number("0") }>().read(), 2.5);
         assert_eq!((floats, numbers), ([0.0, 2.5, 0.0], [0, 3, 0, 0, 4, 9]));
     }
 }

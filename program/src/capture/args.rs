@@ -1,4 +1,4 @@
-//! The arguments of captured launches: kept by the graph, and replaced by name.
+//! The arguments of captured launches: those that the graph keeps, and their replacement by name.
 
 use std::{ops::Range, ptr, sync::Arc};
 
@@ -12,109 +12,111 @@ use super::record::{CapturedLaunch, Recorded};
 use crate::{
     Error, Result,
     launch::{
-        arguments::{ArgKind, Args, Code, Place, TensorArg, describe},
+        arguments::{ArgKind, Args, TensorArg, TensorMemory},
         context::KernelContext,
+        param_code::ParamCode,
     },
     program::ProgramInner,
-    tensor::{TensorCore, layout::ComponentAt},
+    tensor::{DeviceTensor, layout::ComponentLayout},
 };
 
-/// An argument that needs no borrow.
+/// An argument that a graph keeps, without a borrow.
 #[derive(Debug)]
 pub(super) enum OwnedArg {
-    Scalar(Code, u64),
+    Scalar(ParamCode, u64),
     Tensor {
-        core: TensorCore,
+        device_tensor: DeviceTensor,
         shape: SmallVec<[usize; 4]>,
-        code: Code,
-        component: Option<ComponentAt>,
+        code: ParamCode,
+        component: Option<ComponentLayout>,
     },
 }
 
-/// What is given for a name.
+/// Arguments that replace captured ones with this name. A kernel value or tensor of structs is several.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct NamedArgs<'a> {
     pub(super) name: &'a str,
     pub(super) args: Args<'a>,
 }
 
-/// Where arguments that are given by name go. Found once for the same names.
+/// The parameters that a list of names stands for. Resolved once per list of names.
 #[derive(Debug)]
-pub(super) struct Named {
-    /// By which executables know it; 0 where there are no names.
-    pub(super) number: u64,
+pub(super) struct ResolvedNames {
+    /// Identifies the list of names for executables; 0 for the empty list.
+    pub(super) id: u64,
     names: Vec<String>,
-    /// The launches that have a parameter of one of the names, in order.
-    pub(super) launches: Vec<NamedLaunch>,
-    /// The different parameters among those: the name's number, the kernel's, and which they are.
+    /// The launches that have a parameter with one of the names, in order.
+    pub(super) launches: Vec<ResolvedLaunch>,
+    /// The distinct parameters of those launches: the index of the name, the kernel's number, and the parameters.
     parameters: Vec<(usize, u32, Range<usize>)>,
-    /// Whether a verdict depends on one of them.
+    /// Whether a launch decision depends on one of the parameters.
     pub(super) has_inputs: bool,
 }
 
-/// Names that were found already.
+/// The resolved lists of names of a graph.
 #[derive(Debug, Default)]
-pub(super) struct KnownNames {
-    known: Vec<Named>,
-    made: u64,
+pub(super) struct NameCache {
+    cached: Vec<ResolvedNames>,
+    last_id: u64,
 }
 
+/// The named parameters of one launch.
 #[derive(Debug)]
-pub(super) struct NamedLaunch {
+pub(super) struct ResolvedLaunch {
     pub(super) op: usize,
-    places: SmallVec<[NamedPlace; 1]>,
+    params: SmallVec<[ResolvedParams; 1]>,
 }
 
-/// The parameters of a launch that a name stands for.
+/// The parameters of a launch that one name stands for.
 #[derive(Debug)]
-struct NamedPlace {
-    /// The name's number.
-    given: usize,
+struct ResolvedParams {
+    /// The index of the name.
+    name: usize,
     parameters: Range<usize>,
-    /// Where in the argument block they begin.
+    /// Their first word in the argument block.
     word: usize,
-    /// Those of their words that the verdict on the launch depends on, from there.
+    /// Which of their words the launch decision depends on, counted from the first.
     inputs: SmallVec<[usize; 4]>,
 }
 
-/// The arguments that are given to a graph's launch, and where they go.
+/// The replaced arguments of a graph's launch, with the parameters that they replace.
 #[derive(Clone, Copy)]
 pub(super) struct Replacements<'a> {
     pub(super) recorded: &'a Recorded,
-    pub(super) named: &'a Named,
-    pub(super) given: &'a [Given<'a>],
+    pub(super) resolved: &'a ResolvedNames,
+    pub(super) given: &'a [NamedArgs<'a>],
 }
 
-/// A launch, some of whose arguments are replaced.
+/// A captured launch with replaced arguments.
 #[derive(Clone, Copy)]
-pub(super) struct Replaced<'a> {
+pub(super) struct ReplacedLaunch<'a> {
     pub(super) op: usize,
     pub(super) launch: &'a CapturedLaunch,
-    own: &'a [OwnedArg],
-    places: &'a [NamedPlace],
-    given: &'a [Given<'a>],
+    captured_args: &'a [OwnedArg],
+    params: &'a [ResolvedParams],
+    given: &'a [NamedArgs<'a>],
 }
 
-/// No names.
-pub(super) static NONE: Named = Named {
-    number: 0,
+/// The empty list of names.
+pub(super) static NONE: ResolvedNames = ResolvedNames {
+    id: 0,
     names: Vec::new(),
     launches: Vec::new(),
     parameters: Vec::new(),
     has_inputs: false,
 };
 
-/// So many combinations of names are known.
-const NAMES_AT_MOST: usize = 16;
+/// The number of lists of names that are cached.
+const MAX_NAME_LISTS: usize = 16;
 
 impl OwnedArg {
     pub(super) fn new(arg: &ArgKind<'_>) -> Result<Self> {
         match arg {
             ArgKind::Scalar(code, bits) => Ok(Self::Scalar(*code, *bits)),
-            ArgKind::Tensor(code, TensorArg { place, shape, component }) => match place {
-                Place::Host(_) => Err(Error::Capture { what: "an array of the host" }),
-                Place::Device(core) => Ok(Self::Tensor {
-                    core: core.part(0),
+            ArgKind::Tensor(code, TensorArg { memory, shape, component }) => match memory {
+                TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
+                TensorMemory::Device(device_tensor) => Ok(Self::Tensor {
+                    device_tensor: device_tensor.sub_tensor(0),
                     shape: SmallVec::from_slice(shape),
                     code: *code,
                     component: component.copied(),
@@ -123,13 +125,13 @@ impl OwnedArg {
         }
     }
 
-    /// The first elements of a tensor, as arguments that are written.
-    pub(super) fn written(core: &TensorCore, elements: usize) -> Vec<Self> {
-        let components = core.stored.components.iter();
-        let of = |component: &ComponentAt| Self::Tensor {
-            core: core.part(0),
+    /// The first elements of a tensor, as writable arguments: one per component.
+    pub(super) fn written(device_tensor: &DeviceTensor, elements: usize) -> Vec<Self> {
+        let components = device_tensor.storage.components.iter();
+        let of = |component: &ComponentLayout| Self::Tensor {
+            device_tensor: device_tensor.sub_tensor(0),
             shape: SmallVec::from_slice(&[elements]),
-            code: Code::of(ParamKind::Tensor { elem: component.ty, rank: 1, writable: true }),
+            code: ParamCode::of(ParamKind::Tensor { elem: component.ty, rank: 1, writable: true }),
             component: Some(*component),
         };
         components.map(of).collect()
@@ -138,114 +140,123 @@ impl OwnedArg {
     pub(super) fn as_arg(&self) -> ArgKind<'_> {
         match self {
             Self::Scalar(code, bits) => ArgKind::Scalar(*code, *bits),
-            Self::Tensor { core, shape, code, component } => {
-                let (place, component) = (Place::Device(core), component.as_ref());
-                ArgKind::Tensor(*code, TensorArg { place, shape, component })
+            Self::Tensor { device_tensor, shape, code, component } => {
+                let memory = TensorMemory::Device(device_tensor);
+                ArgKind::Tensor(*code, TensorArg { memory, shape, component: component.as_ref() })
             }
         }
     }
 }
 
-impl Given<'_> {
-    /// The arguments as words of an argument block.
+impl NamedArgs<'_> {
+    /// The words of the arguments in an argument block.
     #[inline]
     fn words(&self) -> &[u64] {
         self.args.words.get(FIRST_PARAM_WORD..).unwrap_or_default()
     }
 
-    /// Whether it can be given to a graph of the program.
+    /// Checks that the arguments can be used for a graph of the program.
     pub(super) fn check(&self, program: &ProgramInner) -> Result<()> {
-        self.args.tensors.iter().try_for_each(|tensor| match tensor.place {
-            Place::Host(_) => Err(Error::Capture { what: "an array of the host" }),
-            Place::Device(core) => {
-                if !ptr::eq(Arc::as_ptr(&core.program), program) {
+        self.args.tensors.iter().try_for_each(|tensor| match tensor.memory {
+            TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
+            TensorMemory::Device(device_tensor) => {
+                if !ptr::eq(Arc::as_ptr(&device_tensor.program), program) {
                     return Err(Error::OtherProgram { what: "a tensor argument" });
                 }
-                core.home.check()
+                device_tensor.required_address.check()
             }
         })
     }
 }
 
-impl KnownNames {
-    /// Where these names stand.
+impl NameCache {
+    /// Resolves the names of the given arguments.
     ///
     /// # Errors
     /// [`Error::UnknownArgument`]
     #[inline]
-    pub(super) fn find(&mut self, recorded: &Recorded, given: &[Given<'_>]) -> Result<&Named> {
-        let same = |named: &Named| {
-            named.names.len() == given.len()
-                && named.names.iter().zip(given).all(|(name, given)| name == given.name)
+    pub(super) fn resolve(
+        &mut self,
+        recorded: &Recorded,
+        given: &[NamedArgs<'_>],
+    ) -> Result<&ResolvedNames> {
+        let same_names = |resolved: &ResolvedNames| {
+            resolved.names.len() == given.len()
+                && resolved.names.iter().zip(given).all(|(name, given)| name == given.name)
         };
-        let at = match self.known.iter().position(same) {
-            Some(at) => at,
-            None => self.find_anew(recorded, given)?,
+        let index = match self.cached.iter().position(same_names) {
+            Some(index) => index,
+            None => self.resolve_uncached(recorded, given)?,
         };
-        Ok(&self.known[at])
+        Ok(&self.cached[index])
     }
 
     #[cold]
-    fn find_anew(&mut self, recorded: &Recorded, given: &[Given<'_>]) -> Result<usize> {
-        let mut launches: Vec<NamedLaunch> = Vec::new();
-        let (mut different, mut has_inputs) = (Vec::new(), false);
-        for (number, Given { name, .. }) in given.iter().enumerate() {
-            let places = |name: Name<'_>| {
-                let its = recorded.launches();
-                let its = its
-                    .filter_map(|(op, launch)| Some((op, launch, name.place(recorded, launch)?)));
-                its.collect::<Vec<_>>()
+    fn resolve_uncached(&mut self, recorded: &Recorded, given: &[NamedArgs<'_>]) -> Result<usize> {
+        let mut launches: Vec<ResolvedLaunch> = Vec::new();
+        let (mut distinct, mut has_inputs) = (Vec::new(), false);
+        for (index, NamedArgs { name, .. }) in given.iter().enumerate() {
+            let matches = |name: Name<'_>| {
+                let launches = recorded.launches().filter_map(|(op, launch)| {
+                    Some((op, launch, name.parameters_of(recorded, launch)?))
+                });
+                launches.collect::<Vec<_>>()
             };
-            // A kernel's name goes before that of a parameter with fields, so that full names have one meaning.
-            let mut found = Name::of_kernel(name).map(places).unwrap_or_default();
-            if found.is_empty() {
-                found = places(Name::of_all(name));
+            // A kernel's name is tried before a parameter with fields, so that full names are unambiguous.
+            let mut matching = Name::of_kernel(name).map(matches).unwrap_or_default();
+            if matching.is_empty() {
+                matching = matches(Name::of_all(name));
             }
-            if found.is_empty() {
+            if matching.is_empty() {
                 let known = recorded.arguments();
                 return Err(Error::UnknownArgument { name: (*name).to_owned(), known });
             }
-            for (op, launch, parameters) in found {
-                let at = launches.binary_search_by_key(&op, |named| named.op);
+            for (op, launch, parameters) in matching {
+                let at = launches.binary_search_by_key(&op, |launch| launch.op);
                 let at = at.unwrap_or_else(|at| {
-                    launches.insert(at, NamedLaunch { op, places: SmallVec::new() });
+                    launches.insert(at, ResolvedLaunch { op, params: SmallVec::new() });
                     at
                 });
-                let parameter = (number, launch.kernel.id, parameters.clone());
-                if !different.contains(&parameter) {
-                    different.push(parameter);
+                let parameter = (index, launch.kernel.id, parameters.clone());
+                if !distinct.contains(&parameter) {
+                    distinct.push(parameter);
                 }
-                let place = NamedPlace::new(recorded, launch, number, parameters);
-                has_inputs |= !place.inputs.is_empty();
-                launches[at].places.push(place);
+                let params = ResolvedParams::new(recorded, launch, index, parameters);
+                has_inputs |= !params.inputs.is_empty();
+                launches[at].params.push(params);
             }
         }
-        if self.known.len() == NAMES_AT_MOST {
-            self.known.remove(0);
+        if self.cached.len() == MAX_NAME_LISTS {
+            self.cached.remove(0);
         }
-        self.made += 1;
+        self.last_id += 1;
         let names = given.iter().map(|given| given.name.to_owned()).collect();
-        let (number, parameters) = (self.made, different);
-        self.known.push(Named { number, names, launches, parameters, has_inputs });
-        Ok(self.known.len() - 1)
+        let (id, parameters) = (self.last_id, distinct);
+        self.cached.push(ResolvedNames { id, names, launches, parameters, has_inputs });
+        Ok(self.cached.len() - 1)
     }
 }
 
-impl NamedLaunch {
-    /// Puts the words that were given into an argument block that lacks its first words, and says whether that changed
-    /// anything.
+impl ResolvedLaunch {
+    /// Writes the given words into an argument block without its first `skipped` words. Returns whether that changed
+    /// it.
     #[inline]
-    pub(super) fn put(&self, given: &[Given<'_>], block: &mut [u64], lacking: usize) -> bool {
-        put(&self.places, given, block, lacking)
+    pub(super) fn write(&self, given: &[NamedArgs<'_>], block: &mut [u64], skipped: usize) -> bool {
+        write_words(&self.params, given, block, skipped)
     }
 }
 
 #[inline]
-fn put(places: &[NamedPlace], given: &[Given<'_>], block: &mut [u64], lacking: usize) -> bool {
+fn write_words(
+    params: &[ResolvedParams],
+    given: &[NamedArgs<'_>],
+    block: &mut [u64],
+    skipped: usize,
+) -> bool {
     let mut changed = false;
-    for place in places {
-        let old = block.get_mut(place.word - lacking..).unwrap_or_default();
-        for (old, new) in old.iter_mut().zip(given[place.given].words()) {
+    for params in params {
+        let old = block.get_mut(params.word - skipped..).unwrap_or_default();
+        for (old, new) in old.iter_mut().zip(given[params.name].words()) {
             changed |= old != new;
             *old = *new;
         }
@@ -253,154 +264,157 @@ fn put(places: &[NamedPlace], given: &[Given<'_>], block: &mut [u64], lacking: u
     changed
 }
 
-impl NamedPlace {
+impl ResolvedParams {
     fn new(
         recorded: &Recorded,
         launch: &CapturedLaunch,
-        given: usize,
+        name: usize,
         parameters: Range<usize>,
     ) -> Self {
         let layout = ArgLayout::new(recorded.params(launch));
-        let start = |parameter: usize| {
-            let there = parameter < recorded.params(launch).len();
-            if there { layout.word(ParamId::new(parameter as u32)) } else { layout.len() }
+        let first_word = |parameter: usize| {
+            let exists = parameter < recorded.params(launch).len();
+            if exists { layout.word(ParamId::new(parameter as u32)) } else { layout.len() }
         };
-        let words = start(parameters.start)..start(parameters.end);
+        let words = first_word(parameters.start)..first_word(parameters.end);
         let inputs = recorded.context(launch).host.inputs().iter();
         let inputs = inputs.filter(|word| words.contains(word)).map(|word| word - words.start);
-        Self { given, parameters, word: words.start, inputs: inputs.collect() }
+        Self { name, parameters, word: words.start, inputs: inputs.collect() }
     }
 }
 
 impl<'a> Replacements<'a> {
-    /// Whether all that was given fits all kernels.
-    pub(super) fn fit(self) -> bool {
-        self.named.parameters.iter().all(|(given, kernel, parameters)| {
+    /// Whether all kernels accept the given arguments.
+    pub(super) fn are_accepted(self) -> bool {
+        self.resolved.parameters.iter().all(|(name, kernel, parameters)| {
             let context = self.recorded.program.shared.launcher.retained(*kernel);
-            let codes = &self.given[*given].args.codes;
-            context.is_some_and(|context| context.takes_at(parameters, codes))
+            let codes = &self.given[*name].args.codes;
+            context.is_some_and(|context| context.accepts_for(parameters, codes))
         })
     }
 
-    /// The launches, in order.
-    pub(super) fn iter(self) -> impl Iterator<Item = Replaced<'a>> {
-        self.named.launches.iter().filter_map(move |named| self.of(named))
+    /// The launches with replaced arguments, in order.
+    pub(super) fn iter(self) -> impl Iterator<Item = ReplacedLaunch<'a>> {
+        self.resolved.launches.iter().filter_map(move |launch| self.replaced(launch))
     }
 
-    /// Their numbers among all operations.
+    /// Their indices among all operations.
     pub(super) fn ops(self) -> impl Iterator<Item = usize> {
-        self.named.launches.iter().map(|named| named.op)
+        self.resolved.launches.iter().map(|launch| launch.op)
     }
 
-    /// What is replaced of an operation.
-    pub(super) fn get(self, op: usize) -> Option<Replaced<'a>> {
-        let at = self.named.launches.binary_search_by_key(&op, |named| named.op).ok()?;
-        self.of(&self.named.launches[at])
+    /// The launch with this index among all operations, where it has replaced arguments.
+    pub(super) fn get(self, op: usize) -> Option<ReplacedLaunch<'a>> {
+        let at = self.resolved.launches.binary_search_by_key(&op, |launch| launch.op).ok()?;
+        self.replaced(&self.resolved.launches[at])
     }
 
-    fn of(self, named: &'a NamedLaunch) -> Option<Replaced<'a>> {
-        let op = self.recorded.ops.get(named.op)?;
-        let (launch, given) = (op.launch()?, self.given);
-        Some(Replaced { op: named.op, launch, own: &op.args, places: &named.places, given })
+    fn replaced(self, resolved: &'a ResolvedLaunch) -> Option<ReplacedLaunch<'a>> {
+        let op = self.recorded.ops.get(resolved.op)?;
+        let (launch, given, params) = (op.launch()?, self.given, &resolved.params);
+        Some(ReplacedLaunch { op: resolved.op, launch, captured_args: &op.args, params, given })
     }
 
-    /// The tensors that were given.
-    pub(super) fn tensors(self) -> impl Iterator<Item = (Code, TensorArg<'a>)> {
+    /// The given tensors.
+    pub(super) fn tensors(self) -> impl Iterator<Item = (ParamCode, TensorArg<'a>)> {
         self.given.iter().flat_map(|given| given.args.iter()).filter_map(|arg| match arg {
             ArgKind::Scalar(..) => None,
             ArgKind::Tensor(code, tensor) => Some((code, tensor)),
         })
     }
 
-    /// Whether there are any.
+    /// Whether tensors are given.
     pub(super) fn has_tensors(self) -> bool {
         self.given.iter().any(|given| !given.args.tensors.is_empty())
     }
 }
 
-impl<'a> Replaced<'a> {
+impl<'a> ReplacedLaunch<'a> {
     /// The arguments, as given.
     pub(super) fn args(&self) -> Vec<ArgKind<'a>> {
-        let mut args: Vec<ArgKind<'a>> = self.own.iter().map(OwnedArg::as_arg).collect();
-        for place in self.places {
-            let given = self.given[place.given].args.iter();
-            args[place.parameters.clone()].iter_mut().zip(given).for_each(|(arg, new)| *arg = new);
+        let mut args: Vec<ArgKind<'a>> = self.captured_args.iter().map(OwnedArg::as_arg).collect();
+        for params in self.params {
+            let given = self.given[params.name].args.iter();
+            args[params.parameters.clone()].iter_mut().zip(given).for_each(|(arg, new)| *arg = new);
         }
         args
     }
 
-    /// Refuses what is not as many arguments as its name stands for.
+    /// Rejects a number of arguments that differs from the number of parameters that their name stands for.
     ///
     /// # Errors
     /// [`Error::Argument`]
     pub(super) fn check_counts(&self, recorded: &Recorded) -> Result<()> {
-        for place in self.places {
-            let codes = &self.given[place.given].args.codes;
-            if place.parameters.len() != codes.len() {
-                let first = place.parameters.start;
+        for params in self.params {
+            let codes = &self.given[params.name].args.codes;
+            if params.parameters.len() != codes.len() {
+                let first = params.parameters.start;
                 let param = recorded.params(self.launch).get(first);
                 return Err(Error::Argument {
                     kernel: recorded.name(self.launch).to_owned(),
                     position: first + 1,
                     given: format!("{} arguments", codes.len()),
-                    expected: param.map_or_else(String::new, |param| describe(param.kind)),
+                    expected: param
+                        .map_or_else(String::new, |param| ParamCode::of(param.kind).to_string()),
                 });
             }
         }
         Ok(())
     }
 
-    /// Whether the arguments that were given fit the kernel.
-    pub(super) fn fits(&self, context: &KernelContext) -> bool {
-        self.places.iter().all(|place| {
-            let codes = &self.given[place.given].args.codes;
-            context.takes_at(&place.parameters, codes)
+    /// Whether the kernel accepts the given arguments.
+    pub(super) fn is_accepted(&self, context: &KernelContext) -> bool {
+        self.params.iter().all(|params| {
+            let codes = &self.given[params.name].args.codes;
+            context.accepts_for(&params.parameters, codes)
         })
     }
 
-    /// Whether all that the verdict on the launch depends on is as it was captured.
+    /// Whether all inputs of the launch decision are as captured.
     #[inline]
     pub(super) fn keeps_inputs(&self) -> bool {
-        self.places.iter().all(|place| {
-            let captured = self.launch.prepared.words.get(place.word..).unwrap_or_default();
-            let new = self.given[place.given].words();
-            place.inputs.iter().all(|&word| new.get(word) == captured.get(word))
+        self.params.iter().all(|params| {
+            let captured = self.launch.prepared.words.get(params.word..).unwrap_or_default();
+            let new = self.given[params.name].words();
+            params.inputs.iter().all(|&word| new.get(word) == captured.get(word))
         })
     }
 
-    /// As [`NamedLaunch::put`].
-    pub(super) fn put(&self, block: &mut [u64], lacking: usize) -> bool {
-        put(self.places, self.given, block, lacking)
+    /// As [`ResolvedLaunch::write`].
+    pub(super) fn write(&self, block: &mut [u64], skipped: usize) -> bool {
+        write_words(self.params, self.given, block, skipped)
     }
 
-    /// Refuses a tensor that shares bytes with another argument of the launch, one of them written. What is given
-    /// together is borrowed together, but what the graph keeps is not.
+    /// Rejects a given tensor that shares bytes with another argument of the launch, where one of them is written. The
+    /// borrow checker rules this out among the given arguments, but not for those that the graph keeps.
     pub(super) fn check_overlap(&self, recorded: &Recorded) -> Result<()> {
-        let tensors = self.places.iter().filter(|place| {
-            let given = &self.given[place.given].args;
+        let tensors = self.params.iter().filter(|params| {
+            let given = &self.given[params.name].args;
             !given.tensors.is_empty()
         });
-        for place in tensors {
-            for one in place.parameters.clone() {
-                for other in (0..self.own.len()).filter(|other| *other != one) {
-                    self.check_two(recorded, one, other)?;
+        for params in tensors {
+            for one in params.parameters.clone() {
+                for other in (0..self.captured_args.len()).filter(|other| *other != one) {
+                    self.check_pair(recorded, one, other)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn check_two(&self, recorded: &Recorded, one: usize, other: usize) -> Result<()> {
+    fn check_pair(&self, recorded: &Recorded, one: usize, other: usize) -> Result<()> {
         let (ArgKind::Tensor(_, a), ArgKind::Tensor(_, b)) = (self.arg(one), self.arg(other))
         else {
             return Ok(());
         };
-        let (Some(in_a), Some(in_b)) = (a.core(), b.core()) else { return Ok(()) };
+        let (Some(in_a), Some(in_b)) = (a.device_tensor(), b.device_tensor()) else {
+            return Ok(());
+        };
         if !Arc::ptr_eq(&in_a.buffer, &in_b.buffer) {
             return Ok(());
         }
         let context = recorded.context(self.launch);
-        let (Some(writes), Some(written)) = (context.touch(one), context.touch(other)) else {
+        let (Some(writes), Some(written)) = (context.writes(one), context.writes(other)) else {
             return Ok(());
         };
         if (writes || written) && a.bytes().overlap(&b.bytes()) {
@@ -413,20 +427,20 @@ impl<'a> Replaced<'a> {
         Ok(())
     }
 
-    /// One of the arguments, as given.
+    /// The argument for a parameter, replaced where one is given.
     fn arg(&self, parameter: usize) -> ArgKind<'a> {
-        let given = self.places.iter().rev().find_map(|place| {
-            let at = parameter.checked_sub(place.parameters.start)?;
-            self.given[place.given].args.iter().nth(at)
+        let given = self.params.iter().rev().find_map(|params| {
+            let at = parameter.checked_sub(params.parameters.start)?;
+            self.given[params.name].args.iter().nth(at)
         });
-        given.unwrap_or_else(|| self.own[parameter].as_arg())
+        given.unwrap_or_else(|| self.captured_args[parameter].as_arg())
     }
 }
 
-/// A name that an argument is given by.
+/// A name of arguments, parsed.
 #[derive(Clone, Copy)]
 struct Name<'a> {
-    /// The kernel, and which of its launches.
+    /// The kernel, and the number of one of its launches.
     launch: Option<(&'a str, Option<usize>)>,
     /// A parameter of the source, or a path in one.
     path: &'a str,
@@ -446,34 +460,34 @@ impl<'a> Name<'a> {
         };
         let digits = number.strip_suffix(']')?;
         let number: usize = digits.parse().ok()?;
-        // As `Graph::arguments` writes it: without a sign or leading zeros.
+        // As `Graph::arguments` writes it: no sign, no leading zeros.
         (number.to_string() == digits)
             .then_some(Self { launch: Some((kernel, Some(number))), path })
     }
 
-    /// The parameters of a launch that it stands for.
-    fn place(self, recorded: &Recorded, launch: &CapturedLaunch) -> Option<Range<usize>> {
-        let is_its = self.launch.is_none_or(|(kernel, number)| {
+    /// The parameters of a launch that the name stands for.
+    fn parameters_of(self, recorded: &Recorded, launch: &CapturedLaunch) -> Option<Range<usize>> {
+        let is_meant = self.launch.is_none_or(|(kernel, number)| {
             kernel == recorded.name(launch)
                 && number.is_none_or(|number| number == launch.number_of_kernel)
         });
-        if is_its { parameters(recorded.params(launch), self.path) } else { None }
+        if is_meant { parameters_at(recorded.params(launch), self.path) } else { None }
     }
 }
 
-/// The parameters that are what a path names or a part of it: a value or tensor of several numbers is one for each.
-fn parameters(params: &[Param], path: &str) -> Option<Range<usize>> {
+/// The parameters at a path and below it: a kernel value or tensor of structs has one per scalar or component.
+fn parameters_at(params: &[Param], path: &str) -> Option<Range<usize>> {
     if path.is_empty() {
         return None;
     }
-    // No identifier has points or brackets, so that what comes behind them is below the path.
-    let is_part = |param: &Param| {
+    // Identifiers have no points or brackets, so that what follows these is below the path.
+    let is_below = |param: &Param| {
         param
             .name
             .strip_prefix(path)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with("[]"))
     };
-    let first = params.iter().position(is_part)?;
-    let count = params[first..].iter().take_while(|param| is_part(param)).count();
+    let first = params.iter().position(is_below)?;
+    let count = params[first..].iter().take_while(|param| is_below(param)).count();
     Some(first..first + count)
 }

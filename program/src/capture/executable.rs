@@ -1,30 +1,30 @@
-//! Executables: what a driver launches as one. An executable never overlaps itself, and reports to its stream; so each
-//! stream has its own, with memory for temporaries that nobody else has.
+//! Executable graphs. An executable cannot run concurrently with itself, and it reports to one stream's error record;
+//! so each stream has its own, with temporaries of its own.
 
-use quadrants_ir::abi::{ERROR_WORD, LAUNCH_WORD, SCRATCH_WORD};
+use quadrants_ir::abi::LAUNCH_WORD;
 use quadrants_rhi::FunctionHandle;
 use quadrants_runtime::{self as rt, Buffer, GraphBuilder, NodeLaunch, Stamp};
 use smallvec::SmallVec;
 
 use super::{
-    args::{Replaced, Replacements},
-    record::{Behind, CapturedCopy, CapturedLaunch, Recorded, Work},
+    args::{ReplacedLaunch, Replacements},
+    record::{CapturedCopy, CapturedLaunch, Dependencies, Recorded, Work},
 };
 use crate::{
     Error, Result,
-    launch::{prepared::PreparedLaunch, temporaries::StreamScratch},
+    launch::{block_head::write_head, launch_memory::StreamLaunchMemory, prepared::PreparedLaunch},
     program::ProgramShared,
     stream::StreamState,
 };
 
-/// A graph has at most so many; the oldest makes room.
+/// The largest number of executables of a graph; the oldest is evicted.
 const EXECUTABLES: usize = 32;
 
-/// The executables of a graph.
+/// The executables of a captured graph.
 #[derive(Debug, Default)]
 pub(super) struct Executables(Vec<Executable>);
 
-/// A launch whose arguments are not those that were captured.
+/// A launch that was decided again, because arguments were replaced that the decision depends on.
 pub(super) struct Change<'a> {
     pub(super) op: usize,
     pub(super) launch: &'a CapturedLaunch,
@@ -33,62 +33,62 @@ pub(super) struct Change<'a> {
 
 #[derive(Debug)]
 struct Executable {
-    // First: its end waits for what uses the memory.
+    // First: its drop waits for the work that uses the memory.
     graph: rt::Graph,
     stream: u32,
-    /// Where its launches report.
+    /// The address of the error record that its launches report to.
     record: u64,
-    /// Whether it can do what was captured.
+    /// Whether its nodes are those of the captured launches.
     as_captured: bool,
-    /// Of each launch.
+    /// The nodes of each operation; none of a copy.
     ops: Vec<Option<Nodes>>,
     has_memory: bool,
-    /// Which operations are set to something else than what was captured, in order.
+    /// The operations that are set to something else than what was captured, in order.
     changed: Vec<usize>,
-    /// By which names, where they differ from what was captured in the words that were given alone; else 0.
-    set_by: u64,
-    /// An argument block under construction.
+    /// The names whose given words are the only difference to what was captured; 0 where that does not hold.
+    set_for_names: u64,
+    /// Reused for building argument blocks.
     words: Vec<u64>,
 }
 
-/// The nodes of an operation.
+/// The nodes of a launch.
 #[derive(Debug)]
 struct Nodes {
-    /// The first of its tasks with work; the others follow.
+    /// The node of its first task with iterations; those of the other tasks follow.
     first: usize,
-    /// Those tasks, and their functions.
+    /// The tasks with iterations, and their functions.
     functions: SmallVec<[(usize, FunctionHandle); 1]>,
     set: PreparedLaunch,
-    /// Written by the launch before it is read.
-    scratch: Option<Buffer>,
-    /// The argument block, where it is not passed by value.
+    /// The launch's temporaries.
+    temporaries: Option<Buffer>,
+    /// The argument buffer, where the argument block is not passed by value.
     block: Option<Buffer>,
 }
 
 impl Executables {
-    /// Launches what was captured, with these changes.
+    /// Launches the captured operations with replaced arguments.
     ///
     /// # Errors
-    /// What the device returns: then nothing is enqueued that could be seen.
+    /// Errors of the device; then nothing with visible effects is enqueued.
     pub(super) fn launch(
         &mut self,
-        replaced: Replacements<'_>,
-        after: &[Behind],
+        replacements: Replacements<'_>,
+        after: &[Dependencies],
         changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<()> {
-        let at = match self.find(replaced.recorded, changes, stream) {
+        let at = match self.find(replacements.recorded, changes, stream) {
             Some(at) => at,
-            None => self.make(replaced, after, changes, stream)?,
+            None => self.make(replacements, after, changes, stream)?,
         };
         let executable = &mut self.0[at];
-        let launched = executable.set_all(replaced, changes, stream).and_then(|()| {
-            // SAFETY: the stream is live as long as its state; the graph's launch stamps what is used.
+        let launched = executable.set_all(replacements, changes, stream).and_then(|()| {
+            // SAFETY: the stream is live as long as its state; the caller stamps what the graph uses.
             let launched = unsafe { executable.graph.launch(stream.stream.handle()) };
             launched.map_err(Into::into)
         });
         if launched.is_err() {
-            // What it is set to is not known.
+            // It is unknown which nodes are set.
             drop(self.0.remove(at));
         } else if self.0[at].has_memory {
             self.0[at].stamp(stream.stream.next_stamp());
@@ -96,18 +96,18 @@ impl Executables {
         launched
     }
 
-    /// Launches what was captured with one call, where the last launch on the stream was that too; none where more is to
-    /// be done, and nothing is enqueued.
+    /// Launches what was captured by one driver call, where the executable of the stream is set to that. Returns none
+    /// where more must be done; then nothing is enqueued.
     ///
     /// # Errors
     /// As for [`launch`](Self::launch).
     ///
     /// # Safety
-    /// What the graph uses is stamped behind this.
-    pub(super) unsafe fn launch_again(&mut self, stream: &StreamState) -> Option<Result<()>> {
+    /// The caller stamps what the graph uses afterwards.
+    pub(super) unsafe fn launch_unchanged(&mut self, stream: &StreamState) -> Option<Result<()>> {
         let (id, record) = (stream.stream.id(), stream.record_address());
         let at = self.0.iter().position(|known| known.is_as_captured(id, record))?;
-        // SAFETY: the stream is live as long as its state; the rest is the caller's promise.
+        // SAFETY: the stream is live as long as its state; the rest is by the caller.
         let launched = unsafe { self.0[at].graph.launch(stream.stream.handle()) };
         if launched.is_err() {
             // As in `launch`.
@@ -116,7 +116,7 @@ impl Executables {
         Some(launched.map_err(Into::into))
     }
 
-    /// They have other edges than the graph.
+    /// Drops all executables, because the graph has new edges.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
@@ -133,7 +133,7 @@ impl Executables {
             let serves = || {
                 recorded.launches().all(|(at, launch)| {
                     let nodes = executable.ops[at].as_ref();
-                    nodes.is_some_and(|nodes| nodes.set.is_like(wanted(launch, changes, at)))
+                    nodes.is_some_and(|nodes| nodes.set.has_same_nodes(wanted(launch, changes, at)))
                 })
             };
             executable.stream == id
@@ -145,18 +145,18 @@ impl Executables {
     #[cold]
     fn make(
         &mut self,
-        replaced: Replacements<'_>,
-        after: &[Behind],
+        replacements: Replacements<'_>,
+        after: &[Dependencies],
         changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<usize> {
         let (id, record) = (stream.stream.id(), stream.record_address());
-        // Those of a stream that is gone, whose number this one has.
+        // Executables of a destroyed stream whose number this one has now.
         self.0.retain(|old| old.stream != id || old.record == record);
         if self.0.len() == EXECUTABLES {
             self.0.remove(0);
         }
-        let made = Executable::new(replaced, after, changes, stream)?;
+        let made = Executable::new(replacements, after, changes, stream)?;
         tracing::debug!(nodes = made.graph.len(), stream = id, "captured graph");
         self.0.push(made);
         Ok(self.0.len() - 1)
@@ -165,19 +165,19 @@ impl Executables {
 
 impl Executable {
     fn new(
-        replaced: Replacements<'_>,
-        after: &[Behind],
+        replacements: Replacements<'_>,
+        after: &[Dependencies],
         changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<Self> {
-        let recorded = replaced.recorded;
+        let recorded = replacements.recorded;
         let shared = &recorded.program.shared;
         let mut builder = GraphBuilder::new(&shared.context)?;
         let mut ops = Vec::with_capacity(recorded.ops.len());
-        // Behind which nodes each operation is over.
-        let mut ends: Vec<Behind> = Vec::with_capacity(recorded.ops.len());
+        // The nodes after which each operation is complete.
+        let mut ends: Vec<Dependencies> = Vec::with_capacity(recorded.ops.len());
         for (at, op) in recorded.ops.iter().enumerate() {
-            let mut before = Behind::new();
+            let mut before = Dependencies::new();
             for &end in after[at].iter().flat_map(|&earlier| &ends[earlier]) {
                 if !before.contains(&end) {
                     before.push(end);
@@ -186,8 +186,8 @@ impl Executable {
             let (nodes, end) = match &op.work {
                 Work::Launch(launch) => {
                     let mut wanted = wanted(launch, changes, at).clone();
-                    if let Some(replaced) = replaced.get(at) {
-                        replaced.put(&mut wanted.words, 0);
+                    if let Some(replaced) = replacements.get(at) {
+                        replaced.write(&mut wanted.words, 0);
                     }
                     let (nodes, end) =
                         Nodes::new(&mut builder, recorded, launch, wanted, before, stream)?;
@@ -206,13 +206,13 @@ impl Executable {
             as_captured: changes.iter().all(Change::is_like_captured),
             has_memory,
             ops,
-            changed: replaced.ops().collect(),
-            set_by: if changes.is_empty() { replaced.named.number } else { 0 },
+            changed: replacements.ops().collect(),
+            set_for_names: if changes.is_empty() { replacements.resolved.id } else { 0 },
             words: Vec::new(),
         })
     }
 
-    /// Whether a launch on that stream, as it was captured, is one call of the driver.
+    /// Whether a launch on that stream with the captured arguments is one driver call.
     fn is_as_captured(&self, stream: u32, record: u64) -> bool {
         self.stream == stream
             && self.record == record
@@ -221,41 +221,41 @@ impl Executable {
             && !self.has_memory
     }
 
-    /// Sets all operations to what they shall do.
+    /// Sets the nodes of all operations.
     fn set_all(
         &mut self,
-        replaced: Replacements<'_>,
+        replacements: Replacements<'_>,
         changes: &[Change<'_>],
         stream: &StreamState,
     ) -> Result<()> {
-        let (recorded, number) = (replaced.recorded, replaced.named.number);
-        let before = std::mem::take(&mut self.set_by);
-        if changes.is_empty() && number != 0 && number == before {
-            // They differ from what is wanted in nothing else.
-            for named in &replaced.named.launches {
-                let Some(nodes) = &mut self.ops[named.op] else { continue };
-                if named.put(replaced.given, &mut nodes.set.words, 0) {
-                    self.set_nodes(recorded, named.op, true, stream)?;
+        let (recorded, names) = (replacements.recorded, replacements.resolved.id);
+        let before = std::mem::take(&mut self.set_for_names);
+        if changes.is_empty() && names != 0 && names == before {
+            // Nothing else differs from what is wanted.
+            for launch in &replacements.resolved.launches {
+                let Some(nodes) = &mut self.ops[launch.op] else { continue };
+                if launch.write(replacements.given, &mut nodes.set.words, 0) {
+                    self.set_nodes(recorded, launch.op, true, stream)?;
                 }
             }
-            self.set_by = number;
+            self.set_for_names = names;
             return Ok(());
         }
         for at in 0..self.changed.len() {
             let op = self.changed[at];
-            if let (None, Some(launch)) = (replaced.get(op), recorded.ops[op].launch()) {
+            if let (None, Some(launch)) = (replacements.get(op), recorded.ops[op].launch()) {
                 self.set(recorded, op, &launch.prepared, None, stream)?;
             }
         }
         self.changed.clear();
-        for replaced in replaced.iter() {
+        for replaced in replacements.iter() {
             let (op, launch) = (replaced.op, replaced.launch);
             let wanted = wanted(launch, changes, op);
             self.set(recorded, op, wanted, Some(replaced), stream)?;
             self.changed.push(op);
         }
         if changes.is_empty() {
-            self.set_by = number;
+            self.set_for_names = names;
         }
         Ok(())
     }
@@ -265,7 +265,7 @@ impl Executable {
         recorded: &Recorded,
         op: usize,
         wanted: &PreparedLaunch,
-        replaced: Option<Replaced<'_>>,
+        replaced: Option<ReplacedLaunch<'_>>,
         stream: &StreamState,
     ) -> Result<()> {
         let Some(nodes) = &mut self.ops[op] else { return Ok(()) };
@@ -273,7 +273,7 @@ impl Executable {
         self.words.clear();
         self.words.extend_from_slice(&wanted.words[LAUNCH_WORD..]);
         if let Some(replaced) = replaced {
-            replaced.put(&mut self.words, LAUNCH_WORD);
+            replaced.write(&mut self.words, LAUNCH_WORD);
         }
         if same_shapes && nodes.set.words[LAUNCH_WORD..] == self.words[..] {
             return Ok(());
@@ -284,7 +284,8 @@ impl Executable {
         self.set_nodes(recorded, op, same_shapes, stream)
     }
 
-    /// Tells the driver what an operation's nodes are set to.
+    /// Sets the nodes of an operation at the driver. Not their shapes, where those are unchanged and the argument block
+    /// is in a buffer.
     fn set_nodes(
         &mut self,
         recorded: &Recorded,
@@ -307,7 +308,7 @@ impl Executable {
         };
         for (at, &(task, function)) in nodes.functions.iter().enumerate() {
             let Some(config) = nodes.set.shapes[task] else { continue };
-            // SAFETY: as where the node was made.
+            // SAFETY: as for the node's creation.
             let set =
                 unsafe { self.graph.set(nodes.first + at, NodeLaunch { function, config, args }) };
             if let Err(source) = set {
@@ -327,44 +328,45 @@ impl Executable {
 }
 
 impl Nodes {
-    /// A launch's nodes behind others, and those behind which it is over.
+    /// Adds the nodes of a launch. Returns them, and the nodes after which the launch is complete.
     fn new(
         builder: &mut GraphBuilder,
         recorded: &Recorded,
         launch: &CapturedLaunch,
         mut set: PreparedLaunch,
-        mut before: Behind,
+        mut before: Dependencies,
         stream: &StreamState,
-    ) -> Result<(Self, Behind)> {
+    ) -> Result<(Self, Dependencies)> {
         let shared = &recorded.program.shared;
         let context = recorded.context(launch);
-        let scratch = match context.scratch_bytes() {
+        let temporaries = match context.temporary_bytes() {
             0 => None,
-            // SAFETY: read by the kernel alone, which writes each temporary before it uses it.
+            // SAFETY: read only by the kernel, which writes each temporary before it uses it.
             bytes => Some(unsafe { Buffer::uninit(&shared.context, bytes)? }),
         };
-        set.words[ERROR_WORD] = stream.record_address();
-        set.words[SCRATCH_WORD] = scratch.as_ref().map_or(0, |memory| memory.address().raw());
+        let address = temporaries.as_ref().map_or(0, |memory| memory.address().raw());
+        let launch_word = set.words[LAUNCH_WORD];
+        write_head(&mut set.words, stream.record_address(), address, launch_word);
         let block = match context.by_buffer() {
             true => Some(Buffer::from_bytes(&shared.context, &bytes_of(&set.words))?),
             false => None,
         };
-        let address = block.as_ref().map(|block| [block.address().raw()]);
-        let args = address.as_ref().map_or(&set.words[..], |address| &address[..]);
+        let block_address = block.as_ref().map(|block| [block.address().raw()]);
+        let args = block_address.as_ref().map_or(&set.words[..], |address| &address[..]);
         let first = builder.len();
         let mut functions = SmallVec::new();
         for step in context.steps() {
-            let mut over = Behind::new();
+            let mut over = Dependencies::new();
             for chain in step {
                 let mut last: Option<usize> = None;
                 for &task in chain {
                     let Some(config) = set.shapes[task.index()] else { continue };
                     let function = context.function(shared, set.form, task)?;
                     functions.push((task.index(), function));
-                    let behind = last.as_ref().map_or(&before[..], std::slice::from_ref);
+                    let dependencies = last.as_ref().map_or(&before[..], std::slice::from_ref);
                     let launch = NodeLaunch { function, config, args };
-                    // SAFETY: the graph keeps the kernel, and so its functions; the block is the kernel's.
-                    last = Some(unsafe { builder.launch(behind, launch)? });
+                    // SAFETY: the graph keeps the kernel, and so its functions; the argument block is the kernel's.
+                    last = Some(unsafe { builder.launch(dependencies, launch)? });
                 }
                 over.extend(last);
             }
@@ -372,18 +374,18 @@ impl Nodes {
                 before = over;
             }
         }
-        Ok((Self { first, functions, set, scratch, block }, before))
+        Ok((Self { first, functions, set, temporaries, block }, before))
     }
 
     fn memory(&self) -> impl Iterator<Item = &Buffer> {
-        self.scratch.iter().chain(&self.block)
+        self.temporaries.iter().chain(&self.block)
     }
 
-    /// Writes the argument block behind the launches that read it.
+    /// Enqueues a copy of the argument block to its buffer, after the launches that read it.
     fn put(&self, shared: &ProgramShared, block: &Buffer, stream: &StreamState) -> Result<()> {
         let words = &self.set.words;
-        let staged = StreamScratch::stage(stream, words)?;
-        // SAFETY: the block has as many bytes as the longest form; the staged words stay until the copy is complete.
+        let staged = StreamLaunchMemory::stage(stream, words)?;
+        // SAFETY: the buffer is as large as the largest block; the staged words stay until the copy is complete.
         let copied = unsafe {
             let device = shared.context.device();
             let (from, bytes) = (staged.as_ptr(), size_of_val(&words[..]));
@@ -395,23 +397,27 @@ impl Nodes {
 
 impl Change<'_> {
     fn is_like_captured(&self) -> bool {
-        self.prepared.is_like(&self.launch.prepared)
+        self.prepared.has_same_nodes(&self.launch.prepared)
     }
 }
 
-/// The nodes of a copy behind others, and those behind which it is over.
-fn copy_nodes(builder: &mut GraphBuilder, copy: &CapturedCopy, before: Behind) -> Result<Behind> {
-    let mut over = Behind::new();
+/// Adds the nodes of a copy. Returns the nodes after which it is complete.
+fn copy_nodes(
+    builder: &mut GraphBuilder,
+    copy: &CapturedCopy,
+    before: Dependencies,
+) -> Result<Dependencies> {
+    let mut over = Dependencies::new();
     for span in &copy.spans {
         let (dst, src) =
             (copy.to.address().offset(span.device), copy.from.address().offset(span.host));
-        // SAFETY: the graph keeps both buffers, which have the bytes, and are two.
+        // SAFETY: the graph keeps both buffers, which are different and have the bytes.
         over.push(unsafe { builder.copy(&before, dst, src, span.bytes)? });
     }
     Ok(if over.is_empty() { before } else { over })
 }
 
-/// What a launch shall do.
+/// The launch that an operation shall be set to.
 fn wanted<'a>(
     launch: &'a CapturedLaunch,
     changes: &'a [Change<'_>],
@@ -420,14 +426,14 @@ fn wanted<'a>(
     change_of(changes, op).map_or(&launch.prepared, |change| &change.prepared)
 }
 
-/// What is changed of an operation. They are in order.
+/// The change of an operation. Changes are in order.
 pub(super) fn change_of<'a, 'b>(changes: &'a [Change<'b>], op: usize) -> Option<&'a Change<'b>> {
     let at = changes.binary_search_by_key(&op, |change| change.op).ok()?;
     changes.get(at)
 }
 
 impl Recorded {
-    /// What went wrong at the device with an operation.
+    /// The error of an operation that failed at the device.
     #[cold]
     fn failed(&self, op: usize, source: rt::Error) -> Error {
         match self.ops[op].launch() {

@@ -1,19 +1,19 @@
-//! The graph as its user has it.
+//! Captured graphs as users have them, and their launches.
 
 use std::{fmt, sync::Arc};
 
 use smallvec::SmallVec;
 
 use super::{
-    args::{Given, KnownNames, NONE, OwnedArg, Replaced, Replacements},
+    args::{NONE, NameCache, NamedArgs, OwnedArg, ReplacedLaunch, Replacements},
     executable::{Change, Executables, change_of},
     order,
-    record::{Behind, CapturedCopy, Recorded, Work},
+    record::{CapturedCopy, Dependencies, Recorded, Work},
     refuse,
 };
 use crate::{
     Result, Stream,
-    hazards::{LaunchUses, order_behind},
+    hazards::{LaunchUses, order_after},
     launch::{
         arguments::{Arg, ArgKind, Args, TensorArg},
         submit::LaunchTarget,
@@ -22,27 +22,28 @@ use crate::{
     stream::{StreamState, current::with_current},
 };
 
-/// What [`Program::capture`](crate::Program::capture) recorded, to be launched again and again.
+/// A recorded set of launches and copies, made by [`Program::capture`](crate::Program::capture), that can be launched
+/// repeatedly.
 ///
 /// It keeps its tensors and kernels. Each stream that it is launched on has a copy of its own, so that launches on two
-/// streams may overlap, as other launches there may.
+/// streams may overlap, like other launches.
 ///
-/// Launches of a graph have the numbers of the launches that were captured, by which errors of the device name them.
+/// In error reports, its launches have the launch numbers of the captured launches.
 pub struct Graph {
-    // Before what it uses.
+    // First: its drop uses what the recording keeps.
     executables: Executables,
     recorded: Recorded,
-    /// What each operation comes behind.
-    after: Vec<Behind>,
-    names: KnownNames,
+    /// The dependencies of each operation.
+    dependencies: Vec<Dependencies>,
+    names: NameCache,
 }
 
-/// A launch of a graph under construction: with other arguments.
+/// A launch of a graph with replaced arguments, not submitted yet.
 #[must_use = "a launch does nothing until `launch` or `launch_on` submits it"]
 #[derive(Debug)]
 pub struct GraphLaunch<'a> {
     graph: &'a mut Graph,
-    given: SmallVec<[Given<'a>; 2]>,
+    given: SmallVec<[NamedArgs<'a>; 2]>,
 }
 
 impl fmt::Debug for Graph {
@@ -52,12 +53,12 @@ impl fmt::Debug for Graph {
 }
 
 impl Graph {
-    pub(super) fn new(recorded: Recorded, after: Vec<Behind>) -> Self {
-        let (executables, names) = (Executables::default(), KnownNames::default());
-        Self { executables, recorded, after, names }
+    pub(super) fn new(recorded: Recorded, dependencies: Vec<Dependencies>) -> Self {
+        let (executables, names) = (Executables::default(), NameCache::default());
+        Self { executables, recorded, dependencies, names }
     }
 
-    /// How many launches and copies were captured.
+    /// The number of captured launches and copies.
     #[must_use]
     pub fn len(&self) -> usize {
         self.recorded.ops.len()
@@ -69,22 +70,21 @@ impl Graph {
         self.recorded.ops.is_empty()
     }
 
-    /// The full names of all arguments: `kernel[number].parameter`, where launches of one kernel are numbered as
-    /// they were captured. A value or tensor that is made of several numbers has several.
+    /// The full names of all arguments: `kernel[number].parameter`. The launches of each kernel are numbered in the
+    /// order of the capture. A kernel value or a tensor of structs has a name for each scalar or component.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         self.recorded.arguments()
     }
 
-    /// A launch with another argument than the captured one, for this once: of all launches that have a parameter of the
-    /// name, as in `"dt"`; of those of one kernel, `"step.dt"`; or of one launch, `"step[0].dt"`. Tensors may have other
-    /// extents; what was proven of the launch is proven anew.
+    /// A launch with a replaced argument, for this launch only. `name` selects all launches that have a parameter with
+    /// the name, as in `"dt"`; those of one kernel, as in `"step.dt"`; or one launch, as in `"step[0].dt"`. Tensors may
+    /// have other extents: the launch analysis is then done again.
     pub fn with<'a>(&'a mut self, name: &'a str, arg: impl Arg<'a>) -> GraphLaunch<'a> {
         GraphLaunch { graph: self, given: SmallVec::new() }.with(name, arg)
     }
 
-    /// Submits the launch to this thread's current stream, as a kernel's
-    /// [`launch`](crate::Launch::launch) does.
+    /// Submits the launch to this thread's current stream, as [`Launch::launch`](crate::Launch::launch) does.
     ///
     /// # Errors
     /// As for [`launch_on`](Self::launch_on).
@@ -96,73 +96,74 @@ impl Graph {
     ///
     /// # Errors
     /// [`Error::Kernel`](crate::Error::Kernel) where an earlier kernel on the stream reported an error that was not
-    /// yet returned; [`Error::OtherProgram`](crate::Error::OtherProgram); or what the device returns.
+    /// returned yet; [`Error::OtherProgram`](crate::Error::OtherProgram); or an error of the device.
     pub fn launch_on(&mut self, stream: &Stream) -> Result<()> {
         self.submit_to(&[], stream)
     }
 
-    fn submit_to_current(&mut self, given: &[Given<'_>]) -> Result<()> {
+    fn submit_to_current(&mut self, given: &[NamedArgs<'_>]) -> Result<()> {
         let program = self.recorded.program.clone();
         with_current(Some(&program), |current| {
             self.submit(given, current.map_or(&program.default, |(_, stream)| stream))
         })
     }
 
-    fn submit_to(&mut self, given: &[Given<'_>], stream: &Stream) -> Result<()> {
+    fn submit_to(&mut self, given: &[NamedArgs<'_>], stream: &Stream) -> Result<()> {
         if !Arc::ptr_eq(&stream.program, &self.recorded.program) {
             return Err(crate::Error::OtherProgram { what: "the stream" });
         }
         self.submit(given, &stream.state)
     }
 
-    fn submit(&mut self, given: &[Given<'_>], stream: &Arc<StreamState>) -> Result<()> {
-        let Self { executables, recorded, after, names } = self;
+    fn submit(&mut self, given: &[NamedArgs<'_>], stream: &Arc<StreamState>) -> Result<()> {
+        let Self { executables, recorded, dependencies, names } = self;
         let shared = &*recorded.program.shared;
         refuse(shared, "the launch of a graph")?;
         shared.context.check()?;
         if given.is_empty() && recorded.is_plain {
             stream.check()?;
-            let behind = StampedBehind { recorded, stream };
-            // SAFETY: the graph's launch stamps what is used, behind it.
-            if let Some(launched) = unsafe { executables.launch_again(stream) } {
+            let guard = RecordedStampGuard { recorded, stream };
+            // SAFETY: the guard stamps what the graph uses afterwards.
+            if let Some(launched) = unsafe { executables.launch_unchanged(stream) } {
                 return launched;
             }
-            std::mem::forget(behind);
+            std::mem::forget(guard);
         }
         given.iter().try_for_each(|given| given.check(&recorded.program))?;
-        // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
+        // SAFETY: only calls of this device are made, and no user code runs: devices that run native functions have no
+        // contexts.
         let _current = unsafe { shared.context.make_current()? };
         stream.check()?;
-        let named = if given.is_empty() { &NONE } else { names.find(recorded, given)? };
-        let replaced = Replacements { recorded, named, given };
-        let changes = changes(replaced, stream)?;
-        if replaced.has_tensors() && order::check(recorded, after, Some(replaced))? {
+        let resolved = if given.is_empty() { &NONE } else { names.resolve(recorded, given)? };
+        let replacements = Replacements { recorded, resolved, given };
+        let changes = changes(replacements, stream)?;
+        if replacements.has_tensors() && order::check(recorded, dependencies, Some(replacements))? {
             executables.clear();
         }
-        let used = Used { replaced, stream };
-        used.before(shared)?;
+        let guard = GraphUseGuard { replacements, stream };
+        guard.check_hazards(shared)?;
         if recorded.may_report(&changes) {
             stream.report_anew(&shared.context)?;
         }
-        let _turn = shared.host_exclusion.of_graph();
-        // Before the turn is over, so that who comes next finds the stamps.
-        let _stamped = used;
+        let _exclusion = shared.host_exclusion.lock_for_graph();
+        // Dropped before the lock, so that the next user sees the stamps.
+        let _guard = guard;
         if recorded.ops.is_empty() {
             Ok(())
-        } else if shared.graphs.on {
-            executables.launch(replaced, after, &changes, stream)
+        } else if shared.graphs.enabled {
+            executables.launch(replacements, dependencies, &changes, stream)
         } else {
-            replay(replaced, &changes, stream)
+            replay(replacements, &changes, stream)
         }
     }
 }
 
 impl<'a> GraphLaunch<'a> {
-    /// As [`Graph::with`], and what was given before.
+    /// Replaces another argument, as [`Graph::with`] does.
     pub fn with(mut self, name: &'a str, arg: impl Arg<'a>) -> Self {
         let mut args = Args::new();
         arg.push_to(&mut args);
-        self.given.push(Given { name, args });
+        self.given.push(NamedArgs { name, args });
         self
     }
 
@@ -177,17 +178,17 @@ impl<'a> GraphLaunch<'a> {
     /// Submits the launch to `stream`.
     ///
     /// # Errors
-    /// As for [`Graph::launch_on`]; [`Error::UnknownArgument`](crate::Error::UnknownArgument),
-    /// [`Error::Argument`](crate::Error::Argument) where one does not fit,
-    /// [`Error::Overlap`](crate::Error::Overlap) where a tensor shares memory with another argument of a launch, and why
-    /// a launch with these arguments is refused. Then nothing is launched.
+    /// As for [`Graph::launch_on`]; [`Error::UnknownArgument`](crate::Error::UnknownArgument);
+    /// [`Error::Argument`](crate::Error::Argument) where the kernel does not accept an argument;
+    /// [`Error::Overlap`](crate::Error::Overlap) where a tensor shares memory with another argument of a launch; and
+    /// the errors of deciding the launch again. Then nothing is launched.
     pub fn launch_on(self, stream: &Stream) -> Result<()> {
         self.graph.submit_to(&self.given, stream)
     }
 }
 
 impl Recorded {
-    /// Whether a launch with these changes may report: its number was then used by the launch before.
+    /// Whether a launch with these changes may report errors. It has the launch numbers of the graph's previous launch.
     fn may_report(&self, changes: &[Change<'_>]) -> bool {
         if changes.is_empty() {
             return self.may_report;
@@ -199,38 +200,37 @@ impl Recorded {
     }
 }
 
-/// What has other arguments that the verdict depends on, judged anew.
-fn changes<'a>(replaced: Replacements<'a>, stream: &StreamState) -> Result<Vec<Change<'a>>> {
-    let recorded = replaced.recorded;
-    let (shared, has_tensors) = (&recorded.program.shared, replaced.has_tensors());
+/// Decides again the launches with replaced arguments that their decision depends on.
+fn changes<'a>(replacements: Replacements<'a>, stream: &StreamState) -> Result<Vec<Change<'a>>> {
+    let recorded = replacements.recorded;
+    let (shared, has_tensors) = (&recorded.program.shared, replacements.has_tensors());
     let mut changes = Vec::new();
-    let fit = replaced.fit();
-    if fit && !has_tensors && !replaced.named.has_inputs {
+    let accepted = replacements.are_accepted();
+    if accepted && !has_tensors && !replacements.resolved.has_inputs {
         return Ok(changes);
     }
-    let change = |replaced: Replaced<'a>| {
+    let change = |replaced: ReplacedLaunch<'a>| {
         let launch = replaced.launch;
-        if !(replaced.keeps_inputs() && (fit || replaced.fits(recorded.context(launch)))) {
-            let context = recorded.context(launch);
+        let context = || recorded.context(launch);
+        if !(replaced.keeps_inputs() && (accepted || replaced.is_accepted(context()))) {
             replaced.check_counts(recorded)?;
-            let (id, number, args) = (launch.kernel.id, launch.number, replaced.args());
-            let args = args.into_iter();
-            let prepared = context.prepare(shared, id, number, args, launch.checks, stream)?;
+            let (number, args) = (launch.number, replaced.args().into_iter());
+            let prepared = context().prepare(shared, number, args, launch.checks, stream)?;
             changes.push(Change { op: replaced.op, launch, prepared });
         }
         if has_tensors { replaced.check_overlap(recorded) } else { Ok(()) }
     };
-    replaced.iter().try_for_each(change)?;
+    replacements.iter().try_for_each(change)?;
     Ok(changes)
 }
 
-/// One launch after another, in the order of the capture.
+/// Enqueues the operations one after another, in the order of the capture.
 fn replay(
-    replaced: Replacements<'_>,
+    replacements: Replacements<'_>,
     changes: &[Change<'_>],
     stream: &Arc<StreamState>,
 ) -> Result<()> {
-    let recorded = replaced.recorded;
+    let recorded = replacements.recorded;
     let shared = &recorded.program.shared;
     for (at, op) in recorded.ops.iter().enumerate() {
         match &op.work {
@@ -240,8 +240,8 @@ fn replay(
                 let target = LaunchTarget { stream, checks: launch.checks, at: op.at };
                 let (id, context) = (launch.kernel.id, recorded.context(launch));
                 let mut words = prepared.words.clone();
-                if let Some(replaced) = replaced.get(at) {
-                    replaced.put(&mut words, 0);
+                if let Some(replaced) = replacements.get(at) {
+                    replaced.write(&mut words, 0);
                 }
                 context.enqueue_prepared(shared, id, prepared, words, target)?;
             }
@@ -249,8 +249,8 @@ fn replay(
                 for span in spans {
                     let (dst, src) = (to.address(), from.address());
                     let (dst, src) = (dst.offset(span.device), src.offset(span.host));
-                    // SAFETY: the graph keeps both buffers, which have the bytes, and are two; the stream is live as
-                    // long as its state.
+                    // SAFETY: the graph keeps both buffers, which are different and have the bytes; the stream is live
+                    // as long as its state.
                     let copied = unsafe {
                         let device = shared.context.device();
                         device.copy_dtod_async(dst, src, span.bytes, stream.stream.handle())
@@ -263,13 +263,14 @@ fn replay(
     Ok(())
 }
 
-/// Stamps what a graph keeps, where it is launched as it was captured; behind that, also where the device panics.
-struct StampedBehind<'a> {
+/// Stamps what a graph keeps when it is dropped: after a launch with the captured arguments, also where the device
+/// panics.
+struct RecordedStampGuard<'a> {
     recorded: &'a Recorded,
     stream: &'a StreamState,
 }
 
-impl Drop for StampedBehind<'_> {
+impl Drop for RecordedStampGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         let stamp = self.stream.stream.next_stamp();
@@ -279,64 +280,64 @@ impl Drop for StampedBehind<'_> {
     }
 }
 
-/// How a launch of a graph uses memory. Dropped, it notes that, behind all that was enqueued.
-struct Used<'a> {
-    replaced: Replacements<'a>,
+/// A launch of a graph. Records its uses of memory when it is dropped, after all that was enqueued.
+struct GraphUseGuard<'a> {
+    replacements: Replacements<'a>,
     stream: &'a StreamState,
 }
 
-impl Used<'_> {
-    fn before(&self, shared: &ProgramShared) -> Result<()> {
-        let recorded = self.replaced.recorded;
-        // As copies by themselves, these come behind all uses.
+impl GraphUseGuard<'_> {
+    fn check_hazards(&self, shared: &ProgramShared) -> Result<()> {
+        let recorded = self.replacements.recorded;
+        // Like other copies, these wait for all earlier uses of their tensors.
         let ops = if recorded.has_copies { &recorded.ops[..] } else { &[] };
         for op in ops {
             if let Work::Copy(copy) = &op.work {
-                order_behind(shared, self.stream, copy.to.users())?;
+                order_after(shared, self.stream, copy.to.users())?;
             }
         }
         let Some(tracker) = &shared.hazards else { return Ok(()) };
-        self.each(|uses| tracker.before(shared, uses, self.stream))
+        self.each(|uses| tracker.check_launch(shared, uses, self.stream))
     }
 
-    fn each(&self, mut see: impl FnMut(&LaunchUses<'_>) -> Result<()>) -> Result<()> {
-        let recorded = self.replaced.recorded;
+    fn each(&self, mut visit: impl FnMut(&LaunchUses<'_>) -> Result<()>) -> Result<()> {
+        let recorded = self.replacements.recorded;
         for (at, op) in recorded.ops.iter().enumerate() {
             let tensor = |arg| match arg {
                 ArgKind::Scalar(..) => None,
                 ArgKind::Tensor(_, tensor) => Some(tensor),
             };
-            let tensors: SmallVec<[TensorArg<'_>; 8]> = match self.replaced.get(at) {
+            let tensors: SmallVec<[TensorArg<'_>; 8]> = match self.replacements.get(at) {
                 Some(replaced) => replaced.args().into_iter().filter_map(tensor).collect(),
                 None => op.args.iter().map(OwnedArg::as_arg).filter_map(tensor).collect(),
             };
             let (params, kernel) = recorded.uses(op);
-            see(&LaunchUses { kernel, params, tensors: &tensors, at: op.at })?;
+            visit(&LaunchUses { kernel, params, tensors: &tensors, at: op.at })?;
         }
         Ok(())
     }
 }
 
-impl Drop for Used<'_> {
+impl Drop for GraphUseGuard<'_> {
     fn drop(&mut self) {
-        let recorded = self.replaced.recorded;
+        let recorded = self.replacements.recorded;
         let stamp = self.stream.stream.next_stamp();
         if let Some(tracker) = &recorded.program.shared.hazards {
-            let noted = self.each(|uses| {
-                tracker.after(uses, stamp);
+            let recorded_uses = self.each(|uses| {
+                tracker.record_launch(uses, stamp);
                 Ok(())
             });
-            debug_assert!(noted.is_ok());
+            debug_assert!(recorded_uses.is_ok());
         }
         for (buffer, written) in &recorded.buffers {
             buffer.stamp(stamp, *written);
         }
-        if !self.replaced.has_tensors() {
+        if !self.replacements.has_tensors() {
             return;
         }
-        for (code, tensor) in self.replaced.tensors() {
-            let Some(core) = tensor.core() else { continue };
-            core.buffer.stamp(stamp, code.is_writable());
+        for (code, tensor) in self.replacements.tensors() {
+            let Some(device_tensor) = tensor.device_tensor() else { continue };
+            device_tensor.buffer.stamp(stamp, code.is_writable());
         }
     }
 }

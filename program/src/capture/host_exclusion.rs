@@ -1,52 +1,54 @@
-//! Turns at memory that graphs keep, where kernels run on the thread that launches them.
+//! Host exclusion: the lock between uses of memory that graphs keep, on devices where kernels run on the thread that
+//! launches them.
 //!
-//! A tensor that a graph writes was borrowed by `&mut` when it was captured, and is marked then. So whoever uses it
-//! later knows of the mark, and one who does not can only read what graphs only read.
+//! A tensor that a graph writes was borrowed by `&mut` when it was captured, and its buffer was marked as shared then.
+//! So every later user sees the mark. A user that does not see it can only read what graphs only read.
 
 use parking_lot::{Mutex, MutexGuard};
 use quadrants_runtime::Buffer;
 
 use crate::launch::arguments::TensorArg;
 
-/// Who uses marked memory, one after another.
+/// The lock between users of shared buffers.
 #[derive(Debug)]
 pub(crate) struct HostExclusion {
     /// Whether kernels run on the thread that launches them.
-    on: bool,
-    turn: Mutex<()>,
+    enabled: bool,
+    lock: Mutex<()>,
 }
 
 impl HostExclusion {
     pub(crate) fn new(asynchronous: bool) -> Self {
-        Self { on: !asynchronous, turn: Mutex::new(()) }
+        Self { enabled: !asynchronous, lock: Mutex::new(()) }
     }
 
-    /// Whether anybody takes turns.
-    pub(super) fn are_taken(&self) -> bool {
-        self.on
+    /// Whether the device needs the lock.
+    pub(super) fn is_enabled(&self) -> bool {
+        self.enabled
     }
 
-    /// Whether a launch by itself takes a turn.
+    /// Whether a launch outside of graphs needs the lock.
     #[inline]
-    pub(crate) fn are_due(&self, tensors: &[TensorArg<'_>]) -> bool {
-        let marked =
-            |tensor: &TensorArg<'_>| tensor.core().is_some_and(|core| core.buffer.is_shared());
-        self.on && tensors.iter().any(marked)
+    pub(crate) fn applies_to(&self, tensors: &[TensorArg<'_>]) -> bool {
+        let is_shared = |tensor: &TensorArg<'_>| {
+            tensor.device_tensor().is_some_and(|device_tensor| device_tensor.buffer.is_shared())
+        };
+        self.enabled && tensors.iter().any(is_shared)
     }
 
-    /// For a launch by itself.
+    /// Locks for a launch outside of graphs.
     #[inline]
-    pub(crate) fn of_launch(&self, tensors: &[TensorArg<'_>]) -> Option<MutexGuard<'_, ()>> {
-        self.are_due(tensors).then(|| self.turn.lock())
+    pub(crate) fn lock_for_launch(&self, tensors: &[TensorArg<'_>]) -> Option<MutexGuard<'_, ()>> {
+        self.applies_to(tensors).then(|| self.lock.lock())
     }
 
-    /// For a copy of the host's.
-    pub(crate) fn of_copy(&self, buffer: &Buffer) -> Option<MutexGuard<'_, ()>> {
-        (self.on && buffer.is_shared()).then(|| self.turn.lock())
+    /// Locks for a copy by the host.
+    pub(crate) fn lock_for_copy(&self, buffer: &Buffer) -> Option<MutexGuard<'_, ()>> {
+        (self.enabled && buffer.is_shared()).then(|| self.lock.lock())
     }
 
-    /// For a graph's launch.
-    pub(super) fn of_graph(&self) -> Option<MutexGuard<'_, ()>> {
-        self.on.then(|| self.turn.lock())
+    /// Locks for a graph's launch.
+    pub(super) fn lock_for_graph(&self) -> Option<MutexGuard<'_, ()>> {
+        self.enabled.then(|| self.lock.lock())
     }
 }

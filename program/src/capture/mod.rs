@@ -1,17 +1,15 @@
-//! Captured graphs: what a closure launches and orders by events, recorded by us and launched as one, again
-//! and again.
+//! Captured graphs: the launches, copies and event operations of a closure, recorded and launched as one, repeatedly.
 //!
 //! # Order
-//! While the closure runs, its launches, on whatever streams, become nodes. A node comes behind the one before it on its
-//! stream, and behind what an event was recorded behind in the capture that its stream waited for since; by nothing
-//! else are two nodes ordered. A graph's launch comes as a whole behind what its stream was given before, and before what
-//! it is given later.
+//! While the closure runs, its launches on any streams become nodes. A node is ordered after the node before it on its
+//! stream, and after the nodes before each event that its stream waits for; nothing else orders two nodes. The whole
+//! launch of a graph is ordered after earlier work of its stream and before later work.
 //!
 //! # Memory
-//! A graph goes on using tensors that their owners have back, which no borrow shows. On a device that works beside the
-//! host that is what streams do anyway: all uses are stamped, frees and reads of the host come behind them. Where
-//! kernels run on the thread that launches them, it would be a race; there, who reaches memory that a graph keeps
-//! takes a turn ([`HostExclusion`]).
+//! A graph goes on using tensors that their owners can use again, without a borrow. On asynchronous devices this is
+//! like other work in flight: all uses are stamped, and frees and host reads are ordered after them. Where kernels run
+//! on the thread that launches them it would be a data race; there, all users of memory that a graph keeps take a lock
+//! ([`HostExclusion`]).
 
 mod args;
 mod executable;
@@ -31,7 +29,7 @@ use crate::{
     launch::{arguments::ArgList, submit::LaunchTarget},
     program::{ProgramInner, ProgramShared},
     stream::StreamState,
-    tensor::{TensorCore, layout::Span},
+    tensor::{DeviceTensor, layout::Span},
 };
 use record::Capture;
 
@@ -40,39 +38,39 @@ thread_local! {
     static CAPTURE: Cell<*const Capture> = const { Cell::new(ptr::null()) };
 }
 
-/// Ends a capture on every way out.
-struct End;
+/// Ends the capture on every exit path.
+struct CaptureGuard;
 
-impl Drop for End {
+impl Drop for CaptureGuard {
     fn drop(&mut self) {
         CAPTURE.set(ptr::null());
     }
 }
 
 impl Program {
-    /// Records what `record` does with this program on this thread, instead of doing it: launches on any of its streams,
-    /// regions among them, copies of the host's into tensors, and records of events and waits of streams for them. The [`Graph`] that comes of it
-    /// does all that with one call, as often as it is launched, with other arguments where they are given by name.
+    /// Records what `record` does with this program on this thread, instead of doing it: launches on any of its streams
+    /// (including regions), copies of host data into tensors, records of events, and waits of streams for them. The
+    /// resulting [`Graph`] does all that with one call. It can be launched repeatedly, with arguments replaced by name.
     ///
-    /// Launches on one stream come one behind the other, and behind what their stream waits for; others are
-    /// unordered, and run side by side. A copy comes behind what was captured before that uses its tensor, and before what
-    /// is captured later and does; it copies what it is given now. What else there is to do is done at once, as ever: tensors, streams and events
-    /// are made and dropped. A launch has its arguments proven when it is captured, and again where they are replaced.
-    /// The graph keeps the tensors, and uses them whenever it is launched, as they are then; on the processor
-    /// it takes turns with other threads that use them.
+    /// Launches on one stream are ordered one after the other, and after what their stream waits for; other launches
+    /// have no order and run concurrently. A copy is ordered after all earlier captured uses of its tensor and before
+    /// all later ones; it copies the data that it is given during the capture. Everything else happens at once:
+    /// tensors, streams and events are created and dropped. A launch is proven and checked when it is captured, and
+    /// again where arguments that this depends on are replaced. The graph keeps its tensors, and uses their contents as
+    /// they are at each launch. On the CPU, its launches exclude other threads that use these tensors.
     ///
     /// # Errors
-    /// What `record` returns. [`Error::Capture`] from what cannot be captured: waits of the host, reads and writes of
-    /// tensors, kernels with a value, arrays of the host, waits for events that were recorded outside, another capture. Such
-    /// a call has done nothing, and the capture can go on. [`Error::Hazard`] where two unordered launches conflict and
-    /// hazards are refused.
+    /// The errors of `record`. [`Error::Capture`] from operations that cannot be captured: waits of the host, reads and
+    /// writes of tensors, kernels that return a value, host arrays, waits for events that were recorded outside, and
+    /// another capture. Such a call has no effect, and the capture can go on. [`Error::Hazard`] where two launches
+    /// without an order conflict, under [`Hazards::Check`](crate::Hazards::Check).
     pub fn capture(&self, record: impl FnOnce() -> Result<()>) -> Result<Graph> {
-        if is_on() {
+        if is_active() {
             return Err(Error::Capture { what: "another capture" });
         }
         let capture = Capture::new(self.inner());
         {
-            let _end = End;
+            let _guard = CaptureGuard;
             CAPTURE.set(&raw const capture);
             record()?;
         }
@@ -80,22 +78,26 @@ impl Program {
     }
 }
 
-/// Whether this thread captures.
+/// Whether this thread is capturing.
 #[inline]
-pub(crate) fn is_on() -> bool {
+pub(crate) fn is_active() -> bool {
     !CAPTURE.get().is_null()
 }
 
-/// Refuses what cannot be captured, where this thread captures the program.
+/// Rejects an operation that cannot be captured, where this thread captures the program.
 ///
 /// # Errors
 /// [`Error::Capture`]
 #[inline]
 pub(crate) fn refuse(shared: &ProgramShared, what: &'static str) -> Result<()> {
-    if is_on() { with(shared, |_| Err(Error::Capture { what })).unwrap_or(Ok(())) } else { Ok(()) }
+    if is_active() {
+        with(shared, |_| Err(Error::Capture { what })).unwrap_or(Ok(()))
+    } else {
+        Ok(())
+    }
 }
 
-/// Captures a launch; none where the program is not captured.
+/// Captures a launch. Returns none where the program is not being captured.
 #[cold]
 pub(crate) fn launch(
     program: &ProgramInner,
@@ -107,7 +109,7 @@ pub(crate) fn launch(
     with(&program.shared, |capture| capture.launch(kernel, args, has_value, target))
 }
 
-/// Captures the record of an event; none where the program is not captured.
+/// Captures the record of an event. Returns none where the program is not being captured.
 pub(crate) fn record(
     shared: &ProgramShared,
     event: u64,
@@ -119,15 +121,15 @@ pub(crate) fn record(
     })
 }
 
-/// Captures the wait of a stream for an event; none where the program is not captured.
+/// Captures the wait of a stream for an event. Returns none where the program is not being captured.
 pub(crate) fn wait(shared: &ProgramShared, event: u64, stream: &StreamState) -> Option<Result<()>> {
     with(shared, |capture| capture.wait(event, stream))
 }
 
-/// Captures a copy of the host's into a tensor; none where the program is not captured.
+/// Captures a copy of host data into a tensor. Returns none where the program is not being captured.
 #[cold]
 pub(crate) fn copy(
-    to: &TensorCore,
+    to: &DeviceTensor,
     elements: usize,
     bytes: &[u8],
     spans: &[Span],
@@ -137,7 +139,8 @@ pub(crate) fn copy(
 }
 
 fn with<R>(shared: &ProgramShared, then: impl FnOnce(&Capture) -> R) -> Option<R> {
-    // SAFETY: `Program::capture` holds what it set until `End` has taken it off, on this thread's stack, below this.
+    // SAFETY: `Program::capture` holds the capture on this thread's stack below this call, until `CaptureGuard` resets
+    // the pointer.
     let capture = unsafe { CAPTURE.get().as_ref() }?;
     ptr::eq(Arc::as_ptr(&capture.program().shared), shared).then(|| then(capture))
 }

@@ -1,7 +1,7 @@
-//! The hazards within a graph: two launches that nothing orders, and that use the same bytes, one of them writing.
+//! Hazards within a graph: two launches without an order that use the same bytes, of which one writes.
 //!
-//! What a program does about hazards it does here too. Where it inserts waits, the graph gets another edge; and so it does
-//! around copies of the host's, which come behind all that use their tensor whatever a program does about hazards.
+//! The program's [`Hazards`](crate::Hazards) policy applies. Where it inserts waits, the graph gets an edge. Captured
+//! copies are ordered with all other uses of their tensor under every policy.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,23 +9,23 @@ use quadrants_runtime::{Buffer, Origin, Use};
 
 use super::{
     args::{OwnedArg, Replacements},
-    record::{Behind, Recorded},
+    record::{Dependencies, Recorded},
 };
 use crate::{Result, hazards::Tracker, launch::arguments::ArgKind};
 
-/// Of each operation, those that it comes behind, a bit each.
-struct Order(Vec<Vec<u64>>);
+/// For each operation, a bit for each earlier operation: whether it is ordered after that one.
+struct Reachability(Vec<Vec<u64>>);
 
-impl Order {
-    fn push(&mut self, after: &[usize]) {
+impl Reachability {
+    fn push(&mut self, dependencies: &[usize]) {
         self.0.push(vec![0; self.0.len().div_ceil(64)]);
         let this = self.0.len() - 1;
-        for &earlier in after {
-            self.edge(earlier, this);
+        for &earlier in dependencies {
+            self.add_edge(earlier, this);
         }
     }
 
-    fn edge(&mut self, earlier: usize, later: usize) {
+    fn add_edge(&mut self, earlier: usize, later: usize) {
         let (before, rest) = self.0.split_at_mut(later);
         rest[0].iter_mut().zip(&before[earlier]).for_each(|(bits, others)| *bits |= others);
         rest[0][earlier / 64] |= 1 << (earlier % 64);
@@ -36,55 +36,58 @@ impl Order {
     }
 }
 
-/// Looks for hazards among the launches with these arguments, and says whether an edge was added.
+/// Checks the operations for hazards, with replaced arguments if there are any. Returns whether an edge was added.
 ///
 /// # Errors
-/// [`Error::Hazard`](crate::Error::Hazard) where they are refused.
+/// [`Error::Hazard`](crate::Error::Hazard) under [`Hazards::Check`](crate::Hazards::Check).
 pub(super) fn check(
     recorded: &Recorded,
-    after: &mut [Behind],
-    replaced: Option<Replacements<'_>>,
+    dependencies: &mut [Dependencies],
+    replacements: Option<Replacements<'_>>,
 ) -> Result<bool> {
     let shared = &recorded.program.shared;
     let tracker = shared.hazards.as_ref();
     if tracker.is_none() && !recorded.has_copies {
         return Ok(false);
     }
-    let mut order = Order(Vec::new());
+    let mut order = Reachability(Vec::new());
     let mut users: HashMap<*const Buffer, Vec<(usize, Use)>> = HashMap::new();
     let mut added = false;
     for (this, op) in recorded.ops.iter().enumerate() {
-        order.push(&after[this]);
+        order.push(&dependencies[this]);
         let (params, kernel) = recorded.uses(op);
-        let given = replaced.and_then(|replaced| replaced.get(this));
-        let own = op.args.iter().map(OwnedArg::as_arg);
+        let replaced = replacements.and_then(|replacements| replacements.get(this));
+        let captured = op.args.iter().map(OwnedArg::as_arg);
         let args: Vec<ArgKind<'_>> =
-            given.map_or_else(|| own.collect(), |replaced| replaced.args());
+            replaced.map_or_else(|| captured.collect(), |replaced| replaced.args());
         let mut uses = Vec::new();
         let tensors = args.iter().filter_map(|arg| match arg {
             ArgKind::Scalar(..) => None,
             ArgKind::Tensor(_, tensor) => Some(tensor),
         });
         for (tensor, param) in tensors.zip(params) {
-            let (Some(core), Some(writes)) = (tensor.core(), param.touch) else { continue };
-            let by = Origin { kernel, parameter: param.number, at: op.at };
+            let (Some(device_tensor), Some(writes)) = (tensor.device_tensor(), param.writes) else {
+                continue;
+            };
+            let by = Origin { kernel, parameter: param.index, at: op.at };
             let stamp = op.stamp;
             uses.push((
-                Arc::as_ptr(&core.buffer),
+                Arc::as_ptr(&device_tensor.buffer),
                 Use { stamp, bytes: tensor.bytes(), writes, by },
             ));
         }
         for (buffer, later) in &uses {
-            // The latest first: it may come behind the others.
+            // The latest first: it may be ordered after the others.
             for (earlier, earlier_use) in users.get(buffer).into_iter().flatten().rev() {
                 if order.has(*earlier, this) || !earlier_use.conflicts_with(later) {
                     continue;
                 }
-                let copies = op.is_copy() || recorded.ops[*earlier].is_copy();
-                let unordered = |tracker: &Tracker| tracker.unordered(shared, earlier_use, later);
-                if copies || tracker.map_or(Ok(false), unordered)? {
-                    after[this].push(*earlier);
-                    order.edge(*earlier, this);
+                let is_copy = op.is_copy() || recorded.ops[*earlier].is_copy();
+                let conflict =
+                    |tracker: &Tracker| tracker.graph_conflict(shared, earlier_use, later);
+                if is_copy || tracker.map_or(Ok(false), conflict)? {
+                    dependencies[this].push(*earlier);
+                    order.add_edge(*earlier, this);
                     added = true;
                 }
             }

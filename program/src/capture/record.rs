@@ -1,4 +1,4 @@
-//! What a capture records, and the list that comes of it.
+//! The recording of a capture, and the list of operations that it results in.
 
 use std::{cell::RefCell, collections::HashMap, panic::Location, sync::Arc};
 
@@ -12,20 +12,21 @@ use crate::{
     kernel::kernel_def::KernelDef,
     launch::{
         arguments::{ArgList, TensorArg},
-        context::{KernelContext, TensorParam},
-        launch_id::COPY_KERNEL_ID,
+        block_head::COPY_KERNEL_ID,
+        context::{KernelContext, TensorParamUse},
         prepared::PreparedLaunch,
         submit::{Checks, LaunchTarget},
     },
     program::ProgramInner,
     stream::StreamState,
-    tensor::{TensorCore, layout::Span},
+    tensor::{DeviceTensor, layout::Span},
 };
 
-/// Operations by their numbers; each is behind all before them on its way.
-pub(super) type Behind = SmallVec<[usize; 4]>;
+/// The indices of what an operation or a graph node is ordered after, earlier operations or nodes, without those that
+/// are implied.
+pub(super) type Dependencies = SmallVec<[usize; 4]>;
 
-/// A capture under way.
+/// A capture in progress.
 pub(super) struct Capture {
     recording: RefCell<Recording>,
     program: Arc<ProgramInner>,
@@ -34,35 +35,35 @@ pub(super) struct Capture {
 #[derive(Default)]
 struct Recording {
     ops: Vec<Op>,
-    /// What each operation comes behind.
-    after: Vec<Behind>,
-    /// How many launches there are of kernels of each name.
+    /// The dependencies of each operation.
+    dependencies: Vec<Dependencies>,
+    /// The number of launches of kernels with each name.
     kernels: HashMap<String, usize>,
-    /// What the next operation of each stream comes behind, by the stream's number.
-    streams: HashMap<u32, Behind>,
-    /// What each event was last recorded behind.
-    events: HashMap<u64, Behind>,
+    /// The dependencies of the next operation of each stream, by the stream's number.
+    streams: HashMap<u32, Dependencies>,
+    /// The dependencies that the last record of each event stands for.
+    events: HashMap<u64, Dependencies>,
 }
 
-/// What was recorded.
+/// A finished recording.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    /// In the order of the capture: none comes behind a later one.
+    /// In the order of the capture: dependencies are earlier operations.
     pub(super) ops: Vec<Op>,
-    /// All memory that they use, and whether it is written.
+    /// All buffers that the operations use, and whether they are written.
     pub(super) buffers: Vec<(Arc<Buffer>, bool)>,
     pub(super) program: Arc<ProgramInner>,
     pub(super) has_copies: bool,
-    /// Whether a launch may report, as it was captured.
+    /// Whether a launch may report errors, with the captured arguments.
     pub(super) may_report: bool,
-    /// Whether a launch of it, as it was captured, uses nothing that other work must be asked about.
+    /// Whether a launch with the captured arguments needs no check of errors, hazards, copies or host exclusion.
     pub(super) is_plain: bool,
 }
 
-/// What was captured.
+/// A captured launch or copy.
 #[derive(Debug)]
 pub(super) struct Op {
-    /// Of the stream that it was captured on; a copy is on none, and names the default one.
+    /// A stamp of the stream that it was captured on. A copy has no stream; its stamp is of the default one.
     pub(super) stamp: Stamp,
     pub(super) at: &'static Location<'static>,
     pub(super) args: Vec<OwnedArg>,
@@ -75,24 +76,25 @@ pub(super) enum Work {
     Copy(CapturedCopy),
 }
 
-/// A copy of the host's into a tensor: comes behind all that use the tensor, and before what uses it later.
+/// A captured host-to-device copy into a tensor. It is ordered after all earlier uses of the tensor and before all
+/// later ones.
 #[derive(Debug)]
 pub(super) struct CapturedCopy {
-    /// What the host gave.
+    /// The copied bytes.
     pub(super) from: Arc<Buffer>,
     pub(super) to: Arc<Buffer>,
-    /// Where in the source, where in the target, and how many bytes.
+    /// The source offset, target offset and length of each copied range.
     pub(super) spans: Vec<Span>,
-    pub(super) params: Vec<TensorParam>,
+    pub(super) params: Vec<TensorParamUse>,
 }
 
 #[derive(Debug)]
 pub(super) struct CapturedLaunch {
     pub(super) kernel: RetainedKernel,
-    /// How many launches of kernels of this name were captured before.
+    /// The number of earlier launches of kernels with this name.
     pub(super) number_of_kernel: usize,
     pub(super) checks: Checks,
-    /// By which reports name it.
+    /// The launch number, for error reports.
     pub(super) number: u64,
     pub(super) prepared: PreparedLaunch,
 }
@@ -110,7 +112,7 @@ impl Op {
     }
 }
 
-/// A kernel that stays while this lives.
+/// A kernel that stays loaded while this lives.
 #[derive(Debug)]
 pub(super) struct RetainedKernel {
     program: Arc<ProgramInner>,
@@ -146,8 +148,8 @@ impl Capture {
         let shared = &self.program.shared;
         let (id, context) = shared.launcher.retain(shared, kernel)?;
         let kernel = RetainedKernel { program: self.program.clone(), id };
-        let number = shared.next_launch();
-        let prepared = context.prepare(shared, id, number, args.iter(), checks, stream)?;
+        let number = shared.next_launch_number();
+        let prepared = context.prepare(shared, number, args.iter(), checks, stream)?;
 
         let mut recording = self.recording.borrow_mut();
         let before = recording.kernels.entry(context.offloaded().name.clone()).or_default();
@@ -155,21 +157,22 @@ impl Capture {
         *before += 1;
         let stamp = stream.stream.newest();
         let this = recording.ops.len();
-        let after = recording.streams.insert(stamp.stream, Behind::from_slice(&[this]));
+        let dependencies =
+            recording.streams.insert(stamp.stream, Dependencies::from_slice(&[this]));
         let launch = CapturedLaunch { kernel, number_of_kernel, checks, number, prepared };
-        recording.after.push(after.unwrap_or_default());
+        recording.dependencies.push(dependencies.unwrap_or_default());
         recording.ops.push(Op { stamp, at, args: owned, work: Work::Launch(Box::new(launch)) });
-        // The borrow of the launch ends, and the graph's use of it does not.
-        for core in args.tensors.iter().filter_map(TensorArg::core) {
-            core.buffer.share();
+        // The borrows of the launch end here, but the graph goes on using the tensors.
+        for device_tensor in args.tensors.iter().filter_map(TensorArg::device_tensor) {
+            device_tensor.buffer.share();
         }
         Ok(())
     }
 
-    /// A copy of these bytes, spread so, into as many elements of a tensor.
+    /// Captures a copy of `bytes` to the ranges `spans` of the first `elements` elements of a tensor.
     pub(super) fn copy(
         &self,
-        to: &TensorCore,
+        to: &DeviceTensor,
         elements: usize,
         bytes: &[u8],
         spans: &[Span],
@@ -181,11 +184,11 @@ impl Capture {
             from,
             to: to.buffer.clone(),
             spans: spans.iter().copied().filter(|span| span.bytes > 0).collect(),
-            params: (0..args.len()).map(TensorParam::written).collect(),
+            params: (0..args.len()).map(TensorParamUse::written).collect(),
         };
         let stamp = self.program.default.stream.newest();
         let mut recording = self.recording.borrow_mut();
-        recording.after.push(Behind::new());
+        recording.dependencies.push(Dependencies::new());
         recording.ops.push(Op { stamp, at, args, work: Work::Copy(copy) });
         to.buffer.share();
         Ok(())
@@ -193,53 +196,53 @@ impl Capture {
 
     pub(super) fn record(&self, event: u64, stream: &StreamState) {
         let mut recording = self.recording.borrow_mut();
-        let behind = recording.streams.get(&stream.stream.id()).cloned();
-        recording.events.insert(event, behind.unwrap_or_default());
+        let dependencies = recording.streams.get(&stream.stream.id()).cloned();
+        recording.events.insert(event, dependencies.unwrap_or_default());
     }
 
     pub(super) fn wait(&self, event: u64, stream: &StreamState) -> Result<()> {
         let Recording { streams, events, .. } = &mut *self.recording.borrow_mut();
-        let Some(mark) = events.get(&event) else {
+        let Some(recorded) = events.get(&event) else {
             return Err(Error::Capture { what: "a wait for an event that was recorded outside" });
         };
-        let behind = streams.entry(stream.stream.id()).or_default();
-        for op in mark {
-            if !behind.contains(op) {
-                behind.push(*op);
+        let dependencies = streams.entry(stream.stream.id()).or_default();
+        for op in recorded {
+            if !dependencies.contains(op) {
+                dependencies.push(*op);
             }
         }
         Ok(())
     }
 
-    /// The graph of what was recorded.
+    /// Makes the graph of the recording.
     pub(super) fn finish(self) -> Result<Graph> {
-        let Recording { ops, mut after, .. } = self.recording.into_inner();
+        let Recording { ops, mut dependencies, .. } = self.recording.into_inner();
         let has_copies = ops.iter().any(Op::is_copy);
         let may_report =
             ops.iter().filter_map(Op::launch).any(|launch| launch.prepared.may_report());
         let (buffers, program) = (Vec::new(), self.program);
         let shared = &program.shared;
-        let is_asked = shared.hazards.is_some() || shared.host_exclusion.are_taken();
-        let is_plain = !(has_copies || may_report || is_asked);
+        let needs_checks = shared.hazards.is_some() || shared.host_exclusion.is_enabled();
+        let is_plain = !(has_copies || may_report || needs_checks);
         let mut recorded = Recorded { ops, buffers, program, has_copies, may_report, is_plain };
         recorded.find_buffers();
-        order::check(&recorded, &mut after, None)?;
-        Ok(Graph::new(recorded, after))
+        order::check(&recorded, &mut dependencies, None)?;
+        Ok(Graph::new(recorded, dependencies))
     }
 }
 
 impl Recorded {
     fn find_buffers(&mut self) {
-        let mut places: HashMap<*const Buffer, usize> = HashMap::new();
+        let mut indices: HashMap<*const Buffer, usize> = HashMap::new();
         for arg in self.ops.iter().flat_map(|op| &op.args) {
-            let OwnedArg::Tensor { core, code, .. } = arg else { continue };
-            let place = *places.entry(Arc::as_ptr(&core.buffer)).or_insert_with(|| {
-                self.buffers.push((core.buffer.clone(), false));
+            let OwnedArg::Tensor { device_tensor, code, .. } = arg else { continue };
+            let index = *indices.entry(Arc::as_ptr(&device_tensor.buffer)).or_insert_with(|| {
+                self.buffers.push((device_tensor.buffer.clone(), false));
                 self.buffers.len() - 1
             });
-            self.buffers[place].1 |= code.is_writable();
+            self.buffers[index].1 |= code.is_writable();
         }
-        // What copies read is the graph's alone.
+        // The sources of copies belong to the graph alone.
         let sources = self.ops.iter().filter_map(|op| match &op.work {
             Work::Copy(copy) => Some((copy.from.clone(), false)),
             Work::Launch(_) => None,
@@ -260,20 +263,20 @@ impl Recorded {
         &self.context(launch).offloaded().params
     }
 
-    /// The launches with their numbers among all operations.
+    /// The launches with their indices among all operations.
     pub(super) fn launches(&self) -> impl Iterator<Item = (usize, &CapturedLaunch)> {
         self.ops.iter().enumerate().filter_map(|(at, op)| Some((at, op.launch()?)))
     }
 
-    /// How an operation uses its tensors, and by which number reports know it.
-    pub(super) fn uses<'a>(&'a self, op: &'a Op) -> (&'a [TensorParam], u32) {
+    /// How an operation uses its tensors, and the kernel number that hazards name it by.
+    pub(super) fn uses<'a>(&'a self, op: &'a Op) -> (&'a [TensorParamUse], u32) {
         match &op.work {
-            Work::Launch(launch) => (self.context(launch).tensors(), launch.kernel.id),
+            Work::Launch(launch) => (self.context(launch).tensor_params(), launch.kernel.id),
             Work::Copy(copy) => (&copy.params, COPY_KERNEL_ID),
         }
     }
 
-    /// The names that arguments can be given by, each with its launch.
+    /// The full names of all arguments, each with its launch.
     pub(super) fn arguments(&self) -> Vec<String> {
         let mut names = Vec::new();
         for (_, launch) in self.launches() {

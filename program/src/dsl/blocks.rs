@@ -1,27 +1,26 @@
-//! Blocks of threads as a kernel's author writes them.
+//! Thread blocks with shared memory: [`block_for`], [`Block`], [`SharedArray`] and block collectives.
 
 use std::ops::{Index, IndexMut};
 
 pub use crate::body::PerThread;
 
 use super::AtomicAdd;
-use crate::{Element, body::Given};
+use crate::{Element, body::Contributions};
 
-/// Blocks of threads that share arrays: `block_for(blocks, threads, |b| { … })`, as a statement at the
-/// top level of a kernel.
+/// A loop over thread blocks: `block_for(blocks, threads, |b| { … })`, as a statement at the top level of a kernel.
 ///
-/// The closure says what one block does. What its threads do, they do in phases, [`Block::each`]: a
-/// phase ends when all threads of the block have ended it, so that the next one sees what they wrote
-/// into [shared arrays](Block::shared). At the end of a phase threads can exchange values, as in
-/// [`Block::reduce_add`]. Outside phases the threads of a block all do the same: they
-/// compute, loop and read tensors, and write nothing. Different blocks are in no order at all.
+/// - `blocks` is the number of blocks, or an array of up to three numbers for a grid, outermost dimension first. The
+///   block's index, [`Block::index`], has the same type.
+/// - `threads` is the number of threads per block, from 1 to 1024. It must be a compile-time constant.
+/// - The closure defines what one block does. Its threads run in *phases*, [`Block::each`]. A phase ends when all
+///   threads of the block have finished it; the next phase sees what they wrote to [shared arrays](Block::shared). On a
+///   GPU the end of a phase is a barrier.
+/// - A phase can end with a collective, such as [`Block::reduce_add`].
+/// - Outside of phases, all threads of a block execute the same statements: they may compute, loop and read tensors,
+///   but not write.
+/// - Different blocks run in no particular order and cannot communicate except by atomics.
 ///
-/// Blocks are counted by one number, or by an array of up to three for a grid of them, outermost dimension first, and
-/// the number of a block, [`Block::index`], is what they are counted by.
-///
-/// `threads` is made of literals and constants, from 1 to 1024. On a GPU a block is a block, and the end
-/// of a phase a barrier; the CPU runs a phase as a loop. A tuple struct for the reason that
-/// [`stream_parallel`](super::stream_parallel) is one.
+/// On the CPU, one thread runs a block, and a phase is a loop over its threads.
 ///
 /// # Examples
 /// ```text
@@ -32,6 +31,7 @@ use crate::{Element, body::Given};
 ///         b.each(|t| tile[t] = x[b.index() * 256 + t]);
 ///         b.each(|t| y[b.index() * 256 + t] = tile[255 - t]);
 ///     });
+/// }
 ///
 /// #[qd::kernel]
 /// fn transpose(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
@@ -44,6 +44,8 @@ use crate::{Element, body::Given};
 ///     });
 /// }
 /// ```
+///
+/// It is a tuple struct for the same reason as [`stream_parallel`](super::stream_parallel).
 #[allow(non_camel_case_types)] // written as a function
 #[derive(Debug)]
 pub struct block_for<G: Grid, F: FnMut(Block<G>)>(
@@ -52,11 +54,11 @@ pub struct block_for<G: Grid, F: FnMut(Block<G>)>(
     #[doc(hidden)] pub F,
 );
 
-/// What counts the blocks of a [`block_for`], and what the number of one of them is: a `usize`, or an array of one for
-/// each dimension of their grid.
+/// The number of blocks of a [`block_for`] and the type of a block's index: `usize`, or an array with one number per
+/// dimension.
 #[diagnostic::on_unimplemented(
-    message = "blocks of threads are counted by a `usize` or by an array of up to three, not by `{Self}`",
-    label = "no number of blocks"
+    message = "the number of blocks must be a `usize` or an array of up to three, not `{Self}`",
+    label = "not a number of blocks"
 )]
 pub trait Grid: Copy {}
 
@@ -64,178 +66,179 @@ impl Grid for usize {}
 
 impl<const N: usize> Grid for [usize; N] {}
 
-/// One of the blocks of a [`block_for`].
+/// One thread block of a [`block_for`].
 #[derive(Clone, Copy, Debug)]
 pub struct Block<G = usize> {
     index: G,
     threads: usize,
 }
 
-/// An array that the threads of a block share.
+/// An array in shared memory: the threads of one block read and write it, indexed by `t` or, in two dimensions, by `[i,
+/// j]`.
 #[derive(Clone, Debug)]
-pub struct Shared<T, const N: usize = 1> {
+pub struct SharedArray<T, const N: usize = 1> {
     elements: Vec<T>,
     shape: [usize; N],
 }
 
 impl<G: Copy> Block<G> {
-    /// The block's number, from 0; in a grid its numbers, one for each dimension.
+    /// The block's index, from 0; in a grid, one index per dimension.
     #[must_use]
     pub fn index(&self) -> G {
         self.index
     }
 
-    /// How many threads each block has.
+    /// The number of threads per block.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// An array of `len` zeros that the block's threads share, a constant; of all a block's arrays
-    /// together, 48 KiB.
+    /// A shared array of `len` zeros. `len` must be a compile-time constant; all shared arrays of a block together may
+    /// have 48 KiB.
     #[must_use]
-    pub fn shared<T: Element>(&self, len: usize) -> Shared<T> {
-        Shared { elements: vec![T::default(); len], shape: [len] }
+    pub fn shared<T: Element>(&self, len: usize) -> SharedArray<T> {
+        SharedArray { elements: vec![T::default(); len], shape: [len] }
     }
 
-    /// The same in rows and columns, `tile[[i, j]]`, as an array literal of constants.
+    /// A two-dimensional shared array of zeros, indexed by `tile[[i, j]]`. `shape` must be an array literal of
+    /// constants.
     #[must_use]
-    pub fn shared_2d<T: Element>(&self, shape: [usize; 2]) -> Shared<T, 2> {
-        Shared { elements: vec![T::default(); shape[0] * shape[1]], shape }
+    pub fn shared_2d<T: Element>(&self, shape: [usize; 2]) -> SharedArray<T, 2> {
+        SharedArray { elements: vec![T::default(); shape[0] * shape[1]], shape }
     }
 
-    /// A phase: `thread` for each number below [`threads`](Self::threads). All have ended before what
-    /// follows.
+    /// A phase: runs `thread` for each thread number below [`threads`](Self::threads). All threads finish before the
+    /// next statement.
     pub fn each(&self, thread: impl FnMut(usize)) {
         (0..self.threads).for_each(thread);
     }
 
-    fn given<T>(&self, thread: impl FnMut(usize) -> T) -> Given<T> {
-        let mut given = Given::new(self.threads);
-        (0..self.threads).map(thread).for_each(|value| given.give(value));
-        given
+    fn contributions<T>(&self, thread: impl FnMut(usize) -> T) -> Contributions<T> {
+        let mut contributions = Contributions::new(self.threads);
+        (0..self.threads).map(thread).for_each(|value| contributions.push(value));
+        contributions
     }
 }
 
-/// Phases whose threads exchange what they give at their end, `let sum = b.reduce_add(|t| x[t]);`.
+/// Block collectives: phases that end with an operation of the whole block, `let sum = b.reduce_add(|t| x[t]);`.
 ///
-/// All threads of the block take part; a phase like any other computes the values. What comes of a reduction is
-/// the same for all threads, and known outside phases too. What comes of the others is a
+/// All threads of the block take part; the closure computes the value that thread `t` contributes. The result of a
+/// reduction or vote is the same for all threads and can be used outside of phases too. The other collectives return a
 /// [value per thread](PerThread), which later phases read at their own thread, `sums[t]`.
 ///
-/// The order in which floats are combined is fixed, and the same on every backend:
-/// [`quadrants_ir::collective`] says which. Integers wrap. A block's threads are in warps of 32, the last of which
-/// may be shorter, whatever the device's own are.
+/// The order in which floats are combined is fixed and the same on every backend; [`quadrants_ir::collective`] defines
+/// it. Integers wrap. Warps have 32 threads on every device; the last warp of a block may be shorter.
 impl<G: Copy> Block<G> {
-    /// The sum of what all threads give.
+    /// The sum of all threads' values.
     #[must_use]
     pub fn reduce_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
-        self.given(thread).reduce_add()
+        self.contributions(thread).reduce_add()
     }
 
-    /// The smallest of what all threads give.
+    /// The smallest of all threads' values.
     #[must_use]
     pub fn reduce_min<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
-        self.given(thread).reduce_min()
+        self.contributions(thread).reduce_min()
     }
 
-    /// The largest of what all threads give.
+    /// The largest of all threads' values.
     #[must_use]
     pub fn reduce_max<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> T {
-        self.given(thread).reduce_max()
+        self.contributions(thread).reduce_max()
     }
 
-    /// Whether all threads give true.
+    /// Whether the value of all threads is true.
     #[must_use]
     pub fn all(&self, thread: impl FnMut(usize) -> bool) -> bool {
-        self.given(thread).all()
+        self.contributions(thread).all()
     }
 
-    /// Whether any thread gives true.
+    /// Whether the value of any thread is true.
     #[must_use]
     pub fn any(&self, thread: impl FnMut(usize) -> bool) -> bool {
-        self.given(thread).any()
+        self.contributions(thread).any()
     }
 
-    /// For each thread, the sum of what the threads up to it give, its own included.
+    /// Inclusive prefix sum: for each thread, the sum of the values of all threads up to and including it.
     #[must_use]
     pub fn scan_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).scan_add()
+        self.contributions(thread).scan_add()
     }
 
-    /// For each thread, the smallest of what the threads up to it give, its own included.
+    /// Inclusive prefix minimum: for each thread, the smallest value of all threads up to and including it.
     #[must_use]
     pub fn scan_min<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).scan_min()
+        self.contributions(thread).scan_min()
     }
 
-    /// For each thread, the largest of what the threads up to it give, its own included.
+    /// Inclusive prefix maximum: for each thread, the largest value of all threads up to and including it.
     #[must_use]
     pub fn scan_max<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).scan_max()
+        self.contributions(thread).scan_max()
     }
 
-    /// For each thread, the sum of what the threads before it give; 0 for the first.
+    /// Exclusive prefix sum: for each thread, the sum of the values of all threads before it; 0 for the first.
     #[must_use]
     pub fn exclusive_scan_add<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).exclusive_scan_add()
+        self.contributions(thread).exclusive_scan_add()
     }
 
-    /// For each thread, the smallest of what the threads before it give; for the first, the largest number of the
-    /// type (infinity).
+    /// Exclusive prefix minimum: for each thread, the smallest value of all threads before it. For the first thread,
+    /// the type's largest number (infinity for floats).
     #[must_use]
     pub fn exclusive_scan_min<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).exclusive_scan_min()
+        self.contributions(thread).exclusive_scan_min()
     }
 
-    /// For each thread, the largest of what the threads before it give; for the first, the smallest number of the
-    /// type (minus infinity).
+    /// Exclusive prefix maximum: for each thread, the largest value of all threads before it. For the first thread, the
+    /// type's smallest number (minus infinity for floats).
     #[must_use]
     pub fn exclusive_scan_max<T: Combine>(&self, thread: impl FnMut(usize) -> T) -> PerThread<T> {
-        self.given(thread).exclusive_scan_max()
+        self.contributions(thread).exclusive_scan_max()
     }
 
-    /// Each thread gives a value, and the number below 32 of the thread of its warp that it takes one from: itself
-    /// where there is no such thread.
+    /// Each thread contributes a value and the lane (0 to 31) of its warp from which it reads one. If there is no such
+    /// lane, the thread gets its own value.
     #[must_use]
     pub fn shuffle<T: Copy>(&self, thread: impl FnMut(usize) -> (T, usize)) -> PerThread<T> {
-        self.given(thread).shuffle()
+        self.contributions(thread).shuffle()
     }
 
-    /// For each thread, what the thread of its warp gives whose number differs in the bits of `mask`: itself where
-    /// there is no such thread.
+    /// For each thread, the value of the lane of its warp whose number differs in the bits of `mask`; its own if there
+    /// is no such lane.
     #[must_use]
     pub fn shuffle_xor<T: Copy>(
         &self,
         thread: impl FnMut(usize) -> T,
         mask: usize,
     ) -> PerThread<T> {
-        self.given(thread).shuffle_xor(mask)
+        self.contributions(thread).shuffle_xor(mask)
     }
 
-    /// For each thread, what the thread `by` before it in its warp gives; itself where there is no such thread.
+    /// For each thread, the value of the lane `by` lower in its warp; its own if there is no such lane.
     #[must_use]
     pub fn shuffle_up<T: Copy>(&self, thread: impl FnMut(usize) -> T, by: usize) -> PerThread<T> {
-        self.given(thread).shuffle_up(by)
+        self.contributions(thread).shuffle_up(by)
     }
 
-    /// For each thread, what the thread `by` behind it in its warp gives; itself where there is no such thread.
+    /// For each thread, the value of the lane `by` higher in its warp; its own if there is no such lane.
     #[must_use]
     pub fn shuffle_down<T: Copy>(&self, thread: impl FnMut(usize) -> T, by: usize) -> PerThread<T> {
-        self.given(thread).shuffle_down(by)
+        self.contributions(thread).shuffle_down(by)
     }
 
-    /// For each thread, the threads of its warp that give true, as bits.
+    /// For each thread, a bit mask of the lanes of its warp whose value is true.
     #[must_use]
     pub fn ballot(&self, thread: impl FnMut(usize) -> bool) -> PerThread<u32> {
-        self.given(thread).ballot()
+        self.contributions(thread).ballot()
     }
 }
 
-/// A type whose values the threads of a block combine.
+/// A type that block collectives combine: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
 #[diagnostic::on_unimplemented(
-    message = "the threads of a block cannot combine values of `{Self}`",
-    note = "they combine numbers of 32 and 64 bits"
+    message = "the threads of a block cannot combine values of type `{Self}`",
+    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
 )]
 pub trait Combine: AtomicAdd {
     #[doc(hidden)]
@@ -278,43 +281,43 @@ combine! {
     f64, 0.0, Self::NEG_INFINITY, Self::INFINITY;
 }
 
-impl<T, const N: usize> Shared<T, N> {
-    /// How many elements there are.
+impl<T, const N: usize> SharedArray<T, N> {
+    /// The number of elements.
     #[must_use]
-    #[allow(clippy::len_without_is_empty)] // kernels have `len` alone
+    #[allow(clippy::len_without_is_empty)] // kernels have `len` only
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 }
 
-impl<T, const N: usize> Shared<T, N> {
+impl<T, const N: usize> SharedArray<T, N> {
     fn at(&self, index: [usize; N]) -> usize {
         index.iter().zip(self.shape).fold(0, |at, (index, extent)| at * extent + index)
     }
 }
 
-impl<T> Index<[usize; 2]> for Shared<T, 2> {
+impl<T> Index<[usize; 2]> for SharedArray<T, 2> {
     type Output = T;
     fn index(&self, index: [usize; 2]) -> &T {
         &self.elements[self.at(index)]
     }
 }
 
-impl<T> IndexMut<[usize; 2]> for Shared<T, 2> {
+impl<T> IndexMut<[usize; 2]> for SharedArray<T, 2> {
     fn index_mut(&mut self, index: [usize; 2]) -> &mut T {
         let at = self.at(index);
         &mut self.elements[at]
     }
 }
 
-impl<T> Index<usize> for Shared<T> {
+impl<T> Index<usize> for SharedArray<T> {
     type Output = T;
     fn index(&self, index: usize) -> &T {
         &self.elements[index]
     }
 }
 
-impl<T> IndexMut<usize> for Shared<T> {
+impl<T> IndexMut<usize> for SharedArray<T> {
     fn index_mut(&mut self, index: usize) -> &mut T {
         &mut self.elements[index]
     }
@@ -325,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_run_one_after_the_other() {
+    fn phases_run_one_after_another() {
         let mut out = Vec::new();
         let block_for(blocks, threads, mut body) = block_for(2, 4, |b: Block| {
             let mut tile = b.shared::<usize>(4);

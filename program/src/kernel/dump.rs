@@ -1,5 +1,5 @@
-//! What kernels become on their way to a device, as files: for people who want to see it, and for tests that
-//! give all emitted text to real compilers.
+//! Dumps of kernels: their IR and their source text for the device's compiler, as files. For inspection, and for tests
+//! that compile all emitted text.
 //!
 //! `QUADRANTS_DUMP` names a folder, which is made. Each kernel `name` leaves, with the first 8 digits of the hash
 //! of its offloaded form,
@@ -21,7 +21,7 @@ use std::{
 use quadrants_codegen::SourceText;
 use quadrants_ir::{Kernel, Offloaded, abi::Form};
 
-/// Writes a kernel as its author wrote it, and its tasks.
+/// Writes the IR of a kernel, and its tasks.
 pub(crate) fn ir(written: &Kernel, offloaded: &Offloaded) {
     if let Some(folder) = folder() {
         let text = format!("{}\n{offloaded}", quadrants_ir::print(written));
@@ -29,7 +29,7 @@ pub(crate) fn ir(written: &Kernel, offloaded: &Offloaded) {
     }
 }
 
-/// Writes the text of one form of a kernel, which is made only where it is asked for.
+/// Writes the source text of one form of a kernel. `text` is only called where dumps are on.
 pub(crate) fn source(kernel: &Offloaded, form: Form, text: impl FnOnce() -> Option<SourceText>) {
     if let Some(folder) = folder()
         && let Some(source) = text()
@@ -42,7 +42,7 @@ pub(crate) fn source(kernel: &Offloaded, form: Form, text: impl FnOnce() -> Opti
     }
 }
 
-/// The folder, asked for once: the environment does not change under a running program.
+/// The folder for dumps. The environment is read once.
 fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     FOLDER.get_or_init(|| chosen(std::env::var_os("QUADRANTS_DUMP"))).as_deref()
@@ -59,7 +59,7 @@ fn write(folder: &Path, kernel: &Offloaded, ending: &str, text: &str) {
     }
 }
 
-/// Other threads and processes may write the same file: a reader finds all of one of them.
+/// Replaces a file in one step: other threads and processes may write it too, and a reader finds one version.
 fn replace(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut partial = path.as_os_str().to_owned();
@@ -83,14 +83,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_variable_asks_for_nothing() {
+    fn an_empty_variable_turns_dumps_off() {
         assert_eq!(chosen(None), None);
         assert_eq!(chosen(Some("".into())), None);
         assert_eq!(chosen(Some("here".into())), Some("here".into()));
     }
 
     #[test]
-    fn names_tell_kernels_apart_and_stay() {
+    fn file_names_are_stable_and_differ_between_kernels() {
         let mut kernel = samples::saxpy();
         let name = stem(&kernel);
         assert_eq!(name, stem(&samples::saxpy()));
@@ -100,8 +100,8 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_fails_nothing() {
-        // A file stands where the folder would.
+    fn a_dump_that_cannot_be_written_is_ignored() {
+        // The parent of the folder is a file.
         let file = std::env::current_exe().unwrap();
         write(&file.join("dump"), &samples::saxpy(), "ir", "text");
     }

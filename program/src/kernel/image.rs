@@ -1,4 +1,4 @@
-//! Loaded forms of a kernel: compiled for the device, or made of native functions.
+//! Loaded forms of kernels: compiled for the device, or made of native functions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use quadrants_ir::{
 use quadrants_rhi::{
     FunctionHandle, Image, ImageKind, NativeEntry, NativeFunction, NativeImage, Severity,
 };
-use quadrants_runtime::Module;
+use quadrants_runtime::{Context, Module};
 
 use crate::{
     Error, ExportedKernels, Result,
@@ -21,7 +21,7 @@ use crate::{
     program::ProgramShared,
 };
 
-/// A module with the functions of a plan, in the order of the tasks.
+/// A loaded form of a kernel: a module, and its functions in the order of the tasks.
 #[derive(Debug)]
 pub(crate) struct LoadedForm {
     functions: Vec<FunctionHandle>,
@@ -30,9 +30,9 @@ pub(crate) struct LoadedForm {
 }
 
 impl LoadedForm {
-    /// The first task's.
+    /// The function of the first task.
     #[inline]
-    pub(crate) fn only(&self) -> Option<FunctionHandle> {
+    pub(crate) fn first_function(&self) -> Option<FunctionHandle> {
         self.functions.first().copied()
     }
 
@@ -42,13 +42,13 @@ impl LoadedForm {
     }
 
     pub(crate) fn load(
-        shared: &ProgramShared,
+        context: &Arc<Context>,
         kernel: &str,
         image: Image<'_>,
         names: &[String],
     ) -> Result<Self> {
         let failed = |source| Error::Launch { kernel: kernel.to_owned(), started: false, source };
-        let module = Module::load(&shared.context, &image).map_err(failed)?;
+        let module = Module::load(context, &image).map_err(failed)?;
         let functions =
             names.iter().map(|n| module.function(n)).collect::<Result<_, _>>().map_err(failed)?;
         tracing::debug!(kernel, functions = names.len(), "load");
@@ -83,7 +83,7 @@ impl LoadedForm {
         Ok(loaded)
     }
 
-    /// What need not be compiled. An image that the driver refuses is as good as none.
+    /// Loads the form from the kernel cache, if it has it. An image that the driver refuses counts as missing.
     fn load_cached(
         shared: &ProgramShared,
         kernel: &Offloaded,
@@ -99,9 +99,9 @@ impl LoadedForm {
         };
         let arch = &shared.context.device().info().arch;
         if !shared.kernel_cache.exported().is_empty() {
-            for image in cached.exported(arch, &compiler.also_runs(arch)) {
+            for image in cached.exported(arch, &compiler.compatible_archs(arch)) {
                 if let Some(loaded) = load(image)? {
-                    cached.found_exported();
+                    cached.count_exported_hit();
                     return Ok(Some(loaded));
                 }
             }
@@ -118,11 +118,11 @@ impl LoadedForm {
             },
             _ => Image::Binary(image),
         };
-        Self::load(shared, &kernel.name, image, &names)
+        Self::load(&shared.context, &kernel.name, image, &names)
     }
 }
 
-/// Why there is no image, where the exported kernels were asked before.
+/// The error for a kernel that could not be compiled, after the exported kernels were searched.
 #[cold]
 fn compile_error(
     shared: &ProgramShared,
@@ -142,8 +142,8 @@ fn compile_error(
     }
 }
 
-/// The native image of a kernel: rustc's body at the processor's level, or the interpreter where the
-/// kernel was made at run time.
+/// The native image of a kernel: the CPU body at the processor's instruction level, or the interpreter for a kernel
+/// made at run time.
 pub(crate) fn native_image(
     kernel: &Offloaded,
     native: Option<&NativeBody>,
@@ -155,9 +155,8 @@ pub(crate) fn native_image(
             let arguments = abi::block_words(kernel, Form::Proven);
             Arc::new(move |call| {
                 let (args, inside) = call.args.split_at(arguments);
-                // SAFETY: the launcher made the argument block for this kernel's parameters, with live
-                // tensors, and proved the accesses of a proven form and of the interiors; races are the
-                // kernel's checks.
+                // SAFETY: the launcher made the argument block for this kernel's parameters, with live tensors, and
+                // proved the accesses of the proven form and of the interiors, and that the launch does not race.
                 unsafe { body.run(args, inside, result, form) }
             })
         }
@@ -165,8 +164,8 @@ pub(crate) fn native_image(
             let interpreter = Interpreter::new(kernel);
             let tasks: Vec<_> = kernel.tasks().map(|(id, _)| id).collect();
             Arc::new(move |call| {
-                // SAFETY: the argument block holds addresses of live tensors of this kernel's shape,
-                // and every access is proven or checked.
+                // SAFETY: the argument block holds addresses of live tensors of this kernel's shape, and every access
+                // is proven or checked.
                 let mut memory = unsafe { HostMemory::new() };
                 for task in &tasks {
                     if let Err(fault) = interpreter.run_task(*task, form, call.args, &mut memory) {

@@ -1,4 +1,4 @@
-//! What a kernel is to the launcher: a name, a way to its IR, and on the CPU its compiled bodies.
+//! Kernel definitions: the name, the IR and the CPU body of a kernel, and its number in this process.
 
 use std::{fmt, sync::OnceLock};
 
@@ -11,18 +11,17 @@ use crate::{
     program_registry,
 };
 
-/// Numbers of kernels are below this: a launch's number in the argument block has 24 bits for them, and all
-/// of them set is no launch's.
+/// Kernel numbers are below this: a launch word has 24 bits for them, and the largest is reserved for captured copies.
 const KERNELS: u32 = (1 << 24) - 1;
 
-/// The numbers that kernels of this process have.
+/// The kernel numbers of this process.
 static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: Vec::new(), next: 0 });
 
-/// Which numbers are free.
+/// The free kernel numbers.
 struct Numbers {
-    /// Those of kernels that are gone.
+    /// Numbers of dropped kernels.
     free: Vec<u32>,
-    /// The smallest that was never used.
+    /// The smallest number that was never used.
     next: u32,
 }
 
@@ -38,7 +37,7 @@ impl Numbers {
     }
 }
 
-/// A kernel, as the macro emits it into a `static` or the builder makes it at run time.
+/// A kernel definition, which the macro emits as a `static` or the builder makes at run time.
 pub struct KernelDef {
     name: &'static str,
     source: IrSource,
@@ -52,7 +51,7 @@ enum IrSource {
 }
 
 impl KernelDef {
-    /// The kernel of this body. Its IR is made when it is first launched.
+    /// The definition of the kernel with this body. Its IR is made at the first launch.
     #[must_use]
     pub const fn of<B: Body>() -> Self {
         let native = Some(NativeBody::of::<B>());
@@ -88,14 +87,14 @@ impl KernelDef {
         self.native.as_ref()
     }
 
-    /// The kernel's number, where it has one already.
+    /// The kernel's number, if it has one already.
     #[inline]
-    pub(crate) fn known_id(&self) -> Option<u32> {
+    pub(crate) fn assigned_id(&self) -> Option<u32> {
         self.id.get().copied()
     }
 
-    /// The kernel's number in this process: its place in every program's table. A later kernel may have it
-    /// when this one is gone.
+    /// The kernel's number in this process: its index in every program's table. It is reused after this kernel is
+    /// dropped.
     #[inline]
     pub(crate) fn id(&self) -> Result<u32> {
         match self.id.get() {
@@ -106,7 +105,7 @@ impl KernelDef {
 
     #[cold]
     fn number(&self) -> Result<u32> {
-        // Under the lock, so that two threads take one number.
+        // Checked again under the lock: another thread may have taken a number meanwhile.
         let mut numbers = NUMBERS.lock();
         if let Some(id) = self.id.get() {
             return Ok(*id);
@@ -122,8 +121,8 @@ impl KernelDef {
 impl Drop for KernelDef {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
-        // SAFETY: launches borrow the kernel, so that there are none.
-        let forgotten = unsafe { program_registry::forget_kernel(id) };
+        // SAFETY: launches borrow the kernel, so there are none.
+        let forgotten = unsafe { program_registry::unload_kernel(id) };
         if forgotten {
             NUMBERS.lock().free.push(id);
         }
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_number_is_given_and_then_none_until_a_kernel_goes() {
+    fn numbers_run_out_at_the_limit_and_are_reused_after_a_drop() {
         let mut numbers = Numbers { free: Vec::new(), next: KERNELS - 1 };
         assert_eq!(numbers.take(), Some(KERNELS - 1));
         assert_eq!(numbers.take(), None);

@@ -1,4 +1,4 @@
-//! Kernels made at run time.
+//! Kernels made at run time, and what all kernels consist of on the host.
 
 pub(crate) mod dump;
 pub(crate) mod host_memory;
@@ -13,19 +13,19 @@ use crate::{Error, Launch, Result, kernel::kernel_def::KernelDef, launch::Kernel
 
 /// A kernel made at run time, by the builder or from any IR.
 ///
-/// On the CPU the reference interpreter runs it; elsewhere it is compiled as any other. Dropping it waits for
-/// the devices that it was launched on, and unloads it there.
+/// On the CPU it runs in the reference interpreter; on other devices it is compiled like any kernel. Dropping it waits
+/// for the devices that it was launched on, and unloads it there.
 #[derive(Debug)]
 pub struct Kernel {
     def: KernelDef,
 }
 
 impl Kernel {
-    /// A kernel of verified IR. Each launch proves that it does not race.
+    /// A kernel from IR, which is verified. Each launch is checked for races.
     ///
     /// # Errors
-    /// [`Error::Build`] with what the verifier finds; [`Error::Asserted`] where the IR asserts of an access
-    /// that it does not race, and so asks for [`asserting`](Self::asserting).
+    /// [`Error::Build`] with the verifier's error; [`Error::Asserted`] where the IR asserts that an access does not
+    /// race: use [`asserting`](Self::asserting).
     pub fn new(ir: IrKernel) -> Result<Self> {
         match ir.sites.iter().find(|site| site.asserted) {
             Some(site) => Err(Error::Asserted { kernel: ir.name.clone(), line: site.line }),
@@ -33,14 +33,15 @@ impl Kernel {
         }
     }
 
-    /// A kernel of verified IR that may assert of accesses that they do not race: no launch asks about those.
+    /// A kernel from IR that may assert that accesses do not race. The IR is verified. Launches do not check those
+    /// accesses for races.
     ///
     /// # Errors
-    /// [`Error::Build`] with what the verifier finds.
+    /// [`Error::Build`] with the verifier's error.
     ///
     /// # Safety
-    /// In no launch may two iterations of a loop, two threads of a block between barriers, or two blocks of a
-    /// region touch one element at a time, one of them writing, where the site of one of the accesses is
+    /// In no launch may two iterations of a loop, two threads of a block between barriers, or two blocks of a region
+    /// access the same element, where one access writes and the site of one of them is
     /// [asserted](quadrants_ir::Site::asserted).
     pub unsafe fn asserting(ir: IrKernel) -> Result<Self> {
         Self::verified(ir)
@@ -58,8 +59,8 @@ impl Kernel {
         self.def.name()
     }
 
-    /// A launch without arguments yet. They are checked when it is submitted. `R` is the
-    /// type of the kernel's value, and `()` where it has none.
+    /// A launch without arguments. They are checked when it is submitted. `R` is the type of the kernel's value, or
+    /// `()`.
     pub fn call<R: KernelResult>(&self) -> Launch<'_, R> {
         Launch::new(&self.def)
     }

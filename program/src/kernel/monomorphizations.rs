@@ -1,11 +1,11 @@
-//! The kernels that one generic kernel is, by the types and numbers that it is called with.
+//! Monomorphizations: the kernels that a generic kernel is for the types and constants that it is called with.
 
 use std::{any::TypeId, sync::OnceLock};
 
 use crate::{body::Body, kernel::kernel_def::KernelDef};
 
-/// All instantiations of a generic kernel so far: a list that only grows, so that a launch reads it without a
-/// lock. It is as long as the program's text makes it, which is short.
+/// The monomorphizations of a generic kernel so far: a list that only grows, so that a launch reads it without a lock.
+/// Its length is limited by the program's source.
 #[derive(Debug)]
 pub struct Monomorphizations {
     first: Link,
@@ -21,14 +21,14 @@ struct Instance {
 }
 
 impl Monomorphizations {
-    /// None yet.
+    /// An empty list.
     #[must_use]
-    #[allow(clippy::new_without_default)] // it stands in a `static` alone
+    #[allow(clippy::new_without_default)] // only used for a `static`
     pub const fn new() -> Self {
         Self { first: OnceLock::new() }
     }
 
-    /// The kernel of the instantiation whose body is `B`, made where there is none yet.
+    /// The kernel of the instance with body `B`, added if it is missing.
     pub fn of<B: Body + 'static>(&'static self) -> &'static KernelDef {
         let of = TypeId::of::<B>();
         let mut link = &self.first;

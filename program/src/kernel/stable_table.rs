@@ -1,5 +1,5 @@
-//! A table with stable addresses: entries are made once, from any thread, while others are read, and a
-//! reference to one holds until the entry is removed.
+//! A table with stable addresses: any thread can add entries while others read, and references to an entry stay valid
+//! until it is removed.
 
 use std::{
     marker::PhantomData,
@@ -15,23 +15,23 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// More than a number of 32 bits needs.
+/// Enough buckets for 32-bit indices.
 const BUCKETS: usize = 32;
 const FIRST: usize = 16;
 
-/// A sparse table by number. Bucket `k` holds `16 * 2^k` slots, made when the first is needed.
+/// A sparse table by index. Bucket `k` holds `16 * 2^k` slots, allocated when the first is needed.
 pub(crate) struct StableTable<T> {
-    /// The first slot of each bucket; null where it is not made.
+    /// The first slot of each bucket; null where the bucket is not allocated.
     buckets: [AtomicPtr<Slot<T>>; BUCKETS],
-    // As if it held them.
+    // The table owns the slots.
     owned: PhantomData<Box<[Slot<T>]>>,
 }
 
 struct Slot<T> {
     value: AtomicPtr<T>,
-    // Held by whoever makes or removes the value, so that it is made once; never by readers.
+    // Held while the value is inserted or removed, so that it is made once; never by readers.
     making: Mutex<()>,
-    // Values are made and dropped through shared references, as in a `OnceLock`.
+    // Values are made and dropped through shared references, like in a `OnceLock`.
     owned: PhantomData<OnceLock<T>>,
 }
 
@@ -42,7 +42,7 @@ impl<T> Slot<T> {
 
     #[inline]
     fn get(&self) -> Option<&T> {
-        // SAFETY: null, or from a box that lives until `take`, whose caller says that nobody uses it.
+        // SAFETY: null, or from a box that lives until `take`, whose caller promises that nobody uses it.
         unsafe { self.value.load(Acquire).as_ref() }
     }
 
@@ -51,14 +51,14 @@ impl<T> Slot<T> {
     unsafe fn take(&self) -> Option<Box<T>> {
         let _making = self.making.lock();
         let value = self.value.swap(ptr::null_mut(), Acquire);
-        // SAFETY: from `Box::into_raw` in `get_or_try_make`, and off the slot.
+        // SAFETY: from `Box::into_raw` in `get_or_try_insert`, and removed from the slot.
         (!value.is_null()).then(|| unsafe { Box::from_raw(value) })
     }
 }
 
 impl<T> Drop for Slot<T> {
     fn drop(&mut self) {
-        // SAFETY: references to the value borrow the table, which goes.
+        // SAFETY: references to the value borrow the table, which is being dropped.
         drop(unsafe { self.take() });
     }
 }
@@ -70,10 +70,10 @@ impl<T> StableTable<T> {
     }
 
     #[inline]
-    fn place(index: u32) -> (usize, usize) {
+    fn position(index: u32) -> (usize, usize) {
         let shifted = u64::from(index) + FIRST as u64;
         let log = shifted.ilog2();
-        // Masked, which changes nothing, so that no place need be checked.
+        // The remainder changes nothing; it lets the compiler drop the bounds check.
         (((log - FIRST.ilog2()) as usize) % BUCKETS, (shifted ^ 1 << log) as usize)
     }
 
@@ -81,26 +81,26 @@ impl<T> StableTable<T> {
     #[inline]
     fn bucket(&self, bucket: usize) -> Option<&[Slot<T>]> {
         let first = self.buckets[bucket].load(Acquire);
-        // SAFETY: so many were made, and live as long as the table.
+        // SAFETY: the bucket was allocated with as many slots, which live as long as the table.
         (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, FIRST << bucket) })
     }
 
     #[inline]
     fn slot(&self, index: u32) -> Option<&Slot<T>> {
-        let (bucket, at) = Self::place(index);
-        // SAFETY: a place in a bucket is less than the number of its slots.
+        let (bucket, at) = Self::position(index);
+        // SAFETY: a position in a bucket is less than the number of its slots.
         self.bucket(bucket).map(|slots| unsafe { slots.get_unchecked(at) })
     }
 
-    /// The entry of a number, if it is there.
+    /// The entry at an index, if there is one.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slot(index)?.get()
     }
 
-    /// The entry of a number, made by `make` where there is none. A failure leaves it unmade.
+    /// The entry at an index, made by `make` where there is none. After an error there is still none.
     #[inline]
-    pub(crate) fn get_or_try_make<E>(
+    pub(crate) fn get_or_try_insert<E>(
         &self,
         index: u32,
         make: impl FnOnce() -> Result<T, E>,
@@ -113,7 +113,7 @@ impl<T> StableTable<T> {
 
     #[cold]
     fn make<E>(&self, index: u32, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
-        let (bucket, at) = Self::place(index);
+        let (bucket, at) = Self::position(index);
         let slot = &self.bucket(bucket).unwrap_or_else(|| self.make_bucket(bucket))[at];
         let _making = slot.making.lock();
         if let Some(value) = slot.get() {
@@ -129,26 +129,26 @@ impl<T> StableTable<T> {
     fn make_bucket(&self, bucket: usize) -> &[Slot<T>] {
         let slots: Box<[Slot<T>]> = (0..FIRST << bucket).map(|_| Slot::new()).collect();
         let slots = Box::into_raw(slots);
-        let place = &self.buckets[bucket];
-        if place.compare_exchange(ptr::null_mut(), slots.cast(), AcqRel, Acquire).is_err() {
-            // SAFETY: made above, and nobody has seen it: another thread was faster.
+        let first = &self.buckets[bucket];
+        if first.compare_exchange(ptr::null_mut(), slots.cast(), AcqRel, Acquire).is_err() {
+            // SAFETY: made above, and never shared: another thread was faster.
             drop(unsafe { Box::from_raw(slots) });
         }
         self.bucket(bucket).unwrap_or_default()
     }
 
-    /// All entries that there are, by number.
+    /// All entries, by index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         let slots = (0..BUCKETS).filter_map(|bucket| self.bucket(bucket)).flatten();
         slots.filter_map(Slot::get)
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     ///
     /// # Safety
-    /// No reference to this entry is used any more, and none is asked for meanwhile.
+    /// No reference to this entry is used any more, and none is taken meanwhile.
     pub(crate) unsafe fn remove(&self, index: u32) -> Option<Box<T>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller.
         unsafe { self.slot(index)?.take() }
     }
 }
@@ -159,7 +159,7 @@ impl<T> Drop for StableTable<T> {
             let first = *first.get_mut();
             if !first.is_null() {
                 let slots = ptr::slice_from_raw_parts_mut(first, FIRST << bucket);
-                // SAFETY: from `make_bucket`, and so many.
+                // SAFETY: from `make_bucket`, with as many slots.
                 drop(unsafe { Box::from_raw(slots) });
             }
         }
@@ -173,13 +173,14 @@ mod tests {
     #[test]
     fn references_stay_while_eight_threads_append() {
         let table = StableTable::new();
-        let first: *const u32 = table.get_or_try_make(0, || Ok::<_, ()>(7)).unwrap();
+        let first: *const u32 = table.get_or_try_insert(0, || Ok::<_, ()>(7)).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 let table = &table;
                 scope.spawn(move || {
                     for i in 0..2000 {
-                        let value = table.get_or_try_make(i * (1 + thread % 3), || Ok::<_, ()>(i));
+                        let value =
+                            table.get_or_try_insert(i * (1 + thread % 3), || Ok::<_, ()>(i));
                         assert!(value.is_ok());
                     }
                 });
@@ -192,9 +193,9 @@ mod tests {
     #[test]
     fn a_failed_entry_can_be_made_later() {
         let table = StableTable::new();
-        assert_eq!(table.get_or_try_make(40, || Err::<u32, _>("no")), Err("no"));
+        assert_eq!(table.get_or_try_insert(40, || Err::<u32, _>("no")), Err("no"));
         assert_eq!(table.get(40), None);
-        assert_eq!(table.get_or_try_make(40, || Ok::<_, ()>(5)), Ok(&5));
+        assert_eq!(table.get_or_try_insert(40, || Ok::<_, ()>(5)), Ok(&5));
     }
 
     #[test]
@@ -202,7 +203,7 @@ mod tests {
         let (removed, kept) = (std::rc::Rc::new(()), std::rc::Rc::new(()));
         let table = StableTable::new();
         for (index, value) in [(3, &removed), (1 << 20, &kept)] {
-            table.get_or_try_make(index, || Ok::<_, ()>(value.clone())).unwrap();
+            table.get_or_try_insert(index, || Ok::<_, ()>(value.clone())).unwrap();
         }
         // SAFETY: no reference is left.
         let taken = unsafe { table.remove(3) };

@@ -1,9 +1,8 @@
-//! Kernels for machines that cannot compile: compiled ahead for given architectures into one file, from which a
-//! program there takes them.
+//! Image bundles: kernels compiled ahead into a file, for machines that cannot compile.
 //!
-//! What goes in are the kernels that a program has launched or [prepared](crate::Launch::prepare), each for every
-//! architecture asked for, in both forms. No device of those architectures is needed: a program on the processor
-//! knows the same kernels.
+//! An export contains the kernels that a program has launched or [prepared](crate::Launch::prepare), for each requested
+//! architecture and in both forms. It needs no device of those architectures: a program on the CPU knows the same
+//! kernels.
 
 use std::{borrow::Cow, collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc};
 
@@ -13,57 +12,57 @@ use quadrants_ir::{
     abi::{self, Form, Passing},
 };
 use quadrants_rhi::{Capabilities, ImageKind};
-use quadrants_runtime::{ImageKey, ImagePack, PackEntry, PackWriter};
+use quadrants_runtime::{BundleEntry, BundleWriter, ImageBundle, ImageKey};
 
 use crate::{Error, Program, Result, kernel_cache::KernelCache, program::ProgramShared};
 
-/// The environment variable that names a file of exported kernels for programs that are opened without one.
+/// The environment variable with the image bundle for programs that are opened without one.
 pub const KERNELS_VARIABLE: &str = "QUADRANTS_KERNELS";
 
-/// An architecture to compile for, which no device need have, with its compiler.
+/// An architecture to compile for, with its compiler. It needs no device.
 #[derive(Clone, Debug)]
 pub struct Target {
     arch: String,
     compiler: Arc<dyn Compiler>,
 }
 
-/// A file of kernels that [`Program::export_cache`] or [`Export::write`] made, opened to run from.
+/// An image bundle that [`Program::export_cache`] or [`Export::write`] made, opened for use.
 ///
-/// A program asks it first, then the folder of kept kernels, then a compiler. An image is found by what it was made
-/// from: the kernel's text and IR, the blocks of its region, the architecture, the release of this crate; never by
-/// its name. So a file that does not fit gives nothing rather than something else, and an entry that is damaged is
-/// one that is not there. A device takes the image of its own architecture, else of one whose images it runs too:
-/// `sm_80` on an `sm_86`; `compute_80` on all later ones, finished by the driver; `gfx90a` on one with any features.
+/// A program looks for images here first, then in the kernel cache on disk, and then compiles. The key of an image
+/// covers what it was made from: the kernel's IR, the blocks of its region, the architecture, and the release of this
+/// crate; not its name. So an unsuitable file has no images for a program, and a damaged entry counts as missing. A
+/// device takes images of its own architecture, or else of one that it also runs: an `sm_86` runs `sm_80`; all later
+/// devices run `compute_80`, which their driver finishes; devices with any features run `gfx90a`.
 ///
-/// What lies there is run: it must come from who is trusted.
+/// The images are executed: the file must come from a trusted source.
 #[derive(Clone, Debug)]
 pub struct ExportedKernels(Arc<Pack>);
 
 #[derive(Debug)]
 struct Pack {
-    pack: ImagePack,
+    pack: ImageBundle,
     archs: BTreeSet<String>,
 }
 
-/// Compiled kernels on their way into a file: of several programs, or several files.
+/// An image bundle under construction: of the kernels of several programs, or of several files.
 #[derive(Clone, Debug)]
 pub struct Export {
     targets: Vec<Target>,
-    images: PackWriter,
+    images: BundleWriter,
 }
 
-/// What an export has written.
+/// The size of a written export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Exported {
-    /// How many images: one for each kernel, form and architecture.
+    /// The number of images: one for each kernel, form and architecture.
     pub images: usize,
-    /// How many bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
 impl Target {
-    /// An architecture by the name that its devices give it, `sm_90` or `gfx90a`, and a compiler for it.
+    /// An architecture by the name that its devices report, such as `sm_90` or `gfx90a`, and a compiler for it.
     #[must_use]
     pub fn new(arch: impl Into<String>, compiler: Arc<dyn Compiler>) -> Self {
         Self { arch: arch.into(), compiler }
@@ -77,38 +76,38 @@ impl Target {
 }
 
 impl ExportedKernels {
-    /// Those in a file.
+    /// Opens a file.
     ///
     /// # Errors
-    /// [`Error::Kernels`] with why it is no file of exported kernels that this build can use.
+    /// [`Error::Kernels`] where the file is not an image bundle that this build can use.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Ok(Self::new(ImagePack::open(path.as_ref())?))
+        Ok(Self::new(ImageBundle::open(path.as_ref())?))
     }
 
-    /// Those in memory: `ExportedKernels::from_bytes(include_bytes!("kernels.qdk"))`.
+    /// Uses bytes in memory: `ExportedKernels::from_bytes(include_bytes!("kernels.qdk"))`.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self> {
-        Ok(Self::new(ImagePack::from_bytes(bytes)?))
+        Ok(Self::new(ImageBundle::from_bytes(bytes)?))
     }
 
-    fn new(pack: ImagePack) -> Self {
+    fn new(pack: ImageBundle) -> Self {
         let archs = pack.entries().map(|(_, entry)| entry.arch.clone()).collect();
         Self(Arc::new(Pack { pack, archs }))
     }
 
-    /// Each image: kernel and form, architecture, and by what it was made.
-    pub fn images(&self) -> impl Iterator<Item = &PackEntry> {
+    /// The images: the kernel and form, the architecture, and the compiler of each.
+    pub fn images(&self) -> impl Iterator<Item = &BundleEntry> {
         self.0.pack.entries().map(|(_, entry)| entry)
     }
 
-    /// The architectures that there are images for.
+    /// The architectures of the images.
     pub fn archs(&self) -> impl Iterator<Item = &str> {
         self.0.archs.iter().map(String::as_str)
     }
 
-    /// The file and what it has, for messages.
+    /// The file and its architectures, for messages.
     pub(crate) fn describe(&self) -> String {
         let archs: Vec<&str> = self.archs().collect();
         format!("`{}` ({})", self.0.pack.origin(), archs.join(", "))
@@ -122,7 +121,7 @@ impl ExportedKernels {
         self.0.pack.get(key)
     }
 
-    /// Those that the environment names.
+    /// Opens the file that the environment names, if any.
     pub(crate) fn from_env() -> Result<Vec<Self>> {
         Self::chosen(env::var_os(KERNELS_VARIABLE))
     }
@@ -133,21 +132,21 @@ impl ExportedKernels {
 }
 
 impl Export {
-    /// Nothing yet, for these architectures.
+    /// An empty export for these architectures.
     #[must_use]
     pub fn new(targets: impl IntoIterator<Item = Target>) -> Self {
-        Self { targets: targets.into_iter().collect(), images: PackWriter::default() }
+        Self { targets: targets.into_iter().collect(), images: BundleWriter::default() }
     }
 
-    /// Adds the kernels of a program, compiled for all architectures. What the program finds compiled on disk by the
-    /// same compiler is not compiled again.
+    /// Adds the kernels of a program, compiled for all architectures. Images that the program's kernel cache has from
+    /// the same compiler are not compiled again.
     ///
     /// # Errors
-    /// [`Error::Compile`], also where there is no compiler for an architecture; [`Error::NotKept`] for a compiler
-    /// whose images cannot be found again.
+    /// [`Error::Compile`], also where there is no compiler for an architecture; [`Error::NotKept`] for a compiler whose
+    /// images cannot be identified.
     pub fn add(&mut self, program: &Program) -> Result<()> {
         let shared = program.shared();
-        for kernel in shared.launcher.kernels(shared) {
+        for kernel in shared.launcher.kernels() {
             for target in &self.targets {
                 for form in [Form::Proven, Form::Checked] {
                     for passing in passings(shared, &kernel) {
@@ -166,7 +165,7 @@ impl Export {
         Ok(())
     }
 
-    /// Adds what a file has; of an image that is there already, this one is kept.
+    /// Adds the images of a file, except those that are there already.
     pub fn add_file(&mut self, kernels: &ExportedKernels) {
         for (key, entry) in kernels.0.pack.entries() {
             if !self.images.contains(key)
@@ -177,7 +176,7 @@ impl Export {
         }
     }
 
-    /// Writes the file, in one step for whoever reads it. The same images make the same file.
+    /// Writes the file in one step: readers never see a part of it. The same images make the same file.
     ///
     /// # Errors
     /// [`Error::Kernels`] where it cannot be written.
@@ -189,11 +188,12 @@ impl Export {
 
 impl Program {
     /// Writes the kernels that this program has launched or [prepared](crate::Launch::prepare) so far, compiled for
-    /// these architectures, into a file that [`ProgramBuilder::kernels`](crate::ProgramBuilder::kernels) takes.
-    /// A machine that has it needs a driver and no compiler. Needs no device: a program on the processor will do.
+    /// these architectures, to a file for [`ProgramBuilder::kernels`](crate::ProgramBuilder::kernels). A machine with
+    /// the file needs a driver but no compiler. Exporting needs no device of these architectures: a program on the CPU
+    /// can export.
     ///
     /// # Errors
-    /// Those of [`Export::add`] and [`Export::write`].
+    /// The errors of [`Export::add`] and [`Export::write`].
     pub fn export_cache(&self, path: impl AsRef<Path>, targets: &[Target]) -> Result<Exported> {
         let mut export = Export::new(targets.iter().cloned());
         export.add(self)?;
@@ -201,7 +201,7 @@ impl Program {
     }
 }
 
-/// How a device passes the arguments of a kernel, and how this program does.
+/// How devices pass the arguments of a kernel by default, and how this program does.
 fn passings(shared: &ProgramShared, kernel: &Offloaded) -> Vec<Passing> {
     let bytes = 8 * abi::block_words(kernel, Form::Checked);
     let usual = Capabilities::new(ImageKind::Binary).max_argument_bytes;
@@ -212,7 +212,7 @@ fn passings(shared: &ProgramShared, kernel: &Offloaded) -> Vec<Passing> {
 }
 
 fn compile_into(
-    images: &mut PackWriter,
+    images: &mut BundleWriter,
     kernel_cache: &KernelCache,
     target: &Target,
     kernel: &Offloaded,
@@ -220,19 +220,19 @@ fn compile_into(
 ) -> Result<()> {
     let Target { arch, compiler } = target;
     let failed = |source| Error::Compile { kernel: kernel.name.clone(), source };
-    let library = kernel_cache.library_of(&**compiler);
-    let place = kernel_cache.place(&**compiler, library.as_deref(), kernel, request);
-    let place = place.ok_or_else(|| Error::NotKept { arch: arch.clone() })?;
-    let key = place.keyed().key(arch);
+    let library = kernel_cache.compiler_library(&**compiler);
+    let cached = kernel_cache.images_of(&**compiler, library.as_deref(), kernel, request);
+    let cached = cached.ok_or_else(|| Error::NotKept { arch: arch.clone() })?;
+    let key = cached.key_prefix().key(arch);
     if images.contains(&key) {
         return Ok(());
     }
     let made_by = compiler.identity().map_err(failed)?;
-    let image = match place.get(arch) {
+    let image = match cached.get(arch) {
         Some(image) => image,
         None => {
             let image = compiler.compile(kernel, request).map_err(failed)?.image;
-            place.put(arch, &image);
+            cached.put(arch, &image);
             image
         }
     };
@@ -241,7 +241,7 @@ fn compile_into(
         Form::Checked => "checked",
     };
     let name = format!("{}, {form}", kernel.name);
-    images.add(key, PackEntry { name, arch: arch.clone(), made_by }, image);
+    images.add(key, BundleEntry { name, arch: arch.clone(), made_by }, image);
     Ok(())
 }
 
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_variable_names_a_file_and_one_that_is_wrong_is_told() {
+    fn the_variable_names_a_file_and_a_missing_one_is_an_error() {
         assert!(ExportedKernels::chosen(None).unwrap().is_empty());
         assert!(ExportedKernels::chosen(Some("".into())).unwrap().is_empty());
         let refused = ExportedKernels::chosen(Some("/nonexistent/kernels".into()));

@@ -1,7 +1,8 @@
-//! Compiled kernels that need not be compiled: those of exported files and those kept on disk, and their keys.
+//! The kernel cache of a program: compiled images in image bundles and on disk, and their keys.
 //!
-//! A key is all that an image depends on but the compiler's own library: that is noted beside the image, so that a
-//! machine without a compiler finds what another has made. Where a kernel is written is no part of it.
+//! A key covers everything that an image depends on except the compiler's library. The library is stored beside images
+//! on disk; so a machine without a compiler finds images that another machine has made. The kernel's source location is
+//! not part of the key.
 
 pub(crate) mod export;
 
@@ -22,51 +23,51 @@ use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey};
 
 use crate::ExportedKernels;
 
-/// The environment variable that says in which folder compiled kernels are kept, or `off`. Where it is not set, that is
-/// `quadrants` in the user's folder for caches.
+/// The environment variable with the folder of the kernel cache on disk, or `off`. Default: `quadrants` in the user's
+/// cache folder.
 pub const CACHE_VARIABLE: &str = "QUADRANTS_CACHE";
 
-/// The folder holds so much at most.
+/// The size limit of the folder.
 const LIMIT_BYTES: u64 = 256 << 20;
 
-/// A program's compiled kernels.
+/// The compiled kernels that a program finds without a compiler.
 #[derive(Debug)]
 pub(crate) struct KernelCache {
     exported: Vec<ExportedKernels>,
-    found_exported: AtomicU64,
-    /// None where compiled kernels are not kept on disk.
+    exported_hits: AtomicU64,
+    /// The cache on disk; none where it is off.
     cache: Option<ImageCache>,
-    /// The library of the program's compiler, where images on disk are told apart by it.
+    /// Identifies the library of the program's compiler, for images on disk.
     library: Option<String>,
 }
 
-/// One kernel among them, or its place.
+/// The images of one kernel in the cache, whether or not there are any.
 pub(crate) struct CachedKernel<'a> {
     cache: &'a KernelCache,
-    keyed: Keyed,
+    key_prefix: KeyPrefix,
     library: Option<&'a str>,
 }
 
-/// All that the images of a kernel depend on but their architecture.
-pub(crate) struct Keyed(Vec<u8>);
+/// Everything that the images of a kernel depend on except the architecture.
+pub(crate) struct KeyPrefix(Vec<u8>);
 
 impl KernelCache {
-    /// In these files, and in that folder. The library of the compiler is looked for now, when a device is opened, which
-    /// takes long, and not in a first launch.
+    /// The cache of these image bundles and that folder. Looks for the compiler's library now, when the device is
+    /// opened, because it takes long, and not in a first launch.
     pub(crate) fn new(
         exported: Vec<ExportedKernels>,
         folder: Option<PathBuf>,
         compiler: Option<&dyn Compiler>,
     ) -> Self {
         let cache = folder.map(|folder| ImageCache::new(folder, LIMIT_BYTES));
-        let mut cache = Self { exported, found_exported: AtomicU64::new(0), cache, library: None };
-        cache.library = compiler.and_then(|compiler| cache.library_of(compiler));
+        let mut cache = Self { exported, exported_hits: AtomicU64::new(0), cache, library: None };
+        cache.library = compiler.and_then(|compiler| cache.compiler_library(compiler));
         cache
     }
 
-    /// The library that makes a compiler's images: its path, its length, the time of its last change. None where nothing
-    /// asks for it, or it is not known.
-    pub(crate) fn library_of(&self, compiler: &dyn Compiler) -> Option<String> {
+    /// Identifies the library of a compiler: its path, length and modification time. None where it is unknown, or there
+    /// is no cache on disk.
+    pub(crate) fn compiler_library(&self, compiler: &dyn Compiler) -> Option<String> {
         self.cache.as_ref()?;
         let path = compiler.library()?;
         let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
@@ -80,11 +81,11 @@ impl KernelCache {
 
     pub(crate) fn statistics(&self) -> CacheStatistics {
         let mut statistics = self.cache.as_ref().map(ImageCache::statistics).unwrap_or_default();
-        statistics.exported = self.found_exported.load(Relaxed);
+        statistics.exported = self.exported_hits.load(Relaxed);
         statistics
     }
 
-    /// The place of a kernel; none where the images of the program's compiler are not kept.
+    /// The images of a kernel; none where the cache is off, or cannot keep images of the program's compiler.
     pub(crate) fn of(
         &self,
         compiler: &dyn Compiler,
@@ -94,24 +95,24 @@ impl KernelCache {
         if self.exported.is_empty() && self.cache.is_none() {
             return None;
         }
-        self.place(compiler, self.library.as_deref(), kernel, request)
+        self.images_of(compiler, self.library.as_deref(), kernel, request)
     }
 
-    /// The place of a kernel of any compiler, with its library.
-    pub(crate) fn place<'a>(
+    /// The images of a kernel for any compiler and its library; none where images of the compiler cannot be kept.
+    pub(crate) fn images_of<'a>(
         &'a self,
         compiler: &dyn Compiler,
         library: Option<&'a str>,
         kernel: &Offloaded,
         request: &CompileRequest<'_>,
     ) -> Option<CachedKernel<'a>> {
-        let keyed = Keyed::new(&compiler.kept_as()?, kernel, request);
-        Some(CachedKernel { cache: self, keyed, library })
+        let key_prefix = KeyPrefix::new(&compiler.disk_cache_name()?, kernel, request);
+        Some(CachedKernel { cache: self, key_prefix, library })
     }
 }
 
 impl<'k> CachedKernel<'k> {
-    /// Its images in exported files for a device of `arch`, which runs those of `also` too, the best first.
+    /// Its images in image bundles for a device of `arch` that also runs those of `also`; the best first.
     pub(crate) fn exported<'a>(
         &'a self,
         arch: &'a str,
@@ -121,34 +122,34 @@ impl<'k> CachedKernel<'k> {
         let files = &self.cache.exported;
         archs.flat_map(move |arch| {
             let with = files.iter().filter(move |file| file.has_arch(arch));
-            with.filter_map(move |file| file.get(&self.keyed.key(arch)))
+            with.filter_map(move |file| file.get(&self.key_prefix.key(arch)))
         })
     }
 
-    /// Notes that an exported image is used.
-    pub(crate) fn found_exported(&self) {
-        self.cache.found_exported.fetch_add(1, Relaxed);
+    /// Counts the use of an image from a bundle.
+    pub(crate) fn count_exported_hit(&self) {
+        self.cache.exported_hits.fetch_add(1, Relaxed);
     }
 
     /// Its image on disk.
     pub(crate) fn get(&self, arch: &str) -> Option<Vec<u8>> {
-        self.cache.cache.as_ref()?.get(&self.keyed.key(arch), self.library)
+        self.cache.cache.as_ref()?.get(&self.key_prefix.key(arch), self.library)
     }
 
     pub(crate) fn put(&self, arch: &str, image: &[u8]) {
         if let Some(cache) = &self.cache.cache {
-            cache.put(&self.keyed.key(arch), self.library, image);
+            cache.put(&self.key_prefix.key(arch), self.library, image);
         }
     }
 
-    pub(crate) fn keyed(&self) -> &Keyed {
-        &self.keyed
+    pub(crate) fn key_prefix(&self) -> &KeyPrefix {
+        &self.key_prefix
     }
 }
 
-impl Keyed {
+impl KeyPrefix {
     fn new(compiled_by: &str, kernel: &Offloaded, request: &CompileRequest<'_>) -> Self {
-        // The text is not asked for, whose printing takes long: it depends on the IR and on what prints it.
+        // Not the text, which takes long to print: it depends on the IR and on the sources that print it.
         let mut all = Vec::with_capacity(256);
         for part in [env!("CARGO_PKG_VERSION"), quadrants_ir::VERSION, SOURCES, compiled_by] {
             all.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -156,7 +157,7 @@ impl Keyed {
         }
         all.push(u8::from(request.form == Form::Checked));
         all.push(u8::from(request.passing == Passing::Buffer));
-        all.extend_from_slice(&hash(&without_places(kernel)));
+        all.extend_from_slice(&hash(&without_source_locations(kernel)));
         Self(all)
     }
 
@@ -166,9 +167,9 @@ impl Keyed {
     }
 }
 
-/// The kernel as if it were written nowhere: its image is the same when lines above it change, and on a machine that
-/// has its source in another folder.
-fn without_places(kernel: &Offloaded) -> Offloaded {
+/// The kernel without source locations: its image is the same when lines above it change, and on a machine that has its
+/// source in another folder.
+fn without_source_locations(kernel: &Offloaded) -> Offloaded {
     let mut kernel = kernel.clone();
     kernel.file.clear();
     for site in &mut kernel.sites {
@@ -180,7 +181,7 @@ fn without_places(kernel: &Offloaded) -> Offloaded {
     kernel
 }
 
-/// Where kernels are kept by the environment; none where it says `off`, or knows no folder.
+/// The folder of the cache by the environment; none where it is `off` or unknown.
 pub(crate) fn folder_from_env() -> Option<PathBuf> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     match variable(CACHE_VARIABLE) {
@@ -202,9 +203,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_tell_all_apart_but_where_a_kernel_is_written() {
+    fn keys_differ_for_everything_but_the_source_location() {
         let keyed = |by: &str, kernel: &Offloaded, form, passing| {
-            Keyed::new(by, kernel, &CompileRequest::new("", form, passing))
+            KeyPrefix::new(by, kernel, &CompileRequest::new("", form, passing))
         };
         let kernel = samples::saxpy();
         let first = keyed("a", &kernel, Form::Proven, Passing::Value);

@@ -1,7 +1,7 @@
-//! What can stand as a kernel's argument, and how a launch's arguments are gathered.
+//! Kernel arguments, and the list of the arguments of a launch.
 //!
-//! The words of the argument block are written where an argument is given, since there its type says how many
-//! they are: a launch goes over its arguments once less, and compares a word of each.
+//! An argument is written to the argument block where it is given: its type is known there, and so is the number of its
+//! words. So a launch need not go over its arguments once more; it only compares one code of each.
 
 use std::{
     cell::Cell,
@@ -11,72 +11,71 @@ use std::{
     sync::Arc,
 };
 
-use quadrants_ir::{Const, ParamKind, ScalarType, abi::FIRST_PARAM_WORD};
+use quadrants_ir::{Const, ParamKind, abi::FIRST_PARAM_WORD};
 use quadrants_runtime::StridedRange;
 
 use crate::{
     KernelValue, Slice, SliceMut, Tensor,
-    launch::{inline_list::InlineList, plan::LaunchShapes},
+    launch::{inline_list::InlineList, param_code::ParamCode, plan::LaunchShapes},
     program::ProgramInner,
     tensor::{
-        Elements, TensorCore, count,
+        DeviceTensor, Elements, count,
         host_array::HostElements,
-        layout::{ComponentAt, Stored},
+        layout::{ComponentLayout, StorageLayout},
     },
 };
 
-/// An argument of a launch: a value of kernels, a tensor or a part of one by reference.
+/// An argument of a kernel: a kernel value, or a reference to a tensor or slice.
 pub trait Arg<'a> {
-    /// Appends the argument: a value as the scalars that it is made of.
+    /// Appends the argument. A kernel value is appended as its scalars.
     fn push_to(self, args: &mut ArgList<'a>);
 }
 
-/// Arguments without their Rust types.
+/// The arguments of a launch, without their Rust types.
 #[derive(Debug)]
 pub struct ArgList<'a> {
-    /// The argument block up to the last argument, with room for what all launches have in front.
+    /// The argument block up to the last argument, with room for its head.
     pub(crate) words: Words,
-    /// What each argument is.
-    pub(crate) codes: InlineList<Code, 8>,
-    /// The tensors among them, in order; one of aggregates is as many as it has components.
+    /// The code of each argument.
+    pub(crate) codes: InlineList<ParamCode, 8>,
+    /// The tensor arguments in order. A tensor of structs has one entry per component.
     pub(crate) tensors: InlineList<TensorArg<'a>, 8>,
-    /// That of the first tensor in a device's memory.
+    /// The program of the first tensor in device memory.
     pub(crate) program: Option<&'a Arc<ProgramInner>>,
-    /// Whether all tensors are in that program's memory, and where they may be used.
-    pub(crate) plain: bool,
-    /// The launch shapes of a launch of several calls, here for their memory.
+    /// Whether all tensors are in device memory of that program, and at an address where they can be used.
+    all_on_device: bool,
+    /// The launch shapes of a launch with several tasks. Here so that repeated launches reuse the memory.
     pub(crate) shapes: LaunchShapes,
-    /// Of a list that waits for its next use: the one to be used behind it, and how many those are. None and 0 of one in
-    /// use.
+    /// Of a free list: the next free list, and how many follow. None and 0 of a list in use.
     next: Option<Box<ArgList<'a>>>,
-    behind: u8,
+    free_after: u8,
 }
 
-/// A list in memory that a thread's launches use one after another: who appends an argument moves an address, and
-/// however long a launch is, a repeated one allocates nothing.
+/// An argument list in memory that the launches of a thread reuse: so that appending an argument moves only an address,
+/// and a repeated launch of any length allocates nothing.
 pub(crate) struct Args<'a>(ManuallyDrop<Box<ArgList<'a>>>);
 
-/// So many lists wait for their next use on a thread.
-const WAITING_AT_MOST: u8 = 16;
+/// The most free lists of a thread.
+const MAX_FREE: u8 = 16;
 
 thread_local! {
-    /// The lists that nobody uses; what stands in them is not looked at.
-    static WAITING: Cell<Option<Box<ArgList<'static>>>> = const { Cell::new(None) };
+    /// The free lists. Their contents are not read any more.
+    static FREE: Cell<Option<Box<ArgList<'static>>>> = const { Cell::new(None) };
 }
 
 impl<'a> Args<'a> {
-    /// None yet.
+    /// An empty list.
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        let waiting = WAITING.try_with(|waiting| {
-            let mut list = waiting.take()?;
+        let free = FREE.try_with(|free| {
+            let mut list = free.take()?;
             if list.next.is_some() {
-                list.behind = 0;
-                waiting.set(list.next.take());
+                list.free_after = 0;
+                free.set(list.next.take());
             }
             Some(list)
         });
-        let mut list: Box<ArgList<'a>> = match waiting {
+        let mut list: Box<ArgList<'a>> = match free {
             Ok(Some(list)) => list,
             _ => new_list(),
         };
@@ -92,21 +91,21 @@ fn new_list<'a>() -> Box<ArgList<'a>> {
 }
 
 impl Args<'_> {
-    /// As a drop, where the launch is made.
+    /// Frees the list after the launch. Faster than a drop.
     #[inline(always)]
     pub(crate) fn give_back(self) {
-        // SAFETY: the value is not used again, nor dropped.
+        // SAFETY: the value is not used or dropped afterwards.
         let mut list = Some(unsafe { ManuallyDrop::new(self).take() });
-        let _ = WAITING.try_with(|waiting| match waiting.take() {
-            None => waiting.set(list.take()),
-            some => waiting.set(some),
+        let _ = FREE.try_with(|free| match free.take() {
+            None => free.set(list.take()),
+            some => free.set(some),
         });
         if let Some(list) = list {
-            list.wait();
+            list.free();
         }
     }
 
-    /// The list.
+    /// Moves the list out.
     ///
     /// # Safety
     /// The value is not used again.
@@ -114,8 +113,8 @@ impl Args<'_> {
     unsafe fn take(&mut self) -> Box<ArgList<'static>> {
         // SAFETY: the caller's promise.
         let list = unsafe { ManuallyDrop::take(&mut self.0) };
-        // SAFETY: another lifetime of the same type. What is borrowed in it is read no more: all lists are emptied when
-        // they leave the list of those that wait, and nothing of it needs a drop.
+        // SAFETY: the same type with another lifetime. What the list borrows is not read any more: a list is cleared
+        // when it is taken from the free lists, and nothing in it needs a drop.
         unsafe { mem::transmute::<Box<ArgList<'_>>, Box<ArgList<'static>>>(list) }
     }
 }
@@ -123,25 +122,25 @@ impl Args<'_> {
 impl Drop for Args<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is not used again.
-        unsafe { self.take() }.wait();
+        unsafe { self.take() }.free();
     }
 }
 
 impl ArgList<'static> {
-    /// Waits for its next use, before those that wait already.
+    /// Puts the list in front of the free lists.
     #[cold]
     #[inline(never)]
-    fn wait(mut self: Box<Self>) {
-        // Where the thread ends just now, it goes.
-        let _ = WAITING.try_with(|waiting| {
-            let next = waiting.take();
-            self.behind = next.as_ref().map_or(0, |next| next.behind + 1);
-            if self.behind == WAITING_AT_MOST {
-                waiting.set(next);
+    fn free(mut self: Box<Self>) {
+        // Dropped where the thread's free lists are destroyed already.
+        let _ = FREE.try_with(|free| {
+            let next = free.take();
+            self.free_after = next.as_ref().map_or(0, |next| next.free_after + 1);
+            if self.free_after == MAX_FREE {
+                free.set(next);
                 return;
             }
             self.next = next;
-            waiting.set(Some(self));
+            free.set(Some(self));
         });
     }
 }
@@ -168,34 +167,31 @@ impl fmt::Debug for Args<'_> {
     }
 }
 
-/// An argument block: up to so many words need no allocation.
+/// The words of an argument block. Short ones need no allocation.
 pub(crate) type Words = InlineList<u64, 32>;
 
-/// What an argument or a parameter is, in one word: a launch compares each.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Code(u64);
-
-/// One argument of a list.
+/// One argument of a list, with its code.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ArgKind<'a> {
-    /// A value, of these bits.
-    Scalar(Code, u64),
-    Tensor(Code, TensorArg<'a>),
+    /// The bits of a scalar.
+    Scalar(ParamCode, u64),
+    Tensor(ParamCode, TensorArg<'a>),
 }
 
+/// A tensor argument, or one component of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TensorArg<'a> {
-    pub(crate) place: Place<'a>,
+    pub(crate) memory: TensorMemory<'a>,
     pub(crate) shape: &'a [usize],
-    /// Of a component, where it lies.
-    pub(crate) component: Option<&'a ComponentAt>,
+    /// The layout of the component; none for a tensor of scalars.
+    pub(crate) component: Option<&'a ComponentLayout>,
 }
 
-/// Where a tensor's elements are.
+/// The memory of a tensor argument.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'a> {
-    Device(&'a TensorCore),
-    /// To be put into device memory first; no launcher sees it.
+pub(crate) enum TensorMemory<'a> {
+    Device(&'a DeviceTensor),
+    /// A host array. It is staged before the launch; the launcher never sees it.
     Host(&'a dyn HostElements),
 }
 
@@ -203,14 +199,14 @@ impl<'a, T: KernelValue> Arg<'a> for T {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
         if const { T::LAYOUT.scalar().is_some() } {
-            // Taken out first, so that the compiler loses no track of how long the list is.
+            // Pushed outside of the closure, so that the compiler keeps track of the list's length.
             let mut value = None;
-            self.give(&mut |scalar| value = Some(scalar));
+            self.push_scalars(&mut |scalar| value = Some(scalar));
             if let Some(value) = value {
                 args.push_scalar(value);
             }
         } else {
-            self.give(&mut |scalar| args.push_scalar(scalar));
+            self.push_scalars(&mut |scalar| args.push_scalar(scalar));
         }
     }
 }
@@ -243,38 +239,39 @@ impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> 
     }
 }
 
-/// Appends a tensor: one of aggregates as the components that its elements have.
+/// Appends a tensor; a tensor of structs as its components.
 #[inline(always)]
 fn push_tensor<'a, T: KernelValue, const N: usize>(
     tensor: &'a Tensor<T, N>,
     writable: bool,
     args: &mut ArgList<'a>,
 ) {
-    // No kernel has so many dimensions that they are cut off here.
+    // No kernel has so many dimensions that this matters.
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
     let (elements, shape) = tensor.elements();
-    // One way for both behind this, so that the compiler loses no track of how long the list is.
-    let (place, stored, address): (Place<'a>, &'a Stored, u64) = match elements {
-        Elements::Device(core) => {
-            args.note(core);
-            (Place::Device(core), &core.stored, core.address().raw())
+    // One push for both cases, so that the compiler keeps track of the list's length.
+    let (memory, storage, address): (TensorMemory<'a>, &'a StorageLayout, u64) = match elements {
+        Elements::Device(device_tensor) => {
+            args.add_device_tensor(device_tensor);
+            let address = device_tensor.address().raw();
+            (TensorMemory::Device(device_tensor), &device_tensor.storage, address)
         }
         Elements::Host(array) => {
-            args.note_host();
-            (Place::Host(array), array.stored(), 0)
+            args.add_host_array();
+            (TensorMemory::Host(array), array.storage(), 0)
         }
     };
     match const { T::LAYOUT.scalar() } {
         Some(elem) => {
-            let code = Code::of(ParamKind::Tensor { elem, rank, writable });
-            args.push_words(code, TensorArg { place, shape, component: None }, address);
+            let code = ParamCode::of(ParamKind::Tensor { elem, rank, writable });
+            args.push_words(code, TensorArg { memory, shape, component: None }, address);
         }
-        None => args.push_components(place, stored, shape, rank, writable),
+        None => args.push_components(memory, storage, shape, rank, writable),
     }
 }
 
 impl<'a> ArgList<'a> {
-    /// None yet.
+    /// An empty list.
     #[inline(always)]
     pub(crate) fn new() -> Self {
         let mut list = Self {
@@ -282,16 +279,16 @@ impl<'a> ArgList<'a> {
             codes: InlineList::new(),
             tensors: InlineList::new(),
             program: None,
-            plain: true,
+            all_on_device: true,
             shapes: LaunchShapes::new(),
             next: None,
-            behind: 0,
+            free_after: 0,
         };
         list.clear();
         list
     }
 
-    /// Takes all arguments off.
+    /// Removes all arguments.
     #[inline(always)]
     fn clear(&mut self) {
         self.words.clear();
@@ -301,36 +298,36 @@ impl<'a> ArgList<'a> {
         self.codes.clear();
         self.tensors.clear();
         self.program = None;
-        self.plain = true;
+        self.all_on_device = true;
     }
 
-    /// Whether all tensors are in this program's memory, and where they may be used.
+    /// Whether all tensors are in device memory of this program, and at an address where they can be used.
     #[inline(always)]
     pub(crate) fn all_on_device(&self, program: &Arc<ProgramInner>) -> bool {
-        self.plain && self.program.is_none_or(|of_tensors| Arc::ptr_eq(of_tensors, program))
+        self.all_on_device && self.program.is_none_or(|of_tensors| Arc::ptr_eq(of_tensors, program))
     }
 
     #[inline(always)]
     fn push_scalar(&mut self, value: Const) {
-        self.push_word(Code::of(ParamKind::Scalar(value.ty())), value.bits());
+        self.push_word(ParamCode::of(ParamKind::Scalar(value.ty())), value.bits());
     }
 
-    /// One after another.
+    /// The arguments in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = ArgKind<'a>> {
-        let (mut tensors, mut at) = (self.tensors.iter(), FIRST_PARAM_WORD);
+        let (mut tensors, mut next_word) = (self.tensors.iter(), FIRST_PARAM_WORD);
         self.codes.iter().filter_map(move |code| {
-            let word = at;
+            let word = next_word;
             if code.is_scalar() {
-                at += 1;
+                next_word += 1;
                 return Some(ArgKind::Scalar(*code, *self.words.get(word)?));
             }
             let tensor = *tensors.next()?;
-            at += tensor.words();
+            next_word += tensor.words();
             Some(ArgKind::Tensor(*code, tensor))
         })
     }
 
-    /// Appends one of another list.
+    /// Appends an argument of another list.
     pub(crate) fn push(&mut self, arg: ArgKind<'a>) {
         match arg {
             ArgKind::Scalar(code, bits) => self.push_word(code, bits),
@@ -338,62 +335,63 @@ impl<'a> ArgList<'a> {
         }
     }
 
-    /// Appends a scalar of these bits.
+    /// Appends a scalar.
     #[inline(always)]
-    fn push_word(&mut self, code: Code, bits: u64) {
+    fn push_word(&mut self, code: ParamCode, bits: u64) {
         self.codes.push(code);
         self.words.push(bits);
     }
 
-    /// Notes where a tensor is.
+    /// Records whose memory a tensor is in, and whether it can be used.
     #[inline(always)]
-    fn note(&mut self, core: &'a TensorCore) {
-        let program = *self.program.get_or_insert(&core.program);
-        if !(core.home.is_usable() && Arc::ptr_eq(program, &core.program)) {
-            self.plain = false;
+    fn add_device_tensor(&mut self, device_tensor: &'a DeviceTensor) {
+        let program = *self.program.get_or_insert(&device_tensor.program);
+        let usable = device_tensor.required_address.is_usable();
+        if !(usable && Arc::ptr_eq(program, &device_tensor.program)) {
+            self.all_on_device = false;
         }
     }
 
     #[cold]
-    fn note_host(&mut self) {
-        self.plain = false;
+    fn add_host_array(&mut self) {
+        self.all_on_device = false;
     }
 
-    /// Appends a tensor of aggregates, stored so.
+    /// Appends the components of a tensor of structs.
     #[inline(never)]
     fn push_components(
         &mut self,
-        place: Place<'a>,
-        stored: &'a Stored,
+        memory: TensorMemory<'a>,
+        storage: &'a StorageLayout,
         shape: &'a [usize],
         rank: u8,
         writable: bool,
     ) {
-        for component in &stored.components {
+        for component in &storage.components {
             let scalars = u32::try_from(component.scalars).unwrap_or(u32::MAX);
             let kind = ParamKind::Component { elem: component.ty, rank, writable, scalars };
-            let tensor = TensorArg { place, shape, component: Some(component) };
-            self.push_tensor(Code::of(kind), tensor);
+            let tensor = TensorArg { memory, shape, component: Some(component) };
+            self.push_tensor(ParamCode::of(kind), tensor);
         }
     }
 
-    /// Appends a tensor, or a component of one.
-    fn push_tensor(&mut self, code: Code, tensor: TensorArg<'a>) {
-        let address = match (tensor.core(), tensor.component) {
+    /// Appends a tensor of scalars, or a component.
+    fn push_tensor(&mut self, code: ParamCode, tensor: TensorArg<'a>) {
+        let address = match (tensor.device_tensor(), tensor.component) {
             (None, _) => 0,
-            (Some(core), None) => core.address().raw(),
-            (Some(core), Some(component)) => core.address_of(component).raw(),
+            (Some(device_tensor), None) => device_tensor.address().raw(),
+            (Some(device_tensor), Some(component)) => device_tensor.address_of(component).raw(),
         };
-        match tensor.core() {
-            Some(core) => self.note(core),
-            None => self.note_host(),
+        match tensor.device_tensor() {
+            Some(device_tensor) => self.add_device_tensor(device_tensor),
+            None => self.add_host_array(),
         }
         self.push_words(code, tensor, address);
     }
 
-    /// Appends a tensor at an address, of which the code tells how many words it has.
+    /// Appends a tensor of scalars, or a component, at an address.
     #[inline(always)]
-    fn push_words(&mut self, code: Code, tensor: TensorArg<'a>, address: u64) {
+    fn push_words(&mut self, code: ParamCode, tensor: TensorArg<'a>, address: u64) {
         self.codes.push(code);
         self.words.push(address);
         for extent in tensor.shape {
@@ -410,78 +408,17 @@ impl<'a> ArgList<'a> {
     }
 }
 
-impl Code {
-    const TENSOR: u64 = 1;
-    const COMPONENT: u64 = 2;
-    const ELEM: u32 = 8;
-    const RANK: u32 = 16;
-    const WRITABLE: u64 = 1 << 24;
-    const SCALARS: u32 = 32;
-
-    #[inline]
-    pub(crate) const fn of(kind: ParamKind) -> Self {
-        let (tag, elem, rank, writable, scalars) = match kind {
-            ParamKind::Scalar(ty) => (0, ty, 0, false, 0),
-            ParamKind::Tensor { elem, rank, writable } => (Self::TENSOR, elem, rank, writable, 0),
-            ParamKind::Component { elem, rank, writable, scalars } => {
-                (Self::COMPONENT, elem, rank, writable, scalars)
-            }
-        };
-        Self(
-            tag | (elem as u64) << Self::ELEM
-                | (rank as u64) << Self::RANK
-                | if writable { Self::WRITABLE } else { 0 }
-                | (scalars as u64) << Self::SCALARS,
-        )
-    }
-
-    /// What it stands for.
-    pub(crate) fn kind(self) -> ParamKind {
-        let elem = ScalarType::ALL[(self.0 >> Self::ELEM) as u8 as usize];
-        let (rank, writable) = ((self.0 >> Self::RANK) as u8, self.is_writable());
-        match self.0 & 0xff {
-            0 => ParamKind::Scalar(elem),
-            Self::TENSOR => ParamKind::Tensor { elem, rank, writable },
-            _ => {
-                let scalars = (self.0 >> Self::SCALARS) as u32;
-                ParamKind::Component { elem, rank, writable, scalars }
-            }
-        }
-    }
-
-    fn is_scalar(self) -> bool {
-        matches!(self.kind(), ParamKind::Scalar(_))
-    }
-
-    pub(crate) fn is_writable(self) -> bool {
-        self.0 & Self::WRITABLE != 0
-    }
-
-    /// Whether the argument can stand for a parameter; a writable tensor can also be read only.
-    #[inline]
-    pub(crate) fn fits(self, param: Self) -> bool {
-        // They differ in nothing, or in that it is writable.
-        (self.0 ^ param.0) & !(self.0 & Self::WRITABLE) == 0
-    }
-}
-
-impl fmt::Debug for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind().fmt(f)
-    }
-}
-
 impl<'a> TensorArg<'a> {
-    /// What it is in a device's memory.
+    /// The tensor, where it is in device memory.
     #[inline]
-    pub(crate) fn core(&self) -> Option<&'a TensorCore> {
-        match self.place {
-            Place::Device(core) => Some(core),
-            Place::Host(_) => None,
+    pub(crate) fn device_tensor(&self) -> Option<&'a DeviceTensor> {
+        match self.memory {
+            TensorMemory::Device(device_tensor) => Some(device_tensor),
+            TensorMemory::Host(_) => None,
         }
     }
 
-    /// How many words it has in the argument block.
+    /// The number of words that the tensor has in the argument block.
     fn words(&self) -> usize {
         let strides = self.component.map_or(0, |at| 2 + usize::from(at.scalars > 1));
         1 + self.shape.len() + strides
@@ -489,56 +426,8 @@ impl<'a> TensorArg<'a> {
 
     /// Which bytes of the buffer it is.
     pub(crate) fn bytes(&self) -> StridedRange {
-        self.core()
-            .map_or(StridedRange::from(0..0), |core| core.pieces(self.component, count(self.shape)))
-    }
-}
-
-/// A parameter as Rust writes it.
-pub(crate) fn describe(kind: ParamKind) -> String {
-    match kind {
-        ParamKind::Scalar(ty) => ty.to_string(),
-        ParamKind::Tensor { elem, rank, writable } => {
-            format!("&{}Tensor<{elem}, {rank}>", if writable { "mut " } else { "" })
-        }
-        ParamKind::Component { elem, rank, writable, scalars } => {
-            let sign = if writable { "mut " } else { "" };
-            format!("a component of {scalars} {elem} of a &{sign}Tensor<_, {rank}>")
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_code_says_all_that_a_kind_says() {
-        let mut kinds = Vec::new();
-        for elem in ScalarType::ALL {
-            kinds.push(ParamKind::Scalar(elem));
-            for (rank, writable) in [(0, false), (1, true), (6, false), (255, true)] {
-                kinds.push(ParamKind::Tensor { elem, rank, writable });
-                for scalars in [1, 9, u32::MAX] {
-                    kinds.push(ParamKind::Component { elem, rank, writable, scalars });
-                }
-            }
-        }
-        for (at, kind) in kinds.iter().enumerate() {
-            assert_eq!(Code::of(*kind).kind(), *kind);
-            assert!(kinds[..at].iter().all(|other| Code::of(*other) != Code::of(*kind)));
-        }
-    }
-
-    #[test]
-    fn what_may_be_written_may_be_read_and_nothing_else_differs() {
-        let tensor = |elem, rank, writable| Code::of(ParamKind::Tensor { elem, rank, writable });
-        let param = tensor(ScalarType::F32, 2, false);
-        assert!(tensor(ScalarType::F32, 2, true).fits(param) && param.fits(param));
-        assert!(!param.fits(tensor(ScalarType::F32, 2, true)));
-        for other in [tensor(ScalarType::F64, 2, true), tensor(ScalarType::F32, 1, true)] {
-            assert!(!other.fits(param));
-        }
-        assert!(!Code::of(ParamKind::Scalar(ScalarType::F32)).fits(param));
+        self.device_tensor().map_or(StridedRange::from(0..0), |device_tensor| {
+            device_tensor.byte_ranges(self.component, count(self.shape))
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! The context of a kernel: what the launcher keeps of it between launches.
+//! Kernel contexts: what the launcher keeps of a kernel between launches.
 
 use std::sync::OnceLock;
 
@@ -6,14 +6,15 @@ use parking_lot::Mutex;
 use quadrants_ir::{
     Offloaded, ParamKind, SiteKind,
     abi::{self, Form, Passing},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
 };
 use quadrants_rhi::ImageKind;
 
 use super::{
-    arguments::{Code, Words},
+    arguments::Words,
+    block_head::{launch_word, number_of},
     launch_cache::{LaunchCache, LaunchDecision},
-    launch_id::{launch_word, number_of},
+    param_code::ParamCode,
     plan::{LaunchShapes, Plan},
     prepared::Retention,
     submit::Checks,
@@ -30,59 +31,66 @@ use crate::{
     stream::StreamState,
 };
 
-/// A parameter that is a tensor, or a component of one.
+/// A parameter that is a tensor or a component of one, and how the kernel uses it.
 #[derive(Debug)]
-pub(crate) struct TensorParam {
-    /// Its number among all.
-    pub(crate) number: usize,
+pub(crate) struct TensorParamUse {
+    /// Its index among all parameters.
+    pub(crate) index: usize,
     pub(crate) writable: bool,
     /// Whether the tasks write it; none where they do not use it.
-    pub(crate) touch: Option<bool>,
+    pub(crate) writes: Option<bool>,
 }
 
-impl TensorParam {
-    /// One that is written.
-    pub(crate) fn written(number: usize) -> Self {
-        Self { number, writable: true, touch: Some(true) }
+impl TensorParamUse {
+    /// The use of a parameter that is written.
+    pub(crate) fn written(index: usize) -> Self {
+        Self { index, writable: true, writes: Some(true) }
     }
 }
 
 /// What the launcher keeps of one kernel.
 pub(crate) struct KernelContext {
     pub(crate) kernel: Offloaded,
-    pub(crate) host: HostPlan,
-    /// What the parameters are.
-    pub(super) codes: Box<[Code]>,
+    pub(crate) host: LaunchAnalysis,
+    pub(super) param_codes: Box<[ParamCode]>,
     pub(super) passing: Passing,
-    /// Bytes of each launch's own memory.
-    pub(super) scratch: usize,
-    /// Whether a launch is one call of the driver, which makes the context current by itself, and needs no memory of
-    /// its own.
-    pub(super) single_call: bool,
-    /// What stands in the argument block of a launch without a number.
-    pub(super) word: u64,
-    /// The bits of a launch's number that stand there in the proven form.
-    pub(super) number_when_proven: u64,
-    /// Whether a launch needs no memory of its own, and nobody looks for hazards.
-    pub(super) fast_path: bool,
+    /// The bytes of temporaries that each launch needs.
+    pub(super) temporary_bytes: usize,
+    /// The launch word of launch number 0.
+    kernel_word: u64,
+    /// For each form, the bits of the launch number that the launch word holds: none where nothing is reported.
+    number_masks: [u64; 2],
+    /// Whether launches can take the fast path.
+    pub(super) fast_path: FastPathKind,
     // Before the forms: its graphs use their functions.
     pub(crate) plan: Plan,
     pub(super) native: Option<NativeBody>,
-    /// Its tensor parameters.
-    pub(super) tensors: Box<[TensorParam]>,
+    pub(super) tensor_params: Box<[TensorParamUse]>,
+    /// Indexed by [`Form`].
     pub(super) forms: [FormSlot; 2],
-    /// Whether what it may report is there when the launch returns, and it may report something.
-    pub(super) reports_at_once: bool,
-    /// Whether the proven form has anything to report: all but indices of tensors.
-    pub(super) reports_when_proven: bool,
+    /// Whether a launch may report errors that are complete when it returns.
+    pub(super) check_after_launch: bool,
     pub(super) retention: Mutex<Retention>,
     pub(super) launch_cache: LaunchCache,
 }
 
+/// Whether the launches of a kernel can take the fast path: a property of the kernel and of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FastPathKind {
+    /// Never: a launch needs device memory of its own, or the program tracks hazards.
+    None,
+    /// A launch is one driver call, which makes the context current by itself.
+    SingleCall,
+    /// A launch is several driver calls.
+    SeveralCalls,
+}
+
+/// A form of a kernel, loaded when it is first needed.
 #[derive(Default)]
 pub(super) struct FormSlot {
     pub(super) loaded: OnceLock<LoadedForm>,
-    pub(super) loading: Mutex<()>,
+    /// Held while the form is loaded, so that it is loaded once.
+    loading: Mutex<()>,
 }
 
 impl KernelContext {
@@ -94,39 +102,47 @@ impl KernelContext {
         dump::ir(&ir, &kernel);
         let capabilities = shared.context.device().capabilities();
         let image = capabilities.image;
-        // A native body is called with the words themselves: there is nothing to pass by buffer.
+        // A native body gets the argument block itself, and needs no argument buffer.
         let words = abi::block_words(&kernel, Form::Checked);
         let by_value = image == ImageKind::Native || 8 * words <= shared.argument_limit;
-        let (host, plan) = (HostPlan::new(&kernel), Plan::new(&kernel, image));
-        let scratch = abi::scratch_bytes(&kernel);
-        // Native bodies also report what rustc checks by itself.
+        let (host, plan) = (LaunchAnalysis::new(&kernel), Plan::new(&kernel, image));
+        let temporary_bytes = abi::scratch_bytes(&kernel);
+        // The proven form reports everything but tensor indices. Native bodies also report the checks of rustc.
         let reports_when_proven = image == ImageKind::Native
             || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_)));
-        let single_call = by_value && scratch == 0 && plan.is_one_call();
+        let mut number_masks = [number_of(u64::MAX); 2];
+        if !reports_when_proven {
+            number_masks[Form::Proven as usize] = 0;
+        }
+        let fast_path = if !by_value || temporary_bytes != 0 || shared.hazards.is_some() {
+            FastPathKind::None
+        } else if plan.is_one_call() {
+            FastPathKind::SingleCall
+        } else {
+            FastPathKind::SeveralCalls
+        };
         Ok(Self {
             launch_cache: LaunchCache::new(&kernel, &host, &plan),
             host,
-            codes: kernel.params.iter().map(|param| Code::of(param.kind)).collect(),
-            scratch,
-            single_call,
-            word: launch_word(id, 0),
-            number_when_proven: if reports_when_proven { number_of(u64::MAX) } else { 0 },
-            fast_path: by_value && scratch == 0 && shared.hazards.is_none(),
+            param_codes: kernel.params.iter().map(|param| ParamCode::of(param.kind)).collect(),
+            temporary_bytes,
+            kernel_word: launch_word(id, 0),
+            number_masks,
+            fast_path,
             plan,
             passing: if by_value { Passing::Value } else { Passing::Buffer },
             native: def.native().copied(),
             forms: Default::default(),
             retention: Mutex::default(),
-            tensors: tensors(&kernel),
-            // Where nothing runs beside the host, or it waits for a value.
-            reports_at_once: !kernel.sites.is_empty()
+            tensor_params: tensor_params(&kernel),
+            // The launch runs on this thread, or waits for the kernel's value.
+            check_after_launch: !kernel.sites.is_empty()
                 && (!capabilities.asynchronous || kernel.result.is_some()),
-            reports_when_proven,
             kernel,
         })
     }
 
-    /// As [`LaunchCache::decide`].
+    /// [`LaunchCache::decide`] for a launch on `stream`.
     #[inline(always)]
     pub(super) fn decide(
         &self,
@@ -139,26 +155,41 @@ impl KernelContext {
         self.launch_cache.decide(stream.stream.id(), shared, self, checks, words, shapes)
     }
 
-    /// Whether what a launch reports names it.
+    /// Whether a launch is one driver call without device memory of its own. The call makes the context current by
+    /// itself.
     #[inline]
-    pub(crate) fn names(&self, form: Form) -> bool {
-        form == Form::Checked || self.reports_when_proven
+    pub(super) fn is_single_call(&self) -> bool {
+        self.plan.is_one_call() && self.temporary_bytes == 0 && self.passing == Passing::Value
     }
 
-    /// Whether these are its arguments.
+    /// The launch word of a launch. It has no launch number in a form that reports nothing: so launches with equal
+    /// arguments have equal argument blocks, which a graph need not set again.
     #[inline(always)]
-    pub(super) fn takes(&self, codes: &[Code]) -> bool {
-        codes.len() == self.codes.len()
-            && codes.iter().zip(&self.codes).all(|(given, param)| given.fits(*param))
+    pub(super) fn launch_word(&self, form: Form, number: u64) -> u64 {
+        self.kernel_word | number & self.number_masks[form as usize]
     }
 
-    /// Whether these are its arguments, and none may be written that it only reads; most lists are like that.
+    /// Whether the kernel accepts arguments with these codes.
     #[inline(always)]
-    pub(super) fn is_for(&self, codes: &[Code]) -> bool {
-        codes.len() == self.codes.len()
-            && codes.iter().zip(&self.codes).all(|(given, param)| given == param)
+    pub(super) fn accepts(&self, codes: &[ParamCode]) -> bool {
+        codes.len() == self.param_codes.len()
+            && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg.accepted_by(*param))
     }
 
+    /// Whether the arguments have the codes of the parameters: cheaper than [`accepts`](Self::accepts), and true for
+    /// most launches that it accepts.
+    #[inline(always)]
+    pub(super) fn matches_exactly(&self, codes: &[ParamCode]) -> bool {
+        codes.len() == self.param_codes.len()
+            && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg == param)
+    }
+
+    /// Whether a form is loaded.
+    pub(super) fn is_loaded(&self, form: Form) -> bool {
+        self.forms[form as usize].loaded.get().is_some()
+    }
+
+    /// The loaded form. Compiles and loads it where that is not done yet.
     #[inline(always)]
     pub(crate) fn loaded(&self, shared: &ProgramShared, form: Form) -> Result<&LoadedForm> {
         let slot = &self.forms[form as usize];
@@ -181,7 +212,7 @@ impl KernelContext {
         }
         let loaded = if shared.context.device().capabilities().image == ImageKind::Native {
             let image = native_image(&self.kernel, self.native.as_ref(), form);
-            LoadedForm::load(shared, &self.kernel.name, image, &["body".to_owned()])?
+            LoadedForm::load(&shared.context, &self.kernel.name, image, &["body".to_owned()])?
         } else {
             LoadedForm::compile(shared, &self.kernel, form, self.passing)?
         };
@@ -189,20 +220,20 @@ impl KernelContext {
     }
 }
 
-/// The tensor parameters, and how the tasks together use them.
-fn tensors(kernel: &Offloaded) -> Box<[TensorParam]> {
-    let mut touches = vec![None; kernel.params.len()];
+/// The tensor parameters, and how all tasks together use them.
+fn tensor_params(kernel: &Offloaded) -> Box<[TensorParamUse]> {
+    let mut writes = vec![None; kernel.params.len()];
     for access in kernel.tasks.iter().flat_map(|task| &task.accesses) {
-        let touch = &mut touches[access.param.index()];
-        *touch = Some(touch.unwrap_or(false) || access.write || access.atomic);
+        let writes = &mut writes[access.param.index()];
+        *writes = Some(writes.unwrap_or(false) || access.write || access.atomic);
     }
-    let tensors = kernel.params.iter().zip(touches).enumerate();
-    tensors
+    let params = kernel.params.iter().zip(writes).enumerate();
+    params
         .filter(|(_, (param, _))| !matches!(param.kind, ParamKind::Scalar(_)))
-        .map(|(number, (param, touch))| TensorParam {
-            number,
+        .map(|(index, (param, writes))| TensorParamUse {
+            index,
             writable: param.kind.is_writable(),
-            touch,
+            writes,
         })
         .collect()
 }

@@ -1,8 +1,8 @@
-//! The device error record: where a running kernel reports to, one per stream.
+//! Error records: where running kernels report errors, one per stream.
 //!
-//! The record lies in pinned memory, so that looking costs the host one load; the word by which threads
-//! decide which of them reports lies in the device's, where it can be changed atomically. A record is
-//! consumed on its own stream alone: look, drain the stream so that nothing can still write, then take.
+//! A record is in pinned memory, so that a look costs the host one load. The word by which threads decide which of them
+//! reports is in device memory, where it can be changed atomically. A record is only consumed for its own stream: look,
+//! drain the stream so that nothing can write any more, then take the report.
 
 use std::{
     collections::HashMap,
@@ -17,22 +17,22 @@ use quadrants_runtime::{Buffer, Context, Pinned};
 
 use crate::{KernelError, Result, launch::report_slot, sync::AtomicU32};
 
-/// How many records one pinned block holds: allocating pinned memory is slow and comes in pages.
+/// The number of records in a block of pinned memory: such memory is slow to allocate and comes in pages.
 const RECORDS_PER_BLOCK: usize = 32;
 
-/// The records of a program: made in blocks, reused when their stream is gone.
+/// The error records of a program: made in blocks, reused when their stream is destroyed.
 #[derive(Debug, Default)]
 pub(crate) struct RecordPool {
     idle: Mutex<Vec<RecordSlot>>,
     decoding: Mutex<DecodeState>,
 }
 
-/// Held while a record is read and understood.
+/// Locked while a record is taken and decoded.
 #[derive(Debug, Default)]
 struct DecodeState {
     blocks: Vec<Arc<RecordBlock>>,
-    /// What records that were not taken yet say of kernels that are gone, by the record's address.
-    of_gone_kernels: HashMap<u64, KernelError>,
+    /// The errors of records whose kernel was unloaded before they were taken, by the record's address.
+    decoded: HashMap<u64, KernelError>,
 }
 
 /// One stream's error record.
@@ -50,6 +50,7 @@ struct RecordBlock {
 }
 
 impl RecordPool {
+    /// Takes a record for a new stream.
     pub(crate) fn take(&self, context: &Arc<Context>) -> Result<RecordSlot> {
         if let Some(slot) = self.idle.lock().pop() {
             return Ok(slot);
@@ -65,49 +66,40 @@ impl RecordPool {
         Ok(first)
     }
 
-    /// Takes the report out of a record, as [`RecordSlot::take`], and says what it means.
+    /// Takes the report out of a record, as [`RecordSlot::take`] does, and decodes it.
     pub(crate) fn take_report(
         &self,
         slot: &RecordSlot,
         decode: impl FnOnce(&ErrorRecord) -> KernelError,
     ) -> Option<KernelError> {
-        let mut decoding = self.decoding.lock();
+        let mut state = self.decoding.lock();
         let record = slot.take()?;
-        let known = decoding.of_gone_kernels.remove(&slot.address());
-        Some(known.unwrap_or_else(|| decode(&record)))
+        let decoded = state.decoded.remove(&slot.address());
+        Some(decoded.unwrap_or_else(|| decode(&record)))
     }
 
-    /// Before a kernel goes: keeps what its reports mean that nobody has taken yet. None of its launches is
-    /// unfinished. Nothing is read or understood by others until `remove` has returned.
-    pub(crate) fn forget_kernel<R>(
+    /// Removes a kernel by `remove`. Its launches are complete. Decodes its reports that nobody has taken yet, which
+    /// `is_from_kernel` recognizes. No report is taken or decoded until `remove` has returned.
+    pub(crate) fn unload_kernel<R>(
         &self,
-        is_its: impl Fn(&ErrorRecord) -> bool,
+        is_from_kernel: impl Fn(&ErrorRecord) -> bool,
         decode: impl Fn(&ErrorRecord) -> KernelError,
         remove: impl FnOnce() -> R,
     ) -> R {
-        let mut decoding = self.decoding.lock();
-        let decoding = &mut *decoding;
-        for block in &decoding.blocks {
+        let mut state = self.decoding.lock();
+        let state = &mut *state;
+        for block in &state.blocks {
             for index in 0..RECORDS_PER_BLOCK {
                 let slot = RecordSlot { block: block.clone(), index };
-                if let Some(record) = slot.peek().filter(&is_its) {
-                    decoding
-                        .of_gone_kernels
-                        .entry(slot.address())
-                        .or_insert_with(|| decode(&record));
+                if let Some(record) = slot.peek().filter(&is_from_kernel) {
+                    state.decoded.entry(slot.address()).or_insert_with(|| decode(&record));
                 }
             }
         }
         remove()
     }
 
-    /// Runs `body` while no kernel goes.
-    pub(crate) fn while_all_stay<R>(&self, body: impl FnOnce() -> R) -> R {
-        let _told = self.decoding.lock();
-        body()
-    }
-
-    /// Takes a record back; its stream is drained and its error taken.
+    /// Gives a record back. Its stream is drained and its error is taken.
     pub(crate) fn give_back(&self, slot: RecordSlot) {
         self.idle.lock().push(slot);
     }
@@ -122,8 +114,8 @@ impl RecordBlock {
         for index in 0..RECORDS_PER_BLOCK {
             let claim = first + (index * size_of::<u64>()) as u64;
             let record = ErrorRecord { claim, ..ErrorRecord::default() };
-            // SAFETY: the block has room for so many records, aligned to pages, and nothing else knows
-            // it yet.
+            // SAFETY: the block has room for as many records and is aligned to pages, and nothing else has its
+            // address yet.
             unsafe { records.as_ptr().cast::<ErrorRecord>().add(index).write(record) };
         }
         Ok(Self { records, claims })
@@ -131,12 +123,12 @@ impl RecordBlock {
 }
 
 impl RecordSlot {
-    /// The address that launches get.
+    /// The address of the record, for argument blocks.
     pub(crate) fn address(&self) -> u64 {
         self.pointer().expose_provenance() as u64
     }
 
-    /// The word of the device's memory that holds the last launch that has reported.
+    /// The word in device memory that holds the last launch that has reported.
     pub(crate) fn claim(&self) -> DevicePtr {
         self.block.claims.address().offset(self.index * size_of::<u64>())
     }
@@ -147,15 +139,15 @@ impl RecordSlot {
     }
 
     fn state(&self) -> &AtomicU32 {
-        // SAFETY: the record lies in pinned memory that the slot's block keeps, aligned to pages and
+        // SAFETY: the record is in pinned memory that the slot's block keeps, aligned to pages and
         // records; its first field is a u32 that the device and CPU bodies change atomically.
         unsafe { AtomicU32::from_ptr(ptr::addr_of_mut!((*self.pointer()).state)) }
     }
 
-    /// Whether something was reported to the record at [`address`](Self::address).
+    /// Whether the record at [`address`](Self::address) holds a report.
     ///
     /// # Safety
-    /// The record's slot lives.
+    /// The slot of the record is alive.
     #[inline]
     pub(crate) unsafe fn is_set_at(address: u64) -> bool {
         let record = ptr::with_exposed_provenance_mut::<ErrorRecord>(address as usize);
@@ -164,14 +156,14 @@ impl RecordSlot {
         state.load(Ordering::Acquire) != ErrorRecord::EMPTY
     }
 
-    /// The report, left where it is. Nobody takes it meanwhile.
+    /// Copies the report without taking it. Nobody takes it meanwhile.
     fn peek(&self) -> Option<ErrorRecord> {
         (self.state().load(Ordering::Acquire) == ErrorRecord::FULL)
             // SAFETY: as in `take`.
             .then(|| unsafe { ptr::read_volatile(self.pointer()) })
     }
 
-    /// As [`report_slot::take`].
+    /// Takes the report: [`report_slot::take`].
     fn take(&self) -> Option<ErrorRecord> {
         // SAFETY: FULL was stored after all fields with release or a system-wide fence, and nobody
         // writes a record that is not EMPTY.

@@ -2,43 +2,46 @@
 
 use quadrants_ir::{
     Offloaded, ScalarType,
-    launch_analysis::{Overflow, Race, Touched},
+    launch_analysis::{Overflow, Race, RaceObject},
 };
 use quadrants_runtime as rt;
 
-use crate::{
-    CounterOverflow, Error,
-    launch::arguments::{ArgList, Code, describe},
-};
+use super::{arguments::ArgList, param_code::ParamCode};
+use crate::{CounterOverflow, Error};
 
-/// Why a kernel does not take the arguments.
+/// The error for arguments that the kernel does not accept: the first one.
 #[cold]
 pub(super) fn argument_error(kernel: &Offloaded, args: &ArgList<'_>) -> Error {
-    let fits = |at: &usize| match (args.codes.get(*at), kernel.params.get(*at)) {
-        (Some(code), Some(param)) => code.fits(Code::of(param.kind)),
+    let accepted = |index: &usize| match (args.codes.get(*index), kernel.params.get(*index)) {
+        (Some(code), Some(param)) => code.accepted_by(ParamCode::of(param.kind)),
         _ => false,
     };
-    let at = (0..).find(|at| !fits(at)).unwrap_or(0);
-    let nothing = || "nothing".to_owned();
+    let index = (0..).find(|index| !accepted(index)).unwrap_or(0);
+    let param = kernel.params.get(index).map(|param| ParamCode::of(param.kind));
+    let describe = |code: Option<ParamCode>| {
+        code.map_or_else(|| "nothing".to_owned(), |code| code.to_string())
+    };
     Error::Argument {
         kernel: kernel.name.clone(),
-        position: at + 1,
-        given: args.codes.get(at).map_or_else(nothing, |code| describe(code.kind())),
-        expected: kernel.params.get(at).map_or_else(nothing, |param| describe(param.kind)),
+        position: index + 1,
+        given: describe(args.codes.get(index).copied()),
+        expected: describe(param),
     }
 }
 
+/// The error for a kernel's value that is requested with another type.
 #[cold]
-pub(super) fn result_error(kernel: &Offloaded, asked: Option<ScalarType>) -> Error {
+pub(super) fn result_error(kernel: &Offloaded, requested: Option<ScalarType>) -> Error {
     let name =
         |ty: Option<ScalarType>| ty.map_or_else(|| "nothing".to_owned(), |ty| ty.to_string());
     Error::ResultType {
         kernel: kernel.name.clone(),
-        asked: name(asked),
+        asked: name(requested),
         returns: name(kernel.result),
     }
 }
 
+/// The error for a launch that may race.
 #[cold]
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     Error::Race {
@@ -46,17 +49,18 @@ pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
         file: kernel.file.clone(),
         line: kernel.tasks[race.task.index()].line,
         tensor: match race.object {
-            Touched::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
-            Touched::Shared(array) => kernel.locals[array].name.clone(),
+            RaceObject::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
+            RaceObject::Shared(array) => kernel.locals[array].name.clone(),
         },
         lines: race.sites.map(|site| kernel.sites[site.index()].line),
-        counter: race.counter.map(|Overflow { tensor, bits, draws }| {
+        counter: race.counter.map(|Overflow { tensor, bits, increments }| {
             let tensor = kernel.params[tensor.index()].name.clone();
-            Box::new(CounterOverflow { tensor, bits, draws })
+            Box::new(CounterOverflow { tensor, bits, draws: increments })
         }),
     }
 }
 
+/// The error for a launch that failed at the device. `started` is whether some of its tasks had been enqueued.
 #[cold]
 pub(super) fn launch_error(kernel: &Offloaded, started: bool, source: rt::Error) -> Error {
     if let rt::Error::Device(quadrants_rhi::Error::Panicked { message }) = source {

@@ -1,19 +1,20 @@
-//! The launch as it mostly is: one call of the driver, of a kernel that was launched with the same numbers before, by a
-//! program that does not look for hazards. It makes no decision that another place does not make too: where
-//! anything is not as usual, nothing has happened, and the launch is made at length.
+//! The fast path of a launch: a kernel that was launched before with the same extents and scalars, on tensors in device
+//! memory, in a program that tracks no hazards. It calls the driver with a cached launch decision.
+//!
+//! It makes no decision itself. Where anything else is needed it declines before it has done anything, and the slow
+//! path (`launcher.rs`, `submit.rs`) makes the launch.
 
-use std::{
-    mem,
-    sync::{Arc, atomic::Ordering::Relaxed},
-};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-use quadrants_ir::abi::FIRST_PARAM_WORD;
+use quadrants_ir::abi::Form;
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
 use super::{
-    context::{KernelContext, TensorParam},
-    launch_id::number_of,
+    block_head::write_head,
+    context::{FastPathKind, KernelContext},
+    launch_cache::LaunchDecision,
+    stamp_guard::StampGuard,
     submit::Checks,
 };
 use crate::{
@@ -27,48 +28,19 @@ use crate::{
     stream::StreamState,
 };
 
-/// Stamps the tensors of a launch behind it, also where the device panics: as `StampGuard`, but in registers.
-struct Stamped<'a> {
-    params: &'a [TensorParam],
-    tensors: &'a [TensorArg<'a>],
-    stream: &'a StreamState,
-}
-
-impl Drop for Stamped<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        stamp_after_panic(self.params, self.tensors, self.stream);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn stamp_after_panic(params: &[TensorParam], tensors: &[TensorArg<'_>], stream: &StreamState) {
-    stamp(params, tensors, stream);
-}
-
-#[inline(always)]
-fn stamp(params: &[TensorParam], tensors: &[TensorArg<'_>], stream: &StreamState) {
-    let stamp = stream.stream.next_stamp();
-    for (tensor, param) in tensors.iter().zip(params) {
-        let Some(core) = tensor.core() else { continue };
-        core.buffer.stamp(stamp, param.writable);
-    }
-}
-
-/// What became of a launch. In registers.
+/// What the fast path did. Small, so that it is returned in registers.
 pub(crate) enum FastPath<'a> {
     Launched,
-    /// And what it may report is there.
-    Reported,
+    /// Launched. What the kernel reports is complete, and the stream's error record must be checked.
+    CheckErrors,
     LaunchFailure(Box<LaunchFailure>),
     /// The context could not be made current.
     ContextError(Box<rt::Error>),
-    /// This is not the place to do it, and nothing has happened.
+    /// Nothing: the launch must take the slow path.
     Declined(Args<'a>),
 }
 
-/// Launches a kernel that has no value.
+/// Launches a kernel that returns no value, if the fast path can.
 #[inline(never)]
 pub(crate) fn submit_fast<'a>(
     mut args: Args<'a>,
@@ -81,54 +53,29 @@ pub(crate) fn submit_fast<'a>(
         return FastPath::Declined(args);
     };
     let shared = &*program.shared;
-    if !context.single_call {
-        return steps(args, context, shared, stream, checks);
+    if context.fast_path == FastPathKind::SeveralCalls {
+        return submit_several_calls(args, context, shared, stream, checks);
     }
-    let mut config = LaunchConfig { grid_dim: [0; 3], block_dim: [0; 3], shared_bytes: 0 };
     let ArgList { words, tensors, .. } = &mut *args;
-    let (Some(words), Some(tensors)) = (words.in_place_mut(), tensors.in_place()) else {
+    let (Some(words), Some(tensors)) = (words.inline_mut(), tensors.inline_items()) else {
         return FastPath::Declined(args);
     };
-    match context.launch_cache.proven(stream.stream.id(), checks, words, &mut config) {
+    let mut config = LaunchConfig { grid_dim: [0; 3], block_dim: [0; 3], shared_bytes: 0 };
+    let entry = context.launch_cache.find(stream.stream.id(), checks, Some(Form::Proven), words);
+    match entry.and_then(|entry| entry.single_call(&mut config)) {
         Some(function) => {
-            let launch = Found { context, function, config: &config, words, tensors };
-            let launched = launch.submit(shared, stream, context.number_when_proven);
+            let launch = SingleCall { context, function, config: &config, words, tensors };
+            let launched = launch.submit(shared, stream, Form::Proven);
             args.give_back();
             launched
         }
-        None => checked(args, context, shared, stream, checks),
+        None => submit_checked(args, context, shared, stream, checks),
     }
 }
 
-/// As [`submit_fast`], in the checked form.
+/// [`submit_fast`] in the checked form.
 #[inline(never)]
-fn checked<'a>(
-    mut args: Args<'a>,
-    context: &KernelContext,
-    shared: &ProgramShared,
-    stream: &StreamState,
-    checks: Checks,
-) -> FastPath<'a> {
-    let ArgList { words, tensors, .. } = &mut *args;
-    let Some((function, config)) = context.launch_cache.checked(stream.stream.id(), checks, words)
-    else {
-        return FastPath::Declined(args);
-    };
-    let launch = Found { context, function, config: &config, words, tensors };
-    let launched = launch.submit(shared, stream, number_of(u64::MAX));
-    args.give_back();
-    launched
-}
-
-#[cold]
-#[inline(never)]
-fn failed(source: rt::Error) -> FastPath<'static> {
-    FastPath::LaunchFailure(Box::new(LaunchFailure { started: false, source }))
-}
-
-/// As [`submit_fast`], of a kernel whose launch is several calls.
-#[inline(never)]
-fn steps<'a>(
+fn submit_checked<'a>(
     mut args: Args<'a>,
     context: &KernelContext,
     shared: &ProgramShared,
@@ -136,38 +83,62 @@ fn steps<'a>(
     checks: Checks,
 ) -> FastPath<'a> {
     let ArgList { words, shapes, tensors, .. } = &mut *args;
-    let form = context.launch_cache.again(stream.stream.id(), checks, words, shapes);
-    let loaded = form.and_then(|form| Some((form, context.forms[form as usize].loaded.get()?)));
-    let Some((form, loaded)) = loaded else {
-        words.truncate(context.launch_cache.arguments());
+    let entry = context.launch_cache.find(stream.stream.id(), checks, Some(Form::Checked), words);
+    let Some(entry) = entry else { return FastPath::Declined(args) };
+    let function = entry.function();
+    let Some(LaunchDecision { first: Some(config), .. }) = entry.read(words, shapes) else {
+        words.truncate(context.launch_cache.argument_words());
         return FastPath::Declined(args);
     };
-    // SAFETY: the device's calls alone, and no code of the user: devices that run native functions have no contexts.
+    let launch = SingleCall { context, function, config: &config, words, tensors };
+    let launched = launch.submit(shared, stream, Form::Checked);
+    args.give_back();
+    launched
+}
+
+/// [`submit_fast`] for a kernel whose launch is several driver calls.
+#[inline(never)]
+fn submit_several_calls<'a>(
+    mut args: Args<'a>,
+    context: &KernelContext,
+    shared: &ProgramShared,
+    stream: &StreamState,
+    checks: Checks,
+) -> FastPath<'a> {
+    let ArgList { words, shapes, tensors, .. } = &mut *args;
+    let entry = context.launch_cache.find(stream.stream.id(), checks, None, words);
+    let decision = entry.and_then(|entry| entry.read(words, shapes));
+    let loaded = decision.and_then(|LaunchDecision { form, .. }| {
+        Some((form, context.forms[form as usize].loaded.get()?))
+    });
+    let Some((form, loaded)) = loaded else {
+        words.truncate(context.launch_cache.argument_words());
+        return FastPath::Declined(args);
+    };
+    // SAFETY: only calls of this device are made, and no user code runs: devices that run native functions have no
+    // contexts.
     let current = match unsafe { shared.context.make_current() } {
         Ok(current) => current,
         Err(error) => return FastPath::ContextError(Box::new(error)),
     };
     let number = shared.launches.fetch_add(1, Relaxed);
     let words = &mut words[..];
-    if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
-        let number = if context.names(form) { number_of(number) } else { 0 };
-        *head = [stream.record_address(), 0, context.word | number];
-    }
-    let (params, tensors) = (&*context.tensors, &tensors[..]);
-    let behind = Stamped { params, tensors, stream };
+    write_head(words, stream.record_address(), 0, context.launch_word(form, number));
+    let (params, tensors) = (&*context.tensor_params, &tensors[..]);
+    let guard = StampGuard::new(params, tensors, stream);
     let enqueued = context.plan.enqueue(shared, loaded, None, shapes, words, stream);
-    mem::forget(behind);
-    stamp(params, tensors, stream);
+    guard.finish();
     drop(current);
     args.give_back();
     match enqueued {
-        Err(failed) => FastPath::LaunchFailure(Box::new(failed)),
-        Ok(()) if context.reports_at_once => FastPath::Reported,
+        Err(failure) => FastPath::LaunchFailure(Box::new(failure)),
+        Ok(()) if context.check_after_launch => FastPath::CheckErrors,
         Ok(()) => FastPath::Launched,
     }
 }
 
-/// The kernel, where its launch is as usual.
+/// The kernel's context, where the launch is eligible for the fast path. The only place that decides this; what depends
+/// on the kernel alone is [`KernelContext::fast_path`].
 #[inline(always)]
 fn eligible<'a>(
     args: &ArgList<'_>,
@@ -176,22 +147,28 @@ fn eligible<'a>(
     stream: &StreamState,
 ) -> Option<&'a KernelContext> {
     let shared = &*program.shared;
-    let context = shared.launcher.contexts.get(def.known_id()?)?;
-    let eligible = context.fast_path
-        && args.all_on_device(program)
-        && !capture::is_on()
+    let context = shared.launcher.contexts.get(def.assigned_id()?)?;
+    let eligible = context.fast_path != FastPathKind::None
+        && is_direct(args, program)
         && !shared.context.is_lost()
         && !stream.has_report();
     if !eligible {
         return None;
     }
-    let (codes, tensors) = (args.codes.in_place()?, args.tensors.in_place()?);
-    let fits = context.is_for(codes) || context.takes(codes);
-    (fits && !shared.host_exclusion.are_due(tensors)).then_some(context)
+    let (codes, tensors) = (args.codes.inline_items()?, args.tensors.inline_items()?);
+    let accepted = context.matches_exactly(codes) || context.accepts(codes);
+    (accepted && !shared.host_exclusion.applies_to(tensors)).then_some(context)
 }
 
-/// A launch of which all is found.
-struct Found<'a, 'b> {
+/// Whether a launch runs now and on the tensors as they are: none is a host array, of another program or moved out of
+/// its slice, and the thread does not capture.
+#[inline(always)]
+pub(super) fn is_direct(args: &ArgList<'_>, program: &Arc<ProgramInner>) -> bool {
+    args.all_on_device(program) && !capture::is_active()
+}
+
+/// A launch that is one driver call.
+struct SingleCall<'a, 'b> {
     context: &'b KernelContext,
     function: FunctionHandle,
     config: &'b LaunchConfig,
@@ -199,29 +176,29 @@ struct Found<'a, 'b> {
     tensors: &'b [TensorArg<'a>],
 }
 
-impl Found<'_, '_> {
-    /// Submits it; of its number those bits stand in the argument block by which reports name it.
+impl SingleCall<'_, '_> {
     #[inline(always)]
-    fn submit(self, shared: &ProgramShared, stream: &StreamState, named: u64) -> FastPath<'static> {
+    fn submit(self, shared: &ProgramShared, stream: &StreamState, form: Form) -> FastPath<'static> {
         let Self { context, function, config, words, tensors } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
-        if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
-            // Where nothing names the launch, all launches with the same arguments have the same block.
-            *head = [stream.record_address(), 0, context.word | number & named];
-        }
-        let params = &*context.tensors;
-        let behind = Stamped { params, tensors, stream };
+        write_head(words, stream.record_address(), 0, context.launch_word(form, number));
+        let guard = StampGuard::new(&context.tensor_params, tensors, stream);
         // SAFETY: as in `Enqueue::launch`.
         let launched = unsafe {
             let device = shared.context.device();
             device.launch(function, config, words, stream.stream.handle())
         };
-        mem::forget(behind);
-        stamp(params, tensors, stream);
+        guard.finish();
         match launched {
-            Err(error) => failed(shared.context.failed(error)),
-            Ok(()) if context.reports_at_once => FastPath::Reported,
+            Err(error) => launch_failure(shared.context.failed(error)),
+            Ok(()) if context.check_after_launch => FastPath::CheckErrors,
             Ok(()) => FastPath::Launched,
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn launch_failure(source: rt::Error) -> FastPath<'static> {
+    FastPath::LaunchFailure(Box::new(LaunchFailure { started: false, source }))
 }

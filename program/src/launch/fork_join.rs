@@ -1,20 +1,20 @@
-//! What a region forks to and joins by: worker streams, each with the event of its join, and the event of the fork.
+//! Fork and join of regions: worker streams, each with the event of its join, and the event of the fork.
 //!
-//! A launch stream keeps what its last region used, so that a repeated one leases nothing, and an event is always
-//! recorded on the same stream, which costs drivers least.
+//! A launch stream keeps the workers and events of its last region. So a repeated region leases nothing, and an event
+//! is always recorded on the same stream, which is what drivers handle fastest.
 
 use std::sync::Arc;
 
 use quadrants_rhi::StreamHandle;
 use quadrants_runtime::{self as rt, Context, EventLease, StreamLease};
 
-use crate::{program::ProgramShared, stream::StreamState};
+use crate::stream::StreamState;
 
-/// At most this many blocks of a region run beside each other; further ones follow on the workers of
-/// earlier ones. More streams than the device has queues gain nothing.
+/// The largest number of worker streams of a region. Further blocks run on the workers of earlier ones. More streams
+/// than the device has queues gain nothing.
 pub(crate) const MAX_WORKERS: usize = 31;
 
-/// What a launch stream keeps from one region to the next.
+/// The workers and the fork event that a launch stream keeps from one region to the next.
 #[derive(Debug)]
 pub(crate) struct WorkerSet {
     fork: EventLease,
@@ -28,17 +28,17 @@ struct Worker {
     join: EventLease,
 }
 
-/// The workers of one region under way. On every way out they are joined where they have work, and
-/// given back to the launch stream; one that cannot be joined is waited for and destroyed.
+/// The workers of a region that is being launched. On every exit path, workers with work are joined, and all are given
+/// back to the launch stream. A worker that cannot be joined is waited for and destroyed.
 pub(crate) struct ForkJoin<'a> {
-    shared: &'a ProgramShared,
+    context: &'a Context,
     stream: &'a StreamState,
-    /// All that the stream had; the first `count` work. None once it is given back.
+    /// The worker set of the stream, of which the first `count` workers are used. None once it is given back.
     worker_set: Option<Box<WorkerSet>>,
     count: usize,
     joined: usize,
-    /// Whether all are joined, and none failed to be.
-    all: bool,
+    /// Whether all workers were joined without a failure.
+    all_joined: bool,
 }
 
 impl WorkerSet {
@@ -58,36 +58,42 @@ impl WorkerSet {
 }
 
 impl<'a> ForkJoin<'a> {
-    /// Those that the launch stream joined last, in the same order, and further ones from the pool.
+    /// Takes the workers that the launch stream kept, in the same order, and leases further ones from the pool.
     pub(crate) fn take(
-        shared: &'a ProgramShared,
+        context: &'a Arc<Context>,
         stream: &'a StreamState,
         count: usize,
     ) -> rt::Result<Self> {
-        let idle = stream.worker_set.lock().take();
-        let worker_set = match idle {
+        let kept = stream.worker_set.lock().take();
+        let worker_set = match kept {
             Some(worker_set) => worker_set,
-            None => WorkerSet::new(&shared.context)?,
+            None => WorkerSet::new(context)?,
         };
         let workers = worker_set.workers.len();
-        let mut taken =
-            Self { shared, stream, worker_set: Some(worker_set), count: 0, joined: 0, all: false };
+        let mut taken = Self {
+            context,
+            stream,
+            worker_set: Some(worker_set),
+            count: 0,
+            joined: 0,
+            all_joined: false,
+        };
         if let Some(worker_set) = &mut taken.worker_set
             && workers < count
         {
-            worker_set.grow(&shared.context, count)?;
+            worker_set.grow(context, count)?;
         }
         taken.count = count;
         Ok(taken)
     }
 
-    /// Makes the workers wait for what the launch stream was given so far.
+    /// Makes the workers wait for the work that the launch stream has so far.
     #[inline]
     pub(crate) fn fork(&mut self) -> rt::Result<()> {
         let Some(worker_set) = &self.worker_set else { return Ok(()) };
-        let (context, fork) = (&*self.shared.context, worker_set.fork.handle());
+        let (context, fork) = (self.context, worker_set.fork.handle());
         let device = &**context.device();
-        // SAFETY: the event and the workers are leased to us, the launch stream is held by its state.
+        // SAFETY: the event and the workers are leased, and the launch stream is held by its state.
         unsafe {
             context.observe(device.event_record(fork, self.stream.stream.handle()))?;
             for worker in &worker_set.workers[..self.count] {
@@ -97,8 +103,8 @@ impl<'a> ForkJoin<'a> {
         Ok(())
     }
 
-    /// The worker of the next block, which is given work now. Further blocks than there are workers begin again at the
-    /// first.
+    /// The worker for the next block, which enqueues work on it. Where there are more blocks than workers, they start
+    /// again at the first.
     #[inline]
     pub(crate) fn next_worker(&mut self, next: &mut usize) -> StreamHandle {
         let workers =
@@ -113,12 +119,12 @@ impl<'a> ForkJoin<'a> {
     #[inline]
     pub(crate) fn join(&mut self) -> rt::Result<()> {
         let Some(worker_set) = &mut self.worker_set else { return Ok(()) };
-        let (context, launch_stream) = (&*self.shared.context, self.stream.stream.handle());
+        let (context, launch_stream) = (self.context, self.stream.stream.handle());
         let device = &**context.device();
         for worker in &mut worker_set.workers[self.joined..self.count] {
             self.joined += 1;
-            // SAFETY: event and worker are leased to us, the launch stream is held by its state. The
-            // wait keeps the record, so that the event may be recorded again at once.
+            // SAFETY: the event and the worker are leased, and the launch stream is held by its state. The wait keeps
+            // the record that it saw, so that the event may be recorded again at once.
             unsafe {
                 context
                     .observe(device.event_record(worker.join.handle(), worker.stream.handle()))?;
@@ -126,17 +132,17 @@ impl<'a> ForkJoin<'a> {
             }
             worker.stream.set_unjoined(false);
         }
-        self.all = true;
+        self.all_joined = true;
         Ok(())
     }
 
-    /// After a failure: joins those that can be, and lets go of the others, which are waited for.
+    /// After a failure: joins the workers that can be joined, and drops the others, which waits for them.
     #[cold]
     fn join_rest(&mut self) {
         while self.joined < self.count {
-            // A worker that cannot be joined keeps its mark, and its lease then waits for it.
+            // A worker that cannot be joined stays marked as unjoined, and the drop of its lease waits for it.
             if let Err(error) = self.join() {
-                self.shared.context.defer(error);
+                self.context.defer(error);
             }
         }
         if let Some(worker_set) = &mut self.worker_set {
@@ -144,32 +150,32 @@ impl<'a> ForkJoin<'a> {
         }
     }
 
-    /// Where another thread has given its team back meanwhile: ours come in front of its, so that the next
-    /// region finds them in the same order.
+    /// Gives the workers back where another thread has given back its own meanwhile. These come first, so that the next
+    /// region takes them in the same order.
     #[cold]
     fn merge(&self, mut ours: Box<WorkerSet>) {
-        let mut beyond = Vec::new();
-        // Events and streams go back behind the lock: a full pool destroys them.
-        let _theirs = {
-            let mut idle = self.stream.worker_set.lock();
-            let theirs = idle.take().map(|mut theirs| {
-                ours.workers.append(&mut theirs.workers);
-                theirs
+        let mut surplus = Vec::new();
+        // Surplus events and streams are dropped after the lock is released: a full pool destroys them.
+        let _others = {
+            let mut kept = self.stream.worker_set.lock();
+            let others = kept.take().map(|mut others| {
+                ours.workers.append(&mut others.workers);
+                others
             });
             let most = ours.workers.len().min(MAX_WORKERS);
-            beyond.extend(ours.workers.drain(most..));
-            *idle = Some(ours);
-            theirs
+            surplus.extend(ours.workers.drain(most..));
+            *kept = Some(ours);
+            others
         };
-        // Joined, but under way: a stranger would wait for this launch.
-        beyond.iter_mut().for_each(|worker| worker.stream.set_busy(true));
+        // They are joined but may still be busy: a new user would wait for this launch.
+        surplus.iter_mut().for_each(|worker| worker.stream.set_busy(true));
     }
 }
 
 impl Drop for ForkJoin<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !self.all {
+        if !self.all_joined {
             self.join_rest();
         }
         let Some(worker_set) = self.worker_set.take() else { return };
@@ -177,9 +183,9 @@ impl Drop for ForkJoin<'_> {
             return;
         }
         {
-            let mut idle = self.stream.worker_set.lock();
-            if idle.is_none() {
-                *idle = Some(worker_set);
+            let mut kept = self.stream.worker_set.lock();
+            if kept.is_none() {
+                *kept = Some(worker_set);
                 return;
             }
         }

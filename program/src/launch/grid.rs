@@ -3,8 +3,7 @@
 use quadrants_ir::TaskKind;
 use quadrants_rhi::{DeviceInfo, LaunchConfig};
 
-/// The launch shape of a task over these extents, in blocks of the size that its author wants: the last
-/// dimension along x.
+/// The launch shape of a range loop over these extents, in blocks of the given size. The last dimension is along x.
 pub(super) fn launch_config(
     extents: &[u64],
     block_size: Option<u32>,
@@ -15,7 +14,7 @@ pub(super) fn launch_config(
     let size = block_size.unwrap_or(THREADS);
     let blocks =
         |n: u64, block: u32, limit: u64| n.div_ceil(u64::from(block)).clamp(1, limit) as u32;
-    // No wider than what there is, so that short rows leave no thread idle.
+    // No wider than the extent, so that short rows leave no thread idle.
     let width =
         |n: u64, most: u32| n.min(u64::from(most)).next_power_of_two().min(u64::from(most)) as u32;
     match *extents {
@@ -48,8 +47,8 @@ pub(super) fn launch_config(
     }
 }
 
-/// The launch shape of blocks of threads: the last dimension of the grid along x. Each block takes as many
-/// turns as a smaller grid needs.
+/// The launch shape of a block loop. The last dimension of its grid is along x. Where the grid is limited, each block
+/// runs several iterations.
 pub(super) fn block_config(extents: &[u64], threads: u32) -> LaunchConfig {
     const LIMITS: [u64; 3] = [i32::MAX as u64, 65_535, 65_535];
     let mut grid_dim = [1; 3];
@@ -59,12 +58,12 @@ pub(super) fn block_config(extents: &[u64], threads: u32) -> LaunchConfig {
     LaunchConfig { grid_dim, block_dim: [threads, 1, 1], shared_bytes: 0 }
 }
 
-/// Whether a task loops, and so has a shape of its own.
+/// Whether a task is a loop and has a launch shape of its own.
 pub(super) fn is_loop(kind: &TaskKind) -> bool {
     kind.dims().is_some()
 }
 
-/// Makes a grid no larger than the device takes. Device loops stride over the grid, so that a smaller one runs all
+/// Limits a grid to the device's largest one. Device loops stride over the grid, so that a smaller one runs all
 /// iterations too.
 pub(super) fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
     for axis in 0..3 {
@@ -75,8 +74,8 @@ pub(super) fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
     }
 }
 
-/// Makes a grid for unknown bounds no larger than fills the device: threads beyond would mostly find
-/// nothing to do, and those that are there stride over the rest.
+/// Limits a grid for bounds that the host does not know to what fills the device. Most further threads would have no
+/// iteration, and the threads of the smaller grid stride over all of them.
 pub(super) fn fit_device(config: &mut LaunchConfig, multiprocessors: u32) {
     const BLOCKS_EACH: u64 = 8;
     let most = BLOCKS_EACH * u64::from(multiprocessors.max(1));
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_have_the_size_that_is_asked_for() {
+    fn blocks_have_the_requested_size() {
         for extents in [&[1000u64][..], &[10, 1000], &[7, 10, 1000]] {
             for size in [1u32, 32, 64, 96, 256, 1024] {
                 let config = launch_config(extents, Some(size), false);
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_has_no_more_blocks_and_threads_than_the_device_takes() {
+    fn a_grid_is_limited_to_the_devices_blocks_and_threads() {
         let mut info = DeviceInfo::new("toy", 0, String::new(), String::new());
         let fitted = |info: &DeviceInfo, grid_dim, block_dim| {
             let mut config = LaunchConfig { grid_dim, block_dim, shared_bytes: 0 };

@@ -1,5 +1,6 @@
-//! Short lists of plain values in place, long ones on the heap. Where a list is filled in one function whose compiler sees
-//! how long it is, a push is a store and nothing else: that is what the arguments of launches are kept in.
+//! A list of plain values whose first items are stored inline and longer lists on the heap. Where a list is filled in
+//! one function and the compiler knows its length, a push is a single store. The arguments of launches are kept in such
+//! lists.
 
 use std::{
     fmt,
@@ -8,19 +9,19 @@ use std::{
     slice,
 };
 
-/// A list of which `N` items need no allocation.
+/// A list that needs no allocation for up to `N` items.
 pub(crate) struct InlineList<T, const N: usize> {
     items: [MaybeUninit<T>; N],
-    /// How many of `items` are set; `N + 1` where all are in `more` instead.
+    /// The number of items that are set; `N + 1` where all items are in `spilled` instead.
     len: usize,
-    /// All items, where they are more than have place. Its memory stays when the list is cleared.
-    more: Vec<T>,
+    /// All items of a list that is longer than `N`. Its memory stays when the list is cleared.
+    spilled: Vec<T>,
 }
 
 impl<T: Copy, const N: usize> InlineList<T, N> {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { items: [const { MaybeUninit::uninit() }; N], len: 0, more: Vec::new() }
+        Self { items: [const { MaybeUninit::uninit() }; N], len: 0, spilled: Vec::new() }
     }
 
     #[inline(always)]
@@ -36,25 +37,25 @@ impl<T: Copy, const N: usize> InlineList<T, N> {
     #[cold]
     fn push_spilled(&mut self, item: T) {
         if self.len == N {
-            self.more.clear();
-            // SAFETY: so many items are set.
+            self.spilled.clear();
+            // SAFETY: the list has `N` items inline, all set.
             let items = unsafe { slice::from_raw_parts(self.items.as_ptr().cast::<T>(), N) };
-            self.more.extend_from_slice(items);
+            self.spilled.extend_from_slice(items);
             self.len = N + 1;
         }
-        self.more.push(item);
+        self.spilled.push(item);
     }
 
-    /// Takes all items off.
+    /// Removes all items.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Takes items off the end, so that no more than `len` are left.
+    /// Removes items from the end, so that at most `len` are left.
     pub(crate) fn truncate(&mut self, len: usize) {
         if self.len > N {
-            self.more.truncate(len);
+            self.spilled.truncate(len);
         } else {
             self.len = self.len.min(len);
         }
@@ -62,20 +63,20 @@ impl<T: Copy, const N: usize> InlineList<T, N> {
 }
 
 impl<T, const N: usize> InlineList<T, N> {
-    /// The items, where they are so few that they have place.
+    /// The items, where all are inline.
     #[inline(always)]
-    pub(crate) fn in_place(&self) -> Option<&[T]> {
-        // SAFETY: so many items are set.
+    pub(crate) fn inline_items(&self) -> Option<&[T]> {
+        // SAFETY: `len` inline items are set.
         (self.len <= N)
             .then(|| unsafe { slice::from_raw_parts(self.items.as_ptr().cast(), self.len) })
     }
 }
 
 impl<T, const N: usize> InlineList<T, N> {
-    /// As [`in_place`](Self::in_place), to be changed.
+    /// The items, mutable, where all are inline.
     #[inline(always)]
-    pub(crate) fn in_place_mut(&mut self) -> Option<&mut [T]> {
-        // SAFETY: so many items are set.
+    pub(crate) fn inline_mut(&mut self) -> Option<&mut [T]> {
+        // SAFETY: `len` inline items are set.
         (self.len <= N)
             .then(|| unsafe { slice::from_raw_parts_mut(self.items.as_mut_ptr().cast(), self.len) })
     }
@@ -86,7 +87,7 @@ impl<T, const N: usize> Deref for InlineList<T, N> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        self.in_place().unwrap_or(&self.more)
+        self.inline_items().unwrap_or(&self.spilled)
     }
 }
 
@@ -94,9 +95,9 @@ impl<T, const N: usize> DerefMut for InlineList<T, N> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         if self.len > N {
-            return &mut self.more;
+            return &mut self.spilled;
         }
-        // SAFETY: so many items are set.
+        // SAFETY: `len` inline items are set.
         unsafe { slice::from_raw_parts_mut(self.items.as_mut_ptr().cast(), self.len) }
     }
 }
@@ -118,13 +119,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_the_same_in_place_and_beyond() {
+    fn a_list_behaves_the_same_inline_and_spilled() {
         for count in 0..10 {
             let mut list = InlineList::<usize, 4>::new();
             list.extend(0..count);
             assert_eq!(list[..], Vec::from_iter(0..count));
             list.iter_mut().for_each(|item| *item += 1);
-            assert_eq!(list.in_place().is_some(), count <= 4);
+            assert_eq!(list.inline_items().is_some(), count <= 4);
             list.truncate(3);
             list.push(9);
             let expected: Vec<_> = (1..=count.min(3)).chain([9]).collect();

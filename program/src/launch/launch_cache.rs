@@ -1,12 +1,15 @@
-//! What is found of a launch from its numbers alone: the form, the launch shapes, the interiors of its loops. A launch
-//! with the same numbers takes what was found.
+//! The launch cache of a kernel: what earlier launches decided.
+//!
+//! A launch decision (form, launch shapes, interiors of the loops) depends only on the inputs of the launch analysis:
+//! the extents and scalars that [`LaunchAnalysis::inputs`] names. A launch with the inputs of an earlier one takes its
+//! decision from here, without a lock.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use quadrants_ir::{
     Offloaded,
     abi::{self, Form},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
 };
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 
@@ -24,123 +27,109 @@ use crate::{
     sync::AtomicU64,
 };
 
-/// What was found of a kernel's launches: by the stream's number, so that threads with streams of their own find
-/// their own.
+/// The cached launch decisions of a kernel.
+///
+/// The words of a slot are: the form, the first function, the first shape (the head); then for each input its index in
+/// the argument block and its value; the interiors; the other shapes.
 pub(crate) struct LaunchCache {
-    found: [Seqlock; SLOTS],
-    /// How many words the arguments end at.
-    arguments: usize,
-    /// In the words of one, behind its head: how many are the numbers it was found for, each behind its place among the
-    /// arguments.
-    numbers: usize,
-    /// Where the interiors are, and the other shapes.
-    inside: usize,
-    others: usize,
-    /// Whether the first shape is all that a launch needs.
-    only: bool,
+    /// A stream uses the slot of its number, so that threads with streams of their own do not overwrite each other's.
+    slots: [Seqlock; SLOTS],
+    /// The length of an argument block without interiors, in words.
+    argument_words: usize,
+    /// The number of words of a slot that hold inputs.
+    input_words: usize,
+    /// Where the interiors begin in a slot after its head.
+    interiors_at: usize,
+    /// Where the shapes other than the first begin in a slot after its head.
+    shapes_at: usize,
+    /// Whether the first shape is the only one that a launch needs.
+    single_call: bool,
 }
 
-/// What was found.
+/// A launch decision. In the checked form the argument block also has the interiors of the loops.
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchDecision {
     pub(crate) form: Form,
-    /// The first shape.
+    /// The launch shape of the first task.
     pub(crate) first: Option<LaunchConfig>,
 }
 
+/// A cache entry for the inputs of a launch, read without a lock. Another thread may overwrite it at any time: what was
+/// read is valid only if [`is_current`](Self::is_current) returns true afterwards.
+pub(super) struct CacheEntry<'a> {
+    form: Form,
+    cache: &'a LaunchCache,
+    slot: &'a Seqlock,
+    version: u64,
+    head: &'a [AtomicU64; HEAD],
+    rest: &'a [AtomicU64],
+}
+
 const SLOTS: usize = 8;
-/// A form, beside which the lowest bit says what was asked for.
+/// The first word of a slot: one of these codes, exclusive-or the launch's [`Checks`].
 const PROVEN: u64 = 2;
 const CHECKED: u64 = 4;
-/// The words of a launch shape.
+/// The number of words of a launch shape.
 const SHAPE: usize = 4;
-/// The words in front: the form, the first function, the first shape.
+/// The number of words of a slot's head: the form, the first function, the first shape.
 const HEAD: usize = 2 + SHAPE;
 
 impl LaunchCache {
-    pub(crate) fn new(kernel: &Offloaded, host: &HostPlan, plan: &Plan) -> Self {
-        let arguments = abi::block_words(kernel, Form::Proven);
-        let numbers = 2 * host.inputs().len();
-        let inside = HEAD + numbers;
-        let others = inside + abi::block_words(kernel, Form::Checked) - arguments;
-        let words = others + SHAPE * plan.shapes_of_a_launch().saturating_sub(1);
-        let found = std::array::from_fn(|_| Seqlock::new(words));
-        Self { found, arguments, numbers, inside, others, only: plan.is_one_call() }
+    pub(crate) fn new(kernel: &Offloaded, host: &LaunchAnalysis, plan: &Plan) -> Self {
+        let argument_words = abi::block_words(kernel, Form::Proven);
+        let input_words = 2 * host.inputs().len();
+        let interiors_at = input_words;
+        let shapes_at = interiors_at + abi::block_words(kernel, Form::Checked) - argument_words;
+        let words = HEAD + shapes_at + SHAPE * plan.shape_count().saturating_sub(1);
+        let slots = std::array::from_fn(|_| Seqlock::new(words));
+        let single_call = plan.is_one_call();
+        Self { slots, argument_words, input_words, interiors_at, shapes_at, single_call }
     }
 
-    /// What was found for the same numbers, of a kernel whose launch is one call: where that is in the proven form, and
-    /// there is work, its function, and its shape.
+    /// The length of an argument block without interiors, in words.
+    pub(crate) fn argument_words(&self) -> usize {
+        self.argument_words
+    }
+
     #[inline(always)]
-    pub(crate) fn proven(
+    fn slot(&self, stream: u32) -> &Seqlock {
+        &self.slots[stream as usize % SLOTS]
+    }
+
+    /// The entry for a launch with the argument block `words` on the stream with number `stream`; only in the form
+    /// `wanted`, if that is given.
+    #[inline(always)]
+    pub(super) fn find(
         &self,
         stream: u32,
         checks: Checks,
+        wanted: Option<Form>,
         words: &[u64],
-        config: &mut LaunchConfig,
-    ) -> Option<FunctionHandle> {
-        let slot = &self.found[stream as usize % SLOTS];
-        let (version, known) = slot.read()?;
-        let [form, function, a, b, c, d, numbers @ ..] = known else { return None };
-        if form.load(Relaxed) != PROVEN ^ checks as u64 {
-            return None;
-        }
-        self.same(numbers, words)?;
-        let function = FunctionHandle(function.load(Relaxed));
-        // In its place at once: a shape is many registers.
-        *config = unpacked_of([a, b, c, d])?;
-        slot.validate(version).then_some(function)
-    }
-
-    /// As [`proven`](Self::proven), in the checked form: the interiors are put behind the arguments. Where there is
-    /// nothing, `words` are as they were.
-    #[inline(never)]
-    pub(crate) fn checked(
-        &self,
-        stream: u32,
-        checks: Checks,
-        words: &mut Words,
-    ) -> Option<(FunctionHandle, LaunchConfig)> {
-        let slot = &self.found[stream as usize % SLOTS];
-        let (version, known) = slot.read()?;
-        let [form, function, a, b, c, d, numbers @ ..] = known else { return None };
-        if form.load(Relaxed) != CHECKED ^ checks as u64 {
-            return None;
-        }
-        self.same(numbers, words)?;
-        let function = FunctionHandle(function.load(Relaxed));
-        let config = unpacked_of([a, b, c, d])?;
-        self.put_inside(known, words);
-        if slot.validate(version) {
-            return Some((function, config));
-        }
-        words.truncate(self.arguments);
-        None
-    }
-
-    /// How many words the arguments end at.
-    pub(crate) fn arguments(&self) -> usize {
-        self.arguments
-    }
-
-    /// None where what was found was found for other numbers.
-    #[inline(always)]
-    fn same(&self, numbers: &[AtomicU64], words: &[u64]) -> Option<()> {
-        for [place, number] in numbers.get(..self.numbers)?.as_chunks::<2>().0 {
-            if *words.get(place.load(Relaxed) as usize)? != number.load(Relaxed) {
+    ) -> Option<CacheEntry<'_>> {
+        let slot = self.slot(stream);
+        let (version, cached) = slot.read()?;
+        let (head, rest) = cached.split_first_chunk::<HEAD>()?;
+        let code = head[0].load(Relaxed) ^ checks as u64;
+        let form = match wanted {
+            Some(form) if code == form_code(form) => form,
+            Some(_) => return None,
+            None if code == PROVEN => Form::Proven,
+            None if code == CHECKED => Form::Checked,
+            None => return None,
+        };
+        for [index, value] in rest.get(..self.input_words)?.as_chunks::<2>().0 {
+            if *words.get(index.load(Relaxed) as usize)? != value.load(Relaxed) {
                 return None;
             }
         }
-        Some(())
+        Some(CacheEntry { form, cache: self, slot, version, head, rest })
     }
 
-    #[inline(never)]
-    fn put_inside(&self, known: &[AtomicU64], words: &mut Words) {
-        let inside = known.get(self.inside..self.others).unwrap_or_default();
-        words.extend(inside.iter().map(|word| word.load(Relaxed)));
-    }
-
-    /// The verdict on a launch with these words on the stream of that number, or why it is refused; its shapes are put into
-    /// `shapes`, where the first is not all. In the checked form the interiors of its loops are put behind the arguments.
+    /// The decision for a launch with the argument block `words` on the stream with number `stream`. Where a launch has
+    /// several tasks, `shapes` gets their shapes. In the checked form `words` gets the interiors of the loops.
+    ///
+    /// # Errors
+    /// [`Error::Race`](crate::Error::Race) and [`Error::Grid`](crate::Error::Grid).
     #[inline(always)]
     pub(crate) fn decide(
         &self,
@@ -151,75 +140,17 @@ impl LaunchCache {
         words: &mut Words,
         shapes: &mut LaunchShapes,
     ) -> Result<LaunchDecision> {
-        let slot = &self.found[stream as usize % SLOTS];
-        match self.known(slot, checks, words, shapes) {
-            Some(verdict) => Ok(verdict),
-            None => self.decide_uncached(slot, shared, context, checks, words, shapes),
+        let entry = self.find(stream, checks, None, words);
+        match entry.and_then(|entry| entry.read(words, shapes)) {
+            Some(decision) => Ok(decision),
+            None => self.decide_uncached(stream, shared, context, checks, words, shapes),
         }
-    }
-
-    /// What was found for the same numbers. Where there is nothing, `words` are as they were.
-    #[inline(always)]
-    fn known(
-        &self,
-        slot: &Seqlock,
-        checks: Checks,
-        words: &mut Words,
-        shapes: &mut LaunchShapes,
-    ) -> Option<LaunchDecision> {
-        let (version, known) = slot.read()?;
-        let [form, _, a, b, c, d, numbers @ ..] = known else { return None };
-        let form = match form.load(Relaxed) ^ checks as u64 {
-            PROVEN => Form::Proven,
-            CHECKED => Form::Checked,
-            _ => return None,
-        };
-        self.same(numbers, words)?;
-        let first = unpacked_of([a, b, c, d]);
-        if !self.only {
-            let others = known.get(self.others..)?.as_chunks::<SHAPE>().0;
-            // Mostly they are as many as in the launch before.
-            if shapes.len() != 1 + others.len() {
-                shapes.resize(1 + others.len(), None);
-            }
-            let (first_place, places) = shapes.split_first_mut()?;
-            *first_place = first;
-            for (place, shape) in places.iter_mut().zip(others) {
-                // Each for itself: else all of it goes through memory twice.
-                match unpacked(shape) {
-                    Some(shape) => *place = Some(shape),
-                    None => *place = None,
-                }
-            }
-        }
-        if form == Form::Checked {
-            self.put_inside(known, words);
-        }
-        if slot.validate(version) {
-            return Some(LaunchDecision { form, first });
-        }
-        words.truncate(self.arguments);
-        None
-    }
-
-    /// What was found for the same numbers, with its shapes in `shapes`. Where there is nothing, `words` are as they
-    /// were.
-    #[inline(always)]
-    pub(crate) fn again(
-        &self,
-        stream: u32,
-        checks: Checks,
-        words: &mut Words,
-        shapes: &mut LaunchShapes,
-    ) -> Option<Form> {
-        let slot = &self.found[stream as usize % SLOTS];
-        self.known(slot, checks, words, shapes).map(|verdict| verdict.form)
     }
 
     #[cold]
     fn decide_uncached(
         &self,
-        slot: &Seqlock,
+        stream: u32,
         shared: &ProgramShared,
         context: &KernelContext,
         checks: Checks,
@@ -227,47 +158,133 @@ impl LaunchCache {
         shapes: &mut LaunchShapes,
     ) -> Result<LaunchDecision> {
         let KernelContext { kernel, host, plan, .. } = context;
-        // A loop without an end is refused for that, whatever its iterations would do to each other.
-        *shapes = plan.shapes(kernel, host, words, shared)?;
+        // Before the race check: a loop whose bounds wrapped is refused for that.
+        *shapes = plan.shapes(kernel, host, words, shared.context.device().info())?;
         if let Some(race) = host.race(words) {
             return Err(race_error(kernel, race));
         }
         let proven =
             checks == Checks::Off || kernel.tasks().all(|(task, _)| host.prove(task, words));
-        let (form, code) = if proven { (Form::Proven, PROVEN) } else { (Form::Checked, CHECKED) };
-        Plan::narrow(kernel, form, shapes, shared.context.device().info().multiprocessors);
-        let numbers: Vec<u64> =
+        let form = if proven { Form::Proven } else { Form::Checked };
+        Plan::apply_coarsening(
+            kernel,
+            form,
+            shapes,
+            shared.context.device().info().multiprocessors,
+        );
+        let inputs: Vec<u64> =
             host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
-        let mut inside = Vec::new();
+        let mut interiors = Vec::new();
         if form == Form::Checked {
-            inside = interiors(kernel, host, words);
+            interiors = loop_interiors(kernel, host, words);
         }
-        inside.resize(self.others - self.inside, 0);
+        interiors.resize(self.shapes_at - self.interiors_at, 0);
         if form == Form::Checked {
-            words.extend(inside.iter().copied());
+            words.extend(interiors.iter().copied());
         }
         let first = shapes.first().copied().flatten();
-        let function = match self.only {
-            true => context.loaded(shared, form)?.only(),
+        let function = match self.single_call {
+            true => context.loaded(shared, form)?.first_function(),
             false => Some(FunctionHandle::default()),
         };
         let others = shapes.iter().skip(1).flat_map(|shape| packed(*shape));
         if let Some(function) = function {
-            let head = [code ^ checks as u64, function.raw()].into_iter().chain(packed(first));
-            slot.write(head.chain(numbers).chain(inside).chain(others));
+            let head =
+                [form_code(form) ^ checks as u64, function.raw()].into_iter().chain(packed(first));
+            self.slot(stream).write(head.chain(inputs).chain(interiors).chain(others));
         }
         Ok(LaunchDecision { form, first })
     }
 }
 
-/// The interiors of all loops, as they stand in an argument block.
-fn interiors(kernel: &Offloaded, host: &HostPlan, words: &[u64]) -> Vec<u64> {
+impl CacheEntry<'_> {
+    /// The function of a kernel whose launch is a single call.
+    #[inline(always)]
+    pub(super) fn function(&self) -> FunctionHandle {
+        FunctionHandle(self.head[1].load(Relaxed))
+    }
+
+    /// The decision for a kernel whose launch is a single call: its function, and its shape in `config`. None where
+    /// there is no iteration, or another thread has overwritten the entry.
+    #[inline(always)]
+    pub(super) fn single_call(&self, config: &mut LaunchConfig) -> Option<FunctionHandle> {
+        let function = self.function();
+        // Written through the reference: a returned shape would be copied.
+        *config = self.first_shape()?;
+        self.is_current().then_some(function)
+    }
+
+    /// The launch shape of the first task; none where it has no iteration.
+    #[inline(always)]
+    fn first_shape(&self) -> Option<LaunchConfig> {
+        let [_, _, shape @ ..] = self.head;
+        unpacked(shape)
+    }
+
+    /// Whether all that was read so far is one entry, and not parts of several.
+    #[inline(always)]
+    fn is_current(&self) -> bool {
+        self.slot.validate(self.version)
+    }
+
+    /// The whole decision, with the shapes and interiors as [`LaunchCache::decide`] gives them. None where another
+    /// thread has overwritten the entry; then `words` are unchanged.
+    #[inline(always)]
+    pub(super) fn read(
+        &self,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Option<LaunchDecision> {
+        let first = self.first_shape();
+        if !self.cache.single_call {
+            let others = self.rest.get(self.cache.shapes_at..)?.as_chunks::<SHAPE>().0;
+            // A list that was used for the same kernel before has the length already.
+            if shapes.len() != 1 + others.len() {
+                shapes.resize(1 + others.len(), None);
+            }
+            let (first_shape, other_shapes) = shapes.split_first_mut()?;
+            *first_shape = first;
+            for (shape, packed) in other_shapes.iter_mut().zip(others) {
+                // One assignment per variant: a joint one would copy the shape through the stack.
+                match unpacked(packed) {
+                    Some(config) => *shape = Some(config),
+                    None => *shape = None,
+                }
+            }
+        }
+        if self.form == Form::Checked {
+            let LaunchCache { interiors_at, shapes_at, .. } = *self.cache;
+            push_words(words, self.rest.get(interiors_at..shapes_at)?);
+        }
+        if self.is_current() {
+            return Some(LaunchDecision { form: self.form, first });
+        }
+        words.truncate(self.cache.argument_words);
+        None
+    }
+}
+
+#[inline(never)]
+fn push_words(words: &mut Words, cached: &[AtomicU64]) {
+    words.extend(cached.iter().map(|word| word.load(Relaxed)));
+}
+
+#[inline(always)]
+fn form_code(form: Form) -> u64 {
+    match form {
+        Form::Proven => PROVEN,
+        Form::Checked => CHECKED,
+    }
+}
+
+/// The interiors of all loops, in the layout of the argument block.
+fn loop_interiors(kernel: &Offloaded, host: &LaunchAnalysis, words: &[u64]) -> Vec<u64> {
     let all = host.interiors(words);
     let mut rest = &all[..];
     for (id, task) in kernel.tasks() {
-        let inside = rest.split_off(..abi::inside_words(&task.kind)).unwrap_or_default();
-        if !inside.is_empty() {
-            let lengths = inside.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
+        let interior = rest.split_off(..abi::interior_words(&task.kind)).unwrap_or_default();
+        if !interior.is_empty() {
+            let lengths = interior.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
             tracing::debug!(
                 kernel = kernel.name,
                 line = task.line,
@@ -280,7 +297,7 @@ fn interiors(kernel: &Offloaded, host: &HostPlan, words: &[u64]) -> Vec<u64> {
     all
 }
 
-/// Two numbers in a word.
+/// Two 32-bit numbers in a word.
 fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
@@ -288,23 +305,18 @@ fn pair(low: u32, high: u32) -> u64 {
 fn packed(shape: Option<LaunchConfig>) -> [u64; SHAPE] {
     let LaunchConfig { grid_dim: grid, block_dim: block, shared_bytes } =
         shape.unwrap_or(LaunchConfig::SERIAL);
-    let there = u32::from(shape.is_some());
+    let is_some = u32::from(shape.is_some());
     [
         pair(grid[0], grid[1]),
         pair(grid[2], block[0]),
         pair(block[1], block[2]),
-        pair(shared_bytes, there),
+        pair(shared_bytes, is_some),
     ]
 }
 
 #[inline(always)]
-fn unpacked([a, b, c, d]: &[AtomicU64; SHAPE]) -> Option<LaunchConfig> {
-    unpacked_of([a, b, c, d])
-}
-
-#[inline(always)]
-fn unpacked_of(shape: [&AtomicU64; SHAPE]) -> Option<LaunchConfig> {
-    let [a, b, c, d] = shape.map(|word| word.load(Relaxed));
+fn unpacked(shape: &[AtomicU64; SHAPE]) -> Option<LaunchConfig> {
+    let [a, b, c, d] = shape.each_ref().map(|word| word.load(Relaxed));
     (d >> 32 != 0).then_some(LaunchConfig {
         grid_dim: [a as u32, (a >> 32) as u32, b as u32],
         block_dim: [(b >> 32) as u32, c as u32, (c >> 32) as u32],
@@ -317,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_is_the_same_again() {
+    fn a_packed_shape_unpacks_to_itself() {
         let shape = LaunchConfig {
             grid_dim: [u32::MAX, 2, 3],
             block_dim: [4, u32::MAX, 6],

@@ -1,7 +1,12 @@
-//! A launch under construction: a kernel with its arguments.
+//! Launches: a kernel call with its arguments, and the path of a launch from there to the device.
+//!
+//! [`Launch`] collects arguments (`arguments.rs`) and submits them: by the fast path (`fast_path.rs`), which reuses a
+//! cached launch decision, or by the slow path (`launcher.rs`, `submit.rs`). Both enqueue the launch plan (`plan.rs`).
 
 pub(crate) mod arguments;
+pub(crate) mod block_head;
 pub(crate) mod context;
+mod decode;
 pub(crate) mod error_record;
 pub(crate) mod errors;
 pub(crate) mod fast_path;
@@ -9,15 +14,16 @@ pub(crate) mod fork_join;
 pub(crate) mod grid;
 pub(crate) mod inline_list;
 pub(crate) mod launch_cache;
-pub(crate) mod launch_id;
+pub(crate) mod launch_memory;
 pub(crate) mod launcher;
+pub(crate) mod param_code;
 pub(crate) mod plan;
 pub(crate) mod prepared;
 pub(crate) mod region_graph;
 pub(crate) mod report_slot;
 pub(crate) mod seqlock;
+pub(crate) mod stamp_guard;
 pub(crate) mod submit;
-pub(crate) mod temporaries;
 
 use std::{marker::PhantomData, mem, panic::Location, sync::Arc};
 
@@ -35,7 +41,7 @@ use crate::{
     stream::{StreamState, current::with_current},
 };
 
-/// A kernel with its arguments, not yet launched. Calling a kernel gives one.
+/// A kernel call with arguments that is not submitted yet. Calling a kernel returns one.
 #[must_use = "a launch does nothing until `launch` or `launch_on` submits it"]
 #[derive(Debug)]
 pub struct Launch<'a, R = ()> {
@@ -44,13 +50,13 @@ pub struct Launch<'a, R = ()> {
     result: PhantomData<fn() -> R>,
 }
 
-/// What a kernel can return: nothing, or a scalar.
+/// The type of a kernel's value: nothing, or a scalar.
 pub trait KernelResult: Sized + sealed::Sealed {
-    /// The type of the value.
+    /// The scalar type of the value.
     #[doc(hidden)]
     const TYPE: Option<ScalarType>;
 
-    /// The value, from the word that the kernel wrote; no word where the kernel returns nothing.
+    /// The value from the word that the kernel wrote; no word where the kernel returns nothing.
     #[doc(hidden)]
     fn from_word(word: Option<u64>) -> Self;
 }
@@ -76,7 +82,7 @@ impl<T: Element> KernelResult for T {
 }
 
 impl<'a, R: KernelResult> Launch<'a, R> {
-    /// A launch of `kernel` without arguments yet.
+    /// A launch of `kernel` without arguments.
     #[inline(always)]
     pub fn new(kernel: &'a KernelDef) -> Self {
         Self { kernel, args: Args::new(), result: PhantomData }
@@ -89,20 +95,20 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         self
     }
 
-    /// As [`arg`](Self::arg), where it stands.
+    /// [`arg`](Self::arg) by reference.
     #[doc(hidden)]
     #[inline(always)]
     pub fn push(&mut self, arg: impl Arg<'a>) {
         arg.push_to(&mut self.args);
     }
 
-    /// Submits the launch to this thread's current stream: that of the innermost
-    /// [`Stream::scope`], else the program's default stream. A kernel with a value waits for it, and so does one
-    /// that is given [`host_mut`](crate::host_mut).
+    /// Submits the launch to this thread's current stream: the stream of the innermost [`Stream::scope`], or else the
+    /// program's default stream. Waits for the kernel where it returns a value or has a [`host_mut`](crate::host_mut)
+    /// argument.
     ///
     /// # Errors
-    /// [`Error::Kernel`] where an earlier kernel on the stream reported an error that was not yet
-    /// returned; why the kernel cannot be built or compiled; or what the device returns.
+    /// [`Error::Kernel`] where an earlier kernel on the stream reported an error that was not returned yet; errors of
+    /// building and compiling the kernel; [`Error::Race`]; or an error of the device.
     #[track_caller]
     pub fn launch(self) -> Result<R> {
         self.submit_to_current(Checks::On)
@@ -111,19 +117,19 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// Submits the launch to `stream`.
     ///
     /// # Errors
-    /// As for [`launch`](Self::launch), and [`Error::OtherProgram`] where stream and tensors are of
+    /// As for [`launch`](Self::launch), and [`Error::OtherProgram`] where the stream and the tensors belong to
     /// different programs.
     #[track_caller]
     pub fn launch_on(self, stream: &Stream) -> Result<R> {
         self.submit_to(stream, Checks::On)
     }
 
-    /// Builds the kernel for `program` and launches nothing: the arguments say which kernel it is, and are not used.
-    /// On a GPU both of its forms are compiled and loaded, so that no launch has to; and an
-    /// [export](Program::export_cache) of the program has it.
+    /// Builds the kernel for `program` without launching it. The arguments only select the kernel; they are not used.
+    /// On a GPU, both forms of the kernel are compiled and loaded, so that no later launch has to. An
+    /// [export](Program::export_cache) of the program includes the kernel.
     ///
     /// # Errors
-    /// Why the kernel cannot be built, compiled or loaded.
+    /// Errors of building, compiling and loading the kernel.
     ///
     /// # Examples
     /// See [`Program::export_cache`].
@@ -135,7 +141,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// The kernel's IR, for tests that interpret it.
     ///
     /// # Errors
-    /// [`Error::Build`] where it cannot be made.
+    /// [`Error::Build`]
     #[doc(hidden)]
     pub fn ir(&self) -> Result<quadrants_ir::Kernel> {
         let name = || self.kernel.name().to_owned();
@@ -145,7 +151,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// Submits the launch to the current stream without index checks.
     ///
     /// # Safety
-    /// Every index that the kernel uses is within its tensor's shape.
+    /// Every index that the kernel uses is in range.
     ///
     /// # Errors
     /// As for [`launch`](Self::launch).
@@ -157,7 +163,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// Submits the launch to `stream` without index checks.
     ///
     /// # Safety
-    /// Every index that the kernel uses is within its tensor's shape.
+    /// Every index that the kernel uses is in range.
     ///
     /// # Errors
     /// As for [`launch_on`](Self::launch_on).
@@ -194,20 +200,20 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         at: &'static Location<'static>,
     ) -> Result<R> {
         let Self { kernel, args, .. } = self;
-        let submit_fast = match R::TYPE {
+        let launched = match R::TYPE {
             None => submit_fast(args, kernel, program, stream, checks),
             Some(_) => FastPath::Declined(args),
         };
-        if let FastPath::Launched = submit_fast {
-            // Nothing is in it; but the compiler would ask.
-            mem::forget(submit_fast);
+        if let FastPath::Launched = launched {
+            // The variant has no data; without this, the compiler emits a check for it.
+            mem::forget(launched);
             return Ok(R::from_word(None));
         }
         let target = LaunchTarget { stream, checks, at };
         program
             .shared
             .launcher
-            .submit_slow(program, kernel, submit_fast, R::TYPE, target)
+            .submit_slow(program, kernel, launched, R::TYPE, target)
             .map(R::from_word)
     }
 }

@@ -1,19 +1,18 @@
-//! The launch plan of a kernel, made once: serial steps and regions, and how a region forks and
-//! joins.
+//! Launch plans: the serial steps and regions of a kernel, made once; their launch shapes; and their enqueueing.
 //!
-//! One pooled event is recorded on the launch stream. The first block stays there; every other takes
-//! a worker stream, which waits for that event. Each worker records a pooled event at its end, and
-//! the launch stream waits for it. The host never waits, and two blocks of a region are ordered with
-//! each other by nothing. A region that is launched again and again becomes a graph instead: see `graphs`.
+//! A region forks and joins by events. An event is recorded on the launch stream. The first block stays on that stream;
+//! every other block runs on a worker stream, which waits for the event. Each worker records an event at its end, and
+//! the launch stream waits for it. The host never waits, and nothing orders two blocks of a region. A region that is
+//! launched repeatedly becomes a graph instead: see `region_graph.rs`.
 
 use std::slice;
 
 use quadrants_ir::{
     Coarsening, GroupId, Offloaded, Task, TaskId, TaskKind,
     abi::Form,
-    launch_analysis::{Extents, HostPlan},
+    launch_analysis::{Extents, LaunchAnalysis},
 };
-use quadrants_rhi::{Device, ImageKind, LaunchConfig, StreamHandle};
+use quadrants_rhi::{Device, DeviceInfo, ImageKind, LaunchConfig, StreamHandle};
 use quadrants_runtime as rt;
 use smallvec::SmallVec;
 
@@ -23,31 +22,33 @@ use crate::{
     launch::{
         fork_join::{ForkJoin, MAX_WORKERS},
         grid::{block_config, fit_device, fit_limits, is_loop, launch_config},
-        region_graph::{GraphKey, RegionGraphCache, Tasks},
+        region_graph::{GraphKey, RegionGraphCache, RegionTasks},
     },
     program::ProgramShared,
     stream::StreamState,
 };
 
-/// What is launched, in order.
+/// The launch plan of a kernel: its steps in order.
 #[derive(Debug)]
 pub(crate) struct Plan {
     steps: Vec<Step>,
-    tasks: usize,
-    /// Whether there is one task, or body, and nothing else.
-    only: bool,
+    /// The number of launch shapes of a launch: one per task, or one for a native body.
+    shapes: usize,
+    /// Whether a launch is one driver call: the only step is a task or a native body.
+    single_call: bool,
 }
 
+/// A step of a launch plan.
 #[derive(Debug)]
 enum Step {
-    /// The whole kernel as one native body.
+    /// The whole kernel as one native function.
     Native,
     /// A task on the launch stream.
     Task(TaskId),
     Region(Region),
 }
 
-/// A region.
+/// A region: blocks that run concurrently.
 #[derive(Debug, Default)]
 struct Region {
     /// The tasks of each block.
@@ -58,9 +59,9 @@ struct Region {
 /// The launch shape of each task; none where the task has no iteration.
 pub(crate) type LaunchShapes = SmallVec<[Option<LaunchConfig>; 8]>;
 
-/// A launch that failed.
+/// A launch that failed at the device.
 pub(crate) struct LaunchFailure {
-    /// Whether something was enqueued before.
+    /// Whether some of its tasks had been enqueued.
     pub(crate) started: bool,
     pub(crate) source: rt::Error,
 }
@@ -70,7 +71,7 @@ impl Plan {
         let mut steps: Vec<Step> = Vec::new();
         if image == ImageKind::Native {
             steps.push(Step::Native);
-            return Self { steps, tasks: 1, only: true };
+            return Self { steps, shapes: 1, single_call: true };
         }
         let mut last = GroupId::NONE;
         for (id, task) in kernel.tasks() {
@@ -89,37 +90,36 @@ impl Plan {
             }
             last = task.group;
         }
-        let only = matches!(steps.as_slice(), [Step::Task(_)]);
-        Self { steps, tasks: kernel.tasks.len(), only }
+        let single_call = matches!(steps.as_slice(), [Step::Task(_)]);
+        Self { steps, shapes: kernel.tasks.len(), single_call }
     }
 
-    /// Whether all that a launch calls of the driver is one launch, where it calls anything.
+    /// Whether a launch is one driver call, or none where there is no iteration.
     pub(crate) fn is_one_call(&self) -> bool {
-        self.only
+        self.single_call
     }
 
     /// The launch shape of every task for these arguments.
     pub(crate) fn shapes(
         &self,
         kernel: &Offloaded,
-        host: &HostPlan,
+        host: &LaunchAnalysis,
         words: &[u64],
-        shared: &ProgramShared,
+        info: &DeviceInfo,
     ) -> Result<LaunchShapes> {
         if matches!(self.steps.as_slice(), [Step::Native]) {
             for (id, task) in kernel.tasks() {
-                counts(kernel, task, &host.extents(id, words))?;
+                iteration_counts(kernel, task, &host.extents(id, words))?;
             }
             return Ok(SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]));
         }
-        let info = shared.context.device().info();
-        let mut shapes = LaunchShapes::with_capacity(self.tasks);
+        let mut shapes = LaunchShapes::with_capacity(self.shapes);
         for (id, task) in kernel.tasks() {
             if !is_loop(&task.kind) {
                 shapes.push(Some(LaunchConfig::SERIAL));
                 continue;
             }
-            let extents = counts(kernel, task, &host.extents(id, words))?;
+            let extents = iteration_counts(kernel, task, &host.extents(id, words))?;
             if extents.contains(&0) {
                 shapes.push(None);
                 continue;
@@ -127,12 +127,12 @@ impl Plan {
             let mut config = match task.kind {
                 TaskKind::BlockFor { threads, .. } => block_config(&extents, threads),
                 TaskKind::RangeFor { block_size, .. } => {
-                    let square = Coarsening::of(kernel, task, Form::Checked).square;
+                    let square = Coarsening::of(kernel, task, Form::Checked).square_blocks;
                     launch_config(&extents, block_size, square)
                 }
                 TaskKind::Serial => LaunchConfig::SERIAL,
             };
-            if task.kind.is_bounded_on_device() {
+            if task.kind.has_device_bounds() {
                 fit_device(&mut config, info.multiprocessors);
             }
             fit_limits(&mut config, info);
@@ -146,7 +146,7 @@ impl Plan {
         Ok(shapes)
     }
 
-    /// The steps, as chains of tasks that run side by side. The tasks come in the order of their numbers.
+    /// The steps. Each is a list of chains of tasks that run concurrently. Tasks are in the order of their numbers.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<&[TaskId]>> {
         self.steps.iter().map(|step| match step {
             Step::Native => Vec::new(),
@@ -155,21 +155,21 @@ impl Plan {
         })
     }
 
-    /// How many launch shapes a launch has.
-    pub(crate) fn shapes_of_a_launch(&self) -> usize {
-        self.tasks
+    /// The number of launch shapes of a launch.
+    pub(crate) fn shape_count(&self) -> usize {
+        self.shapes
     }
 
-    /// Makes grids of loops whose threads take some iterations at once smaller by as much, where that leaves enough
-    /// threads to fill the device.
-    pub(crate) fn narrow(
+    /// Divides the grids of coarsened loops by the iterations per thread, where enough threads are left to fill the
+    /// device.
+    pub(crate) fn apply_coarsening(
         kernel: &Offloaded,
         form: Form,
         shapes: &mut [Option<LaunchConfig>],
         multiprocessors: u32,
     ) {
         for ((_, task), config) in kernel.tasks().zip(shapes) {
-            let (Coarsening { lanes, fills_once, .. }, Some(config)) =
+            let (Coarsening { factor, single_wave, .. }, Some(config)) =
                 (Coarsening::of(kernel, task, form), config)
             else {
                 continue;
@@ -180,18 +180,18 @@ impl Plan {
                 let sizes = config.grid_dim.iter().chain(&config.block_dim);
                 sizes.map(|&size| u64::from(size)).product::<u64>()
             };
-            let filling = u64::from(THREADS_EACH) * u64::from(multiprocessors.max(1));
-            if lanes > 1 && threads(config) >= filling * u64::from(lanes) {
-                config.grid_dim[axis] = config.grid_dim[axis].div_ceil(lanes);
+            let filling = u64::from(THREADS_PER_MULTIPROCESSOR) * u64::from(multiprocessors.max(1));
+            if factor > 1 && threads(config) >= filling * u64::from(factor) {
+                config.grid_dim[axis] = config.grid_dim[axis].div_ceil(factor);
             }
-            if fills_once {
+            if single_wave {
                 fit_device(config, multiprocessors);
             }
         }
     }
 
-    /// Enqueues all steps on `stream` with the argument block `args`. The shapes are in `shapes`; where there is one
-    /// task and nothing else, its shape is `first`.
+    /// Enqueues all steps on `stream` with the argument block `args`. Of a plan that [is one call](Self::is_one_call),
+    /// the shape is `first`; of others, the shapes are `shapes`.
     #[inline(always)]
     pub(crate) fn enqueue(
         &self,
@@ -204,7 +204,7 @@ impl Plan {
     ) -> Result<(), LaunchFailure> {
         let device = &**shared.context.device();
         let enqueue = Enqueue { shared, device, loaded, shapes, args, started: false };
-        if !self.only {
+        if !self.single_call {
             return self.enqueue_steps(enqueue, stream);
         }
         let Some(config) = first else { return Ok(()) };
@@ -212,7 +212,7 @@ impl Plan {
         launched.map_err(|source| LaunchFailure { started: false, source })
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue_steps(
         &self,
         mut enqueue: Enqueue<'_>,
@@ -228,7 +228,14 @@ impl Plan {
 }
 
 /// The number of iterations of each dimension of a loop.
-fn counts(kernel: &Offloaded, task: &Task, extents: &Extents) -> Result<SmallVec<[u64; 3]>> {
+///
+/// # Errors
+/// [`Error::Grid`] where a bound has wrapped.
+fn iteration_counts(
+    kernel: &Offloaded,
+    task: &Task,
+    extents: &Extents,
+) -> Result<SmallVec<[u64; 3]>> {
     let counts: SmallVec<[u64; 3]> = extents.counts().collect();
     if let Some(wrapped) = counts.iter().find(|n| **n > i64::MAX as u64)
         && !extents.is_empty()
@@ -239,8 +246,8 @@ fn counts(kernel: &Offloaded, task: &Task, extents: &Extents) -> Result<SmallVec
         );
         return Err(Error::Grid { kernel: kernel.name.clone(), what });
     }
-    // Of bounds that only the device knows, it asks the same where it computes them.
-    if !task.kind.is_bounded_on_device() && extents.have_wrapped() {
+    // Where the device computes the bounds, it makes this check.
+    if !task.kind.has_device_bounds() && extents.exceed_max_bound() {
         let dims: Vec<_> =
             extents.dims().iter().map(|(from, to)| format!("{from}..{to}")).collect();
         let what = format!(
@@ -254,19 +261,22 @@ fn counts(kernel: &Offloaded, task: &Task, extents: &Extents) -> Result<SmallVec
     Ok(counts)
 }
 
-/// The threads that fill a multiprocessor.
-const THREADS_EACH: u32 = 2048;
+/// The number of threads that fills a multiprocessor.
+const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 
+/// A launch that is being enqueued.
 struct Enqueue<'a> {
     shared: &'a ProgramShared,
     device: &'a dyn Device,
     loaded: &'a LoadedForm,
     shapes: &'a [Option<LaunchConfig>],
     args: &'a [u64],
+    /// Whether something was enqueued already.
     started: bool,
 }
 
 impl Enqueue<'_> {
+    /// Enqueues a task, where it has iterations.
     #[inline]
     fn task(&mut self, task: usize, stream: StreamHandle) -> rt::Result<()> {
         let Some(config) = &self.shapes[task] else { return Ok(()) };
@@ -278,22 +288,23 @@ impl Enqueue<'_> {
     #[inline(always)]
     fn launch(&self, task: usize, config: &LaunchConfig, stream: StreamHandle) -> rt::Result<()> {
         let function = self.loaded.function(task);
-        // SAFETY: the function was compiled for this kernel's argument block, whose layout the
-        // launcher filled; tensors and scratch in it are stamped or freed in stream order behind
-        // this launch; the stream is held by its state or lease.
+        // SAFETY: the function was compiled for this kernel's argument block, whose layout the launcher filled; the
+        // tensors and temporaries in it are stamped or freed in stream order after this launch; the stream is held by
+        // its state or lease.
         let launched = unsafe { self.device.launch(function, config, self.args, stream) };
         self.shared.context.observe(launched)
     }
 
-    /// Tasks behind each other.
+    /// Enqueues tasks in order on one stream.
     #[inline(always)]
-    fn chain(&mut self, tasks: &[TaskId], stream: StreamHandle) -> rt::Result<()> {
+    fn enqueue_chain(&mut self, tasks: &[TaskId], stream: StreamHandle) -> rt::Result<()> {
         for task in tasks {
             self.task(task.index(), stream)?;
         }
         Ok(())
     }
 
+    /// Launches a region.
     #[inline(never)]
     fn region(&mut self, region: &Region, stream: &StreamState) -> rt::Result<()> {
         let shapes = self.shapes;
@@ -306,7 +317,7 @@ impl Enqueue<'_> {
         self.blocks(region, live.clone().count(), live, stream)
     }
 
-    /// Those blocks of a region that have work, and how many they are.
+    /// Launches the blocks of a region that have work: `live`, and their number.
     #[inline(always)]
     fn blocks<'b>(
         &mut self,
@@ -318,42 +329,43 @@ impl Enqueue<'_> {
         let Some(first) = live.next() else { return Ok(()) };
         let launch_stream = stream.stream.handle();
         if count == 1 {
-            return self.chain(first, launch_stream);
+            return self.enqueue_chain(first, launch_stream);
         }
-        if self.as_graph(region, stream)? {
+        if self.try_graph(region, stream)? {
             return Ok(());
         }
         self.shared.graphs.count_by_events();
-        let mut workers = ForkJoin::take(self.shared, stream, MAX_WORKERS.min(count - 1))?;
+        let mut workers = ForkJoin::take(&self.shared.context, stream, MAX_WORKERS.min(count - 1))?;
         workers.fork()?;
-        self.chain(first, launch_stream)?;
+        self.enqueue_chain(first, launch_stream)?;
         let mut next = 0;
         for block in live {
             let worker = workers.next_worker(&mut next);
-            self.chain(block, worker)?;
+            self.enqueue_chain(block, worker)?;
         }
         workers.join()
     }
 
-    /// Launches a region as a graph; false where events have to do it.
-    fn as_graph(&mut self, region: &Region, stream: &StreamState) -> rt::Result<bool> {
+    /// Launches a region as a graph. Returns false where it must be launched by events.
+    fn try_graph(&mut self, region: &Region, stream: &StreamState) -> rt::Result<bool> {
         let graphs = &self.shared.graphs;
-        // A graph's tasks are told by the bits of a number.
-        if !graphs.on || self.shapes.len() > u64::BITS as usize {
+        // The key has a bit per task.
+        if !graphs.enabled || self.shapes.len() > u64::BITS as usize {
             return Ok(false);
         }
-        let (mut live, mut first) = (0, None);
+        let (mut active_tasks, mut first) = (0, None);
         for block in &region.blocks {
             for task in block.iter().map(|task| task.index()) {
                 if self.shapes[task].is_some() {
-                    live |= 1 << task;
+                    active_tasks |= 1 << task;
                     first.get_or_insert(task);
                 }
             }
         }
-        let Some(first) = first.map(|task| self.loaded.function(task)) else { return Ok(false) };
-        let key = GraphKey { stream: stream.stream.id(), first, live };
-        let tasks = Tasks { loaded: self.loaded, shapes: self.shapes, args: self.args };
+        let Some(first) = first else { return Ok(false) };
+        let first_function = self.loaded.function(first);
+        let key = GraphKey { stream: stream.stream.id(), first_function, active_tasks };
+        let tasks = RegionTasks { loaded: self.loaded, shapes: self.shapes, args: self.args };
         let (context, handle) = (&self.shared.context, stream.stream.handle());
         // SAFETY: as in `task`. The kernel's context drops its plan before its modules.
         let launched =

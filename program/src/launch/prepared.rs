@@ -1,34 +1,35 @@
-//! Launches that are judged once and enqueued later, and again: what captured graphs are made of.
+//! Prepared launches: decided once, enqueued later and repeatedly. Captured graphs are made of them.
 
 use std::{ops::Range, sync::atomic::Ordering::Relaxed};
 
 use quadrants_ir::{
     Offloaded, TaskId,
-    abi::{self, Form, LAUNCH_WORD, Passing},
+    abi::{Form, LAUNCH_WORD, Passing},
 };
 use quadrants_rhi::FunctionHandle;
 
 use super::{
-    context::{KernelContext, TensorParam},
+    block_head::{number_of, write_head},
+    context::{KernelContext, TensorParamUse},
     errors::{argument_error, launch_error, result_error},
     launch_cache::LaunchDecision,
-    launch_id::{launch_word, number_of},
     launcher::KernelLauncher,
+    param_code::ParamCode,
     submit::{Checks, LaunchTarget, Submission},
 };
 use crate::{
     Error, Result,
     kernel::kernel_def::KernelDef,
     launch::{
-        arguments::{ArgKind, ArgList, Code},
+        arguments::{ArgKind, ArgList},
+        launch_memory::LaunchMemory,
         plan::LaunchShapes,
-        temporaries::LaunchBlock,
     },
     program::ProgramShared,
     stream::StreamState,
 };
 
-/// What a launch's numbers decide. Its argument block lacks the addresses that are the stream's.
+/// A decided launch. The head of its argument block has no addresses yet: those depend on the stream.
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedLaunch {
     pub(crate) form: Form,
@@ -36,39 +37,40 @@ pub(crate) struct PreparedLaunch {
     pub(crate) words: Vec<u64>,
 }
 
-/// Whether a kernel may go: not while graphs keep it.
+/// What keeps a kernel loaded: its owner, and the graphs that launch it.
 #[derive(Debug, Default)]
 pub(crate) struct Retention {
     graphs: usize,
-    /// Its owner is gone.
-    orphan: bool,
+    owner_dropped: bool,
 }
 
 impl PreparedLaunch {
-    /// Whether the launch has a number, by which what it reports is known.
+    /// Whether the launch may report errors: only then does its launch word have a launch number.
     pub(crate) fn may_report(&self) -> bool {
         number_of(self.words[LAUNCH_WORD]) != 0
     }
 
-    /// Whether a graph that was made for the other can be set to this.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        fn live(of: &PreparedLaunch) -> impl Iterator<Item = bool> {
+    /// Whether both launches are the same graph nodes, up to launch shapes and arguments: the same form, and the same
+    /// tasks have iterations.
+    pub(crate) fn has_same_nodes(&self, other: &Self) -> bool {
+        fn has_work(of: &PreparedLaunch) -> impl Iterator<Item = bool> {
             of.shapes.iter().map(Option::is_some)
         }
-        self.form == other.form && live(self).eq(live(other))
+        self.form == other.form && has_work(self).eq(has_work(other))
     }
 }
 
 impl KernelLauncher {
-    /// The kernel of a launch that is captured, which stays until [`release`](Self::release). It has no value.
+    /// The number and context of a kernel whose launch is captured. It stays until [`release`](Self::release).
+    ///
+    /// # Errors
+    /// [`Error::ResultType`] for a kernel that returns a value; why the kernel cannot be built.
     pub(crate) fn retain(
         &self,
         shared: &ProgramShared,
         def: &KernelDef,
     ) -> Result<(u32, &KernelContext)> {
-        shared.context.check()?;
-        let id = def.id()?;
-        let context = self.contexts.get_or_try_make(id, || KernelContext::new(shared, def, id))?;
+        let (id, context) = self.context_of(shared, def)?;
         if context.kernel.result.is_some() {
             return Err(result_error(&context.kernel, None));
         }
@@ -76,40 +78,39 @@ impl KernelLauncher {
         Ok((id, context))
     }
 
-    /// Lets go of a kernel that was kept; where it was the last to need it, for good.
+    /// Ends one [`retain`](Self::retain). Unloads the kernel where nothing else keeps it.
     pub(crate) fn release(&self, shared: &ProgramShared, id: u32) {
         let Some(context) = self.contexts.get(id) else { return };
         let last = {
             let mut retention = context.retention.lock();
             retention.graphs -= 1;
-            retention.graphs == 0 && retention.orphan
+            retention.graphs == 0 && retention.owner_dropped
         };
         if last {
-            // SAFETY: its owner is gone, and so are the graphs that launched it.
-            unsafe { self.forget(shared, id) };
+            // SAFETY: its owner was dropped, and so were the graphs that launched it.
+            unsafe { self.unload(shared, id) };
         }
     }
 
-    /// A kernel that is kept.
+    /// A kernel that is retained.
     pub(crate) fn retained(&self, id: u32) -> Option<&KernelContext> {
         self.contexts.get(id)
     }
 }
 
 impl Retention {
-    /// Whether the kernel may go now that its owner does.
-    pub(super) fn may_go(&mut self) -> bool {
-        self.orphan = true;
+    /// Records that the owner is dropped. Returns whether the kernel can be unloaded now.
+    pub(super) fn drop_owner(&mut self) -> bool {
+        self.owner_dropped = true;
         self.graphs == 0
     }
 }
 
 impl KernelContext {
-    /// Judges a launch as all are judged, and loads what it runs.
+    /// Decides a launch as every launch is decided, and loads its form.
     pub(crate) fn prepare<'a>(
         &self,
         shared: &ProgramShared,
-        id: u32,
         number: u64,
         given: impl Iterator<Item = ArgKind<'a>>,
         checks: Checks,
@@ -117,7 +118,7 @@ impl KernelContext {
     ) -> Result<PreparedLaunch> {
         let mut args = ArgList::new();
         given.for_each(|arg| args.push(arg));
-        if !self.takes(&args.codes) {
+        if !self.accepts(&args.codes) {
             return Err(argument_error(&self.kernel, &args));
         }
         let mut words = args.words;
@@ -127,12 +128,12 @@ impl KernelContext {
         if shapes.is_empty() {
             shapes.push(first);
         }
-        words[LAUNCH_WORD] = launch_word(id, if self.names(form) { number } else { 0 });
+        write_head(&mut words, 0, 0, self.launch_word(form, number));
         self.loaded(shared, form)?;
         Ok(PreparedLaunch { form, shapes, words: words.to_vec() })
     }
 
-    /// Enqueues a launch by itself, as if it had just been made, with this argument block.
+    /// Enqueues a prepared launch by itself, not as a graph, with the argument block `words`.
     pub(crate) fn enqueue_prepared(
         &self,
         shared: &ProgramShared,
@@ -142,20 +143,18 @@ impl KernelContext {
         target: LaunchTarget<'_>,
     ) -> Result<()> {
         let stream = target.stream;
-        let scratch = match self.scratch_bytes() {
-            0 => None,
-            bytes => Some(LaunchBlock::new(stream, bytes)?),
-        };
-        words[abi::ERROR_WORD] = stream.record_address();
-        words[abi::SCRATCH_WORD] = scratch.as_ref().map_or(0, |block| block.address().raw());
+        let temporaries = LaunchMemory::temporaries(stream, self.temporary_bytes)?;
+        let (address, launch_word) =
+            (LaunchMemory::address_of(temporaries.as_ref()), words[LAUNCH_WORD]);
+        write_head(&mut words, stream.record_address(), address, launch_word);
         let loaded = self.loaded(shared, prepared.form)?;
         let submission = Submission { shared, context: self, id, target };
         let first = prepared.shapes.first().copied().flatten();
         submission.enqueue(loaded, first, &prepared.shapes, &words)?;
-        if self.reports_at_once { stream.check() } else { Ok(()) }
+        if self.check_after_launch { stream.check() } else { Ok(()) }
     }
 
-    /// The functions of a form that was loaded.
+    /// The function of a task in a form.
     pub(crate) fn function(
         &self,
         shared: &ProgramShared,
@@ -165,38 +164,39 @@ impl KernelContext {
         Ok(self.loaded(shared, form)?.function(task.index()))
     }
 
-    /// The tasks, as steps of chains that run side by side.
+    /// The steps of the launch plan. Each is a list of chains of tasks that run concurrently.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<&[TaskId]>> {
         self.plan.steps()
     }
 
-    pub(crate) fn scratch_bytes(&self) -> usize {
-        self.scratch
+    /// The bytes of temporaries that each launch needs.
+    pub(crate) fn temporary_bytes(&self) -> usize {
+        self.temporary_bytes
     }
 
-    /// Whether the argument block goes through memory of the device.
+    /// Whether launches pass the argument block in an argument buffer.
     pub(crate) fn by_buffer(&self) -> bool {
         self.passing == Passing::Buffer
     }
 
-    /// Its tensor parameters.
-    pub(crate) fn tensors(&self) -> &[TensorParam] {
-        &self.tensors
+    /// The tensor parameters.
+    pub(crate) fn tensor_params(&self) -> &[TensorParamUse] {
+        &self.tensor_params
     }
 
-    /// Whether a parameter's tensor is written; none where it is not used.
-    pub(crate) fn touch(&self, parameter: usize) -> Option<bool> {
-        self.tensors.iter().find(|tensor| tensor.number == parameter)?.touch
+    /// Whether the tensor of the parameter with this index is written; none where it is not used.
+    pub(crate) fn writes(&self, index: usize) -> Option<bool> {
+        self.tensor_params.iter().find(|param| param.index == index)?.writes
     }
 
-    /// Whether these can stand for those parameters.
-    pub(crate) fn takes_at(&self, parameters: &Range<usize>, codes: &[Code]) -> bool {
-        let params = self.codes.get(parameters.clone()).unwrap_or_default();
+    /// Whether the kernel accepts arguments with these codes for these parameters.
+    pub(crate) fn accepts_for(&self, parameters: &Range<usize>, codes: &[ParamCode]) -> bool {
+        let params = self.param_codes.get(parameters.clone()).unwrap_or_default();
         codes.len() == params.len()
-            && codes.iter().zip(params).all(|(given, param)| given.fits(*param))
+            && codes.iter().zip(params).all(|(arg, param)| arg.accepted_by(*param))
     }
 
-    /// What went wrong at the device with a launch of it.
+    /// The error of a launch of this kernel that failed at the device.
     pub(crate) fn failed(&self, source: quadrants_runtime::Error) -> Error {
         launch_error(&self.kernel, false, source)
     }
@@ -207,8 +207,8 @@ impl KernelContext {
 }
 
 impl ProgramShared {
-    /// The next launch's number.
-    pub(crate) fn next_launch(&self) -> u64 {
+    /// Takes the next launch number.
+    pub(crate) fn next_launch_number(&self) -> u64 {
         self.launches.fetch_add(1, Relaxed)
     }
 }

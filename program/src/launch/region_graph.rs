@@ -1,9 +1,9 @@
-//! Regions that are launched again and again in the same way, as graphs: one call of the driver sets the
-//! arguments of each task, one launches all, and no event is recorded or waited for.
+//! Regions that are launched repeatedly, as graphs: one driver call sets the arguments of each task, one launches all,
+//! and no event is recorded or waited for.
 //!
-//! A graph never changes results or order, only the price. It is made when a region is launched in one way for
-//! the third time; where that is refused, or the graph is out with another thread, events do. Where a launch is the
-//! one before it over again, arguments and all, nothing is set.
+//! A graph never changes results or order, only what a launch costs. It is made at the third launch of a region with
+//! the same key. Events are used where the device refuses it, or where another thread is launching the graph. Where a
+//! launch has the shapes and arguments of the one before, nothing is set.
 
 use std::sync::{
     Arc,
@@ -17,13 +17,13 @@ use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
 
 use crate::{Error, Result, kernel::image::LoadedForm, launch::plan::LaunchShapes};
 
-/// The environment variable that says whether repeated regions become graphs: `on`, which they do where nothing
-/// is said and the device has graphs, or `off`.
+/// The environment variable that decides whether repeated regions become graphs: `enabled` (the default, where the
+/// device has graphs) or `off`.
 pub const GRAPHS_VARIABLE: &str = "QUADRANTS_GRAPHS";
 
-/// So often a region is launched by events before it becomes a graph.
+/// How many launches of a region use events before it becomes a graph.
 const LAUNCHES_BEFORE_GRAPH: u8 = 2;
-/// So many ways of launching one region are known; further ones use events.
+/// The number of keys of a region that are remembered. Launches with further keys use events.
 const MAX_GRAPHS_PER_REGION: usize = 32;
 
 /// How the regions of a program were launched.
@@ -34,16 +34,16 @@ pub struct RegionStatistics {
     pub as_graph: u64,
     /// Launches of regions by events: fork and join.
     pub by_events: u64,
-    /// Graphs made.
+    /// Graphs that were made.
     pub graphs_made: u64,
-    /// Graphs that the device refused to make, to set or to launch; events were used instead, from then on.
+    /// Graphs that the device refused to make, set or launch. Events are used for their launches from then on.
     pub graphs_refused: u64,
 }
 
-/// Whether a program makes graphs, and how often it did.
+/// Whether a program makes graphs of regions, and the statistics of its regions.
 #[derive(Debug)]
 pub(crate) struct Graphs {
-    pub(crate) on: bool,
+    pub(crate) enabled: bool,
     as_graph: AtomicU64,
     by_events: AtomicU64,
     made: AtomicU64,
@@ -54,44 +54,44 @@ pub(crate) struct Graphs {
 #[derive(Debug, Default)]
 pub(crate) struct RegionGraphCache(Mutex<Vec<GraphEntry>>);
 
-/// In which way a region is launched: what a graph of it is good for.
+/// The key of a region's graph: a graph can be launched for all launches with its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct GraphKey {
-    /// The launch stream's number: one executable never overlaps itself, and so is not shared by streams.
+    /// The launch stream's number. An executable graph cannot run concurrently with itself, so streams do not share it.
     pub(crate) stream: u32,
-    /// The first task's function, which tells the form.
-    pub(crate) first: FunctionHandle,
-    /// The tasks that have iterations, a bit each.
-    pub(crate) live: u64,
+    /// The function of the first task with iterations. It identifies the form.
+    pub(crate) first_function: FunctionHandle,
+    /// A bit for each task of the kernel: whether it has iterations.
+    pub(crate) active_tasks: u64,
 }
 
-/// The tasks of a launch, by their numbers.
+/// The tasks of a launch.
 #[derive(Clone, Copy)]
-pub(crate) struct Tasks<'a> {
+pub(crate) struct RegionTasks<'a> {
     pub(crate) loaded: &'a LoadedForm,
-    /// None where a task has no iteration.
+    /// By task; none where a task has no iteration.
     pub(crate) shapes: &'a [Option<LaunchConfig>],
-    /// The argument block of all.
+    /// The argument block.
     pub(crate) args: &'a [u64],
 }
 
 #[derive(Debug)]
 struct GraphEntry {
     key: GraphKey,
-    state: State,
+    state: GraphState,
 }
 
 #[derive(Debug)]
-enum State {
-    /// Launched by events so often.
+enum GraphState {
+    /// The number of launches so far, all by events.
     Counted(u8),
     Idle(Box<CachedGraph>),
-    /// With a launch that is under way.
+    /// Used by a launch at the moment.
     InUse,
     Refused,
 }
 
-/// A graph, and what its nodes are set to.
+/// A graph, and the shapes and arguments that its nodes are set to.
 #[derive(Debug)]
 struct CachedGraph {
     graph: Graph,
@@ -99,21 +99,21 @@ struct CachedGraph {
     args: Vec<u64>,
 }
 
-/// What there is for a launch.
+/// What the cache has for a launch.
 enum Lookup {
     Graph(Box<CachedGraph>),
-    /// Nothing yet, but it is time.
+    /// No graph yet; it must be built now.
     Build,
     Nothing,
 }
 
 impl Graphs {
-    /// As the environment says where `asked` does not; off where the device has none.
-    pub(crate) fn new(asked: Option<bool>, capable: bool) -> Result<Self> {
-        let wanted = asked.map_or_else(from_env, Ok)?;
+    /// Graphs are on where `requested`, else where the environment says so; and off where the device has none.
+    pub(crate) fn new(requested: Option<bool>, capable: bool) -> Result<Self> {
+        let wanted = requested.map_or_else(enabled_by_env, Ok)?;
         let count = || AtomicU64::new(0);
         Ok(Self {
-            on: wanted && capable,
+            enabled: wanted && capable,
             as_graph: count(),
             by_events: count(),
             made: count(),
@@ -135,15 +135,15 @@ impl Graphs {
     }
 }
 
-fn from_env() -> Result<bool> {
-    match environment::word(GRAPHS_VARIABLE)?.as_deref() {
+fn enabled_by_env() -> Result<bool> {
+    match environment::text(GRAPHS_VARIABLE)?.as_deref() {
         None | Some("on") => Ok(true),
         Some("off") => Ok(false),
         Some(other) => Err(Error::UnknownGraphs { name: other.to_owned() }),
     }
 }
 
-impl<'a> Tasks<'a> {
+impl<'a> RegionTasks<'a> {
     fn get(self, task: TaskId) -> Option<NodeLaunch<'a>> {
         let config = self.shapes[task.index()]?;
         Some(NodeLaunch { function: self.loaded.function(task.index()), config, args: self.args })
@@ -151,20 +151,20 @@ impl<'a> Tasks<'a> {
 }
 
 impl CachedGraph {
-    fn is_set_to(&self, tasks: &Tasks<'_>) -> bool {
+    fn is_set_to(&self, tasks: &RegionTasks<'_>) -> bool {
         self.args == tasks.args && self.shapes[..] == *tasks.shapes
     }
 
-    /// Sets all launches.
+    /// Sets the shapes and arguments of all nodes.
     ///
     /// # Safety
-    /// As for [`RegionGraphCache::launch`]; the graph was made of these blocks, launched in the same way.
-    unsafe fn set(&self, blocks: &[Vec<TaskId>], tasks: Tasks<'_>) -> rt::Result<()> {
+    /// As for [`RegionGraphCache::launch`]; the graph was made of these blocks, with the same key.
+    unsafe fn set(&self, blocks: &[Vec<TaskId>], tasks: RegionTasks<'_>) -> rt::Result<()> {
         let mut node = 0;
         for block in blocks {
             for task in block {
                 let Some(launch) = tasks.get(*task) else { continue };
-                // SAFETY: the caller's promise.
+                // SAFETY: by the caller.
                 unsafe { self.graph.set(node, launch)? };
                 node += 1;
             }
@@ -172,7 +172,7 @@ impl CachedGraph {
         Ok(())
     }
 
-    fn note(&mut self, tasks: &Tasks<'_>) {
+    fn remember(&mut self, tasks: &RegionTasks<'_>) {
         self.args.clear();
         self.args.extend_from_slice(tasks.args);
         self.shapes.clear();
@@ -181,37 +181,37 @@ impl CachedGraph {
 }
 
 impl RegionGraphCache {
-    /// Launches the region on the stream as a graph; false where events have to do it, and nothing is enqueued.
+    /// Launches the region on the stream as a graph. Returns false where events must be used; then nothing is enqueued.
     ///
     /// # Errors
-    /// That the context is lost.
+    /// The context is lost.
     ///
     /// # Safety
-    /// The functions stay loaded as long as this, and the argument block is one of theirs, whose memory lives until
-    /// the launches are over. `stream` is the live stream of `key`.
+    /// The functions stay loaded as long as this cache lives. The argument block is one of theirs, and its memory lives
+    /// until the launches are complete. `stream` is the live stream of `key`.
     pub(crate) unsafe fn launch(
         &self,
         context: &Arc<Context>,
         graphs: &Graphs,
         key: GraphKey,
         blocks: &[Vec<TaskId>],
-        tasks: Tasks<'_>,
+        tasks: RegionTasks<'_>,
         stream: StreamHandle,
     ) -> rt::Result<bool> {
-        let cached = match self.take(key) {
+        let cached = match self.take_for_launch(key) {
             Lookup::Nothing => return Ok(false),
             Lookup::Graph(cached) if cached.is_set_to(&tasks) => Ok(cached),
             Lookup::Graph(mut cached) => {
-                // SAFETY: the caller's promise; blocks of the same way are the same launches in order.
+                // SAFETY: by the caller; with the same key, the nodes are the same tasks in order.
                 unsafe { cached.set(blocks, tasks) }.map(|()| {
-                    cached.note(&tasks);
+                    cached.remember(&tasks);
                     cached
                 })
             }
             Lookup::Build => {
                 let chains =
                     blocks.iter().map(|block| block.iter().filter_map(|task| tasks.get(*task)));
-                // SAFETY: the caller's promise.
+                // SAFETY: by the caller.
                 unsafe { Graph::of_chains(context, chains) }.map(|graph| {
                     graphs.made.fetch_add(1, Relaxed);
                     tracing::debug!(launches = graph.len(), stream = key.stream, "graph");
@@ -220,17 +220,17 @@ impl RegionGraphCache {
                 })
             }
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller.
         let launched =
             cached.and_then(|cached| unsafe { cached.graph.launch(stream) }.map(|()| cached));
         match launched {
             Ok(cached) => {
-                self.give_back(key, State::Idle(cached));
+                self.give_back(key, GraphState::Idle(cached));
                 graphs.as_graph.fetch_add(1, Relaxed);
                 Ok(true)
             }
             Err(error) => {
-                self.give_back(key, State::Refused);
+                self.give_back(key, GraphState::Refused);
                 if error.severity() == Severity::ContextLost {
                     return Err(error);
                 }
@@ -241,34 +241,37 @@ impl RegionGraphCache {
         }
     }
 
-    fn take(&self, key: GraphKey) -> Lookup {
+    fn take_for_launch(&self, key: GraphKey) -> Lookup {
         let mut entries = self.0.lock();
         let Some(at) = entries.iter().position(|entries| entries.key == key) else {
             if entries.len() == MAX_GRAPHS_PER_REGION {
-                // One of a stream that was used once or twice makes room.
-                let seen =
-                    entries.iter().position(|entries| matches!(entries.state, State::Counted(_)));
-                let Some(seen) = seen else { return Lookup::Nothing };
-                entries.remove(seen);
+                // Evict a key that was used once or twice.
+                let evicted = entries
+                    .iter()
+                    .position(|entries| matches!(entries.state, GraphState::Counted(_)));
+                let Some(evicted) = evicted else { return Lookup::Nothing };
+                entries.remove(evicted);
             }
-            entries.push(GraphEntry { key, state: State::Counted(1) });
+            entries.push(GraphEntry { key, state: GraphState::Counted(1) });
             return Lookup::Nothing;
         };
         let state = &mut entries[at].state;
         match state {
-            State::Counted(times) if *times < LAUNCHES_BEFORE_GRAPH => {
+            GraphState::Counted(times) if *times < LAUNCHES_BEFORE_GRAPH => {
                 *times += 1;
                 Lookup::Nothing
             }
-            State::InUse | State::Refused => Lookup::Nothing,
-            State::Counted(_) | State::Idle(_) => match std::mem::replace(state, State::InUse) {
-                State::Idle(cached) => Lookup::Graph(cached),
-                _ => Lookup::Build,
-            },
+            GraphState::InUse | GraphState::Refused => Lookup::Nothing,
+            GraphState::Counted(_) | GraphState::Idle(_) => {
+                match std::mem::replace(state, GraphState::InUse) {
+                    GraphState::Idle(cached) => Lookup::Graph(cached),
+                    _ => Lookup::Build,
+                }
+            }
         }
     }
 
-    fn give_back(&self, key: GraphKey, state: State) {
+    fn give_back(&self, key: GraphKey, state: GraphState) {
         if let Some(entries) = self.0.lock().iter_mut().find(|entries| entries.key == key) {
             entries.state = state;
         }

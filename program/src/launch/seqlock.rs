@@ -1,13 +1,13 @@
-//! A few words that are found once and used again by all threads, without a lock: who reads while another thread
-//! writes is told nothing, and finds them by itself.
+//! A sequence lock: a few words that all threads read without a lock. A reader during a write gets nothing, and must do
+//! without the words.
 //!
-//! A sequence lock: the version is odd while the words are written, and another one afterwards.
+//! The version is odd while the words are written, and different afterwards.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::sync::{AtomicU64, fence};
 
-/// As many words as were asked for, of which nothing is known yet.
+/// A fixed number of words under a sequence lock.
 #[derive(Debug)]
 pub(crate) struct Seqlock {
     /// 0 before the first write.
@@ -21,24 +21,23 @@ impl Seqlock {
         Self { version: AtomicU64::new(0), words }
     }
 
-    /// The words, and the version that [`validate`](Self::validate) takes behind what was read of them. None where
-    /// nothing was written yet, or another thread writes.
+    /// The words, and the version to [`validate`](Self::validate) after reading them. None before the first write, and
+    /// while another thread writes.
     #[inline(always)]
     pub(crate) fn read(&self) -> Option<(u64, &[AtomicU64])> {
         let version = self.version.load(Acquire);
         (version != 0 && version.is_multiple_of(2)).then_some((version, &*self.words))
     }
 
-    /// Whether what was read since `read` gave this version was written together. Else it is of several writes, and
-    /// says nothing.
+    /// Whether all that was read since `read` returned `version` is of one write. If not, it must not be used.
     #[inline(always)]
     pub(crate) fn validate(&self, version: u64) -> bool {
-        // Whoever saw a word of a later write sees its version too.
+        // A reader that saw a word of a later write sees that write's version too.
         fence(Acquire);
         self.version.load(Relaxed) == version
     }
 
-    /// Writes the words, unless another thread does.
+    /// Writes the words. Does nothing while another thread writes.
     pub(crate) fn write(&self, words: impl IntoIterator<Item = u64>) {
         let version = self.version.load(Relaxed);
         if version % 2 == 1
@@ -46,9 +45,9 @@ impl Seqlock {
         {
             return;
         }
-        // Before the words: whoever sees one of them sees that they are being written.
+        // Before the words: a reader that sees one of them also sees the odd version.
         fence(Release);
-        self.words.iter().zip(words).for_each(|(place, word)| place.store(word, Relaxed));
+        self.words.iter().zip(words).for_each(|(slot, word)| slot.store(word, Relaxed));
         self.version.store(version + 2, Release);
     }
 }
@@ -57,33 +56,33 @@ impl Seqlock {
 mod tests {
     use super::*;
 
-    fn all(recall: &Seqlock) -> Option<Vec<u64>> {
-        let (version, words) = recall.read()?;
+    fn read_all(lock: &Seqlock) -> Option<Vec<u64>> {
+        let (version, words) = lock.read()?;
         let words = words.iter().map(|word| word.load(Relaxed)).collect();
-        recall.validate(version).then_some(words)
+        lock.validate(version).then_some(words)
     }
 
     #[test]
-    fn what_was_written_last_is_read() {
-        let recall = Seqlock::new(3);
-        assert_eq!(all(&recall), None);
-        recall.write([1, 2, 3]);
-        recall.write([4, 5, 6]);
-        assert_eq!(all(&recall), Some(vec![4, 5, 6]));
+    fn the_last_write_is_read() {
+        let lock = Seqlock::new(3);
+        assert_eq!(read_all(&lock), None);
+        lock.write([1, 2, 3]);
+        lock.write([4, 5, 6]);
+        assert_eq!(read_all(&lock), Some(vec![4, 5, 6]));
     }
 
     #[test]
-    fn nobody_reads_a_part_of_a_write() {
-        let recall = Seqlock::new(4);
+    fn no_reader_sees_words_of_two_writes() {
+        let lock = Seqlock::new(4);
         std::thread::scope(|scope| {
             for thread in 0..2u64 {
-                let recall = &recall;
+                let lock = &lock;
                 scope.spawn(move || {
-                    (0..20_000).for_each(|turn| recall.write([2 * turn + thread; 4]));
+                    (0..20_000).for_each(|turn| lock.write([2 * turn + thread; 4]));
                 });
             }
             for _ in 0..20_000 {
-                if let Some(words) = all(&recall) {
+                if let Some(words) = read_all(&lock) {
                     assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
                 }
             }

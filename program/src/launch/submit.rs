@@ -1,48 +1,48 @@
-//! The slow path of a launch: fills the argument block, decides form and shapes, orders against hazards, enqueues the
-//! plan, and stamps the tensors.
+//! The slow path of a launch: decides form and shapes, fills the argument block, checks for hazards, enqueues the
+//! launch plan, and stamps the tensors.
 
 use std::{
-    mem,
     panic::Location,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-use quadrants_ir::abi::{self, FIRST_PARAM_WORD, LAUNCH_WORD, Passing};
-use quadrants_rhi::LaunchConfig;
+use quadrants_ir::abi::{self, Passing};
+use quadrants_rhi::{DevicePtr, LaunchConfig};
 
 use super::{
-    arguments::{ArgList, TensorArg},
-    context::{KernelContext, TensorParam},
+    arguments::ArgList,
+    block_head::write_head,
+    context::KernelContext,
     errors::launch_error,
     launch_cache::LaunchDecision,
-    launch_id::launch_word,
-    temporaries::{LaunchBlock, StreamScratch},
+    launch_memory::{LaunchMemory, StreamLaunchMemory},
+    stamp_guard::StampGuard,
 };
 use crate::{
     Result,
-    hazards::{LaunchUses, Tracker, waiting},
+    hazards::{LaunchUses, Tracker, wait_tracked},
     kernel::image::LoadedForm,
     program::ProgramShared,
     stream::StreamState,
 };
 
-/// Whether a launch proves its accesses or trusts the caller.
+/// Whether a launch must prove or check its accesses, or the caller promises that they are in range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Checks {
     On,
     Off,
 }
 
-/// Where a launch goes, and how.
+/// The stream of a launch and how it is launched.
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchTarget<'a> {
     pub(crate) stream: &'a Arc<StreamState>,
     pub(crate) checks: Checks,
-    /// Where it is written.
+    /// The source location of the launch.
     pub(crate) at: &'static Location<'static>,
 }
 
-/// A launch under way.
+/// A launch that takes the slow path.
 #[derive(Clone, Copy)]
 pub(super) struct Submission<'a> {
     pub(super) shared: &'a ProgramShared,
@@ -52,113 +52,60 @@ pub(super) struct Submission<'a> {
     pub(super) target: LaunchTarget<'a>,
 }
 
-/// Stamps the tensors of a launch on every way out of it, behind all that it enqueued: a wait of
-/// another thread that comes in between must not take the stamp for complete.
-pub(super) struct StampGuard<'a> {
-    params: &'a [TensorParam],
-    tensors: &'a [TensorArg<'a>],
-    stream: &'a StreamState,
-    /// Where hazards are looked for: by whom, and of which launch.
-    tracked: Option<&'a Tracker>,
-    kernel: u32,
-    at: &'static Location<'static>,
-}
-
-impl<'a> StampGuard<'a> {
-    /// The usual way.
-    #[inline(always)]
-    fn end(self) {
-        self.stamp();
-        mem::forget(self);
-    }
-
-    fn uses(&self) -> LaunchUses<'a> {
-        let Self { params, tensors, kernel, at, .. } = *self;
-        LaunchUses { kernel, params, tensors, at }
-    }
-
-    #[inline(always)]
-    fn stamp(&self) {
-        let stamp = self.stream.stream.next_stamp();
-        if let Some(tracker) = self.tracked {
-            tracker.after(&self.uses(), stamp);
-        }
-        for (tensor, param) in self.tensors.iter().zip(self.params) {
-            let Some(core) = tensor.core() else { continue };
-            if param.writable {
-                core.buffer.stamp_write(stamp);
-            } else {
-                core.buffer.stamp_read(stamp);
-            }
-        }
-    }
-}
-
-impl Drop for StampGuard<'_> {
-    #[cold]
-    fn drop(&mut self) {
-        self.stamp();
-    }
-}
-
 impl Submission<'_> {
-    /// Launches within the context, with memory of the launch's own, and waits for a value.
+    /// Submits a launch of several driver calls, or one that needs temporaries or returns a value. Waits for the value.
     #[inline(never)]
-    pub(super) fn with_memory(self, args: &mut ArgList<'_>) -> Result<Option<u64>> {
+    pub(super) fn submit_with_memory(self, args: &mut ArgList<'_>) -> Result<Option<u64>> {
         let Self { shared, context, target: LaunchTarget { stream, .. }, .. } = self;
-        // SAFETY: the device's calls alone, and no code of the user: devices that run native functions
-        // have no contexts.
+        // SAFETY: only calls of this device are made, and no user code runs: devices that run native functions have no
+        // contexts.
         let _current = unsafe { shared.context.make_current()? };
         stream.check()?;
-        let scratch = match context.scratch {
-            0 => None,
-            bytes => Some(LaunchBlock::new(stream, bytes)?),
-        };
-        self.submit(args, scratch.as_ref().map_or(0, |block| block.address().raw()))?;
-        let word = match (context.kernel.result, &scratch) {
-            (Some(_), Some(block)) => {
-                let at = block.address().offset(8 * abi::result_word(&context.kernel));
-                let read = || read_word(stream, at);
-                Some(waiting(shared, |tracker| tracker.up_to(&stream.stream), read)?)
+        let temporaries = LaunchMemory::temporaries(stream, context.temporary_bytes)?;
+        self.submit(args, LaunchMemory::address_of(temporaries.as_ref()))?;
+        let word = match (context.kernel.result, &temporaries) {
+            (Some(_), Some(memory)) => {
+                let address = memory.address().offset(8 * abi::result_word(&context.kernel));
+                let tracker = shared.hazards.as_ref();
+                let clock = |tracker: &Tracker| tracker.clock_of(&stream.stream);
+                Some(wait_tracked(tracker, clock, || read_word(stream, address))?)
             }
             _ => None,
         };
-        if context.reports_at_once {
+        if context.check_after_launch {
             stream.check()?;
         }
         Ok(word)
     }
 
-    /// Fills the argument block, judges, and enqueues.
+    /// Decides and enqueues the launch, whose temporaries are at the address `temporaries`.
     #[inline(always)]
-    pub(super) fn submit(self, args: &mut ArgList<'_>, scratch: u64) -> Result<()> {
+    pub(super) fn submit(self, args: &mut ArgList<'_>, temporaries: u64) -> Result<()> {
         let Self { shared, context, id, target: LaunchTarget { stream, checks, at } } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
         let ArgList { words, shapes, tensors, .. } = args;
-        if let Some(head) = words.first_chunk_mut::<FIRST_PARAM_WORD>() {
-            *head = [stream.record_address(), scratch, launch_word(id, number)];
-        }
         let LaunchDecision { form, first } =
             context.decide(shared, stream, checks, words, shapes)?;
-        if !context.names(form) {
-            // Nothing names the launch: one with the same arguments has the same block, which a graph need not be
-            // told again.
-            words[LAUNCH_WORD] = launch_word(id, 0);
-        }
+        let launch_word = context.launch_word(form, number);
+        write_head(words, stream.record_address(), temporaries, launch_word);
         let loaded = context.loaded(shared, form)?;
-        let (params, tensors) = (&*context.tensors, &**tensors);
-        let tracked = shared.hazards.as_ref();
-        if let Some(tracker) = tracked {
-            tracker.before(shared, &LaunchUses { kernel: id, params, tensors, at }, stream)?;
-        }
-        let stamped = StampGuard { params, tensors, stream, tracked, kernel: id, at };
-        let turn = shared.host_exclusion.of_launch(tensors);
+        let (params, tensors) = (&*context.tensor_params, &**tensors);
+        let guard = match &shared.hazards {
+            Some(tracker) => {
+                let uses = LaunchUses { kernel: id, params, tensors, at };
+                tracker.check_launch(shared, &uses, stream)?;
+                StampGuard::tracked(tracker, uses, stream)
+            }
+            None => StampGuard::new(params, tensors, stream),
+        };
+        let exclusion = shared.host_exclusion.lock_for_launch(tensors);
         let enqueued = self.enqueue(loaded, first, shapes, words);
-        drop(turn);
-        stamped.end();
+        drop(exclusion);
+        guard.finish();
         enqueued
     }
 
+    /// Enqueues the launch plan with the argument block `words`.
     #[inline(always)]
     pub(super) fn enqueue(
         self,
@@ -175,6 +122,7 @@ impl Submission<'_> {
         enqueued.map_err(|f| launch_error(&context.kernel, f.started, f.source))
     }
 
+    /// Copies the argument block into an argument buffer, and enqueues the launch plan with the buffer's address.
     #[cold]
     fn enqueue_by_buffer(
         self,
@@ -186,24 +134,25 @@ impl Submission<'_> {
         let Self { shared, context, target: LaunchTarget { stream, .. }, .. } = self;
         let fail = |started, source| launch_error(&context.kernel, started, source);
         let bytes = size_of_val(words);
-        let block = LaunchBlock::new(stream, bytes)?;
-        let staged = StreamScratch::stage(stream, words)?;
-        // SAFETY: the block has the bytes; the staged words stay until the copy is complete.
+        let buffer = LaunchMemory::new(stream, bytes)?;
+        let staged = StreamLaunchMemory::stage(stream, words)?;
+        // SAFETY: the buffer has the bytes; the staged words stay until the copy is complete.
         let copied = unsafe {
             let device = shared.context.device();
-            device.copy_htod_async(block.address(), staged.as_ptr(), bytes, stream.stream.handle())
+            let (to, from) = (buffer.address(), staged.as_ptr());
+            device.copy_htod_async(to, from, bytes, stream.stream.handle())
         };
         shared.context.observe(copied).map_err(|source| fail(false, source))?;
-        let address = [block.address().raw()];
+        let address = [buffer.address().raw()];
         let enqueued = context.plan.enqueue(shared, loaded, first, shapes, &address, stream);
         enqueued.map_err(|f| fail(f.started, f.source))
     }
 }
 
-/// Reads one word behind everything on the stream, and waits for it.
-fn read_word(stream: &StreamState, at: quadrants_rhi::DevicePtr) -> Result<u64> {
+/// Reads one word after everything on the stream, and waits for it.
+fn read_word(stream: &StreamState, address: DevicePtr) -> Result<u64> {
     let mut word = [0u8; 8];
-    // SAFETY: the launch's scratch memory holds the word until its block is dropped.
-    unsafe { stream.stream.read(at, &mut word)? };
+    // SAFETY: the launch's temporaries hold the word until they are dropped.
+    unsafe { stream.stream.read(address, &mut word)? };
     Ok(u64::from_le_bytes(word))
 }

@@ -1,7 +1,7 @@
-//! The thread's current stream: scopes nest, and leaving one makes the previous stream current again.
+//! The current stream of a thread. Scopes nest; at the end of one, the stream before it is current again.
 //!
-//! The scopes of a thread are a list through the stack frames of those who entered them. A thread-local that
-//! owns nothing has no destructor, so that the destructors of other thread-locals may launch too.
+//! The scopes of a thread are a linked list through the stack frames of their `with_scope` calls. The thread-local has
+//! no destructor, so that the destructors of other thread-locals can still launch.
 
 use std::{cell::Cell, ptr, sync::Arc};
 
@@ -17,44 +17,44 @@ struct Scope {
     outer: *const Scope,
 }
 
-/// Makes the outer scope the innermost again, on every way out.
-struct Leave(*const Scope);
+/// Makes the outer scope the innermost again, on every exit path.
+struct ScopeGuard(*const Scope);
 
-impl Drop for Leave {
+impl Drop for ScopeGuard {
     fn drop(&mut self) {
         INNERMOST.set(self.0);
     }
 }
 
 /// Runs `body` with `stream` as the thread's current stream of `program`.
-pub(crate) fn within<R>(
+pub(crate) fn with_scope<R>(
     program: &Arc<ProgramInner>,
     stream: &Arc<StreamState>,
     body: impl FnOnce() -> R,
 ) -> R {
     let scope = Scope { program, stream, outer: INNERMOST.get() };
-    let _leave = Leave(scope.outer);
+    let _guard = ScopeGuard(scope.outer);
     INNERMOST.set(&raw const scope);
     body()
 }
 
-/// Gives `then` the current stream of `program` on this thread, or of any program where none is given.
+/// Calls `then` with this thread's current stream of `program`, or of any program where none is given.
 #[inline]
 pub(crate) fn with_current<R>(
     program: Option<&Arc<ProgramInner>>,
     then: impl FnOnce(Option<(&Arc<ProgramInner>, &Arc<StreamState>)>) -> R,
 ) -> R {
-    let (mut at, mut found) = (INNERMOST.get(), None);
-    // SAFETY: a scope is on the list while `within` runs, whose frame holds it and whose arguments it
-    // names; both are below this one's on the same stack until `then` has returned.
-    while let Some(scope) = unsafe { at.as_ref() } {
+    let (mut next, mut current) = (INNERMOST.get(), None);
+    // SAFETY: a scope is on the list while `with_scope` runs, whose frame has it and whose arguments it points to.
+    // Both are below this frame on the same stack until `then` has returned.
+    while let Some(scope) = unsafe { next.as_ref() } {
         // SAFETY: as above.
         let (of, stream) = unsafe { (&*scope.program, &*scope.stream) };
         if program.is_none_or(|program| Arc::ptr_eq(of, program)) {
-            found = Some((of, stream));
+            current = Some((of, stream));
             break;
         }
-        at = scope.outer;
+        next = scope.outer;
     }
-    then(found)
+    then(current)
 }

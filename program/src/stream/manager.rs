@@ -1,4 +1,4 @@
-//! The stream manager: which streams a program has, found by a tensor's stamps.
+//! The stream manager: the registry of a program's streams, which finds the stream of a stamp.
 
 use std::{
     collections::HashMap,
@@ -11,11 +11,11 @@ use quadrants_runtime::Stamp;
 
 use crate::stream::StreamState;
 
-/// The live streams of a program.
+/// The streams of a program.
 #[derive(Debug, Default)]
 pub struct StreamManager {
     live: Mutex<HashMap<u32, Entry>>,
-    /// Signalled when a lease ends.
+    /// Notified when a lease ends.
     released: Condvar,
 }
 
@@ -25,11 +25,11 @@ struct Entry {
     leases: usize,
 }
 
-/// A stream that somebody uses besides its owner, who waits for the end of this before it goes.
+/// A leased stream: its owner waits for the end of the lease before it destroys the stream.
 #[derive(Debug)]
 pub(crate) struct Leased<'a> {
-    // Before the lease ends. This is the last owner where the program was dropped meanwhile: then the
-    // default stream's state takes itself off the list.
+    // Dropped before the lease ends. Where the program was dropped meanwhile, this is the last owner of the default
+    // stream's state, which then removes itself from the registry.
     state: Arc<StreamState>,
     _lease: Lease<'a>,
 }
@@ -41,7 +41,7 @@ struct Lease<'a> {
 }
 
 impl StreamManager {
-    /// How many streams the program has, the default one included.
+    /// The number of streams, including the default stream.
     #[must_use]
     pub fn live(&self) -> usize {
         self.live.lock().len()
@@ -52,7 +52,7 @@ impl StreamManager {
         self.live.lock().insert(state.stream.id(), entry);
     }
 
-    /// Takes a stream off the list, once nobody but its owner uses it.
+    /// Removes a stream after all leases on it have ended.
     pub(crate) fn retire(&self, id: u32) {
         let mut live = self.live.lock();
         while live.get(&id).is_some_and(|entry| entry.leases > 0) {
@@ -61,20 +61,20 @@ impl StreamManager {
         live.remove(&id);
     }
 
-    /// Takes a stream off the list that its last user drops.
+    /// Removes a stream whose last user drops it.
     pub(crate) fn remove(&self, id: u32) {
         self.live.lock().remove(&id);
     }
 
-    /// The stream that a stamp is of; none where it is gone, and then its work is complete.
+    /// The stream of a stamp; none where it is destroyed: then its work is complete.
     pub(crate) fn find(&self, stamp: Stamp) -> Option<Leased<'_>> {
         let mut live = self.live.lock();
-        let found = self.lease(stamp.stream, live.get_mut(&stamp.stream)?)?;
+        let leased = self.lease(stamp.stream, live.get_mut(&stamp.stream)?)?;
         drop(live);
-        found.stream.issued(stamp).then_some(found)
+        leased.stream.issued(stamp).then_some(leased)
     }
 
-    /// All live streams.
+    /// All streams.
     pub(crate) fn all(&self) -> Vec<Leased<'_>> {
         self.live.lock().iter_mut().filter_map(|(id, entry)| self.lease(*id, entry)).collect()
     }

@@ -1,4 +1,4 @@
-//! Streams and events, as the user holds them.
+//! Streams and events as users have them, and the state of a stream.
 
 pub(crate) mod current;
 pub(crate) mod manager;
@@ -15,21 +15,21 @@ use quadrants_runtime as rt;
 
 use crate::{
     Error, Result, capture,
-    hazards::{Clock, Tracker, waiting},
-    launch::{error_record::RecordSlot, fork_join::WorkerSet, temporaries::StreamScratch},
+    hazards::{Clock, Tracker, wait_tracked},
+    launch::{error_record::RecordSlot, fork_join::WorkerSet, launch_memory::StreamLaunchMemory},
     program::{ProgramInner, ProgramShared},
 };
 
-/// What captures refuse.
-const WAITED: &str = "a wait of the host";
-const ASKED: &str = "asking whether work is complete";
+/// What [`capture::refuse`] names.
+const HOST_WAIT: &str = "a wait of the host";
+const QUERY: &str = "asking whether work is complete";
 
-/// How many events this process has made.
+/// The number of events that this process has made.
 static EVENTS: AtomicU64 = AtomicU64::new(0);
 
-/// A stream of a program. Work on it runs in order, beside that of other streams.
+/// A stream of a program: a queue of operations that run in order, concurrently with other streams.
 ///
-/// Dropping it waits for its work, and keeps an error of it for
+/// Dropping it waits for its work. An error of that work is kept for
 /// [`Program::take_deferred_errors`](crate::Program::take_deferred_errors).
 #[derive(Debug)]
 pub struct Stream {
@@ -37,27 +37,27 @@ pub struct Stream {
     pub(crate) state: Arc<StreamState>,
 }
 
-/// What all handles and launches of one stream share.
+/// The state that all handles and launches of one stream share.
 #[derive(Debug)]
 pub(crate) struct StreamState {
     shared: Arc<ProgramShared>,
     pub(crate) stream: Arc<rt::Stream>,
-    record: Option<RecordSlot>,
-    /// Where the record is.
+    error_record: Option<RecordSlot>,
+    /// The address of the error record.
     record_address: u64,
-    /// Whether others have the handle, who may enqueue what has no stamp.
+    /// Whether other code has the driver's handle, and may enqueue work without stamps.
     shared_handle: AtomicBool,
-    /// What the last region launched here forked to and joined by.
+    /// The workers and events of the last region that was launched here.
     pub(crate) worker_set: Mutex<Option<Box<WorkerSet>>>,
-    pub(crate) scratch: StreamScratch,
+    pub(crate) launch_memory: StreamLaunchMemory,
 }
 
-/// What a stream had that was dropped by a panicking thread; kept as long as the program.
+/// The resources of a stream that a panicking thread dropped. Kept as long as the program.
 #[derive(Debug)]
-pub(crate) struct LeftBehind {
-    _record: Option<RecordSlot>,
+pub(crate) struct AbandonedStream {
+    _error_record: Option<RecordSlot>,
     _worker_set: Option<Box<WorkerSet>>,
-    _scratch: StreamScratch,
+    _launch_memory: StreamLaunchMemory,
 }
 
 impl StreamState {
@@ -68,26 +68,26 @@ impl StreamState {
         let state = Arc::new(Self {
             shared: shared.clone(),
             stream,
-            record: Some(record),
+            error_record: Some(record),
             record_address,
             shared_handle: AtomicBool::new(foreign),
             worker_set: Mutex::new(None),
-            scratch: StreamScratch::default(),
+            launch_memory: StreamLaunchMemory::default(),
         });
         if let Some(tracker) = &shared.hazards {
-            tracker.begin(&state.stream);
+            tracker.add_stream(&state.stream);
         }
         shared.manager.register(&state);
         Ok(state)
     }
 
-    /// Has the stream's next launch report as if it were another one than the last that did: in the order of the
-    /// stream, for launches whose number was used before.
+    /// Enqueues a reset of the word that holds the last launch that reported. Then the next launch can report although
+    /// its launch number was used before.
     pub(crate) fn report_anew(&self, context: &rt::Context) -> rt::Result<()> {
-        let Some(record) = &self.record else { return Ok(()) };
+        let Some(record) = &self.error_record else { return Ok(()) };
         let (claim, none) = (record.claim(), ErrorRecord::NO_LAUNCH.to_ne_bytes());
-        // SAFETY: the word is the record's, which the stream has as long as it lives; kernels of this stream alone change
-        // it.
+        // SAFETY: the word belongs to the record, which the stream has as long as it lives; only kernels of this stream
+        // change it.
         let filled = unsafe {
             context.device().fill_u8_async(claim, none[0], none.len(), self.stream.handle())
         };
@@ -99,14 +99,14 @@ impl StreamState {
         self.record_address
     }
 
-    /// Whether a kernel on this stream reported something. One load; no driver call.
+    /// Whether a kernel on this stream reported an error. One load; no driver call.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
-        // SAFETY: the record is the stream's until its last owner drops it, and nobody else has a reference then.
+        // SAFETY: the record is the stream's until its last owner is dropped, and nobody else has a reference then.
         unsafe { RecordSlot::is_set_at(self.record_address) }
     }
 
-    /// Reports what a kernel on this stream reported, once: looks, drains, takes.
+    /// Returns the error that a kernel on this stream reported, once: looks, drains the stream, takes the report.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         if self.has_report() { self.report() } else { Ok(()) }
@@ -114,12 +114,14 @@ impl StreamState {
 
     #[cold]
     fn report(&self) -> Result<()> {
-        let Some(record) = &self.record else { return Ok(()) };
-        // What another thread enqueues just now may still write it; then it is not full, and the next look finds it.
+        let Some(record) = &self.error_record else { return Ok(()) };
+        // Work that another thread enqueues now may still write the record; then it is not full, and a later check
+        // finds it.
         if !self.stream.is_idle() {
             self.drain()?;
         }
-        match self.shared.records.take_report(record, |found| self.shared.launcher.decode(found)) {
+        match self.shared.records.take_report(record, |report| self.shared.launcher.decode(report))
+        {
             Some(error) => Err(Box::new(error).into()),
             None => Ok(()),
         }
@@ -130,32 +132,32 @@ impl StreamState {
         self.check()
     }
 
-    /// Waits for all work, and reports nothing.
+    /// Waits for all work, without checking for errors.
     fn drain(&self) -> Result<()> {
-        let up_to = |tracker: &Tracker| tracker.up_to(&self.stream);
-        waiting(&self.shared, up_to, || Ok(self.stream.synchronize()?))
+        let clock = |tracker: &Tracker| tracker.clock_of(&self.stream);
+        wait_tracked(self.shared.hazards.as_ref(), clock, || Ok(self.stream.synchronize()?))
     }
 
-    /// Waits for all work, unless a wait has shown it complete, and reports nothing.
+    /// Waits for all work, unless an earlier wait has shown it complete, without checking for errors.
     fn drain_at_end(&self) -> Result<()> {
         let newest = self.stream.newest();
         if self.shared_handle.load(Relaxed) || !self.stream.is_idle() {
             return self.drain();
         }
-        // A wait that was made for something else says nothing of what the stream was told to wait for since.
+        // The earlier wait may not have covered what the stream was made to wait for since.
         if let Some(tracker) = &self.shared.hazards {
-            tracker.over(&Clock::of(newest));
+            tracker.mark_complete(&Clock::of(newest));
         }
         Ok(())
     }
 
-    /// Asks whether all work is complete, and where it is, reports.
+    /// Whether all work is complete. If so, also checks for errors.
     pub(crate) fn query(&self) -> Result<bool> {
         let clock =
-            self.shared.hazards.as_ref().map(|tracker| (tracker, tracker.up_to(&self.stream)));
+            self.shared.hazards.as_ref().map(|tracker| (tracker, tracker.clock_of(&self.stream)));
         let complete = self.stream.query()?;
         if complete && let Some((tracker, clock)) = clock {
-            tracker.over(&clock);
+            tracker.mark_complete(&clock);
         }
         if complete {
             self.check()?;
@@ -163,8 +165,8 @@ impl StreamState {
         Ok(complete)
     }
 
-    /// What the drop of the stream's handle does while others can still find the stream: waits for its work,
-    /// keeps an error, and then waits for the others. The default stream stays for the program's tensors.
+    /// Called by the drop of the user's handle, while others can still find the stream: waits for its work, keeps an
+    /// error, and then waits for the leases on it. The default stream stays: the program's tensors need it.
     fn close(&self) {
         if self.stream.origin() == rt::StreamOrigin::Default {
             return;
@@ -188,26 +190,26 @@ impl Drop for StreamState {
     fn drop(&mut self) {
         self.shared.manager.remove(self.stream.id());
         if std::thread::panicking() {
-            // Nothing is waited for, and unfinished work may still use all this.
-            let left = LeftBehind {
-                _record: self.record.take(),
+            // Without a wait, unfinished work may still use all this.
+            let left = AbandonedStream {
+                _error_record: self.error_record.take(),
                 _worker_set: self.worker_set.get_mut().take(),
-                _scratch: std::mem::take(&mut self.scratch),
+                _launch_memory: std::mem::take(&mut self.launch_memory),
             };
-            self.shared.left_behind.lock().push(left);
+            self.shared.abandoned_streams.lock().push(left);
             return;
         }
-        // After a wait nothing writes the record any more, so that it can go to another stream.
+        // After a wait nothing writes the record any more, so that another stream can have it.
         let drained = self.drain_at_end();
         if let Some(tracker) = &self.shared.hazards {
-            tracker.end(self.stream.id());
+            tracker.remove_stream(self.stream.id());
         }
         match drained {
             Ok(()) => {
                 if let Err(error) = self.check() {
                     self.shared.defer(error);
                 }
-                if let Some(record) = self.record.take() {
+                if let Some(record) = self.error_record.take() {
                     self.shared.records.give_back(record);
                 }
             }
@@ -224,8 +226,7 @@ impl Stream {
         self.state.stream.handle()
     }
 
-    /// The stream's number within its program, by which messages name it. One that is gone gives it to a later
-    /// stream.
+    /// The stream's number in its program, by which messages name it. It is reused after the stream is destroyed.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.state.stream.id()
@@ -234,24 +235,24 @@ impl Stream {
     /// Whether all work enqueued so far is complete.
     ///
     /// # Errors
-    /// Where it is complete, as for [`synchronize`](Self::synchronize); else what the device returns.
+    /// Where it is complete, those of [`synchronize`](Self::synchronize); else errors of the device.
     pub fn query(&self) -> Result<bool> {
-        capture::refuse(&self.program.shared, ASKED)?;
+        capture::refuse(&self.program.shared, QUERY)?;
         self.state.query()
     }
 
     /// Waits for all work enqueued so far.
     ///
     /// # Errors
-    /// [`Error::Kernel`] where a kernel on this stream reported an error that was not yet returned,
-    /// or what the device returns.
+    /// [`Error::Kernel`] where a kernel on this stream reported an error that was not returned yet, or an error of the
+    /// device.
     pub fn synchronize(&self) -> Result<()> {
-        capture::refuse(&self.program.shared, WAITED)?;
+        capture::refuse(&self.program.shared, HOST_WAIT)?;
         self.state.synchronize()
     }
 
-    /// Waits for the work in flight, reports its error, and destroys the stream. It cannot be used, or destroyed
-    /// again, afterwards:
+    /// Waits for the work in flight, returns its error, and destroys the stream. Neither use nor another destruction is
+    /// possible afterwards:
     ///
     /// ```compile_fail,E0382
     /// # fn twice(stream: quadrants_program::Stream) -> quadrants_program::Result<()> {
@@ -266,23 +267,22 @@ impl Stream {
         self.synchronize()
     }
 
-    /// Runs `body` with this stream as the thread's current one for launches of its program. The
-    /// previous one is current again afterwards, also where `body` panics.
+    /// Runs `body` with this stream as the thread's current stream for launches of its program. Afterwards the previous
+    /// one is current again, also where `body` panics.
     pub fn scope<R>(&self, body: impl FnOnce() -> R) -> R {
-        current::within(&self.program, &self.state, body)
+        current::with_scope(&self.program, &self.state, body)
     }
 
-    /// Wraps a stream made elsewhere in a program's context. It is never destroyed here.
+    /// Wraps a stream that was made elsewhere in the program's context. It is never destroyed here.
     ///
     /// # Safety
-    /// `handle` is a stream of the program's device context, and its owner keeps it alive as long as
-    /// the wrapper lives.
+    /// `handle` is a stream of the program's device context, and stays alive as long as the wrapper.
     ///
     /// # Errors
     /// Out of pinned memory, or too many streams at once.
     pub unsafe fn from_raw(program: &crate::Program, handle: StreamHandle) -> Result<Self> {
         let inner = program.inner();
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller.
         let stream = unsafe { rt::Stream::from_raw(&inner.shared.context, handle)? };
         Ok(Self { state: StreamState::new(&inner.shared, stream)?, program: inner.clone() })
     }
@@ -293,22 +293,22 @@ impl Stream {
     }
 }
 
-/// An event: a mark in a stream that other streams and the host can wait for.
+/// An event: a marker in a stream that other streams and the host can wait for.
 #[derive(Debug)]
 pub struct Event {
-    // Before the program, so that the event goes while its context lives.
+    // Before the program, so that the event is destroyed while its context is alive.
     event: rt::Event,
-    marked: Mutex<Mark>,
-    /// By which captures know it.
+    last_record: Mutex<LastRecord>,
+    /// Identifies the event for captures.
     number: u64,
     program: Arc<ProgramInner>,
 }
 
-/// What the latest record of an event is behind.
+/// The work that the last record of an event stands for.
 #[derive(Debug, Default, Clone)]
-struct Mark {
+struct LastRecord {
     stamp: Option<rt::Stamp>,
-    /// Empty where hazards are not looked for.
+    /// Empty where hazards are not tracked.
     clock: Clock,
 }
 
@@ -316,7 +316,7 @@ impl Event {
     pub(crate) fn create(program: &Arc<ProgramInner>, options: EventOptions) -> Result<Self> {
         Ok(Self {
             event: rt::Event::new(&program.shared.context, options)?,
-            marked: Mutex::default(),
+            last_record: Mutex::default(),
             number: EVENTS.fetch_add(1, Relaxed),
             program: program.clone(),
         })
@@ -328,95 +328,95 @@ impl Event {
         self.event.handle()
     }
 
-    /// Marks everything enqueued on `stream` so far. A later record moves the mark; waits already
-    /// enqueued keep the one they saw.
+    /// Records the event: it now stands for all work on `stream` so far. Waits that are enqueued already keep the
+    /// earlier record.
     ///
     /// # Errors
-    /// [`Error::OtherProgram`], or what the device returns.
+    /// [`Error::OtherProgram`], or an error of the device.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
-        if capture::is_on()
+        if capture::is_active()
             && let Some(captured) =
                 capture::record(&self.program.shared, self.number, &stream.state)
         {
             return captured;
         }
         let (tracker, stream) = (&self.program.shared.hazards, &stream.state.stream);
-        let clock = tracker.as_ref().map(|tracker| tracker.up_to(stream)).unwrap_or_default();
+        let clock = tracker.as_ref().map(|tracker| tracker.clock_of(stream)).unwrap_or_default();
         self.event.record(stream)?;
-        *self.marked.lock() = Mark { stamp: Some(stream.next_stamp()), clock };
+        *self.last_record.lock() = LastRecord { stamp: Some(stream.next_stamp()), clock };
         Ok(())
     }
 
-    /// Makes later work of `stream` wait for the mark. The host does not wait. An event that was
-    /// never recorded holds nothing up.
+    /// Makes later work of `stream` wait for the recorded work. The host does not wait. An event that was never
+    /// recorded is complete.
     ///
     /// # Errors
-    /// [`Error::OtherProgram`], or what the device returns.
+    /// [`Error::OtherProgram`], or an error of the device.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
         self.same_program(stream)?;
-        if capture::is_on()
+        if capture::is_active()
             && let Some(captured) = capture::wait(&self.program.shared, self.number, &stream.state)
         {
             return captured;
         }
-        let mark = self.tracked_mark();
+        let record = self.tracked_record();
         self.event.wait(&stream.state.stream)?;
-        if let Some((tracker, mark)) = mark {
-            tracker.waits(stream.id(), &mark.clock);
+        if let Some((tracker, record)) = record {
+            tracker.add_wait(stream.id(), &record.clock);
         }
         Ok(())
     }
 
-    /// Whether the mark is reached; true where there is none.
+    /// Whether the recorded work is complete; true where nothing was recorded.
     ///
     /// # Errors
-    /// What the device returns.
+    /// Errors of the device.
     pub fn query(&self) -> Result<bool> {
-        capture::refuse(&self.program.shared, ASKED)?;
-        let mark = self.tracked_mark();
+        capture::refuse(&self.program.shared, QUERY)?;
+        let record = self.tracked_record();
         let reached = self.event.query()?;
-        if reached && let Some((tracker, mark)) = mark {
-            tracker.over(&mark.clock);
+        if reached && let Some((tracker, record)) = record {
+            tracker.mark_complete(&record.clock);
         }
         Ok(reached)
     }
 
-    /// Waits until the mark is reached.
+    /// Waits until the recorded work is complete.
     ///
     /// # Errors
-    /// [`Error::Kernel`] where a kernel on the marked stream reported an error that was not yet returned;
-    /// then it waits for the stream. Or what the device returns.
+    /// [`Error::Kernel`] where a kernel on the recorded stream reported an error that was not returned yet; then this
+    /// waits for the whole stream. Or an error of the device.
     pub fn synchronize(&self) -> Result<()> {
-        capture::refuse(&self.program.shared, WAITED)?;
-        let mark = self.mark();
+        capture::refuse(&self.program.shared, HOST_WAIT)?;
+        let record = self.last_record();
         let wait = || Ok(self.event.synchronize()?);
-        waiting(&self.program.shared, |_| mark.clock.clone(), wait)?;
-        match mark.stamp.and_then(|mark| self.program.shared.manager.find(mark)) {
+        wait_tracked(self.program.shared.hazards.as_ref(), |_| record.clock.clone(), wait)?;
+        match record.stamp.and_then(|stamp| self.program.shared.manager.find(stamp)) {
             Some(stream) => stream.check(),
             None => Ok(()),
         }
     }
 
-    /// Milliseconds from `start`'s mark to this one. Both are timing events whose marks are reached.
+    /// Milliseconds from the record of `start` to the record of this event. Both must be timing events and complete.
     ///
     /// # Errors
-    /// [`Error::OtherProgram`], or what the device returns.
+    /// [`Error::OtherProgram`], or an error of the device.
     pub fn elapsed_ms_since(&self, start: &Event) -> Result<f32> {
         if !Arc::ptr_eq(&self.program, &start.program) {
             return Err(Error::OtherProgram { what: "the start event" });
         }
-        capture::refuse(&self.program.shared, ASKED)?;
+        capture::refuse(&self.program.shared, QUERY)?;
         Ok(self.event.elapsed_ms_since(&start.event)?)
     }
 
-    fn mark(&self) -> Mark {
-        self.marked.lock().clone()
+    fn last_record(&self) -> LastRecord {
+        self.last_record.lock().clone()
     }
 
-    /// The mark for whoever follows the order of work, where somebody does.
-    fn tracked_mark(&self) -> Option<(&Tracker, Mark)> {
-        self.program.shared.hazards.as_ref().map(|tracker| (tracker, self.mark()))
+    /// The last record, where hazards are tracked.
+    fn tracked_record(&self) -> Option<(&Tracker, LastRecord)> {
+        self.program.shared.hazards.as_ref().map(|tracker| (tracker, self.last_record()))
     }
 
     fn same_program(&self, stream: &Stream) -> Result<()> {

@@ -1,16 +1,16 @@
-//! The types that a tensor's elements and a kernel's scalar arguments can have.
+//! The scalar types of tensors and kernel arguments.
 
 use half::f16;
 use quadrants_ir::{Const, ScalarType};
 
 use crate::{
     KernelValue,
-    body::{At, Dense, Strided},
+    body::{Dense, ScalarRef, Strided},
 };
 
-/// A type that lives in device memory: `f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool`.
+/// A scalar type of tensors and kernels: `f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool`.
 ///
-/// Sealed: the device side of each type is fixed by the IR.
+/// Sealed: the IR has a fixed type for each.
 ///
 /// # Examples
 /// ```
@@ -19,12 +19,12 @@ use crate::{
 /// assert_eq!(usize::TYPE, quadrants_ir::ScalarType::U64);
 /// ```
 pub trait Element:
-    KernelValue<Parts = Strided<Self>, Root = Dense<Self>, Spot = At<Self>>
+    KernelValue<Components = Strided<Self>, Storage = Dense<Self>, Location = ScalarRef<Self>>
     + Default
     + Into<Const>
     + sealed::Sealed
 {
-    /// The type's name in the IR.
+    /// The type in the IR.
     const TYPE: ScalarType;
 
     /// Whether every bit pattern of the type's size is a value of it. Not so for `bool`.
@@ -34,13 +34,13 @@ pub trait Element:
     fn from_bits64(bits: u64) -> Self;
 }
 
-/// Reads a scalar, whatever its bits are.
+/// Reads a scalar. A `bool` may have any bits.
 ///
 /// # Safety
 /// `from` is valid for a read, and aligned.
 #[inline(always)]
 pub(crate) unsafe fn load<T: Element>(from: *const T) -> T {
-    // SAFETY: the caller's promise; and of a bool, a byte is read.
+    // SAFETY: by the caller; a bool is read as a byte.
     unsafe {
         if T::ANY_BITS {
             from.read()

@@ -1,8 +1,8 @@
-//! Arrays of the host as arguments of kernels: a tensor that borrows one, and what a launch does with it.
+//! Host arrays as kernel arguments: tensors that borrow them, and their staging by launches.
 //!
-//! A launch copies the array into device memory of its own, through page-locked memory, before it enqueues anything,
-//! and copies back what the kernel may have written before it returns. So nothing that is in flight ever names the
-//! array, and it is borrowed no longer than a function's argument.
+//! A launch copies the array into device memory of its own, through pinned memory, before it enqueues anything, and
+//! copies back what the kernel may have written before it returns. So no work in flight names the array, and it is
+//! borrowed no longer than any function argument.
 
 use std::{fmt, ptr::NonNull, sync::Arc};
 
@@ -10,18 +10,18 @@ use smallvec::SmallVec;
 
 use crate::{
     KernelValue, Result, Slice, SliceMut, Tensor,
-    launch::arguments::{ArgKind, ArgList, Place, TensorArg},
+    launch::arguments::{ArgKind, ArgList, TensorArg, TensorMemory},
     program::ProgramInner,
-    tensor::{Home, TensorCore, layout::Stored},
+    tensor::{DeviceTensor, RequiredAddress, layout::StorageLayout},
 };
 
-/// An array of the host where a kernel takes a tensor to be read.
+/// A host array as a kernel argument for reading.
 ///
-/// Each launch copies it, in the order of the launches on its stream; the array can change as soon as `launch` has
+/// Each launch copies it, in the order of the launches on its stream. The array can change as soon as `launch` has
 /// returned.
 ///
 /// # Errors
-/// [`Error::Shape`](crate::Error::Shape) where the shape has not as many elements.
+/// [`Error::Shape`](crate::Error::Shape) where the number of elements is not that of the shape.
 ///
 /// # Examples
 /// ```
@@ -37,16 +37,16 @@ pub fn host<T: KernelValue, const N: usize>(
     shape: [usize; N],
 ) -> Result<Slice<'_, T, N>> {
     let first = elements.as_ptr().cast_mut();
-    // SAFETY: the result borrows the elements, and gives the tensor by `&` alone.
+    // SAFETY: the result borrows the elements, and gives out the tensor only by `&`.
     unsafe { Ok(Slice::borrowing(Tensor::of_host(first, elements.len(), shape)?)) }
 }
 
-/// An array of the host where a kernel takes a tensor to be written.
+/// A host array as a kernel argument for writing.
 ///
-/// Each launch copies it, waits for the kernel, and copies back. After an error the array is as it was before.
+/// Each launch copies it, waits for the kernel, and copies it back. After an error, the array is unchanged.
 ///
 /// # Errors
-/// [`Error::Shape`](crate::Error::Shape) where the shape has not as many elements.
+/// [`Error::Shape`](crate::Error::Shape) where the number of elements is not that of the shape.
 ///
 /// # Examples
 /// ```
@@ -58,7 +58,7 @@ pub fn host<T: KernelValue, const N: usize>(
 /// # }
 /// ```
 ///
-/// The array is borrowed as long as a launch can reach it:
+/// The array is borrowed as long as launches can use it:
 ///
 /// ```compile_fail,E0505
 /// # fn main() -> quadrants_program::Result<()> {
@@ -78,63 +78,73 @@ pub fn host_mut<T: KernelValue, const N: usize>(
     }
 }
 
-/// A borrowed array. Who made the tensor that has it keeps the borrow.
+/// A borrowed host array. The tensor that contains it keeps the borrow.
 pub(crate) struct HostArray<T> {
     first: NonNull<T>,
     len: usize,
-    /// How the elements lie in device memory.
-    stored: Arc<Stored>,
-    pub(crate) home: Home,
+    /// The layout of the elements in device memory.
+    storage: Arc<StorageLayout>,
+    pub(crate) required_address: RequiredAddress,
 }
 
-// SAFETY: it stands for a borrow of the elements, shared or exclusive as it is itself.
+// SAFETY: it stands for a borrow of the elements, shared or exclusive like its own.
 unsafe impl<T: Send + Sync> Send for HostArray<T> {}
 // SAFETY: as above; through `&` the elements are only read.
 unsafe impl<T: Send + Sync> Sync for HostArray<T> {}
 
-/// An array of the host, of whatever type.
+/// A host array without its element type.
 pub(crate) trait HostElements: fmt::Debug {
-    /// How its elements lie in device memory.
-    fn stored(&self) -> &Stored;
+    /// The layout of its elements in device memory.
+    fn storage(&self) -> &StorageLayout;
 
     /// # Errors
-    /// [`Error::MovedSlice`](crate::Error::MovedSlice) where it may not be used where it is.
-    fn check_place(&self) -> Result<()>;
+    /// [`Error::MovedSlice`](crate::Error::MovedSlice) where it cannot be used at its current address.
+    fn check_address(&self) -> Result<()>;
 
-    /// A copy in device memory.
-    fn to_device(&self, program: &Arc<ProgramInner>) -> Result<TensorCore>;
+    /// Copies the array into new device memory.
+    fn to_device(&self, program: &Arc<ProgramInner>) -> Result<DeviceTensor>;
 
-    /// Takes what the copy has become, behind the work that writes it.
+    /// Copies the device memory back, after the work that writes it.
     ///
     /// # Safety
-    /// The array is given by `&mut`.
-    unsafe fn take_back(&self, copy: &TensorCore) -> Result<()>;
+    /// The array is borrowed by `&mut`.
+    unsafe fn copy_back(&self, copy: &DeviceTensor) -> Result<()>;
 }
 
 impl<T> HostArray<T> {
     /// # Safety
     /// As for [`Tensor::of_host`].
-    pub(crate) unsafe fn new(first: *mut T, len: usize, stored: Stored) -> Self {
-        // A slice's address is never null.
+    pub(crate) unsafe fn new(first: *mut T, len: usize, storage: StorageLayout) -> Self {
+        // The address of a slice is never null.
         let first = NonNull::new(first).unwrap_or(NonNull::dangling());
-        Self { first, len, stored: Arc::new(stored), home: Home::default() }
+        Self {
+            first,
+            len,
+            storage: Arc::new(storage),
+            required_address: RequiredAddress::default(),
+        }
     }
 
-    /// Elements of it, which lie in it.
-    pub(crate) fn part(&self, first: usize, len: usize) -> Self {
-        assert!(first + len <= self.len, "a part lies in its whole");
+    /// The array of `len` elements from element `first` on. It must be inside.
+    pub(crate) fn sub_array(&self, first: usize, len: usize) -> Self {
+        assert!(first + len <= self.len, "a sub-array lies in its array");
         // SAFETY: within the elements, as asserted.
         let first = unsafe { self.first.add(first) };
-        Self { first, len, stored: Arc::new(self.stored.resized(len)), home: Home::default() }
+        Self {
+            first,
+            len,
+            storage: Arc::new(self.storage.resized(len)),
+            required_address: RequiredAddress::default(),
+        }
     }
 
     pub(crate) fn elements(&self) -> &[T] {
-        // SAFETY: borrowed as long as this is used, by the promise to `new`.
+        // SAFETY: borrowed as long as this is used, by the contract of `new`.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 
     pub(crate) fn elements_mut(&mut self) -> &mut [T] {
-        // SAFETY: borrowed exclusively where it is used by `&mut`, by the promise to `new`.
+        // SAFETY: borrowed exclusively where it is used by `&mut`, by the contract of `new`.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
     }
 
@@ -150,57 +160,59 @@ impl<T> fmt::Debug for HostArray<T> {
 }
 
 impl<T: KernelValue> HostElements for HostArray<T> {
-    fn stored(&self) -> &Stored {
-        &self.stored
+    fn storage(&self) -> &StorageLayout {
+        &self.storage
     }
 
-    fn check_place(&self) -> Result<()> {
-        self.home.check()
+    fn check_address(&self) -> Result<()> {
+        self.required_address.check()
     }
 
-    fn to_device(&self, program: &Arc<ProgramInner>) -> Result<TensorCore> {
-        TensorCore::holding(program, self.elements(), self.stored.clone())
+    fn to_device(&self, program: &Arc<ProgramInner>) -> Result<DeviceTensor> {
+        DeviceTensor::with_elements(program, self.elements(), self.storage.clone())
     }
 
-    unsafe fn take_back(&self, copy: &TensorCore) -> Result<()> {
+    unsafe fn copy_back(&self, copy: &DeviceTensor) -> Result<()> {
         let elements = copy.read::<T>(self.len)?;
-        // SAFETY: borrowed exclusively, by the promises to `new` and to this; as many, by `read`.
+        // SAFETY: borrowed exclusively, by the contracts of `new` and of this; `read` returns as many elements.
         unsafe { self.first.as_ptr().copy_from_nonoverlapping(elements.as_ptr(), self.len) };
         Ok(())
     }
 }
 
-/// Launches with copies of the host's arrays among the arguments, and takes back what may be written.
-pub(crate) fn staged<R>(
+/// Calls `launch` with device copies of the host arrays among the arguments, and copies back those that may be written.
+pub(crate) fn launch_staged<R>(
     program: &Arc<ProgramInner>,
     args: &ArgList<'_>,
     launch: impl FnOnce(&mut ArgList<'_>) -> Result<R>,
 ) -> Result<R> {
-    // One copy per array: the components of a tensor of aggregates follow each other.
-    let mut copies: SmallVec<[(&dyn HostElements, bool, TensorCore); 4]> = SmallVec::new();
-    let mut which: SmallVec<[usize; 8]> = SmallVec::new();
+    // One copy per array: the components of a tensor of structs follow each other.
+    let mut copies: SmallVec<[(&dyn HostElements, bool, DeviceTensor); 4]> = SmallVec::new();
+    let mut copy_indices: SmallVec<[usize; 8]> = SmallVec::new();
     for arg in args.iter() {
-        if let ArgKind::Tensor(code, TensorArg { place: Place::Host(array), .. }) = arg {
+        if let ArgKind::Tensor(code, TensorArg { memory: TensorMemory::Host(array), .. }) = arg {
             if !copies.last().is_some_and(|(last, ..)| std::ptr::addr_eq(*last, array)) {
-                array.check_place()?;
+                array.check_address()?;
                 copies.push((array, code.is_writable(), array.to_device(program)?));
             }
-            which.push(copies.len() - 1);
+            copy_indices.push(copies.len() - 1);
         }
     }
-    let mut which = which.into_iter();
+    let mut copy_indices = copy_indices.into_iter();
     let mut on_device = ArgList::new();
     for mut arg in args.iter() {
-        if let ArgKind::Tensor(_, TensorArg { place: place @ Place::Host(_), .. }) = &mut arg {
-            *place = Place::Device(&copies[which.next().unwrap_or_default()].2);
+        if let ArgKind::Tensor(_, TensorArg { memory: memory @ TensorMemory::Host(_), .. }) =
+            &mut arg
+        {
+            *memory = TensorMemory::Device(&copies[copy_indices.next().unwrap_or_default()].2);
         }
         on_device.push(arg);
     }
     let result = launch(&mut on_device)?;
     for (array, writable, copy) in &copies {
         if *writable {
-            // SAFETY: a writable argument is given by `&mut`.
-            unsafe { array.take_back(copy)? };
+            // SAFETY: a writable argument is borrowed by `&mut`.
+            unsafe { array.copy_back(copy)? };
         }
     }
     Ok(result)

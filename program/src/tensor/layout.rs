@@ -1,9 +1,9 @@
-//! Where the scalars of a tensor's elements lie in its memory, on the host and on devices.
+//! The layout of a tensor's elements in memory, on the host and on devices.
 //!
-//! What one path of fields leads to in an element is a component, `Type::components`. In an array of
-//! structs an element's components follow each other in the order of the fields, each aligned to the size
-//! of its scalars, and the element's size is a multiple of the largest of those: for a struct of scalars,
-//! vectors and arrays of these that is `repr(C)`. In a struct of arrays each scalar has a plane of its own.
+//! All values of one scalar field are a component (`Type::components`). In an array of structs, the components of an
+//! element follow each other in the order of the fields, each aligned to the size of its scalars, and the element's
+//! size is a multiple of the largest scalar: for structs of scalars, vectors and arrays this is `repr(C)`. In a struct
+//! of arrays, each scalar has a plane of its own.
 
 use quadrants_ir::{ScalarType, types::Type};
 use quadrants_runtime::StridedRange;
@@ -14,45 +14,44 @@ use crate::{
     body::{self, Memory},
 };
 
-/// How the elements of a tensor lie in memory, where they are of several numbers. Kernels are the same for
-/// both.
+/// The memory layout of a tensor whose elements have several scalars. Kernels are the same for both layouts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Layout {
-    /// Element after element: good where a kernel uses all of an element.
+    /// Element after element. Fast where a kernel uses whole elements.
     #[default]
     ArrayOfStructs,
-    /// Field after field, and number after number of it: good where neighbouring iterations use the same
-    /// field of neighbouring elements, on GPUs above all.
+    /// Field after field, and each scalar of a field in a plane of its own. Fast where neighbouring iterations use the
+    /// same field of neighbouring elements, above all on GPUs.
     StructOfArrays,
 }
 
-/// The memory of a tensor of so many elements.
+/// The memory layout of a number of elements of one type.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
-    pub(crate) components: SmallVec<[ComponentAt; 1]>,
-    /// How many bytes it has.
+pub(crate) struct StorageLayout {
+    pub(crate) components: SmallVec<[ComponentLayout; 1]>,
+    /// The size in bytes.
     pub(crate) bytes: usize,
-    /// How many bytes there are from one element to the next; none where they do not lie together.
+    /// The distance between elements in bytes; none in a struct of arrays.
     element: Option<usize>,
     count: usize,
 }
 
-/// Where a component lies.
+/// The memory layout of a component.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ComponentAt {
+pub(crate) struct ComponentLayout {
     pub(crate) ty: ScalarType,
-    /// How many scalars an element has of it.
+    /// The number of scalars per element.
     pub(crate) scalars: usize,
-    /// The first scalar, in bytes.
+    /// The offset of the first scalar, in bytes.
     offset: usize,
-    /// From one element to the next, in scalars.
+    /// The distance between the elements, in scalars.
     pub(crate) step: usize,
-    /// From one scalar of an element to the next.
+    /// The distance between the scalars of an element, in scalars.
     pub(crate) plane: usize,
 }
 
-/// Bytes that lie together on both sides of a copy.
+/// A contiguous range of bytes of a copy between device and host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub(crate) device: usize,
@@ -60,14 +59,14 @@ pub(crate) struct Span {
     pub(crate) bytes: usize,
 }
 
-/// Planes begin at multiples of this, so that threads that read neighbouring scalars read whole lines.
+/// The alignment of planes, so that threads that read neighbouring scalars read whole cache lines.
 const PLANE_ALIGNMENT: usize = 128;
 
-impl Stored {
-    /// None where it is too large for any memory.
+impl StorageLayout {
+    /// None where the size overflows.
     pub(crate) fn new(ty: Type, layout: Layout, count: usize) -> Option<Self> {
         let mut bytes = 0usize;
-        let mut components: SmallVec<[ComponentAt; 1]> = SmallVec::new();
+        let mut components: SmallVec<[ComponentLayout; 1]> = SmallVec::new();
         let together = ty.scalar().is_some() || layout == Layout::ArrayOfStructs;
         let mut largest = 1;
         for component in ty.components() {
@@ -78,7 +77,7 @@ impl Stored {
             let copies = if together { 1 } else { count };
             let len = component.scalars.checked_mul(copies)?.checked_mul(size)?;
             bytes = offset.checked_add(len)?;
-            components.push(ComponentAt {
+            components.push(ComponentLayout {
                 ty: component.ty,
                 scalars: component.scalars,
                 offset,
@@ -99,7 +98,7 @@ impl Stored {
         Some(Self { components, bytes, element, count })
     }
 
-    /// The same for other elements of the same type, as many as `count`; they are no more than these.
+    /// The layout of `count` elements of the same type, no more than these, in memory of their own.
     pub(crate) fn resized(&self, count: usize) -> Self {
         let mut other = self.clone();
         other.count = count;
@@ -116,7 +115,8 @@ impl Stored {
         other
     }
 
-    /// What to copy between these elements, from number `first` on, and memory of their own, `part`.
+    /// The ranges of a copy between these elements, from element `first` on, and the elements of `part` in memory of
+    /// their own.
     pub(crate) fn spans(&self, first: usize, part: &Self) -> SmallVec<[Span; 1]> {
         if let Some(size) = self.element {
             return [Span { device: first * size, host: 0, bytes: part.bytes }]
@@ -140,20 +140,20 @@ impl Stored {
         spans
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// The elements in memory of the host.
+    /// Reads all elements from host memory.
     pub(crate) fn read<T: KernelValue>(&self, memory: &[u64]) -> Vec<T> {
         assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
-        // Nothing is written through it.
+        // Nothing is written through the pointer.
         let root = self.root::<T>(memory.as_ptr().cast_mut().cast());
-        (0..self.count).map(|at| T::read(T::element(root, Some(at)))).collect()
+        (0..self.count).map(|at| T::read(T::element_location(root, Some(at)))).collect()
     }
 
-    /// Puts elements into memory of the host.
+    /// Writes elements to host memory.
     pub(crate) fn write<T: KernelValue>(
         &self,
         memory: &mut [u64],
@@ -162,37 +162,37 @@ impl Stored {
         assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
         let root = self.root::<T>(memory.as_mut_ptr().cast());
         for (at, element) in (0..self.count).zip(elements) {
-            element.write(T::element(root, Some(at)));
+            element.write(T::element_location(root, Some(at)));
         }
     }
 
-    fn root<T: KernelValue>(&self, memory: *mut u8) -> T::Root {
+    fn root<T: KernelValue>(&self, memory: *mut u8) -> T::Storage {
         let mut components = self.components.iter();
         let mut next = |scalars| {
             let of = components.next().filter(|component| component.scalars == scalars);
             let of = of.expect("the type has the components of its layout");
-            // A component of no scalars may lie behind the last byte.
+            // A component without scalars may begin after the last byte.
             let first = memory.wrapping_add(of.offset);
             body::Component { first, step: of.step, plane: of.plane }
         };
-        // SAFETY: the components are those of the memory, whose length the callers checked; it is
-        // aligned for all scalars.
-        T::root(&mut unsafe { Memory::new(&mut next) })
+        // SAFETY: the components are those of the memory, whose length the callers checked; it is aligned for all
+        // scalars.
+        T::storage(&mut unsafe { Memory::new(&mut next) })
     }
 }
 
-impl ComponentAt {
-    /// Where it begins in an element, in bytes.
+impl ComponentLayout {
+    /// The offset of an element's first scalar, in bytes.
     pub(crate) fn at(&self, element: usize) -> usize {
         self.offset + element * self.step * self.ty.size()
     }
 
-    /// What so many elements from number `first` on have of it, in bytes.
-    pub(crate) fn pieces(&self, first: usize, elements: usize) -> StridedRange {
+    /// The bytes that the component has in `elements` elements from element `first` on.
+    pub(crate) fn byte_ranges(&self, first: usize, elements: usize) -> StridedRange {
         let size = self.ty.size();
         let (begin, scalars) = (self.at(first), self.scalars);
         match self.step {
-            // Planes: the elements lie together in each.
+            // Planes: each has the elements next to each other.
             1 => StridedRange::new(begin, elements * size, self.plane * size, scalars),
             step => StridedRange::new(begin, scalars * size, step * size, elements),
         }
@@ -213,28 +213,28 @@ mod tests {
     }
 
     #[test]
-    fn an_element_is_aligned_as_its_largest_scalar() {
-        let stored = Stored::new(Mixed::LAYOUT, Layout::ArrayOfStructs, 10).unwrap();
-        let offsets: Vec<_> = stored.components.iter().map(|of| of.at(0)).collect();
+    fn an_element_is_aligned_to_its_largest_scalar() {
+        let storage = StorageLayout::new(Mixed::LAYOUT, Layout::ArrayOfStructs, 10).unwrap();
+        let offsets: Vec<_> = storage.components.iter().map(|of| of.at(0)).collect();
         // u8, f32 × 3, bool, f64, i16 × 2, u8 × 2
         assert_eq!(offsets, [0, 4, 16, 24, 32, 36]);
-        assert_eq!((stored.element, stored.bytes), (Some(40), 400));
-        assert_eq!(stored.components[1].step, 10);
+        assert_eq!((storage.element, storage.bytes), (Some(40), 400));
+        assert_eq!(storage.components[1].step, 10);
     }
 
     #[test]
-    fn both_layouts_give_back_what_was_put_in() {
+    fn both_layouts_round_trip() {
         let elements: Vec<Mixed> = (0..9).map(element).collect();
         for layout in [Layout::ArrayOfStructs, Layout::StructOfArrays] {
-            let stored = Stored::new(Mixed::LAYOUT, layout, 9).unwrap();
-            let mut memory = vec![0u64; stored.bytes.div_ceil(8)];
-            stored.write(&mut memory, elements.iter().copied());
-            assert_eq!(stored.read::<Mixed>(&memory), elements);
-            // A part of them, by what would be copied.
-            let part = stored.resized(4);
+            let storage = StorageLayout::new(Mixed::LAYOUT, layout, 9).unwrap();
+            let mut memory = vec![0u64; storage.bytes.div_ceil(8)];
+            storage.write(&mut memory, elements.iter().copied());
+            assert_eq!(storage.read::<Mixed>(&memory), elements);
+            // A part of them, copied as `spans` says.
+            let part = storage.resized(4);
             let bytes: Vec<u8> = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
             let mut own = vec![0u8; part.bytes.next_multiple_of(8)];
-            for Span { device, host, bytes: len } in stored.spans(3, &part) {
+            for Span { device, host, bytes: len } in storage.spans(3, &part) {
                 own[host..host + len].copy_from_slice(&bytes[device..device + len]);
             }
             let own: Vec<u64> =
@@ -244,10 +244,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_has_no_memory() {
-        assert!(Stored::new(f64::LAYOUT, Layout::default(), usize::MAX / 8).is_none());
+    fn a_layout_that_is_too_large_is_rejected() {
+        assert!(StorageLayout::new(f64::LAYOUT, Layout::default(), usize::MAX / 8).is_none());
         let vectors = <[f32; 4]>::LAYOUT;
-        assert!(Stored::new(vectors, Layout::StructOfArrays, usize::MAX / 8).is_none());
-        assert_eq!(Stored::new(vectors, Layout::StructOfArrays, 0).unwrap().bytes, 0);
+        assert!(StorageLayout::new(vectors, Layout::StructOfArrays, usize::MAX / 8).is_none());
+        assert_eq!(StorageLayout::new(vectors, Layout::StructOfArrays, 0).unwrap().bytes, 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Tensors: dense row-major arrays in device memory, of numbers or of what is made of numbers.
+//! Tensors: dense row-major arrays in device memory, of scalars or of structs and arrays of scalars.
 
 pub(crate) mod element;
 pub(crate) mod host_array;
@@ -12,20 +12,20 @@ use quadrants_runtime::{Buffer, Completed, StridedRange};
 
 use crate::{
     Error, KernelValue, Result, capture,
-    hazards::waiting_behind,
+    hazards::wait_for_stamps,
     program::ProgramInner,
     tensor::{
         host_array::HostArray,
-        layout::{ComponentAt, Layout, Stored},
+        layout::{ComponentLayout, Layout, StorageLayout},
     },
 };
 
 /// A dense row-major array of `N` dimensions in the memory of a program's device.
 ///
-/// Its elements are numbers, bools, or any other [`KernelValue`] type; how the latter lie in memory is chosen where the
-/// tensor is made, and kernels are the same whatever was chosen.
+/// Its elements are of any [`KernelValue`] type. How values of several scalars are laid out in memory is chosen when
+/// the tensor is made; kernels do not depend on it.
 ///
-/// Dropping it frees the memory behind all work that uses it; neither the host nor any stream waits.
+/// Dropping it frees the memory after all work that uses it, without making the host or a stream wait.
 ///
 /// # Examples
 /// ```
@@ -46,30 +46,31 @@ pub struct Tensor<T, const N: usize> {
     element: PhantomData<fn() -> T>,
 }
 
-/// Where a tensor's elements are.
+/// The memory of a tensor's elements.
 pub(crate) enum Elements<T> {
-    Device(TensorCore),
+    Device(DeviceTensor),
     Host(HostArray<T>),
 }
 
-/// What a tensor of any type and shape is, in a device's memory.
+/// A tensor in device memory, without its Rust type and shape.
 #[derive(Debug)]
-pub(crate) struct TensorCore {
-    // Before the program, so that the memory goes while the context lives.
+pub(crate) struct DeviceTensor {
+    // Before the program, so that the memory is freed while the context is alive.
     pub(crate) buffer: Arc<Buffer>,
     pub(crate) program: Arc<ProgramInner>,
-    /// How the elements of the whole buffer lie in it.
-    pub(crate) stored: Arc<Stored>,
-    /// The number of its first element among those.
+    /// The layout of the elements of the whole buffer.
+    pub(crate) storage: Arc<StorageLayout>,
+    /// The index of its first element among those.
     pub(crate) first: usize,
-    /// Where its first component's first scalar is in the buffer, in bytes.
+    /// The offset in the buffer of the first scalar of its first component, in bytes.
     offset: usize,
-    pub(crate) home: Home,
+    pub(crate) required_address: RequiredAddress,
 }
 
-/// Of a tensor that borrows what it may write, the address at which alone it may be used; of others 0.
+/// The only address at which a tensor that borrows mutably can be used; 0 for other tensors, which can be used
+/// anywhere. `slice.rs` says why.
 #[derive(Debug, Default)]
-pub(crate) struct Home(usize);
+pub(crate) struct RequiredAddress(usize);
 
 impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,9 +88,9 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         shape: [usize; N],
         layout: Layout,
     ) -> Result<Self> {
-        let stored = stored::<T>(&shape, layout)?;
-        let buffer = Buffer::zeroed(&program.shared.context, stored.bytes)?;
-        Ok(Self::new(TensorCore::new(buffer, stored, program), shape))
+        let storage = storage::<T>(&shape, layout)?;
+        let buffer = Buffer::zeroed(&program.shared.context, storage.bytes)?;
+        Ok(Self::new(DeviceTensor::new(buffer, storage, program), shape))
     }
 
     pub(crate) fn from_slice(
@@ -98,21 +99,21 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         shape: [usize; N],
         layout: Layout,
     ) -> Result<Self> {
-        let stored = stored::<T>(&shape, layout)?;
+        let storage = storage::<T>(&shape, layout)?;
         check_count(&shape, count(&shape), elements.len())?;
-        Ok(Self::new(TensorCore::holding(program, elements, stored)?, shape))
+        Ok(Self::new(DeviceTensor::with_elements(program, elements, storage)?, shape))
     }
 
-    /// A tensor that borrows an array of the host.
+    /// A tensor that borrows a host array.
     ///
     /// # Safety
-    /// The array stays valid as long as the tensor is used: for reads, and where it is used by `&mut` for writes that
-    /// nobody else can see.
+    /// The array is valid for reads as long as the tensor is used, and where the tensor is used by `&mut`, for writes
+    /// that nobody else can see.
     pub(crate) unsafe fn of_host(first: *mut T, len: usize, shape: [usize; N]) -> Result<Self> {
-        let stored = stored::<T>(&shape, Layout::default())?;
+        let storage = storage::<T>(&shape, Layout::default())?;
         check_count(&shape, count(&shape), len)?;
-        // SAFETY: the caller's promise.
-        let array = unsafe { HostArray::new(first, len, stored) };
+        // SAFETY: by the caller.
+        let array = unsafe { HostArray::new(first, len, storage) };
         Ok(Self { elements: Elements::Host(array), shape, element: PhantomData })
     }
 
@@ -134,31 +135,31 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         self.len() == 0
     }
 
-    /// Copies the elements out, in row-major order, behind every launch that wrote the tensor. Waits
-    /// for those alone.
+    /// Copies the elements to the host, in row-major order, after every launch that wrote the tensor. Waits only for
+    /// those launches.
     ///
     /// # Errors
-    /// [`Error::Kernel`] where one of those launches reported an error that was not yet returned, or
-    /// what the device returns.
+    /// [`Error::Kernel`] where one of those launches reported an error that was not returned yet, or an error of the
+    /// device.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.check_place()?;
+        self.check_address()?;
         match &self.elements {
-            Elements::Device(core) => core.read(self.len()),
+            Elements::Device(device_tensor) => device_tensor.read(self.len()),
             Elements::Host(array) => Ok(array.elements().to_vec()),
         }
     }
 
-    /// Overwrites all elements, in row-major order, behind every launch that uses the tensor. Waits
-    /// for those alone.
+    /// Overwrites all elements, in row-major order, after every launch that uses the tensor. Waits only for those
+    /// launches.
     ///
     /// # Errors
-    /// [`Error::Shape`] where their number is not the tensor's, or what the device returns.
+    /// [`Error::Shape`] where the number of elements is not that of the tensor, or an error of the device.
     #[track_caller]
     pub fn copy_from(&mut self, elements: &[T]) -> Result<()> {
-        self.check_place()?;
+        self.check_address()?;
         check_count(&self.shape, self.len(), elements.len())?;
         match &mut self.elements {
-            Elements::Device(core) => core.write(elements),
+            Elements::Device(device_tensor) => device_tensor.write(elements),
             Elements::Host(array) => {
                 array.elements_mut().copy_from_slice(elements);
                 Ok(())
@@ -166,10 +167,10 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         }
     }
 
-    /// Sets all elements to `value`, behind every launch that uses the tensor. Waits for those alone.
+    /// Sets all elements to `value`, after every launch that uses the tensor. Waits only for those launches.
     ///
     /// # Errors
-    /// What the device returns.
+    /// Errors of the device.
     #[track_caller]
     pub fn fill(&mut self, value: T) -> Result<()> {
         self.copy_from(&vec![value; self.len()])
@@ -177,49 +178,53 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
 }
 
 impl<T, const N: usize> Tensor<T, N> {
-    fn new(core: TensorCore, shape: [usize; N]) -> Self {
-        Self { elements: Elements::Device(core), shape, element: PhantomData }
+    fn new(device_tensor: DeviceTensor, shape: [usize; N]) -> Self {
+        Self { elements: Elements::Device(device_tensor), shape, element: PhantomData }
     }
 
-    /// The part of this shape whose first element is number `first` of this tensor's; both lie in it.
-    pub(crate) fn part<const M: usize>(&self, first: usize, shape: [usize; M]) -> Tensor<T, M> {
+    /// The tensor of this shape that starts at element `first` of this one. It must be inside.
+    pub(crate) fn sub_tensor<const M: usize>(
+        &self,
+        first: usize,
+        shape: [usize; M],
+    ) -> Tensor<T, M> {
         let elements = match &self.elements {
-            Elements::Device(core) => Elements::Device(core.part(first)),
-            Elements::Host(array) => Elements::Host(array.part(first, count(&shape))),
+            Elements::Device(device_tensor) => Elements::Device(device_tensor.sub_tensor(first)),
+            Elements::Host(array) => Elements::Host(array.sub_array(first, count(&shape))),
         };
         Tensor { elements, shape, element: PhantomData }
     }
 
-    /// Makes the place that it has now the only one in which it can be used.
-    pub(crate) fn settle(&mut self) {
-        let home = match &mut self.elements {
-            Elements::Device(core) => &mut core.home,
-            Elements::Host(array) => &mut array.home,
+    /// Makes the tensor's current address the only one at which it can be used.
+    pub(crate) fn require_this_address(&mut self) {
+        let required_address = match &mut self.elements {
+            Elements::Device(device_tensor) => &mut device_tensor.required_address,
+            Elements::Host(array) => &mut array.required_address,
         };
-        home.settle();
+        required_address.require_this_address();
     }
 
-    /// Whether it is settled, and in its place.
-    pub(crate) fn is_home(&self) -> bool {
-        self.home().is_here()
+    /// Whether the tensor has a required address and is there.
+    pub(crate) fn is_at_required_address(&self) -> bool {
+        self.required_address().is_here()
     }
 
     /// # Errors
-    /// [`Error::MovedSlice`] where it cannot be used where it is.
-    pub(crate) fn check_place(&self) -> Result<()> {
-        self.home().check()
+    /// [`Error::MovedSlice`] where the tensor cannot be used at its current address.
+    pub(crate) fn check_address(&self) -> Result<()> {
+        self.required_address().check()
     }
 
-    fn home(&self) -> &Home {
+    fn required_address(&self) -> &RequiredAddress {
         match &self.elements {
-            Elements::Device(core) => &core.home,
-            Elements::Host(array) => &array.home,
+            Elements::Device(device_tensor) => &device_tensor.required_address,
+            Elements::Host(array) => &array.required_address,
         }
     }
 
     fn address(&self) -> usize {
         match &self.elements {
-            Elements::Device(core) => core.address().raw() as usize,
+            Elements::Device(device_tensor) => device_tensor.address().raw() as usize,
             Elements::Host(array) => array.address(),
         }
     }
@@ -230,8 +235,8 @@ impl<T, const N: usize> Tensor<T, N> {
     }
 }
 
-impl Home {
-    fn settle(&mut self) {
+impl RequiredAddress {
+    fn require_this_address(&mut self) {
         self.0 = ptr::from_ref(self).addr();
     }
 
@@ -240,109 +245,125 @@ impl Home {
         self.0 == ptr::from_ref(self).addr()
     }
 
-    /// Whether it may be used where it is.
+    /// Whether the tensor can be used at its current address.
     #[inline]
     pub(crate) fn is_usable(&self) -> bool {
         self.0 == 0 || self.is_here()
     }
 
     /// # Errors
-    /// [`Error::MovedSlice`] where it is elsewhere.
+    /// [`Error::MovedSlice`] where it cannot be used at its current address.
     pub(crate) fn check(&self) -> Result<()> {
         if self.is_usable() { Ok(()) } else { Err(Error::MovedSlice) }
     }
 }
 
-impl TensorCore {
-    fn new(buffer: Buffer, stored: impl Into<Arc<Stored>>, program: &Arc<ProgramInner>) -> Self {
-        let (buffer, program, stored) = (Arc::new(buffer), program.clone(), stored.into());
-        Self { buffer, program, stored, first: 0, offset: 0, home: Home::default() }
+impl DeviceTensor {
+    fn new(
+        buffer: Buffer,
+        storage: impl Into<Arc<StorageLayout>>,
+        program: &Arc<ProgramInner>,
+    ) -> Self {
+        let (buffer, program, storage) = (Arc::new(buffer), program.clone(), storage.into());
+        Self {
+            buffer,
+            program,
+            storage,
+            first: 0,
+            offset: 0,
+            required_address: RequiredAddress::default(),
+        }
     }
 
-    /// New memory with these elements, as many as are stored so.
-    pub(crate) fn holding<T: KernelValue>(
+    /// A tensor in new memory with these elements, as many as `storage` has.
+    pub(crate) fn with_elements<T: KernelValue>(
         program: &Arc<ProgramInner>,
         elements: &[T],
-        stored: impl Into<Arc<Stored>>,
+        storage: impl Into<Arc<StorageLayout>>,
     ) -> Result<Self> {
-        let (context, stored) = (&program.shared.context, stored.into());
+        let (context, storage) = (&program.shared.context, storage.into());
         let buffer = match T::bytes(elements) {
             Some(bytes) => Buffer::from_bytes(context, bytes)?,
             None => {
-                let mut memory = words(&stored);
-                stored.write(&mut memory, elements.iter().copied());
-                Buffer::from_bytes(context, &as_bytes(&memory)[..stored.bytes])?
+                let mut memory = words(&storage);
+                storage.write(&mut memory, elements.iter().copied());
+                Buffer::from_bytes(context, &as_bytes(&memory)[..storage.bytes])?
             }
         };
-        Ok(Self::new(buffer, stored, program))
+        Ok(Self::new(buffer, storage, program))
     }
 
-    /// The elements from number `first` on, in the same memory.
-    pub(crate) fn part(&self, first: usize) -> Self {
-        let Self { buffer, program, stored, .. } = self;
+    /// The tensor that starts at element `first`, in the same memory.
+    pub(crate) fn sub_tensor(&self, first: usize) -> Self {
+        let Self { buffer, program, storage, .. } = self;
         let first = self.first + first;
         Self {
             buffer: buffer.clone(),
             program: program.clone(),
-            stored: stored.clone(),
+            storage: storage.clone(),
             first,
-            offset: stored.components.first().map_or(0, |component| component.at(first)),
-            home: Home::default(),
+            offset: storage.components.first().map_or(0, |component| component.at(first)),
+            required_address: RequiredAddress::default(),
         }
     }
 
-    /// The first `count` elements, behind what wrote them; and what became of that.
+    /// Copies the first `count` elements to the host, after the launches that wrote them, and returns the errors of
+    /// those.
     pub(crate) fn read<T: KernelValue>(&self, count: usize) -> Result<Vec<T>> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         capture::refuse(shared, "reading a tensor")?;
-        let turn = shared.host_exclusion.of_copy(buffer);
-        let part = self.stored.resized(count);
-        let mut memory = words(&part);
-        waiting_behind(shared, buffer.writers(), || {
-            let mut over = Completed::new();
-            for span in self.stored.spans(self.first, &part) {
+        let exclusion = shared.host_exclusion.lock_for_copy(buffer);
+        let host_storage = self.storage.resized(count);
+        let mut memory = words(&host_storage);
+        wait_for_stamps(shared, buffer.writers(), || {
+            let mut completed = Completed::new();
+            for span in self.storage.spans(self.first, &host_storage) {
                 let host = &mut as_bytes_mut(&mut memory)[span.host..][..span.bytes];
-                over.extend(buffer.read_over(span.device, host)?);
+                completed.extend(buffer.read_completing(span.device, host)?);
             }
-            Ok(over)
+            Ok(completed)
         })?;
-        drop(turn);
+        drop(exclusion);
+        // The writers after the wait: it covered also those that came since its start.
         for stamp in buffer.writers() {
             if let Some(stream) = shared.manager.find(stamp) {
                 stream.check()?;
             }
         }
-        Ok(part.read(&memory))
+        Ok(host_storage.read(&memory))
     }
 
     #[track_caller]
     fn write<T: KernelValue>(&self, elements: &[T]) -> Result<()> {
-        let part = self.stored.resized(elements.len());
+        let host_storage = self.storage.resized(elements.len());
         if let Some(bytes) = T::bytes(elements) {
-            return self.put(&part, bytes);
+            return self.write_bytes(&host_storage, bytes);
         }
-        let mut memory = words(&part);
-        part.write(&mut memory, elements.iter().copied());
-        self.put(&part, as_bytes(&memory))
+        let mut memory = words(&host_storage);
+        host_storage.write(&mut memory, elements.iter().copied());
+        self.write_bytes(&host_storage, as_bytes(&memory))
     }
 
     #[track_caller]
-    fn put(&self, part: &Stored, bytes: &[u8]) -> Result<()> {
+    fn write_bytes(&self, host_storage: &StorageLayout, bytes: &[u8]) -> Result<()> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
-        if capture::is_on() {
-            let spans = self.stored.spans(self.first, part);
-            let captured = capture::copy(self, part.count(), bytes, &spans, Location::caller());
+        if capture::is_active() {
+            let spans = self.storage.spans(self.first, host_storage);
+            let (elements, at) = (host_storage.count(), Location::caller());
+            let captured = capture::copy(self, elements, bytes, &spans, at);
             if let Some(captured) = captured {
                 return captured;
             }
         }
-        let _turn = shared.host_exclusion.of_copy(buffer);
-        waiting_behind(shared, buffer.users(), || {
-            let mut over = Completed::new();
-            for span in self.stored.spans(self.first, part) {
-                over.extend(buffer.write_over(span.device, &bytes[span.host..][..span.bytes])?);
+        let _exclusion = shared.host_exclusion.lock_for_copy(buffer);
+        wait_for_stamps(shared, buffer.users(), || {
+            let mut completed = Completed::new();
+            for span in self.storage.spans(self.first, host_storage) {
+                completed.extend(
+                    buffer.write_completing(span.device, &bytes[span.host..][..span.bytes])?,
+                );
             }
-            Ok(over)
+            Ok(completed)
         })
     }
 
@@ -351,32 +372,36 @@ impl TensorCore {
         self.buffer.address().offset(self.offset)
     }
 
-    /// Where its first so many elements are in the buffer; or what they have of a component.
-    pub(crate) fn pieces(&self, component: Option<&ComponentAt>, elements: usize) -> StridedRange {
-        let whole = self.stored.components.first().filter(|_| elements > 0);
-        component
-            .or(whole)
-            .map_or(StridedRange::from(0..0), |component| component.pieces(self.first, elements))
+    /// The bytes of the buffer that the first `elements` elements have, or a component of them.
+    pub(crate) fn byte_ranges(
+        &self,
+        component: Option<&ComponentLayout>,
+        elements: usize,
+    ) -> StridedRange {
+        let whole = self.storage.components.first().filter(|_| elements > 0);
+        component.or(whole).map_or(StridedRange::from(0..0), |component| {
+            component.byte_ranges(self.first, elements)
+        })
     }
 
-    /// Where a component other than the first begins.
-    pub(crate) fn address_of(&self, component: &ComponentAt) -> DevicePtr {
+    /// The address of a component.
+    pub(crate) fn address_of(&self, component: &ComponentLayout) -> DevicePtr {
         self.buffer.address().offset(component.at(self.first))
     }
 }
 
-fn stored<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<Stored> {
+fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<StorageLayout> {
     let count = match shape.contains(&0) {
         true => Some(0),
         false => shape.iter().try_fold(1usize, |count, extent| count.checked_mul(*extent)),
     };
     count
-        .and_then(|count| Stored::new(T::LAYOUT, layout, count))
+        .and_then(|count| StorageLayout::new(T::LAYOUT, layout, count))
         .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
 }
 
-/// The number of elements. Only of a tensor without any the other extents may be more than can be
-/// multiplied, and then it is zero all the same.
+/// The number of elements of a shape. Wraps only where the shape has an extent of 0: then the result is 0, and the
+/// other extents may be too large to multiply.
 pub(crate) fn count(shape: &[usize]) -> usize {
     shape.iter().fold(1, |count: usize, extent| count.wrapping_mul(*extent))
 }
@@ -389,9 +414,9 @@ fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {
     }
 }
 
-/// Memory for elements, aligned for all scalars.
-fn words(stored: &Stored) -> Vec<u64> {
-    vec![0; stored.bytes.div_ceil(8)]
+/// Zeroed memory for elements, aligned for all scalars.
+fn words(storage: &StorageLayout) -> Vec<u64> {
+    vec![0; storage.bytes.div_ceil(8)]
 }
 
 fn as_bytes(words: &[u64]) -> &[u8] {

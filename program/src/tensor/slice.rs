@@ -1,10 +1,10 @@
-//! Tensors that borrow their elements: parts of other tensors, in their memory, and arrays of the host.
+//! Slices: tensors that borrow their elements from other tensors or from host arrays.
 //!
-//! A part, a range or row of the first axis, is a [`Tensor`] that shares its owner's buffer and stamps, and that borrows the owner: what is
-//! read and written where is for the borrow checker to say. A kernel takes `&mut Tensor`, from which
-//! [`std::mem::swap`] could take a writable one away and let it outlive its borrow. So such a tensor works
-//! at one address alone, that of a box which nobody but its borrower reaches, and the box is not given
-//! back unless the part is in it.
+//! A slice, a range or row of the first axis, contains a [`Tensor`] that shares its owner's buffer and stamps, and
+//! borrows the owner, so that the borrow checker rules out conflicting use. Kernels take `&mut Tensor`, from which
+//! [`std::mem::swap`] could move the tensor out of a [`SliceMut`] and let it outlive its borrow. So such a tensor can
+//! only be used at one address, that of a box which only the slice reaches; and the box is not freed unless the tensor
+//! is in it.
 
 use std::{
     marker::PhantomData,
@@ -14,27 +14,27 @@ use std::{
 
 use crate::{Error, KernelValue, Result, Tensor, tensor::count};
 
-/// A part of a tensor, or an array of the host, to be read: as an argument, of kernels too, `&slice` is a
-/// `&Tensor`, and so is `&*t.slice(..)?`.
+/// A slice of a tensor, or a host array, for reading. `&slice` is a `&Tensor`, also as a kernel argument; so is
+/// `&*t.slice(..)?`.
 #[derive(Debug)]
 pub struct Slice<'a, T, const N: usize> {
-    part: Tensor<T, N>,
+    tensor: Tensor<T, N>,
     owner: PhantomData<&'a T>,
 }
 
-/// A part of a tensor, or an array of the host, to be read and written: as an argument, of kernels too,
-/// `&mut slice` is a `&mut Tensor`, and so is `&mut *t.slice_mut(..)?`.
+/// A slice of a tensor, or a host array, for reading and writing. `&mut slice` is a `&mut Tensor`, also as a kernel
+/// argument; so is `&mut *t.slice_mut(..)?`.
 #[derive(Debug)]
 pub struct SliceMut<'a, T, const N: usize> {
-    part: ManuallyDrop<Box<Tensor<T, N>>>,
+    tensor: ManuallyDrop<Box<Tensor<T, N>>>,
     owner: PhantomData<&'a mut T>,
 }
 
 impl<T: KernelValue, const N: usize> Tensor<T, N> {
-    /// The part of the tensor within a range of its first axis.
+    /// The slice of a range of the first axis.
     ///
     /// # Errors
-    /// [`Error::Range`] where the tensor has no such range.
+    /// [`Error::Range`] where the range is not inside the axis.
     ///
     /// # Examples
     /// ```
@@ -51,30 +51,30 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// # }
     /// ```
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T, N>> {
-        let (begin, end) = self.within(range)?;
-        Ok(Slice { part: self.rows(begin, end), owner: PhantomData })
+        let (begin, end) = self.range_of(range)?;
+        Ok(Slice { tensor: self.rows(begin, end), owner: PhantomData })
     }
 
-    /// The part of the tensor within a range of its first axis, to be written.
+    /// The mutable slice of a range of the first axis.
     ///
     /// # Errors
-    /// [`Error::Range`] where the tensor has no such range.
+    /// [`Error::Range`] where the range is not inside the axis.
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMut<'_, T, N>> {
-        let (begin, end) = self.within(range)?;
+        let (begin, end) = self.range_of(range)?;
         Ok(SliceMut::new(self.rows(begin, end)))
     }
 
-    /// The parts of the tensor before and from `at` on its first axis, to be written side by side.
+    /// The mutable slices before and from `at` on the first axis.
     ///
     /// # Errors
-    /// [`Error::Range`] where `at` is beyond the axis.
+    /// [`Error::Range`] where `at` is greater than the axis' extent.
     pub fn split_at_mut(&mut self, at: usize) -> Result<(SliceMut<'_, T, N>, SliceMut<'_, T, N>)> {
-        let (_, end) = self.within(at..)?;
+        let (_, end) = self.range_of(at..)?;
         Ok((SliceMut::new(self.rows(0, at)), SliceMut::new(self.rows(at, end))))
     }
 
-    fn within(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
-        self.check_place()?;
+    fn range_of(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
+        self.check_address()?;
         let shape = self.shape();
         let extent = shape.first().copied().unwrap_or(0);
         let begin = match range.start_bound() {
@@ -99,33 +99,33 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         if let Some(first) = shape.first_mut() {
             *first = end - begin;
         }
-        self.part(begin * row, shape)
+        self.sub_tensor(begin * row, shape)
     }
 }
 
 macro_rules! rows {
     ($($rank:literal to $less:literal;)*) => {$(
         impl<T: KernelValue> Tensor<T, $rank> {
-            /// The part of the tensor at one index of its first axis, one dimension less.
+            /// The slice at one index of the first axis, which has one dimension less.
             ///
             /// # Errors
-            /// [`Error::Range`] where the index is beyond the axis.
+            /// [`Error::Range`] where the index is not inside the axis.
             pub fn row(&self, index: usize) -> Result<Slice<'_, T, $less>> {
-                Ok(Slice { part: self.row_of(index)?, owner: PhantomData })
+                Ok(Slice { tensor: self.row_tensor(index)?, owner: PhantomData })
             }
 
-            /// The part of the tensor at one index of its first axis, to be written.
+            /// The mutable slice at one index of the first axis.
             ///
             /// # Errors
-            /// [`Error::Range`] where the index is beyond the axis.
+            /// [`Error::Range`] where the index is not inside the axis.
             pub fn row_mut(&mut self, index: usize) -> Result<SliceMut<'_, T, $less>> {
-                Ok(SliceMut::new(self.row_of(index)?))
+                Ok(SliceMut::new(self.row_tensor(index)?))
             }
 
-            fn row_of(&self, index: usize) -> Result<Tensor<T, $less>> {
-                self.within(index..index.saturating_add(1))?;
+            fn row_tensor(&self, index: usize) -> Result<Tensor<T, $less>> {
+                self.range_of(index..index.saturating_add(1))?;
                 let [_, shape @ ..] = self.shape();
-                Ok(self.part(index * count(&shape), shape))
+                Ok(self.sub_tensor(index * count(&shape), shape))
             }
         }
     )*};
@@ -142,33 +142,33 @@ rows! {
 
 impl<T, const N: usize> Slice<'_, T, N> {
     /// # Safety
-    /// What the tensor stands for is borrowed as long as the result lives.
-    pub(crate) unsafe fn borrowing(part: Tensor<T, N>) -> Self {
-        Self { part, owner: PhantomData }
+    /// The elements are borrowed as long as the result lives.
+    pub(crate) unsafe fn borrowing(tensor: Tensor<T, N>) -> Self {
+        Self { tensor, owner: PhantomData }
     }
 }
 
 impl<T, const N: usize> SliceMut<'_, T, N> {
     /// # Safety
-    /// What the tensor stands for is borrowed, and by nobody else, as long as the result lives.
-    pub(crate) unsafe fn borrowing(part: Tensor<T, N>) -> Self {
-        Self::new(part)
+    /// The elements are borrowed exclusively as long as the result lives.
+    pub(crate) unsafe fn borrowing(tensor: Tensor<T, N>) -> Self {
+        Self::new(tensor)
     }
 
-    fn new(part: Tensor<T, N>) -> Self {
-        let mut part = Box::new(part);
-        part.settle();
-        Self { part: ManuallyDrop::new(part), owner: PhantomData }
+    fn new(tensor: Tensor<T, N>) -> Self {
+        let mut tensor = Box::new(tensor);
+        tensor.require_this_address();
+        Self { tensor: ManuallyDrop::new(tensor), owner: PhantomData }
     }
 }
 
 impl<T, const N: usize> Drop for SliceMut<'_, T, N> {
     fn drop(&mut self) {
-        // Were the box given back without the part, another could be made at its address, and the part
-        // moved into it.
-        if self.part.is_home() {
+        // If the box were freed without the tensor, another box could be made at its address, and the tensor moved
+        // into that.
+        if self.tensor.is_at_required_address() {
             // SAFETY: dropped once, here, and not used after.
-            unsafe { ManuallyDrop::drop(&mut self.part) }
+            unsafe { ManuallyDrop::drop(&mut self.tensor) }
         }
     }
 }
@@ -176,19 +176,19 @@ impl<T, const N: usize> Drop for SliceMut<'_, T, N> {
 impl<T, const N: usize> Deref for Slice<'_, T, N> {
     type Target = Tensor<T, N>;
     fn deref(&self) -> &Tensor<T, N> {
-        &self.part
+        &self.tensor
     }
 }
 
 impl<T, const N: usize> Deref for SliceMut<'_, T, N> {
     type Target = Tensor<T, N>;
     fn deref(&self) -> &Tensor<T, N> {
-        &self.part
+        &self.tensor
     }
 }
 
 impl<T, const N: usize> DerefMut for SliceMut<'_, T, N> {
     fn deref_mut(&mut self) -> &mut Tensor<T, N> {
-        &mut self.part
+        &mut self.tensor
     }
 }

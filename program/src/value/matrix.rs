@@ -1,5 +1,6 @@
-//! Matrices of a few numbers: ordinary values on the host, and the same in kernels, defined by scalar
-//! operations in a fixed order as vectors are.
+//! [`Matrix`]: small matrices, as values on the host and in kernels.
+//!
+//! Each operation is defined by scalar operations in a fixed order, as for vectors.
 
 use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
@@ -7,13 +8,13 @@ use std::ops::{
 
 use crate::{
     Signed, Vector,
-    body::{Bounded, divisor, divisor_of, within},
+    body::{Bounded, check_index, divisor, divisor_of},
 };
 
-/// `R` rows of `C` numbers, indexed by `[row, column]`.
+/// A matrix of `R` rows and `C` columns, indexed by `[row, column]`.
 ///
-/// `*` multiplies with a matrix, a vector or a number on the right; `+`, `-` and unary `-` work by
-/// component, `/` with a number.
+/// `*` multiplies by a matrix, vector or scalar on the right, or by a scalar on the left. `+`, `-`, unary `-` and `/`
+/// by a scalar are componentwise.
 ///
 /// # Examples
 /// ```
@@ -29,14 +30,14 @@ use crate::{
 pub struct Matrix<T, const R: usize, const C: usize>(pub [[T; C]; R]);
 
 impl<T: Signed, const R: usize, const C: usize> Matrix<T, R, C> {
-    /// The matrix of zeros.
+    /// The zero matrix.
     #[inline(always)]
     #[must_use]
     pub fn zero() -> Self {
         Self([[T::default(); C]; R])
     }
 
-    /// Rows as columns.
+    /// The transpose.
     #[inline(always)]
     #[must_use]
     pub fn transpose(self) -> Matrix<T, C, R> {
@@ -45,14 +46,14 @@ impl<T: Signed, const R: usize, const C: usize> Matrix<T, R, C> {
 }
 
 impl<T: Signed, const N: usize> Matrix<T, N, N> {
-    /// Ones on the diagonal, zeros elsewhere.
+    /// The identity matrix.
     #[inline(always)]
     #[must_use]
     pub fn identity() -> Self {
         Self::diagonal(T::ONE)
     }
 
-    /// `value` on the diagonal, zeros elsewhere.
+    /// A diagonal matrix with `value` in each diagonal component.
     #[inline(always)]
     #[must_use]
     pub fn diagonal(value: T) -> Self {
@@ -63,7 +64,7 @@ impl<T: Signed, const N: usize> Matrix<T, N, N> {
         matrix
     }
 
-    /// The sum of the diagonal, from the first on.
+    /// The sum of the diagonal, added from the first component on.
     #[inline(always)]
     #[must_use]
     pub fn trace(self) -> T {
@@ -75,7 +76,7 @@ impl<T: Signed, const N: usize> Matrix<T, N, N> {
     }
 }
 
-/// The elements outside a row and a column.
+/// The matrix without one row and one column.
 #[inline(always)]
 fn minor<T: Signed, const N: usize, const M: usize>(
     of: &[[T; N]; N],
@@ -113,15 +114,15 @@ fn determinant4<T: Signed>(m: &[[T; 4]; 4]) -> T {
 macro_rules! square {
     ($($size:literal $determinant:ident $of_minor:ident;)*) => {$(
         impl<T: Signed> Matrix<T, $size, $size> {
-            /// The determinant, developed by the first row.
+            /// The determinant, by expansion along the first row.
             #[inline(always)]
             #[must_use]
             pub fn determinant(self) -> T {
                 $determinant(&self.0)
             }
 
-            /// The inverse: the adjugate divided by the determinant. Of a singular matrix of floats it is not
-            /// finite.
+            /// The inverse: the adjugate divided by the determinant. For a singular matrix of floats, the components
+            /// are not finite; for integers, a zero determinant is a device error in a kernel and a panic on the host.
             #[inline(always)]
             #[must_use]
             #[track_caller]
@@ -157,7 +158,7 @@ impl<T, const R: usize, const C: usize> Index<[usize; 2]> for Matrix<T, R, C> {
     #[inline(always)]
     #[track_caller]
     fn index(&self, [row, column]: [usize; 2]) -> &T {
-        &self.0[within(row, R)][within(column, C)]
+        &self.0[check_index(row, R)][check_index(column, C)]
     }
 }
 
@@ -165,7 +166,7 @@ impl<T, const R: usize, const C: usize> IndexMut<[usize; 2]> for Matrix<T, R, C>
     #[inline(always)]
     #[track_caller]
     fn index_mut(&mut self, [row, column]: [usize; 2]) -> &mut T {
-        &mut self.0[within(row, R)][within(column, C)]
+        &mut self.0[check_index(row, R)][check_index(column, C)]
     }
 }
 
@@ -260,7 +261,7 @@ impl<T: Signed, const R: usize, const C: usize> DivAssign<T> for Matrix<T, R, C>
     }
 }
 
-macro_rules! from_the_left {
+macro_rules! scalar_on_the_left {
     ($($ty:ty)*) => {$(
         impl<const R: usize, const C: usize> Mul<Matrix<Self, R, C>> for $ty {
             type Output = Matrix<Self, R, C>;
@@ -272,4 +273,4 @@ macro_rules! from_the_left {
     )*};
 }
 
-from_the_left!(f32 f64 i32 i64);
+scalar_on_the_left!(f32 f64 i32 i64);

@@ -1,4 +1,5 @@
-//! The types of values in kernels: numbers, and what is made of them.
+//! [`KernelValue`]: the types of values in kernels, and their implementations for scalars, tuples, arrays, vectors and
+//! matrices.
 
 pub(crate) mod matrix;
 pub(crate) mod numeric;
@@ -12,19 +13,22 @@ use quadrants_ir::{
 
 use crate::{
     Element, Matrix, Vector,
-    body::{At, Dense, HasElement, HasField, Memory, Strided, Within},
+    body::{
+        AggregateRef, Dense, HasElement, HasField, Memory, ScalarRef, Strided, type_identity,
+        with_part,
+    },
 };
 
-/// A type whose values live in kernels: as locals, as parameters by value and results of funcs, as
-/// parameters of kernels, as elements of tensors.
+/// A type of values in kernels: of locals, of parameters and results of funcs, of kernel parameters by value, and of
+/// tensor elements.
 ///
-/// Numbers and bools have it, and tuples, arrays, [`Vector`]s and [`Matrix`]es of such. A struct of such
-/// fields derives it, `#[derive(Clone, Copy, quadrants::KernelValue)]`; what else it takes is no part of the
-/// stable interface.
+/// Implemented for numbers and bools, and for tuples, arrays, [`Vector`]s and [`Matrix`]es of such types. Derive it for
+/// structs with such fields: `#[derive(Clone, Copy, quadrants::KernelValue)]`. The trait's other items are not part of
+/// the stable interface.
 ///
 /// # Safety
-/// Derive it. Bodies of kernels find a value's scalars in memory by what stands here, unchecked: an implementation
-/// is as the derived one is for a struct of these fields, in this order.
+/// Do not implement it by hand; derive it. CPU bodies locate a value's scalars in memory by these items, unchecked. An
+/// implementation must be equivalent to the derived one for a struct of the same fields in the same order.
 ///
 /// # Examples
 /// ```
@@ -34,117 +38,127 @@ use crate::{
 /// assert_eq!(<[u32; 2]>::LAYOUT.to_string(), "[u32; 2]");
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no type of values in kernels",
-    label = "not a value of kernels",
-    note = "they are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, and structs that derive `KernelValue`"
+    message = "`{Self}` cannot be used as a value in kernels",
+    label = "not a kernel value",
+    note = "kernel values are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, \
+            and structs that derive `KernelValue`"
 )]
 pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
-    /// What it is to a kernel.
+    /// The type in the IR.
     const LAYOUT: Type;
 
-    /// Where the components of such values lie, within a tensor of aggregates.
+    /// A number that identifies the type: different types may have equal layouts.
     #[doc(hidden)]
-    type Parts: Copy;
+    const TYPE_IDENTITY: u128;
 
-    /// Where the elements of a tensor of such values lie.
+    /// Where the components of such values are, in a tensor of aggregates.
     #[doc(hidden)]
-    type Root: Copy;
+    type Components: Copy;
 
-    /// A value in a tensor's memory.
+    /// Where the elements of a tensor of such values are.
     #[doc(hidden)]
-    type Spot: Copy;
+    type Storage: Copy;
 
-    /// Gives the scalars that a value is made of, in order.
+    /// The location of a value in a tensor's memory.
     #[doc(hidden)]
-    fn give(self, scalars: &mut dyn FnMut(Const));
+    type Location: Copy;
 
-    /// The value made of such scalars' bits.
+    /// Passes the scalars of the value to `scalars`, in order.
     #[doc(hidden)]
-    fn take(bits: &mut dyn FnMut() -> u64) -> Self;
+    fn push_scalars(self, scalars: &mut dyn FnMut(Const));
 
-    /// Takes the components of `values` values per element.
+    /// Makes a value of scalars, whose bits `bits` returns in order.
     #[doc(hidden)]
-    fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts;
+    fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self;
 
-    /// Takes the components of a tensor.
+    /// Takes the components of this type from `memory`. Each element has `values` values of this type.
     #[doc(hidden)]
-    fn root(memory: &mut Memory<'_>) -> Self::Root;
+    fn components(values: usize, memory: &mut Memory<'_>) -> Self::Components;
 
-    /// An element of a tensor.
+    /// Takes the components of a tensor of such values from `memory`.
     #[doc(hidden)]
-    fn element(root: Self::Root, at: Option<usize>) -> Self::Spot;
+    fn storage(memory: &mut Memory<'_>) -> Self::Storage;
 
-    /// A value within an element.
+    /// The location of element `at` of a tensor.
     #[doc(hidden)]
-    fn within(parts: Self::Parts, element: Option<usize>, choice: usize) -> Self::Spot;
+    fn element_location(storage: Self::Storage, at: Option<usize>) -> Self::Location;
 
-    /// The value that is there.
+    /// The location of value number `offset` of this type within an element.
     #[doc(hidden)]
-    fn read(spot: Self::Spot) -> Self;
+    fn nested_location(
+        components: Self::Components,
+        element: Option<usize>,
+        offset: usize,
+    ) -> Self::Location;
 
-    /// Puts the value there.
+    /// Reads the value at a location.
     #[doc(hidden)]
-    fn write(self, spot: Self::Spot);
+    fn read(location: Self::Location) -> Self;
 
-    /// `==` in kernels: whether all numbers of the two are equal. `PartialEq` is not asked, since the IR compares
-    /// the numbers.
+    /// Writes the value to a location.
+    #[doc(hidden)]
+    fn write(self, location: Self::Location);
+
+    /// `==` in kernels: whether all scalars are equal. It ignores the user's `PartialEq`, because the IR compares
+    /// scalars.
     #[doc(hidden)]
     fn kernel_eq(self, other: Self) -> bool;
 
-    /// The bytes of values that lie in tensors as they lie here.
+    /// The bytes of a slice of values, if they have the same layout in a tensor.
     #[doc(hidden)]
     fn bytes(_values: &[Self]) -> Option<&[u8]> {
         None
     }
 }
 
-/// A constant as the IR has it.
+/// A value as a constant of the IR.
 #[must_use]
 pub fn constant<T: KernelValue>(value: T) -> Constant {
     let mut scalars = Vec::new();
-    value.give(&mut |scalar| scalars.push(scalar));
+    value.push_scalars(&mut |scalar| scalars.push(scalar));
     Constant { ty: T::LAYOUT, scalars }
 }
 
 macro_rules! scalars {
     ($($ty:ty)*) => {$(
-        // SAFETY: a scalar is one component, of its own type.
+        // SAFETY: a scalar is one component of its own type.
         unsafe impl KernelValue for $ty {
             const LAYOUT: Type = Type::Scalar(<$ty as Element>::TYPE);
-            type Parts = Strided<$ty>;
-            type Root = Dense<$ty>;
-            type Spot = At<$ty>;
+            const TYPE_IDENTITY: u128 = type_identity(stringify!($ty));
+            type Components = Strided<$ty>;
+            type Storage = Dense<$ty>;
+            type Location = ScalarRef<$ty>;
             #[inline(always)]
-            fn give(self, scalars: &mut dyn FnMut(Const)) {
+            fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
                 scalars(self.into());
             }
             #[inline(always)]
-            fn take(bits: &mut dyn FnMut() -> u64) -> Self {
+            fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
                 <$ty as Element>::from_bits64(bits())
             }
             #[inline(always)]
-            fn parts(values: usize, memory: &mut Memory<'_>) -> Strided<$ty> {
+            fn components(values: usize, memory: &mut Memory<'_>) -> Strided<$ty> {
                 Strided::take(values, memory)
             }
             #[inline(always)]
-            fn root(memory: &mut Memory<'_>) -> Dense<$ty> {
+            fn storage(memory: &mut Memory<'_>) -> Dense<$ty> {
                 Dense::take(memory)
             }
             #[inline(always)]
-            fn element(root: Dense<$ty>, at: Option<usize>) -> At<$ty> {
-                root.at(at)
+            fn element_location(storage: Dense<$ty>, at: Option<usize>) -> ScalarRef<$ty> {
+                storage.at(at)
             }
             #[inline(always)]
-            fn within(parts: Strided<$ty>, element: Option<usize>, choice: usize) -> At<$ty> {
-                parts.at(element, choice)
+            fn nested_location(components: Strided<$ty>, element: Option<usize>, offset: usize) -> ScalarRef<$ty> {
+                components.at(element, offset)
             }
             #[inline(always)]
-            fn read(spot: At<$ty>) -> Self {
-                spot.read()
+            fn read(location: ScalarRef<$ty>) -> Self {
+                location.read()
             }
             #[inline(always)]
-            fn write(self, spot: At<$ty>) {
-                spot.write(self);
+            fn write(self, location: ScalarRef<$ty>) {
+                location.write(self);
             }
             #[inline(always)]
             fn kernel_eq(self, other: Self) -> bool {
@@ -162,52 +176,61 @@ macro_rules! scalars {
 
 scalars!(f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool);
 
-/// What a type of several values has in common with all such: its tensors' memory is that of its parts.
-macro_rules! of_parts {
+/// The items of [`KernelValue`] that are the same for all aggregates: their storage is their components.
+macro_rules! aggregate_items {
     () => {
-        type Root = Self::Parts;
-        type Spot = Within<Self::Parts>;
+        type Storage = Self::Components;
+        type Location = AggregateRef<Self::Components>;
         #[inline(always)]
-        fn root(memory: &mut Memory<'_>) -> Self::Parts {
-            Self::parts(1, memory)
+        fn storage(memory: &mut Memory<'_>) -> Self::Components {
+            Self::components(1, memory)
         }
         #[inline(always)]
-        fn element(root: Self::Parts, at: Option<usize>) -> Self::Spot {
-            Within { parts: root, element: at, choice: 0 }
+        fn element_location(storage: Self::Components, at: Option<usize>) -> Self::Location {
+            AggregateRef { components: storage, element: at, offset: 0 }
         }
         #[inline(always)]
-        fn within(parts: Self::Parts, element: Option<usize>, choice: usize) -> Self::Spot {
-            Within { parts, element, choice }
+        fn nested_location(
+            components: Self::Components,
+            element: Option<usize>,
+            offset: usize,
+        ) -> Self::Location {
+            AggregateRef { components, element, offset }
         }
     };
 }
 
 macro_rules! tuples {
     ($(($($name:ident $at:tt),+);)*) => {$(
-        // SAFETY: as derived, of the fields in their order.
+        // SAFETY: as derived for a struct of these fields, in order.
         unsafe impl<$($name: KernelValue),+> KernelValue for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
-            type Parts = ($($name::Parts,)+);
-            of_parts!();
+            const TYPE_IDENTITY: u128 = {
+                let all = type_identity("tuple");
+                $(let all = with_part(all, $name::TYPE_IDENTITY);)+
+                all
+            };
+            type Components = ($($name::Components,)+);
+            aggregate_items!();
             #[inline(always)]
-            fn give(self, scalars: &mut dyn FnMut(Const)) {
-                $(self.$at.give(scalars);)+
+            fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
+                $(self.$at.push_scalars(scalars);)+
             }
             #[inline(always)]
-            fn take(bits: &mut dyn FnMut() -> u64) -> Self {
-                ($($name::take(bits),)+)
+            fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
+                ($($name::from_scalars(bits),)+)
             }
             #[inline(always)]
-            fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts {
-                ($($name::parts(values, memory),)+)
+            fn components(values: usize, memory: &mut Memory<'_>) -> Self::Components {
+                ($($name::components(values, memory),)+)
             }
             #[inline(always)]
-            fn read(spot: Self::Spot) -> Self {
-                ($($name::read($name::within(spot.parts.$at, spot.element, spot.choice)),)+)
+            fn read(location: Self::Location) -> Self {
+                ($($name::read($name::nested_location(location.components.$at, location.element, location.offset)),)+)
             }
             #[inline(always)]
-            fn write(self, spot: Self::Spot) {
-                $(self.$at.write($name::within(spot.parts.$at, spot.element, spot.choice));)+
+            fn write(self, location: Self::Location) {
+                $(self.$at.write($name::nested_location(location.components.$at, location.element, location.offset));)+
             }
             #[inline(always)]
             fn kernel_eq(self, other: Self) -> bool {
@@ -220,12 +243,12 @@ macro_rules! tuples {
         $(tuples!(field $all $name $at);)+
     };
     (field ($($all:ident),+) $name:ident $at:tt) => {
-        // SAFETY: the field of this number, where it lies.
+        // SAFETY: the location of the field with this number.
         unsafe impl<$($all: KernelValue),+> HasField<{ name_number(stringify!($at)) }> for ($($all,)+) {
             type Of = $name;
             #[inline(always)]
-            fn field(spot: Self::Spot) -> $name::Spot {
-                $name::within(spot.parts.$at, spot.element, spot.choice)
+            fn field(location: Self::Location) -> $name::Location {
+                $name::nested_location(location.components.$at, location.element, location.offset)
             }
         }
     };
@@ -242,33 +265,35 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 }
 
-// SAFETY: the components of an element, each `N` times as often.
+// SAFETY: the components of the element type, each with `N` times as many scalars.
 unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
-    type Parts = T::Parts;
-    of_parts!();
+    const TYPE_IDENTITY: u128 =
+        with_part(with_part(type_identity("array"), T::TYPE_IDENTITY), N as u128);
+    type Components = T::Components;
+    aggregate_items!();
     #[inline(always)]
-    fn give(self, scalars: &mut dyn FnMut(Const)) {
-        self.into_iter().for_each(|element| element.give(scalars));
+    fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
+        self.into_iter().for_each(|element| element.push_scalars(scalars));
     }
     #[inline(always)]
-    fn take(bits: &mut dyn FnMut() -> u64) -> Self {
-        std::array::from_fn(|_| T::take(bits))
+    fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
+        std::array::from_fn(|_| T::from_scalars(bits))
     }
     #[inline(always)]
-    fn parts(values: usize, memory: &mut Memory<'_>) -> T::Parts {
-        T::parts(values * N, memory)
+    fn components(values: usize, memory: &mut Memory<'_>) -> T::Components {
+        T::components(values * N, memory)
     }
     #[inline(always)]
-    fn read(spot: Self::Spot) -> Self {
-        let Within { parts, element, choice } = spot;
-        std::array::from_fn(|at| T::read(T::within(parts, element, choice * N + at)))
+    fn read(location: Self::Location) -> Self {
+        let AggregateRef { components, element, offset } = location;
+        std::array::from_fn(|at| T::read(T::nested_location(components, element, offset * N + at)))
     }
     #[inline(always)]
-    fn write(self, spot: Self::Spot) {
-        let Within { parts, element, choice } = spot;
+    fn write(self, location: Self::Location) {
+        let AggregateRef { components, element, offset } = location;
         for (at, value) in self.into_iter().enumerate() {
-            value.write(T::within(parts, element, choice * N + at));
+            value.write(T::nested_location(components, element, offset * N + at));
         }
     }
     #[inline(always)]
@@ -277,43 +302,48 @@ unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     }
 }
 
-// SAFETY: the index is within the array, and counts values of its element's type.
+// SAFETY: the index is checked against the array's length, and counts values of the element type.
 unsafe impl<T: KernelValue, const N: usize> HasElement<usize> for [T; N] {
     type Of = T;
     #[inline(always)]
     #[track_caller]
-    fn element_of(spot: Self::Spot, at: usize) -> T::Spot {
-        T::within(spot.parts, spot.element, spot.choose(at, N))
+    fn element_of(location: Self::Location, at: usize) -> T::Location {
+        T::nested_location(location.components, location.element, location.offset_of(at, N))
     }
 }
 
-/// A struct of one array, which is all there is to it.
+/// Implements the traits for structs whose only field is an array.
 macro_rules! wrappers {
     ($($name:ident [$($size:ident),+] $array:ty, $layout:expr;)*) => {$(
-        // SAFETY: all there is to it is the array, whose memory is its own.
+        // SAFETY: the array is the only field, so the memory is the array's.
         unsafe impl<T: Element, $(const $size: usize),+> KernelValue for $name<T, $($size),+> {
             const LAYOUT: Type = $layout;
-            type Parts = <$array as KernelValue>::Parts;
-            of_parts!();
+            const TYPE_IDENTITY: u128 = {
+                let all = with_part(type_identity(stringify!($name)), T::TYPE_IDENTITY);
+                $(let all = with_part(all, $size as u128);)+
+                all
+            };
+            type Components = <$array as KernelValue>::Components;
+            aggregate_items!();
             #[inline(always)]
-            fn give(self, scalars: &mut dyn FnMut(Const)) {
-                self.0.give(scalars);
+            fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
+                self.0.push_scalars(scalars);
             }
             #[inline(always)]
-            fn take(bits: &mut dyn FnMut() -> u64) -> Self {
-                Self(KernelValue::take(bits))
+            fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
+                Self(KernelValue::from_scalars(bits))
             }
             #[inline(always)]
-            fn parts(values: usize, memory: &mut Memory<'_>) -> Self::Parts {
-                <$array>::parts(values, memory)
+            fn components(values: usize, memory: &mut Memory<'_>) -> Self::Components {
+                <$array>::components(values, memory)
             }
             #[inline(always)]
-            fn read(spot: Self::Spot) -> Self {
-                Self(<$array>::read(spot))
+            fn read(location: Self::Location) -> Self {
+                Self(<$array>::read(location))
             }
             #[inline(always)]
-            fn write(self, spot: Self::Spot) {
-                self.0.write(spot);
+            fn write(self, location: Self::Location) {
+                self.0.write(location);
             }
             #[inline(always)]
             fn kernel_eq(self, other: Self) -> bool {
@@ -327,8 +357,8 @@ macro_rules! wrappers {
         {
             type Of = $array;
             #[inline(always)]
-            fn field(spot: Self::Spot) -> Self::Spot {
-                spot
+            fn field(location: Self::Location) -> Self::Location {
+                location
             }
         }
     )*};
@@ -339,23 +369,23 @@ wrappers! {
     Matrix [R, C] [[T; C]; R], Type::Matrix(T::TYPE, R, C);
 }
 
-// SAFETY: as its array.
+// SAFETY: as for its array.
 unsafe impl<T: Element, const N: usize> HasElement<usize> for Vector<T, N> {
     type Of = T;
     #[inline(always)]
     #[track_caller]
-    fn element_of(spot: Self::Spot, at: usize) -> T::Spot {
-        <[T; N]>::element_of(spot, at)
+    fn element_of(location: Self::Location, at: usize) -> T::Location {
+        <[T; N]>::element_of(location, at)
     }
 }
 
-// SAFETY: the row is within the matrix, and an array of columns.
+// SAFETY: `offset_of` checks the row, and the row is an array that checks the column.
 unsafe impl<T: Element, const R: usize, const C: usize> HasElement<[usize; 2]> for Matrix<T, R, C> {
     type Of = T;
     #[inline(always)]
     #[track_caller]
-    fn element_of(spot: Self::Spot, [row, column]: [usize; 2]) -> T::Spot {
-        let choice = spot.choose(row, R);
-        <[T; C]>::element_of(Within { choice, ..spot }, column)
+    fn element_of(location: Self::Location, [row, column]: [usize; 2]) -> T::Location {
+        let offset = location.offset_of(row, R);
+        <[T; C]>::element_of(AggregateRef { offset, ..location }, column)
     }
 }

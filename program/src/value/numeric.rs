@@ -1,7 +1,7 @@
-//! The numbers of kernels as traits, for kernels and funcs that are generic over them.
+//! Numeric traits for generic kernels and funcs: [`Number`], [`Signed`], [`Float`], [`Int`].
 //!
-//! The methods are those of the numbers themselves, by the same names: so what a kernel says of a `T` it says
-//! of an `f32`. Conversions are `as`.
+//! Their methods have the names and meanings of the primitive types' own, so that code for a type parameter reads like
+//! code for `f32`. Conversions are those of `as`.
 
 use std::{
     fmt::Debug,
@@ -19,10 +19,10 @@ use crate::{
     body::{Function, HasMethod, Method},
 };
 
-/// The methods of what is ordered, which integers have from `Ord`.
+/// Traits that state the kernel methods of a group of types.
 macro_rules! with_methods {
-    ($(#[$about:meta])* $name:ident: $($method:ident($($ty:ty),*) -> $result:ty,)*) => {
-        $(#[$about])*
+    ($(#[$meta:meta])* $name:ident: $($method:ident($($ty:ty),*) -> $result:ty,)*) => {
+        $(#[$meta])*
         pub trait $name: Sized $(
             + HasMethod<{ name_number(stringify!($method)) }, Output = $result>
             + Method<{ name_number(stringify!($method)) }, ($($ty,)*)>
@@ -32,12 +32,12 @@ macro_rules! with_methods {
 }
 
 with_methods! {
-    /// What integers have in kernels as values that are ordered.
+    /// The ordering methods of integers in kernels; on the host they are those of `Ord`.
     Ordered: min(Self) -> Self, max(Self) -> Self, clamp(Self, Self) -> Self,
 }
 
 with_methods! {
-    /// What numbers with a sign have in kernels.
+    /// The sign methods of signed numbers in kernels.
     WithSign: abs() -> Self, signum() -> Self,
 }
 
@@ -47,7 +47,7 @@ macro_rules! ordered {
 
 ordered!(i8 i16 i32 i64 u8 u16 u32 u64 usize);
 
-/// A number of kernels: `f32`, `f64` or an integer of up to 64 bits.
+/// A number in kernels: `f32`, `f64` or an integer of up to 64 bits.
 ///
 /// # Examples
 /// ```
@@ -59,9 +59,10 @@ ordered!(i8 i16 i32 i64 u8 u16 u32 u64 usize);
 /// assert_eq!((u8::from_f32(1e9), 2.75_f64.to_i32()), (255, 2));
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no number of kernels",
+    message = "`{Self}` is not a number type of kernels",
     label = "not a number",
-    note = "they are f32, f64 and integers of up to 64 bits; a type parameter is one by `T: Number`, `Float` or `Int`"
+    note = "number types are `f32`, `f64` and integers of up to 64 bits; \
+            bound a type parameter by `Number`, `Float` or `Int`"
 )]
 pub trait Number:
     Element
@@ -132,12 +133,12 @@ pub trait Number:
     fn to_usize(self) -> usize;
 }
 
-/// A number with a sign: `f32`, `f64` or a signed integer.
+/// A signed number: `f32`, `f64` or a signed integer.
 pub trait Signed: Number + WithSign + Neg<Output = Self> {
     /// The absolute value.
     #[must_use]
     fn abs(self) -> Self;
-    /// The sign as a number, as the type's own method gives it.
+    /// The sign as a number, as by the type's own `signum`.
     #[must_use]
     fn signum(self) -> Self;
 }
@@ -149,7 +150,10 @@ macro_rules! numbers {
             const ONE: Self = 1 as Self;
             const MIN: Self = <$ty>::MIN;
             const MAX: Self = <$ty>::MAX;
-            numbers!(from: from_f32 f32, from_f64 f64, from_i32 i32, from_i64 i64, from_u32 u32, from_u64 u64, from_usize usize);
+            numbers!(
+                from: from_f32 f32, from_f64 f64, from_i32 i32, from_i64 i64, from_u32 u32, from_u64 u64,
+                from_usize usize
+            );
             numbers!(to: to_f32 f32, to_f64 f64, to_i32 i32, to_i64 i64, to_u32 u32, to_u64 u64, to_usize usize);
         }
     )*};
@@ -187,21 +191,21 @@ macro_rules! signed {
 
 signed!(f32 f64 i8 i16 i32 i64);
 
-/// A trait of the methods that some numbers have by themselves, and their implementations.
+/// A trait whose methods are those of the primitive types, and its implementations.
 macro_rules! methods {
     (
-        $(#[$about:meta])*
+        $(#[$meta:meta])*
         pub trait $name:ident: [$($bound:tt)*] for $types:tt;
-        $($(#[$said:meta])* const $constant:ident: $of:ty = $from:tt;)*
+        $($(#[$const_meta:meta])* const $constant:ident: $of:ty = $from:tt;)*
         $(fn $method:ident(self $(, $arg:ident: $ty:ty)*) -> $result:ty;)*
     ) => {
-        $(#[$about])*
+        $(#[$meta])*
         pub trait $name: $($bound)* $(
             + HasMethod<{ name_number(stringify!($method)) }, Output = $result>
             + Method<{ name_number(stringify!($method)) }, ($($ty,)*)>
             + Function<{ name_number(stringify!($method)) }, (Self, $($ty,)*)>
         )* {
-            $($(#[$said])* const $constant: $of;)*
+            $($(#[$const_meta])* const $constant: $of;)*
             $(
                 #[doc = concat!("The number's own `", stringify!($method), "`.")]
                 #[must_use]
@@ -233,7 +237,7 @@ macro_rules! methods {
 }
 
 methods! {
-    /// A float: `f32` or `f64`.
+    /// A floating-point number: `f32` or `f64`.
     ///
     /// # Examples
     /// ```
@@ -297,7 +301,7 @@ methods! {
 }
 
 methods! {
-    /// An integer of up to 64 bits. `min`, `max` and `clamp` it has as what is ordered.
+    /// An integer of up to 64 bits. `min`, `max` and `clamp` come from `Ord`.
     ///
     /// # Examples
     /// ```

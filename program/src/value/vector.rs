@@ -1,7 +1,7 @@
-//! Vectors of a few numbers: ordinary values on the host, and the same in kernels.
+//! [`Vector`]: small vectors, as values on the host and in kernels.
 //!
-//! Each operation is defined here by scalar ones in a fixed order, and a kernel's IR is made of the same
-//! in the same order, so that every backend gives the same bits wherever scalars do.
+//! Each operation is defined by scalar operations in a fixed order. A kernel's IR has the same operations in the same
+//! order, so every backend returns the same bits, as far as scalar operations do.
 
 use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
@@ -9,13 +9,12 @@ use std::ops::{
 
 use crate::{
     Element, Float,
-    body::{Bounded, divisor_of, within},
+    body::{Bounded, check_index, divisor_of},
 };
 
-/// `N` numbers.
+/// A vector of `N` numbers, indexed by component.
 ///
-/// `+`, `-` and unary `-` work by component; `*` and `/` with a number on the right, `*` with one on the
-/// left too.
+/// `+`, `-`, unary `-`, and `/` by a scalar are componentwise; `*` multiplies by a scalar on either side.
 ///
 /// # Examples
 /// ```
@@ -30,14 +29,14 @@ use crate::{
 pub struct Vector<T, const N: usize>(pub [T; N]);
 
 impl<T: Element, const N: usize> Vector<T, N> {
-    /// The vector with all components the same.
+    /// A vector whose components all are `value`.
     #[inline(always)]
     #[must_use]
     pub fn splat(value: T) -> Self {
         Self([value; N])
     }
 
-    /// The vector of zeros.
+    /// The zero vector.
     #[inline(always)]
     #[must_use]
     pub fn zero() -> Self {
@@ -46,7 +45,7 @@ impl<T: Element, const N: usize> Vector<T, N> {
 }
 
 impl<T: Element + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N> {
-    /// The sum of the products by component, from the first on.
+    /// The dot product, added from the first component on.
     #[inline(always)]
     #[must_use]
     pub fn dot(self, other: Self) -> T {
@@ -57,14 +56,14 @@ impl<T: Element + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N
         sum
     }
 
-    /// The dot product with itself.
+    /// The square of the Euclidean norm.
     #[inline(always)]
     #[must_use]
     pub fn norm_squared(self) -> T {
         self.dot(self)
     }
 
-    /// The sum of the components, from the first on.
+    /// The sum of the components, added from the first on.
     #[inline(always)]
     #[must_use]
     pub fn sum(self) -> T {
@@ -75,7 +74,7 @@ impl<T: Element + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N
         sum
     }
 
-    /// The products by component.
+    /// The componentwise product.
     #[inline(always)]
     #[must_use]
     pub fn component_mul(self, other: Self) -> Self {
@@ -84,14 +83,14 @@ impl<T: Element + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N
 }
 
 impl<T: Float, const N: usize> Vector<T, N> {
-    /// The Euclidean length.
+    /// The Euclidean norm.
     #[inline(always)]
     #[must_use]
     pub fn norm(self) -> T {
         self.norm_squared().sqrt()
     }
 
-    /// The vector divided by its length.
+    /// The vector divided by its norm. For the zero vector, the components are not numbers (NaN).
     #[inline(always)]
     #[must_use]
     pub fn normalized(self) -> Self {
@@ -121,7 +120,7 @@ impl<T, const N: usize> Index<usize> for Vector<T, N> {
     #[inline(always)]
     #[track_caller]
     fn index(&self, at: usize) -> &T {
-        &self.0[within(at, N)]
+        &self.0[check_index(at, N)]
     }
 }
 
@@ -129,7 +128,7 @@ impl<T, const N: usize> IndexMut<usize> for Vector<T, N> {
     #[inline(always)]
     #[track_caller]
     fn index_mut(&mut self, at: usize) -> &mut T {
-        &mut self.0[within(at, N)]
+        &mut self.0[check_index(at, N)]
     }
 }
 
@@ -203,7 +202,7 @@ impl<T: Element + Div<Output = T>, const N: usize> DivAssign<T> for Vector<T, N>
     }
 }
 
-macro_rules! from_the_left {
+macro_rules! scalar_on_the_left {
     ($($ty:ty)*) => {$(
         impl<const N: usize> Mul<Vector<Self, N>> for $ty {
             type Output = Vector<Self, N>;
@@ -215,4 +214,4 @@ macro_rules! from_the_left {
     )*};
 }
 
-from_the_left!(f32 f64 i32 i64 u32 u64 usize);
+scalar_on_the_left!(f32 f64 i32 i64 u32 u64 usize);

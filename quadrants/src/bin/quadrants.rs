@@ -1,4 +1,4 @@
-//! The `quadrants` command: what this machine can run.
+//! The `quadrants` command: shows what this machine can run.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Shows the backends, their drivers and devices, and what each can do.
+    /// Show the backends, their drivers, devices and capabilities.
     Info,
 }
 

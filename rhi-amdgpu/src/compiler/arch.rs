@@ -1,7 +1,7 @@
-//! The architectures that a hipRTC compiles for, where it cannot be asked itself. They must be known
-//! beforehand: the libraries of ROCm 5 and 6 abort the process on a name that they do not know.
+//! The architectures that a hipRTC supports, if it cannot be queried. They must be known in advance: the libraries of
+//! ROCm 5 and 6 abort the process on an unknown name.
 
-/// Architectures, and the first version (major, minor) of ROCm whose compiler takes them.
+/// Architectures with the first version (major, minor) of ROCm whose compiler supports them.
 const SINCE: &[((i32, i32), &[&str])] = &[
     (
         (5, 0),
@@ -18,7 +18,7 @@ const SINCE: &[((i32, i32), &[&str])] = &[
     ((7, 0), &["gfx950"]),
 ];
 
-/// The architectures of a version.
+/// The architectures that a version supports.
 pub(super) fn of_version(version: (i32, i32)) -> Vec<String> {
     SINCE
         .iter()
@@ -27,7 +27,7 @@ pub(super) fn of_version(version: (i32, i32)) -> Vec<String> {
         .collect()
 }
 
-/// The processor of a device's architecture name, whose features follow it: `gfx90a:xnack-`.
+/// The processor of an architecture name, without the features after the colon: `gfx90a:xnack-`.
 pub(super) fn processor(arch: &str) -> &str {
     arch.split(':').next().unwrap_or_default()
 }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newer_versions_know_more() {
+    fn newer_versions_support_more_architectures() {
         let knows = |version, arch: &str| of_version(version).iter().any(|known| known == arch);
         assert!(knows((5, 2), "gfx90a"));
         assert!(!knows((5, 2), "gfx1100"));
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn features_are_no_part_of_the_processor() {
+    fn features_are_not_part_of_the_processor() {
         assert_eq!(processor("gfx90a:sramecc+:xnack-"), "gfx90a");
         assert_eq!(processor("gfx1030"), "gfx1030");
     }

@@ -1,5 +1,5 @@
-// Stands for the header of HIP where clang compiles kernels without a ROCm installation: what emitted text uses of
-// it, from the compiler's own builtins. Mathematics is declared alone, for nothing is linked.
+// Replaces the HIP header when clang compiles kernels without a ROCm installation. Defines what emitted text uses, with
+// compiler builtins. Mathematical functions are only declared, because nothing is linked.
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
@@ -54,7 +54,7 @@ static __device__ inline long long __shfl(long long value, int lane, int width) 
 static __device__ inline double __shfl(double value, int lane, int width) {
     return __longlong_as_double(__shfl(__double_as_longlong(value), lane, width));
 }
-// Of the wave, whatever its width: 33 is "not equal".
+// For a wave of any width; 33 is "not equal".
 static __device__ inline unsigned long long __ballot(int vote) { return __builtin_amdgcn_uicmp((unsigned)vote, 0u, 33); }
 static __device__ inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static __device__ inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }

@@ -1,15 +1,15 @@
-//! HIP C++, where it differs from its family.
+//! The HIP C++ dialect of the C family.
 
 use quadrants_codegen::Dialect;
 use quadrants_ir::{AtomicOp, ScalarType};
 
-/// HIP C++. Atomics are the compiler's own builtins: they take every type and say their scope, while
-/// the header's overloads differ between versions.
+/// HIP C++. Atomics are compiler builtins, which support all types and state their scope. The overloads of the HIP
+/// header differ between versions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hip;
 
 impl Dialect for Hip {
-    fn by_value(&self) -> &'static str {
+    fn argument_qualifier(&self) -> &'static str {
         ""
     }
 
@@ -28,7 +28,7 @@ impl Dialect for Hip {
         )
     }
 
-    /// Within the calling thread's half of a wave of 64.
+    /// In the calling thread's half of a wave of 64 lanes.
     fn shuffle(&self, value: &str, lane: &str) -> String {
         format!("__shfl({value}, (i32){lane}, 32)")
     }

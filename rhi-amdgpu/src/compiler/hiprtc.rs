@@ -1,4 +1,4 @@
-//! hipRTC: its functions, where its library lies, and one compilation.
+//! hipRTC: its function table, the search for its library, and compilation.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -20,7 +20,8 @@ use super::arch;
 
 const NAME: &str = "hipRTC";
 
-/// In ROCm 5 hipRTC is a part of libamdhip64, in 6 also a library of its own, in 7 only that.
+/// hipRTC is part of libamdhip64 in ROCm 5, part of it and a separate library in ROCm 6, and only a separate library in
+/// ROCm 7.
 const SEARCH: LibrarySearch = LibrarySearch {
     variable: super::LIBRARY_VARIABLE,
     roots: &["ROCM_PATH", "ROCM_HOME", "HIP_PATH"],
@@ -39,53 +40,53 @@ const SEARCH: LibrarySearch = LibrarySearch {
 
 macro_rules! hiprtc_functions {
     ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
-        /// hipRTC's version; ROCm 5 and 6 say 9.0.
-        version = "hiprtcVersion"(major: *mut c_int, minor: *mut c_int), required;
-        /// Makes a program of a text.
-        create = "hiprtcCreateProgram"(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
+        /// hipRTC's version; ROCm 5 and 6 return 9.0.
+        version = hiprtcVersion(major: *mut c_int, minor: *mut c_int), required;
+        /// Makes a program from a text.
+        create = hiprtcCreateProgram(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
         /// Destroys a program and sets the handle to null.
-        destroy = "hiprtcDestroyProgram"(program: *mut *mut c_void), required;
+        destroy = hiprtcDestroyProgram(program: *mut *mut c_void), required;
         /// Compiles a program.
-        compile = "hiprtcCompileProgram"(program: *mut c_void, count: c_int, options: *const *const c_char), required;
+        compile = hiprtcCompileProgram(program: *mut c_void, count: c_int, options: *const *const c_char), required;
         /// The length of a program's code object.
-        code_size = "hiprtcGetCodeSize"(program: *mut c_void, bytes: *mut usize), required;
+        code_size = hiprtcGetCodeSize(program: *mut c_void, bytes: *mut usize), required;
         /// A program's code object.
-        code = "hiprtcGetCode"(program: *mut c_void, code: *mut c_char), required;
-        /// The length of what the compiler said, with its zero byte.
-        log_size = "hiprtcGetProgramLogSize"(program: *mut c_void, bytes: *mut usize), required;
-        /// What the compiler said.
-        log = "hiprtcGetProgramLog"(program: *mut c_void, log: *mut c_char), required;
-        /// The version of the HIP runtime, where it is the same library or beneath it.
-        runtime_version = "hipRuntimeGetVersion"(version: *mut c_int), optional("3.5");
-        /// Counts the architectures of the library that hipRTC compiles with, where it is linked to it.
-        isa_count = "amd_comgr_get_isa_count"(count: *mut usize), optional("2.0");
-        /// The name of one of them: `amdgcn-amd-amdhsa--gfx90a`.
-        isa_name = "amd_comgr_get_isa_name"(index: usize, name: *mut *const c_char), optional("2.0");
+        code = hiprtcGetCode(program: *mut c_void, code: *mut c_char), required;
+        /// The length of the compiler's messages, with the zero byte.
+        log_size = hiprtcGetProgramLogSize(program: *mut c_void, bytes: *mut usize), required;
+        /// The compiler's messages.
+        log = hiprtcGetProgramLog(program: *mut c_void, log: *mut c_char), required;
+        /// The version of the HIP runtime, if it is the same library or a dependency of it.
+        runtime_version = hipRuntimeGetVersion(version: *mut c_int), optional("3.5");
+        /// Counts the architectures of the compiler library that hipRTC uses, if it is linked to it.
+        isa_count = amd_comgr_get_isa_count(count: *mut usize), optional("2.0");
+        /// The name of an architecture: `amdgcn-amd-amdhsa--gfx90a`.
+        isa_name = amd_comgr_get_isa_name(index: usize, name: *mut *const c_char), optional("2.0");
     } };
 }
 
 hiprtc_functions! { [quadrants_rhi::driver_table]
-    /// The functions of hipRTC, and of what lies beneath it.
+    /// The functions of hipRTC and of its dependencies.
     struct Table: check;
 }
 
-/// hipRTC, loaded.
+/// A loaded hipRTC.
 #[derive(Debug)]
 pub(super) struct Hiprtc {
     table: Table,
     identity: String,
-    /// The processors that it compiles for.
+    /// The supported processors.
     processors: Vec<String>,
 }
 
-/// A program, destroyed on every way out.
+/// A program; destroyed on drop.
 struct ProgramHandle<'a> {
     table: &'a Table,
     raw: *mut c_void,
 }
 
 impl Hiprtc {
-    /// hipRTC, which the first successful call loads for the process.
+    /// Returns hipRTC. The first successful call loads it for the process.
     pub(super) fn get() -> Result<&'static Self> {
         static LOADED: Mutex<Option<&'static Hiprtc>> = Mutex::new(None);
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,18 +99,17 @@ impl Hiprtc {
         Ok(hiprtc)
     }
 
-    /// The library that [`get`](Self::get) would try first, by the process's environment, where that is a file.
+    /// The library that [`get`](Self::get) would try first in the process's environment, if that is a file.
     pub(super) fn library() -> Option<PathBuf> {
         SEARCH.first(&|name| std::env::var_os(name))
     }
 
-    /// Loads the first library that is there and has hipRTC's functions, of those that `env` leads
-    /// to.
+    /// Loads the first existing library of the candidates in `env` that has hipRTC's functions.
     pub(super) fn find(env: &Environment<'_>) -> Result<Self> {
-        let places = SEARCH.places(env);
-        let mut searched = places.empty;
+        let search_paths = SEARCH.search_paths(env);
+        let mut searched = search_paths.failures;
         let mut unusable = None;
-        for path in &places.candidates {
+        for path in &search_paths.candidates {
             match Self::open(path) {
                 Err(RhiError::LibraryNotFound { reason, .. }) => searched.push(reason),
                 Err(error) => unusable = unusable.or(Some(error)),
@@ -126,10 +126,10 @@ impl Hiprtc {
     }
 
     fn open(path: &Path) -> quadrants_rhi::Result<Self> {
-        // SAFETY: the library is hipRTC, by its name or by the user's word.
-        let library = unsafe { Library::open(crate::BACKEND, &[path]) }?;
-        // SAFETY: the table's rows are the documented signatures, and the library stays loaded. What
-        // it is linked to is found through it, and so is what it compiles with, not another copy.
+        // SAFETY: it is hipRTC by its name, or the user selected it as hipRTC.
+        let library = unsafe { Library::open(crate::BACKEND, &[path], super::LIBRARY_VARIABLE) }?;
+        // SAFETY: the rows state the documented signatures, and the library stays loaded. Functions of its dependencies
+        // are found through it, so they are those that it uses.
         let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;
         let (mut major, mut minor) = (0, 0);
         // SAFETY: it writes two numbers.
@@ -151,12 +151,12 @@ impl Hiprtc {
         Ok(Self { table, identity, processors })
     }
 
-    /// Name and version, of what is known of them.
+    /// Name and versions, as far as they are known.
     pub(super) fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Refuses an architecture that this hipRTC does not know.
+    /// Returns an error for an architecture that this hipRTC does not support.
     pub(super) fn check_arch(&self, arch: &str) -> Result<()> {
         if self.processors.iter().any(|known| known == arch::processor(arch)) {
             return Ok(());
@@ -168,8 +168,8 @@ impl Hiprtc {
         })
     }
 
-    /// Compiles a text for an architecture that [`check_arch`](Self::check_arch) has let pass: the
-    /// image, and what the compiler said.
+    /// Compiles a text for an architecture that [`check_arch`](Self::check_arch) accepted. Returns the image and the
+    /// compiler's messages.
     pub(super) fn compile(
         &self,
         kernel: &str,
@@ -186,7 +186,7 @@ impl Hiprtc {
             .collect();
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let program = self.program(kernel, text)?;
-        // SAFETY: the program is alive, and the options are as many C strings as counted.
+        // SAFETY: the program is valid, and `options` has the given number of C strings.
         let status =
             unsafe { self.table.compile(program.raw, pointers.len() as c_int, pointers.as_ptr()) };
         let log = program.log().unwrap_or_default();
@@ -206,7 +206,7 @@ impl Hiprtc {
         let text = CString::new(text).unwrap_or_default();
         let name = CString::new(format!("{kernel}.hip")).unwrap_or_default();
         let mut raw = ptr::null_mut();
-        // SAFETY: both are C strings, which it copies, and no headers are given.
+        // SAFETY: both are C strings, which it copies; there are no headers.
         unsafe {
             self.table.create(&mut raw, text.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
         }
@@ -216,7 +216,7 @@ impl Hiprtc {
 }
 
 impl Table {
-    /// The HIP runtime's version, where it can be asked.
+    /// The HIP runtime's version, if it can be queried.
     fn runtime(&self) -> Option<(c_int, c_int, c_int)> {
         let mut version = 0;
         // SAFETY: it writes a number, and needs no device.
@@ -224,7 +224,7 @@ impl Table {
         Some((version / 10_000_000, version / 100_000 % 100, version % 100_000))
     }
 
-    /// The processors that the library beneath hipRTC compiles for, where it can be asked.
+    /// The processors that the compiler library of hipRTC supports, if it can be queried.
     fn processors(&self) -> Option<Vec<String>> {
         let mut count = 0;
         // SAFETY: it writes a number.
@@ -232,8 +232,8 @@ impl Table {
         let mut processors = Vec::with_capacity(count);
         for index in 0..count {
             let mut name = ptr::null();
-            // SAFETY: the index is below the count. The name is a C string that lives as long as the
-            // library, which stays loaded.
+            // SAFETY: the index is less than the count. The name is a C string that lives as long as the library, which
+            // stays loaded.
             let name = unsafe {
                 self.isa_name(index, &mut name).ok()?;
                 CStr::from_ptr(name)
@@ -248,21 +248,21 @@ impl Table {
 impl ProgramHandle<'_> {
     fn log(&self) -> quadrants_rhi::Result<String> {
         let mut bytes = 0;
-        // SAFETY: the program is alive.
+        // SAFETY: the program is valid.
         unsafe { self.table.log_size(self.raw, &mut bytes) }?;
-        // One more, since versions differ on whether the zero byte is counted.
+        // One more byte, because versions differ on whether the size includes the zero byte.
         let mut log = vec![0u8; bytes + 1];
-        // SAFETY: there is room for as many bytes as it asked for.
+        // SAFETY: the buffer has the size that it returned.
         unsafe { self.table.log(self.raw, log.as_mut_ptr().cast()) }?;
         Ok(String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned())
     }
 
     fn image(&self) -> quadrants_rhi::Result<Vec<u8>> {
         let mut bytes = 0;
-        // SAFETY: the program is alive and compiled.
+        // SAFETY: the program is valid and compiled.
         unsafe { self.table.code_size(self.raw, &mut bytes) }?;
         let mut image = vec![0u8; bytes];
-        // SAFETY: there is room for as many bytes as it asked for.
+        // SAFETY: the buffer has the size that it returned.
         unsafe { self.table.code(self.raw, image.as_mut_ptr().cast()) }?;
         Ok(image)
     }
@@ -270,13 +270,13 @@ impl ProgramHandle<'_> {
 
 impl Drop for ProgramHandle<'_> {
     fn drop(&mut self) {
-        // SAFETY: the program is alive, and nothing uses it after this. Its failure changes nothing
-        // for anyone, and the call has been traced.
+        // SAFETY: the program is valid, and nothing uses it afterwards. A failure has no consequence, and the call is
+        // traced.
         let _ = unsafe { self.table.destroy(&mut self.raw) };
     }
 }
 
-/// hipRTC's result code for a text that it rejects.
+/// hipRTC's result code for a rejected text.
 const COMPILATION: i32 = 6;
 
 fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) -> RhiError {
@@ -294,7 +294,7 @@ fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) ->
     DriverError::new(call, symbol, status.0, name, DriverErrorKind::Other).into()
 }
 
-/// The table's errors in the compiler's terms.
+/// Converts the table's errors to compiler errors.
 fn translate(error: RhiError) -> Error {
     match error {
         RhiError::SymbolMissing { library, symbol, .. } => {
@@ -317,9 +317,9 @@ fn with_log(error: Error, said: String) -> Error {
     }
 }
 
-/// The version of HIP that a library which cannot say it itself belongs to: by its file name, `libhiprtc.so.6.4.43482`; by
-/// that of the runtime beside it; by that of the runtime that is loaded. Where none has a minor version, the oldest of its
-/// major one, which knows the fewest architectures.
+/// The HIP version of a library that cannot report it: from its file name (`libhiprtc.so.6.4.43482`), from the runtime
+/// in the same folder, or from the loaded runtime. If none has a minor version, the oldest of its major version, which
+/// supports the fewest architectures.
 fn version_of(file: &Path, loaded: &mut dyn Iterator<Item = PathBuf>) -> (c_int, c_int) {
     let own = in_name(file);
     if let Some((major, Some(minor))) = own {
@@ -333,13 +333,13 @@ fn version_of(file: &Path, loaded: &mut dyn Iterator<Item = PathBuf>) -> (c_int,
     };
     let runtimes = beside.chain(loaded.filter(is_runtime));
     let minor = runtimes.filter_map(|file| in_name(&file)).find_map(|(of, minor)| {
-        // Of another version it says nothing about this library.
+        // A runtime of another major version is unrelated to this library.
         minor.filter(|_| of == major)
     });
     (major, minor.unwrap_or(0))
 }
 
-/// The major and the minor version in a library's file name: 6 and 0 in `libhiprtc.so.6.0.2`.
+/// The major and minor version in a library's file name: 6 and 0 in `libhiprtc.so.6.0.2`.
 fn in_name(file: &Path) -> Option<(c_int, Option<c_int>)> {
     let name = file.file_name()?.to_string_lossy();
     let mut numbers = name.split_once(".so.")?.1.split('.').map(|digits| digits.parse().ok());
@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_that_of_the_file_or_of_the_runtime_beside_it() {
+    fn a_version_is_read_from_the_file_or_from_the_runtime_next_to_it() {
         let none = || std::iter::empty();
         let at = |file: &str, loaded: &[&str]| {
             version_of(Path::new(file), &mut loaded.iter().map(PathBuf::from))

@@ -1,5 +1,5 @@
-//! The kernel compiler of this backend: HIP C++ through hipRTC, which is found at run time as the
-//! driver is. A simulated device takes the IR itself.
+//! The kernel compiler of this backend: HIP C++ with hipRTC, which is loaded at run time. A simulated device takes the
+//! IR instead.
 
 mod arch;
 mod dialect;
@@ -19,13 +19,13 @@ use quadrants_rhi::DeviceInfo;
 
 use self::{dialect::Hip, hiprtc::Hiprtc};
 
-/// The variable that names hipRTC's library.
+/// The environment variable that selects the hipRTC library.
 pub const LIBRARY_VARIABLE: &str = "QUADRANTS_HIPRTC_LIBRARY";
 
-/// Counts changes of the options or the text below that change what is compiled.
+/// The version of the options and the text below. Increase it when a change affects the compiled code.
 const REVISION: u32 = 1;
 
-/// The compiler for a device. Nothing is loaded before the first use.
+/// Makes the compiler for a device. hipRTC is loaded at the first use.
 #[must_use]
 pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
     if info.simulated {
@@ -35,8 +35,8 @@ pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
     }
 }
 
-/// The compiler for an architecture's name, which no device need have; none where it is no name of AMD's.
-/// Without features, as `gfx90a`, it is for devices with any.
+/// Makes the compiler for an architecture name, without a device. `None` if it is not an AMD architecture. A name
+/// without features, such as `gfx90a`, is for devices with any features.
 #[must_use]
 pub fn for_arch(arch: &str) -> Option<Arc<dyn Compiler>> {
     arch.starts_with("gfx").then(|| Arc::new(HipCompiler) as _)
@@ -46,13 +46,13 @@ pub fn for_arch(arch: &str) -> Option<Arc<dyn Compiler>> {
 #[derive(Clone, Copy, Debug)]
 struct HipCompiler;
 
-// SAFETY: hipRTC compiles the text of a verified kernel, whose meaning the tests hold against the interpreter.
+// SAFETY: hipRTC compiles the text of a verified kernel, and tests compare its behaviour with the interpreter.
 unsafe impl Compiler for HipCompiler {
     fn identity(&self) -> Result<String> {
         Ok(format!("{} revision {REVISION}", Hiprtc::get()?.identity()))
     }
 
-    fn kept_as(&self) -> Option<String> {
+    fn disk_cache_name(&self) -> Option<String> {
         Some(format!("hipRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
     }
 
@@ -60,7 +60,7 @@ unsafe impl Compiler for HipCompiler {
         Hiprtc::library()
     }
 
-    fn also_runs(&self, arch: &str) -> Vec<String> {
+    fn compatible_archs(&self, arch: &str) -> Vec<String> {
         let processor = arch::processor(arch);
         let general = (processor != arch).then(|| processor.to_owned());
         general.into_iter().collect()
@@ -91,8 +91,8 @@ fn text(kernel: &Offloaded, request: &CompileRequest<'_>) -> SourceText {
     SourceText::new(print_kernel(kernel, &Hip, request.form, request.passing), "hip")
 }
 
-/// Warnings are off, for they are about text that no one wrote. Fast mathematics keeps NaN and
-/// infinity: conversions to integers ask for them.
+/// Warnings are off, because no user wrote the text. Fast mathematics keeps NaN and infinity, because conversions to
+/// integers test for them.
 fn options(options: &Options) -> Vec<&'static str> {
     let mut list = vec!["-O3", "-std=c++17", "-w"];
     if options.strict {

@@ -1,6 +1,6 @@
-//! All text that is emitted: the samples for every architecture that is promised or, where `QUADRANTS_SOURCES` names a
-//! folder, what other tests left there, for one architecture each, in turn. hipRTC compiles for what it knows; a clang of
-//! its own for all.
+//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP` names
+//! a folder, the texts that other tests wrote there, each for one architecture in turn. hipRTC compiles for the
+//! architectures that it supports, and a separate clang for all.
 
 use std::{
     env, fs,
@@ -17,12 +17,12 @@ use super::{hiprtc::Hiprtc, text};
 
 const CLANG_ARCHS: [&str; 5] = ["gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1200"];
 const HIPRTC_ARCHS: [&str; 2] = ["gfx90a", "gfx1030"];
-/// Texts in one translation unit.
+/// The number of texts in one translation unit.
 const BATCH: usize = 48;
 
-/// The texts in a few translation units, how many they are, and whether other tests left them.
+/// The texts in a few translation units, their number, and whether other tests wrote them.
 fn units() -> (Vec<String>, usize, bool) {
-    let dumped = samples::dumped("hip").unwrap();
+    let dumped = samples::dumped_sources("hip").unwrap();
     let were_left = dumped.is_some();
     let texts = dumped.unwrap_or_else(|| {
         let mut texts = Vec::new();
@@ -35,11 +35,11 @@ fn units() -> (Vec<String>, usize, bool) {
         texts
     });
     assert!(!texts.is_empty(), "nothing to compile");
-    let batch = |texts: &[String]| samples::batch(texts.iter().map(String::as_str));
+    let batch = |texts: &[String]| samples::combine(texts.iter().map(String::as_str));
     (texts.chunks(BATCH).map(batch).collect(), texts.len(), were_left)
 }
 
-/// A clang that knows all of the architectures, which 19 was the first to do.
+/// A clang that supports all of the architectures; 19 is the first version that does.
 fn clang() -> Option<String> {
     let named = env::var("QUADRANTS_CLANG").ok();
     let usual = ["clang-19", "clang-20", "clang-21"].map(str::to_owned);
@@ -94,7 +94,7 @@ fn clang_compiles_all_text_for_every_promised_architecture() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// By itself in a child, for old libraries end the process over what they do not know.
+/// In a child process, because old libraries abort the process on unknown architectures.
 #[test]
 fn hiprtc_compiles_all_text_for_what_it_knows() {
     const CHILD: &str = "QUADRANTS_TEST_HIPRTC_CHILD";

@@ -1,4 +1,4 @@
-//! All sample kernels through the real hipRTC, where there is one.
+//! Tests that compile all sample kernels with the installed hipRTC.
 
 use std::{ffi::OsString, time::Instant};
 
@@ -11,7 +11,7 @@ use quadrants_rhi::DeviceInfo;
 
 use super::{HipCompiler, compiler, hiprtc::Hiprtc};
 
-/// Whether there is an hipRTC to test with; says what was searched where there is none.
+/// Whether hipRTC is installed; prints the searched locations if not.
 fn hiprtc_is_here() -> bool {
     match HipCompiler.identity() {
         Ok(_) => true,
@@ -36,8 +36,8 @@ fn compile(kernel: &Offloaded, arch: &str, form: Form, passing: Passing) -> Vec<
 
 #[test]
 fn a_device_runs_what_is_made_for_any_features() {
-    assert_eq!(HipCompiler.also_runs("gfx90a:sramecc+:xnack-"), ["gfx90a"]);
-    assert!(HipCompiler.also_runs("gfx1030").is_empty());
+    assert_eq!(HipCompiler.compatible_archs("gfx90a:sramecc+:xnack-"), ["gfx90a"]);
+    assert!(HipCompiler.compatible_archs("gfx1030").is_empty());
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn every_sample_compiles_to_a_code_object_with_all_its_functions() {
     let start = Instant::now();
     let mut compiled = 0;
     for (i, kernel) in samples::all().iter().enumerate() {
-        // One of the four kinds each: a compilation takes a good part of a second.
+        // One of the four combinations per sample, because a compilation takes most of a second.
         let form = if i % 2 == 0 { Form::Proven } else { Form::Checked };
         let passing = if i / 2 % 2 == 0 { Passing::Value } else { Passing::Buffer };
         let image = compile(kernel, "gfx90a", form, passing);
@@ -78,7 +78,7 @@ fn both_passings_compile_in_both_forms() {
 }
 
 #[test]
-fn features_of_a_processor_are_taken() {
+fn features_of_a_processor_are_accepted() {
     if !hiprtc_is_here() {
         return;
     }
@@ -86,7 +86,7 @@ fn features_of_a_processor_are_taken() {
 }
 
 #[test]
-fn an_unknown_architecture_is_refused_before_it_aborts_the_process() {
+fn an_unknown_architecture_is_an_error_and_does_not_abort_the_process() {
     if !hiprtc_is_here() {
         return;
     }
@@ -98,7 +98,7 @@ fn an_unknown_architecture_is_refused_before_it_aborts_the_process() {
 }
 
 #[test]
-fn a_missing_library_is_told_with_the_places() {
+fn a_missing_library_is_reported_with_the_searched_locations() {
     let nowhere = |name: &str| {
         (name == super::LIBRARY_VARIABLE).then(|| OsString::from("/nonexistent/libhiprtc.so"))
     };
@@ -112,7 +112,7 @@ fn a_missing_library_is_told_with_the_places() {
     );
 }
 
-/// A library with hipRTC's functions, as ROCm 5.4 to 6.4 have it beside the runtime: it does not say HIP's version.
+/// A library with hipRTC's functions, like that of ROCm 5.4 to 6.4: it does not report HIP's version.
 const OLD_HIPRTC: &str = "
 int hiprtcVersion(int *major, int *minor) { *major = 9; *minor = 0; return 0; }
 int hiprtcCreateProgram() { return 1; }
@@ -125,7 +125,7 @@ int hiprtcGetProgramLog() { return 1; }
 ";
 
 #[test]
-fn the_minor_version_of_an_old_hiprtc_is_that_of_its_file() {
+fn the_minor_version_of_an_old_hiprtc_is_read_from_its_file_name() {
     let folder = std::env::temp_dir().join(format!("quadrants-old-hiprtc-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let source = folder.join("hiprtc.c");
@@ -135,7 +135,7 @@ fn the_minor_version_of_an_old_hiprtc_is_that_of_its_file() {
         ("libhiprtc.so.6", "6.2.41133", "gfx1151", "gfx1200"),
         ("libhiprtc.so.5", "5.6.50600", "gfx1100", "gfx942"),
     ] {
-        // The loader knows a library again by its path.
+        // The loader identifies a loaded library by its path.
         let its = folder.join(version);
         std::fs::create_dir_all(&its).unwrap();
         let file = its.join(format!("libhiprtc.so.{version}"));
@@ -160,7 +160,7 @@ fn the_minor_version_of_an_old_hiprtc_is_that_of_its_file() {
 }
 
 #[test]
-fn a_library_that_is_no_hiprtc_is_told_by_its_missing_symbol() {
+fn a_library_other_than_hiprtc_is_reported_by_its_missing_symbol() {
     let other = |name: &str| (name == super::LIBRARY_VARIABLE).then(|| OsString::from("libc.so.6"));
     let refused = Hiprtc::find(&other);
     let Err(Error::MissingSymbol { symbol, .. }) = refused else { panic!("{refused:?}") };

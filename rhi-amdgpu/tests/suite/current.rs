@@ -1,8 +1,8 @@
-//! Which device is current when.
+//! The current device of a thread.
 
 use std::ffi::c_int;
 
-use quadrants_driver_sim::{Code, claim, hip_symbol};
+use quadrants_driver_sim::{Code, hip_symbol, lease_world};
 use quadrants_rhi_amdgpu::rhi::{DriverErrorKind, Severity};
 
 use crate::support::open;
@@ -25,7 +25,10 @@ fn make_current(ordinal: usize) {
 
 #[test]
 fn a_call_restores_the_device_that_was_current() {
-    let (ours, foreign) = (claim(), claim());
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    let (ours, foreign) = (lease_world(), lease_world());
     let device = open(&ours);
     make_current(foreign.ordinal());
     device.create_stream(Default::default()).unwrap();
@@ -38,7 +41,10 @@ fn a_call_restores_the_device_that_was_current() {
 
 #[test]
 fn a_device_that_is_current_is_not_set_again() {
-    let world = claim();
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    let world = lease_world();
     let device = open(&world);
     make_current(world.ordinal());
     let before = world.calls("hipSetDevice");
@@ -48,8 +54,11 @@ fn a_device_that_is_current_is_not_set_again() {
 }
 
 #[test]
-fn errors_keep_call_symbol_name_and_kind() {
-    let world = claim();
+fn errors_have_call_symbol_name_and_kind() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    let world = lease_world();
     let device = open(&world);
     world.fail("hipEventCreateWithFlags", 1, Code::OUT_OF_MEMORY);
     let error = device.create_event(Default::default()).unwrap_err();
@@ -61,8 +70,11 @@ fn errors_keep_call_symbol_name_and_kind() {
 }
 
 #[test]
-fn the_simulator_is_known_for_one() {
-    let device = open(&claim());
+fn the_simulator_is_reported_as_simulated() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    let device = open(&lease_world());
     let info = device.info();
     assert!(info.simulated && info.backend == "amdgpu" && info.arch.starts_with("gfx"), "{info:?}");
 }

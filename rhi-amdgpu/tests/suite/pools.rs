@@ -1,9 +1,9 @@
-//! Stream-ordered memory: how the pool is set up, and what happens without one.
+//! Stream-ordered memory: the setup of the memory pool and the fallback without one.
 
 use std::process::Command;
 
 use quadrants_conformance::{CASES, Subject};
-use quadrants_driver_sim::claim;
+use quadrants_driver_sim::lease_world;
 use quadrants_rhi_amdgpu::rhi::StreamHandle;
 
 use crate::support::{driver_with, open};
@@ -12,14 +12,17 @@ const DEFAULT: StreamHandle = StreamHandle::DEFAULT;
 
 #[test]
 fn a_device_with_pools_uses_and_tunes_its_own() {
-    let world = claim();
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    let world = lease_world();
     let device = open(&world);
     if pools_are_off_by_variable() {
         return;
     }
     assert!(device.capabilities().stream_ordered_memory);
     assert_eq!(world.calls("hipMemPoolSetAttribute"), 2);
-    // SAFETY: used by nobody.
+    // SAFETY: nothing uses the memory.
     unsafe {
         let memory = device.alloc_async(64, DEFAULT).unwrap();
         device.free_async(memory, DEFAULT).unwrap();
@@ -29,12 +32,15 @@ fn a_device_with_pools_uses_and_tunes_its_own() {
 
 #[test]
 fn a_device_without_pools_falls_back() {
-    let world = claim();
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    let world = lease_world();
     world.set_pools(false);
     let device = open(&world);
     let reason = device.capabilities().stream_ordered_memory_reason.clone().unwrap();
     assert!(reason.contains("no memory pools") || pools_are_off_by_variable(), "{reason}");
-    // SAFETY: used by nobody.
+    // SAFETY: nothing uses the memory.
     unsafe {
         let memory = device.alloc_async(64, DEFAULT).unwrap();
         device.free_async(memory, DEFAULT).unwrap();
@@ -45,8 +51,11 @@ fn a_device_without_pools_falls_back() {
 
 #[test]
 fn every_case_passes_without_pools() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     for case in CASES {
-        let world = claim();
+        let world = lease_world();
         world.set_pools(false);
         let device = open(&world);
         assert!(!device.capabilities().stream_ordered_memory);
@@ -60,23 +69,29 @@ fn every_case_passes_without_pools() {
 
 #[test]
 fn a_driver_without_the_functions_falls_back() {
-    let world = claim();
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
+    let world = lease_world();
     let driver = driver_with(&[("hipMallocAsync", None)]).unwrap();
     let device = driver.open(world.ordinal()).unwrap();
     let reason = device.capabilities().stream_ordered_memory_reason.clone().unwrap();
     assert!(reason.contains("hipMallocAsync") || pools_are_off_by_variable(), "{reason}");
-    // SAFETY: used by nobody.
+    // SAFETY: nothing uses the memory.
     unsafe {
         let memory = device.alloc_async(64, DEFAULT).unwrap();
         device.free_async(memory, DEFAULT).unwrap();
     }
 }
 
-/// Runs itself again in a process that has the variable, since changing it here would be seen by other tests.
+/// Runs itself in a child process with the variable, because other tests would see a change in this process.
 #[test]
 fn the_variable_turns_pools_off() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     if pools_are_off_by_variable() {
-        let world = claim();
+        let world = lease_world();
         let device = open(&world);
         let reason = device.capabilities().stream_ordered_memory_reason.as_deref();
         assert_eq!(reason, Some("QUADRANTS_MEMPOOL=0"));

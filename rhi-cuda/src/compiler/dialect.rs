@@ -1,19 +1,19 @@
-//! CUDA C++, where it differs from its family.
+//! The CUDA C++ dialect of the C family.
 
 use quadrants_codegen::Dialect;
 use quadrants_ir::{AtomicOp, ScalarType};
 
-/// CUDA C++ for devices of compute capability 7.0 and above.
+/// CUDA C++ for devices of compute capability 7.0 and newer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cuda;
 
 impl Dialect for Cuda {
-    /// Read-only for the whole grid, so that taking its address makes no copy per thread.
-    fn by_value(&self) -> &'static str {
+    /// Read-only for the whole grid, so taking its address makes no copy per thread.
+    fn argument_qualifier(&self) -> &'static str {
         "__grid_constant__ "
     }
 
-    /// Such a read may be moved across writes, and goes through the cache for what stays the same.
+    /// The compiler may move such a read across writes, and it uses the read-only cache.
     fn read_only(&self, element: &str) -> String {
         format!("__ldg(&{element})")
     }
@@ -24,7 +24,7 @@ impl Dialect for Cuda {
             AtomicOp::Min => "atomicMin",
             AtomicOp::Max => "atomicMax",
         };
-        // There is no signed 64-bit addition; in two's complement it is the unsigned one.
+        // There is no signed 64-bit addition; in two's complement it is the same as the unsigned one.
         if op == AtomicOp::Add && ty == ScalarType::I64 {
             format!("(i64){function}((u64*){address}, (u64)({value}))")
         } else {

@@ -1,5 +1,5 @@
-//! The kernel compiler of this backend: CUDA C++ through NVRTC, which is found at run time as the
-//! driver is. A simulated device takes the IR itself.
+//! The kernel compiler of this backend: CUDA C++ with NVRTC, which is loaded at run time. A simulated device takes the
+//! IR instead.
 
 mod dialect;
 mod nvrtc;
@@ -21,18 +21,19 @@ use self::{
     nvrtc::{Nvrtc, Target},
 };
 
-/// The variable that names NVRTC's library.
+/// The environment variable that selects the NVRTC library.
 pub const LIBRARY_VARIABLE: &str = "QUADRANTS_NVRTC_LIBRARY";
 
-/// Architectures of embedded devices, whose machine code is not that of others of their major number.
+/// Architectures of embedded devices. Machine code of other architectures with the same major version does not run on
+/// them.
 const EMBEDDED: [u32; 4] = [72, 87, 101, 110];
-/// The oldest architecture that the text is for.
+/// The oldest supported architecture.
 const OLDEST: u32 = 70;
 
-/// Counts changes of the options or the text below that change what is compiled.
+/// The version of the options and the text below. Increase it when a change affects the compiled code.
 const REVISION: u32 = 1;
 
-/// The compiler for a device. Nothing is loaded before the first use.
+/// Makes the compiler for a device. NVRTC is loaded at the first use.
 #[must_use]
 pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
     if info.simulated {
@@ -42,27 +43,26 @@ pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
     }
 }
 
-/// The compiler for an architecture's name, which no device need have; none where it is no name of CUDA's:
-/// `sm_90` is machine code for that architecture and later minor ones, `compute_90` text that drivers of all
-/// later ones finish.
+/// Makes the compiler for an architecture name, without a device. `None` if it is not a CUDA architecture. `sm_90` is
+/// machine code for that architecture and later minor versions; `compute_90` is PTX for all later ones.
 #[must_use]
 pub fn for_arch(arch: &str) -> Option<Arc<dyn Compiler>> {
     let number = arch.strip_prefix("sm_").or_else(|| arch.strip_prefix("compute_"))?;
     number.starts_with(|c: char| c.is_ascii_digit()).then(|| Arc::new(CudaCompiler) as _)
 }
 
-/// Compiles with NVRTC, to machine code for the device where NVRTC knows it, and else to PTX for the
-/// newest architecture before it, which the driver finishes.
+/// Compiles with NVRTC: to machine code if NVRTC supports the device's architecture, else to PTX for the newest older
+/// architecture, which the driver compiles.
 #[derive(Clone, Copy, Debug)]
 struct CudaCompiler;
 
-// SAFETY: NVRTC compiles the text of a verified kernel, whose meaning the tests hold against the interpreter.
+// SAFETY: NVRTC compiles the text of a verified kernel, and tests compare its behaviour with the interpreter.
 unsafe impl Compiler for CudaCompiler {
     fn identity(&self) -> Result<String> {
         Ok(format!("{} revision {REVISION}", Nvrtc::get()?.identity()))
     }
 
-    fn kept_as(&self) -> Option<String> {
+    fn disk_cache_name(&self) -> Option<String> {
         Some(format!("NVRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
     }
 
@@ -70,7 +70,7 @@ unsafe impl Compiler for CudaCompiler {
         Nvrtc::library()
     }
 
-    fn also_runs(&self, arch: &str) -> Vec<String> {
+    fn compatible_archs(&self, arch: &str) -> Vec<String> {
         let Some(number) = arch.strip_prefix("sm_").and_then(|arch| arch.parse::<u32>().ok())
         else {
             return Vec::new();
@@ -111,7 +111,7 @@ fn text(kernel: &Offloaded, request: &CompileRequest<'_>) -> SourceText {
     SourceText::new(print_kernel(kernel, &Cuda, request.form, request.passing), "cu")
 }
 
-/// Warnings are off, for they are about text that no one wrote.
+/// Warnings are off, because no user wrote the text.
 fn options(options: &Options) -> Vec<&'static str> {
     let mut list = vec!["--std=c++17", "--disable-warnings"];
     if options.strict {

@@ -1,4 +1,4 @@
-//! NVRTC: its functions, where its library lies, and one compilation.
+//! NVRTC: its function table, the search for its library, and compilation.
 
 use std::{
     ffi::{CString, c_char, c_int, c_void},
@@ -30,29 +30,29 @@ const SEARCH: LibrarySearch = LibrarySearch {
 macro_rules! nvrtc_functions {
     ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
         /// NVRTC's version.
-        version = "nvrtcVersion"(major: *mut c_int, minor: *mut c_int), required;
-        /// Counts the architectures that it compiles for.
-        arch_count = "nvrtcGetNumSupportedArchs"(count: *mut c_int), required;
-        /// The architectures: 90 is sm_90.
-        archs = "nvrtcGetSupportedArchs"(archs: *mut c_int), required;
-        /// Makes a program of a text.
-        create = "nvrtcCreateProgram"(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
+        version = nvrtcVersion(major: *mut c_int, minor: *mut c_int), required;
+        /// Counts the supported architectures.
+        arch_count = nvrtcGetNumSupportedArchs(count: *mut c_int), required;
+        /// The supported architectures: 90 is sm_90.
+        archs = nvrtcGetSupportedArchs(archs: *mut c_int), required;
+        /// Makes a program from a text.
+        create = nvrtcCreateProgram(program: *mut *mut c_void, text: *const c_char, name: *const c_char, headers: c_int, header_texts: *const *const c_char, header_names: *const *const c_char), required;
         /// Destroys a program and sets the handle to null.
-        destroy = "nvrtcDestroyProgram"(program: *mut *mut c_void), required;
+        destroy = nvrtcDestroyProgram(program: *mut *mut c_void), required;
         /// Compiles a program.
-        compile = "nvrtcCompileProgram"(program: *mut c_void, count: c_int, options: *const *const c_char), required;
+        compile = nvrtcCompileProgram(program: *mut c_void, count: c_int, options: *const *const c_char), required;
         /// The length of a program's PTX, with its zero byte.
-        ptx_size = "nvrtcGetPTXSize"(program: *mut c_void, bytes: *mut usize), required;
+        ptx_size = nvrtcGetPTXSize(program: *mut c_void, bytes: *mut usize), required;
         /// A program's PTX.
-        ptx = "nvrtcGetPTX"(program: *mut c_void, ptx: *mut c_char), required;
+        ptx = nvrtcGetPTX(program: *mut c_void, ptx: *mut c_char), required;
         /// The length of a program's machine code.
-        cubin_size = "nvrtcGetCUBINSize"(program: *mut c_void, bytes: *mut usize), required;
+        cubin_size = nvrtcGetCUBINSize(program: *mut c_void, bytes: *mut usize), required;
         /// A program's machine code.
-        cubin = "nvrtcGetCUBIN"(program: *mut c_void, cubin: *mut c_char), required;
-        /// The length of what the compiler said, with its zero byte.
-        log_size = "nvrtcGetProgramLogSize"(program: *mut c_void, bytes: *mut usize), required;
-        /// What the compiler said.
-        log = "nvrtcGetProgramLog"(program: *mut c_void, log: *mut c_char), required;
+        cubin = nvrtcGetCUBIN(program: *mut c_void, cubin: *mut c_char), required;
+        /// The length of the compiler's messages, with the zero byte.
+        log_size = nvrtcGetProgramLogSize(program: *mut c_void, bytes: *mut usize), required;
+        /// The compiler's messages.
+        log = nvrtcGetProgramLog(program: *mut c_void, log: *mut c_char), required;
     } };
 }
 
@@ -61,25 +61,25 @@ nvrtc_functions! { [quadrants_rhi::driver_table]
     struct Table: check;
 }
 
-/// What a kernel is compiled to.
+/// The target of a compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     /// Machine code for this architecture: `sm_90`.
     Machine(String),
-    /// PTX for this virtual one: `compute_90`.
+    /// PTX for this virtual architecture: `compute_90`.
     Ptx(String),
 }
 
-/// NVRTC, loaded.
+/// A loaded NVRTC.
 #[derive(Debug)]
 pub(super) struct Nvrtc {
     table: Table,
     version: (c_int, c_int),
-    /// Ascending.
+    /// In ascending order.
     archs: Vec<c_int>,
 }
 
-/// A program, destroyed on every way out.
+/// A program; destroyed on drop.
 struct ProgramHandle<'a> {
     table: &'a Table,
     raw: *mut c_void,
@@ -95,7 +95,7 @@ impl Target {
 }
 
 impl Nvrtc {
-    /// NVRTC, which the first successful call loads for the process.
+    /// Returns NVRTC. The first successful call loads it for the process.
     pub(super) fn get() -> Result<&'static Self> {
         static LOADED: Mutex<Option<&'static Nvrtc>> = Mutex::new(None);
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,17 +107,17 @@ impl Nvrtc {
         Ok(nvrtc)
     }
 
-    /// The library that [`get`](Self::get) would try first, by the process's environment, where that is a file.
+    /// The library that [`get`](Self::get) would try first in the process's environment, if that is a file.
     pub(super) fn library() -> Option<PathBuf> {
         SEARCH.first(&|name| std::env::var_os(name))
     }
 
-    /// Loads the first library that is there, of those that `env` leads to.
+    /// Loads the first existing library of the candidates in `env`.
     pub(super) fn find(env: &Environment<'_>) -> Result<Self> {
-        let places = SEARCH.places(env);
-        let mut searched = places.empty;
+        let search_paths = SEARCH.search_paths(env);
+        let mut searched = search_paths.failures;
         let mut unusable = None;
-        for path in &places.candidates {
+        for path in &search_paths.candidates {
             match Self::open(path) {
                 Err(RhiError::LibraryNotFound { reason, .. }) => searched.push(reason),
                 Err(error) => unusable = unusable.or(Some(error)),
@@ -134,15 +134,16 @@ impl Nvrtc {
     }
 
     fn open(path: &Path) -> quadrants_rhi::Result<Self> {
-        // Held by the process, so that NVRTC finds it by name: the folder need not be one that the
-        // loader knows. Without it NVRTC says so when it compiles.
+        // Loaded first, so that NVRTC finds it by name also in a folder that the loader does not search. If it is
+        // missing, NVRTC reports that when it compiles.
         let builtins: Vec<_> = builtins_beside(path);
         if !builtins.is_empty() {
-            // SAFETY: it is NVRTC's own library, by its name and its place.
-            let _held = unsafe { Library::open(crate::BACKEND, &builtins) };
+            // SAFETY: by its name and folder it is NVRTC's own library.
+            let _held =
+                unsafe { Library::open(crate::BACKEND, &builtins, super::LIBRARY_VARIABLE) };
         }
-        // SAFETY: the library is NVRTC, by its name or by the user's word.
-        let library = unsafe { Library::open(crate::BACKEND, &[path]) }?;
+        // SAFETY: it is NVRTC by its name, or the user selected it as NVRTC.
+        let library = unsafe { Library::open(crate::BACKEND, &[path], super::LIBRARY_VARIABLE) }?;
         // SAFETY: the table's rows are NVRTC's documented signatures, and the library stays loaded.
         let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;
         let (mut major, mut minor, mut count) = (0, 0, 0);
@@ -152,7 +153,7 @@ impl Nvrtc {
             table.arch_count(&mut count)?;
         }
         let mut archs = vec![0; usize::try_from(count).unwrap_or(0)];
-        // SAFETY: there is room for as many as it counted.
+        // SAFETY: the buffer has as many elements as it counted.
         unsafe { table.archs(archs.as_mut_ptr()) }?;
         archs.sort_unstable();
         Ok(Self { table, version: (major, minor), archs })
@@ -163,7 +164,7 @@ impl Nvrtc {
         format!("nvrtc {}.{}", self.version.0, self.version.1)
     }
 
-    /// What to compile to for a device of `arch`.
+    /// The compilation target for a device of `arch`.
     pub(super) fn target(&self, arch: &str) -> Result<Target> {
         let unknown = || Error::UnknownArch {
             compiler: self.identity(),
@@ -184,7 +185,7 @@ impl Nvrtc {
         Ok(Target::Ptx(format!("compute_{older}")))
     }
 
-    /// Compiles a text: the image, and what the compiler said.
+    /// Compiles a text. Returns the image and the compiler's messages.
     pub(super) fn compile(
         &self,
         kernel: &str,
@@ -201,7 +202,7 @@ impl Nvrtc {
             .collect();
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let program = self.program(kernel, text)?;
-        // SAFETY: the program is alive, and the options are as many C strings as counted.
+        // SAFETY: the program is valid, and `options` has the given number of C strings.
         let status =
             unsafe { self.table.compile(program.raw, pointers.len() as c_int, pointers.as_ptr()) };
         let log = program.log().unwrap_or_default();
@@ -221,7 +222,7 @@ impl Nvrtc {
         let text = CString::new(text).unwrap_or_default();
         let name = CString::new(format!("{kernel}.cu")).unwrap_or_default();
         let mut raw = ptr::null_mut();
-        // SAFETY: both are C strings, which it copies, and no headers are given.
+        // SAFETY: both are C strings, which it copies; there are no headers.
         unsafe {
             self.table.create(&mut raw, text.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
         }
@@ -233,10 +234,10 @@ impl Nvrtc {
 impl ProgramHandle<'_> {
     fn log(&self) -> quadrants_rhi::Result<String> {
         let mut bytes = 0;
-        // SAFETY: the program is alive.
+        // SAFETY: the program is valid.
         unsafe { self.table.log_size(self.raw, &mut bytes) }?;
         let mut log = vec![0u8; bytes];
-        // SAFETY: there is room for as many bytes as it asked for.
+        // SAFETY: the buffer has the size that it returned.
         unsafe { self.table.log(self.raw, log.as_mut_ptr().cast()) }?;
         Ok(String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned())
     }
@@ -244,8 +245,7 @@ impl ProgramHandle<'_> {
     fn image(&self, target: &Target) -> quadrants_rhi::Result<Vec<u8>> {
         let mut bytes = 0;
         let mut image = Vec::new();
-        // SAFETY: the program is alive and compiled for the target whose code is read, and there is
-        // room for as many bytes as it asked for.
+        // SAFETY: the program is valid and compiled for this target, and the buffer has the size that it returned.
         unsafe {
             match target {
                 Target::Machine(_) => {
@@ -266,13 +266,13 @@ impl ProgramHandle<'_> {
 
 impl Drop for ProgramHandle<'_> {
     fn drop(&mut self) {
-        // SAFETY: the program is alive, and nothing uses it after this. Its failure changes nothing
-        // for anyone, and the call has been traced.
+        // SAFETY: the program is valid, and nothing uses it afterwards. A failure has no consequence, and the call is
+        // traced.
         let _ = unsafe { self.table.destroy(&mut self.raw) };
     }
 }
 
-/// NVRTC's result code for a text that it rejects.
+/// NVRTC's result code for a rejected text.
 const COMPILATION: i32 = 6;
 
 fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) -> RhiError {
@@ -290,7 +290,7 @@ fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) ->
     DriverError::new(call, symbol, status.0, name, DriverErrorKind::Other).into()
 }
 
-/// The table's errors in the compiler's terms.
+/// Converts the table's errors to compiler errors.
 fn translate(error: RhiError) -> Error {
     match error {
         RhiError::SymbolMissing { library, symbol, .. } => {
@@ -313,7 +313,7 @@ fn with_log(error: Error, said: String) -> Error {
     }
 }
 
-/// NVRTC's second library in the same folder; none where the loader is to find both.
+/// NVRTC's second library in the same folder; empty if the loader must find both.
 fn builtins_beside(library: &Path) -> Vec<std::path::PathBuf> {
     let folder = library.parent().filter(|folder| !folder.as_os_str().is_empty());
     let Some(entries) = folder.and_then(|folder| fs::read_dir(folder).ok()) else {

@@ -1,5 +1,5 @@
-//! All text that is emitted: the samples for every architecture that is promised or, where `QUADRANTS_SOURCES` names a
-//! folder, what other tests left there, for one architecture each, in turn.
+//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP` names
+//! a folder, the texts that other tests wrote there, each for one architecture in turn.
 
 use std::{thread, time::Instant};
 
@@ -9,12 +9,12 @@ use quadrants_ir::abi::{Form, Passing};
 use super::{nvrtc::Nvrtc, text};
 
 const ARCHS: [&str; 4] = ["sm_75", "sm_80", "sm_90", "sm_100"];
-/// Texts in one translation unit.
+/// The number of texts in one translation unit.
 const BATCH: usize = 48;
 
-/// The texts in a few translation units, how many they are, and whether other tests left them.
+/// The texts in a few translation units, their number, and whether other tests wrote them.
 fn units() -> (Vec<String>, usize, bool) {
-    let dumped = samples::dumped("cu").unwrap();
+    let dumped = samples::dumped_sources("cu").unwrap();
     let were_left = dumped.is_some();
     let texts = dumped.unwrap_or_else(|| {
         let mut texts = Vec::new();
@@ -27,7 +27,7 @@ fn units() -> (Vec<String>, usize, bool) {
         texts
     });
     assert!(!texts.is_empty(), "nothing to compile");
-    let batch = |texts: &[String]| samples::batch(texts.iter().map(String::as_str));
+    let batch = |texts: &[String]| samples::combine(texts.iter().map(String::as_str));
     (texts.chunks(BATCH).map(batch).collect(), texts.len(), were_left)
 }
 
@@ -50,7 +50,7 @@ fn all_text_compiles_for_every_promised_architecture() {
                 for (turn, arch) in ARCHS.iter().enumerate().filter(|(turn, _)| turn % 2 == thread)
                 {
                     let target = nvrtc.target(arch).unwrap();
-                    // An older NVRTC than is promised gives PTX for the newest; the text is checked all the same.
+                    // An older NVRTC compiles to PTX for its newest architecture, which still checks the text.
                     let its = |at: usize| !in_turn || at % ARCHS.len() == turn;
                     for (_, unit) in units.iter().enumerate().filter(|(at, _)| its(*at)) {
                         match nvrtc.compile(

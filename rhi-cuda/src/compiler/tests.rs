@@ -1,4 +1,4 @@
-//! All sample kernels through the real NVRTC, where there is one.
+//! Tests that compile all sample kernels with the installed NVRTC.
 
 use std::{ffi::OsString, time::Instant};
 
@@ -11,7 +11,7 @@ use quadrants_rhi::DeviceInfo;
 
 use super::{CudaCompiler, compiler, nvrtc::Nvrtc};
 
-/// Whether there is an NVRTC to test with; says what was searched where there is none.
+/// Whether NVRTC is installed; prints the searched locations if not.
 fn nvrtc_is_here() -> bool {
     match CudaCompiler.identity() {
         Ok(_) => true,
@@ -44,7 +44,7 @@ fn every_sample_compiles_to_machine_code_with_all_its_functions() {
     let mut compiled = 0;
     for (i, kernel) in kernels.iter().enumerate() {
         for form in [Form::Proven, Form::Checked] {
-            // Each form with each passing would be twice the time for no more text.
+            // All combinations of form and passing would double the time without testing more text.
             let passing = if i % 2 == 0 { Passing::Value } else { Passing::Buffer };
             let image = compile(kernel, "sm_90", form, passing);
             assert!(image.starts_with(b"\x7fELF"));
@@ -101,17 +101,17 @@ fn contraction_is_on_unless_the_kernel_is_strict() {
 
 #[test]
 fn a_device_runs_what_is_older_and_nothing_of_another_family() {
-    let also = CudaCompiler.also_runs("sm_89");
+    let also = CudaCompiler.compatible_archs("sm_89");
     assert_eq!(also[..3], ["sm_88", "sm_86", "sm_85"]);
     assert!(also.contains(&"compute_89".to_owned()) && also.contains(&"compute_75".to_owned()));
     assert!(!also.contains(&"sm_75".to_owned()) && !also.contains(&"sm_87".to_owned()));
-    assert_eq!(CudaCompiler.also_runs("sm_87")[0], "compute_87");
-    assert_eq!(CudaCompiler.also_runs("sm_120")[0], "compute_120");
-    assert!(CudaCompiler.also_runs("gfx90a").is_empty());
+    assert_eq!(CudaCompiler.compatible_archs("sm_87")[0], "compute_87");
+    assert_eq!(CudaCompiler.compatible_archs("sm_120")[0], "compute_120");
+    assert!(CudaCompiler.compatible_archs("gfx90a").is_empty());
 }
 
 #[test]
-fn text_for_an_architecture_is_that_of_its_name() {
+fn text_for_an_architecture_depends_only_on_its_name() {
     if !nvrtc_is_here() {
         return;
     }
@@ -123,7 +123,7 @@ fn text_for_an_architecture_is_that_of_its_name() {
 }
 
 #[test]
-fn an_unknown_architecture_is_refused_by_name() {
+fn an_unknown_architecture_is_an_error_with_its_name() {
     if !nvrtc_is_here() {
         return;
     }
@@ -135,7 +135,7 @@ fn an_unknown_architecture_is_refused_by_name() {
 }
 
 #[test]
-fn a_missing_library_is_told_with_the_places() {
+fn a_missing_library_is_reported_with_the_searched_locations() {
     let nowhere = |name: &str| {
         (name == super::LIBRARY_VARIABLE).then(|| OsString::from("/nonexistent/libnvrtc.so"))
     };
@@ -150,7 +150,7 @@ fn a_missing_library_is_told_with_the_places() {
 }
 
 #[test]
-fn a_library_that_is_no_nvrtc_is_told_by_its_missing_symbol() {
+fn a_library_other_than_nvrtc_is_reported_by_its_missing_symbol() {
     let other = |name: &str| (name == super::LIBRARY_VARIABLE).then(|| OsString::from("libc.so.6"));
     let refused = Nvrtc::find(&other);
     let Err(Error::MissingSymbol { symbol, .. }) = refused else { panic!("{refused:?}") };

@@ -1,8 +1,8 @@
-//! Which context is current when, and how it ends.
+//! The current context and its lifetime.
 
 use std::ffi::c_void;
 
-use quadrants_driver_sim::{Code, claim, cuda_symbol};
+use quadrants_driver_sim::{Code, cuda_symbol, lease_world};
 use quadrants_rhi_cuda::rhi::{DriverErrorKind, Severity};
 
 use crate::support::open;
@@ -55,8 +55,11 @@ fn pop() -> Handle {
 }
 
 #[test]
-fn a_call_leaves_no_context_behind_where_there_was_none() {
-    let world = claim();
+fn a_call_leaves_no_context_current() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
+    let world = lease_world();
     let device = open(&world);
     assert!(current().is_null());
     let memory = device.alloc(16).unwrap();
@@ -68,7 +71,10 @@ fn a_call_leaves_no_context_behind_where_there_was_none() {
 
 #[test]
 fn a_call_restores_a_foreign_context() {
-    let (ours, foreign) = (claim(), claim());
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
+    let (ours, foreign) = (lease_world(), lease_world());
     let device = open(&ours);
     let context = retain(foreign.ordinal());
     push(context);
@@ -85,7 +91,10 @@ fn a_call_restores_a_foreign_context() {
 
 #[test]
 fn a_context_that_is_current_is_not_pushed_again() {
-    let world = claim();
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
+    let world = lease_world();
     let device = open(&world);
     let context = retain(world.ordinal());
     push(context);
@@ -98,8 +107,11 @@ fn a_context_that_is_current_is_not_pushed_again() {
 }
 
 #[test]
-fn the_context_lives_as_long_as_a_device_over_it() {
-    let world = claim();
+fn the_context_lives_as_long_as_its_devices() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
+    let world = lease_world();
     let (first, second) = (open(&world), open(&world));
     drop(first);
     let memory = second.alloc(16).unwrap();
@@ -111,8 +123,11 @@ fn the_context_lives_as_long_as_a_device_over_it() {
 }
 
 #[test]
-fn a_driver_that_shuts_down_is_no_trouble_for_a_drop() {
-    let world = claim();
+fn a_drop_ignores_a_driver_that_is_shutting_down() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
+    let world = lease_world();
     let device = open(&world);
     world.fail("cuDevicePrimaryCtxRelease_v2", 1, Code::DEINITIALIZED);
     drop(device);
@@ -120,8 +135,11 @@ fn a_driver_that_shuts_down_is_no_trouble_for_a_drop() {
 }
 
 #[test]
-fn errors_keep_call_symbol_name_and_kind() {
-    let world = claim();
+fn errors_have_call_symbol_name_and_kind() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
+    let world = lease_world();
     let device = open(&world);
     world.fail("cuEventCreate", 1, Code::OUT_OF_MEMORY);
     let error = device.create_event(Default::default()).unwrap_err();
@@ -135,8 +153,11 @@ fn errors_keep_call_symbol_name_and_kind() {
 }
 
 #[test]
-fn the_simulator_is_known_for_one() {
-    let device = open(&claim());
+fn the_simulator_is_reported_as_simulated() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
+    let device = open(&lease_world());
     let info = device.info();
     assert!(info.simulated && info.backend == "cuda" && info.arch.starts_with("sm_"), "{info:?}");
 }

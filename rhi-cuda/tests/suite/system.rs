@@ -1,4 +1,4 @@
-//! The conformance suite on the machine's own driver, where there is one.
+//! The conformance suite on the installed CUDA driver.
 
 use quadrants_conformance::{AddKernel, Subject, conformance_tests};
 use quadrants_rhi_cuda::{
@@ -6,9 +6,14 @@ use quadrants_rhi_cuda::{
     rhi::{Error, Image},
 };
 
+use crate::{
+    installed::{requires_hardware, tests_installed_driver},
+    selected::is_selected,
+};
+
 conformance_tests!(subject);
 
-/// Takes the kernel's block `[p, n, k]` by value.
+/// A kernel that takes the argument block `[p, n, k]` by value.
 const ADD: &str = "
 .version 6.5
 .target sm_75
@@ -42,12 +47,16 @@ done:
 }
 ";
 
-/// Nothing where there is no driver or no device, and where the driver's library was replaced: the
-/// simulator is tested by itself.
+/// `None` without a driver or device, and if the library is the simulator, which has its own tests.
 fn subject(_case: &str) -> Option<Subject> {
+    if !is_selected("cuda") || !tests_installed_driver() {
+        return None;
+    }
     let device = match driver().and_then(|driver| driver.open(0)) {
         Ok(device) => device,
-        Err(Error::LibraryNotFound { .. } | Error::NoDevice { .. }) => return None,
+        Err(Error::LibraryNotFound { .. } | Error::NoDevice { .. }) if !requires_hardware() => {
+            return None;
+        }
         Err(error) => panic!("{error}"),
     };
     if device.info().simulated {
@@ -62,12 +71,15 @@ fn subject(_case: &str) -> Option<Subject> {
     Some(Subject { device, add: Some(add), keep: None })
 }
 
-/// A real libcuda loads with all required functions, and without a device opening one is the typed error.
+/// A real libcuda loads with all required functions. Without a device, `open` returns `NoDevice`.
 #[test]
 fn the_library_loads() {
+    if !is_selected("cuda") {
+        return;
+    }
     let driver = match driver() {
         Ok(driver) => driver,
-        Err(error @ Error::LibraryNotFound { .. }) => {
+        Err(error @ Error::LibraryNotFound { .. }) if !requires_hardware() => {
             eprintln!("skipped: {error}");
             return;
         }

@@ -200,7 +200,8 @@ fn one(
             }
             // A library that was built anew meanwhile is no module's fault.
             let lost = message["code"]["code"] == "E0463";
-            if let Some(number) = module_of(&message).filter(|_| !lost) {
+            let number = module_of(&message).or_else(|| of_type(&message));
+            if let Some(number) = number.filter(|_| !lost) {
                 let why = message["message"].as_str().unwrap_or_default();
                 let code = message["code"]["code"].as_str().unwrap_or("-");
                 let rendered = message["rendered"].as_str().unwrap_or_default();
@@ -251,6 +252,16 @@ fn root(numbers: &[u64]) -> String {
     }
     text.push_str("])\n}\n");
     text
+}
+
+/// The module of a type that a message names: what is evaluated late has no place in a module's file.
+fn of_type(message: &Value) -> Option<u64> {
+    let rendered = message["rendered"].as_str()?;
+    rendered.match_indices("::user::").find_map(|(at, _)| {
+        let before = &rendered[..at];
+        let digits = before.rsplit(|c: char| !c.is_ascii_digit()).next()?;
+        before[..before.len() - digits.len()].ends_with('k').then(|| digits.parse().ok())?
+    })
 }
 
 /// The module that a message of rustc's is about.

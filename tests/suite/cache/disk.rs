@@ -23,7 +23,7 @@ type KeptAs = Option<(&'static str, Option<PathBuf>)>;
 #[derive(Debug)]
 struct Counting {
     compiler: Arc<dyn Compiler>,
-    kept_as: KeptAs,
+    disk_cache_name: KeptAs,
     compiled: AtomicUsize,
 }
 
@@ -33,12 +33,12 @@ unsafe impl Compiler for Counting {
         self.compiler.identity()
     }
 
-    fn kept_as(&self) -> Option<String> {
-        self.kept_as.as_ref().map(|(name, _)| (*name).to_owned())
+    fn disk_cache_name(&self) -> Option<String> {
+        self.disk_cache_name.as_ref().map(|(name, _)| (*name).to_owned())
     }
 
     fn library(&self) -> Option<PathBuf> {
-        self.kept_as.clone()?.1
+        self.disk_cache_name.clone()?.1
     }
 
     fn compile(
@@ -63,13 +63,13 @@ unsafe impl Compiler for Counting {
 fn compiled(
     backend: TestBackend,
     folder: Option<&Path>,
-    kept_as: KeptAs,
+    disk_cache_name: KeptAs,
     body: impl FnOnce(&Program) -> qd::Result<()>,
 ) -> qd::Result<usize> {
     let (_world, opened) = backend.simulated_device();
     let counting = Arc::new(Counting {
         compiler: opened.compiler.clone().expect("a compiler"),
-        kept_as,
+        disk_cache_name,
         compiled: AtomicUsize::new(0),
     });
     let opened = Opened { compiler: Some(counting.clone()), ..opened };
@@ -101,7 +101,7 @@ fn a_second_program_loads_cached_images_without_compiling(backend: TestBackend) 
     let library = folder.path().join("library");
     std::fs::write(&library, "1").expect("written");
     let kernels = folder.path().join("kernels");
-    let run = |kept_as| compiled(backend, Some(&kernels), kept_as, two_kernels);
+    let run = |disk_cache_name| compiled(backend, Some(&kernels), disk_cache_name, two_kernels);
     assert_eq!(run(named("one", Some(&library)))?, 2);
     assert_eq!(run(named("one", Some(&library)))?, 0);
     assert_eq!(run(named("two", Some(&library)))?, 2, "another compiler");

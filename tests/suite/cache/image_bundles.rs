@@ -12,7 +12,7 @@ use quadrants::{
     ir::Offloaded,
 };
 use quadrants_codegen::{self as codegen, CompileRequest, Compiled, Compiler, SourceText};
-use quadrants_runtime::ImagePack;
+use quadrants_runtime::ImageBundle;
 use quadrants_tests::{
     TestBackend::{self, Cpu, Cuda},
     on_gpu_backends,
@@ -35,7 +35,7 @@ const FILE: &str = "QUADRANTS_TEST_EXPORT";
 struct Simulated {
     compiler: Arc<dyn Compiler>,
     installed: bool,
-    also_runs: Vec<String>,
+    compatible_archs: Vec<String>,
 }
 
 impl Simulated {
@@ -52,7 +52,7 @@ unsafe impl Compiler for Simulated {
         self.there().map(|()| "a compiler 1.0".to_owned())
     }
 
-    fn kept_as(&self) -> Option<String> {
+    fn disk_cache_name(&self) -> Option<String> {
         Some("a compiler".to_owned())
     }
 
@@ -61,8 +61,8 @@ unsafe impl Compiler for Simulated {
         panic!("a program that runs from a file looks for a compiler");
     }
 
-    fn also_runs(&self, _: &str) -> Vec<String> {
-        self.also_runs.clone()
+    fn compatible_archs(&self, _: &str) -> Vec<String> {
+        self.compatible_archs.clone()
     }
 
     fn compile(&self, kernel: &Offloaded, of: &CompileRequest<'_>) -> codegen::Result<Compiled> {
@@ -79,7 +79,7 @@ unsafe impl Compiler for Simulated {
 fn target(backend: TestBackend, arch: Option<&str>) -> Target {
     let (_world, opened) = backend.simulated_device();
     let compiler = opened.compiler.expect("a compiler");
-    let compiler = Simulated { compiler, installed: true, also_runs: Vec::new() };
+    let compiler = Simulated { compiler, installed: true, compatible_archs: Vec::new() };
     let arch = arch.unwrap_or(&opened.device.info().arch);
     Target::new(arch, Arc::new(compiler))
 }
@@ -89,13 +89,13 @@ fn run<T>(
     backend: TestBackend,
     builder: ProgramBuilder,
     installed: bool,
-    also_runs: &[&str],
+    compatible_archs: &[&str],
     body: impl FnOnce(&Program) -> qd::Result<T>,
 ) -> qd::Result<T> {
     let (_world, opened) = backend.simulated_device();
-    let also_runs = also_runs.iter().map(|&arch| arch.to_owned()).collect();
+    let compatible_archs = compatible_archs.iter().map(|&arch| arch.to_owned()).collect();
     let compiler = opened.compiler.clone().expect("a compiler");
-    let compiler = Simulated { compiler, installed, also_runs };
+    let compiler = Simulated { compiler, installed, compatible_archs };
     let opened = Opened { compiler: Some(Arc::new(compiler)), ..opened };
     body(&builder.cache(None).open(opened)?)
 }
@@ -315,8 +315,8 @@ fn images(names: &[&str]) -> qd::Result<Option<Images>> {
         }
         written => assert_eq!(written?.images, 6 * names.len()),
     }
-    let pack = ImagePack::open(&file).expect("whole");
-    let image = |(key, entry): (&_, &quadrants::PackEntry)| {
+    let pack = ImageBundle::open(&file).expect("whole");
+    let image = |(key, entry): (&_, &quadrants::BundleEntry)| {
         assert!(!entry.made_by.is_empty());
         (entry.arch.clone(), pack.get(key).expect("whole"))
     };

@@ -3,8 +3,8 @@
 
 use quadrants::Program;
 use quadrants_driver_sim::{
-    CudaRelease::{self, V11_0, V11_8, V12_0, V13_0},
-    RocmRelease::{self, V5_1, V5_7, V6_4, V7_0},
+    CudaVersion::{self, V11_0, V11_8, V12_0, V13_0},
+    RocmVersion::{self, V5_1, V5_7, V6_4, V7_0},
     Schedule,
 };
 use quadrants_tests::Release::{self, Cuda, Rocm};
@@ -15,8 +15,8 @@ use crate::faults::mutations::scenarios::{LONG_COPIES, SCENARIOS};
 /// Whether a release has the functions of pools, and those of graphs.
 fn has(release: Release) -> (bool, bool) {
     match release {
-        Cuda(release) => (release >= CudaRelease::V11_8, release >= CudaRelease::V11_8),
-        Rocm(release) => (release >= RocmRelease::V5_7, release >= RocmRelease::V6_4),
+        Cuda(release) => (release >= CudaVersion::V11_8, release >= CudaVersion::V11_8),
+        Rocm(release) => (release >= RocmVersion::V5_7, release >= RocmVersion::V6_4),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{error::Error as _, io, path::PathBuf};
 
 use quadrants::{
-    Error, KernelError, PackError, Program,
+    BundleError, Error, KernelError, Program,
     builder::KernelBuilder,
     codegen,
     ir::{ParamId, verify},
@@ -23,7 +23,8 @@ fn driver_error() -> DriverError {
 }
 
 fn verify_error() -> quadrants::ir::VerifyError {
-    let (at, rule) = (verify::Place::Param(ParamId::new(3)), verify::Rule::TensorRank { rank: 9 });
+    let (at, rule) =
+        (verify::Location::Param(ParamId::new(3)), verify::Rule::TensorRank { rank: 9 });
     verify::VerifyError { kernel: "step".to_owned(), at, rule }
 }
 
@@ -69,7 +70,7 @@ fn table() -> Vec<(Error, &'static str)> {
         ),
         (
             frontend::Error::Invalid { function: kernel(), source: verify_error() },
-            "up to 6 dimensions",
+            "at most 6 dimensions",
         ),
     ];
     for (error, says) in frontends {
@@ -80,13 +81,13 @@ fn table() -> Vec<(Error, &'static str)> {
         || codegen::Error::CompilerNotFound { compiler: "NVRTC", searched: searched.clone() };
     table.push((Error::Compile { kernel: kernel(), source: missing() }, "/opt/cuda has none"));
     let invalid = codegen::Error::InvalidKernel(verify_error());
-    table.push((Error::Compile { kernel: kernel(), source: invalid }, "up to 6 dimensions"));
+    table.push((Error::Compile { kernel: kernel(), source: invalid }, "at most 6 dimensions"));
     let (arch, files) = ("sm_90".to_owned(), vec!["kernels.qdk".to_owned()]);
     let not_exported =
         Error::NotExported { kernel: kernel(), arch, files, source: Box::new(missing()) };
     table.push((not_exported, "/opt/cuda has none"));
     let source = io::Error::other("the disk is full");
-    let io = PackError::Io { path: PathBuf::from("kernels.qdk"), source };
+    let io = BundleError::Io { path: PathBuf::from("kernels.qdk"), source };
     table.push((Error::Kernels(io), "the disk is full"));
     table
 }

@@ -1,7 +1,7 @@
 //! The environment of a scenario: its own program in its own world, with all pools filled.
 
 use quadrants::{Hazards, Opened, Program, Result, Stream, Tensor};
-use quadrants_driver_sim::{Claim, Schedule};
+use quadrants_driver_sim::{Schedule, WorldLease};
 use quadrants_tests::TestBackend;
 
 use super::scenarios::sum_of_ends;
@@ -23,7 +23,7 @@ pub(super) struct Stage {
     pub(super) program: Option<Program>,
     pub(super) opened: Option<Opened>,
     // The world goes last: all else gives back into it.
-    pub(super) world: Claim,
+    pub(super) world: WorldLease,
 }
 
 impl Stage {

@@ -92,7 +92,7 @@ fn an_unordered_conflict_is_rejected_and_names_both_launches(backend: TestBacken
     assert_eq!(earlier.bytes, 0..4 * N);
     let (file, s1, s2) = (file!(), on.s1.id(), on.s2.id());
     let expected = format!(
-        "`copy` on stream {s2} ({file}:{line}:42) reads `from`, and nothing orders it behind `set` on stream {s1} \
+        "`copy` on stream {s2} ({file}:{line}:42) reads `from`, and nothing orders it after `set` on stream {s1} \
          ({file}:{}:25), which writes the same memory as `out`: record an event there and make stream {s2} wait for it",
         line - 2
     );
@@ -310,7 +310,7 @@ fn a_reader_never_sees_a_later_write(
 fn an_unknown_hazard_policy_is_rejected() {
     let refused = "sometimes".parse::<Hazards>().unwrap_err();
     let expected =
-        "`sometimes` in QUADRANTS_HAZARDS is not one of `explicit`, `report`, `check` and `auto`";
+        "QUADRANTS_HAZARDS is `sometimes`, but must be `explicit`, `report`, `check` or `auto`";
     assert_eq!(refused.to_string(), expected);
     assert_eq!("auto".parse::<Hazards>().unwrap(), Hazards::Auto);
 }
@@ -351,8 +351,8 @@ fn a_wait_inside_a_launch_orders_only_earlier_work(
     Ok(())
 }
 
-/// Where a copy fails, the runtime waits for the device by itself. The drop of a stream then waits for nothing, but says
-/// what is over.
+/// Where a copy fails, the runtime waits for the device by itself. The drop of a stream then waits for nothing, but
+/// says what is over.
 #[on_gpu_backends]
 fn the_work_of_a_destroyed_stream_is_complete_for_every_thread(backend: TestBackend) -> Result<()> {
     let hazards = Hazards::Check;

@@ -85,8 +85,7 @@ fn the_race_detector_reports_a_missing_event_in_any_program(backend: TestBackend
     let (first, second) = (after("(launch set_0) on stream "), after("(launch copy_0) on stream "));
     assert_ne!(first, second, "both streams are named: {race}");
     let (before, behind) = (after("write by operation "), after("read by operation "));
-    let edge = format!(
-        "Stream {second} does not wait for operation {before} in front of operation {behind}"
-    );
+    let edge =
+        format!("Stream {second} does not wait for operation {before} before operation {behind}");
     assert!(race.ends_with(&edge), "the missing edge: {race}");
 }

@@ -26,8 +26,8 @@ fn reverse_tiles(x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
 
 /// The attraction of all bodies on each, tile by tile.
 #[qd::kernel]
-fn attract(n: usize, at: &Tensor<f32, 1>, pull: &mut Tensor<f32, 1>) {
-    use_nothing();
+fn attract(n: usize, at: &Tensor<f32, 1>, acceleration: &mut Tensor<f32, 1>) {
+    empty_func();
     qd::block_for(n / 64, 64, |b| {
         let mut tile = b.shared::<f32>(64);
         let mut sums = b.shared::<f32>(64);
@@ -43,12 +43,13 @@ fn attract(n: usize, at: &Tensor<f32, 1>, pull: &mut Tensor<f32, 1>) {
                 sums[t] = sum;
             });
         }
-        b.each(|t| pull[b.index() * b.threads() + t] = sums[t]);
+        b.each(|t| acceleration[b.index() * b.threads() + t] = sums[t]);
     });
 }
 
+/// A func without a body: its call is a serial statement before a block loop.
 #[qd::func]
-fn use_nothing() {}
+fn empty_func() {}
 
 /// Sums of all elements up to each within its tile, by doubling distances.
 #[qd::kernel]
@@ -254,9 +255,9 @@ fn a_block_reverses_a_tile_in_shared_memory(
 fn phases_repeat_in_a_loop(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let at: Vec<f32> = numbers(256).iter().map(|k| *k as f32 * 0.1).collect();
-    let mut pull = on.program.zeros::<f32, 1>([256])?;
-    attract(256, &on.program.tensor_from(&at, [256])?, &mut pull).launch()?;
-    for (k, found) in pull.to_vec()?.into_iter().enumerate() {
+    let mut acceleration = on.program.zeros::<f32, 1>([256])?;
+    attract(256, &on.program.tensor_from(&at, [256])?, &mut acceleration).launch()?;
+    for (k, found) in acceleration.to_vec()?.into_iter().enumerate() {
         let away = at.iter().map(|other| f64::from(other - at[k]));
         let expected: f64 = away.map(|away| away / (away * away + 0.5)).sum();
         assert!((f64::from(found) - expected).abs() < 1e-3, "{k}: {found}, not {expected}");

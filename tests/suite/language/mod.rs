@@ -32,6 +32,7 @@ mod random;
 mod ranks;
 mod readings;
 mod reductions;
+mod resolution;
 mod reviewed;
 mod scalars;
 mod tensors;

@@ -1,5 +1,5 @@
-//! A user-written `Compiler` that launches the kernel that it is compiling: the inner launch is an error, and the outer one
-//! succeeds. The launch runs in a child process with a time limit, since a deadlock would hang the suite.
+//! A user-written `Compiler` that launches the kernel that it is compiling: the inner launch is an error, and the
+//! outer one succeeds. The launch runs in a child process with a time limit, since a deadlock would hang the suite.
 
 use std::{
     sync::{Arc, Mutex, OnceLock},

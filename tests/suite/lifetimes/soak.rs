@@ -6,7 +6,7 @@
 use std::{sync::Barrier, thread, time::Duration};
 
 use quadrants::{PoolStatistics, Program, Result, host};
-use quadrants_driver_sim::{Live, Schedule};
+use quadrants_driver_sim::{LiveCounts, Schedule};
 use quadrants_tests::{
     TestBackend::{self, Cuda},
     is_full_size, on_all_backends,
@@ -49,7 +49,7 @@ fn resident() -> usize {
 struct Measure {
     resident: usize,
     pools: PoolStatistics,
-    live: Option<Live>,
+    live: Option<LiveCounts>,
 }
 
 fn soak(backend: TestBackend) -> Result<()> {

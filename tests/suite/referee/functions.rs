@@ -7,8 +7,8 @@ use quadrants::ir::{
     abi::{Form, Passing},
     offload,
     samples::{
+        builder::{Arg, F32, F64, IrBuilder, U64},
         generate::Rng,
-        make::{Arg, F32, F64, Maker, U64},
     },
 };
 use quadrants_codegen::samples::case::Case;
@@ -71,7 +71,7 @@ fn compute(
     x: &[Const],
     y: &[Const],
 ) -> (Vec<Const>, Vec<Const>) {
-    let mut m = Maker::new(function.name());
+    let mut m = IrBuilder::new(function.name());
     let [left, right, out] = ["x", "y", "out"].map(|name| m.tensor(name, ty, 1));
     let (zero, len) = (m.constant(0u64), m.dim(out, 0));
     let i = m.local("i", U64);

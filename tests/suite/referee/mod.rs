@@ -22,7 +22,7 @@ use std::{
 use quadrants::ir::{
     Kernel, Offloaded,
     abi::{Form, Passing},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
     offload, print,
     samples::{
         generate::{Rng, Style, generate},
@@ -77,7 +77,7 @@ impl Forms {
         if style.separate || referee.wants_simple() {
             checked = simplify(&checked);
         }
-        let plan = HostPlan::new(&checked);
+        let plan = LaunchAnalysis::new(&checked);
         let words = Case::with(&checked, &sample.1).words;
         let proven = checked.tasks().all(|(task, _)| plan.prove(task, &words));
         let proven = proven

@@ -4,7 +4,7 @@ use quadrants::{
     Error, Event, Hazards, Opened, Program, Result, Stream, Tensor,
     rhi::{StreamHandle, StreamOptions},
 };
-use quadrants_driver_sim::{Claim, Schedule};
+use quadrants_driver_sim::{Schedule, WorldLease};
 use quadrants_tests::{
     TestBackend::{self, Cpu},
     on_all_backends, on_gpu_backends,
@@ -15,7 +15,7 @@ use crate::common::{copy, saxpy, set};
 const N: usize = 40;
 
 /// Runs `body` on a thousand seeds of the random schedule where the backend is simulated, else a few times.
-fn on_seeds(world: Option<&Claim>, mut body: impl FnMut(u64) -> Result<()>) -> Result<()> {
+fn on_seeds(world: Option<&WorldLease>, mut body: impl FnMut(u64) -> Result<()>) -> Result<()> {
     let Some(world) = world else { return (0..8).try_for_each(body) };
     world.set_schedule(Schedule::Random);
     for seed in 0..1000 {
@@ -160,7 +160,7 @@ fn a_stream_dropped_with_work_in_flight_completes_it(backend: TestBackend) -> Re
 struct Foreign {
     opened: Opened,
     handle: StreamHandle,
-    world: Option<Claim>,
+    world: Option<WorldLease>,
 }
 
 impl Foreign {

@@ -1,11 +1,11 @@
-//! Makes the program: one walk over a task's code, in which each local stands for the slot of the value
-//! that it has there.
+//! Builds the program of a bounds proof in one walk over a task's code. Each local is mapped to the slot of its current
+//! value.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{
     Below, Leaf, Node, Proof, Slot, Step,
-    guard::{Fact, Truth, is_stable},
+    guard::{Fact, Implications, is_stable},
 };
 use crate::{
     BinaryOp, BlockId, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId, ScalarType, Stmt,
@@ -15,7 +15,7 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-/// Where a step jumps to whose region has no end yet.
+/// The jump target of a step whose region is not complete.
 pub(super) const PENDING: usize = usize::MAX;
 
 pub(super) struct Builder<'k> {
@@ -23,25 +23,24 @@ pub(super) struct Builder<'k> {
     layout: &'k ArgLayout,
     proof: Proof,
     leaves: HashMap<Leaf, Slot>,
-    known: HashMap<Interval, Slot>,
-    /// What is computed on every way to here, and what computes a slot.
+    constants: HashMap<Interval, Slot>,
+    /// The slot of each node that is computed on every path to the current position. The second map is its inverse.
     slots: HashMap<Node, Slot>,
-    pub(super) made: HashMap<Slot, Node>,
-    /// The slots that may hold anything of a type with more values than there are indices.
-    wild: HashSet<Slot>,
-    /// The entries of `slots` that a region added or replaced, with what was there before.
+    pub(super) node_of_slot: HashMap<Slot, Node>,
+    /// The slots that may hold any value of an integer type of at least 32 bits.
+    unconstrained: HashSet<Slot>,
+    /// The entries of `slots` that the current region added or replaced, with their previous slots.
     replaced: Vec<(Node, Option<Slot>)>,
-    /// The same by expression, so that one that is shared many times is looked at once. Only as long as
-    /// no local changes.
+    /// The slot of each expression, so that shared expressions are visited once. Cleared when a local changes.
     values: HashMap<ExprId, Slot>,
     required: Vec<(Slot, Below)>,
-    /// How many threads a block has.
+    /// The number of threads per block.
     pub(super) threads: u32,
     /// The extents of shared arrays.
     extents: HashMap<LocalId, Vec<u32>>,
     pub(super) locals: Vec<Option<Slot>>,
-    /// What follows from the bools that are in scope.
-    pub(super) truths: HashMap<LocalId, Truth>,
+    /// The facts implied by the bools in scope.
+    pub(super) implications: HashMap<LocalId, Implications>,
     /// The locals that indices, bounds and conditions depend on.
     relevant: Vec<bool>,
 }
@@ -55,21 +54,21 @@ impl<'k> Builder<'k> {
                 start: Vec::new(),
                 leaves: Vec::new(),
                 steps: Vec::new(),
-                requires: false,
-                is_open: false,
+                has_requirements: false,
+                is_unprovable: false,
             },
             leaves: HashMap::new(),
-            known: HashMap::new(),
+            constants: HashMap::new(),
             slots: HashMap::new(),
-            made: HashMap::new(),
-            wild: HashSet::new(),
+            node_of_slot: HashMap::new(),
+            unconstrained: HashSet::new(),
             replaced: Vec::new(),
             values: HashMap::new(),
             required: Vec::new(),
             threads: 1,
             extents: HashMap::new(),
             locals: vec![None; kernel.locals.len()],
-            truths: HashMap::new(),
+            implications: HashMap::new(),
             relevant,
         }
     }
@@ -87,8 +86,8 @@ impl<'k> Builder<'k> {
         for (at, stmt) in stmts.iter().enumerate() {
             self.stmt(stmt);
             let Stmt::If { cond, then, otherwise } = *stmt else { continue };
-            // Behind a branch that is left early, the condition is the other one's.
-            let (stays, is) = match (self.leaves_early(then), self.leaves_early(otherwise)) {
+            // After a branch that ends early, the condition has the value of the other branch.
+            let (stays, is) = match (self.ends_early(then), self.ends_early(otherwise)) {
                 (true, false) => (otherwise, false),
                 (false, true) => (then, true),
                 _ => continue,
@@ -117,28 +116,28 @@ impl<'k> Builder<'k> {
             Stmt::For { var, begin, end, body, .. } => {
                 let (begin, end) = (self.value(begin), self.value(end));
                 let slot = self.slot();
-                self.forget(&[body]);
+                self.invalidate(&[body]);
                 self.set(var, slot);
-                let enter = Step::Enter { var: slot, begin, end, over: PENDING };
+                let enter = Step::EnterLoop { var: slot, begin, end, skip_to: PENDING };
                 self.region(Some(enter), &[], |this| this.block(body));
-                self.forget(&[body]);
+                self.invalidate(&[body]);
             }
             Stmt::Shared { array, ref dims } => {
                 self.extents.insert(array, dims.clone());
             }
-            Stmt::Each { var, body, .. } => {
-                let begin = self.known(Interval::point(0));
-                let end = self.known(Interval::point(i128::from(self.threads)));
+            Stmt::Phase { var, body, .. } => {
+                let begin = self.constant(Interval::point(0));
+                let end = self.constant(Interval::point(i128::from(self.threads)));
                 let slot = self.slot();
                 self.set(var, slot);
-                let enter = Step::Enter { var: slot, begin, end, over: PENDING };
+                let enter = Step::EnterLoop { var: slot, begin, end, skip_to: PENDING };
                 self.region(Some(enter), &[], |this| this.block(body));
             }
             Stmt::SharedStore { array, ref index, .. } => self.require_shared(array, index),
             Stmt::Loop { body } => {
-                self.forget(&[body]);
+                self.invalidate(&[body]);
                 self.region(None, &[], |this| this.block(body));
-                self.forget(&[body]);
+                self.invalidate(&[body]);
             }
             _ => {}
         }
@@ -146,8 +145,8 @@ impl<'k> Builder<'k> {
 
     fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) {
         let value = self.value(cond);
-        // `both = left; if both { both = right }` is how `left && right` comes here, and the same with
-        // the branches exchanged `left || right`.
+        // `left && right` is lowered to `both = left; if both { both = right }`, and `left || right` to the same with
+        // the branches swapped.
         let bool_local = match self.nodes.exprs[cond].kind {
             ExprKind::Local(local) => Some(local),
             _ => None,
@@ -155,46 +154,46 @@ impl<'k> Builder<'k> {
         let mut truth = None;
         for (is, block, other) in [(true, then, otherwise), (false, otherwise, then)] {
             let facts = self.facts(cond, is);
-            let enter = Step::When { cond: value, is, over: PENDING };
+            let enter = Step::EnterBranch { cond: value, is, skip_to: PENDING };
             let mut found = None;
             self.region(Some(enter), &facts, |this| {
                 this.block(block);
-                found = bool_local.and_then(|local| this.truths.get(&local)).cloned();
+                found = bool_local.and_then(|local| this.implications.get(&local)).cloned();
             });
             if let Some(local) = bool_local
                 && self.assigned(&[block]).contains(&local)
                 && !self.assigned(&[other]).contains(&local)
             {
-                let mut both = Truth::default();
+                let mut both = Implications::default();
                 both[usize::from(is)] = facts.clone();
                 both[usize::from(is)].retain(|(fact, _)| is_stable(self.nodes, *fact));
                 both[usize::from(is)].extend(found.unwrap_or_default()[usize::from(is)].clone());
                 truth = Some((local, both));
             }
         }
-        self.forget(&[then, otherwise]);
-        self.truths.extend(truth);
+        self.invalidate(&[then, otherwise]);
+        self.implications.extend(truth);
     }
 
     fn define(&mut self, local: LocalId, value: ExprId) {
         if self.relevant[local.index()] {
             let slot = self.value(value);
             self.set(local, slot);
-            self.learn(local, value);
+            self.record_implications(local, value);
         }
     }
 
-    /// Gives a local another value.
+    /// Gives a local a new value.
     pub(super) fn set(&mut self, local: LocalId, slot: Slot) {
         self.locals[local.index()] = Some(slot);
-        self.truths.remove(&local);
+        self.implications.remove(&local);
         self.values.clear();
     }
 
-    /// Makes the locals that these blocks assign ones of which nothing is known.
-    fn forget(&mut self, blocks: &[BlockId]) {
+    /// Sets the locals that these blocks assign to unknown values.
+    fn invalidate(&mut self, blocks: &[BlockId]) {
         for local in self.assigned(blocks) {
-            let slot = self.any(self.nodes.locals[local].ty);
+            let slot = self.unknown(self.nodes.locals[local].ty);
             self.set(local, slot);
         }
     }
@@ -214,30 +213,28 @@ impl<'k> Builder<'k> {
         assigned
     }
 
-    /// Whether what comes behind a block is never run after it.
-    fn leaves_early(&self, block: BlockId) -> bool {
+    /// Whether control never reaches the end of a block.
+    fn ends_early(&self, block: BlockId) -> bool {
         self.nodes.blocks[block].stmts.iter().any(|stmt| match *stmt {
             Stmt::Break | Stmt::Continue => true,
-            Stmt::If { then, otherwise, .. } => {
-                self.leaves_early(then) && self.leaves_early(otherwise)
-            }
+            Stmt::If { then, otherwise, .. } => self.ends_early(then) && self.ends_early(otherwise),
             _ => false,
         })
     }
 
-    /// Statements that may be skipped, in which `facts` hold. What is computed in them is known in them
-    /// only, and where they require nothing they are left out.
+    /// Builds a region: statements that may be skipped, and in which `facts` hold. Values computed in it are known only
+    /// in it. A region without requirements is dropped.
     fn region(&mut self, enter: Option<Step>, facts: &[Fact], body: impl FnOnce(&mut Self)) {
         let (start, replaced) = (self.proof.steps.len(), self.replaced.len());
         let required = self.required.len();
-        let (locals, truths) = (self.locals.clone(), self.truths.clone());
+        let (locals, implications) = (self.locals.clone(), self.implications.clone());
         self.proof.steps.extend(enter);
         self.assume(facts);
         body(self);
         let end = self.proof.steps.len();
-        let of_region = &mut self.proof.steps[start..];
-        if of_region.iter().any(|step| matches!(step, Step::Require { .. })) {
-            of_region.iter_mut().for_each(|step| step.end_at(end));
+        let region_steps = &mut self.proof.steps[start..];
+        if region_steps.iter().any(|step| matches!(step, Step::Require { .. })) {
+            region_steps.iter_mut().for_each(|step| step.end_at(end));
         } else {
             self.proof.steps.truncate(start);
         }
@@ -249,7 +246,7 @@ impl<'k> Builder<'k> {
             };
         }
         self.locals = locals;
-        self.truths = truths;
+        self.implications = implications;
         self.values.clear();
     }
 
@@ -288,8 +285,8 @@ impl<'k> Builder<'k> {
         if !self.required.contains(&(index, below)) {
             self.required.push((index, below));
             self.proof.steps.push(Step::Require { index, below });
-            self.proof.requires = true;
-            self.proof.is_open |= self.wild.contains(&index);
+            self.proof.has_requirements = true;
+            self.proof.is_unprovable |= self.unconstrained.contains(&index);
         }
     }
 
@@ -302,12 +299,12 @@ impl<'k> Builder<'k> {
         (self.proof.start.len() - 1) as Slot
     }
 
-    fn known(&mut self, interval: Interval) -> Slot {
-        if let Some(slot) = self.known.get(&interval) {
+    fn constant(&mut self, interval: Interval) -> Slot {
+        if let Some(slot) = self.constants.get(&interval) {
             return *slot;
         }
         let slot = self.slot();
-        self.known.insert(interval, slot);
+        self.constants.insert(interval, slot);
         self.proof.start[slot as usize] = interval;
         slot
     }
@@ -322,12 +319,12 @@ impl<'k> Builder<'k> {
         slot
     }
 
-    /// A value of which only the type is known: each its own slot, as no two need be the same.
-    fn any(&mut self, ty: ScalarType) -> Slot {
+    /// An unknown value of this type. Each one has its own slot, because no two need be equal.
+    fn unknown(&mut self, ty: ScalarType) -> Slot {
         let slot = self.slot();
         self.proof.start[slot as usize] = Interval::of(ty);
         if ty.is_int() && ty.size() >= 4 {
-            self.wild.insert(slot);
+            self.unconstrained.insert(slot);
         }
         slot
     }
@@ -338,22 +335,22 @@ impl<'k> Builder<'k> {
         }
         let slot = self.slot();
         if let Node::Cast(_, a) = node
-            && self.wild.contains(&a)
+            && self.unconstrained.contains(&a)
         {
-            self.wild.insert(slot);
+            self.unconstrained.insert(slot);
         }
         if let Node::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, _, a, b) = node
-            && (self.wild.contains(&a) || self.wild.contains(&b))
+            && (self.unconstrained.contains(&a) || self.unconstrained.contains(&b))
         {
-            self.wild.insert(slot);
+            self.unconstrained.insert(slot);
         }
         self.enter(node, slot);
-        self.made.insert(slot, node);
+        self.node_of_slot.insert(slot, node);
         self.push(Step::Compute(slot, node));
         slot
     }
 
-    /// Makes a slot the one that has a node's value, as long as the region lasts.
+    /// Makes `slot` the value of `node` until the end of the region.
     pub(super) fn replace(&mut self, node: Node, slot: Slot) {
         self.enter(node, slot);
         self.values.clear();
@@ -364,7 +361,7 @@ impl<'k> Builder<'k> {
         self.replaced.push((node, before));
     }
 
-    /// The slot of a value; of a float's, which no index needs, the slot says nothing.
+    /// The slot of a value. The slot of a float has no meaning, and no index uses it.
     pub(super) fn value(&mut self, value: ExprId) -> Slot {
         if let Some(slot) = self.values.get(&value) {
             return *slot;
@@ -379,16 +376,16 @@ impl<'k> Builder<'k> {
         let expr = &nodes.exprs[value];
         let ty = expr.ty;
         if ty.is_float() {
-            return self.any(ty);
+            return self.unknown(ty);
         }
         match expr.kind {
             ExprKind::Const(value) => match value.as_int() {
-                Some(value) => self.known(Interval::point(value)),
-                None => self.any(ty),
+                Some(value) => self.constant(Interval::point(value)),
+                None => self.unknown(ty),
             },
             ExprKind::Local(local) => match self.locals[local.index()] {
                 Some(slot) => slot,
-                None => self.any(ty),
+                None => self.unknown(ty),
             },
             ExprKind::Param(param) => {
                 let word = self.layout.word(param);
@@ -409,13 +406,13 @@ impl<'k> Builder<'k> {
                 }
                 UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
                     let most = Interval { lo: 0, hi: 8 * ty.size() as i128 };
-                    self.known(most)
+                    self.constant(most)
                 }
             },
             ExprKind::Binary { op, lhs, rhs } => {
                 let operands = nodes.exprs[lhs].ty;
                 if operands.is_float() {
-                    return self.any(ty);
+                    return self.unknown(ty);
                 }
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));
                 self.compute(Node::Binary(op, operands, lhs, rhs))
@@ -429,11 +426,11 @@ impl<'k> Builder<'k> {
                     let a = self.value(a);
                     self.compute(Node::Abs(ty, a))
                 }
-                _ => self.any(ty),
+                _ => self.unknown(ty),
             },
             ExprKind::Cast { value } => {
                 if nodes.exprs[value].ty.is_float() {
-                    return self.any(ty);
+                    return self.unknown(ty);
                 }
                 let value = self.value(value);
                 self.compute(Node::Cast(ty, value))
@@ -452,18 +449,18 @@ impl<'k> Builder<'k> {
             | ExprKind::Load { .. }
             | ExprKind::Atomic { .. }
             | ExprKind::SharedLoad { .. }
-            | ExprKind::SharedAtomic { .. } => self.any(ty),
+            | ExprKind::SharedAtomic { .. } => self.unknown(ty),
         }
     }
 }
 
-/// The locals on which the proof depends.
+/// The locals that the proof depends on.
 pub(super) fn relevant(nodes: Nodes<'_>, task: &Task) -> Vec<bool> {
     let mut reach = Reach::new(nodes);
     let mut lets = Vec::new();
     seed(nodes, task.prelude, &mut reach, &mut lets);
     seed(nodes, task.body, &mut reach, &mut lets);
-    // Definitions come before uses, so one pass backwards finds all.
+    // Definitions precede uses, so one backward pass is enough.
     for &(local, value) in lets.iter().rev() {
         if reach.locals[local.index()] {
             nodes.reach_expr(value, &mut reach);

@@ -1,8 +1,7 @@
-//! What a condition says of the values that it compares.
+//! Range narrowing by conditions.
 //!
-//! A condition is taken apart into comparisons, its [`Fact`]s. Each narrows both its sides, and what a
-//! side is computed from as far as an operator lets it be solved for its operands. All of it holds in
-//! the region only that the condition stands before.
+//! A condition is split into comparisons, called [`Fact`]s. Each fact narrows both of its sides, and by solving
+//! operators also the values that a side is computed from. Facts hold only in the region that the condition dominates.
 
 use super::{
     Node, Slot, Step,
@@ -14,16 +13,16 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-/// A comparison, and whether it is true.
+/// A comparison and its truth value.
 pub(super) type Fact = (ExprId, bool);
 
-/// What follows from a bool: where it is false, and where it is true.
-pub(super) type Truth = [Vec<Fact>; 2];
+/// The facts implied by a bool local: if it is false, and if it is true.
+pub(super) type Implications = [Vec<Fact>; 2];
 
-/// So deep a comparison is solved. Each operator has two operands, which may be the same ones.
+/// The maximum depth to which a comparison is solved. It bounds the work, since each operator has two operands.
 const DEPTH: u32 = 4;
 
-/// How an operand follows from an operator's result and, where there is one, the other operand.
+/// How to compute an operand of an operator from the result and the other operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Solve {
     /// `a` of `a + other`
@@ -34,13 +33,13 @@ pub(super) enum Solve {
     Subtrahend,
     /// `a` of `a * other`
     Factor,
-    /// `a` of a conversion of `a` to the type; `other` is what is known of it.
+    /// `a` of `a as ty`
     Converted,
 }
 
 impl Solve {
-    /// The operand, which is `known` so far, where the result is now known to be `within`. `ty` is the result's
-    /// type.
+    /// The narrowed range of an operand with the range `known`, if the result is in `within`. `ty` is the type of the
+    /// result.
     pub(super) fn evaluate(
         self,
         ty: ScalarType,
@@ -51,8 +50,8 @@ impl Solve {
         if known.is_wrapped() || within.is_wrapped() || other.is_wrapped() {
             return Interval::ALL;
         }
-        // What may have wrapped says nothing of the numbers that it comes from. The result itself does not tell: an
-        // earlier comparison has narrowed it, and a sum that has wrapped compares like any other number.
+        // If the operation may wrap, the result does not determine the operand. This must be recomputed here: `within`
+        // was narrowed by a comparison, and a wrapped result compares like any other number.
         let result = match self {
             Self::Addend => Interval::binary(BinaryOp::Add, ty, known, other),
             Self::Minuend => Interval::binary(BinaryOp::Sub, ty, known, other),
@@ -80,7 +79,7 @@ impl Solve {
 }
 
 impl Builder<'_> {
-    /// The comparisons that hold where `cond` is `is`.
+    /// The facts that hold if `cond` has the value `is`.
     pub(super) fn facts(&self, cond: ExprId, is: bool) -> Vec<Fact> {
         match self.nodes.exprs[cond].kind {
             ExprKind::Unary { op: UnaryOp::Not, value } => self.facts(value, !is),
@@ -97,7 +96,7 @@ impl Builder<'_> {
                 vec![(cond, is)]
             }
             ExprKind::Local(local) => self
-                .truths
+                .implications
                 .get(&local)
                 .map(|truth| truth[usize::from(is)].clone())
                 .unwrap_or_default(),
@@ -105,19 +104,19 @@ impl Builder<'_> {
         }
     }
 
-    /// Notes what follows from a local that now has this value.
-    pub(super) fn learn(&mut self, local: LocalId, value: ExprId) {
+    /// Records the facts that a new value of a local implies.
+    pub(super) fn record_implications(&mut self, local: LocalId, value: ExprId) {
         if self.nodes.exprs[value].ty == ScalarType::Bool {
             let truth = [false, true].map(|is| {
                 let mut facts = self.facts(value, is);
                 facts.retain(|(fact, _)| is_stable(self.nodes, *fact));
                 facts
             });
-            self.truths.insert(local, truth);
+            self.implications.insert(local, truth);
         }
     }
 
-    /// Makes the region that has begun one in which `facts` hold.
+    /// Narrows values by `facts` for the rest of the current region.
     pub(super) fn assume(&mut self, facts: &[Fact]) {
         for &(fact, is) in facts {
             let ExprKind::Binary { op, lhs, rhs } = self.nodes.exprs[fact].kind else { continue };
@@ -133,7 +132,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Narrows what a value is computed from, and then the value, to what is in the slot `within`.
+    /// Narrows a value, and the values that it is computed from, to the interval in the slot `within`.
     fn constrain(&mut self, value: ExprId, within: Slot, depth: u32) {
         let nodes = self.nodes;
         let expr = &nodes.exprs[value];
@@ -164,7 +163,7 @@ impl Builder<'_> {
             _ => return,
         }
         let slot = self.value(value);
-        if let Some(node) = self.made.get(&slot).copied() {
+        if let Some(node) = self.node_of_slot.get(&slot).copied() {
             let narrowed = self.narrowed(slot, ty, None, within);
             self.replace(node, narrowed);
         }
@@ -189,12 +188,12 @@ impl Builder<'_> {
 
     fn narrowed(&mut self, from: Slot, ty: ScalarType, op: Option<BinaryOp>, by: Slot) -> Slot {
         let slot = self.slot();
-        self.push(Step::Narrow { slot, from, ty, op, by, over: PENDING });
+        self.push(Step::Narrow { slot, from, ty, op, by, skip_to: PENDING });
         slot
     }
 }
 
-/// Whether a value is the same wherever its locals are in scope.
+/// Whether a value uses only immutable locals, so that it is the same wherever they are in scope.
 pub(super) fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
     let mut reach = Reach::new(nodes);
     nodes.reach_expr(value, &mut reach);
@@ -214,7 +213,7 @@ const fn negated(op: BinaryOp) -> BinaryOp {
     }
 }
 
-/// The comparison of `b` with `a` that `op` is of `a` with `b`.
+/// The comparison with the operands swapped.
 const fn mirrored(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Lt => BinaryOp::Gt,

@@ -1,11 +1,10 @@
-//! The proof that a task's accesses stay inside their tensors: a small program over intervals, made
-//! once per task, evaluated per launch.
+//! The bounds proof: whether all accesses of a task are inside their tensors. It is a small program over intervals,
+//! built once per task and evaluated in each launch.
 //!
-//! Only what indices, the bounds of inner loops and the conditions of branches depend on is
-//! computed. Locals stand for their values, those that change in a loop and elements for anything of
-//! their type. Within a branch, and behind one that is left early, its condition narrows what it
-//! compares ([`guard`]). A branch that the launch decides, and a loop that it makes empty, are skipped:
-//! what does not run needs no proof.
+//! The program computes only what indices, bounds of inner loops and branch conditions depend on. A local stands for
+//! the interval of its value; a local that changes in a loop, and a loaded element, for all values of its type. Inside
+//! a branch, and after a branch that ends early, the condition narrows the compared values ([`guard`]). Branches that
+//! the launch never takes and loops that it makes empty are skipped: they need no proof.
 
 mod build;
 mod guard;
@@ -23,24 +22,24 @@ use guard::Solve;
 
 type Slot = u32;
 
-/// The program.
+/// The program of a bounds proof.
 #[derive(Debug)]
 pub(super) struct Proof {
-    /// What the slots hold at the start: the constants.
+    /// The initial values of the slots: the constants.
     start: Vec<Interval>,
-    /// What is known at the start of a launch.
+    /// The slots that are set at the start of each evaluation.
     leaves: Vec<(Slot, Leaf)>,
     steps: Vec<Step>,
-    requires: bool,
-    /// Whether an index is anything of its type, so that no numbers prove it.
-    is_open: bool,
+    has_requirements: bool,
+    /// Whether an index may be any value of its type, so that no arguments can prove it.
+    is_unprovable: bool,
 }
 
-/// What is known of bounds that the device computes.
+/// Conservative bounds of a loop whose bounds the device computes.
 #[derive(Debug)]
-pub(super) struct Hull {
+pub(super) struct ConservativeBounds {
     values: Proof,
-    /// Begin and end of each dimension.
+    /// The begin and end of each dimension.
     dims: Vec<(Slot, Slot, ScalarType)>,
 }
 
@@ -60,49 +59,49 @@ enum Node {
     Limit(MathFn, Slot, Slot),
     DivRem(DivRemOp, ScalarType, Slot, Slot),
     Select(Slot, Slot, Slot),
-    /// What an operand is, where an operator's result is known to be within an interval.
+    /// Narrows an operand from the known range of an operator's result.
     Solve(Solve, ScalarType, [Slot; 3]),
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Compute(Slot, Node),
-    /// A loop's variable, and where the loop ends.
-    Enter {
+    /// Sets a loop variable. If the loop is empty, skips it.
+    EnterLoop {
         var: Slot,
         begin: Slot,
         end: Slot,
-        over: usize,
+        skip_to: usize,
     },
     /// Skips a branch that is not taken.
-    When {
+    EnterBranch {
         cond: Slot,
         is: bool,
-        over: usize,
+        skip_to: usize,
     },
-    /// What is left of a value that compares as `op` says, or without one is within `by`. Where
-    /// nothing is left, what follows does not run.
+    /// Narrows a value by a comparison `op` with `by`, or without an `op` to the interval of `by`. If the result is
+    /// empty, skips the code that follows.
     Narrow {
         slot: Slot,
         from: Slot,
         ty: ScalarType,
         op: Option<BinaryOp>,
         by: Slot,
-        over: usize,
+        skip_to: usize,
     },
-    /// An index, and what it must be below.
+    /// Requires an index to be in bounds.
     Require {
         index: Slot,
         below: Below,
     },
 }
 
-/// What an index must be below.
+/// The exclusive upper bound of an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Below {
     /// An extent, in this word of the argument block.
     Word(usize),
-    /// The length of a shared array.
+    /// An extent of a shared array.
     Number(u32),
 }
 
@@ -119,7 +118,7 @@ impl Proof {
         builder.finish()
     }
 
-    /// The words of the argument block that the proof looks at, but for extents that indices must be below.
+    /// The words of the argument block that the proof depends on, except the extents that indices are compared with.
     pub(super) fn inputs(&self) -> impl Iterator<Item = usize> {
         self.leaves.iter().filter_map(|(_, leaf)| match leaf {
             Leaf::Argument { word, .. } => Some(*word),
@@ -129,15 +128,15 @@ impl Proof {
 
     /// Whether there is nothing to prove.
     pub(super) fn is_trivial(&self) -> bool {
-        !self.requires
+        !self.has_requirements
     }
 
-    /// Whether there are numbers for which it holds.
+    /// Whether the proof holds for some arguments.
     pub(super) fn may_hold(&self) -> bool {
-        !self.is_open
+        !self.is_unprovable
     }
 
-    /// The extents that indices must be below.
+    /// The extents that indices are compared with.
     pub(super) fn extents<'a>(&'a self, args: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
         self.steps.iter().filter_map(|step| match step {
             Step::Require { below: Below::Word(word), .. } => Some(args[*word]),
@@ -145,12 +144,13 @@ impl Proof {
         })
     }
 
-    /// Whether the proof holds for a launch; the loop is not empty and the block has all arguments.
+    /// Whether the proof holds for these arguments and iterations. The loop must not be empty, and the argument block
+    /// must be complete.
     pub(super) fn holds(&self, args: &[u64], extents: &Extents) -> bool {
         self.run(args, extents).is_some()
     }
 
-    /// What the slots hold at the end; none where an index may be out of range.
+    /// Evaluates the program. Returns the final values of the slots, or none if an index may be out of range.
     fn run(&self, args: &[u64], extents: &Extents) -> Option<SmallVec<[Interval; 24]>> {
         let mut slots: SmallVec<[Interval; 24]> = SmallVec::from_slice(&self.start);
         for &(slot, leaf) in &self.leaves {
@@ -167,30 +167,30 @@ impl Proof {
             at += 1;
             match step {
                 Step::Compute(slot, node) => slots[slot as usize] = node.evaluate(&slots),
-                Step::Enter { var, begin, end, over } => {
+                Step::EnterLoop { var, begin, end, skip_to } => {
                     let (begin, end) = (slots[begin as usize], slots[end as usize]);
-                    let known = !begin.is_wrapped() && !end.is_wrapped();
-                    if known && begin.lo >= end.hi {
-                        at = over;
+                    let is_bounded = !begin.is_wrapped() && !end.is_wrapped();
+                    if is_bounded && begin.lo >= end.hi {
+                        at = skip_to;
                     }
                     let inside = Interval { lo: begin.lo, hi: end.hi - 1 };
-                    slots[var as usize] = if known { inside } else { Interval::WRAPPED };
+                    slots[var as usize] = if is_bounded { inside } else { Interval::WRAPPED };
                 }
-                Step::When { cond, is, over } => {
+                Step::EnterBranch { cond, is, skip_to } => {
                     let cond = slots[cond as usize];
                     if cond.value() == Some(i128::from(!is)) {
-                        at = over;
+                        at = skip_to;
                     }
                 }
-                Step::Narrow { slot, from, ty, op, by, over } => {
+                Step::Narrow { slot, from, ty, op, by, skip_to } => {
                     let of = |slot: Slot| match slots[slot as usize] {
-                        // Whatever it wraps to is a value of the type.
+                        // A wrapped value is still a value of its type.
                         value if value.is_wrapped() => Interval::of(ty),
                         value => value,
                     };
                     let narrowed = of(from).narrow(op, of(by));
                     if narrowed.is_wrapped() {
-                        at = over;
+                        at = skip_to;
                     }
                     slots[slot as usize] = narrowed;
                 }
@@ -211,8 +211,8 @@ impl Proof {
     }
 }
 
-impl Hull {
-    /// `needed` says which prelude locals the bounds depend on.
+impl ConservativeBounds {
+    /// `needed` are the prelude locals that the bounds depend on.
     pub(super) fn new(
         kernel: &Offloaded,
         layout: &ArgLayout,
@@ -229,13 +229,13 @@ impl Hull {
         Self { values: builder.finish(), dims }
     }
 
-    /// The words of the argument block that are looked at.
+    /// The words of the argument block that the bounds depend on.
     pub(super) fn inputs(&self) -> impl Iterator<Item = usize> {
         self.values.inputs()
     }
 
-    /// Bounds around those of all iterations that run. An end that may have wrapped is still a value of
-    /// its type, and beyond [`MAX_BOUND`] nothing runs.
+    /// Conservative bounds of the iterations that run. A bound that may have wrapped is still a value of its type, and
+    /// nothing runs beyond [`MAX_BOUND`].
     pub(super) fn extents(&self, args: &[u64]) -> Extents {
         let mut extents = Extents::default();
         let Some(slots) = self.values.run(args, &extents) else { return extents };
@@ -251,12 +251,14 @@ impl Hull {
 }
 
 impl Step {
-    /// Sets where the step jumps to, unless it knows.
+    /// Sets the jump target of the step, unless it is already set.
     fn end_at(&mut self, end: usize) {
-        if let Self::Enter { over, .. } | Self::When { over, .. } | Self::Narrow { over, .. } = self
-            && *over == build::PENDING
+        if let Self::EnterLoop { skip_to, .. }
+        | Self::EnterBranch { skip_to, .. }
+        | Self::Narrow { skip_to, .. } = self
+            && *skip_to == build::PENDING
         {
-            *over = end;
+            *skip_to = end;
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Makes the programs: which accesses there are, what their indices are computed from, and which pairs
-//! of them only the launch's numbers can tell apart.
+//! Builds the programs of the race check: collects the accesses, the operations that their indices depend on, and the
+//! pairs that only a launch can decide.
 
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
 use super::{
-    Access, AccessKind, Across, Counter, Draw, Index, Node, Pair, Races, Repeat, Slot, TaskRaces,
-    Touched,
+    Access, AccessKind, Counter, CounterIncrement, Index, Node, Pair, RaceObject, Races, Slot,
+    TaskPair, TaskRaces, TripCount,
 };
 use crate::{
     AtomicOp, BinaryOp, BlockId, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded, ParamId,
@@ -17,17 +17,17 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-/// What defines a local.
+/// The definition of a local.
 #[derive(Clone, Copy)]
 enum Definition {
     Value(ExprId),
     /// A variable of the parallel loop.
     Dimension(usize),
-    /// A variable of an inner loop, from and to these values.
+    /// A variable of an inner loop with these bounds.
     Inner(ExprId, ExprId),
     /// The old value of a counter.
     Ticket(usize),
-    /// Anything.
+    /// An unknown value.
     Opaque,
 }
 
@@ -35,70 +35,70 @@ struct Builder<'k, 'c> {
     nodes: Nodes<'k>,
     layout: &'k ArgLayout,
     counters: &'c mut Vec<Counter>,
-    /// The tensors that are only counted up in.
+    /// The tensors that are only incremented by one.
     countable: &'c [bool],
     definitions: HashMap<LocalId, Definition>,
-    /// The locals that are the same in all iterations.
-    outside: Vec<LocalId>,
-    known: HashMap<LocalId, Slot>,
+    /// The locals defined in the prelude. They are equal in all iterations.
+    prelude_locals: Vec<LocalId>,
+    local_slots: HashMap<LocalId, Slot>,
     slots: HashMap<Node, Slot>,
-    /// The number of the phase under way, from 1; the number of the last one between phases.
+    /// The number of the current phase, from 1; between phases, that of the previous phase.
     phase: usize,
     in_phase: bool,
-    /// The loop variables that conditions around the walk compare equal with something.
+    /// The loop variables that enclosing conditions compare for equality with a uniform value.
     pins: SmallVec<[(usize, Slot); 1]>,
-    /// The tensors whose draws are noted, and the inner loops around the walk.
-    drawn: &'c [bool],
-    loops: SmallVec<[Repeat; 2]>,
+    /// The tensors whose increments are recorded, and the enclosing inner loops.
+    counted: &'c [bool],
+    loops: SmallVec<[TripCount; 2]>,
     task: TaskRaces,
 }
 
 pub(super) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
     let races = races_with(kernel, layout, &vec![false; kernel.params.len()]);
-    // Only what is asked about needs the bounds of inner loops, on which the answers then depend.
+    // The second build records increments. It is made only if needed, because the results then also depend on the
+    // bounds of inner loops.
     let pairs = races.tasks.iter().flat_map(|task| &task.pairs);
-    let pairs = pairs.chain(races.across.iter().flat_map(|across| &across.pairs));
-    let mut drawn = vec![false; kernel.params.len()];
+    let pairs = pairs.chain(races.task_pairs.iter().flat_map(|task_pair| &task_pair.pairs));
+    let mut counted = vec![false; kernel.params.len()];
     for counter in pairs.filter_map(|pair| pair.counter).map(|at| &races.counters[at]) {
-        drawn[counter.tensor.index()] |= counter.wraps.is_some();
+        counted[counter.tensor.index()] |= counter.overflow_bits.is_some();
     }
-    if drawn.contains(&true) { races_with(kernel, layout, &drawn) } else { races }
+    if counted.contains(&true) { races_with(kernel, layout, &counted) } else { races }
 }
 
-fn races_with(kernel: &Offloaded, layout: &ArgLayout, drawn: &[bool]) -> Races {
+fn races_with(kernel: &Offloaded, layout: &ArgLayout, counted: &[bool]) -> Races {
     let mut counters = Vec::new();
     let mut tasks: Vec<TaskRaces> = kernel
         .tasks
         .iter()
         .map(|task| {
             let countable = countable(kernel, task);
-            Builder::task(kernel, layout, task, &countable, drawn, &mut counters)
+            Builder::task(kernel, layout, task, &countable, counted, &mut counters)
         })
         .collect();
-    let mut across = Vec::new();
+    let mut task_pairs = Vec::new();
     for (at, first) in kernel.tasks.iter().enumerate() {
         for (after, second) in kernel.tasks.iter().enumerate().skip(at + 1) {
             if first.group == second.group || first.group == GroupId::NONE {
                 continue;
             }
-            let pairs = pairs_across(&tasks[at], &tasks[after]);
+            let pairs = conflicting_pairs(&tasks[at], &tasks[after]);
             if !pairs.is_empty() {
                 let tasks = [at, after].map(|task| TaskId::new(task as u32));
-                across.push(Across { tasks, pairs });
+                task_pairs.push(TaskPair { tasks, pairs });
             }
         }
     }
     for (at, task) in tasks.iter_mut().enumerate() {
-        let used = across.iter().any(|a| a.tasks.iter().any(|task| task.index() == at));
-        if task.pairs.is_empty() && task.draws.is_empty() && !used {
+        let used = task_pairs.iter().any(|a| a.tasks.iter().any(|task| task.index() == at));
+        if task.pairs.is_empty() && task.increments.is_empty() && !used {
             *task = TaskRaces::default();
         }
     }
-    Races { tasks, across, counters }
+    Races { tasks, task_pairs, counters }
 }
 
-/// Which tensors are touched by nothing but atomic additions of one, in a task and in what runs beside
-/// it.
+/// The tensors that a task, and all tasks concurrent with it, access only by atomic additions of one.
 fn countable(kernel: &Offloaded, task: &Task) -> Vec<bool> {
     let mut countable = vec![true; kernel.params.len()];
     for other in &kernel.tasks {
@@ -137,7 +137,7 @@ impl<'k, 'c> Builder<'k, 'c> {
         layout: &'k ArgLayout,
         task: &Task,
         countable: &'c [bool],
-        drawn: &'c [bool],
+        counted: &'c [bool],
         counters: &'c mut Vec<Counter>,
     ) -> TaskRaces {
         let mut builder = Builder {
@@ -146,13 +146,13 @@ impl<'k, 'c> Builder<'k, 'c> {
             counters,
             countable,
             definitions: HashMap::new(),
-            outside: Vec::new(),
-            known: HashMap::new(),
+            prelude_locals: Vec::new(),
+            local_slots: HashMap::new(),
             slots: HashMap::new(),
             phase: 0,
             in_phase: false,
             pins: SmallVec::new(),
-            drawn,
+            counted,
             loops: SmallVec::new(),
             task: TaskRaces { group: Some(task.group), ..TaskRaces::default() },
         };
@@ -160,10 +160,11 @@ impl<'k, 'c> Builder<'k, 'c> {
         builder.nodes.reach_block(task.body, &mut reach);
         for stmt in &builder.nodes.blocks[task.prelude].stmts {
             if let Stmt::Let { local, value } = *stmt {
-                builder.outside.push(local);
+                builder.prelude_locals.push(local);
                 let assigned = reach.assigned[local.index()];
-                let what = if assigned { Definition::Opaque } else { Definition::Value(value) };
-                builder.definitions.insert(local, what);
+                let definition =
+                    if assigned { Definition::Opaque } else { Definition::Value(value) };
+                builder.definitions.insert(local, definition);
             }
         }
         if let Some(dims) = task.kind.dims() {
@@ -173,13 +174,13 @@ impl<'k, 'c> Builder<'k, 'c> {
             }
         }
         if let Some(threads) = task.kind.threads() {
-            builder.task.of_block.extend(0..builder.task.dims);
+            builder.task.block_uniform.extend(0..builder.task.dims);
             builder.task.dims += 1;
             builder.task.threads = Some(threads);
         }
-        // What no one changes at the same time needs no looking at.
-        let beside = |other: &&Task| std::ptr::eq(*other, task) || other.group != task.group;
-        let accesses = kernel.tasks.iter().filter(beside).flat_map(|task| &task.accesses);
+        // A tensor that no concurrent access changes cannot have a race.
+        let concurrent = |other: &&Task| std::ptr::eq(*other, task) || other.group != task.group;
+        let accesses = kernel.tasks.iter().filter(concurrent).flat_map(|task| &task.accesses);
         let mut changed = vec![false; kernel.params.len()];
         for access in accesses.filter(|a| a.write || a.atomic) {
             changed[access.param.index()] = true;
@@ -189,41 +190,42 @@ impl<'k, 'c> Builder<'k, 'c> {
         builder.task
     }
 
-    /// Notes the accesses of a block to the tensors that are changed.
+    /// Records the accesses of a block to tensors that are changed.
     fn block(&mut self, block: BlockId, changed: &[bool]) {
         let nodes = self.nodes;
         for stmt in &nodes.blocks[block].stmts {
             match *stmt {
                 Stmt::Let { local, value } => {
                     let mutable = nodes.locals[local].mutable;
-                    let what = if mutable { Definition::Opaque } else { Definition::Value(value) };
-                    self.definitions.insert(local, what);
+                    let definition =
+                        if mutable { Definition::Opaque } else { Definition::Value(value) };
+                    self.definitions.insert(local, definition);
                     self.effect(value, Some(local), changed);
                 }
                 Stmt::Eval { value } => self.effect(value, None, changed),
                 Stmt::Store { tensor, ref index, site, .. } if changed[tensor.index()] => {
-                    self.access(Touched::Tensor(tensor), AccessKind::Write, index, site);
+                    self.access(RaceObject::Tensor(tensor), AccessKind::Write, index, site);
                 }
                 Stmt::SharedStore { array, ref index, site, .. } => {
-                    self.access(Touched::Shared(array), AccessKind::Write, index, site);
+                    self.access(RaceObject::Shared(array), AccessKind::Write, index, site);
                 }
                 Stmt::For { var, begin, end, .. } => {
                     self.definitions.insert(var, Definition::Inner(begin, end));
-                    let of_block = self.task.threads.is_some() && !self.in_phase;
-                    if of_block && let Node::Inner { var, .. } = self.inner_variable(var) {
-                        self.task.of_block.push(var);
+                    let block_level = self.task.threads.is_some() && !self.in_phase;
+                    if block_level && let Node::Inner { var, .. } = self.inner_variable(var) {
+                        self.task.block_uniform.push(var);
                     }
                 }
-                Stmt::Each { var, .. } => {
+                Stmt::Phase { var, .. } => {
                     self.definitions.insert(var, Definition::Dimension(self.task.dims - 1));
                     self.phase += 1;
                 }
                 _ => {}
             }
-            self.in_phase |= matches!(stmt, Stmt::Each { .. });
+            self.in_phase |= matches!(stmt, Stmt::Phase { .. });
             let outer = self.loops.len();
-            let repeat = self.repeat(stmt);
-            self.loops.extend(repeat);
+            let trip_count = self.trip_count(stmt);
+            self.loops.extend(trip_count);
             if let Stmt::If { cond, then, otherwise } = *stmt {
                 let pins = self.pins.len();
                 let pin = self.pin(cond);
@@ -237,33 +239,33 @@ impl<'k, 'c> Builder<'k, 'c> {
                 self.block(inner, changed);
             }
             self.loops.truncate(outer);
-            self.in_phase &= !matches!(stmt, Stmt::Each { .. });
+            self.in_phase &= !matches!(stmt, Stmt::Phase { .. });
         }
     }
 
-    /// How often an inner loop runs; of nothing else, and of nothing where no draws are noted.
-    fn repeat(&mut self, stmt: &Stmt) -> Option<Repeat> {
+    /// The trip count if the statement is an inner loop. None if no increments are recorded.
+    fn trip_count(&mut self, stmt: &Stmt) -> Option<TripCount> {
         match *stmt {
-            _ if !self.drawn.contains(&true) => None,
+            _ if !self.counted.contains(&true) => None,
             Stmt::For { var, begin, end, .. } => {
                 let ty = self.nodes.locals[var].ty;
-                // So that the bounds of loops in it find its range.
+                // Defines the variable before the bounds of loops inside use its range.
                 self.local(var);
-                Some(Repeat::Range { ty, begin: self.value(begin), end: self.value(end) })
+                Some(TripCount::Range { ty, begin: self.value(begin), end: self.value(end) })
             }
-            Stmt::Loop { .. } => Some(Repeat::Unknown),
+            Stmt::Loop { .. } => Some(TripCount::Unknown),
             _ => None,
         }
     }
 
-    /// The loop variable that a condition compares equal with what is the same in all iterations.
+    /// The loop variable that a condition compares for equality with a uniform value.
     fn pin(&mut self, cond: ExprId) -> Option<(usize, Slot)> {
         let ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } = self.nodes.exprs[cond].kind else {
             return None;
         };
         let (lhs, rhs) = (self.value(lhs), self.value(rhs));
         [(lhs, rhs), (rhs, lhs)].into_iter().find_map(|(var, with)| match self.node(var) {
-            Node::Var(at) if self.task.is_dimension(at) && self.task.is_fixed(with) => {
+            Node::Var(at) if self.task.is_dimension(at) && self.task.is_uniform(with) => {
                 Some((at, with))
             }
             _ => None,
@@ -274,85 +276,89 @@ impl<'k, 'c> Builder<'k, 'c> {
         let nodes = self.nodes;
         match nodes.exprs[value].kind {
             ExprKind::Load { tensor, ref index, site } if changed[tensor.index()] => {
-                self.access(Touched::Tensor(tensor), AccessKind::Read, index, site);
+                self.access(RaceObject::Tensor(tensor), AccessKind::Read, index, site);
             }
             ExprKind::Atomic { tensor, ref index, site, .. } if changed[tensor.index()] => {
-                self.access(Touched::Tensor(tensor), AccessKind::Atomic, index, site);
-                if self.drawn[tensor.index()] {
-                    self.task.draws.push(Draw { tensor, loops: self.loops.clone() });
+                self.access(RaceObject::Tensor(tensor), AccessKind::Atomic, index, site);
+                if self.counted[tensor.index()] {
+                    self.task
+                        .increments
+                        .push(CounterIncrement { tensor, loops: self.loops.clone() });
                 }
                 if let Some(local) = local {
                     self.ticket(local, tensor, index);
                 }
             }
             ExprKind::SharedLoad { array, ref index, site } => {
-                self.access(Touched::Shared(array), AccessKind::Read, index, site);
+                self.access(RaceObject::Shared(array), AccessKind::Read, index, site);
             }
             ExprKind::SharedAtomic { array, ref index, site, .. } => {
-                self.access(Touched::Shared(array), AccessKind::Atomic, index, site);
+                self.access(RaceObject::Shared(array), AccessKind::Atomic, index, site);
             }
             _ => {}
         }
     }
 
-    /// A loop's variable, which has a place now.
+    /// A variable of an inner loop, which gets an index in the space.
     fn inner_variable(&mut self, var: LocalId) -> Node {
         let slot = self.local(var);
         self.node(slot)
     }
 
-    fn access(&mut self, object: Touched, kind: AccessKind, index: &[ExprId], site: SiteId) {
+    fn access(&mut self, object: RaceObject, kind: AccessKind, index: &[ExprId], site: SiteId) {
         if self.nodes.sites[site.index()].asserted {
             return;
         }
         let index: Index = index.iter().map(|index| self.value(*index)).collect();
         let phase = match object {
-            Touched::Tensor(_) => 0,
-            Touched::Shared(_) => self.phase,
+            RaceObject::Tensor(_) => 0,
+            RaceObject::Shared(_) => self.phase,
         };
-        let known = |a: &Access| {
+        let is_same = |a: &Access| {
             a.object == object
                 && a.phase == phase
                 && a.kind == kind
                 && a.index == index
                 && a.pins == self.pins
         };
-        if !self.task.accesses.iter().any(known) {
+        if !self.task.accesses.iter().any(is_same) {
             let pins = self.pins.clone();
             self.task.accesses.push(Access { object, kind, index, site, pins, phase });
         }
     }
 
-    /// Makes the old value of an atomic known as one that no other iteration gets.
+    /// Records the old value of an atomic increment as a ticket.
     fn ticket(&mut self, local: LocalId, tensor: ParamId, index: &[ExprId]) {
         let index: Vec<Slot> = index.iter().map(|index| self.value(*index)).collect();
         let index: Vec<Node> = index.iter().map(|slot| self.node(*slot)).collect();
         let fixed = |node: &Node| matches!(node, Node::Const(_) | Node::Argument { .. });
-        // One that is changed afterwards is any number.
+        // A mutable local may hold any value later.
         let changes = self.nodes.locals[local].mutable;
         if changes || !self.countable[tensor.index()] || !index.iter().all(fixed) {
             return;
         }
         let extents = self.layout.word(tensor) + 1;
         let bits = 8 * self.nodes.locals[local].ty.size() as u32;
-        // No launch counts up to 2^64.
-        let wraps = (bits < 64).then_some(bits);
-        let counter = Counter { tensor, extents, index, wraps };
-        let at = self.counters.iter().position(|known| *known == counter).unwrap_or_else(|| {
+        // A 64-bit counter cannot overflow in a launch.
+        let overflow_bits = (bits < 64).then_some(bits);
+        let counter = Counter { tensor, extents, index, overflow_bits };
+        let at = self.counters.iter().position(|other| *other == counter).unwrap_or_else(|| {
             self.counters.push(counter);
             self.counters.len() - 1
         });
         self.definitions.insert(local, Definition::Ticket(at));
     }
 
-    /// The pairs of accesses to compare, less those that are apart whatever the numbers are.
+    /// Collects the pairs of accesses to compare, without those that are disjoint for all arguments.
     fn pairs(&mut self) {
         let accesses = &self.task.accesses;
         let mut pairs = Vec::new();
         for (at, a) in accesses.iter().enumerate() {
             for (after, b) in accesses.iter().enumerate().skip(at) {
-                let meet = a.object == b.object && a.phase == b.phase && !a.kind.may_meet(b.kind);
-                if meet && !self.always_apart(a, b) {
+                let conflict = a.object == b.object
+                    && a.phase == b.phase
+                    && !a.kind.is_compatible_with(b.kind);
+                if conflict && !self.always_disjoint(a, b) {
                     let counter = same_counter(&self.task, a, &self.task, b);
                     pairs.push(Pair { accesses: [at, after], counter });
                 }
@@ -361,17 +367,17 @@ impl<'k, 'c> Builder<'k, 'c> {
         self.task.pairs = if self.task.dims == 0 { Vec::new() } else { pairs };
     }
 
-    /// Whether the two touch one element in the same iteration at most.
-    fn always_apart(&self, a: &Access, b: &Access) -> bool {
+    /// Whether the accesses touch the same element only in the same iteration.
+    fn always_disjoint(&self, a: &Access, b: &Access) -> bool {
         let pinned = |dim| {
             let mut both = a.index.iter().zip(&b.index);
-            both.any(|(a, b)| a == b && self.task.follows(*a) == Some(dim))
+            both.any(|(a, b)| a == b && self.task.tracked_dimension(*a) == Some(dim))
                 || a.common_pins(b).any(|pinned| pinned == dim)
         };
-        // The threads of one block differ in their number alone.
+        // For shared arrays only threads of one block matter. They differ only in the thread index.
         let first = match a.object {
-            Touched::Tensor(_) => 0,
-            Touched::Shared(_) => self.task.dims - 1,
+            RaceObject::Tensor(_) => 0,
+            RaceObject::Shared(_) => self.task.dims - 1,
         };
         (first..self.task.dims).all(pinned)
     }
@@ -392,7 +398,7 @@ impl<'k, 'c> Builder<'k, 'c> {
         slot
     }
 
-    /// A place for one more variable.
+    /// The index of a new variable in the space, if there is room.
     fn variable(&mut self, kind: VarKind) -> Option<usize> {
         let at = self.task.dims + self.task.vars.len();
         (at < MAX_VARS).then(|| {
@@ -402,7 +408,7 @@ impl<'k, 'c> Builder<'k, 'c> {
     }
 
     fn local(&mut self, local: LocalId) -> Slot {
-        if let Some(slot) = self.known.get(&local) {
+        if let Some(slot) = self.local_slots.get(&local) {
             return *slot;
         }
         let node = match self.definitions.get(&local) {
@@ -420,12 +426,12 @@ impl<'k, 'c> Builder<'k, 'c> {
             }
             Some(&Definition::Value(value)) => {
                 let slot = self.value(value);
-                // What is computed before the loop is unknown at worst, but the same for all.
-                let fixed = self.node(slot) == Node::Opaque && self.outside.contains(&local);
+                // A value computed in the prelude may be unknown, but it is equal in all iterations.
+                let fixed = self.node(slot) == Node::Opaque && self.prelude_locals.contains(&local);
                 match fixed.then(|| self.variable(VarKind::Fixed)).flatten() {
                     Some(var) => Node::Var(var),
                     None => {
-                        self.known.insert(local, slot);
+                        self.local_slots.insert(local, slot);
                         return slot;
                     }
                 }
@@ -433,7 +439,7 @@ impl<'k, 'c> Builder<'k, 'c> {
             Some(Definition::Opaque) | None => Node::Opaque,
         };
         let slot = self.step(node);
-        self.known.insert(local, slot);
+        self.local_slots.insert(local, slot);
         slot
     }
 
@@ -478,7 +484,7 @@ impl<'k, 'c> Builder<'k, 'c> {
                 } else {
                     let value = self.value(value);
                     match self.node(value) {
-                        // A number of the narrower type is the same one in the wider.
+                        // A conversion to a wider type keeps tickets distinct.
                         ticket @ Node::Ticket { .. } if ty.size() >= from.size() => ticket,
                         _ => Node::Cast { from, to: ty, value },
                     }
@@ -496,14 +502,14 @@ impl<'k, 'c> Builder<'k, 'c> {
 }
 
 impl TaskRaces {
-    /// The loop variable whose value the slot's is, but for what is the same in all iterations.
-    fn follows(&self, slot: Slot) -> Option<usize> {
+    /// The loop variable that the slot's value equals, up to a uniform offset.
+    fn tracked_dimension(&self, slot: Slot) -> Option<usize> {
         match self.steps[slot as usize] {
             Node::Binary(BinaryOp::Add | BinaryOp::Sub, ty, a, b) if ty.size() == 8 => {
-                if self.is_fixed(b) {
-                    self.follows(a)
-                } else if self.is_fixed(a) {
-                    self.follows(b)
+                if self.is_uniform(b) {
+                    self.tracked_dimension(a)
+                } else if self.is_uniform(a) {
+                    self.tracked_dimension(b)
                 } else {
                     None
                 }
@@ -511,7 +517,7 @@ impl TaskRaces {
             Node::Cast { from, to, value } if to.size() >= from.size() => {
                 match self.steps[value as usize] {
                     Node::Var(at) if self.is_dimension(at) => Some(at),
-                    Node::Cast { .. } => self.follows(value),
+                    Node::Cast { .. } => self.tracked_dimension(value),
                     _ => None,
                 }
             }
@@ -520,31 +526,31 @@ impl TaskRaces {
         }
     }
 
-    /// Whether a slot has one value in all iterations.
-    fn is_fixed(&self, slot: Slot) -> bool {
+    /// Whether the slot's value is the same in all iterations.
+    fn is_uniform(&self, slot: Slot) -> bool {
         match self.steps[slot as usize] {
             Node::Const(_) | Node::Argument { .. } => true,
             Node::Var(at) => !self.is_dimension(at),
-            Node::Binary(_, _, a, b) => self.is_fixed(a) && self.is_fixed(b),
-            Node::Cast { value, .. } => self.is_fixed(value),
+            Node::Binary(_, _, a, b) => self.is_uniform(a) && self.is_uniform(b),
+            Node::Cast { value, .. } => self.is_uniform(value),
             _ => false,
         }
     }
 
-    /// Whether a variable is one of the parallel loop; inner ones have a node of their own.
+    /// Whether it is a variable of the parallel loop.
     fn is_dimension(&self, at: usize) -> bool {
         at < self.dims
     }
 }
 
-/// The pairs of accesses of two tasks that nothing orders.
-fn pairs_across(first: &TaskRaces, second: &TaskRaces) -> Vec<Pair> {
+/// The conflicting pairs of accesses of two concurrent tasks.
+fn conflicting_pairs(first: &TaskRaces, second: &TaskRaces) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (i, a) in first.accesses.iter().enumerate() {
         for (j, b) in second.accesses.iter().enumerate() {
-            let tensors = matches!(a.object, Touched::Tensor(_));
-            let meet = tensors && a.object == b.object && !a.kind.may_meet(b.kind);
-            if meet {
+            let tensors = matches!(a.object, RaceObject::Tensor(_));
+            let conflict = tensors && a.object == b.object && !a.kind.is_compatible_with(b.kind);
+            if conflict {
                 let counter = same_counter(first, a, second, b);
                 pairs.push(Pair { accesses: [i, j], counter });
             }
@@ -553,7 +559,7 @@ fn pairs_across(first: &TaskRaces, second: &TaskRaces) -> Vec<Pair> {
     pairs
 }
 
-/// The counter that gave one index of both accesses: each number once.
+/// The counter whose tickets index both accesses in the same dimension.
 fn same_counter(first: &TaskRaces, a: &Access, second: &TaskRaces, b: &Access) -> Option<usize> {
     let counter = |task: &TaskRaces, slot: Slot| match task.steps[slot as usize] {
         Node::Ticket { counter, .. } => Some(counter),

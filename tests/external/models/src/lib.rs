@@ -1,11 +1,10 @@
-//! The lock-free and pooled parts of runtime and program under loom: every interleaving of small scenes, with the weak memory
-//! that their orderings allow.
+//! Loom models of the lock-free and pooled parts of runtime and program: every interleaving of small scenarios, with
+//! the weak memory effects that their orderings allow.
 //!
-//! The modules are those crates' own files; what they take from their crate has the same names here. So a scene fails
-//! when an ordering is weakened there.
+//! The modules are the source files of those crates, included by path. What they import from their crate has the same
+//! name here, so a scenario fails if an ordering in the source is weakened.
 
-// A scene uses a part of each.
-#![expect(dead_code, reason = "a scene uses a part of each file")]
+#![expect(dead_code, reason = "a scenario uses a part of each file")]
 
 #[path = "../../../../program/src/launch/report_slot.rs"]
 mod report_slot;
@@ -19,7 +18,7 @@ mod sync;
 #[path = "../../../../runtime/src/stamps.rs"]
 mod stamps;
 
-pub mod scenes;
+pub mod scenarios;
 
 use quadrants_runtime::{Error, Result};
 use stamps::Stamp;

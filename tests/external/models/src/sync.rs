@@ -1,4 +1,4 @@
-//! What `sync` has in runtime and program, of loom.
+//! Loom's versions of the types in the modules `sync` of runtime and program.
 
 use std::ops::{Deref, DerefMut};
 
@@ -20,11 +20,11 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        MutexGuard(Some(self.0.lock().expect("nobody panics")))
+        MutexGuard(Some(self.0.lock().expect("no thread panics")))
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut().expect("nobody panics")
+        self.0.get_mut().expect("no thread panics")
     }
 }
 
@@ -32,13 +32,13 @@ impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.0.as_ref().expect("only a wait takes it")
+        self.0.as_ref().expect("only `wait` takes it")
     }
 }
 
 impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.0.as_mut().expect("only a wait takes it")
+        self.0.as_mut().expect("only `wait` takes it")
     }
 }
 
@@ -49,7 +49,7 @@ impl Condvar {
 
     pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         if let Some(held) = guard.0.take() {
-            guard.0 = Some(self.0.wait(held).expect("nobody panics"));
+            guard.0 = Some(self.0.wait(held).expect("no thread panics"));
         }
     }
 

@@ -1,22 +1,22 @@
-//! Runs the scenes.
+//! Runs the scenarios.
 
-use models::scenes;
+use models::scenarios;
 
-macro_rules! scenes {
+macro_rules! scenarios {
     ($($name:ident)*) => {$(
         #[test]
         fn $name() {
-            scenes::$name();
+            scenarios::$name();
         }
     )*};
 }
 
-scenes! {
+scenarios! {
     stamps_keep_the_newest_of_every_stream
     stamps_beyond_the_slots_are_kept_too
     a_position_that_is_complete_shows_its_work
-    a_stream_is_destroyed_when_nobody_uses_it
-    a_pooled_handle_is_one_threads_at_a_time
-    a_report_is_taken_once_and_whole
-    what_is_recalled_was_written_together
+    a_stream_is_destroyed_after_its_last_lease
+    a_pooled_handle_has_one_user_at_a_time
+    an_error_report_is_taken_once_and_complete
+    a_seqlock_read_returns_the_words_of_one_write
 }

@@ -1,4 +1,4 @@
-//! Drives a device through its backend crate alone. A machine without library or device is told so.
+//! Uses a device through its backend crate only. Succeeds with a message if there is no driver or no device.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use quadrants_rhi_amdgpu::{
 };
 
 fn main() -> ExitCode {
-    let result = driver().and_then(|driver| driver.open(0)).and_then(|device| drive(&*device));
+    let result = driver().and_then(|driver| driver.open(0)).and_then(|device| round_trip(&*device));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error @ (Error::LibraryNotFound { .. } | Error::NoDevice { .. })) => {
@@ -22,14 +22,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Fills, copies and compares memory of a device.
-fn drive(device: &dyn Device) -> Result<(), Error> {
+/// Copies bytes to the device, within it and back, and compares them.
+fn round_trip(device: &dyn Device) -> Result<(), Error> {
     const BYTES: usize = 4096;
     let data: Vec<u8> = (0..BYTES).map(|n| (n % 251) as u8).collect();
     let mut back = vec![0u8; BYTES];
     let stream = device.create_stream(StreamOptions::default())?;
     let (first, second) = (device.alloc(BYTES)?, device.alloc(BYTES)?);
-    // SAFETY: all memories have `BYTES` and live until the wait; what is created is destroyed once, after it.
+    // SAFETY: all buffers have `BYTES` and live until the wait; each object is destroyed once, after it.
     unsafe {
         device.copy_htod_async(first, data.as_ptr(), BYTES, stream)?;
         device.copy_dtod_async(second, first, BYTES, stream)?;
@@ -39,7 +39,7 @@ fn drive(device: &dyn Device) -> Result<(), Error> {
         device.free(second)?;
         device.destroy_stream(stream)?;
     }
-    assert_eq!(back, data, "the bytes came back changed");
-    println!("{} ({}): {BYTES} bytes went and came back", device.info().name, device.info().arch);
+    assert_eq!(back, data, "the round trip changed the bytes");
+    println!("{} ({}): {BYTES} bytes copied and compared", device.info().name, device.info().arch);
     Ok(())
 }

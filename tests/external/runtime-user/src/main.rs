@@ -1,4 +1,4 @@
-//! Orders two streams with the runtime, over a device of another crate.
+//! Orders two streams with the runtime on a device of a backend crate.
 
 use quadrants_runtime::{Buffer, Context, Event, Result, Stream};
 use quadrants_runtime::rhi::{EventOptions, StreamOptions};
@@ -10,7 +10,7 @@ fn main() -> Result<()> {
     let (a, b) = (Buffer::from_bytes(&context, &[1, 2, 3, 4])?, Buffer::zeroed(&context, 4)?);
 
     let copied = Event::new(&context, EventOptions::default())?;
-    // SAFETY: both buffers have 4 bytes, and are stamped below, before anything else is done with them.
+    // SAFETY: both buffers have 4 bytes, and are stamped below before any other use.
     let copy = unsafe {
         context.device().copy_dtod_async(b.address(), a.address(), 4, producer.handle())
     };

@@ -1,5 +1,5 @@
-//! A backend of a stranger: a device of streams whose work runs when something waits for it, in an order that only
-//! streams and events give. It implements the trait and nothing else; the conformance suite does the rest.
+//! A minimal backend outside the workspace. Its streams run work lazily, when something waits for it. It implements
+//! only the traits; the conformance suite tests it.
 
 mod world;
 
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use quadrants_rhi::*;
 
-pub use world::Promise;
-use world::{Ticket, World};
+pub use world::Guarantee;
+use world::{Position, World};
 
-/// A driver with one device, which breaks a promise where it is told to.
+/// A driver with one device. The device violates the given guarantee, if any.
 #[derive(Debug, Default)]
-pub struct Toy(pub Option<Promise>);
+pub struct Toy(pub Option<Guarantee>);
 
 #[derive(Debug)]
 struct ToyDevice {
@@ -21,7 +21,7 @@ struct ToyDevice {
     world: Mutex<World>,
 }
 
-// SAFETY: every device has a world of its own, and there is one device.
+// SAFETY: there is one device, and every handle belongs to the world of its device.
 unsafe impl Driver for Toy {
     fn backend(&self) -> &'static str { "toy" }
     fn version(&self) -> String { "1".to_owned() }
@@ -50,8 +50,8 @@ impl ToyDevice {
     }
 }
 
-// SAFETY: memory is of vectors that live until they are freed, and work runs in order under the world's lock. A toy that
-// breaks a promise is for the suite to find, and used by nothing else.
+// SAFETY: allocations live until they are freed, and work runs in order under the world's lock. A device that violates
+// a guarantee is used only by the tests of the suite.
 unsafe impl Device for ToyDevice {
     fn info(&self) -> &DeviceInfo { &self.info }
     fn capabilities(&self) -> &Capabilities { &self.capabilities }
@@ -78,25 +78,25 @@ unsafe impl Device for ToyDevice {
 
     unsafe fn copy_htod_async(&self, dst: DevicePtr, src: *const u8, bytes: usize, stream: StreamHandle) -> Result<()> {
         let src = DevicePtr::from_ptr(src.cast_mut());
-        // SAFETY: the handle rule.
+        // SAFETY: the caller keeps the handle rule.
         self.enqueue(stream, move || unsafe { src.as_ptr::<u8>().copy_to(dst.as_ptr(), bytes) })
     }
     unsafe fn copy_dtoh_async(&self, dst: *mut u8, src: DevicePtr, bytes: usize, stream: StreamHandle) -> Result<()> {
         let dst = DevicePtr::from_ptr(dst);
-        // SAFETY: the handle rule.
+        // SAFETY: the caller keeps the handle rule.
         self.enqueue(stream, move || unsafe { src.as_ptr::<u8>().copy_to(dst.as_ptr(), bytes) })
     }
     unsafe fn copy_dtod_async(&self, dst: DevicePtr, src: DevicePtr, bytes: usize, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the handle rule.
+        // SAFETY: the caller keeps the handle rule.
         self.enqueue(stream, move || unsafe { src.as_ptr::<u8>().copy_to(dst.as_ptr(), bytes) })
     }
     unsafe fn fill_u8_async(&self, dst: DevicePtr, value: u8, bytes: usize, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the handle rule.
+        // SAFETY: the caller keeps the handle rule.
         self.enqueue(stream, move || unsafe { dst.as_ptr::<u8>().write_bytes(value, bytes) })
     }
     unsafe fn fill_u32_async(&self, dst: DevicePtr, value: u32, words: usize, stream: StreamHandle) -> Result<()> {
         self.enqueue(stream, move || {
-            // SAFETY: the handle rule.
+            // SAFETY: the caller keeps the handle rule.
             (0..words).for_each(|at| unsafe { dst.as_ptr::<u32>().add(at).write(value) });
         })
     }
@@ -108,7 +108,7 @@ unsafe impl Device for ToyDevice {
         self.with(|world| world.destroy(stream.raw()))
     }
     unsafe fn stream_query(&self, stream: StreamHandle) -> Result<bool> {
-        self.with(|world| world.ask(Ticket { stream: stream.raw(), upto: u64::MAX }))
+        self.with(|world| world.query(Position { stream: stream.raw(), end: u64::MAX }))
     }
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         self.with(|world| world.finish(stream.raw()))
@@ -121,16 +121,16 @@ unsafe impl Device for ToyDevice {
         self.with(|world| EventHandle(world.number()))
     }
     unsafe fn destroy_event(&self, event: EventHandle) -> Result<()> {
-        self.with(|world| world.forget(event.raw()))
+        self.with(|world| world.destroy_event(event.raw()))
     }
     unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
         self.with(|world| world.record(event.raw(), stream.raw()))
     }
     unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
-        self.with(|world| world.ask(world.mark(event.raw())))
+        self.with(|world| world.query(world.latest_record(event.raw())))
     }
     unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
-        self.with(|world| world.reach(world.mark(event.raw())))
+        self.with(|world| world.run_until(world.latest_record(event.raw())))
     }
     unsafe fn event_elapsed_ms(&self, _: EventHandle, _: EventHandle) -> Result<f32> { Ok(0.0) }
 
@@ -141,12 +141,12 @@ unsafe impl Device for ToyDevice {
         Ok(ModuleHandle::from_ptr(Box::into_raw(Box::new(image.clone()))))
     }
     unsafe fn unload_module(&self, module: ModuleHandle) -> Result<()> {
-        // SAFETY: the handle rule.
+        // SAFETY: the caller keeps the handle rule.
         drop(unsafe { Box::from_raw(module.as_ptr::<NativeImage>()) });
         Ok(())
     }
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
-        // SAFETY: the handle rule.
+        // SAFETY: the caller keeps the handle rule.
         let image = unsafe { &*module.as_ptr::<NativeImage>() };
         let found = image.functions.iter().find(|function| function.name == name);
         let handle = found.map(|function| FunctionHandle::from_ptr(&raw const *function as *mut u8));
@@ -154,11 +154,11 @@ unsafe impl Device for ToyDevice {
     }
     unsafe fn launch(&self, function: FunctionHandle, _: &LaunchConfig, args: &[u64], stream: StreamHandle) -> Result<()> {
         if size_of_val(args) > self.capabilities.max_argument_bytes {
-            return Err(Error::InvalidArgument { what: "too many arguments".to_owned() });
+            return Err(Error::InvalidArgument { what: "an argument block above the limit".to_owned() });
         }
-        // SAFETY: the handle rule.
+        // SAFETY: the caller keeps the handle rule.
         let entry = unsafe { (*function.as_ptr::<NativeFunction>()).entry.clone() };
         let args = self.with(|world| world.arguments(args))?;
-        self.enqueue(stream, move || entry(&NativeCall { args: &args.lock().expect("nobody panics") }))
+        self.enqueue(stream, move || entry(&NativeCall { args: &args.lock().expect("no thread panics") }))
     }
 }

@@ -1,4 +1,4 @@
-//! Streams of work, events as points in them, and memory.
+//! The state of the toy device: streams of work, events as positions in streams, and memory.
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
@@ -9,33 +9,34 @@ use std::{
 
 use quadrants_rhi::{DriverError, DriverErrorKind, Error, Result};
 
-/// A promise of the trait that a device can be told to break.
+/// A guarantee of the trait that a device can violate for tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Promise {
-    /// A wait for an event holds the stream up.
+pub enum Guarantee {
+    /// A wait for an event delays the stream.
     Waits,
-    /// A wait keeps the record that there was when it was made.
+    /// A wait keeps the record that was the latest when the wait was enqueued.
     Records,
-    /// A destroyed stream's work still runs.
+    /// The pending work of a destroyed stream runs.
     LastWork,
     /// A launch reads its arguments before it returns.
     Arguments,
-    /// Page-locked memory is zeroed, and nothing is not allocated.
+    /// Pinned memory is zeroed, and an allocation of zero bytes is an error.
     Memory,
 }
 
-/// A point in a stream: the first so many operations.
+/// A position in a stream: after its first `end` operations.
 #[derive(Clone, Copy)]
-pub(crate) struct Ticket {
+pub(crate) struct Position {
     pub(crate) stream: u64,
-    pub(crate) upto: u64,
+    pub(crate) end: u64,
 }
 
 enum Op {
     Work(Box<dyn FnOnce() + Send>),
-    /// Until a point in another stream; or, broken, until wherever an event is then.
-    Wait(Ticket),
-    WaitFor(u64),
+    /// Waits for a position in another stream.
+    Wait(Position),
+    /// Waits for the event's latest record at the time of running; violates [`Guarantee::Records`].
+    WaitForEvent(u64),
 }
 
 #[derive(Default)]
@@ -44,11 +45,11 @@ struct Queue {
     done: u64,
 }
 
-/// All of a device.
+/// The state of a device.
 #[derive(Default)]
 pub(crate) struct World {
-    broken: Option<Promise>,
-    events: HashMap<u64, Ticket>,
+    broken: Option<Guarantee>,
+    events: HashMap<u64, Position>,
     streams: HashMap<u64, Queue>,
     memory: HashMap<u64, Layout>,
     numbers: u64,
@@ -62,7 +63,7 @@ impl fmt::Debug for World {
 }
 
 impl World {
-    pub(crate) fn new(broken: Option<Promise>) -> Self {
+    pub(crate) fn new(broken: Option<Guarantee>) -> Self {
         Self { broken, ..Self::default() }
     }
 
@@ -77,55 +78,55 @@ impl World {
 
     pub(crate) fn record(&mut self, event: u64, stream: u64) {
         let queue = self.streams.entry(stream).or_default();
-        let upto = queue.done + queue.ops.len() as u64;
-        self.events.insert(event, Ticket { stream, upto });
+        let end = queue.done + queue.ops.len() as u64;
+        self.events.insert(event, Position { stream, end });
     }
 
     pub(crate) fn wait(&mut self, stream: u64, event: u64) {
         let op = match self.broken {
-            Some(Promise::Waits) => return,
-            Some(Promise::Records) => Op::WaitFor(event),
-            _ => Op::Wait(self.mark(event)),
+            Some(Guarantee::Waits) => return,
+            Some(Guarantee::Records) => Op::WaitForEvent(event),
+            _ => Op::Wait(self.latest_record(event)),
         };
         self.streams.entry(stream).or_default().ops.push_back(op);
     }
 
-    /// Waits that were made for the event hold the point that it had.
-    pub(crate) fn forget(&mut self, event: u64) {
+    /// Destroys an event. Enqueued waits keep their position.
+    pub(crate) fn destroy_event(&mut self, event: u64) {
         self.events.remove(&event);
     }
 
-    /// Where an event's latest record is; of none, where everything is already.
-    pub(crate) fn mark(&self, event: u64) -> Ticket {
-        self.events.get(&event).copied().unwrap_or(Ticket { stream: 0, upto: 0 })
+    /// The position of an event's latest record. For an event that was never recorded, the start of stream 0.
+    pub(crate) fn latest_record(&self, event: u64) -> Position {
+        self.events.get(&event).copied().unwrap_or(Position { stream: 0, end: 0 })
     }
 
-    /// Runs a stream up to a point.
-    pub(crate) fn reach(&mut self, ticket: Ticket) {
-        while let Some(queue) = self.streams.get_mut(&ticket.stream) {
-            if queue.done >= ticket.upto {
+    /// Runs a stream up to a position.
+    pub(crate) fn run_until(&mut self, position: Position) {
+        while let Some(queue) = self.streams.get_mut(&position.stream) {
+            if queue.done >= position.end {
                 break;
             }
             let Some(op) = queue.ops.pop_front() else { break };
             match op {
                 Op::Work(work) => work(),
-                Op::Wait(other) => self.reach(other),
-                Op::WaitFor(event) => self.reach(self.mark(event)),
+                Op::Wait(other) => self.run_until(other),
+                Op::WaitForEvent(event) => self.run_until(self.latest_record(event)),
             }
-            self.streams.entry(ticket.stream).or_default().done += 1;
+            self.streams.entry(position.stream).or_default().done += 1;
         }
     }
 
-    /// Runs one operation, and says whether the point had been reached before: so who asks again comes to an end.
-    pub(crate) fn ask(&mut self, ticket: Ticket) -> bool {
-        let Some(queue) = self.streams.get(&ticket.stream) else { return true };
+    /// Returns whether the position is reached, and then runs one operation, so that repeated queries make progress.
+    pub(crate) fn query(&mut self, position: Position) -> bool {
+        let Some(queue) = self.streams.get(&position.stream) else { return true };
         let (done, left) = (queue.done, queue.ops.len());
-        self.reach(Ticket { upto: ticket.upto.min(done + 1), ..ticket });
-        left == 0 || done >= ticket.upto
+        self.run_until(Position { end: position.end.min(done + 1), ..position });
+        left == 0 || done >= position.end
     }
 
     pub(crate) fn finish(&mut self, stream: u64) {
-        self.reach(Ticket { stream, upto: u64::MAX });
+        self.run_until(Position { stream, end: u64::MAX });
     }
 
     pub(crate) fn finish_all(&mut self) {
@@ -133,37 +134,37 @@ impl World {
         streams.into_iter().for_each(|stream| self.finish(stream));
     }
 
-    /// The stream's work stays; whoever waits for the device, or for its events, still runs it.
+    /// Destroys a stream. Its pending work runs when something waits for the device or for its events.
     pub(crate) fn destroy(&mut self, stream: u64) {
-        if self.broken == Some(Promise::LastWork) {
+        if self.broken == Some(Guarantee::LastWork) {
             self.streams.remove(&stream);
         }
     }
 
-    /// The arguments of a launch, kept until it runs.
+    /// Stores the arguments of a launch until it runs.
     pub(crate) fn arguments(&mut self, args: &[u64]) -> Arc<Mutex<Vec<u64>>> {
-        if self.broken != Some(Promise::Arguments) {
+        if self.broken != Some(Guarantee::Arguments) {
             return Arc::new(Mutex::new(args.to_vec()));
         }
-        // One block for all launches.
-        *self.arguments.lock().expect("nobody panics") = args.to_vec();
+        // Violates the guarantee: one block for all launches.
+        *self.arguments.lock().expect("no thread panics") = args.to_vec();
         self.arguments.clone()
     }
 
     pub(crate) fn allocate(&mut self, bytes: usize) -> Result<u64> {
-        let careless = self.broken == Some(Promise::Memory);
-        if bytes == 0 && !careless {
-            return Err(Error::InvalidArgument { what: "an allocation of nothing".to_owned() });
+        let violated = self.broken == Some(Guarantee::Memory);
+        if bytes == 0 && !violated {
+            return Err(Error::InvalidArgument { what: "an allocation of zero bytes".to_owned() });
         }
         let none = || DriverError::new("alloc", "alloc", 2, "none", DriverErrorKind::OutOfMemory);
         let layout = Layout::from_size_align(bytes.max(1), 256).map_err(|_| none())?;
-        // SAFETY: not of zero bytes.
+        // SAFETY: the layout has at least 1 byte.
         let memory = unsafe { alloc_zeroed(layout) };
         if memory.is_null() {
             return Err(none().into());
         }
-        if careless {
-            // SAFETY: just allocated.
+        if violated {
+            // SAFETY: just allocated with that many bytes.
             unsafe { memory.write_bytes(0xa5, bytes) };
         }
         self.memory.insert(memory as u64, layout);
@@ -172,7 +173,7 @@ impl World {
 
     pub(crate) fn free(&mut self, memory: u64) {
         if let Some(layout) = self.memory.remove(&memory) {
-            // SAFETY: from `allocate`, once.
+            // SAFETY: `allocate` returned it with this layout, and it is removed from the map.
             unsafe { dealloc(memory as *mut u8, layout) };
         }
     }

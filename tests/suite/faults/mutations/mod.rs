@@ -10,7 +10,7 @@ pub(crate) mod scenarios;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use quadrants::{Hazards, Program, Result};
-use quadrants_driver_sim::{Claim, Schedule};
+use quadrants_driver_sim::{Schedule, WorldLease};
 use quadrants_tests::{TestBackend, on_gpu_backends};
 use scenarios::{Outcome, SCENARIOS, Scenario};
 
@@ -237,7 +237,7 @@ fn run(
 }
 
 /// What a world says that a program did wrong which is gone.
-fn judge(world: &Claim) -> std::result::Result<(), String> {
+fn judge(world: &WorldLease) -> std::result::Result<(), String> {
     if let Some(race) = world.races().first() {
         return Err(race.to_string());
     }

@@ -1,8 +1,9 @@
-//! Device memory of single launches: temporaries, results and argument buffers.
+//! Device memory of single launches (temporaries, results, argument buffers), and pinned memory that stages argument
+//! blocks.
 //!
-//! On the default stream the blocks persist: a later launch there is ordered behind the earlier one,
-//! so that a block may be handed on as soon as its launch is enqueued, and repeated launches
-//! allocate nothing. On explicit streams they are allocated and freed in stream order.
+//! On the default stream the memory is kept: a later launch there is ordered after the earlier one, so that memory can
+//! be reused as soon as its launch is enqueued, and repeated launches allocate nothing. On explicit streams it is
+//! allocated and freed in stream order.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -12,26 +13,27 @@ use quadrants_runtime::{Buffer, Context, Pinned, StreamOrigin};
 
 use crate::{Result, stream::StreamState};
 
-/// How many staged argument blocks may be in flight on a stream before it is asked, and before it is
-/// waited for.
+/// The number of staged argument blocks in flight on a stream from which on the stream is queried.
 const STAGED_BEFORE_QUERY: usize = 8;
-const STAGED_AT_MOST: usize = 256;
+/// The number from which on the stream is waited for.
+const MAX_STAGED: usize = 256;
 
-/// The blocks that a stream keeps.
+/// The memory that a stream keeps for its launches.
 #[derive(Debug, Default)]
-pub(crate) struct StreamScratch {
+pub(crate) struct StreamLaunchMemory {
     persistent: Mutex<Vec<Buffer>>,
+    /// With the position in the stream after which each block can be reused.
     staged: Mutex<VecDeque<(u64, Pinned)>>,
 }
 
-/// Device memory for one launch; given back in stream order when dropped.
+/// Device memory of one launch; given back in stream order on drop.
 #[derive(Debug)]
-pub(crate) struct LaunchBlock<'a> {
+pub(crate) struct LaunchMemory<'a> {
     stream: &'a StreamState,
     memory: Memory,
 }
 
-/// The words of an argument block, staged for the copy that is about to be enqueued.
+/// An argument block in pinned memory, for a copy that is about to be enqueued.
 #[derive(Debug)]
 pub(crate) struct Staged<'a> {
     stream: &'a StreamState,
@@ -44,19 +46,19 @@ enum Memory {
     Ephemeral(DevicePtr),
 }
 
-impl<'a> LaunchBlock<'a> {
-    /// At least `bytes` for a launch on `stream`.
+impl<'a> LaunchMemory<'a> {
+    /// Memory of at least `bytes` for a launch on `stream`.
     pub(crate) fn new(stream: &'a StreamState, bytes: usize) -> Result<Self> {
         let context = stream.stream.context();
         let memory = if stream.stream.origin() == StreamOrigin::Default {
-            let found = {
-                let mut idle = stream.scratch.persistent.lock();
-                idle.iter().rposition(|b| b.bytes() >= bytes).map(|at| idle.swap_remove(at))
+            let kept = {
+                let mut kept = stream.launch_memory.persistent.lock();
+                kept.iter().rposition(|b| b.bytes() >= bytes).map(|index| kept.swap_remove(index))
             };
-            let buffer = match found {
+            let buffer = match kept {
                 Some(buffer) => buffer,
-                // SAFETY: read by the kernel alone, which writes each temporary before it uses it, and by
-                // the launch, which reads the value that the kernel wrote or the arguments' copy.
+                // SAFETY: read only by the kernel, which writes each temporary before it uses it, and by the launch,
+                // which reads the value that the kernel wrote or the copy of the arguments.
                 None => unsafe { Buffer::uninit(context, bytes.next_power_of_two().max(256))? },
             };
             Memory::Persistent(Some(buffer))
@@ -65,6 +67,16 @@ impl<'a> LaunchBlock<'a> {
             Memory::Ephemeral(unsafe { context.allocate(bytes, stream.stream.handle())? })
         };
         Ok(Self { stream, memory })
+    }
+
+    /// The temporaries of a launch that needs `bytes` of them; none for 0 bytes.
+    pub(crate) fn temporaries(stream: &'a StreamState, bytes: usize) -> Result<Option<Self>> {
+        if bytes == 0 { Ok(None) } else { Self::new(stream, bytes).map(Some) }
+    }
+
+    /// The address of the temporaries; 0 where there are none.
+    pub(crate) fn address_of(temporaries: Option<&Self>) -> u64 {
+        temporaries.map_or(0, |memory| memory.address().raw())
     }
 
     pub(crate) fn address(&self) -> DevicePtr {
@@ -76,7 +88,7 @@ impl<'a> LaunchBlock<'a> {
 }
 
 impl Staged<'_> {
-    /// Where the words are.
+    /// The address of the words.
     pub(crate) fn as_ptr(&self) -> *const u8 {
         self.block.as_ref().map_or(std::ptr::null(), |block| block.as_ptr().cast_const())
     }
@@ -85,20 +97,20 @@ impl Staged<'_> {
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
-            // Taken behind the copy, so that whoever sees it complete has seen the copy too.
+            // Taken after the copy is enqueued: where this stamp is complete, so is the copy.
             let stamp = self.stream.stream.next_stamp();
-            self.stream.scratch.staged.lock().push_back((stamp.sequence, block));
+            self.stream.launch_memory.staged.lock().push_back((stamp.sequence, block));
         }
     }
 }
 
-impl Drop for LaunchBlock<'_> {
+impl Drop for LaunchMemory<'_> {
     fn drop(&mut self) {
         match &mut self.memory {
             Memory::Persistent(buffer) => {
                 if let Some(buffer) = buffer.take() {
                     buffer.stamp_write(self.stream.stream.next_stamp());
-                    self.stream.scratch.persistent.lock().push(buffer);
+                    self.stream.launch_memory.persistent.lock().push(buffer);
                 }
             }
             Memory::Ephemeral(memory) => {
@@ -107,7 +119,7 @@ impl Drop for LaunchBlock<'_> {
                 // its region, if any, is joined to it.
                 let freed =
                     unsafe { context.device().free_async(*memory, self.stream.stream.handle()) };
-                // The free is work too: who drops the stream waits for it.
+                // The free is work too: the drop of the stream must wait for it.
                 let _ = self.stream.stream.next_stamp();
                 if let Err(error) = context.observe(freed) {
                     context.defer(error);
@@ -117,9 +129,9 @@ impl Drop for LaunchBlock<'_> {
     }
 }
 
-impl StreamScratch {
-    /// Pinned memory that holds `words` until everything is complete that the stream has been given
-    /// when the result is dropped.
+impl StreamLaunchMemory {
+    /// Copies `words` into pinned memory. The copy stays until all work is complete that is on the stream when the
+    /// result is dropped.
     pub(crate) fn stage<'a>(stream: &'a StreamState, words: &[u64]) -> Result<Staged<'a>> {
         let context = stream.stream.context();
         let bytes = size_of_val(words);
@@ -133,21 +145,21 @@ impl StreamScratch {
 
     fn reusable(stream: &StreamState, context: &Arc<Context>, bytes: usize) -> Result<Pinned> {
         let rt = &stream.stream;
-        let staged = &stream.scratch.staged;
+        let staged = &stream.launch_memory.staged;
         let in_flight = staged.lock().len();
-        if in_flight >= STAGED_AT_MOST {
+        if in_flight >= MAX_STAGED {
             rt.synchronize()?;
         } else if in_flight >= STAGED_BEFORE_QUERY {
             rt.query()?;
         }
-        let found = {
+        let complete = {
             let mut staged = staged.lock();
             staged
                 .iter()
                 .position(|(sequence, b)| rt.is_complete(*sequence) && b.bytes() >= bytes)
-                .and_then(|at| staged.remove(at))
+                .and_then(|index| staged.remove(index))
         };
-        match found {
+        match complete {
             Some((_, block)) => Ok(block),
             None => Ok(Pinned::new(context, bytes.next_power_of_two().max(256))?),
         }

@@ -1,4 +1,4 @@
-//! The scenes: what threads do at once, and what must hold whatever order they do it in.
+//! The scenarios: concurrent operations, and assertions that must hold in every interleaving.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use quadrants_rhi::StreamHandle;
 use crate::{
     Stamp, report_slot,
     handle_pool::HandlePool,
-    stream_registry::{Found, LiveStreams},
+    stream_registry::{PendingWork, StreamRegistry},
     seqlock::Seqlock,
     stamps::Stamps,
 };
@@ -25,7 +25,7 @@ fn stamp(stream: u32, sequence: u64) -> Stamp {
     Stamp { stream, sequence }
 }
 
-/// Readers of one buffer on several streams, and two launches on one: each stream's newest stamp stays, and one only.
+/// Several streams stamp one buffer concurrently: exactly the newest stamp of each stream is kept.
 pub fn stamps_keep_the_newest_of_every_stream() {
     loom::model(|| {
         let stamps = Arc::new(Stamps::default());
@@ -43,7 +43,7 @@ pub fn stamps_keep_the_newest_of_every_stream() {
     });
 }
 
-/// The same where the slots without a lock are taken, all but one.
+/// As above when all lock-free slots but one are taken.
 pub fn stamps_beyond_the_slots_are_kept_too() {
     loom::model(|| {
         let stamps = Arc::new(Stamps::default());
@@ -60,12 +60,11 @@ pub fn stamps_beyond_the_slots_are_kept_too() {
     });
 }
 
-/// Who finds a stream's position complete sees what was visible behind the wait; who waits up to a position waits for
-/// the work that it stands for.
+/// A thread that sees a position as complete sees the effects of the wait. A wait up to a position includes its work.
 pub fn a_position_that_is_complete_shows_its_work() {
     loom::model(|| {
-        let live = LiveStreams::default();
-        let (_, position) = live.number().expect("a number");
+        let registry = StreamRegistry::default();
+        let (_, position) = registry.allocate_id().expect("a number");
         let enqueued = Arc::new(AtomicU64::new(0));
         let (work, launching) = (enqueued.clone(), position.clone());
         let launches = thread::spawn(move || {
@@ -75,55 +74,55 @@ pub fn a_position_that_is_complete_shows_its_work() {
         let (work, waiting) = (enqueued.clone(), position.clone());
         let waits = thread::spawn(move || {
             let upto = waiting.enqueued();
-            // What the driver would wait for: all that it was given before.
+            // The driver would wait for all work that was enqueued before.
             let given = work.load(Relaxed);
             assert!(upto == 0 || given == 1, "a position was seen before its work");
             waiting.complete(upto);
         });
         if position.is_complete(1) {
-            assert_eq!(enqueued.load(Relaxed), 1, "complete, and not there");
+            assert_eq!(enqueued.load(Relaxed), 1, "complete, but its work is not visible");
         }
         launches.join().expect("no panic");
         waits.join().expect("no panic");
     });
 }
 
-/// A stream is found in a stamp and used, while its owner takes it off the list and destroys it.
-pub fn a_stream_is_destroyed_when_nobody_uses_it() {
+/// A thread leases a stream through a stamp while the owner removes and destroys the stream.
+pub fn a_stream_is_destroyed_after_its_last_lease() {
     loom::model(|| {
-        let live = Arc::new(LiveStreams::default());
-        let (id, position) = live.number().expect("a number");
-        live.register(id, StreamHandle(7), &position);
+        let registry = Arc::new(StreamRegistry::default());
+        let (id, position) = registry.allocate_id().expect("a number");
+        registry.register(id, StreamHandle(7), &position);
         let sequence = position.advance();
         let destroyed = Arc::new(AtomicBool::new(false));
-        let (theirs, gone) = (live.clone(), destroyed.clone());
+        let (theirs, gone) = (registry.clone(), destroyed.clone());
         let user = thread::spawn(move || {
-            if let Some(Found::Stream(lease)) = theirs.find(stamp(id, sequence)) {
+            if let Some(PendingWork::Stream(lease)) = theirs.find(stamp(id, sequence)) {
                 assert_eq!(lease.handle(), StreamHandle(7));
-                assert!(!gone.load(Relaxed), "used behind its destruction");
+                assert!(!gone.load(Relaxed), "used after its destruction");
                 drop(lease);
             }
         });
-        live.retire(id, &position);
+        registry.retire(id, &position);
         destroyed.store(true, Relaxed);
         user.join().expect("no panic");
-        assert!(live.find(stamp(id, sequence)).is_none());
-        let (again, later) = live.number().expect("a number");
-        assert_eq!(again, id);
-        assert!(!later.issued(sequence), "an old stamp names the new stream");
+        assert!(registry.find(stamp(id, sequence)).is_none());
+        let (reused, later) = registry.allocate_id().expect("a number");
+        assert_eq!(reused, id);
+        assert!(!later.issued(sequence), "an old stamp belongs to the new stream");
     });
 }
 
-/// No handle is out twice, and none is lost.
-pub fn a_pooled_handle_is_one_threads_at_a_time() {
+/// No handle is in use twice, and none is lost.
+pub fn a_pooled_handle_has_one_user_at_a_time() {
     loom::model(|| {
         let pool = Arc::new(HandlePool::new(2));
-        (0..2).for_each(|_| pool.made());
+        (0..2).for_each(|_| pool.created());
         (0..2u32).for_each(|handle| assert!(pool.put(handle, false).is_none()));
         let out = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
         let turn = |pool: &HandlePool<u32>, out: &[AtomicBool; 2]| {
             let Some(handle) = pool.take() else { return };
-            assert!(!out[handle as usize].swap(true, Relaxed), "handed out twice");
+            assert!(!out[handle as usize].swap(true, Relaxed), "in use twice");
             out[handle as usize].store(false, Relaxed);
             assert!(pool.put(handle, handle == 1).is_none());
         };
@@ -137,8 +136,8 @@ pub fn a_pooled_handle_is_one_threads_at_a_time() {
     });
 }
 
-/// A kernel's report, and two threads that ask at once when the stream is drained: one gets it, whole.
-pub fn a_report_is_taken_once_and_whole() {
+/// A kernel writes an error report while two threads take it: one thread receives it, complete.
+pub fn an_error_report_is_taken_once_and_complete() {
     loom::model(|| {
         let state = Arc::new(AtomicU32::new(ErrorRecord::EMPTY));
         let report = Arc::new(UnsafeCell::new(0u64));
@@ -151,41 +150,41 @@ pub fn a_report_is_taken_once_and_whole() {
                 Relaxed,
             );
             if claimed.is_ok() {
-                // SAFETY: claimed, so that nobody else reads or writes it.
+                // SAFETY: it is claimed, so no other thread reads or writes it.
                 value.with_mut(|value| unsafe { *value = 9 });
                 slot.store(ErrorRecord::FULL, Release);
             }
         });
         let take = |state: &AtomicU32, report: &UnsafeCell<u64>| {
-            // SAFETY: read while it is claimed, and full before.
+            // SAFETY: it was full and is claimed while it is read.
             report_slot::take(state, || report.with(|report| unsafe { *report }))
         };
         let (slot, value) = (state.clone(), report.clone());
-        let asks = thread::spawn(move || take(&slot, &value));
+        let other = thread::spawn(move || take(&slot, &value));
         let mine = take(&state, &report);
-        let theirs = asks.join().expect("no panic");
+        let theirs = other.join().expect("no panic");
         kernel.join().expect("no panic");
         let found: Vec<u64> = [mine, theirs, take(&state, &report)].into_iter().flatten().collect();
         assert_eq!(found, [9]);
     });
 }
 
-/// Two launches write what they found while a third reads: it reads what one of them wrote, or nothing.
-pub fn what_is_recalled_was_written_together() {
+/// Two threads write a seqlock while a third reads: the reader gets the words of one writer, or nothing.
+pub fn a_seqlock_read_returns_the_words_of_one_write() {
     loom::model(|| {
-        let recall = Arc::new(Seqlock::new(2));
+        let seqlock = Arc::new(Seqlock::new(2));
         let threads: Vec<_> = [[1, 1], [2, 2]]
             .into_iter()
             .map(|words| {
-                let recall = recall.clone();
-                thread::spawn(move || recall.write(words))
+                let seqlock = seqlock.clone();
+                thread::spawn(move || seqlock.write(words))
             })
             .collect();
-        if let Some((version, words)) = recall.read() {
+        if let Some((version, words)) = seqlock.read() {
             let [a, b] = [0, 1].map(|at| words[at].load(Relaxed));
-            assert!(!recall.validate(version) || a == b, "{a} and {b}");
+            assert!(!seqlock.validate(version) || a == b, "{a} and {b}");
         }
         threads.into_iter().for_each(|thread| drop(thread.join()));
-        assert!(recall.read().is_some());
+        assert!(seqlock.read().is_some());
     });
 }

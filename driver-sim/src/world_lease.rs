@@ -1,4 +1,4 @@
-//! Worlds for tests that run side by side.
+//! Exclusive leases of worlds, for tests that run in parallel.
 
 use std::{
     ops::Deref,
@@ -13,60 +13,60 @@ use crate::{
     world::{World, count},
 };
 
-/// A world that nobody else [claims](claim). It is reset when it is claimed and when this is dropped.
+/// An exclusive lease of a world. The world is reset when it is leased and when the lease is dropped.
 #[derive(Debug)]
-pub struct Claim {
+pub struct WorldLease {
     world: World,
     forbids_races: AtomicBool,
 }
 
-static CLAIMED: Mutex<Vec<u16>> = Mutex::new(Vec::new());
-static GIVEN_BACK: Condvar = Condvar::new();
+static LEASED: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+static RETURNED: Condvar = Condvar::new();
 
-/// Takes a world for oneself, reset; waits while all are taken. For tests that run in parallel.
+/// Leases a world and resets it. Waits while all worlds are leased.
 ///
-/// The highest ordinals come first, so that programs that open device 0 without asking are met late.
+/// The highest ordinals are leased first, because programs without a lease usually open device 0.
 ///
 /// # Panics
-/// Where no device is simulated at all.
+/// If no device is simulated.
 #[must_use]
-pub fn claim() -> Claim {
+pub fn lease_world() -> WorldLease {
     assert!(count() > 0, "no device is simulated: QUADRANTS_SIM_DEVICES is 0");
-    let mut claimed = CLAIMED.lock();
+    let mut leased = LEASED.lock();
     loop {
-        let free = (0..count() as u16).rev().find(|ordinal| !claimed.contains(ordinal));
+        let free = (0..count() as u16).rev().find(|ordinal| !leased.contains(ordinal));
         if let Some(ordinal) = free {
-            claimed.push(ordinal);
-            drop(claimed);
+            leased.push(ordinal);
+            drop(leased);
             let world = World { ordinal };
             world.reset();
-            return Claim { world, forbids_races: AtomicBool::new(false) };
+            return WorldLease { world, forbids_races: AtomicBool::new(false) };
         }
-        GIVEN_BACK.wait(&mut claimed);
+        RETURNED.wait(&mut leased);
     }
 }
 
-impl Claim {
-    /// Looks for races, and panics when the claim is dropped where there were any.
+impl WorldLease {
+    /// Detects races. The drop of the lease panics if there were any.
     pub fn forbid_races(&self) {
         self.world.detect_races(true);
         self.forbids_races.store(true, Ordering::Relaxed);
     }
 
-    /// Looks for races, but lets them be: for tests of programs that have some.
+    /// Does not panic because of races, for tests of programs with races.
     pub fn allow_races(&self) {
         self.forbids_races.store(false, Ordering::Relaxed);
     }
 }
 
-impl Deref for Claim {
+impl Deref for WorldLease {
     type Target = World;
     fn deref(&self) -> &World {
         &self.world
     }
 }
 
-impl Drop for Claim {
+impl Drop for WorldLease {
     fn drop(&mut self) {
         let races = match self.forbids_races.load(Ordering::Relaxed) {
             true => self.world.races(),
@@ -76,8 +76,8 @@ impl Drop for Claim {
             self.world.print_failure();
         }
         self.world.reset();
-        CLAIMED.lock().retain(|ordinal| *ordinal != self.world.ordinal);
-        GIVEN_BACK.notify_one();
+        LEASED.lock().retain(|ordinal| *ordinal != self.world.ordinal);
+        RETURNED.notify_one();
         if !races.is_empty() && !thread::panicking() {
             let races: Vec<String> = races.iter().map(Race::to_string).collect();
             panic!("{} races:\n{}", races.len(), races.join("\n"));

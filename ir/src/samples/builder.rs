@@ -1,21 +1,21 @@
-//! Makes kernels in few words, and runs them.
+//! The builder of test kernels, and functions to run them.
 
 use crate::{
     abi::{self, Form},
     interp::{Fault, Interpreter, Memory, SliceMemory},
-    launch_analysis::HostPlan,
+    launch_analysis::LaunchAnalysis,
     *,
 };
 
 pub use ScalarType::{Bool, F32, F64, I32, I64, U32, U64};
 
-/// Where the error record, the scratch memory and the tensors lie.
+/// The addresses of the error record, the scratch memory and the tensors.
 pub const RECORD: u64 = 0x100;
 pub const SCRATCH: u64 = 0x1000;
 const TENSORS: u64 = 0x10_0000;
 
-/// A kernel in the making.
-pub struct Maker(pub Kernel);
+/// A kernel under construction.
+pub struct IrBuilder(pub Kernel);
 
 /// An argument of a kernel.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,17 +24,17 @@ pub enum Arg {
     Tensor { shape: Vec<u64>, elements: Vec<Const> },
 }
 
-/// What a launch left behind.
+/// The result of a launch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// The elements of each tensor, in the order of the parameters.
+    /// The elements of each tensor, in parameter order.
     pub tensors: Vec<Vec<Const>>,
     pub result: Option<Const>,
-    /// Site and values of the device error.
+    /// The site and values of the device error.
     pub error: Option<(u32, Vec<u64>)>,
 }
 
-impl Maker {
+impl IrBuilder {
     pub fn new(name: &str) -> Self {
         Self(Kernel {
             name: name.into(),
@@ -160,7 +160,7 @@ impl Maker {
         TopStmt::Serial(self.block(stmts))
     }
 
-    /// A parallel loop; each dimension is a variable and its bounds.
+    /// A parallel loop. Each dimension is a variable and its bounds.
     pub fn parallel(&mut self, dims: &[(LocalId, ExprId, ExprId)], stmts: Vec<Stmt>) -> TopStmt {
         let body = self.block(stmts);
         let dims = dims.iter().map(|&(var, begin, end)| LoopDim { var, begin, end }).collect();
@@ -168,7 +168,7 @@ impl Maker {
     }
 }
 
-/// Step and plane of a component's argument; none of another's. Those of an odd rank lie element by element.
+/// The step and plane of a component's argument; none for others. Components of odd rank are stored element by element.
 pub fn strides(kind: ParamKind, shape: &[u64]) -> Option<[u64; 2]> {
     match kind {
         ParamKind::Component { scalars, .. } if shape.len() % 2 == 1 => Some([scalars.into(), 1]),
@@ -177,9 +177,8 @@ pub fn strides(kind: ParamKind, shape: &[u64]) -> Option<[u64; 2]> {
     }
 }
 
-/// The argument block for these arguments, whose tensors it puts into memory; with the interiors that the
-/// checked form takes.
-pub fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
+/// Places the tensors in memory and returns the argument block, with the interiors of the checked form.
+pub fn argument_block(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
     memory.insert(RECORD, vec![0; size_of::<abi::ErrorRecord>()]);
     memory.insert(SCRATCH, vec![0; abi::scratch_bytes(kernel)]);
     let mut words = vec![RECORD, SCRATCH, 42];
@@ -195,24 +194,29 @@ pub fn block_of(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> V
                 words.push(address);
                 words.extend(shape);
                 let kind = kernel.params[i].kind;
-                words.extend(kind.choices().map(u64::from));
+                words.extend(kind.component_extent().map(u64::from));
                 words.extend(strides(kind, shape).into_iter().flatten());
             }
         }
     }
-    words.extend(HostPlan::new(kernel).interiors(&words));
+    words.extend(LaunchAnalysis::new(kernel).interiors(&words));
     words
 }
 
-/// Runs all tasks in order.
+/// Runs all tasks, in order.
 pub fn run(kernel: &Offloaded, form: Form, args: &[Arg]) -> Result<Outcome, Fault> {
-    run_for(kernel, form, args, 1_000_000)
+    run_with_fuel(kernel, form, args, 1_000_000)
 }
 
-/// As [`run`], each task with so much fuel.
-pub fn run_for(kernel: &Offloaded, form: Form, args: &[Arg], fuel: u64) -> Result<Outcome, Fault> {
+/// As [`run`], with a fuel limit per task.
+pub fn run_with_fuel(
+    kernel: &Offloaded,
+    form: Form,
+    args: &[Arg],
+    fuel: u64,
+) -> Result<Outcome, Fault> {
     let mut memory = SliceMemory::new();
-    let words = block_of(kernel, args, &mut memory);
+    let words = argument_block(kernel, args, &mut memory);
     let interpreter = Interpreter::new(kernel).with_fuel(fuel);
     for (task, _) in kernel.tasks() {
         interpreter.run_task(task, form, &words, &mut memory)?;

@@ -1,0 +1,388 @@
+//! The hazard tracker: the order of work on streams, and the conflicts of launches with the recorded uses of their
+//! tensors.
+
+use std::{
+    collections::{HashMap, HashSet},
+    panic::Location,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use parking_lot::Mutex;
+use quadrants_rhi::StreamHandle;
+use quadrants_runtime::{self as rt, Buffer, Origin, Stamp, Use};
+use smallvec::SmallVec;
+
+use super::{Clock, Hazard, HazardUse, Hazards};
+use crate::{
+    Error, Result, StreamManager,
+    launch::{arguments::TensorArg, context::TensorParamUse},
+    program::ProgramShared,
+    stream::StreamState,
+};
+
+/// How many hazards [`Program::take_hazards`](crate::Program::take_hazards) holds; later ones are only logged.
+const MAX_HAZARDS: usize = 1000;
+
+/// Tracks the order of a program's work and the uses of its buffers, to find hazards.
+///
+/// Each stream has a vector clock of the work that its next work is ordered after. Events carry clocks from stream to
+/// stream; waits of the host mark work as complete. Each buffer keeps its uses. A launch is checked against them before
+/// anything is enqueued, and recorded among them afterwards. Borrows keep two threads from launching conflicting work
+/// at the same time, so that no conflict is missed in between.
+#[derive(Debug)]
+pub(crate) struct Tracker {
+    /// Never [`Hazards::Explicit`].
+    policy: Hazards,
+    /// Also guards the access histories of all buffers of the program.
+    order: Mutex<StreamOrder>,
+    reported: Mutex<Reported>,
+    inserted_waits: AtomicU64,
+}
+
+/// The order of work on streams.
+#[derive(Debug, Default)]
+struct StreamOrder {
+    /// What the next work of each stream is ordered after, besides the stream's own earlier work. Indexed by the
+    /// stream's number: numbers are small.
+    clocks: Vec<Clock>,
+    /// Work that is known to be complete.
+    complete: Clock,
+    /// Foreign streams: others may order them without this program.
+    foreign: HashMap<u32, StreamHandle>,
+    default: Option<u32>,
+}
+
+/// The hazards reported so far.
+#[derive(Debug, Default)]
+struct Reported {
+    pairs: HashSet<[Origin; 2]>,
+    hazards: Vec<Hazard>,
+}
+
+/// The clocks of streams before a wait for them: for each, its newest stamp and what that work is ordered after.
+pub(crate) struct PendingWait(SmallVec<[(Stamp, Clock); 1]>);
+
+/// How a launch uses its tensors.
+#[derive(Clone, Copy)]
+pub(crate) struct LaunchUses<'a> {
+    pub(crate) kernel: u32,
+    /// The parameters of `tensors`, in the same order.
+    pub(crate) params: &'a [TensorParamUse],
+    pub(crate) tensors: &'a [TensorArg<'a>],
+    pub(crate) at: &'static Location<'static>,
+}
+
+impl<'a> LaunchUses<'a> {
+    #[inline]
+    fn each(&self, mut visit: impl FnMut(&TensorArg<'a>, &Buffer, bool, Origin)) {
+        for (tensor, param) in self.tensors.iter().zip(self.params) {
+            if let (Some(device_tensor), Some(writes)) = (tensor.device_tensor(), param.writes) {
+                let by = Origin { kernel: self.kernel, parameter: param.index, at: self.at };
+                visit(tensor, &device_tensor.buffer, writes, by);
+            }
+        }
+    }
+}
+
+impl StreamOrder {
+    fn clock(&self, stream: u32) -> Option<&Clock> {
+        self.clocks.get(stream as usize)
+    }
+
+    /// Whether work at `stamp` is ordered before the next work of `stream`, whose clock is `own`.
+    fn is_before(&self, stamp: Stamp, stream: u32, own: Option<&Clock>) -> bool {
+        stamp.stream == stream
+            || own.is_some_and(|own| own.covers(stamp))
+            || self.complete.covers(stamp)
+    }
+
+    /// The clock that covers `newest`, the newest work of its stream, and all that it is ordered after.
+    fn clock_of(&self, newest: Stamp) -> Clock {
+        let mut clock = self.clock(newest.stream).cloned().unwrap_or_default();
+        clock.raise(newest);
+        clock
+    }
+
+    /// Whether the driver may order the two streams by itself: it orders blocking foreign streams with the default
+    /// stream, and a foreign stream may be wrapped twice.
+    fn may_be_ordered(&self, one: u32, other: u32) -> bool {
+        let is_default = |stream| self.default == Some(stream);
+        match (self.foreign.get(&one), self.foreign.get(&other)) {
+            (Some(one), Some(other)) => one == other,
+            (Some(_), None) => is_default(other),
+            (None, Some(_)) => is_default(one),
+            (None, None) => false,
+        }
+    }
+}
+
+impl PendingWait {
+    /// All work that is complete after a wait that covered `completed`. A stream may have got more work since the
+    /// clocks were read, whose dependencies are not known here; only the clock read before is joined.
+    fn completed(&self, completed: impl IntoIterator<Item = Stamp>) -> Clock {
+        let mut all = Clock::default();
+        for stamp in completed {
+            all.raise(stamp);
+            for (newest, clock) in &self.0 {
+                if newest.stream == stamp.stream && newest.sequence <= stamp.sequence {
+                    all.join(clock);
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Tracker {
+    /// None for [`Hazards::Explicit`].
+    pub(crate) fn new(hazards: Hazards) -> Option<Self> {
+        (hazards != Hazards::Explicit).then(|| Self {
+            policy: hazards,
+            order: Mutex::default(),
+            reported: Mutex::default(),
+            inserted_waits: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn hazards(&self) -> Hazards {
+        self.policy
+    }
+
+    pub(crate) fn take_hazards(&self) -> Vec<Hazard> {
+        std::mem::take(&mut self.reported.lock().hazards)
+    }
+
+    pub(crate) fn inserted_waits(&self) -> u64 {
+        self.inserted_waits.load(Relaxed)
+    }
+
+    /// Adds a stream. The order of the default stream and of foreign ones is not only this program's.
+    pub(crate) fn add_stream(&self, stream: &rt::Stream) {
+        let mut order = self.order.lock();
+        match stream.origin() {
+            rt::StreamOrigin::Owned => {}
+            rt::StreamOrigin::Default => order.default = Some(stream.id()),
+            rt::StreamOrigin::Foreign => {
+                order.foreign.insert(stream.id(), stream.handle());
+            }
+        }
+    }
+
+    /// Removes a stream. A later stream may get its number.
+    pub(crate) fn remove_stream(&self, stream: u32) {
+        let mut order = self.order.lock();
+        if let Some(clock) = order.clocks.get_mut(stream as usize) {
+            *clock = Clock::default();
+        }
+        order.foreign.remove(&stream);
+    }
+
+    /// The clock that covers all work of a stream so far, and all that it is ordered after.
+    pub(crate) fn clock_of(&self, stream: &rt::Stream) -> Clock {
+        self.order.lock().clock_of(stream.newest())
+    }
+
+    /// Reads the clocks of the streams of `stamps`, before a wait for them.
+    pub(crate) fn begin_wait(
+        &self,
+        manager: &StreamManager,
+        stamps: impl IntoIterator<Item = Stamp>,
+    ) -> PendingWait {
+        let newest = |stamp| manager.find(stamp).map_or(stamp, |live| live.stream.newest());
+        let newest: SmallVec<[Stamp; 4]> = stamps.into_iter().map(newest).collect();
+        let order = self.order.lock();
+        PendingWait(newest.into_iter().map(|newest| (newest, order.clock_of(newest))).collect())
+    }
+
+    /// Orders the next work of `stream` after `clock`.
+    pub(crate) fn add_wait(&self, stream: u32, clock: &Clock) {
+        let (mut order, index) = (self.order.lock(), stream as usize);
+        if order.clocks.len() <= index {
+            order.clocks.resize_with(index + 1, Clock::default);
+        }
+        order.clocks[index].join(clock);
+    }
+
+    /// Marks the work that `clock` covers as complete.
+    pub(crate) fn mark_complete(&self, clock: &Clock) {
+        self.order.lock().complete.join(clock);
+    }
+
+    /// Checks a launch against the earlier uses of its tensors, and applies the policy to the conflicts.
+    ///
+    /// # Errors
+    /// [`Error::Hazard`] under [`Hazards::Check`]; why a wait could not be inserted.
+    pub(crate) fn check_launch(
+        &self,
+        shared: &ProgramShared,
+        launch: &LaunchUses<'_>,
+        stream: &StreamState,
+    ) -> Result<()> {
+        let mut conflicts = SmallVec::<[(Use, Use); 1]>::new();
+        let newest = stream.stream.newest();
+        {
+            let order = self.order.lock();
+            let own = order.clock(newest.stream);
+            launch.each(|tensor, buffer, writes, by| {
+                let visit = |earlier: &Use| {
+                    // The order is checked first: in most launches it decides.
+                    if (earlier.writes || writes)
+                        && !order.is_before(earlier.stamp, newest.stream, own)
+                    {
+                        let later = Use { stamp: newest, bytes: tensor.bytes(), writes, by };
+                        if earlier.conflicts_with(&later) {
+                            conflicts.push((earlier.clone(), later));
+                        }
+                    }
+                };
+                // SAFETY: `order` is locked here and in `record_launch`, and a buffer belongs to one program.
+                unsafe { buffer.uses().each(visit) };
+            });
+        }
+        if conflicts.is_empty() {
+            Ok(())
+        } else {
+            self.handle_conflicts(shared, &conflicts, stream)
+        }
+    }
+
+    #[cold]
+    fn handle_conflicts(
+        &self,
+        shared: &ProgramShared,
+        conflicts: &[(Use, Use)],
+        stream: &StreamState,
+    ) -> Result<()> {
+        if self.policy == Hazards::Auto {
+            return self.insert_waits(shared, conflicts, stream);
+        }
+        for (earlier, later) in conflicts {
+            if !self.order.lock().may_be_ordered(earlier.stamp.stream, later.stamp.stream) {
+                self.report(shared, earlier, later)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the policy to two launches of a graph that conflict and have no order. Returns whether the graph needs
+    /// an edge between them.
+    ///
+    /// # Errors
+    /// [`Error::Hazard`] under [`Hazards::Check`].
+    pub(crate) fn graph_conflict(
+        &self,
+        shared: &ProgramShared,
+        earlier: &Use,
+        later: &Use,
+    ) -> Result<bool> {
+        if self.policy == Hazards::Auto {
+            self.inserted_waits.fetch_add(1, Relaxed);
+            return Ok(true);
+        }
+        self.report(shared, earlier, later)?;
+        Ok(false)
+    }
+
+    fn report(&self, shared: &ProgramShared, earlier: &Use, later: &Use) -> Result<()> {
+        let pair = [earlier.by, later.by];
+        if self.policy == Hazards::Report && !self.reported.lock().pairs.insert(pair) {
+            return Ok(());
+        }
+        let hazard = Hazard { earlier: describe(shared, earlier), later: describe(shared, later) };
+        if self.policy == Hazards::Check {
+            return Err(Error::Hazard(Box::new(hazard)));
+        }
+        tracing::warn!("{hazard}");
+        let mut reported = self.reported.lock();
+        if reported.hazards.len() < MAX_HAZARDS {
+            reported.hazards.push(hazard);
+        }
+        Ok(())
+    }
+
+    fn insert_waits(
+        &self,
+        shared: &ProgramShared,
+        conflicts: &[(Use, Use)],
+        stream: &StreamState,
+    ) -> Result<()> {
+        let mut stamps = Clock::default();
+        conflicts.iter().for_each(|(earlier, _)| stamps.raise(earlier.stamp));
+        order_after(shared, stream, stamps.stamps())?;
+        self.inserted_waits.fetch_add(stamps.stamps().count() as u64, Relaxed);
+        Ok(())
+    }
+
+    /// Records the uses of a launch. Called after it is enqueued, with its stamp.
+    pub(crate) fn record_launch(&self, launch: &LaunchUses<'_>, stamp: Stamp) {
+        let order = self.order.lock();
+        let own = order.clock(stamp.stream);
+        launch.each(|tensor, buffer, writes, by| {
+            // SAFETY: `order` is locked here and in `check_launch`, and a buffer belongs to one program.
+            unsafe {
+                buffer.uses().put(
+                    Use { stamp, bytes: tensor.bytes(), writes, by },
+                    |old| order.complete.covers(old),
+                    |old| order.is_before(old, stamp.stream, own),
+                );
+            }
+        });
+    }
+}
+
+fn describe(shared: &ProgramShared, one: &Use) -> HazardUse {
+    let (kernel, parameter) =
+        shared.launcher.kernel_and_parameter_names(one.by.kernel, one.by.parameter);
+    HazardUse {
+        kernel,
+        parameter,
+        writes: one.writes,
+        bytes: one.bytes.hull(),
+        stream: one.stamp.stream,
+        at: one.by.at,
+    }
+}
+
+/// Makes later work of a stream wait for the work at `stamps`.
+pub(crate) fn order_after(
+    shared: &ProgramShared,
+    stream: &StreamState,
+    stamps: impl IntoIterator<Item = Stamp>,
+) -> Result<()> {
+    let stamps: SmallVec<[Stamp; 4]> = stamps.into_iter().collect();
+    let tracker = shared.hazards.as_ref();
+    let wait = tracker.map(|tracker| tracker.begin_wait(&shared.manager, stamps.iter().copied()));
+    // SAFETY: the stream is live as long as its state.
+    let completed = unsafe { shared.context.order_after(stream.stream.handle(), stamps)? };
+    if let (Some(tracker), Some(wait)) = (tracker, wait) {
+        tracker.add_wait(stream.stream.id(), &wait.completed(completed));
+    }
+    Ok(())
+}
+
+/// Runs `wait`, a wait of the host for the work that `clock` covers, and marks that work as complete. The clock is read
+/// before the wait.
+pub(crate) fn wait_tracked<R>(
+    tracker: Option<&Tracker>,
+    clock: impl FnOnce(&Tracker) -> Clock,
+    wait: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    let Some(tracker) = tracker else { return wait() };
+    let clock = clock(tracker);
+    let waited = wait()?;
+    tracker.mark_complete(&clock);
+    Ok(waited)
+}
+
+/// Runs `wait`, a wait of the host for the work at `stamps` that returns what it covered, and marks that as complete.
+pub(crate) fn wait_for_stamps(
+    shared: &ProgramShared,
+    stamps: impl IntoIterator<Item = Stamp>,
+    wait: impl FnOnce() -> Result<rt::Completed>,
+) -> Result<()> {
+    let Some(tracker) = &shared.hazards else { return wait().map(drop) };
+    let pending = tracker.begin_wait(&shared.manager, stamps);
+    let completed = wait()?;
+    tracker.mark_complete(&pending.completed(completed));
+    Ok(())
+}

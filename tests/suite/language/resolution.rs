@@ -1,0 +1,221 @@
+//! Names, conversions and literals whose meaning the CPU body and the IR must agree on.
+
+// The kernels are written as a review wrote them.
+#![allow(
+    clippy::all,
+    clippy::pedantic,
+    dead_code,
+    overflowing_literals,
+    unconditional_panic,
+    unused_macros
+)]
+
+use quadrants::{self as qd, KernelValue, Tensor, f16};
+use quadrants_tests::{TestBackend, on_all_backends};
+
+/// Both a conversion and a func have the name `from`.
+#[derive(Clone, Copy, KernelValue)]
+struct Index(usize);
+
+impl From<usize> for Index {
+    fn from(at: usize) -> Self {
+        Self(at + (1 << 40))
+    }
+}
+
+#[qd::func]
+impl Index {
+    fn from(at: usize) -> Index {
+        Index(at)
+    }
+}
+
+#[qd::kernel]
+fn write_by_from(x: &mut Tensor<u64, 1>) {
+    for i in 0..x.len() {
+        x[Index::from(i).0] = 3;
+    }
+}
+
+#[on_all_backends]
+fn from_of_a_type_is_its_func(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<u64, 1>([5]).unwrap();
+    write_by_from(&mut x).launch().unwrap();
+    assert_eq!(x.to_vec().unwrap(), [3; 5]);
+}
+
+/// A user's trait with the names of conversions.
+trait Convert: Sized {
+    fn from_u32(value: u32) -> Self;
+    fn from_f32(value: f32) -> Self;
+    fn to_u32(self) -> u32;
+}
+
+impl Convert for f16 {
+    fn from_u32(_: u32) -> Self {
+        f16::from_f32(30000.0)
+    }
+    fn from_f32(_: f32) -> Self {
+        f16::MAX
+    }
+    fn to_u32(self) -> u32 {
+        30000
+    }
+}
+
+#[qd::kernel]
+fn convert(x: &mut Tensor<f64, 1>, y: &Tensor<f64, 1>) {
+    for i in 0..1 {
+        x[i] = f32::to_u32(1.5) as f64;
+        x[i + 1] = f16::from_f32(2.5).to_f32() as f64;
+        x[i + 2] = f64::to_i32(-7.75) as f64;
+        x[i + 3] = i64::to_f32(16777217) as f64;
+        if y.len() > 1 {
+            x[i + 4] = y[(i64::to_i32(2147483648) >> 31) as usize & 1];
+        }
+    }
+}
+
+#[on_all_backends]
+fn conversions_by_path_have_the_type_of_their_name(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<f64, 1>([5]).unwrap();
+    let y = on.program.tensor_from(&[5.0, 6.0], [2]).unwrap();
+    convert(&mut x, &y).launch().unwrap();
+    assert_eq!(x.to_vec().unwrap(), [1.0, 2.5, -7.0, 16777216.0, 6.0]);
+}
+
+/// A kernel calls its own `assert!`.
+macro_rules! assert {
+    ($value:ident > 0, $message:expr) => {{
+        const LIMIT: usize = 1 << 40;
+        let _fixed: u64 = $value;
+    }};
+}
+
+const LIMIT: usize = 1;
+
+#[qd::kernel]
+fn assert_in_scope(x: &mut Tensor<i64, 1>) {
+    for i in 0..1 {
+        let k = 3;
+        assert!(k > 0, "positive");
+        x[i + LIMIT] = (k - 4) as i64;
+    }
+}
+
+#[on_all_backends]
+fn assert_in_a_kernel_is_not_a_macro_of_the_users_crate(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<i64, 1>([2]).unwrap();
+    assert_in_scope(&mut x).launch().unwrap();
+    std::assert_eq!(x.to_vec().unwrap(), [0, -1]);
+}
+
+#[qd::kernel]
+fn raw_names(r#fn: &mut Tensor<u32, 1>, r#in: u32, r#plain: u32) {
+    for i in 0..r#fn.len() {
+        r#fn[i] = r#in + plain + r#fn.len() as u32;
+    }
+}
+
+#[derive(Clone, Copy, KernelValue)]
+struct Raw {
+    r#ordinary: u32,
+    r#match: u32,
+}
+
+#[qd::kernel]
+fn raw_fields(raw: Raw, x: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        x[i] = raw.ordinary + raw.r#match;
+    }
+}
+
+#[on_all_backends]
+fn raw_identifiers_name_parameters_and_fields(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<u32, 1>([3]).unwrap();
+    raw_names(&mut x, 10, 100).launch().unwrap();
+    std::assert_eq!(x.to_vec().unwrap(), [113; 3]);
+    raw_fields(Raw { ordinary: 1, r#match: 2 }, &mut x).launch().unwrap();
+    std::assert_eq!(x.to_vec().unwrap(), [3; 3]);
+}
+
+#[qd::kernel]
+fn divide_by_literals(m: i8, n: i32, y: &mut Tensor<i32, 1>) {
+    for i in 0..1 {
+        y[i] = (m / 0xff_i8) as i32;
+        y[i + 1] = (0x80i8 / (m + 127)) as i32;
+        y[i + 2] = n / 0xffff_ffff;
+    }
+}
+
+#[on_all_backends]
+fn literals_that_wrap_divide_alike(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut y = on.program.zeros::<i32, 1>([3]).unwrap();
+    divide_by_literals(i8::MIN, i32::MIN, &mut y).launch().unwrap();
+    std::assert_eq!(y.to_vec().unwrap(), [-128, -128, i32::MIN]);
+}
+
+#[qd::func]
+fn fourth<const N: usize>(x: i32) -> i32 {
+    let mut a = [x; N];
+    a[1] = 2;
+    a[3] + a[1]
+}
+
+#[qd::kernel]
+fn index_short_array(y: &mut Tensor<i32, 1>) {
+    for i in 0..y.len() {
+        y[i] = fourth::<2>(i as i32);
+    }
+}
+
+#[on_all_backends]
+fn a_literal_index_out_of_range_is_a_kernel_error(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut y = on.program.zeros::<i32, 1>([3]).unwrap();
+    let failed = index_short_array(&mut y).launch().and_then(|()| on.program.sync());
+    let text = failed.unwrap_err().to_string();
+    std::assert!(text.contains("an index is beyond the 2 elements of an array"), "{text}");
+}
+
+/// A func trait and a plain implementation's method of its name: kernels call the func.
+#[qd::func]
+trait Pick {
+    fn pick(self, at: usize) -> usize;
+}
+
+#[derive(Clone, Copy, KernelValue)]
+struct Picker(usize);
+
+impl Picker {
+    fn pick(self, at: usize) -> usize {
+        at + (1 << 40)
+    }
+}
+
+#[qd::func]
+impl Pick for Picker {
+    fn pick(self, at: usize) -> usize {
+        at + self.0
+    }
+}
+
+#[qd::kernel]
+fn write_by_pick<T: Pick>(picker: T, x: &mut Tensor<u64, 1>) {
+    for i in 0..x.len() - 1 {
+        x[picker.pick(i)] = 4;
+    }
+}
+
+#[on_all_backends]
+fn a_func_trait_calls_its_func(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<u64, 1>([4]).unwrap();
+    write_by_pick(Picker(1), &mut x).launch().unwrap();
+    std::assert_eq!(x.to_vec().unwrap(), [0, 4, 4, 4]);
+}
