@@ -20,7 +20,7 @@ const LAUNCHES: usize = 64;
 const N: usize = 256;
 const SAMPLES: usize = 51;
 
-/// What changes from launch to launch of the graph.
+/// What changes between launches of the graph.
 #[derive(Clone, Copy, PartialEq)]
 enum Changes {
     Nothing,

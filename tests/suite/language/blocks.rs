@@ -5,7 +5,7 @@ use quadrants_tests::{TestBackend, on_all_backends};
 
 const THREADS: usize = 32;
 
-/// Turns each tile around; the last one may be short.
+/// Reverses each tile; the last one may be short.
 #[qd::kernel]
 fn reverse_tiles(x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
     qd::block_for(x.len().div_ceil(THREADS), THREADS, |b| {
@@ -24,7 +24,7 @@ fn reverse_tiles(x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
     });
 }
 
-/// The attraction of all bodies on each, tile by tile.
+/// The acceleration of each body by all others, tile by tile.
 #[qd::kernel]
 fn attract(n: usize, at: &Tensor<f32, 1>, acceleration: &mut Tensor<f32, 1>) {
     empty_func();
@@ -93,7 +93,7 @@ fn histogram(x: &Tensor<u32, 1>, blocks: usize, bins: &mut Tensor<u32, 1>) {
     });
 }
 
-/// The largest element of each tile, by halves.
+/// The largest element of each tile, by a tree reduction.
 #[qd::kernel]
 fn largest(x: &Tensor<i64, 1>, y: &mut Tensor<i64, 1>) {
     qd::block_for(y.len(), 64, |b| {
@@ -119,8 +119,8 @@ fn largest(x: &Tensor<i64, 1>, y: &mut Tensor<i64, 1>) {
 
 const TILE: usize = 16;
 
-/// Turns a matrix, tile by tile. A row of a tile has one element more than needed, so that a column lies in as many
-/// banks of the memory as a row.
+/// Transposes a matrix, tile by tile. A row of a tile has one extra element, so that a column spans as many
+/// memory banks as a row.
 #[qd::kernel]
 fn transpose(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
     let [h, w] = x.shape();
@@ -163,7 +163,7 @@ fn digits(x: &Tensor<u32, 1>, at: usize, y: &mut Tensor<u32, 2>) {
 }
 const DIGITS_LINE: u32 = line!() - 3;
 
-/// As many blocks as a tensor says, beside other work.
+/// The number of blocks comes from a tensor; other work runs concurrently.
 #[qd::kernel]
 fn beside(count: &Tensor<usize, 1>, a: &mut Tensor<u32, 1>, c: &mut Tensor<u32, 1>) {
     qd::stream_parallel(|| {
@@ -202,7 +202,7 @@ fn strided(by: usize, y: &mut Tensor<u32, 1>) {
     });
 }
 
-/// Each block writes what the one before wrote where the blocks are not far enough apart.
+/// Adjacent blocks write the same elements where the stride is too small.
 #[qd::kernel]
 fn spread(by: usize, y: &mut Tensor<u32, 1>) {
     qd::block_for(3, 16, |b| {
@@ -390,7 +390,7 @@ fn indices_of_shared_arrays_are_checked(backend: TestBackend) -> qd::Result<()> 
     let mut expected = [0; 32];
     x.iter().for_each(|v| expected[(v % 32) as usize] += 2);
     assert_eq!(y.to_vec()?, expected);
-    // No column 8, though there is an element behind.
+    // Column 8 is out of bounds, although the memory behind it exists.
     let failed = digits(&tensor, 1, &mut y).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
     let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
@@ -405,7 +405,7 @@ fn indices_of_shared_arrays_are_checked(backend: TestBackend) -> qd::Result<()> 
 
 const WEIGHTS: [u32; 3] = [5, 6, 7];
 
-/// What a block computes between phases may index where the index is known to be within.
+/// Values computed between phases may index where they are proven in bounds.
 #[qd::kernel]
 fn weighted(weights: &Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
     qd::block_for(4, 8, |b| {
@@ -443,7 +443,7 @@ fn block_indices_are_available_between_phases(on: TestBackend) {
     }
 }
 
-/// Turns a matrix, a tile for each block, of which those at its edges have less to do.
+/// Transposes a matrix, one tile per block; tiles at the edges are partial.
 #[qd::kernel]
 fn transpose_in_grid(x: &Tensor<i32, 2>, y: &mut Tensor<i32, 2>) {
     let [h, w] = x.shape();

@@ -14,7 +14,7 @@ use crate::{child, common::set};
 
 const N: usize = 16;
 
-/// What children do.
+/// The works of children.
 pub(crate) const WORKS: &[child::Work] = &[("launch in a compiler", launch_in_a_compiler)];
 
 /// A compiler that launches `set` once while it compiles.
