@@ -50,7 +50,7 @@ pub fn histogram(x: &Tensor<u8, 1>, bins: &mut Tensor<u32, 1>) {
     }
 }
 
-/// After how many steps the sequence of each place leaves the circle of radius 2.
+/// The number of steps after which the sequence of each point leaves the circle of radius 2.
 #[qd::kernel]
 pub fn mandelbrot(most: u32, out: &mut Tensor<u32, 2>) {
     let [h, w] = out.shape();
@@ -70,7 +70,7 @@ pub fn mandelbrot(most: u32, out: &mut Tensor<u32, 2>) {
     }
 }
 
-/// The pull of all bodies on each.
+/// The acceleration of each body by all others.
 #[qd::kernel(fast_math)]
 #[allow(clippy::too_many_arguments)] // a body's place and mass, and the pull on it
 pub fn nbody(
@@ -107,10 +107,10 @@ pub fn nbody(
     }
 }
 
-/// The bodies that a block of threads reads once for all of them.
+/// Bodies per tile of a thread block.
 pub const TILE: usize = 256;
 
-/// The same by blocks of threads that share what they read.
+/// The same by thread blocks with shared tiles.
 #[qd::kernel(fast_math)]
 #[allow(clippy::too_many_arguments)] // as above
 pub fn nbody_tiled(
@@ -239,7 +239,7 @@ pub fn spmv(
     }
 }
 
-/// The quadratic spline's weight of the `k`-th of three nodes around a place `f` cells from the first.
+/// The quadratic spline's weight of the `k`-th of three nodes around a position `f` cells from the first.
 #[qd::func]
 fn spline(k: usize, f: f32) -> f32 {
     match k {

@@ -1,8 +1,8 @@
-//! What all benches share: how time is taken, what a line says, and the rivals' driver calls.
+//! Shared parts of all benches: timing, output lines, and the rivals' driver calls.
 //!
-//! A bench is a program in `src/bin` that runs ours and its rivals in turns in one process and prints one JSON line
-//! per case ([`Line`]). `cargo xtask bench` builds them all, runs those of a backend and hands their lines to
-//! `report`, which makes the table, the JSON file and the plot.
+//! A bench is a program in `src/bin` that alternates between this library and its rivals in one process and prints
+//! one JSON line per case ([`Line`]). `cargo xtask bench` builds them all, runs those of a backend and hands their
+//! lines to `report`, which makes the table, the JSON file and the plot.
 
 pub mod child;
 pub mod driver;

@@ -1,4 +1,4 @@
-//! What a bench says of one case.
+//! The result of one case.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct Line {
     pub rivals: Vec<Side>,
     /// Our time divided by the best rival's: below 1 is faster.
     pub ratio: Option<f64>,
-    /// What is to be reached.
+    /// The target of the case.
     pub asked: Option<Asked>,
     /// Our rate, where the case has one.
     pub rate: Option<Rate>,
@@ -26,7 +26,7 @@ pub struct Line {
 /// The times of one side.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Side {
-    /// Who it is.
+    /// The name of the side.
     pub name: String,
     /// The median over all samples.
     pub median: f64,
@@ -34,7 +34,7 @@ pub struct Side {
     pub quartiles: [f64; 2],
 }
 
-/// What a case is to reach.
+/// The target of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
@@ -56,7 +56,7 @@ pub struct Rate {
 }
 
 impl Line {
-    /// Whether what was asked is reached; none where nothing was.
+    /// Whether the target is reached; `None` without a target.
     pub fn reached(&self) -> Option<bool> {
         let rival = self.rivals.first().map(|side| side.median);
         Some(match self.asked? {

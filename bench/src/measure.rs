@@ -1,10 +1,10 @@
-//! How sides are compared: in turns, so that what drifts drifts for all, and by medians.
+//! Comparison of sides: alternating samples, so that drift affects all sides, and medians.
 
 use std::time::Instant;
 
 use crate::line::{Asked, Line, Rate, Side};
 
-/// Turns that nobody counts, for caches, clocks and lazily made things.
+/// Warm-up rounds, for caches, clocks and lazy initialization.
 const WARM_UP: usize = 3;
 
 /// What a bench was told on its command line: `--backend NAME`, `--filter TEXT`, `--samples N`.
@@ -23,7 +23,7 @@ pub struct Case {
     rate: Option<(f64, &'static str)>,
 }
 
-/// Who is measured beside ours: a name, and what makes one sample in the case's unit.
+/// A rival: its name, and a function that takes one sample in the unit of the case.
 pub type Rival<'a> = (&'a str, &'a mut dyn FnMut() -> f64);
 
 impl Options {
@@ -101,7 +101,7 @@ impl Case {
         Self { bench, name: name.into(), unit, asked: None, rate: None }
     }
 
-    /// What is to be reached.
+    /// The target of the case.
     pub fn asked(mut self, asked: Asked) -> Self {
         self.asked = Some(asked);
         self

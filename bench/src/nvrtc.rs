@@ -1,4 +1,4 @@
-//! CUDA C++ written by hand, compiled by the same NVRTC that ours is, and launched by the driver.
+//! Hand-written CUDA C++ kernels, compiled by the same NVRTC and launched through the driver.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},

@@ -1,5 +1,8 @@
 //! Tests of the simulator through its C symbols.
 
+#[path = "../../conformance/fixtures/selected.rs"]
+mod selected;
+
 mod suite {
     mod adversary;
     mod context;

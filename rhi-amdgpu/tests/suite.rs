@@ -1,5 +1,9 @@
 //! The conformance suite on the simulator and on the installed HIP runtime, and tests of the AMD backend.
 
+#[path = "../../conformance/fixtures/installed.rs"]
+mod installed;
+#[path = "../../conformance/fixtures/selected.rs"]
+mod selected;
 #[path = "../../conformance/fixtures/simulated.rs"]
 mod simulated;
 
@@ -21,7 +25,8 @@ use quadrants_driver_sim::Schedule;
 
 mod lazy {
     fn subject(_case: &str) -> Option<quadrants_conformance::Subject> {
-        Some(crate::support::subject(quadrants_driver_sim::Schedule::Lazy, 0))
+        crate::selected::is_selected("amdgpu")
+            .then(|| crate::support::subject(quadrants_driver_sim::Schedule::Lazy, 0))
     }
     quadrants_conformance::conformance_tests!(subject);
 }
@@ -29,6 +34,9 @@ mod lazy {
 /// Other schedules, so that no case passes only because of the lazy schedule's order.
 #[test]
 fn every_case_passes_on_other_schedules() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let schedules = (0..10).map(|seed| (Schedule::Random, seed)).chain([(Schedule::Eager, 0)]);
     for (schedule, seed) in schedules {
         for case in CASES {

@@ -202,9 +202,9 @@ impl TestBackend {
         })
     }
 
-    /// A simulated device in its own world. The world comes first in the pair, so that it is dropped after everything made
-    /// from the device: a context released later would belong to the next claim. When the world is dropped, the test fails
-    /// if operations raced, unless the test allowed races.
+    /// A simulated device in its own world. The world comes first in the pair, so that it is dropped after everything
+    /// made from the device: a context released later would belong to the next lease. When the world is dropped, the
+    /// test fails if operations raced, unless the test allowed races.
     #[must_use]
     pub fn simulated_device(self) -> (sim::WorldLease, Opened) {
         let world = sim::lease_world();

@@ -1,9 +1,9 @@
 //! What the whole-system tests run on: a program of each backend, on hardware or on the simulator.
 //!
 //! Variables: `QUADRANTS_TEST_BACKENDS` (a list, default all) and `QUADRANTS_TEST_DEVICE` (`auto`, `hardware`,
-//! `simulated`; default `simulated`) choose backends and devices; `QUADRANTS_ARGUMENT_LIMIT` sets the by-value limit of
-//! every program; `QUADRANTS_TEST_FULL=1` runs long tests at full size. Each simulated program has its own world, so that
-//! tests run side by side.
+//! `simulated`; default `simulated`) choose backends and devices; `QUADRANTS_ARGUMENT_LIMIT` sets the by-value limit
+//! of every program; `QUADRANTS_TEST_FULL=1` runs long tests at full size. Each simulated program has its own world,
+//! so that tests run side by side.
 
 mod harness;
 

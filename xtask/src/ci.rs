@@ -1,6 +1,6 @@
-//! What CI runs, once `.ci/run` has installed what is missing.
+//! `cargo xtask ci`: all steps of CI; `.ci/run` installs missing tools and calls it.
 //!
-//! All steps run, also after one has failed: one look at a log should show all that is wrong.
+//! All steps run, even after a failure, so that one log shows all problems.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -12,10 +12,10 @@ use crate::{
     totals::Totals,
 };
 
-/// The part of the photograph that the interpreter behind the simulator can do in seconds.
+/// A part of the photograph that the simulator's interpreter can process in seconds.
 const CROP: [&str; 2] = ["--crop", "256x256+0+0"];
 
-/// Runs every step and prints the sums, steps among them.
+/// Runs every step and prints the totals of tests and steps.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut totals = Totals::default();
     let mut failures = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
             step(&name, result);
         }
     }
-    // The README's test command, with documentation and examples.
+    // The README's test command at full size, with documentation and examples.
     match matrix::test(workspace, BackendChoice::All, DeviceChoice::Auto, Size::Full) {
         Ok(tests) => totals.add(tests),
         Err(failure) => {
@@ -68,8 +68,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     }
 }
 
-/// What all the kernels of the steps before became, each through every compiler, for one of the promised architectures.
-/// None where nothing was dumped.
+/// Compiles the sources that the earlier steps dumped with every real compiler, for one supported architecture.
+/// `None` if nothing was dumped.
 fn dumped_sources(workspace: &Workspace) -> Option<Result<(), Failure>> {
     let folder = std::env::var_os("QUADRANTS_DUMP")?;
     let mut test = workspace.cargo(["test", "--all-features", "--lib"]);
@@ -81,12 +81,12 @@ fn dumped_sources(workspace: &Workspace) -> Option<Result<(), Failure>> {
 
 fn documentation(workspace: &Workspace) -> Result<(), Failure> {
     let mut doc = workspace.cargo(["doc", "--workspace", "--no-deps", "--quiet"]);
-    // A crate's page may name its private modules: its readers have the source beside it.
+    // A crate's page may link private modules.
     doc.env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links");
     shell::run(&mut doc)
 }
 
-/// The example on the whole picture, then on a part of it on every backend, with the catalogues compared.
+/// The example on the whole picture, then on a part of it on every backend; the catalogues must agree.
 fn galaxies(workspace: &Workspace) -> Vec<(String, Result<(), Failure>)> {
     let mut build = workspace.cargo(["build", "--release", "--package", "quadrants"]);
     build.args(["--example", "galaxies"]);
@@ -136,7 +136,7 @@ fn galaxies(workspace: &Workspace) -> Vec<(String, Result<(), Failure>)> {
     results
 }
 
-/// The packages that use one layer crate each from outside the workspace.
+/// The packages in tests/external, which use one layer crate each from outside the workspace.
 fn external_users(workspace: &Workspace) -> Vec<(String, Result<(), Failure>)> {
     let folder = workspace.path("tests/external");
     let packages = match fs::read_dir(&folder).map_err(at(&folder)) {

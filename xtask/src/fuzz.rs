@@ -1,13 +1,13 @@
-//! Random kernels as Rust source: a shorter name for the driver of `source-fuzz`.
+//! `cargo xtask fuzz`: runs the driver of `source-fuzz`, random kernels as Rust source.
 
 use clap::Args;
 
 use crate::shell::{self, Failure, Workspace};
 
-/// As many kernels as CI draws: with those of one seed, a few minutes on two cores.
+/// The number of kernels in CI: a few minutes on two cores.
 const IN_CI: u64 = 250;
 
-/// What is drawn and run.
+/// The options of `cargo xtask fuzz`.
 #[derive(Args)]
 pub(crate) struct FuzzArgs {
     /// The seed of the run.
@@ -16,16 +16,16 @@ pub(crate) struct FuzzArgs {
     /// How many kernels.
     #[arg(long, default_value_t = IN_CI)]
     count: u64,
-    /// The number of one kernel, to be generated and run alone.
+    /// Generate and run only the kernel of this number.
     #[arg(long)]
     only: Option<u64>,
-    /// Give every kernel a trap of this way, such as `func.trait`.
+    /// Give every kernel a trap of this kind, such as `func.trait`.
     #[arg(long)]
     way: Option<String>,
-    /// Succeed where each of the known defects is found: to be run with their fixes reverted.
+    /// Succeed if every known defect is found; run it with their fixes reverted.
     #[arg(long)]
     self_check: bool,
-    /// Keep sources and binaries also where all kernels agree.
+    /// Keep sources and binaries even if all kernels agree.
     #[arg(long)]
     keep: bool,
     /// Show why each module was rejected.

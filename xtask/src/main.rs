@@ -1,5 +1,5 @@
-//! Every chore of the workspace behind one command, so that what a person types, what CI runs and what
-//! the README says are the same thing.
+//! All chores of the workspace as subcommands of `cargo xtask`, so that developers, CI and
+//! the README use the same commands.
 
 mod bench;
 #[cfg(feature = "bindgen")]
@@ -35,16 +35,17 @@ struct Cli {
 enum Command {
     /// Run all tests, and print what ran on which backend and device.
     ///
-    /// Builds the workspace's tests once and runs them: unit tests, suites, examples, documentation. Runs the whole-system
-    /// suite again with an argument limit of 0, which sends the arguments of every launch through a buffer, and its modules
-    /// about streams and regions again without graphs. Suites read QUADRANTS_TEST_BACKENDS and QUADRANTS_TEST_DEVICE.
-    /// Prints a table, why tests were skipped, what the result means, and the line `N passed, N failed, N skipped`.
+    /// Builds the workspace's tests once and runs them: unit tests, suites, examples, documentation. Runs the
+    /// whole-system suite again with an argument limit of 0, which sends the arguments of every launch through a
+    /// buffer, and its modules about streams and regions again without graphs. Suites read QUADRANTS_TEST_BACKENDS
+    /// and QUADRANTS_TEST_DEVICE. Prints a table, why tests were skipped, what the result means, and the line `N
+    /// passed, N failed, N skipped`.
     Test {
         /// The backend whose tests run. Tests of no backend always run.
         #[arg(long, value_enum, default_value_t = BackendChoice::All)]
         backend: BackendChoice,
-        /// Where GPU tests run: `auto` takes hardware where there is some, else the simulator; `hardware` fails where there
-        /// is none.
+        /// Where GPU tests run: `auto` takes hardware where there is some, else the simulator; `hardware` fails where
+        /// there is none.
         #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
         device: DeviceChoice,
         /// Run the long tests at full size, as CI does.
@@ -53,39 +54,39 @@ enum Command {
     },
     /// Make a folder that tests a backend on a machine with a GPU and no Rust.
     ///
-    /// Holds the whole-system suite, the backend's own suite, the galaxies example with its photograph,
+    /// Contains the whole-system suite, the backend's own suite, the galaxies example with its photograph,
     /// the `quadrants` command, the simulator and a `run.sh` that runs them all on hardware.
     Bundle {
         /// The backend to test.
         #[arg(long, value_enum)]
         backend: bundle::GpuBackend,
-        /// The folder; made where it is missing.
+        /// The folder; created if missing.
         #[arg(long)]
         out: PathBuf,
     },
-    /// Measure against rivals written by hand, and print ours, theirs and the ratio.
+    /// Measure against hand-written rivals and print both times and the ratio.
     ///
-    /// Each bench runs ours and its rivals in turns in one process. Prints a table, and writes `bench.json` and
-    /// `bench.svg`. A machine that does nothing else gives the best figures.
+    /// Each bench alternates between this library and its rivals in one process. Prints a table, and writes
+    /// `bench.json` and `bench.svg`. Run it on an idle machine.
     Bench(bench::BenchArgs),
     /// Compile the examples' kernels ahead, for machines without a compiler.
     ///
     /// Needs NVRTC for NVIDIA's architectures and hipRTC for AMD's, and no GPU. The file is for
     /// QUADRANTS_KERNELS, or `ProgramBuilder::kernels`.
     Precompile(precompile::PrecompileArgs),
-    /// Random kernels as Rust source, each run in four ways that must agree bit for bit, or be rejected by rustc.
+    /// Run random kernels as Rust source on all backends, which must agree bit for bit unless rustc rejects the kernel.
     ///
-    /// Generates modules, half of them with names that collide with what kernels have of themselves, and compiles them
-    /// against this workspace. CPU body, interpreter and both simulated GPUs run what rustc accepts. Ends with tables of
-    /// productions and traps, and for each failure with how to run it alone. Full size: `--count 5000`.
+    /// Generates modules, half of them with names that collide with those of emitted code, and compiles
+    /// them against this workspace. CPU body, interpreter and both simulated GPUs run what rustc accepts. Ends with
+    /// tables of productions and traps, and for each failure with how to run it alone. Full size: `--count 5000`.
     Fuzz(fuzz::FuzzArgs),
     /// Run what CI runs: tidiness, the source fuzzer, tests, the example on every backend, external users.
     Ci,
     /// Check formatting, lints and house rules.
     ///
-    /// Formatter and clippy (warnings denied), then the text of each source file: it starts with `//!`, has at most 800
-    /// lines, argues each `unsafe`, contains no stub and no ignored test, and its comments have at most 120 columns, as has
-    /// the prose of Markdown files.
+    /// Formatter and clippy (warnings denied), then the text of each source file: it starts with `//!`, has at most
+    /// 800 lines, argues each `unsafe`, contains no stub and no ignored test, and its comments have at most 120
+    /// columns, as has the prose of Markdown files.
     Tidy,
     /// Make the checked-in HIP types again from HIP's headers (needs libclang).
     Bindgen {

@@ -1,9 +1,10 @@
-//! `cargo xtask test`: all tests, with a table of backend and device, the reasons of skipped tests, and one sentence that
-//! says what the result means.
+//! `cargo xtask test`: all tests, with a table of backend and device, the reasons of skipped tests, and one sentence
+//! that says what the result means.
 //!
-//! The workspace's tests are built once. They run once as they are, with documentation tests; the whole-system suite runs
-//! again with other settings (see [`PASSES`]). Without a GPU, the simulator replaces both GPU drivers. Where one backend
-//! has hardware and another has not, a second run covers the other, so that no backend changes its device unnoticed.
+//! The workspace's tests are built once. They run once as they are, with documentation tests; the whole-system suite
+//! runs again with other settings (see [`PASSES`]). Without a GPU, the simulator replaces both GPU drivers. Where one
+//! backend has hardware and another has not, a second run covers the other, so that no backend changes its device
+//! unnoticed.
 
 mod report;
 
@@ -163,8 +164,8 @@ const PASSES: [Pass; 2] = [
     },
 ];
 
-/// Runs the tests and prints the table, the reasons of skipped tests and the conclusion. Failed tests are in the totals;
-/// an error means that tests could not run.
+/// Runs the tests and prints the table, the reasons of skipped tests and the conclusion. Failed tests are in the
+/// totals; an error means that tests could not run.
 pub(crate) fn test(
     workspace: &Workspace,
     backend: BackendChoice,
@@ -211,7 +212,9 @@ pub(crate) fn test(
             docs.args(["--", "--show-output"]);
             execute(docs, Listener::default(), run, "")?;
         } else {
-            for program in [suite, examples] {
+            let own =
+                built.iter().filter(|b| run.backends.iter().any(|of| of.package == b.package));
+            for program in own.chain([suite, examples]) {
                 let (command, listener) = direct(program, run);
                 execute(command, listener, run, "")?;
             }

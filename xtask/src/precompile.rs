@@ -1,5 +1,5 @@
-//! The kernels of this workspace's examples, compiled ahead into one file: what a user's own repository does with a
-//! program of its own, `cargo run --bin precompile`.
+//! `cargo xtask precompile`: compiles the kernels of the examples ahead into one image bundle. A user's repository does
+//! the same with its own program, as in `cargo run --bin precompile`.
 
 use std::{
     fs,
@@ -13,10 +13,10 @@ use crate::{
     shell::{self, Failure, Workspace, at},
 };
 
-/// What `cargo xtask precompile` takes.
+/// The options of `cargo xtask precompile`.
 #[derive(Args)]
 pub(crate) struct PrecompileArgs {
-    /// An architecture, as often as wanted: `sm_90`, `compute_80`, `gfx90a`.
+    /// An architecture; may be repeated: `sm_90`, `compute_80`, `gfx90a`.
     #[arg(long, required = true, value_name = "NAME")]
     arch: Vec<String>,
     /// The file.
@@ -24,7 +24,7 @@ pub(crate) struct PrecompileArgs {
     out: PathBuf,
 }
 
-/// Runs the examples small and on the processor, where each kernel is known by its first launch.
+/// Runs the examples at a small size on the CPU, where the first launch registers each kernel.
 pub(crate) fn run(workspace: &Workspace, args: &PrecompileArgs) -> Result<(), Failure> {
     let folder = workspace.target().join("precompile");
     fs::create_dir_all(&folder).map_err(at(&folder))?;

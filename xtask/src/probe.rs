@@ -1,7 +1,7 @@
 //! Which backends have a real device on this machine.
 //!
-//! The whole-system suite has a test that opens each backend's device and prints a line for each real one. Opening a device
-//! is the only certain way to know.
+//! The whole-system suite has a test that opens each backend's device and prints a line for each real one. Opening a
+//! device is the only certain way to know.
 
 /// How the lines of the test begin; the backend's name follows.
 const START: &str = "hardware: ";

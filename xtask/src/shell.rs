@@ -1,4 +1,4 @@
-//! Running other programs: one place that shows what is run, and says what failed.
+//! Runs other programs: prints each command and reports failures.
 
 use std::{
     ffi::OsStr,
@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Why a chore stopped.
+/// The errors of all chores.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{program} could not be started: {source}")]
@@ -38,7 +38,7 @@ pub(crate) enum Failure {
     Bindgen { source: crate::bindgen::BindgenError },
 }
 
-/// The workspace's folder.
+/// The folder of the workspace.
 pub(crate) struct Workspace {
     root: PathBuf,
 }
@@ -66,14 +66,14 @@ impl Workspace {
         command
     }
 
-    /// Where cargo puts what it builds.
+    /// Cargo's target folder.
     pub(crate) fn target(&self) -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| self.path("target"), |dir| self.path(dir))
     }
 }
 
-/// The command as one would type it, without the folder of the program.
+/// The command line, without the folder of the program.
 pub(crate) fn text(command: &Command) -> String {
     let mut text = String::new();
     for (name, value) in command.get_envs() {
@@ -97,7 +97,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(Failure::Command { command: text(command) }) }
 }
 
-/// Runs a command and gives its standard output; its errors are shown.
+/// Runs a command and returns its standard output; standard error is inherited.
 pub(crate) fn read(command: &mut Command) -> Result<String, Failure> {
     announce(command);
     let output = command
@@ -110,8 +110,8 @@ pub(crate) fn read(command: &mut Command) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a command and hands every line of its output and errors, in the order written, to `line`.
-/// Gives whether it succeeded.
+/// Runs a command and calls `line` with every line of standard output and standard error, in the order written.
+/// Returns whether it succeeded.
 pub(crate) fn follow(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool, Failure> {
     announce(command);
     let pipe = |source| Failure::Start { program: "a pipe".to_owned(), source };
@@ -121,7 +121,7 @@ pub(crate) fn follow(command: &mut Command, mut line: impl FnMut(&str)) -> Resul
         .stderr(writer)
         .spawn()
         .map_err(|source| could_not_start(command, source))?;
-    // The command holds both ends of the writing side: while it does, the reader sees no end.
+    // Close the command's copies of the writer, so that the reader sees the end of the pipe.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut reader = BufReader::new(reader);
     let mut bytes = Vec::new();
@@ -132,7 +132,7 @@ pub(crate) fn follow(command: &mut Command, mut line: impl FnMut(&str)) -> Resul
     Ok(child.wait().map_err(pipe)?.success())
 }
 
-/// Gives the file's path to an error about it.
+/// Adds the path to a file error.
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
     move |source| Failure::File { path: path.to_owned(), source }
 }

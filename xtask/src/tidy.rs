@@ -1,4 +1,5 @@
-//! House rules that neither the formatter nor clippy checks, over the text of every source file and every Markdown file.
+//! House rules that neither the formatter nor clippy checks, over the text of every source file and every Markdown
+//! file.
 
 use std::{
     fs,
@@ -16,11 +17,25 @@ const MAX_COLUMNS: usize = 120;
 /// Folders without source of ours, with code that is wrong on purpose, or with code that a macro emits.
 const LEFT_OUT: [&str; 5] = [".git", "target", "generated", "ui", "snapshots"];
 
-/// Markdown files whose prose is still too wide.
-const WIDE_MARKDOWN: &[&str] = &[];
-
-/// Folders whose comments are still too wide.
-const WIDE_SOURCES: &[&str] = &[];
+/// Files whose prose is still too wide; the width of their lines is not checked. Remove a file once it is fixed.
+const WIDE_FILES: &[&str] = &[
+    "codegen/src/samples/combine.rs",
+    "docs/design/launch.md",
+    "docs/hot-path.md",
+    "frontend/README.md",
+    "frontend/src/races/profile.rs",
+    "ir/src/verify/mod.rs",
+    "macros/src/body/cost.rs",
+    "macros/src/calls.rs",
+    "macros/src/emit.rs",
+    "macros/src/reduce.rs",
+    "macros/src/tree/expr.rs",
+    "program/src/body/site.rs",
+    "rhi-amdgpu/src/compiler/targets.rs",
+    "rhi-cuda/src/compiler/targets.rs",
+    "source-fuzz/README.md",
+    "source-fuzz/src/driver/compile.rs",
+];
 
 /// Checks the text rules, the format and clippy; all of them, also after one has failed.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
@@ -40,15 +55,11 @@ fn rules(root: &Path) -> Result<(), Failure> {
     for path in &files {
         let text = fs::read_to_string(path).map_err(at(path))?;
         let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
-        let findings = if name.ends_with(".md") {
-            if WIDE_MARKDOWN.contains(&&*name) { Vec::new() } else { wide_markdown(&text) }
-        } else {
-            let mut findings = check(&text);
-            if !WIDE_SOURCES.iter().any(|folder| name.starts_with(folder)) {
-                findings.extend(wide_comments(&text));
-            }
-            findings
-        };
+        let is_markdown = name.ends_with(".md");
+        let mut findings = if is_markdown { Vec::new() } else { check(&text) };
+        if !WIDE_FILES.contains(&&*name) {
+            findings.extend(if is_markdown { wide_markdown(&text) } else { wide_comments(&text) });
+        }
         for finding in findings {
             println!("{name}:{finding}");
             count += 1;

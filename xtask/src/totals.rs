@@ -1,7 +1,7 @@
 //! Parses the output of `cargo test`: how each test of each program ended, why tests were skipped, and the totals.
 //!
-//! The totals come from the `test result:` lines, which libtest always writes. The names only sort the totals into rows, so
-//! that a garbled line moves a test to another row and never loses it.
+//! The totals come from the `test result:` lines, which libtest always writes. The names only sort the totals into
+//! rows, so that a garbled line moves a test to another row and never loses it.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -1,8 +1,8 @@
-//! What the launch of a captured graph costs the host: 64 tiny launches in a chain, against the same graph made by hand,
-//! with the arguments as they were captured, with another one for one launch, and with another one for all.
+//! What the launch of a captured graph costs the host: 64 tiny launches in a chain, against the same graph made by
+//! hand, with the arguments as they were captured, with another one for one launch, and with another one for all.
 //!
-//! Both sides launch the same machine code in one process. Each sample enqueues 200 launches of the graph and then waits
-//! outside the clock.
+//! Both sides launch the same machine code in one process. Each sample enqueues 200 launches of the graph and then
+//! waits outside the clock.
 
 use quadrants::{Arch, Kernel, Program, Result};
 use quadrants_bench::{
@@ -20,7 +20,7 @@ const LAUNCHES: usize = 64;
 const N: usize = 256;
 const SAMPLES: usize = 51;
 
-/// What changes from launch to launch of the graph.
+/// What changes between launches of the graph.
 #[derive(Clone, Copy, PartialEq)]
 enum Changes {
     Nothing,

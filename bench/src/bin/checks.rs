@@ -1,4 +1,4 @@
-//! What proving a launch costs against not asking.
+//! The cost of proving a launch, against `launch_unchecked`.
 //!
 //! Each case runs one kernel by `launch`, which proves its accesses and then runs without checks, and by
 //! `launch_unchecked`, on the same data in one process. A sample ends when the device has: of small tensors it shows

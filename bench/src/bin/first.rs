@@ -1,6 +1,6 @@
-//! What the first launch of a kernel costs: with nothing kept, where a compiler is loaded and asked; with the kernel on
-//! disk; and from a file of exported kernels. Each sample is a process of its own, which has opened the device and made its
-//! tensors when the clock starts, and has the launch's work behind it when it stops.
+//! The cost of the first launch of a kernel: without a cache, which loads and runs the compiler; with the kernel
+//! in the cache; and from an image bundle. Each sample is a new process, which has opened the device and
+//! created its tensors when the clock starts, and has completed the launch when it stops.
 
 use std::path::Path;
 
@@ -61,7 +61,7 @@ fn export(folder: &Path) -> qd::Result<()> {
     program.export_cache(folder.join(FILE), &[qd::target(&arch)?]).map(drop)
 }
 
-/// What a child does: milliseconds of its first launch.
+/// The work of a child: prints the milliseconds of its first launch.
 fn run(work: &str, folder: &Path) -> qd::Result<f64> {
     let builder = Program::builder();
     match work {

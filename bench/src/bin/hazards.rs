@@ -1,7 +1,7 @@
-//! What looking for hazards costs a launch: four tensors, one stream or two that events order, on a driver that does
+//! The cost of hazard checks per launch: four tensors, one stream or two that events order, on a driver that does
 //! nothing.
 //!
-//! Each policy is ours once, with `Explicit` as its rival.
+//! Each policy is measured against `Explicit`.
 
 use std::time::Instant;
 

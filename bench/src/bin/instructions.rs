@@ -1,4 +1,4 @@
-//! How many instructions of ours a launch is: everything but the driver, which here does nothing.
+//! The number of host instructions of a launch, with a driver that does nothing.
 //!
 //! Counted by valgrind, which repeats exactly: this program runs itself in it once per case. JSON lines on
 //! standard output. `instructions CASE COUNT` makes the launches of one case.
@@ -68,7 +68,7 @@ struct Things {
 /// Launches that a captured graph has.
 const CAPTURED: usize = 64;
 
-/// The cases, each a function of its own that valgrind recognizes by the module's name.
+/// The cases, each a separate function that valgrind recognizes by the module's name.
 mod counted {
     use super::*;
 

@@ -1,5 +1,5 @@
-//! Whether the blocks of a region really run beside each other: loops of one thread each, as blocks against the same
-//! loops in series. The rival is that series divided by the number of blocks, which nothing can beat.
+//! Whether the blocks of a region run concurrently: loops of one thread each, as blocks against the same
+//! loops in series. The rival is the serial time divided by the number of blocks, a lower bound.
 
 use quadrants::{
     Arch, Kernel, Program, Result,

@@ -1,6 +1,7 @@
 //! The table, the JSON file and the plot of the lines that benches printed.
 //!
-//! `report FOLDER`, lines on standard input: writes `bench.json` and `bench.svg` there and prints the table as Markdown.
+//! `report FOLDER`, lines on standard input: writes `bench.json` and `bench.svg` there and prints the table as
+//! Markdown.
 
 use std::{error::Error, fs, io, path::Path};
 

@@ -1,4 +1,4 @@
-//! What a plain reduction costs on the processor: `atomic_add(&mut sum[0], x[i])` in a parallel loop.
+//! The cost of a reduction on the CPU: `atomic_add(&mut sum[0], x[i])` in a parallel loop.
 //!
 //! The strict kernel adds floats as it is written, one atomic per iteration: what every reduction would cost without
 //! being recognized. Plain Rust on one thread stands beside them.

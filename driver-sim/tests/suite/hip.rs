@@ -73,6 +73,9 @@ fn launch(function: usize, block: c_uint, args: &[u64], stream: usize) -> c_int 
 
 #[test]
 fn launches_copies_and_events_work_through_hip() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     for edge in [true, false] {
         let _world = open(Schedule::Lazy, 0);
         let image = kernels::image(&kernels::add(), Passing::Value);
@@ -105,6 +108,9 @@ fn launches_copies_and_events_work_through_hip() {
 
 #[test]
 fn the_current_device_is_per_thread() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = open(Schedule::Lazy, 0);
     let ordinal = world.ordinal() as c_int;
     assert_eq!(get(hipGetDevice), ordinal);
@@ -123,6 +129,9 @@ fn the_current_device_is_per_thread() {
 
 #[test]
 fn the_properties_name_the_architecture_and_keep_to_the_struct() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = open(Schedule::Lazy, 0);
     let mut properties = [0xeeu8; 4096];
     ok(hipGetDevicePropertiesR0600(properties.as_mut_ptr(), world.ordinal() as c_int));
@@ -133,6 +142,9 @@ fn the_properties_name_the_architecture_and_keep_to_the_struct() {
 
 #[test]
 fn pools_and_pinned_memory_work_through_hip() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = open(Schedule::Lazy, 0);
     let s = get(|out| hipStreamCreateWithPriority(out, 1, 0));
     let x = get(|out| hipMallocAsync(out, 8, s));
@@ -152,6 +164,9 @@ fn pools_and_pinned_memory_work_through_hip() {
 
 #[test]
 fn graphs_use_the_struct_layout_of_hip() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = open(Schedule::Lazy, 0);
     let image = kernels::image(&kernels::add(), Passing::Value);
     let module = get(|out| hipModuleLoadData(out, image.as_ptr()));
@@ -180,6 +195,9 @@ fn graphs_use_the_struct_layout_of_hip() {
 
 #[test]
 fn versions_have_their_own_codes_for_shapes() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     use sim::RocmVersion::{V5_1, V5_7, V6_4, V7_0};
     type Launch = unsafe extern "C" fn(
         usize,
@@ -222,6 +240,9 @@ fn versions_have_their_own_codes_for_shapes() {
 /// 2^32 threads on an axis are an error, in every version and also in graphs.
 #[test]
 fn an_axis_has_fewer_threads_than_32_bits_count() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     use sim::RocmVersion::{V5_1, V6_4, V7_0};
     type Launch = unsafe extern "C" fn(
         usize,
@@ -274,6 +295,9 @@ fn an_axis_has_fewer_threads_than_32_bits_count() {
 
 #[test]
 fn without_a_device_rocm_5_has_its_own_code() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     use sim::RocmVersion::{V5_1, V5_7, V6_4, V7_0};
     const DEVICES: &str = "QUADRANTS_SIM_DEVICES";
     if env::var(DEVICES).as_deref() != Ok("0") {

@@ -10,7 +10,7 @@ use quadrants as qd;
 #[derive(Parser)]
 #[command(max_term_width = 100)]
 struct Options {
-    /// An architecture, as often as wanted: `sm_90`, `compute_80`, `gfx90a`
+    /// An architecture; may be repeated: `sm_90`, `compute_80`, `gfx90a`
     #[arg(long, required = true, value_name = "NAME")]
     arch: Vec<String>,
     /// A file of exported kernels whose images are to be in the new one

@@ -1,4 +1,4 @@
-//! The catalogue of sources: its order, its file, and whether two of them say the same.
+//! The catalogue of sources: its order, its file format, and the comparison of two catalogues.
 
 use std::{
     fs,
@@ -11,16 +11,16 @@ use crate::Error;
 /// The first line of the file.
 const HEADER: &str = "x,y,snr";
 
-/// How much the brightness of a source may differ between two backends, of itself and in all: sums are
-/// rounded differently where multiply and add are one operation.
+/// The relative and absolute tolerance of a source's brightness between two backends: sums are
+/// rounded differently with fused multiply-adds.
 const TOLERANCE: f32 = 1e-3;
 
-/// A pixel that stands out.
+/// A detected source: a pixel above the threshold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Source {
     pub(crate) x: u32,
     pub(crate) y: u32,
-    /// How far it stands out, in standard deviations.
+    /// Its significance, in standard deviations.
     pub(crate) snr: f32,
 }
 
@@ -32,7 +32,7 @@ impl Source {
     }
 }
 
-/// Puts sources into the file's order: the brightest first, then by row, then by column.
+/// Sorts sources in the file's order: brightest first, then by row, then by column.
 pub(crate) fn sort(sources: &mut [Source]) {
     sources.sort_by(|a, b| b.snr.total_cmp(&a.snr).then(a.y.cmp(&b.y)).then(a.x.cmp(&b.x)));
 }
@@ -72,9 +72,9 @@ fn parse(line: &str) -> Option<Source> {
     fields.next().is_none().then_some(source)
 }
 
-/// Whether two catalogues made with one threshold are the same to rounding: every source of one is in the
-/// other, but for those so near the threshold that rounding decides. A source may stand one pixel
-/// beside itself, where two pixels are equally bright to rounding.
+/// Whether two catalogues with the same threshold agree up to rounding: every source of one is in the
+/// other, except sources so near the threshold that rounding decides. A source may be one pixel
+/// off where two pixels are equally bright up to rounding.
 pub(crate) fn compare(ours: &[Source], theirs: &[Source], threshold: f32) -> Result<(), Error> {
     let sure = threshold + TOLERANCE * (1.0 + threshold.abs());
     let missing = |from: &[Source], of: &[Source]| -> Option<Source> {

@@ -1,5 +1,5 @@
-//! The kernels: plain loops over pixels. What runs beside what is `pipeline`'s business, but for
-//! [`channels`], which says it itself.
+//! The kernels: plain loops over pixels. `pipeline` decides what runs concurrently, except for
+//! [`channels`], which has its own region.
 
 use quadrants as qd;
 
@@ -8,13 +8,13 @@ use qd::Tensor;
 /// Radius of the blur that gives the background: three times its sigma.
 pub(crate) const WIDE: usize = 72;
 
-/// Radius of the blur that makes sources stand out: four times its sigma.
+/// Radius of the detection blur: four times its sigma.
 pub(crate) const NARROW: usize = 6;
 
-/// How far from the border a source is at least.
+/// The smallest distance of a source from the border.
 pub(crate) const BORDER: usize = 8;
 
-/// Pixels of 8-bit red, green and blue, packed into 32 bits each, to one plane per channel in 0 to 1.
+/// Unpacks 8-bit red, green and blue from 32-bit pixels into one plane per channel with values in 0 to 1.
 #[qd::kernel]
 pub(crate) fn split(
     pixels: &Tensor<u32, 2>,
@@ -30,16 +30,16 @@ pub(crate) fn split(
     }
 }
 
-/// The place `k - radius` steps from `at`, or the nearest one that is there.
+/// The index `at + k - radius`, clamped to the plane.
 #[qd::func]
 fn tap(at: usize, k: usize, radius: usize, extent: usize) -> usize {
     ((at + k).max(radius) - radius).min(extent - 1)
 }
 
 /// One channel: its background, the blurred difference from that, and the mean and the standard
-/// deviation of what is left.
+/// deviation of the remainder.
 ///
-/// Each loop runs in parallel over its pixels or rows, and after the one above. Sums are taken along rows,
+/// Each loop runs in parallel over its pixels or rows, after the loop above. Sums are taken along rows,
 /// then over the rows: always in one order, so that every run and backend gives the same, which atomic
 /// additions into one cell would not.
 #[qd::kernel]
@@ -118,11 +118,11 @@ pub(crate) fn channel(
     }
 }
 
-/// Makes [`channels`]: its blocks differ in the names of their tensors alone.
+/// Defines [`channels`], whose blocks differ only in the names of their tensors.
 macro_rules! channels {
     ($($plane:ident $background:ident $scratch:ident $smoothed:ident $rows:ident $mean:ident $deviation:ident;)*) => {
-        /// What [`channel`] does, to three channels beside each other: the blocks run on streams of their
-        /// own, and what is launched next finds them joined.
+        /// [`channel`] for three channels concurrently: the blocks run on their own
+        /// streams, and later launches come after all of them.
         #[qd::kernel]
         #[allow(clippy::too_many_arguments)] // the parameters of `channel`, for each block
         pub(crate) fn channels(
@@ -211,7 +211,7 @@ channels! {
     blue blue_background blue_scratch blue_smoothed blue_rows blue_mean blue_deviation;
 }
 
-/// How far a pixel stands out from its surroundings, over all channels, in standard deviations.
+/// The significance of a pixel over all channels, in standard deviations.
 #[qd::kernel]
 #[allow(clippy::too_many_arguments)] // plane, mean and deviation of three channels
 pub(crate) fn combine(

@@ -1,7 +1,7 @@
 //! Finds stars and galaxies in a photograph, on the processor or on a GPU.
 //!
-//! Three streams work on red, green and blue beside each other: each channel loses its background, is
-//! blurred a little and measured; then the channels are joined, and every pixel that stands out from
+//! Three streams process red, green and blue concurrently: the background of each channel is subtracted, the channel is
+//! blurred and measured; then the channels are combined, and every pixel that is significantly brighter than
 //! its surroundings becomes an entry of a catalogue.
 //!
 //! ```text
@@ -31,10 +31,10 @@ use quadrants as qd;
 
 use crate::{catalogue::Source, photo::Crop, pipeline::Streams};
 
-/// The photograph that is taken without `--input`.
+/// The default photograph.
 const PHOTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/hubble_deep_field.png");
 
-/// How many sources the summary names.
+/// How many sources the summary lists.
 const BRIGHTEST: usize = 10;
 
 /// Find stars and galaxies in a photograph.
@@ -50,13 +50,13 @@ struct Options {
     /// The device
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     backend: Backend,
-    /// How many standard deviations a source stands out by
+    /// The detection threshold in standard deviations
     #[arg(long, value_name = "K", default_value_t = 4.0, value_parser = threshold)]
     threshold: f32,
-    /// Look only at this part of the picture
+    /// Process only this part of the picture
     #[arg(long, value_name = "WxH+X+Y")]
     crop: Option<Crop>,
-    /// How the three channels run beside each other
+    /// How the three channels run concurrently
     #[arg(long, value_enum, default_value_t = Streams::Explicit)]
     streams: Streams,
     /// Compare with a catalogue of an earlier run, and fail where more than rounding differs
@@ -65,7 +65,7 @@ struct Options {
     /// Compile all kernels ahead for the architectures of `--arch`, into this file
     #[arg(long, value_name = "FILE", requires = "arch")]
     export: Option<PathBuf>,
-    /// An architecture for `--export`, as often as wanted: `sm_90`, `gfx90a`
+    /// An architecture for `--export`; may be repeated: `sm_90`, `gfx90a`
     #[arg(long, value_name = "NAME")]
     arch: Vec<String>,
 }
@@ -79,11 +79,11 @@ enum Backend {
     Cuda,
     /// An AMD GPU.
     Amdgpu,
-    /// The best that there is.
+    /// The best available device.
     Auto,
 }
 
-/// Why there is no catalogue.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("{0}")]
@@ -137,21 +137,21 @@ fn main() -> ExitCode {
     }
 }
 
-/// The options, or the exit status where there is nothing more to do.
+/// The options, or the exit status if the program ends here.
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, ExitCode> {
     Options::try_parse_from(args).map_err(|error| {
         if error.use_stderr() {
             eprintln!("galaxies: {}", one_line(&usage(&error)));
             ExitCode::from(2)
         } else {
-            // Help was asked for.
+            // Help was requested.
             let _ = error.print();
             ExitCode::SUCCESS
         }
     })
 }
 
-/// What is wrong with the arguments, without the advice that follows it.
+/// The error of the arguments, without clap's advice.
 fn usage(error: &clap::Error) -> Error {
     let text = error.to_string();
     let first = text.split("\n\n").next().unwrap_or(&text);
@@ -165,13 +165,13 @@ fn threshold(text: &str) -> Result<f32, String> {
     }
 }
 
-/// An error, which names its causes, in one line.
+/// An error with its causes, in one line.
 fn one_line(error: &Error) -> String {
     let text = error.to_string();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Does all of it, and says what there is to say.
+/// Runs the program and returns the summary.
 fn run(options: &Options) -> Result<String, Error> {
     let mut steps = Steps::new();
     let input = options.input.as_deref().unwrap_or(Path::new(PHOTO));
@@ -180,7 +180,7 @@ fn run(options: &Options) -> Result<String, Error> {
     let expected = options.expect.as_deref().map(catalogue::read).transpose()?;
 
     let program = steps.step("open the device", || open(options.backend))?;
-    // On the smallest picture, so that what is measured below is work and no compiling.
+    // Warm up on the smallest picture, so that the measurement below excludes compilation.
     let smallest = image::RgbImage::new(photo::SMALLEST, photo::SMALLEST);
     let work = |picture| {
         pipeline::run(&program, picture, options.threshold, options.streams)
@@ -202,7 +202,7 @@ fn run(options: &Options) -> Result<String, Error> {
     Ok(summary)
 }
 
-/// Makes the folder, and finds out whether files can be written there before the work is done.
+/// Creates the folder and checks that it is writable before the work starts.
 fn prepare_folder(folder: &Path) -> Result<(), Error> {
     fs::create_dir_all(folder)
         .and_then(|()| tempfile::tempfile_in(folder))
@@ -210,7 +210,7 @@ fn prepare_folder(folder: &Path) -> Result<(), Error> {
         .map_err(|source| Error::Folder { path: folder.to_owned(), source })
 }
 
-/// Compiles the kernels of every way to run, for machines that cannot.
+/// Compiles the kernels of all stream modes for machines without a compiler.
 fn export(
     program: &qd::Program,
     smallest: &image::RgbImage,
@@ -282,7 +282,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// The steps of a run: shown while they last, and timed.
+/// Progress and timing of the steps of a run.
 struct Steps {
     bar: ProgressBar,
     times: Vec<(&'static str, Duration)>,

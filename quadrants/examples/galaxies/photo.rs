@@ -1,4 +1,4 @@
-//! Pictures: reading and cropping the photograph, and writing what was found.
+//! Pictures: reading and cropping the photograph, and writing the results.
 
 use std::{fmt, path::Path, str::FromStr};
 
@@ -47,7 +47,7 @@ impl fmt::Display for Crop {
     }
 }
 
-/// Reads a PNG or JPEG picture and takes the part that is asked for.
+/// Reads a PNG or JPEG picture and crops it.
 pub(crate) fn read(path: &Path, crop: Option<Crop>) -> Result<RgbImage, Error> {
     let reader = image::ImageReader::open(path)
         .and_then(image::ImageReader::with_guessed_format)
@@ -82,7 +82,7 @@ pub(crate) fn packed(photo: &RgbImage) -> Vec<u32> {
     photo.pixels().map(|Rgb([r, g, b])| u32::from_le_bytes([*r, *g, *b, 0])).collect()
 }
 
-/// Writes the photograph with a circle around each source, the wider the further it stands out.
+/// Writes the photograph with a circle around each source, wider for brighter ones.
 pub(crate) fn write_annotated(
     path: &Path,
     photo: &RgbImage,
@@ -92,7 +92,7 @@ pub(crate) fn write_annotated(
     // The brightest last, over all others.
     for source in sources.iter().rev() {
         let radius = (2.0 + 0.5 * source.snr).clamp(3.0, 14.0);
-        // From green for the faint to pink for the bright, which is in no photograph of the sky.
+        // From green (faint) to pink (bright), colors that do not occur in the sky.
         let share = ((source.snr - 4.0) / 8.0).clamp(0.0, 1.0);
         let color = Rgb([(64.0 + 191.0 * share) as u8, (255.0 - 191.0 * share) as u8, 192]);
         circle(&mut annotated, source.x, source.y, radius, color);
@@ -100,7 +100,7 @@ pub(crate) fn write_annotated(
     save(path, |path| annotated.save(path))
 }
 
-/// Draws a circle; what lies outside the picture is left out.
+/// Draws a circle, clipped to the picture.
 fn circle(picture: &mut RgbImage, x: u32, y: u32, radius: f32, color: Rgb<u8>) {
     let steps = (radius * 8.0).ceil() as u32;
     for step in 0..steps {
@@ -120,7 +120,7 @@ fn in_picture(x: f32, y: f32) -> Option<(u32, u32)> {
     (x >= 0.0 && y >= 0.0).then_some((x as u32, y as u32))
 }
 
-/// Writes how far each pixel stands out: black is the mean, white is `brightest` deviations or more.
+/// Writes the significance of each pixel: black is the mean, white is `brightest` deviations or more.
 pub(crate) fn write_detection(
     path: &Path,
     size: (u32, u32),

@@ -1,5 +1,5 @@
-//! From a photograph to a catalogue, on one device: what is launched on which stream, and what waits
-//! for what. The host enqueues everything and waits once, for the results.
+//! The pipeline from photograph to catalogue on one device: which kernels run on which streams, and
+//! how events order them. The host enqueues everything and waits once, for the results.
 
 use std::{
     fmt,
@@ -21,10 +21,10 @@ const WIDE_SIGMA: f32 = 24.0;
 /// Standard deviation in pixels of the blur that makes sources stand out.
 const NARROW_SIGMA: f32 = 1.5;
 
-/// How the three channels run beside each other.
+/// How the three channels run concurrently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Streams {
-    /// Each on a stream of its own, ordered by events.
+    /// Each on its own stream, ordered by events.
     Explicit,
     /// As the three `stream_parallel` blocks of one kernel.
     Parallel,
@@ -32,11 +32,11 @@ pub(crate) enum Streams {
     Serial,
 }
 
-/// What was found.
+/// The result of a run.
 pub(crate) struct Found {
     /// The sources, in the catalogue's order.
     pub(crate) sources: Vec<Source>,
-    /// How far each pixel stands out, in standard deviations.
+    /// The significance of each pixel, in standard deviations.
     pub(crate) detection: Vec<f32>,
     /// The background of red, green and blue.
     pub(crate) background: [Vec<f32>; 3],
@@ -112,7 +112,7 @@ pub(crate) fn run(
     let mut green = Channel::new(program, shape)?;
     let mut blue = Channel::new(program, shape)?;
     let mut detection = program.zeros(shape)?;
-    // Of two neighbours at most one is a source, so that this many always fit.
+    // Of two neighbors at most one is a source, so this capacity always suffices.
     let capacity = shape[0].div_ceil(2) * shape[1].div_ceil(2);
     let mut count = program.zeros::<usize, 1>([1])?;
     let mut xs = program.zeros([capacity])?;
@@ -188,7 +188,7 @@ fn launch_of<'a>(weights: &'a Weights, c: &'a mut Channel) -> qd::Launch<'a> {
     )
 }
 
-/// Each channel on a stream of its own: behind what the default stream has, and before what it gets.
+/// Each channel on its own stream, after the earlier work of the default stream and before its later work.
 fn on_streams(
     program: &qd::Program,
     weights: &Weights,
@@ -210,7 +210,7 @@ fn on_streams(
     Ok(())
 }
 
-/// All channels as the blocks of one region, which the device runs beside each other.
+/// All channels as the blocks of one region, which run concurrently.
 fn in_a_region(weights: &Weights, [red, green, blue]: [&mut Channel; 3]) -> qd::Result<()> {
     kernels::channels(
         &weights.wide,
@@ -251,14 +251,14 @@ pub(crate) fn gaussian(sigma: f32, radius: usize) -> Vec<f32> {
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Marks in the default stream, whose times are read when all is done.
+/// Timing events in the default stream, read at the end.
 struct Clock<'a> {
     program: &'a qd::Program,
     start: Mark,
     stages: Vec<(Stage, Mark)>,
 }
 
-/// A moment of the default stream.
+/// A timing event of the default stream.
 struct Mark {
     event: qd::Event,
     enqueued: Instant,
@@ -288,7 +288,7 @@ impl<'a> Clock<'a> {
         let mut before = &self.start;
         let mut times = Vec::new();
         for (stage, mark) in &self.stages {
-            // The processor has done its work when the call returns; a device keeps its own time.
+            // CPU launches are complete when the call returns; other devices need events.
             let time = if self.program.capabilities().asynchronous {
                 mark.event.synchronize()?;
                 let milliseconds = mark.event.elapsed_ms_since(&before.event)?;

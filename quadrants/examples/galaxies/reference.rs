@@ -1,4 +1,4 @@
-//! The same steps in ordinary Rust, without kernels: what the pipeline's catalogue is compared with.
+//! The reference in plain Rust, without kernels, for comparison with the pipeline's catalogue.
 
 use image::RgbImage;
 
@@ -24,7 +24,7 @@ impl Plane {
         self.values.len() / self.width
     }
 
-    /// The value at a place, or at the nearest one within the plane.
+    /// The value at a position, clamped to the plane.
     fn at(&self, y: isize, x: isize) -> f32 {
         let y = y.clamp(0, self.height() as isize - 1) as usize;
         let x = x.clamp(0, self.width as isize - 1) as usize;

@@ -1,11 +1,11 @@
-//! What the example promises: the right sources whatever the streams, and one line for a wrong input.
+//! Tests of the example: the same sources in every stream mode, and one-line errors for invalid input.
 
 use image::{Rgb, RgbImage};
 use tempfile::TempDir;
 
 use super::*;
 
-/// A dark sky with a gradient, some noise, and sources of known places.
+/// A dark sky with a gradient, some noise, and sources at known positions.
 fn sky(width: u32, height: u32, sources: &[(u32, u32)]) -> RgbImage {
     RgbImage::from_fn(width, height, |x, y| {
         let noise = (x * 7919 + y * 104_729 + x * y * 31) % 13;

@@ -56,6 +56,9 @@ extern "C" fn ignored_copy(_: u64, _: u64, _bytes: usize, _stream: *mut c_void) 
 
 #[test]
 fn the_simulator_has_every_function() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let missing: Vec<_> =
         symbols().iter().map(|s| s.name).filter(|name| hip_symbol(name).is_none()).collect();
     assert!(
@@ -68,6 +71,9 @@ fn the_simulator_has_every_function() {
 /// The versions of optional rows and the simulator's list of later functions are the same.
 #[test]
 fn the_simulator_has_the_versions_of_the_rows() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let number = |text: &str| {
         let (major, minor) = text.split_once('.')?;
         Some((major.parse().ok()?, minor.parse().ok()?))
@@ -91,6 +97,9 @@ fn the_simulator_has_the_versions_of_the_rows() {
 
 #[test]
 fn missing_library_function_device_and_old_driver_are_distinct_errors() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let error = driver_from_path(Path::new("/nonexistent/libamdhip64.so")).unwrap_err();
     assert!(
         matches!(&error, Error::LibraryNotFound { backend: "amdgpu", tried, .. } if tried.len() == 1)
@@ -117,6 +126,9 @@ fn missing_library_function_device_and_old_driver_are_distinct_errors() {
 
 #[test]
 fn an_ordinal_that_is_too_large_is_an_error() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let driver = driver_with(&[]).unwrap();
     let count = driver.device_count().unwrap();
     let error = driver.open(count).unwrap_err();
@@ -127,6 +139,9 @@ fn an_ordinal_that_is_too_large_is_an_error() {
 
 #[test]
 fn a_missing_optional_function_fails_only_its_operation() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = lease_world();
     let driver = driver_with(&[("hipGraphAddKernelNode", None)]).unwrap();
     let device = driver.open(world.ordinal()).unwrap();
@@ -149,6 +164,9 @@ fn a_missing_optional_function_fails_only_its_operation() {
 /// Each function is replaced by one that returns success and does nothing (or the opposite); the listed cases fail.
 #[test]
 fn the_suite_detects_functions_that_do_nothing() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let lies: [(&str, *const c_void, &[&str]); 8] = [
         (
             "hipStreamWaitEvent",

@@ -25,6 +25,9 @@ fn make_current(ordinal: usize) {
 
 #[test]
 fn a_call_restores_the_device_that_was_current() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let (ours, foreign) = (lease_world(), lease_world());
     let device = open(&ours);
     make_current(foreign.ordinal());
@@ -38,6 +41,9 @@ fn a_call_restores_the_device_that_was_current() {
 
 #[test]
 fn a_device_that_is_current_is_not_set_again() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = lease_world();
     let device = open(&world);
     make_current(world.ordinal());
@@ -49,6 +55,9 @@ fn a_device_that_is_current_is_not_set_again() {
 
 #[test]
 fn errors_have_call_symbol_name_and_kind() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = lease_world();
     let device = open(&world);
     world.fail("hipEventCreateWithFlags", 1, Code::OUT_OF_MEMORY);
@@ -62,6 +71,9 @@ fn errors_have_call_symbol_name_and_kind() {
 
 #[test]
 fn the_simulator_is_reported_as_simulated() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let device = open(&lease_world());
     let info = device.info();
     assert!(info.simulated && info.backend == "amdgpu" && info.arch.starts_with("gfx"), "{info:?}");

@@ -7,6 +7,9 @@ use crate::{simulated::add_kernel, support::open};
 
 #[test]
 fn the_threads_of_an_axis_are_limited() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = lease_world();
     world.set_schedule(Schedule::Eager);
     let device = open(&world);

@@ -12,6 +12,9 @@ const DEFAULT: StreamHandle = StreamHandle::DEFAULT;
 
 #[test]
 fn a_device_with_pools_uses_and_tunes_its_own() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = lease_world();
     let device = open(&world);
     if pools_are_off_by_variable() {
@@ -29,6 +32,9 @@ fn a_device_with_pools_uses_and_tunes_its_own() {
 
 #[test]
 fn a_device_without_pools_falls_back() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = lease_world();
     world.set_pools(false);
     let device = open(&world);
@@ -45,6 +51,9 @@ fn a_device_without_pools_falls_back() {
 
 #[test]
 fn every_case_passes_without_pools() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     for case in CASES {
         let world = lease_world();
         world.set_pools(false);
@@ -60,6 +69,9 @@ fn every_case_passes_without_pools() {
 
 #[test]
 fn a_driver_without_the_functions_falls_back() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     let world = lease_world();
     let driver = driver_with(&[("hipMallocAsync", None)]).unwrap();
     let device = driver.open(world.ordinal()).unwrap();
@@ -75,6 +87,9 @@ fn a_driver_without_the_functions_falls_back() {
 /// Runs itself in a child process with the variable, because other tests would see a change in this process.
 #[test]
 fn the_variable_turns_pools_off() {
+    if !crate::selected::is_selected("amdgpu") {
+        return;
+    }
     if pools_are_off_by_variable() {
         let world = lease_world();
         let device = open(&world);

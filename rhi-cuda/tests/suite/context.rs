@@ -56,6 +56,9 @@ fn pop() -> Handle {
 
 #[test]
 fn a_call_leaves_no_context_current() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
     let world = lease_world();
     let device = open(&world);
     assert!(current().is_null());
@@ -68,6 +71,9 @@ fn a_call_leaves_no_context_current() {
 
 #[test]
 fn a_call_restores_a_foreign_context() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
     let (ours, foreign) = (lease_world(), lease_world());
     let device = open(&ours);
     let context = retain(foreign.ordinal());
@@ -85,6 +91,9 @@ fn a_call_restores_a_foreign_context() {
 
 #[test]
 fn a_context_that_is_current_is_not_pushed_again() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
     let world = lease_world();
     let device = open(&world);
     let context = retain(world.ordinal());
@@ -99,6 +108,9 @@ fn a_context_that_is_current_is_not_pushed_again() {
 
 #[test]
 fn the_context_lives_as_long_as_its_devices() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
     let world = lease_world();
     let (first, second) = (open(&world), open(&world));
     drop(first);
@@ -112,6 +124,9 @@ fn the_context_lives_as_long_as_its_devices() {
 
 #[test]
 fn a_drop_ignores_a_driver_that_is_shutting_down() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
     let world = lease_world();
     let device = open(&world);
     world.fail("cuDevicePrimaryCtxRelease_v2", 1, Code::DEINITIALIZED);
@@ -121,6 +136,9 @@ fn a_drop_ignores_a_driver_that_is_shutting_down() {
 
 #[test]
 fn errors_have_call_symbol_name_and_kind() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
     let world = lease_world();
     let device = open(&world);
     world.fail("cuEventCreate", 1, Code::OUT_OF_MEMORY);
@@ -136,6 +154,9 @@ fn errors_have_call_symbol_name_and_kind() {
 
 #[test]
 fn the_simulator_is_reported_as_simulated() {
+    if !crate::selected::is_selected("cuda") {
+        return;
+    }
     let device = open(&lease_world());
     let info = device.info();
     assert!(info.simulated && info.backend == "cuda" && info.arch.starts_with("sm_"), "{info:?}");

@@ -6,6 +6,11 @@ use quadrants_rhi_cuda::{
     rhi::{Error, Image},
 };
 
+use crate::{
+    installed::{requires_hardware, tests_installed_driver},
+    selected::is_selected,
+};
+
 conformance_tests!(subject);
 
 /// A kernel that takes the argument block `[p, n, k]` by value.
@@ -44,9 +49,14 @@ done:
 
 /// `None` without a driver or device, and if the library is the simulator, which has its own tests.
 fn subject(_case: &str) -> Option<Subject> {
+    if !is_selected("cuda") || !tests_installed_driver() {
+        return None;
+    }
     let device = match driver().and_then(|driver| driver.open(0)) {
         Ok(device) => device,
-        Err(Error::LibraryNotFound { .. } | Error::NoDevice { .. }) => return None,
+        Err(Error::LibraryNotFound { .. } | Error::NoDevice { .. }) if !requires_hardware() => {
+            return None;
+        }
         Err(error) => panic!("{error}"),
     };
     if device.info().simulated {
@@ -64,9 +74,12 @@ fn subject(_case: &str) -> Option<Subject> {
 /// A real libcuda loads with all required functions. Without a device, `open` returns `NoDevice`.
 #[test]
 fn the_library_loads() {
+    if !is_selected("cuda") {
+        return;
+    }
     let driver = match driver() {
         Ok(driver) => driver,
-        Err(error @ Error::LibraryNotFound { .. }) => {
+        Err(error @ Error::LibraryNotFound { .. }) if !requires_hardware() => {
             eprintln!("skipped: {error}");
             return;
         }

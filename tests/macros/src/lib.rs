@@ -1,8 +1,9 @@
 //! `#[on_all_backends]` and `#[on_gpu_backends]`: one `#[test]` per backend from one function.
 //!
-//! This is the only list of backends in the tests. `#[on_all_backends] fn f(backend: TestBackend)` keeps `f` as it is and
-//! adds the tests `f::backend_1_Cpu`, `f::backend_2_Cuda` and `f::backend_3_AmdGpu`, which call it. Other parameters take
-//! rstest's `#[values(..)]` and `#[case]`. `cargo xtask test` selects a backend's tests by these names.
+//! This is the only list of backends in the tests. `#[on_all_backends] fn f(backend: TestBackend)` keeps `f` as it is
+//! and adds the tests `f::backend_1_Cpu`, `f::backend_2_Cuda` and `f::backend_3_AmdGpu`, which call it. Other
+//! parameters take rstest's `#[values(..)]` and `#[case]`. `cargo xtask test` selects a backend's tests by these
+//! names.
 //!
 //! The tokens are rewritten by hand, without a parser: test functions have a simple form, and every build of the tests
 //! waits for this crate.

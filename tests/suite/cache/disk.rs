@@ -16,10 +16,10 @@ use crate::common::{saxpy, set};
 
 const N: usize = 100;
 
-/// The name and the library of a compiler whose images are kept.
+/// The name and the library of a compiler whose images are cached.
 type KeptAs = Option<(&'static str, Option<PathBuf>)>;
 
-/// The simulator's compiler, whose images would not be kept, with a name under which they are.
+/// The simulator's compiler with a cache name, so that its images are cached.
 #[derive(Debug)]
 struct Counting {
     compiler: Arc<dyn Compiler>,
@@ -59,7 +59,7 @@ unsafe impl Compiler for Counting {
     }
 }
 
-/// Runs `body` in a program of its own that keeps kernels in `folder`; how many kernels it compiled.
+/// Runs `body` in a new program with the cache in `folder`; returns how many kernels were compiled.
 fn compiled(
     backend: TestBackend,
     folder: Option<&Path>,
@@ -118,7 +118,7 @@ fn an_image_that_the_driver_rejects_is_recompiled(backend: TestBackend) -> qd::R
     let folder = tempfile::tempdir().expect("a folder");
     let run = || compiled(backend, Some(folder.path()), named("one", None), two_kernels);
     assert_eq!(run()?, 2);
-    // Whole files of the right keys, with images that are none.
+    // Complete files with the right keys and invalid images.
     for entry in std::fs::read_dir(folder.path()).expect("the folder") {
         let path = entry.expect("an entry").path();
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
@@ -147,7 +147,7 @@ pub(crate) mod one_block {
         });
     }
 }
-/// The same loops in a block each.
+/// The same loops, each in its own block.
 pub(crate) mod two_blocks {
     use quadrants as qd;
     use quadrants::Tensor;
@@ -166,7 +166,7 @@ pub(crate) mod two_blocks {
     }
 }
 
-/// The same loops make the same text, and are launched otherwise.
+/// The same loops give the same source, but another launch plan.
 #[on_gpu_backends]
 fn the_cache_key_contains_the_stream_parallel_groups(backend: TestBackend) -> qd::Result<()> {
     let folder = tempfile::tempdir().expect("a folder");

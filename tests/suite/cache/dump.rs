@@ -35,14 +35,14 @@ fn a_dump_contains_the_ir_and_source_of_each_kernel() {
     assert!(ir.starts_with("kernel saxpy("), "{ir}");
     assert!(ir.contains("\noffloaded saxpy("), "{ir}");
     for (backend, ending) in [(TestBackend::Cuda, "cu"), (TestBackend::AmdGpu, "hip")] {
-        // Whether a form is proven is the launch's; one of the two ran.
+        // The launch decides the form; one of the two ran.
         let text = read(&format!(".proven.{ending}")).or(read(&format!(".checked.{ending}")));
         match backend.open() {
             Some(_) => assert!(text.unwrap().contains("__global__ void saxpy_0("), "{files:?}"),
             None => assert_eq!(text, None),
         }
     }
-    // All by their final names.
+    // No temporary files remain.
     assert!(files.iter().all(|n| n.ends_with(".ir") || n.ends_with(".cu") || n.ends_with(".hip")));
     // The same kernels have the same names in another process.
     run_with_dump(&folder);

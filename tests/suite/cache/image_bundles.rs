@@ -27,10 +27,10 @@ use crate::{
 pub(crate) const WORKS: &[child::Work] =
     &[("export again and again", export_often), ("run from the file", run_from_environment)];
 
-/// The file of a child that exports.
+/// The variable with the file that a child exports to.
 const FILE: &str = "QUADRANTS_TEST_EXPORT";
 
-/// The simulator's compiler, under a name by which its images are kept; or one that is not installed.
+/// The simulator's compiler under a cache name, or a compiler that is not installed.
 #[derive(Debug)]
 struct Simulated {
     compiler: Arc<dyn Compiler>,
@@ -56,7 +56,7 @@ unsafe impl Compiler for Simulated {
         Some("a compiler".to_owned())
     }
 
-    /// Only images on disk are told apart by it, and nothing here is kept on disk.
+    /// Only cached images depend on it, and nothing is cached here.
     fn library(&self) -> Option<PathBuf> {
         panic!("a program that runs from a file looks for a compiler");
     }
@@ -84,7 +84,7 @@ fn target(backend: TestBackend, arch: Option<&str>) -> Target {
     Target::new(arch, Arc::new(compiler))
 }
 
-/// Runs `body` in a program on the simulator that keeps nothing on disk.
+/// Runs `body` in a program on the simulator without a cache.
 fn run<T>(
     backend: TestBackend,
     builder: ProgramBuilder,
@@ -109,7 +109,7 @@ fn run_from<T>(
     run(backend, Program::builder().kernels(kernels.clone()), false, &[], body)
 }
 
-/// A program on the processor that knows the kernels of [`two_kernels`], and `copy` without a launch.
+/// A CPU program that has launched the kernels of [`two_kernels`], and registered `copy` without a launch.
 fn on_the_processor(builder: ProgramBuilder) -> qd::Result<Program> {
     let program = builder.cache(None).open(Arch::Cpu)?;
     two_kernels(&program)?;
@@ -147,7 +147,7 @@ fn a_program_without_a_compiler_runs_from_an_image_bundle(
     run(backend, limited().kernels(kernels), false, &[], |program| {
         two_kernels(program)?;
         assert_eq!(program.cache_statistics().exported, 2);
-        // The checked form says where in this source it is, whatever the file was made from.
+        // The checked form reports locations in this source, whatever source the bundle was made from.
         let x = program.zeros::<f32, 1>([10])?;
         let mut y = program.zeros::<f32, 1>([11])?;
         copy(&x, &mut y).launch()?;
@@ -174,13 +174,13 @@ fn a_kernel_that_the_bundle_lacks_is_compiled_or_a_typed_error(
     assert!(files[0].contains("memory") && refused.to_string().contains(&files[0]), "{refused}");
     let builder = || Program::builder().kernels(kernels.clone());
     run(backend, builder(), true, &[], other)?;
-    // With no such file the error is the compiler's.
+    // Without such a file the error is that of the missing compiler.
     let refused = run(backend, Program::builder(), false, &[], other).expect_err("no compiler");
     assert!(matches!(refused, Error::Compile { .. }), "{refused:?}");
     Ok(())
 }
 
-/// The same loops make the same text, and are launched otherwise.
+/// The same loops give the same source, but another launch plan.
 #[on_gpu_backends]
 fn a_bundle_does_not_match_kernels_with_other_stream_parallel_groups(
     backend: TestBackend,
@@ -216,7 +216,7 @@ fn a_device_uses_images_of_compatible_architectures(backend: TestBackend) -> qd:
         Ok(program.cache_statistics().exported)
     };
     assert_eq!(run(backend, with(&[&older]), false, &["old", "older"], found)?, 2);
-    // Several files are one.
+    // Several files act as one.
     let own = exported(backend, None)?;
     assert_eq!(run(backend, with(&[&older, &own]), false, &[], found)?, 2);
     let mut both = qd::Export::new([]);
@@ -258,7 +258,7 @@ fn a_corrupt_bundle_is_an_error_and_a_corrupt_image_is_recompiled(
     Ok(())
 }
 
-/// What a child does: writes the file over and over.
+/// The work of a child: exports the file repeatedly.
 fn export_often(backend: TestBackend) -> qd::Result<()> {
     let file = std::env::var_os(FILE).expect("a file");
     let program = on_the_processor(Program::builder())?;
@@ -301,7 +301,7 @@ fn an_architecture_name_selects_its_compiler() {
 /// An architecture each, and an image for it.
 type Images = Vec<(String, Vec<u8>)>;
 
-/// What a file holds for architectures that this machine need not have.
+/// Exports for architectures that need not exist on this machine.
 fn images(names: &[&str]) -> qd::Result<Option<Images>> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("kernels.qdk");
@@ -349,7 +349,7 @@ fn an_amd_bundle_contains_code_objects() -> qd::Result<()> {
     Ok(())
 }
 
-/// What a child does, to which the environment gives a file and no compiler.
+/// The work of a child that gets a bundle and no compiler through its environment.
 fn run_from_environment(backend: TestBackend) -> qd::Result<()> {
     let program = Program::open(backend.arch())?;
     two_kernels(&program)?;
@@ -357,7 +357,7 @@ fn run_from_environment(backend: TestBackend) -> qd::Result<()> {
     Ok(())
 }
 
-/// The whole way on a real device: compiled ahead, run by a process that has no compiler.
+/// On a real device: compile ahead, then run in a process without a compiler.
 #[on_gpu_backends]
 fn a_device_runs_from_a_bundle_in_a_process_without_a_compiler(
     backend: TestBackend,

@@ -1,4 +1,5 @@
-//! Which backends have a real device on this machine; `cargo xtask test` reads it to choose between hardware and simulator.
+//! Which backends have a real device on this machine; `cargo xtask test` reads it to choose between hardware and
+//! simulator.
 
 use quadrants::Arch;
 

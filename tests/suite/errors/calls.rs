@@ -119,7 +119,7 @@ fn a_missing_compiler_error_lists_the_searched_paths(
     };
     let program = Program::open(Opened { device, compiler: Some(compiler) })?;
     let mut x = program.tensor_from(&[1.0f32, 2.0], [2])?;
-    // Every launch says so, not the first alone.
+    // Every launch returns the error, not only the first.
     for _ in 0..2 {
         let error = set(3.0, &mut x).launch().expect_err("there is no compiler");
         let Error::Compile { kernel, source } = &error else { panic!("{error:?}") };

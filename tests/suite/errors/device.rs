@@ -39,7 +39,7 @@ fn out_of_memory_is_a_typed_error_and_the_program_stays_usable(backend: TestBack
     assert_eq!(error.severity(), Severity::Recoverable);
     set(2.0, &mut kept).launch()?;
     assert_eq!(kept.to_vec()?, [2.0; 1000]);
-    // What a dropped tensor held is there again.
+    // The memory of a dropped tensor is available again.
     for _ in 0..8 {
         drop(on.program.zeros::<u64, 1>([100_000])?);
     }
@@ -63,7 +63,7 @@ fn out_of_memory_in_a_launch_or_copy_is_recoverable(backend: TestBackend) -> Res
         assert_eq!(error.severity(), Severity::Recoverable);
         assert_eq!(world.armed_faults(), 0);
     };
-    // The kernel's value needs memory of the launch's own, which is asked for once more behind each wait.
+    // The kernel's result needs memory of the launch, whose allocation is retried after each wait.
     (1..=3).for_each(|nth| world.fail(alloc, nth, Code::OUT_OF_MEMORY));
     out_of_memory(first(&x).launch_on(&stream).map(drop));
     assert_eq!(first(&x).launch_on(&stream)?, 1.5);
@@ -126,7 +126,7 @@ fn after_a_lost_context_every_call_reports_the_first_cause(backend: TestBackend)
     let reports = world.reports();
     assert!(matches!(reports[..], [ref r] if matches!(r.kind, ReportKind::Access(_))));
 
-    // A second program on that device says what is wrong too, over the same context or opened anew.
+    // A second program on that device reports the same, over the same context or a new one.
     let over_the_same = cause(Program::open(opened).map(drop));
     let anew = backend.arch().open_with(&*backend.simulator(), world.ordinal());
     let anew = anew.and_then(Program::open).map(drop).expect_err("the context is lost");

@@ -7,7 +7,7 @@ use quadrants_tests::TestBackend::{self, Cpu};
 
 use crate::child;
 
-/// What children do.
+/// The works of children.
 pub(crate) const WORKS: &[child::Work] = &[("open by the environment", open)];
 
 /// Opens a program, which the environment forbids.

@@ -1,5 +1,5 @@
-//! Promises: no panic crosses the API; every error says what happened, where and how to fix it, is reported once, and leaves
-//! the program usable where it is recoverable.
+//! Promises: no panic crosses the API; every error says what happened, where and how to fix it, is reported once, and
+//! leaves the program usable where it is recoverable.
 
 mod calls;
 mod device;

@@ -163,7 +163,7 @@ fn an_out_of_bounds_atomic_is_dropped(backend: TestBackend) -> quadrants::Result
     Ok(())
 }
 
-/// Loops that read by indices of memory run without reports first on a GPU, and again where one is beyond.
+/// On a GPU, loops with loaded indices run speculatively without reports, and again with them after a failure.
 #[on_all_backends]
 fn an_index_loaded_from_memory_is_checked_in_its_loop(
     backend: TestBackend,
@@ -242,7 +242,7 @@ fn an_assertion_reports_its_message(backend: TestBackend) -> quadrants::Result<(
         ([7, 100, 5], "x[i] < 100", POSITIVE_LINE + 1),
     ] {
         let x = on.program.tensor_from(&values, [3])?;
-        // The kernel has a value, so that the launch waits and reports by itself.
+        // The kernel has a result, so the launch waits and reports the error itself.
         let launched = positive(&x, &mut out).launch();
         assert_eq!(launched.as_ref().map_err(Error::severity), Err(Severity::LostData));
         let error = kernel_error(launched.map(drop), || Ok(()));
@@ -341,7 +341,7 @@ fn the_first_of_several_errors_is_reported(backend: TestBackend) -> quadrants::R
     stream.synchronize()
 }
 
-/// A report was cleared by whoever looked first, while launches behind it still ran and reported again.
+/// Regression: the first reader cleared the record while later launches still ran and reported again.
 #[on_gpu_backends]
 fn an_error_found_without_a_wait_is_reported_once_for_the_first_launch(
     backend: TestBackend,
@@ -369,7 +369,7 @@ fn an_error_found_without_a_wait_is_reported_once_for_the_first_launch(
             found = found.or_else(|| submit(shift(by, &x, &mut y, &mut z).launch_on(&stream)));
         }
         while found.is_none() {
-            // Who asks elsewhere learns nothing of it.
+            // Other streams report nothing.
             other.query()?;
             program.sync()?;
             found = match stream.query() {
@@ -464,7 +464,7 @@ fn an_error_in_a_region_block_is_reported_on_the_launch_stream(
     let error = kernel_error(launched, || stream.synchronize());
     let cause = KernelErrorCause::Index { tensor: "y".into(), index: vec![8], shape: vec![8] };
     assert_eq!(error.cause, cause);
-    // The other blocks did their work, and this one what it could.
+    // The other blocks completed, and this one up to the error.
     assert_eq!((x.to_vec()?, y.to_vec()?), (vec![4.0; 8], vec![4.0; 8]));
     assert_eq!(z.to_vec()?, [1.0; 9]);
     stream.synchronize()
@@ -502,7 +502,7 @@ fn event_waits_and_stream_queries_report_device_errors(
     event.synchronize()?;
     s1.synchronize()?;
 
-    // Asked while it is busy, a stream says only that; then what became of it, once.
+    // While it is busy, a query returns only that; afterwards it reports the error once.
     shift(3, &x, &mut y, &mut z).launch_on(&s1)?;
     assert!(!s1.query()?);
     world.set_schedule(Schedule::Eager);

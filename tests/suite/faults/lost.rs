@@ -50,7 +50,7 @@ fn lose(
     let outcome = scenario(&mut stage);
     assert_eq!(stage.world.armed_faults(), 0, "{what}: it was not made");
 
-    // Where the call's place can only log, the next one finds it.
+    // Where the failing call can only be logged, the next call reports the loss.
     let first = match &outcome {
         Err(error) => Some(driver_error(error).expect("the driver's")),
         Ok(()) => None,
@@ -65,7 +65,7 @@ fn lose(
             assert_eq!(first, cause, "{what}: the first cause");
         }
     }
-    // Nothing can be given back any more, but all comes to an end.
+    // Nothing can be returned to the driver any more, but every drop ends.
     (stage.things, stage.program, stage.opened) = (None, None, None);
     let refs = stage.world.live().context_refs;
     assert!(refs == 0 || call.contains("Release"), "{what}: the context is still retained");
@@ -73,7 +73,7 @@ fn lose(
     Ok(())
 }
 
-/// Every operation fails, without a call of the driver once one has said why; gives that first cause.
+/// Every operation fails, without driver calls after the first failure; returns the first cause.
 fn stays_lost(stage: &mut Stage, what: &str) -> Result<quadrants::rhi::DriverError> {
     let Stage { program: Some(program), things, world, .. } = stage else {
         unreachable!("asked for a program alone")
@@ -104,7 +104,7 @@ fn stays_lost(stage: &mut Stage, what: &str) -> Result<quadrants::rhi::DriverErr
         check("asking a stream", stream.query().map(drop));
     }
     assert_eq!(calls_since(**world, &before), [], "{what}: calls although the device is lost");
-    // Somebody else is told too.
+    // Another handle reports it too.
     if let Some(opened) = &stage.opened {
         let another = quadrants::Program::open(opened.clone()).map(drop);
         let error = another.expect_err("another program");

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::common::{set, three_blocks};
 
-/// Their failure is only logged: they put back what was current, or set up what works without.
+/// Failures of these calls are only logged: they restore the context, or are optional.
 const LOGGED: [&str; 2] = ["cuCtxPopCurrent_v2", "hipSetDevice"];
-/// Where they fail, something stays that the driver did not take back.
+/// If these fail, the driver keeps an object.
 const GIVES_BACK: [&str; 6] = ["Destroy", "Free", "Unload", "PushCurrent", "SetDevice", "Release"];
 
 #[on_gpu_backends]
@@ -68,7 +68,7 @@ fn fail(
     let outcome = scenario(&mut stage);
     assert_eq!(stage.world.armed_faults(), 0, "{what}: it was not made");
 
-    // The error is told, and it is that call's.
+    // The error is reported, and it is that of the call.
     if let Err(Error::Launch { kernel, started, .. }) = &outcome {
         let its = |(name, _): &&(String, u64)| {
             name.strip_prefix(kernel.as_str()).is_some_and(|rest| rest.starts_with('_'))
@@ -85,9 +85,9 @@ fn fail(
         .iter()
         .filter_map(driver_error)
         .any(|error| error.symbol == call && error.code == code.0 && !error.call.is_empty());
-    // Memory is asked for once more behind a wait. What happens behind the end of a program is only logged.
+    // An allocation is retried after a wait. Failures after the end of a program are only logged.
     let retried = code == Code::OUT_OF_MEMORY && call.contains("llocAsync");
-    // A graph that is refused is counted, and events do its work.
+    // A rejected graph is counted, and events replace it.
     let refused = |program: &quadrants::Program| program.region_statistics().graphs_refused;
     let counted = call.contains("Graph") && stage.program.as_ref().map(refused) == Some(1);
     let logged = LOGGED.contains(&call) || stage.program.is_none() || what.contains("another");
@@ -95,7 +95,7 @@ fn fail(
     assert!(errors.iter().all(|e| e.severity() != Severity::ContextLost), "{what}: {errors:?}");
     assert!(current(backend) == current_before || LOGGED.contains(&call), "{what}: current");
 
-    // Of what the launch began, nothing is left on a stream that nobody will wait for.
+    // No part of the launch is left on a stream that nothing waits for.
     let unjoined: HashSet<u64> = stage.world.unjoined().into_iter().collect();
     assert!(unjoined.is_subset(&users), "{what}: {unjoined:x?} is waited for by none");
 
@@ -103,7 +103,7 @@ fn fail(
         next_works(&mut stage, what)?;
     }
 
-    // Nothing is left over, but what the driver refused to take back, or to make the context current for.
+    // Nothing leaks, except objects whose destruction or context switch failed.
     (stage.things, stage.program, stage.opened) = (None, None, None);
     let refused = GIVES_BACK.iter().any(|back| call.contains(back));
     let left: usize = stage.left().iter().sum();
@@ -114,7 +114,7 @@ fn fail(
     Ok(())
 }
 
-/// The next launch works, on the stream that was current before; and the pools have all that is theirs.
+/// The next launch works on the previous current stream, and the pools have all their objects.
 fn next_works(stage: &mut Stage, what: &str) -> Result<()> {
     let Some(program) = &stage.program else { return Ok(()) };
     let mut next = program.tensor_from(&[1.0f32; N], [N])?;

@@ -15,7 +15,7 @@ pub(super) fn sum_of_ends(x: &Tensor<f32, 1>) -> f32 {
 
 pub(super) type Scenario = fn(&mut Stage) -> Result<()>;
 
-/// By name.
+/// The scenarios by name.
 pub(super) const SCENARIOS: [(&str, Scenario); 24] = [
     ("a launch", |stage| {
         let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };

@@ -9,7 +9,7 @@ use crate::common::{set, three_blocks};
 
 pub(super) const N: usize = 64;
 
-/// What a program has.
+/// The objects of a program.
 pub(super) struct Things {
     pub(super) stream: Stream,
     pub(super) x: Tensor<f32, 1>,
@@ -17,21 +17,21 @@ pub(super) struct Things {
     pub(super) z: Tensor<f32, 1>,
 }
 
-/// A program with its things, as far as a scenario has left them.
+/// A program and the objects that a scenario has left.
 pub(super) struct Stage {
     pub(super) things: Option<Things>,
     pub(super) program: Option<Program>,
     pub(super) opened: Option<Opened>,
-    // The world goes last: all else gives back into it.
+    // The world is dropped last: everything else is returned to it.
     pub(super) world: WorldLease,
 }
 
 impl Stage {
-    /// Nothing runs before it has to, so that what is forgotten is still there to be found.
+    /// The lazy schedule runs nothing before it must, so that leaked work stays visible.
     pub(super) fn new(backend: TestBackend, argument_limit: Option<usize>) -> Result<Self> {
         let (world, opened) = backend.simulated_device();
         world.set_schedule(Schedule::Adversarial);
-        // Without a limit as where nobody looks for hazards: launches go another way then.
+        // Both hazard policies are covered, since launches take another path under each.
         let builder = match argument_limit {
             Some(limit) => Program::builder().argument_limit(limit),
             None => Program::builder().hazards(Hazards::Explicit),

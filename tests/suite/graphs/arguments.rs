@@ -10,7 +10,7 @@ struct Pace {
     dt_max: f32,
 }
 
-/// The names of scalars begin with those of others.
+/// Some scalar names are prefixes of others.
 #[qd::kernel]
 fn limit(dt_max: f32, dt_: f32, dt: f32, x: &mut Tensor<f32, 1>) {
     for i in 0..x.len() {
@@ -56,7 +56,7 @@ fn an_argument_name_does_not_match_longer_names_with_the_same_prefix(
     graph.with("advance.dt.1", 5.0f32).launch()?;
     assert_eq!(y.to_vec()?[0], 4152.0);
 
-    // A number for the one, a vector for the other.
+    // A scalar for one argument, a vector for the other.
     let both = graph.with("dt", 1.0f32).launch();
     assert!(matches!(both, Err(Error::Argument { .. })), "{both:?}");
     for name in [
@@ -103,7 +103,7 @@ fn every_listed_name_replaces_exactly_its_argument(backend: TestBackend) -> Resu
     for (name, x_after, y_after) in [
         ("limit[0].dt_max", 129.0, 321.0),
         ("limit[0].dt_", 193.0, 321.0),
-        // That of the kernel, and not the field of the other's parameter.
+        // The kernel's parameter, and not the field of another parameter.
         ("limit.dt", 923.0, 321.0),
         ("limit[0].dt", 923.0, 321.0),
         ("paced.limit.dt", 123.0, 329.0),

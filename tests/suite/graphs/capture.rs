@@ -26,7 +26,7 @@ fn shift(by: Vector<f32, 2>, steps: i32, x: &mut Tensor<Vector<f32, 2>, 1>) {
     }
 }
 
-/// Reads beyond `from` where it is shorter: then it is checked.
+/// Reads out of bounds where `from` is shorter: then the checked form runs.
 #[qd::kernel]
 fn gather(offset: usize, from: &Tensor<f32, 1>, to: &mut Tensor<f32, 1>) {
     for i in 0..to.len() {
@@ -71,7 +71,7 @@ impl Scene {
         })
     }
 
-    /// Two branches that fork from the default stream and join there again, a region in one of them.
+    /// Two branches that fork from the default stream and join it, with a region in one of them.
     fn work(&mut self, program: &Program) -> Result<()> {
         let Self { s1, s2, e1, e2, a, b, c } = self;
         saxpy(2.0, a, b).launch()?;
@@ -231,7 +231,7 @@ fn hazards_in_a_capture_follow_the_hazard_policy(
         }
         (_, other) => panic!("{other:?}"),
     }
-    // What is given may conflict where what was captured does not.
+    // Replaced arguments may conflict where the captured ones do not.
     let mut graph = program.capture(|| {
         set(3.0, &mut a).launch_on(&s1)?;
         copy(&b, &mut c).launch_on(&s2)
@@ -328,7 +328,7 @@ fn arguments_are_replaced_by_name_for_one_launch(
     Ok(())
 }
 
-/// A launch does what it is given, whatever the launches before were given: by the same names or others, with tensors
+/// A launch uses its own arguments, whatever earlier launches used: with the same names or others, with tensors
 /// of the same extents or others, on one stream or two.
 #[on_all_backends]
 fn a_replaced_argument_does_not_affect_the_next_launch(
@@ -351,7 +351,7 @@ fn a_replaced_argument_does_not_affect_the_next_launch(
         random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let bits = random >> 40;
         let a = [1.0f32, 2.0, 3.0, 4.0][bits as usize & 3];
-        // Of each launch: the factor, the value of `x`, and how much of `y` it adds to.
+        // Per launch: the factor, the value of `x`, and the length of `y`.
         let mut each = [(1.0f32, 1.0f32, N); 3];
         let mut launch = if bits & 4 != 0 {
             each.iter_mut().for_each(|launch| launch.0 = a);
@@ -461,7 +461,7 @@ fn mismatched_graph_arguments_are_rejected_before_the_launch(backend: TestBacken
     let stream = other.program.create_stream()?;
     assert!(matches!(graph.launch_on(&stream), Err(Error::OtherProgram { .. })));
     assert_eq!(b.to_vec()?, [1.0; N], "nothing was launched");
-    // Both given: the borrows say that they are apart.
+    // Both are given: the borrows prove that they do not overlap.
     graph.with("x", &b).with("y", &mut a).launch()?;
     assert_eq!(a.to_vec()?, [2.0; N]);
     Ok(())
@@ -497,7 +497,7 @@ fn operations_that_cannot_be_captured_are_errors_and_the_capture_continues(
         for (what, outcome) in refused {
             assert!(matches!(outcome, Err(Error::Capture { .. })), "{what}: {outcome:?}");
         }
-        // Not recorded, but done.
+        // Executed at once instead of recorded.
         let made = program.tensor_from(&[3.0f32; N], [N])?;
         e1.record(program.default_stream())?;
         e1.wait(&s1)?;
@@ -593,7 +593,7 @@ fn device_errors_of_a_graph_are_reported_on_its_launch_stream(backend: TestBacke
     };
     told(&mut graph, &s1)?;
     told(&mut graph, program.default_stream())?;
-    // Proven with other arguments, and then as captured again.
+    // The proven form with other arguments, then again as captured.
     graph.with("offset", 0usize).launch_on(&s1)?;
     s1.synchronize()?;
     assert_eq!(a.to_vec()?, [1.0; N]);
@@ -661,7 +661,7 @@ fn a_graph_launch_is_one_driver_call_and_creates_no_objects(backend: TestBackend
     Ok(())
 }
 
-/// On the processor a graph's launches run here: other threads that use its tensors take turns.
+/// On the CPU a graph's launches run on this thread; other threads that use its tensors wait for their turn.
 #[on_all_backends]
 fn threads_may_use_tensors_of_a_graph_concurrently(backend: TestBackend) -> Result<()> {
     let builder = Program::builder().hazards(Hazards::Explicit);
@@ -702,7 +702,7 @@ fn threads_may_use_tensors_of_a_graph_concurrently(backend: TestBackend) -> Resu
     Ok(())
 }
 
-/// A copy of the host's is ordered by what uses its tensor, on whatever streams, within the graph and outside.
+/// A host copy is ordered with all work that uses its tensor, on every stream, inside the graph and outside.
 #[on_all_backends]
 fn copies_and_fills_are_captured_in_order_with_launches(
     backend: TestBackend,
@@ -729,7 +729,7 @@ fn copies_and_fills_are_captured_in_order_with_launches(
         })?;
         assert_eq!(graph.len(), 5);
         for round in 0..3 {
-            // Others that still use it: its copies wait for them.
+            // Other work that still uses the tensor: the copies wait for it.
             set(round as f32, &mut a).launch_on(&s2)?;
             graph.launch_on(&s1)?;
             assert_eq!(b.to_vec()?, [2.0; N]);

@@ -50,7 +50,7 @@ fn graph_launches_with_changed_arguments_match_plain_launches(
             });
             world.set_seed(seed);
         }
-        // All launches of a round are in flight at once, on two streams with tensors of their own.
+        // All launches of a round are in flight together, on two streams with separate tensors.
         let mut sets: Vec<[Tensor<f32, 1>; 2]> = (0..6)
             .map(|k| [N + 1000 * k, 6].map(|n| program.zeros::<f32, 1>([n]).expect("memory")))
             .collect();
@@ -215,7 +215,7 @@ fn the_fourth_graph_launch_creates_no_objects_and_all_are_freed_with_the_program
     Ok(())
 }
 
-/// With arguments by value: a block in memory may lie elsewhere each time.
+/// Arguments are passed by value: an argument buffer may have another address in each launch.
 #[on_gpu_backends]
 fn unchanged_graph_node_parameters_are_not_set_again(backend: TestBackend) -> qd::Result<()> {
     let builder = Program::builder().graphs(true).argument_limit(4096);
@@ -227,7 +227,7 @@ fn unchanged_graph_node_parameters_are_not_set_again(backend: TestBackend) -> qd
     };
     let program = &on.program;
     let [mut a, mut b, mut c, mut d] = [(); 4].map(|()| program.zeros::<f32, 1>([N]).unwrap());
-    // The last of the first three makes the graph; then one way, the other way, and back.
+    // The third launch creates the graph; then the arguments alternate.
     let swapped = [false, false, false, false, false, true, true, false];
     let mut calls = Vec::new();
     for swap in swapped {
@@ -243,7 +243,7 @@ fn unchanged_graph_node_parameters_are_not_set_again(backend: TestBackend) -> qd
     Ok(())
 }
 
-/// Threads that share a stream share its graph too: who finds it taken uses events.
+/// Threads that share a stream share its graph; a thread that finds it in use launches by events.
 #[on_gpu_backends]
 fn threads_that_share_a_stream_launch_graphs_correctly(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open_with(Program::builder().graphs(true)) else { return Ok(()) };

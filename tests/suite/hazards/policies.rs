@@ -113,7 +113,7 @@ fn a_write_after_an_unordered_read_is_a_hazard(backend: TestBackend) -> Result<(
     Ok(())
 }
 
-/// What comes between a launch on the first stream and one on the second.
+/// An operation between a launch on the first stream and one on the second.
 type Between = fn(&mut Scene) -> Result<()>;
 
 #[on_all_backends]
@@ -185,7 +185,7 @@ fn reads_and_disjoint_byte_ranges_are_no_hazard(backend: TestBackend) -> Result<
     copy(&on.a, &mut c).launch_on(&on.s2)?;
     {
         let (mut low, mut high) = on.a.split_at_mut(N / 2)?;
-        // Behind what reads the whole.
+        // After the launch that reads the whole tensor.
         on.done.record(&on.s2)?;
         on.done.wait(&on.s1)?;
         on.done.record(&on.s1)?;
@@ -201,7 +201,7 @@ fn reads_and_disjoint_byte_ranges_are_no_hazard(backend: TestBackend) -> Result<
     Ok(())
 }
 
-/// Fields of one array of structs, and halves of vectors in planes, were taken to use all that lies between.
+/// Regression: accesses to single fields or slices once counted as accesses to all bytes between them.
 #[on_all_backends]
 fn disjoint_components_and_slices_are_no_hazard(
     backend: TestBackend,
@@ -282,7 +282,7 @@ fn the_auto_policy_inserts_exactly_the_missing_waits(backend: TestBackend) -> Re
     Ok(())
 }
 
-/// A reader of old elements and a writer of new ones, again and again, and no event anywhere.
+/// Repeats a read of old elements and a write of new ones, without events.
 #[on_gpu_backends]
 fn a_reader_never_sees_a_later_write(
     backend: TestBackend,
@@ -315,8 +315,8 @@ fn an_unknown_hazard_policy_is_rejected() {
     assert_eq!("auto".parse::<Hazards>().unwrap(), Hazards::Auto);
 }
 
-/// The launcher waits by itself for arguments that it stages: what it knows from that to be over is no word about what
-/// came later.
+/// A launch that stages its arguments may wait for the stream. That wait orders work before it, and no
+/// later work.
 #[on_gpu_backends]
 fn a_wait_inside_a_launch_orders_only_earlier_work(
     backend: TestBackend,
@@ -351,8 +351,8 @@ fn a_wait_inside_a_launch_orders_only_earlier_work(
     Ok(())
 }
 
-/// Where a copy fails, the runtime waits for the device by itself. The drop of a stream then waits for nothing, but says
-/// what is over.
+/// Where a copy fails, the runtime waits for the device by itself. The drop of a stream then waits for nothing, but
+/// says what is over.
 #[on_gpu_backends]
 fn the_work_of_a_destroyed_stream_is_complete_for_every_thread(backend: TestBackend) -> Result<()> {
     let hazards = Hazards::Check;

@@ -16,13 +16,13 @@ use crate::{
 
 const N: usize = 256;
 
-/// What children do.
+/// The works of children.
 pub(crate) const WORKS: &[child::Work] = &[
     ("two streams and an event", |backend| two_streams(backend, true)),
     ("two streams without the event", |backend| two_streams(backend, false)),
 ];
 
-/// An ordinary program: the driver is the one that the backend finds.
+/// A program on the driver that the backend finds by itself.
 fn two_streams(backend: TestBackend, with_event: bool) -> Result<()> {
     let program = Program::builder().hazards(Hazards::Explicit).open(backend.arch())?;
     let (produces, consumes) = (program.create_stream()?, program.create_stream()?);
@@ -38,7 +38,7 @@ fn two_streams(backend: TestBackend, with_event: bool) -> Result<()> {
     Ok(())
 }
 
-/// Runs a work with the simulator as its driver, and gives what it printed and what it was told.
+/// Runs a work with the simulator as its driver; returns its standard output and standard error.
 fn told(work: &str, backend: TestBackend) -> (String, String) {
     let beside = std::env::current_exe().expect("a program");
     let name = format!(

@@ -244,7 +244,7 @@ fn aggregates_of_floats(backend: TestBackend) -> quadrants::Result<()> {
     Ok(())
 }
 
-/// An index beyond a local array is an error, and the launch goes no further with it.
+/// An out-of-bounds index of a local array is an error that ends the piece of the loop.
 #[on_all_backends]
 fn an_out_of_bounds_component_index_is_reported(backend: TestBackend) -> quadrants::Result<()> {
     use quadrants::Tensor;

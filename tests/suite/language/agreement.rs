@@ -1,12 +1,12 @@
 //! User items with the names of built-ins and emitted code: every backend resolves them alike.
 
-// What is tried is the way it is written.
+// The way the code is written is under test.
 #![allow(clippy::all, clippy::pedantic, dead_code)]
 
 use quadrants::{self as qd, Tensor, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-/// Equal to everything, on the host.
+/// On the host, equal to everything.
 #[derive(Clone, Copy, Debug, qd::KernelValue)]
 struct Loose {
     at: usize,
@@ -343,7 +343,7 @@ fn in_strips(given: Named, q: &mut Tensor<Named, 1>, x: &mut Tensor<u32, 1>) {
         let mut sum = i as u32;
         let named = Named::made(i as u32 % 5);
         for k in 0..6u32 {
-            // A func by the name of what processors have for whole vectors, beside that.
+            // A func with the name of a vectorized method, beside that method.
             sum = sum.max(k) + given.max(k, sum % 3) + named.max(k, 2);
         }
         sum += q[i].grow(sum % 7 + 1);

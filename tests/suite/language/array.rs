@@ -7,7 +7,7 @@ use std::{
 
 use quadrants::{Element, KernelValue, Layout, Program, Result, Tensor, f16};
 
-/// What a tensor is to a function of the host.
+/// A tensor's counterpart for host functions.
 #[derive(Clone, Debug)]
 pub(crate) struct Array<T, const N: usize> {
     elements: Vec<T>,

@@ -140,7 +140,7 @@ fn blocks(t: f32, x: &mut Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     })
 }
 
-/// What every kernel above leaves behind, as bits.
+/// The results of all kernels above, as bits.
 fn everything(program: &qd::Program) -> qd::Result<Vec<u64>> {
     let reals: Vec<f32> = (0..N).map(|i| i as f32 * 0.37 - 40.0).collect();
     let ints: Vec<i32> = (0..N as i32).map(|i| i.wrapping_mul(7_919) - 60_000).collect();

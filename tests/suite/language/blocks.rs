@@ -5,7 +5,7 @@ use quadrants_tests::{TestBackend, on_all_backends};
 
 const THREADS: usize = 32;
 
-/// Turns each tile around; the last one may be short.
+/// Reverses each tile; the last one may be short.
 #[qd::kernel]
 fn reverse_tiles(x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
     qd::block_for(x.len().div_ceil(THREADS), THREADS, |b| {
@@ -24,10 +24,10 @@ fn reverse_tiles(x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
     });
 }
 
-/// The attraction of all bodies on each, tile by tile.
+/// The acceleration of each body by all others, tile by tile.
 #[qd::kernel]
-fn attract(n: usize, at: &Tensor<f32, 1>, pull: &mut Tensor<f32, 1>) {
-    use_nothing();
+fn attract(n: usize, at: &Tensor<f32, 1>, acceleration: &mut Tensor<f32, 1>) {
+    empty_func();
     qd::block_for(n / 64, 64, |b| {
         let mut tile = b.shared::<f32>(64);
         let mut sums = b.shared::<f32>(64);
@@ -43,12 +43,13 @@ fn attract(n: usize, at: &Tensor<f32, 1>, pull: &mut Tensor<f32, 1>) {
                 sums[t] = sum;
             });
         }
-        b.each(|t| pull[b.index() * b.threads() + t] = sums[t]);
+        b.each(|t| acceleration[b.index() * b.threads() + t] = sums[t]);
     });
 }
 
+/// A func without a body: its call is a serial statement before a block loop.
 #[qd::func]
-fn use_nothing() {}
+fn empty_func() {}
 
 /// Sums of all elements up to each within its tile, by doubling distances.
 #[qd::kernel]
@@ -92,7 +93,7 @@ fn histogram(x: &Tensor<u32, 1>, blocks: usize, bins: &mut Tensor<u32, 1>) {
     });
 }
 
-/// The largest element of each tile, by halves.
+/// The largest element of each tile, by a tree reduction.
 #[qd::kernel]
 fn largest(x: &Tensor<i64, 1>, y: &mut Tensor<i64, 1>) {
     qd::block_for(y.len(), 64, |b| {
@@ -118,8 +119,8 @@ fn largest(x: &Tensor<i64, 1>, y: &mut Tensor<i64, 1>) {
 
 const TILE: usize = 16;
 
-/// Turns a matrix, tile by tile. A row of a tile has one element more than needed, so that a column lies in as many
-/// banks of the memory as a row.
+/// Transposes a matrix, tile by tile. A row of a tile has one extra element, so that a column spans as many
+/// memory banks as a row.
 #[qd::kernel]
 fn transpose(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
     let [h, w] = x.shape();
@@ -162,7 +163,7 @@ fn digits(x: &Tensor<u32, 1>, at: usize, y: &mut Tensor<u32, 2>) {
 }
 const DIGITS_LINE: u32 = line!() - 3;
 
-/// As many blocks as a tensor says, beside other work.
+/// The number of blocks comes from a tensor; other work runs concurrently.
 #[qd::kernel]
 fn beside(count: &Tensor<usize, 1>, a: &mut Tensor<u32, 1>, c: &mut Tensor<u32, 1>) {
     qd::stream_parallel(|| {
@@ -201,7 +202,7 @@ fn strided(by: usize, y: &mut Tensor<u32, 1>) {
     });
 }
 
-/// Each block writes what the one before wrote where the blocks are not far enough apart.
+/// Adjacent blocks write the same elements where the stride is too small.
 #[qd::kernel]
 fn spread(by: usize, y: &mut Tensor<u32, 1>) {
     qd::block_for(3, 16, |b| {
@@ -254,9 +255,9 @@ fn a_block_reverses_a_tile_in_shared_memory(
 fn phases_repeat_in_a_loop(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let at: Vec<f32> = numbers(256).iter().map(|k| *k as f32 * 0.1).collect();
-    let mut pull = on.program.zeros::<f32, 1>([256])?;
-    attract(256, &on.program.tensor_from(&at, [256])?, &mut pull).launch()?;
-    for (k, found) in pull.to_vec()?.into_iter().enumerate() {
+    let mut acceleration = on.program.zeros::<f32, 1>([256])?;
+    attract(256, &on.program.tensor_from(&at, [256])?, &mut acceleration).launch()?;
+    for (k, found) in acceleration.to_vec()?.into_iter().enumerate() {
         let away = at.iter().map(|other| f64::from(other - at[k]));
         let expected: f64 = away.map(|away| away / (away * away + 0.5)).sum();
         assert!((f64::from(found) - expected).abs() < 1e-3, "{k}: {found}, not {expected}");
@@ -389,7 +390,7 @@ fn indices_of_shared_arrays_are_checked(backend: TestBackend) -> qd::Result<()> 
     let mut expected = [0; 32];
     x.iter().for_each(|v| expected[(v % 32) as usize] += 2);
     assert_eq!(y.to_vec()?, expected);
-    // No column 8, though there is an element behind.
+    // Column 8 is out of bounds, although the memory behind it exists.
     let failed = digits(&tensor, 1, &mut y).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
     let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
@@ -404,7 +405,7 @@ fn indices_of_shared_arrays_are_checked(backend: TestBackend) -> qd::Result<()> 
 
 const WEIGHTS: [u32; 3] = [5, 6, 7];
 
-/// What a block computes between phases may index where the index is known to be within.
+/// Values computed between phases may index where they are proven in bounds.
 #[qd::kernel]
 fn weighted(weights: &Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
     qd::block_for(4, 8, |b| {
@@ -442,7 +443,7 @@ fn block_indices_are_available_between_phases(on: TestBackend) {
     }
 }
 
-/// Turns a matrix, a tile for each block, of which those at its edges have less to do.
+/// Transposes a matrix, one tile per block; tiles at the edges are partial.
 #[qd::kernel]
 fn transpose_in_grid(x: &Tensor<i32, 2>, y: &mut Tensor<i32, 2>) {
     let [h, w] = x.shape();

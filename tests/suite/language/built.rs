@@ -275,7 +275,7 @@ fn a_built_kernel_has_blocks_of_threads(backend: TestBackend) -> qd::Result<()> 
     Ok(())
 }
 
-/// All iterations write one element, which their author says is fine.
+/// All iterations write one element; the author asserts that this is intended.
 fn asserts_too_much() -> qd::ir::Kernel {
     let b = KernelBuilder::new("asserts_too_much");
     let x = b.param_tensor_mut("x", U32, 1);
@@ -303,7 +303,7 @@ fn assertions_of_a_built_kernel_need_unsafe(backend: TestBackend) -> qd::Result<
     Ok(())
 }
 
-/// IR that no builder checked: its launches are judged all the same.
+/// IR that no builder checked: its launches are still proven and checked for races.
 #[on_all_backends]
 fn a_kernel_from_ir_is_proven_at_each_launch(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! `match`, and early returns of funcs.
 
-// Kernels have no such method.
+// Kernels do not support this method.
 #![allow(clippy::manual_is_multiple_of)]
 
 use quadrants::{self as qd};

@@ -80,7 +80,7 @@ fn scans(x: &Tensor<f64, 1>, k: &Tensor<i64, 1>, y: &mut Tensor<f64, 2>, l: &mut
     });
 }
 
-/// What threads take from each other in five ways.
+/// Five kinds of warp shuffles.
 #[qd::kernel]
 fn shuffles(x: &Tensor<i32, 1>, mask: usize, by: usize, y: &mut Tensor<i32, 2>) {
     qd::block_for(x.len() / THREADS, THREADS, |b| {

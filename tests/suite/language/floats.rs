@@ -108,13 +108,14 @@ powers! {
     powers_f64, given_powers_f64: f64;
 }
 
-/// LLVM knows some powers that the interpreter asks the library for. Only what is optimized shows that.
+/// LLVM evaluates some powers at compile time, the interpreter calls the library. Only optimized code shows a
+/// difference.
 #[on_all_backends]
 fn powi_of_constants_equals_powi_of_arguments(backend: TestBackend) -> quadrants::Result<()> {
     const N: usize = 20_000;
     let Some(on) = backend.open() else { return Ok(()) };
     if backend != Cpu && on.world.is_none() {
-        // Compilers of devices do as they like.
+        // Device compilers may differ.
         return Ok(());
     }
     macro_rules! check {

@@ -101,7 +101,7 @@ mod on_tensors {
         window::<T, 2>(of, at) + first(of)
     }
 
-    /// A kernel whose arguments do not say all of its parameters.
+    /// A kernel whose arguments do not determine all of its parameters.
     #[qd::kernel]
     pub(super) fn parts<const N: usize, T>(
         x: &Tensor<T, 1>,
@@ -132,7 +132,7 @@ mod on_tensors {
     }
 }
 
-/// A trait of the user, whose functions kernels call where they know no more of a type.
+/// A user trait as a bound of generic kernels.
 #[qd::func]
 trait Shape {
     const CORNERS: u32;

@@ -3,7 +3,7 @@
 use quadrants::{self as qd, Error, KernelErrorCause, Layout, Tensor, Tensors, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-/// What belongs together, some of it only read.
+/// A struct of tensors, some read-only.
 #[derive(Tensors)]
 struct Particles<'a> {
     place: &'a mut Tensor<Vector<f32, 2>, 1>,

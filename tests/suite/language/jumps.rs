@@ -80,7 +80,7 @@ source! { labels;
             }
             out[[i, 1]] = count;
 
-            // A label that is used again means the loop that has it now.
+            // A reused label means the innermost loop that has it.
             let mut inner = 0;
             'outer: for k in 0..3 {
                 for l in 0..3 {

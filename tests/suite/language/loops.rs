@@ -283,7 +283,7 @@ fn loops_with_attributes_match_plain_loops(backend: TestBackend) -> qd::Result<(
     Ok(())
 }
 
-/// So many elements that a loop which does little in each goes over them in another way.
+/// So many elements that a loop with little work per element takes another path.
 const FAR: usize = 1 << 20;
 
 #[qd::kernel]

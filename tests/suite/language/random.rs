@@ -4,7 +4,7 @@ use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{Array, Same, referee, source};
 
-// No `strict`: contraction does not change what is drawn, also where a draw is multiplied and added at once.
+// Not `strict`: contraction must not change the draws, also where a draw is multiplied and added.
 source! { draws;
     fn run(seed: u64, words: &mut Tensor<u32, 2>, uniform: &mut Tensor<f32, 2>, normal: &mut Tensor<f32, 2>) {
         for (i, k) in qd::ndrange(words.shape()) {

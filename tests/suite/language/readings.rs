@@ -1,7 +1,7 @@
 //! Constructs that could be interpreted in two ways: evaluation order, constants declared later, macro names, and
 //! indices of temporaries.
 
-// What is tried is the way it is written.
+// The way the code is written is under test.
 #![allow(clippy::all, clippy::pedantic, unused_variables)]
 
 use quadrants::{self as qd, Tensor, Vector};

@@ -1,12 +1,12 @@
 //! Programs for which the CPU body and the IR once had different meanings.
 
-// What is tried is the way it is written.
+// The way the code is written is under test.
 #![allow(clippy::all, clippy::pedantic, dead_code)]
 
 use quadrants::{self as qd, KernelValue, Matrix, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-/// Counts how often it is asked.
+/// Counts its calls.
 #[derive(Clone, Copy, KernelValue)]
 struct Asked(usize);
 
@@ -128,7 +128,7 @@ struct Drinks {
 }
 
 impl Drinks {
-    /// Hides the func of the trait in rustc's eyes: no borrow keeps its argument from changing the receiver.
+    /// Shadows the trait's func for rustc: no borrow prevents its argument from changing the receiver.
     fn drink(self, k: u32) -> u32 {
         k
     }

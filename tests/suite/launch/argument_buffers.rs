@@ -1,5 +1,5 @@
-//! Argument buffers of repeated launches: on explicit streams each launch allocates and frees its buffer in stream order;
-//! on the default stream the buffer persists, and a repeated launch allocates nothing.
+//! Argument buffers of repeated launches: on explicit streams each launch allocates and frees its buffer in stream
+//! order; on the default stream the buffer persists, and a repeated launch allocates nothing.
 
 use quadrants::{Program, Result};
 use quadrants_driver_sim::World;

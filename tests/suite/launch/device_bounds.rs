@@ -7,7 +7,7 @@ use quadrants::{self as qd, Error, KernelErrorCause, Program, Result, Stream, Te
 use quadrants_driver_sim::Schedule;
 use quadrants_tests::{On, TestBackend, on_all_backends};
 
-/// A schedule each. Hardware has its own, and takes a few turns.
+/// Runs `body` on many schedules. Hardware has its own schedule and runs a few rounds.
 fn seeds(on: &On) -> Range<u64> {
     0..if on.world.is_some() { 1000 } else { 50 }
 }
@@ -108,7 +108,7 @@ fn plane(bounds: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
     }
 }
 
-/// Host and device may round the sum differently: the bound is the device's own.
+/// Host and device may round the sum differently: the device computes the bound.
 #[qd::kernel]
 fn rounded(a: f32, b: f32, out: &mut Tensor<u32, 1>) {
     let end = (a * 10.0 + b) as usize;
@@ -175,7 +175,7 @@ fn region_blocks_with_equal_bounds_use_separate_temporaries(backend: TestBackend
         mark_both(&count, &mut a, &mut b).launch_on(&stream)?;
         assert_eq!(a.to_vec()?, marked(counts[0]), "seed {seed}");
         assert_eq!(b.to_vec()?, marked(counts[1]), "seed {seed}");
-        // On a stream of its own, so that the bounds' memory holds nothing of an earlier launch.
+        // On a new stream, so that the memory of the bounds is not reused from an earlier launch.
         let (mut a, mut b) = (new()?, new()?);
         mark_same(&count, &mut a, &mut b).launch_on(&on.program.create_stream()?)?;
         assert_eq!(a.to_vec()?, marked(counts[0]), "seed {seed}");
@@ -294,7 +294,7 @@ fn keys_of_the_device(base: &Tensor<i64, 1>, out: &mut Tensor<u32, 1>) {
     }
 }
 
-/// The bounds of a loop are limited alike on every backend, whoever knows them.
+/// Loop bounds have the same limits on every backend, whether host or device computes them.
 #[on_all_backends]
 fn bounds_outside_the_supported_range_are_rejected_on_every_backend(
     backend: TestBackend,

@@ -1,5 +1,5 @@
-//! A user-written `Compiler` that launches the kernel that it is compiling: the inner launch is an error, and the outer one
-//! succeeds. The launch runs in a child process with a time limit, since a deadlock would hang the suite.
+//! A user-written `Compiler` that launches the kernel that it is compiling: the inner launch is an error, and the
+//! outer one succeeds. The launch runs in a child process with a time limit, since a deadlock would hang the suite.
 
 use std::{
     sync::{Arc, Mutex, OnceLock},
@@ -14,7 +14,7 @@ use crate::{child, common::set};
 
 const N: usize = 16;
 
-/// What children do.
+/// The works of children.
 pub(crate) const WORKS: &[child::Work] = &[("launch in a compiler", launch_in_a_compiler)];
 
 /// A compiler that launches `set` once while it compiles.

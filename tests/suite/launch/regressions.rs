@@ -96,7 +96,7 @@ fn a_concurrent_wait_does_not_complete_a_launch_in_progress(backend: TestBackend
     Ok(())
 }
 
-/// Threads that asked at once each got the same error.
+/// Regression: threads that waited at the same time all got the same error.
 #[on_gpu_backends]
 fn an_error_is_reported_to_exactly_one_waiting_thread(backend: TestBackend) -> Result<()> {
     const THREADS: usize = 4;
@@ -152,7 +152,7 @@ fn a_failed_first_fill_frees_the_memory_after_it(backend: TestBackend) -> Result
     Ok(())
 }
 
-/// More blocks than a region takes streams.
+/// More blocks than a region has worker streams.
 #[on_all_backends]
 fn a_region_of_forty_blocks_runs(backend: TestBackend) -> Result<()> {
     const BLOCKS: usize = 40;

@@ -17,7 +17,7 @@ use crate::common::{copy, set, three_blocks};
 
 const THREADS: usize = 8;
 const N: usize = 200;
-/// Elements where kernels are many.
+/// Elements of a tensor in tests with many kernels.
 const FEW: usize = 8;
 /// How many kernels are registered in one program, at full size and otherwise.
 const KERNELS: [usize; 2] = [10_000, 2_000];
@@ -39,7 +39,7 @@ fn add(value: i32, sums: &mut Tensor<i32, 1>, count: &mut Tensor<u32, 1>) {
     }
 }
 
-/// Runs `body` on 8 threads that begin together.
+/// Runs `body` on 8 threads that start together.
 fn together(body: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     let ready = Barrier::new(THREADS);
     thread::scope(|scope| {
@@ -102,7 +102,7 @@ fn one_kernel_with_different_arguments_from_many_threads(
 fn kernels_register_from_many_threads_during_launches(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
-    // Real compilers take a tenth of a second for each.
+    // Real compilers need a tenth of a second per kernel.
     let each = if backend == Cpu || on.world.is_some() {
         KERNELS[usize::from(!is_full_size())] / THREADS
     } else {
@@ -120,7 +120,7 @@ fn kernels_register_from_many_threads_during_launches(backend: TestBackend) -> R
             let _ = b.param_tensor("unused", U32, 1);
             b.range_for(0u64, out.len(), |i| out.store(i, out.load(i) + value));
             kernels.push((value, Kernel::new(b.build().expect("a valid kernel"))?));
-            // The new one, and now and then an old one and one of the macro's.
+            // The new kernel, and sometimes an older one and one made by the macro.
             let again = (k % 16 == 0).then(|| &kernels[k / 2]);
             for (value, kernel) in again.into_iter().chain([&kernels[k]]) {
                 kernel.call::<()>().arg(&mut x).arg(&count).launch()?;

@@ -36,7 +36,7 @@ impl Visit for Message {
     }
 }
 
-/// What this thread says from now on.
+/// Collects the events of this thread from now on.
 pub(crate) struct Said(ThreadId);
 
 impl Said {
@@ -94,7 +94,7 @@ fn opening_and_closing_a_program_are_traced(backend: TestBackend) -> Result<()> 
     let Some(on) = backend.open() else { return Ok(()) };
     let x = on.program.zeros::<f32, 1>([4])?;
     assert_eq!(said(), [event("open")]);
-    // The tensor holds the program; the world goes with the last of it.
+    // The tensor keeps the program open; the world is returned with the last handle.
     let quadrants_tests::On { program, world } = on;
     drop(program);
     assert_eq!(said(), [event("open")]);

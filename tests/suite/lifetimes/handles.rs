@@ -33,7 +33,7 @@ fn built(name: &str) -> Kernel {
     Kernel::new(b.build().expect("a valid kernel")).expect("a valid kernel")
 }
 
-/// The number of a stream has 24 bits in a stamp. Numbers that were never used again ran out, and a stamp
+/// Stream numbers have 24 bits in a stamp. Regression: numbers were not reused and ran out, and a stamp
 /// then named another stream than the one that used the memory.
 #[on_gpu_backends]
 fn reused_stream_numbers_ignore_stamps_of_destroyed_streams(backend: TestBackend) -> Result<()> {
@@ -217,7 +217,7 @@ fn a_launch_waits_for_pending_frees_when_memory_is_short(backend: TestBackend) -
     let mut other = program.zeros::<f32, 1>([N])?;
     set(2.0, &mut other).launch_on(&s1)?;
     set(2.0, &mut large).launch_on(&s1)?;
-    // Freed behind work that nobody waits for yet; all else is used.
+    // Freed after work that nothing waits for yet; all other memory is in use.
     drop(large);
     world.set_memory_limit(world.live().bytes);
     for _ in 0..3 {
@@ -269,7 +269,7 @@ fn a_dropped_kernel_unloads_its_modules(backend: TestBackend) -> Result<()> {
     Ok(())
 }
 
-/// What was found of a launch's numbers is used again for the same numbers alone.
+/// A cached launch decision is used only for the same inputs.
 #[on_all_backends]
 fn a_cached_launch_decision_is_used_only_for_equal_inputs(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };

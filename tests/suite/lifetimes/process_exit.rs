@@ -84,7 +84,7 @@ extern "C" fn drop_kept() {
     drop(kept);
 }
 
-/// What children do.
+/// The works of children.
 pub(crate) const WORKS: &[child::Work] = &[
     ("exit with all alive", |backend| {
         let _things = things(backend);

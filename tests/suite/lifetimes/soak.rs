@@ -35,7 +35,7 @@ fn launches(backend: TestBackend) -> usize {
     asked.map_or(default, |asked| asked.parse().expect("a number of launches"))
 }
 
-/// What children do.
+/// The works of children.
 pub(crate) const WORKS: &[child::Work] = &[("soak", soak)];
 
 /// Pages of the process that are in memory, in bytes.

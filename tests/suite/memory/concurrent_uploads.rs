@@ -1,5 +1,5 @@
-//! Uploads from several threads at once: each thread gets back the bytes that it wrote, whatever staging memory the threads
-//! share.
+//! Uploads from several threads at once: each thread gets back the bytes that it wrote, whatever staging memory the
+//! threads share.
 
 use std::{sync::Barrier, thread};
 

@@ -52,7 +52,7 @@ fn host_arrays_are_staged_in_stream_order(
         let mut x = vec![2.0f32; N];
         let mut y = vec![-1.0f32; N];
         set(value, &mut t).launch_on(stream)?;
-        // Behind the launch before, and before the one after.
+        // After the previous launch, and before the next one.
         copy(&t, &mut *host_mut(&mut y, [N])?).launch_on(stream)?;
         assert_eq!(y, [value; N], "seed {seed}");
         saxpy(3.0, &*host(&x, [N])?, &mut t).launch_on(stream)?;
@@ -147,7 +147,7 @@ fn empty_host_arrays_are_supported(backend: TestBackend) -> Result<()> {
 fn argument_errors_are_reported_before_any_copy(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut x = [1.0f32; 4];
-    // It names no program by itself, but the scope's is there.
+    // Without a tensor of a program, the scope's program is used.
     let nowhere = set(2.0, &mut *host_mut(&mut x, [4])?).launch();
     assert!(matches!(nowhere, Err(Error::NoProgram { .. })), "{nowhere:?}");
     assert_eq!(x, [1.0; 4]);
@@ -169,7 +169,7 @@ fn after_an_error_or_a_panic_a_host_array_is_unchanged(backend: TestBackend) -> 
             other => panic!("{other:?}"),
         }
         assert_eq!(x, [0.5; N]);
-        // Reported once: the next launch is not the one to blame.
+        // Reported once, and not again by the next launch.
         stream.synchronize()?;
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             let mut array = host_mut(&mut x, [N]).expect("its shape");
@@ -237,7 +237,7 @@ fn any_driver_call_of_a_launch_with_host_arrays_may_fail(
             break;
         }
         walked += 1;
-        // A call whose failure is not the launch's own is retried, or told by the program.
+        // A failure that is not the launch's is retried or becomes a deferred error.
         let expected = if outcome.is_ok() { 4.0 } else { 1.0 };
         assert_eq!(y, [expected; N], "call {nth}: {outcome:?}");
         drop(program.take_deferred_errors());
@@ -265,7 +265,7 @@ fn a_host_array_swapped_out_of_its_borrow_is_invalid(backend: TestBackend) -> Re
             Err(Error::MovedSlice)
         ));
     }
-    // The array is gone, and what stood for it is in `other`.
+    // The array is gone; its tensor is in `other`.
     assert!(matches!(other.to_vec(), Err(Error::MovedSlice)));
     assert!(matches!(other.fill(9.0), Err(Error::MovedSlice)));
     assert!(matches!(other.row(0).map(drop), Err(Error::MovedSlice)));

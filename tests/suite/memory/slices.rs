@@ -105,7 +105,7 @@ fn slices_share_the_stamps_of_their_tensor(backend: TestBackend) -> Result<()> {
             set(2.0, &mut high).launch_on(&streams[1])?;
             saxpy(3.0, &*high.slice(..100)?, &mut out).launch_on(&streams[1])?;
         }
-        // Behind both streams; the tensor then goes while what copies it may not have run.
+        // After both streams; then the tensor is dropped while the copies may not have run.
         let all = t.to_vec()?;
         assert!(all[..100].iter().all(|v| *v == 1.0), "seed {seed}");
         assert!(all[100..].iter().all(|v| *v == 2.0), "seed {seed}");
@@ -133,7 +133,7 @@ fn a_slice_swapped_out_of_its_borrow_is_invalid(backend: TestBackend) -> Result<
         part.fill(3.0)?;
         std::mem::swap(&mut *part, &mut other);
     }
-    // The borrow is over, and what is left of it is in `other`.
+    // The borrow is over; its remainder is in `other`.
     assert!(matches!(other.to_vec(), Err(Error::MovedSlice)));
     assert!(matches!(other.fill(9.0), Err(Error::MovedSlice)));
     assert!(matches!(other.slice(..), Err(Error::MovedSlice)));
@@ -160,7 +160,7 @@ fn count_bytes(x: &Tensor<u8, 1>, bins: &mut Tensor<u32, 1>, total: &mut Tensor<
     }
 }
 
-/// Whose narrow elements a GPU's threads read by words, from the first even address on.
+/// GPU threads read narrow elements by words, from the first aligned address.
 #[on_all_backends]
 fn a_slice_of_narrow_elements_may_start_at_any_byte(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };

@@ -50,7 +50,7 @@ fn a_free_waits_for_the_last_reader_on_any_stream(backend: TestBackend) -> Resul
             copy(&x, out).launch_on(stream)?;
         }
         drop(x);
-        // What takes its place writes it at once, on a stream that waits for none of the readers.
+        // The next owner of the memory writes it at once, on a stream that waits for none of the readers.
         let mut next = program.zeros::<f32, 1>([N])?;
         set(-1.0, &mut next).launch()?;
         for out in &outs {
@@ -114,14 +114,14 @@ fn last_read(world: World) -> u64 {
 fn host_reads_wait_only_for_writers(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = **on.world.as_ref().expect("simulated");
-    // What nothing waits for does not run.
+    // Work that nothing waits for does not run.
     world.set_schedule(Schedule::Lazy);
     let program = &on.program;
     let [s1, s2, s3] = streams(&on);
     let [mut x, mut y, mut z] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
     set(3.0, &mut x).launch_on(&s1)?;
     s1.synchronize()?;
-    // A reader of `x`, and a stranger.
+    // A reader of `x`, and unrelated work.
     copy(&x, &mut y).launch_on(&s2)?;
     set(1.0, &mut z).launch_on(&s3)?;
     assert_eq!(x.to_vec()?, [3.0; N]);
@@ -237,7 +237,7 @@ fn pools_are_bounded_and_can_be_trimmed(backend: TestBackend) -> Result<()> {
         previous = stream;
     }
     let busy = program.pool_statistics();
-    // Each region's two workers stay with its stream.
+    // The two workers of a region stay with its stream.
     assert!(busy.streams_peak >= 2 * STREAMS, "{busy:?}");
     drop(all);
     let idle = program.pool_statistics();
@@ -289,13 +289,13 @@ fn a_dropped_program_frees_everything(
         copy(&dropped, &mut b).launch_on(&stream)?;
     }
     let another = program.clone();
-    // In an order that would be wrong for raw handles: each holds what it needs.
+    // In an order that would be invalid for raw handles: each object keeps what it needs alive.
     drop((program, another));
     assert!(world.live().blocks > 0);
     drop((a, stream));
     drop((event, b));
     drop(c);
-    // HIP's primary context is never released; what CUDA's still held when it was is kept.
+    // HIP's primary context is never released; for CUDA the world keeps what the context still held.
     for left in [world.live(), world.left_behind()] {
         let things =
             [left.streams, left.events, left.modules, left.blocks, left.bytes, left.pinned];

@@ -3,10 +3,10 @@
 use quadrants::{self as qd, CounterOverflow, Error, Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-/// So many numbers a counter of 32 bits has.
+/// The number of values of a 32-bit counter.
 const ALL: u64 = 1 << 32;
 
-/// The loop may have `m` iterations, and is left after `stop`.
+/// A loop of up to `m` iterations that ends after `stop`.
 #[qd::kernel]
 fn inner(n: usize, m: u64, stop: u64, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
     for i in 0..n {

@@ -16,7 +16,7 @@ fn masked(open: &Tensor<u8, 1>, x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
     }
 }
 
-/// A plane by one number: the guards say what the proof cannot follow.
+/// A plane indexed by one number: the guards are beyond the proof.
 #[qd::kernel]
 fn by_number(w: usize, x: &Tensor<i32, 1>, out: &mut Tensor<i32, 1>) {
     for i in 0..x.len() {
@@ -54,7 +54,7 @@ fn cube(open: &Tensor<u8, 3>, x: &Tensor<i32, 3>, out: &mut Tensor<i32, 3>) {
     }
 }
 
-/// Signed, backwards and in steps; the loop is not at the tensor's edge alone.
+/// Signed, reversed and strided; the loop does not end at the tensor's edge.
 #[qd::kernel]
 fn strides(from: i32, by: usize, x: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
     for i in from..from + 30 {
@@ -70,7 +70,7 @@ fn strides(from: i32, by: usize, x: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
     }
 }
 
-/// A loop whose end the device finds, between two that are proven, and serial code.
+/// A loop with a device bound between two proven ones and serial code.
 #[qd::kernel]
 fn counted(count: &Tensor<usize, 1>, x: &mut Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
     for i in 0..x.len() {
@@ -99,7 +99,7 @@ fn gathered(at: &Tensor<u32, 1>, x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
     }
 }
 
-/// Two blocks, each with an interior of its own.
+/// Two blocks with separate interiors.
 #[qd::kernel]
 fn beside(
     open: &Tensor<u8, 1>,
@@ -123,7 +123,7 @@ fn beside(
     });
 }
 
-/// Of each loop that was not all proven: how many iterations were, and of how many.
+/// For each loop that is not fully proven: the interior iterations and the total.
 fn interiors(said: &Said) -> Vec<(u64, u64)> {
     let all = said.all();
     let found = all.iter().filter(|(_, text)| text.starts_with("checked "));
@@ -149,7 +149,7 @@ fn the_interior_of_a_masked_stencil_runs_unchecked(
     let x: Vec<f32> = (0..n).map(|i| i as f32).collect();
     let tensors = (on.program.tensor_from(&open, [n])?, on.program.tensor_from(&x, [n])?);
     let mut out = on.program.zeros::<f32, 1>([n])?;
-    // What was found is used again.
+    // The cached decision is used.
     for _ in 0..2 {
         masked(&tensors.0, &tensors.1, &mut out).launch()?;
     }
@@ -253,7 +253,7 @@ fn signed_and_strided_loops_are_split_into_interior_and_boundary(
         expected[80 + i] = x[i - 3];
     }
     assert_eq!(out.to_vec()?, expected);
-    // The first loop's all; the second's but for the last step, to element 0.
+    // All of the first loop; the second without its last step, to element 0.
     assert_eq!(interiors(&said), [(30, 30), (13, 14)]);
     Ok(())
 }
@@ -273,7 +273,7 @@ fn a_loop_with_a_device_bound_is_proven_up_to_the_tensor_length(
         let expected: Vec<i32> = (0..m).map(|i| at(i) + if i == 0 { 1001 } else { 1 }).collect();
         assert_eq!(y.to_vec()?, expected, "{count}");
     }
-    // Found once; the other loops are proven as a whole.
+    // Reported once; the other loops are fully proven.
     let found = interiors(&said);
     assert_eq!(found.len(), 3);
     assert_eq!([found[0], found[2]], [(100, 100), (70, 70)]);

@@ -8,7 +8,7 @@ fn place(row: usize, column: usize, width: usize) -> usize {
     row * width + column
 }
 
-/// Writes a plane row by row; right where a row is at least as long as the loop is wide.
+/// Writes a plane row by row; race-free where a row is at least as long as the loop.
 #[qd::kernel]
 fn rows(h: usize, w: usize, length: usize, t: &mut Tensor<u32, 1>) {
     for (y, x) in qd::ndrange([h, w]) {
@@ -19,7 +19,7 @@ fn rows(h: usize, w: usize, length: usize, t: &mut Tensor<u32, 1>) {
 /// The line of its loop.
 const ROWS: u32 = line!() - 6;
 
-/// The same by way of a func and of narrower integers.
+/// The same through a func and narrower integers.
 #[qd::kernel]
 fn rows_by_func(h: usize, w: usize, length: usize, t: &mut Tensor<u32, 1>) {
     for (y, x) in qd::ndrange([h, w]) {
@@ -28,7 +28,7 @@ fn rows_by_func(h: usize, w: usize, length: usize, t: &mut Tensor<u32, 1>) {
     }
 }
 
-/// Adds the second half to the first; right for halves that do not overlap.
+/// Adds the second half to the first; race-free for halves that do not overlap.
 #[qd::kernel]
 fn fold(n: usize, shift: usize, t: &mut Tensor<u32, 1>) {
     for i in 0..n {
@@ -85,7 +85,7 @@ fn permute(at: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) {
     }
 }
 
-/// What a launch that races says: the tensor and the line of the loop.
+/// The error of a launch that races: the tensor and the line of the loop.
 #[track_caller]
 fn refused(launch: qd::Result<()>, tensor_is: &str, line_is: u32) {
     let Err(error) = launch else { panic!("the launch races") };
@@ -113,7 +113,7 @@ fn rows_shorter_than_the_loop_are_a_race(backend: TestBackend) -> qd::Result<()>
         refused(rows(h, w, length, &mut t).launch(), "t", ROWS);
         assert!(matches!(rows_by_func(h, w, length, &mut t).launch(), Err(Error::Race { .. })));
     }
-    // Nothing was launched, and the program goes on.
+    // Nothing was launched, and the program stays usable.
     assert_eq!(t.to_vec()?, before);
     rows(2, 2, 2, &mut t).launch()
 }
@@ -172,7 +172,7 @@ fn launches_asserted_race_free_by_unsafe_run(backend: TestBackend) -> qd::Result
     Ok(())
 }
 
-/// Numbers that are cut, or wrap, on their way to an index.
+/// Values that are truncated or wrap before they become an index.
 #[qd::kernel]
 fn cut(how: u32, n: usize, k: usize, t: &mut Tensor<u32, 1>) {
     let m = if how == 0 { n } else { 0 };
@@ -248,7 +248,7 @@ fn truncated_or_wrapping_indices_that_collide_are_rejected(backend: TestBackend)
                 match cut(how, n as usize, k as usize, &mut t).launch() {
                     Err(Error::Race { .. }) => continue,
                     Ok(()) => {}
-                    // Out of range; or where rustc looks, an overflow.
+                    // Out of bounds; or an overflow where rustc checks.
                     Err(Error::Kernel(_) | Error::Panicked { .. }) => {}
                     Err(error) => panic!("{what}: {error}"),
                 }
@@ -258,7 +258,7 @@ fn truncated_or_wrapping_indices_that_collide_are_rejected(backend: TestBackend)
             }
         }
     }
-    // Those of which something can be shown.
+    // The cases in which something can be proven.
     assert!([0, 3, 4, 5, 7].iter().all(|how| launched[*how] > 0), "{launched:?}");
     Ok(())
 }

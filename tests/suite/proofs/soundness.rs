@@ -3,7 +3,7 @@
 use quadrants::{self as qd, Error, KernelErrorCause, Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
-/// The first comparison narrows the sum, so that it no longer looks as if it had wrapped.
+/// The first comparison narrows the sum, which then no longer looks wrapped.
 #[qd::kernel]
 fn behind_two_guards(at: &Tensor<u64, 1>, x: &mut Tensor<u32, 1>) {
     for i in 0..1 {
@@ -45,7 +45,7 @@ fn a_wrapping_sum_proves_nothing_about_its_operands(backend: TestBackend) -> Res
     Ok(())
 }
 
-/// Nothing that the compiler of kernels sees through.
+/// Opaque to the kernel compiler.
 #[qd::func]
 fn none_of(i: usize) -> usize {
     i.saturating_sub(i)
@@ -171,7 +171,7 @@ fn an_out_of_bounds_counter_gives_no_unique_ticket(backend: TestBackend) -> Resu
     Ok(())
 }
 
-/// A loop in parentheses is a parallel loop as any other: what is proven of it was taken for what is proven of the
+/// Regression: a loop in parentheses is a parallel loop too; its proof was attributed to the
 /// next.
 #[allow(unused_parens)]
 #[qd::kernel]
@@ -228,8 +228,8 @@ fn in_wide_steps(from: i64, to: i64, by: usize, x: &mut Tensor<u32, 1>) {
     }
 }
 
-/// The length was computed with a sign, and so of a loop longer than half of all numbers nothing was proven, as it
-/// seemed to run nothing.
+/// Regression: the length was computed as a signed number, so a loop longer than half of the range
+/// seemed empty.
 #[on_all_backends]
 fn a_loop_over_more_than_half_of_the_integer_range_runs(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };

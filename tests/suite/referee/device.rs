@@ -39,7 +39,7 @@ fn random_kernels_on_a_device_match_the_interpreter(backend: TestBackend) {
 }
 
 impl Referee for OnDevice {
-    /// As what a program compiles is.
+    /// As a program would compile it.
     fn wants_simple(&self) -> bool {
         true
     }
@@ -61,7 +61,7 @@ impl OnDevice {
         Self { device: opened.device, compiler }
     }
 
-    /// What the tasks leave in the buffers, or what failed.
+    /// The buffers after the tasks ran, or the error.
     pub(super) fn run(&self, trial: &Trial<'_>) -> Result<Vec<Vec<u8>>, String> {
         let (kernel, device) = (trial.case.kernel, &*self.device);
         let request = CompileRequest::new(&device.info().arch, trial.form, trial.passing);

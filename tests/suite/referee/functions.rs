@@ -63,7 +63,7 @@ fn math_functions_are_within_their_documented_error(backend: TestBackend) {
     println!("units off at most: {}", worst.join(", "));
 }
 
-/// What the interpreter and the device say of `function(x, y)`.
+/// The results of interpreter and device for `function(x, y)`.
 fn compute(
     on: &OnDevice,
     function: MathFn,
@@ -103,7 +103,7 @@ fn compute(
     (last(&trial.expected), last(&found))
 }
 
-/// Mostly of a size that functions are used at.
+/// Mostly in the usual range of arguments.
 fn value(rng: &mut Rng, ty: ScalarType) -> Const {
     let steps = rng.below(4001) as f64 - 2000.0;
     let value = steps * rng.pick(&[1e-5, 1e-3, 1e-3, 1e-2, 1e-2, 1.0]);

@@ -24,7 +24,7 @@ struct Host {
 
 #[rstest]
 #[case(Cuda, KERNELS)]
-// It differs in its atomics alone.
+// HIP text differs from CUDA text only in its atomics.
 #[case(AmdGpu, KERNELS / 5)]
 fn random_kernels_through_the_host_compiler_match_the_interpreter(
     #[case] backend: TestBackend,
@@ -56,7 +56,7 @@ impl Referee for Host {
             .collect();
         let program = match HostProgram::build(&texts, Checks::None) {
             Ok(program) => program.expect("the compiler is still there"),
-            // Which of them was it?
+            // Find the kernel that does not compile.
             Err(_) if trials.len() > 1 => {
                 let each = trials.chunks(trials.len().div_ceil(8));
                 return each.flat_map(|part| self.judge(part)).collect();

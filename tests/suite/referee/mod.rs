@@ -32,30 +32,30 @@ use quadrants::ir::{
 };
 use quadrants_codegen::samples::case::Case;
 
-/// What every kernel is called: its number, so that many stand in one program.
+/// The name of a kernel: its number, so that many fit into one program.
 fn named(kernel: &Kernel, number: impl Display) -> Kernel {
     Kernel { name: format!("random_{number}"), ..kernel.clone() }
 }
 
-/// The kernel of a seed. Odd ones can run in any order.
+/// The kernel of a seed. Iterations of odd ones can run in any order.
 fn draw(seed: u64, exact: bool) -> (Sample, Style) {
     let style = Style { exact, separate: seed % 2 == 1 };
     let (kernel, args) = generate(&mut Rng::new(seed), style);
     ((named(&kernel, seed), args), style)
 }
 
-/// A way to compile and run kernels, all of them at once.
+/// Compiles and runs kernels in batches.
 trait Referee: Sync {
-    /// Whether it takes simplified kernels alone.
+    /// Whether it accepts only simplified kernels.
     fn wants_simple(&self) -> bool {
         false
     }
 
-    /// Says of each case in these forms whether what ran differs from what the interpreter leaves, and how.
+    /// For each trial: how its result differs from the interpreter's, if it does.
     fn judge(&self, trials: &[Trial<'_>]) -> Vec<Option<String>>;
 }
 
-/// A kernel in one form, with arguments, and what it is to leave behind.
+/// A kernel in one form with arguments, and the expected buffers.
 struct Trial<'a> {
     case: Case<'a>,
     form: Form,

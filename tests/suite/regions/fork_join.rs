@@ -285,7 +285,7 @@ fn a_repeated_region_makes_as_many_driver_calls_as_a_manual_fork_and_join(
     let fork = [record, wait, wait];
     let by_hand = [&fork[..], &[launch; 4], &[record, wait], &[record, wait]].concat();
     assert_eq!(calls, by_hand);
-    // And what keeps a stranger's context: asked which is current once, at most.
+    // And the calls that restore a foreign context: the current one is queried at most once.
     let asked = if backend == Cuda { "cuCtxGetCurrent" } else { "hipSetDevice" };
     assert!(context.iter().filter(|call| **call == asked).count() <= 1, "{context:?}");
     assert!(context.len() <= 2, "{context:?}");

@@ -1,5 +1,5 @@
-//! Promises: the blocks of a region are ordered by nothing but the fork before and the join after them, and a failed region
-//! leaves nothing behind.
+//! Promises: the blocks of a region are ordered by nothing but the fork before and the join after them, and a failed
+//! region leaves nothing behind.
 
 mod fork_join;
 pub(crate) mod overlap;

@@ -10,7 +10,7 @@ use crate::child;
 /// How often a block looks for the other's flag: seconds of work, and far less where the blocks overlap.
 const LOOKS: u32 = 50_000_000;
 
-/// What children do.
+/// The works of children.
 pub(crate) const WORKS: &[child::Work] = &[("blocks that wait for each other", rendezvous)];
 
 /// Each block sets its flag and waits for the other's. Blocks that run one after another would not see both.

@@ -122,7 +122,7 @@ fn unrelated_streams_are_unordered(backend: TestBackend) -> quadrants::Result<()
 #[on_gpu_backends]
 fn the_second_launch_creates_no_driver_objects(backend: TestBackend) -> quadrants::Result<()> {
     use crate::common::three_blocks;
-    // Regions by events: what graphs create is told in `graphs`.
+    // Regions by events: `graphs` tests what graphs create.
     let builder = quadrants::Program::builder().graphs(false);
     let Some(on) = backend.open_simulated_with(builder) else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");

@@ -262,7 +262,7 @@ fn timing_events_measure_elapsed_time(backend: TestBackend) -> Result<()> {
         return Ok(());
     }
     assert!(last > 0.0, "21 launches took no time");
-    // Events without a time, and marks that are not there, are refused, and the program goes on.
+    // Events without timing or without a record are rejected, and the program stays usable.
     let plain = program.create_event()?;
     plain.record(&stream)?;
     stream.synchronize()?;

@@ -7,8 +7,8 @@ use std::{
 
 use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand};
 
-/// Per crate of the workspace, the crates of the workspace that it depends on: those it always builds
-/// with, and those behind a feature that is off by default.
+/// The workspace dependencies of each crate: unconditional ones,
+/// and optional ones.
 struct Layers {
     always: BTreeMap<String, BTreeSet<String>>,
     optional: BTreeMap<String, BTreeSet<String>>,
@@ -100,7 +100,7 @@ fn workspace_dependencies_match_the_architecture() {
     }
 }
 
-/// The tests that `docs/unsafe.md` names are there.
+/// The tests that `docs/unsafe.md` names exist.
 #[test]
 fn the_unsafe_table_names_existing_tests() {
     fn collect(folder: &Path, text: &mut String) {

@@ -1,4 +1,5 @@
-//! Promises: the dependency rules of ARCHITECTURE.md, the tests that docs/unsafe.md names, and the messages of compile errors.
+//! Promises: the dependency rules of ARCHITECTURE.md, the tests that docs/unsafe.md names, and the messages of
+//! compile errors.
 //!
 //! These tests run cargo or rustc and use no device; test bundles leave them out.
 

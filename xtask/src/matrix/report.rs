@@ -99,8 +99,8 @@ impl Report {
         totals
     }
 
-    /// What the result means: which backends ran on hardware, which on the simulator only, and whether their kernels were
-    /// compiled by the real compiler.
+    /// What the result means: which backends ran on hardware, which on the simulator only, and whether their kernels
+    /// were compiled by the real compiler.
     fn conclusion(&self, runs: &[Run], totals: Totals) -> String {
         let mut sentences = Vec::new();
         if totals.failed > 0 {

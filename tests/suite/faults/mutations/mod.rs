@@ -33,13 +33,13 @@ const CALLS: [&str; 13] = [
     "hipSetDevice",
 ];
 
-/// Calls that nothing misses, and why.
+/// Calls that no scenario detects when ignored, and why they stay.
 struct Kept {
-    /// In which scenario alone.
+    /// The only scenario that it applies to.
     scenario: Option<&'static str>,
-    /// How its name ends.
+    /// The end of the function's name.
     call: &'static str,
-    /// What the call is made for: the next one that is no change of contexts.
+    /// The call that it precedes: the next one that does not switch contexts.
     before: &'static [&'static str],
     reason: &'static str,
 }
@@ -117,7 +117,7 @@ fn every_wait_record_and_context_switch_is_necessary(
         });
         let (opening, calls) = whole.collect::<Vec<_>>().swap_remove(0);
         for (at, call) in calls.iter().enumerate().filter(|(_, call)| CALLS.contains(call)) {
-            // What all scenarios do is ignored where it matters, and long copies take long.
+            // Calls that all scenarios make are tested in one scenario only, and long copies are slow.
             let again = at < opening && name != scenarios::A_REPORT;
             let long = name == scenarios::LONG_COPIES;
             if again || (long && !call.ends_with("StreamSynchronize")) {
@@ -148,7 +148,7 @@ fn every_wait_record_and_context_switch_is_necessary(
     Ok(())
 }
 
-/// What the call is made for: where, and what.
+/// The call that it precedes, and its index.
 fn next(calls: &[&'static str], at: usize) -> (usize, &'static str) {
     let later = calls.iter().enumerate().skip(at + 1);
     later
@@ -157,7 +157,7 @@ fn next(calls: &[&'static str], at: usize) -> (usize, &'static str) {
         .unwrap_or((at, "the end"))
 }
 
-/// Why a call is kept that nothing misses. What makes a context current is kept with what it is made for.
+/// Why an undetected call is kept. A context switch is kept with the call that it precedes.
 fn kept_for(scenario: &str, calls: &[&'static str], at: usize) -> Option<&'static str> {
     let (next_at, next) = next(calls, at);
     let is_it = |kept: &&Kept| {
@@ -175,7 +175,7 @@ fn is_switch(call: &str) -> bool {
         || ["hipSetDevice", "hipGetDevice"].contains(&call)
 }
 
-/// On a thread of its own: what is current may stay so.
+/// On its own thread: the current context may be left changed.
 fn apart(
     backend: TestBackend,
     options: (Option<usize>, Hazards),
@@ -188,7 +188,7 @@ fn apart(
         .unwrap_or_else(|_| Err("a panic".to_owned()))
 }
 
-/// Runs a scenario in a world of its own.
+/// Runs a scenario in a new world.
 fn run(
     backend: TestBackend,
     (limit, hazards): (Option<usize>, Hazards),
@@ -215,7 +215,7 @@ fn run(
         let program = builder.open(opened.clone())?;
         opening = world.call_log().len() - calls_before.len();
         scenario(&program)?;
-        // Where a drop found the context lost, the next call says so.
+        // If a drop found the context lost, the next call reports it.
         program.create_event()?;
         match program.take_deferred_errors().pop() {
             Some(error) => Err(error.into()),
@@ -227,7 +227,7 @@ fn run(
         Ok(Err(error)) => return Err(format!("error: {error}")),
         Err(_) => return Err("a panic".to_owned()),
     }
-    // The device goes last: with it go CUDA's context, and all that was forgotten there.
+    // The device is dropped last, with CUDA's context and everything leaked in it.
     drop(opened);
     judge(&world)?;
     if current(backend) != before {
@@ -236,7 +236,7 @@ fn run(
     Ok((opening, world.call_log().split_off(calls_before.len())))
 }
 
-/// What a world says that a program did wrong which is gone.
+/// The world's reports about a program that was dropped.
 fn judge(world: &WorldLease) -> std::result::Result<(), String> {
     if let Some(race) = world.races().first() {
         return Err(race.to_string());

@@ -10,7 +10,7 @@ use quadrants::{self as qd, Hazards, Program, Result, Stream, Tensor};
 use crate::common::{copy, saxpy, set, three_blocks};
 
 const N: usize = 64;
-/// More than copies are cut into.
+/// Longer than the chunks of a copy.
 const LONG: usize = (9 << 20) / 4;
 
 #[qd::kernel]
@@ -25,13 +25,13 @@ fn check<T: PartialEq<U>, U>(found: T, expected: U) -> Outcome {
     if found == expected { Ok(()) } else { Err("a wrong answer".into()) }
 }
 
-/// Takes no memory but the launch's own, which a stream may keep.
+/// Uses only the launch's own memory, which a stream may keep.
 #[qd::kernel]
 fn positive(x: i32) {
     assert!(x > 0);
 }
 
-/// Tensors of zeros, each used on `stream` as soon as it is there.
+/// Zeroed tensors, each used on `stream` right after its creation.
 fn tensors<const K: usize>(program: &Program, stream: &Stream) -> Result<[Tensor<f32, 1>; K]> {
     positive(1).launch_on(stream)?;
     let one = |_| {
@@ -43,7 +43,7 @@ fn tensors<const K: usize>(program: &Program, stream: &Stream) -> Result<[Tensor
     Ok(made.try_into().unwrap_or_else(|_| unreachable!("K were made")))
 }
 
-/// Unwinds with work under way.
+/// Unwinds with work in flight.
 fn unwind(work: impl FnOnce() -> Result<()>) -> Outcome {
     let unwound = catch_unwind(AssertUnwindSafe(|| {
         let outcome = work();
@@ -58,11 +58,11 @@ fn unwind(work: impl FnOnce() -> Result<()>) -> Outcome {
     }
 }
 
-/// The only one that uses what opening a program makes, and nothing else before.
+/// The only scenario that first uses the objects created by opening a program.
 pub(crate) const A_REPORT: &str = "a report";
 pub(crate) const LONG_COPIES: &str = "long copies";
 
-/// By name, with what is done about hazards.
+/// The scenarios by name, with their hazard policy.
 pub(crate) const SCENARIOS: [(&str, Hazards, Scenario); 11] = [
     (A_REPORT, Hazards::Report, |program| {
         let s = program.create_stream()?;
@@ -102,7 +102,7 @@ pub(crate) const SCENARIOS: [(&str, Hazards, Scenario); 11] = [
             set(2.0, &mut b).launch_on(&s)?;
             set(3.0, &mut c).launch_on(&s)?;
             three_blocks(&mut a, &mut b, &mut c).launch_on(&s)?;
-            // Each block on another stream than before.
+            // Each block runs on another stream than before.
             three_blocks(&mut b, &mut c, &mut a).launch_on(&s)?;
             for (x, value) in [(&a, 9.0), (&b, 12.0), (&c, 11.0)] {
                 copy(x, &mut d).launch_on(&s)?;
@@ -163,7 +163,7 @@ pub(crate) const SCENARIOS: [(&str, Hazards, Scenario); 11] = [
         saxpy(2.0, &x, &mut z).launch_on(&s3)?;
         saxpy(3.0, &x, &mut w).launch_on(&s1)?;
         drop(x);
-        // In the place of the one that is gone.
+        // In the memory of the dropped one.
         let mut next = program.zeros([N])?;
         set(3.0, &mut next).launch_on(&s1)?;
         check((y.to_vec()?, z.to_vec()?), (vec![2.5; N], vec![4.5; N]))?;
@@ -197,7 +197,7 @@ pub(crate) const SCENARIOS: [(&str, Hazards, Scenario); 11] = [
         })?;
         let mut next = program.zeros::<f32, 1>([N])?;
         check(a.to_vec()?, [4.0; N])?;
-        // Under way when the program ends.
+        // In flight when the program ends.
         unwind(|| set(1.0, &mut next).launch_on(&program.create_stream()?))
     }),
     ("many launches in flight", Hazards::Report, |program| {
