@@ -42,9 +42,8 @@ impl Coarsening {
         let TaskKind::RangeFor { dims, .. } = &task.kind else { return Self::NONE };
         let stmts = &kernel.blocks[task.body].stmts;
         let nodes = Nodes::from(kernel);
-        let square = stmts
-            .iter()
-            .any(|stmt| matches!(*stmt, Stmt::Loop { body } if !nodes.runs_once(body)));
+        let square =
+            stmts.iter().any(|stmt| matches!(*stmt, Stmt::Loop { body } if !nodes.runs_once(body)));
         if form != Form::Proven {
             return Self { square, ..Self::NONE };
         }
