@@ -2,7 +2,13 @@
 //! a func set a flag there and the IR went on with zeros, while the CPU body left; proofs of the IR were wrong for it.
 
 // What is tried is the way it is written.
-#![allow(clippy::all, clippy::pedantic, unreachable_code, unused)]
+#![allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::undocumented_unsafe_blocks,
+    unreachable_code,
+    unused
+)]
 
 use quadrants::{self as qd, KernelValue, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};

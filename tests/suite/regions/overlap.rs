@@ -18,9 +18,11 @@ pub(crate) const WORKS: &[child::Work] = &[("blocks that wait for each other", r
 fn meet(looks: u32, flags: &mut Tensor<u32, 1>, a: &mut Tensor<u32, 1>, b: &mut Tensor<u32, 1>) {
     qd::stream_parallel(|| {
         for i in 0..a.len() {
+            // SAFETY: the other block touches the flags by atomics only.
             unsafe { qd::atomic_add(&mut flags[0], 1) };
             let mut look = 0;
             while look < looks {
+                // SAFETY: the other block touches the flags by atomics only.
                 let other = unsafe { qd::atomic_add(&mut flags[1], 0) };
                 if other > 0 {
                     a[i] = 1;
@@ -32,9 +34,11 @@ fn meet(looks: u32, flags: &mut Tensor<u32, 1>, a: &mut Tensor<u32, 1>, b: &mut 
     });
     qd::stream_parallel(|| {
         for i in 0..b.len() {
+            // SAFETY: the other block touches the flags by atomics only.
             unsafe { qd::atomic_add(&mut flags[1], 1) };
             let mut look = 0;
             while look < looks {
+                // SAFETY: the other block touches the flags by atomics only.
                 let other = unsafe { qd::atomic_add(&mut flags[0], 0) };
                 if other > 0 {
                     b[i] = 1;
