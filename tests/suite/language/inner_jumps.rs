@@ -2,13 +2,7 @@
 //! a func set a flag there and the IR went on with zeros, while the CPU body left; proofs of the IR were wrong for it.
 
 // What is tried is the way it is written.
-#![allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::undocumented_unsafe_blocks,
-    unreachable_code,
-    unused
-)]
+#![allow(clippy::all, clippy::pedantic, unreachable_code, unused)]
 
 use quadrants::{self as qd, KernelValue, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -369,7 +363,9 @@ places! {
     }
     block_of_unsafe {
         fn f(t: &mut Tensor<u32, 1>, c: u32) -> u32 {
+            // SAFETY: one thread runs this.
             let z = unsafe { if c == 2 { return 6; } c } + put(t, 1, 1);
+            // SAFETY: as above.
             unsafe { if z == 4 { return 7; } t[2] += z; }
             z
         }
