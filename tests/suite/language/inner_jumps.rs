@@ -361,7 +361,7 @@ places! {
             z
         }
     }
-    block_of_unsafe {
+    block_without_checks {
         fn f(t: &mut Tensor<u32, 1>, c: u32) -> u32 {
             // SAFETY: one thread runs this.
             let z = unsafe { if c == 2 { return 6; } c } + put(t, 1, 1);
