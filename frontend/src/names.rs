@@ -40,8 +40,12 @@ impl<B> Names<B> {
     }
 
     pub(crate) fn lookup(&self, name: &str) -> Option<&B> {
-        let newest = self.of_name.get(name)?.last()?;
-        self.bound.get(*newest).map(|(_, binding)| binding)
+        self.bound.get(self.place(name)?).map(|(_, binding)| binding)
+    }
+
+    /// How many bindings there were before the one that the name has.
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.of_name.get(name)?.last().copied()
     }
 }
 

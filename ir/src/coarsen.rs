@@ -48,7 +48,9 @@ impl Coarsening {
     pub fn of(kernel: &Offloaded, task: &Task, form: Form) -> Self {
         let TaskKind::RangeFor { dims, .. } = &task.kind else { return Self::NONE };
         let stmts = &kernel.blocks[task.body].stmts;
-        let square_blocks = stmts.iter().any(|stmt| matches!(stmt, Stmt::Loop { .. }));
+        let nodes = Nodes::from(kernel);
+        let square_blocks =
+            stmts.iter().any(|stmt| matches!(*stmt, Stmt::Loop { body } if !nodes.runs_once(body)));
         if form != Form::Proven {
             return Self { square_blocks, ..Self::NONE };
         }

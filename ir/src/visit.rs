@@ -147,6 +147,21 @@ impl Reach {
 }
 
 impl Nodes<'_> {
+    /// Whether a [`Stmt::Loop`] with this body runs at most once. The lowering puts such a loop around a func with an early
+    /// `return`.
+    pub(crate) fn runs_once(&self, body: BlockId) -> bool {
+        matches!(self.blocks[body].stmts.last(), Some(Stmt::Break)) && !self.continues(body)
+    }
+
+    /// Whether a block continues with the next iteration of the loop around it.
+    fn continues(&self, block: BlockId) -> bool {
+        self.blocks[block].stmts.iter().any(|stmt| match *stmt {
+            Stmt::Continue => true,
+            Stmt::If { then, otherwise, .. } => self.continues(then) || self.continues(otherwise),
+            _ => false,
+        })
+    }
+
     /// Whether `value` may be evaluated any number of times, or never, with no observable difference: it is pure, or a
     /// division that cannot fail.
     pub(crate) fn is_side_effect_free(self, value: ExprId) -> bool {

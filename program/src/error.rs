@@ -182,6 +182,14 @@ pub enum Error {
         /// The largest number of kernels.
         limit: u32,
     },
+    /// A kernel is launched by the compiler that compiles it.
+    #[error(
+        "kernel `{kernel}` is launched inside the compiler that compiles it; launch it after `compile` has returned"
+    )]
+    NestedCompilation {
+        /// The kernel's name.
+        kernel: String,
+    },
     /// A launch has no program: no tensor argument, no stream and no enclosing stream scope.
     #[error("kernel `{kernel}` has no tensor argument; launch it on a stream")]
     NoProgram {
@@ -301,6 +309,7 @@ impl fmt::Debug for Error {
             Argument { kernel, position, given, expected }
             ResultType { kernel, asked, returns }
             TooManyKernels { kernel, limit }
+            NestedCompilation { kernel }
             NoProgram { kernel }
             OtherProgram { what }
             Shape { shape, expected, given }

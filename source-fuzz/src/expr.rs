@@ -73,6 +73,11 @@ impl Generator {
             return self.leaf(ty);
         }
         let depth = depth - 1;
+        if self.rng.percent(8)
+            && let Some(jump) = self.jumping(ty, depth)
+        {
+            return jump;
+        }
         match self.rng.below(24) {
             0 => self.branch(ty, depth),
             1 => self.block(ty, depth),
@@ -87,7 +92,10 @@ impl Generator {
     /// What a macro around the kernel is given as one operand.
     fn hoisted(&mut self, ty: &Ty, depth: usize) -> E {
         self.hoisting = false;
+        // The loops around are the macro's, whose labels are not the operand's.
+        let jumps = std::mem::take(&mut self.frame.jumps);
         let of = self.any(ty, depth - 1);
+        self.frame.jumps = jumps;
         self.hoisting = true;
         // A statement cannot begin with one that ends in braces and go on.
         if of.power == BLOCK {
@@ -658,6 +666,35 @@ impl Generator {
         e(BLOCK, format!("if {cond} {yes} else {no}"))
     }
 
+    /// A value that a jump leaves instead, and with it the statement around.
+    fn jumping(&mut self, ty: &Ty, depth: usize) -> Option<E> {
+        if self.in_index {
+            return None;
+        }
+        let cond = self.cond(depth.min(1));
+        let jump = match self.frame.ret.clone() {
+            Some(ret) if self.frame.jumps.is_empty() || self.rng.percent(50) => {
+                self.hit("expr.return");
+                format!("return {}", self.operand(&ret, depth.min(1), ADD))
+            }
+            _ => {
+                let (jump, breaks) = self.out_of_loop()?;
+                self.hit(if breaks { "expr.break" } else { "expr.continue" });
+                jump
+            }
+        };
+        let value = self.expr(ty, depth);
+        Some(e(
+            BLOCK,
+            match self.rng.below(5) {
+                0 => format!("if {cond} {{ {jump}; }} else {{ {value} }}"),
+                1 => format!("if {cond} {{ {value} }} else {{ {jump} }}"),
+                2 => format!("match {cond} {{ true => {jump}, false => {{ {value} }} }}"),
+                _ => format!("{{ if {cond} {{ {jump}; }} {value} }}"),
+            },
+        ))
+    }
+
     fn block(&mut self, ty: &Ty, depth: usize) -> E {
         let body = self.body_of(ty, depth);
         if self.rng.percent(15) && !self.in_func {
@@ -748,8 +785,10 @@ impl Generator {
         let mark = self.mark();
         self.bind(&count, Ty::USIZE, false);
         self.loops += 1;
+        self.closed();
         let early = self.cond(depth.min(1));
         let (first, last) = (self.expr(ty, depth), self.expr(ty, depth));
+        self.frame.jumps.pop();
         self.loops -= 1;
         self.release(mark);
         let most = self.rng.within(1, 4);

@@ -71,6 +71,8 @@ pub(crate) struct Param {
 pub(crate) struct Jump {
     pub(crate) label: Option<String>,
     pub(crate) breaks: bool,
+    /// Whether no jump may end a round of it: what is in it may jump to a loop around it, by a label.
+    pub(crate) closed: bool,
 }
 
 /// What of a function's surroundings another function does not see.

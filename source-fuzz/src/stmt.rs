@@ -1,7 +1,7 @@
 //! Random statements.
 
 use crate::{
-    generate::{FuncArg, Generator, Jump},
+    generate::{FuncArg, Generator, Jump, TensorVar},
     types::{Num, Ty},
 };
 
@@ -93,7 +93,7 @@ impl Generator {
         let leave = if let Some(ret) = self.frame.ret.clone() {
             let value = self.expr(&ret, 1);
             format!("return {value};")
-        } else if !self.frame.jumps.is_empty() {
+        } else if self.frame.jumps.last().is_some_and(|jump| !jump.closed) {
             "continue;".to_owned()
         } else {
             return None;
@@ -106,10 +106,14 @@ impl Generator {
 
     /// The extents of a tensor, by a pattern or by a name.
     fn extents(&mut self) -> Option<String> {
-        if self.frame.tensors.is_empty() {
+        // An atomic borrows its tensor while its value is computed.
+        let borrowed = |tensor: &&TensorVar| tensor.writable && tensor.own.is_none();
+        let fitting: Vec<_> =
+            self.frame.tensors.iter().filter(|t| t.rank > 0 && !borrowed(t)).cloned().collect();
+        if fitting.is_empty() {
             return None;
         }
-        let tensor = self.rng.pick(&self.frame.tensors).clone();
+        let tensor = self.rng.pick(&fitting).clone();
         if self.rng.percent(50) {
             self.hit("pattern.shape");
             let names: Vec<_> = (0..tensor.rank).map(|_| self.unique("h")).collect();
@@ -338,11 +342,13 @@ impl Generator {
         self.hit("loop.while");
         let name = self.unique("n");
         let most = self.rng.within(1, 5);
+        self.closed();
         let cond = if self.rng.percent(40) {
             format!(" && ({})", self.cond(depth.min(1)))
         } else {
             String::new()
         };
+        self.frame.jumps.pop();
         let label = self.looped(true);
         let mark = self.mark();
         self.bind(&name, Ty::USIZE, false);
@@ -374,7 +380,7 @@ impl Generator {
         self.loops += 1;
         let label = self.rng.percent(35).then(|| self.label());
         let text = label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
-        self.frame.jumps.push(Jump { label, breaks });
+        self.frame.jumps.push(Jump { label, breaks, closed: false });
         text
     }
 
@@ -393,10 +399,18 @@ impl Generator {
             let value = self.expr(&ty, 1);
             return Some(format!("if {cond} {{ return {value}; }}\n"));
         }
+        let (jump, breaks) = self.out_of_loop()?;
+        self.hit(if breaks { "stmt.break" } else { "stmt.continue" });
+        Some(format!("if {cond} {{ {jump}; }}\n"))
+    }
+
+    /// `break` or `continue` of a loop around; whether it is `break`.
+    pub(crate) fn out_of_loop(&mut self) -> Option<(String, bool)> {
         let last = self.frame.jumps.len().checked_sub(1)?;
         let at = if self.rng.percent(60) { last } else { self.rng.below(last + 1) };
-        let Jump { label, breaks } = self.frame.jumps[at].clone();
+        let Jump { label, breaks, closed } = self.frame.jumps[at].clone();
         let of = match (at == last, label) {
+            _ if closed => return None,
             (_, Some(label)) => {
                 self.hit("stmt.jump.label");
                 format!(" {label}")
@@ -404,14 +418,13 @@ impl Generator {
             (true, None) => String::new(),
             (false, None) => return None,
         };
-        let word = if breaks && self.rng.percent(50) {
-            self.hit("stmt.break");
-            "break"
-        } else {
-            self.hit("stmt.continue");
-            "continue"
-        };
-        Some(format!("if {cond} {{ {word}{of}; }}\n"))
+        let breaks = breaks && self.rng.percent(50);
+        Some((format!("{}{of}", if breaks { "break" } else { "continue" }), breaks))
+    }
+
+    /// Begins what no jump without a label may be drawn in: a loop that only its own jumps leave, or a condition.
+    pub(crate) fn closed(&mut self) {
+        self.frame.jumps.push(Jump { label: None, breaks: false, closed: true });
     }
 
     fn assertion(&mut self) -> String {

@@ -19,6 +19,7 @@ pub use rule::{Rejection, Rule};
 
 use crate::{
     lower::{is_linear_function, is_linear_method, is_method, scalar_suffix},
+    names::Names,
     races,
     syntax::{
         BinaryOp, Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind,
@@ -33,7 +34,7 @@ pub fn check(function: &Function) -> Vec<Rejection> {
     let mut checker = Checker {
         kind: function.kind,
         rejections: Vec::new(),
-        names: Vec::new(),
+        names: Names::new(),
         around: Vec::new(),
         labels: Vec::new(),
         depth: 0,
@@ -45,7 +46,7 @@ pub fn check(function: &Function) -> Vec<Rejection> {
             ParamPassing::Ref => Binding::Tensor { writable: false },
             ParamPassing::RefMut => Binding::Tensor { writable: true },
         };
-        checker.names.push((&param.name, binding));
+        checker.names.bind(&param.name, binding);
     }
     checker.function(function);
     if checker.rejections.is_empty() {
@@ -60,8 +61,8 @@ const MAX_DEPTH: u16 = 256;
 struct Checker<'a> {
     kind: FunctionKind,
     rejections: Vec<Rejection>,
-    /// All names in scope, innermost last.
-    names: Vec<(&'a str, Binding)>,
+    /// All names in scope.
+    names: Names<Binding>,
     /// What the walk is inside of, innermost last.
     around: Vec<Around>,
     /// The labels of loops around it, and what these are.
@@ -168,7 +169,7 @@ impl<'a> Checker<'a> {
             self.reject(each.threads.span, Rule::BlockSize);
         }
         self.inside(Around::Blocks, |this| {
-            this.names.push((&each.name, Binding::Block));
+            this.names.bind(&each.name, Binding::Block);
             this.block(&each.body);
         });
     }
@@ -194,7 +195,7 @@ impl<'a> Checker<'a> {
             self.reject(span, Rule::PhasePlace);
         }
         self.inside(Around::Phase, |this| {
-            let outer = this.thread.replace(this.names.len());
+            let outer = this.thread.replace(this.names.mark());
             this.declare(thread, false);
             body(this);
             this.thread = outer;
@@ -268,7 +269,7 @@ impl<'a> Checker<'a> {
                 self.expr(value);
                 each_bound(pattern, &mut |name, mutable| self.declare(name, mutable));
             }
-            StmtKind::LetShape { name, .. } => self.names.push((name, Binding::Shape)),
+            StmtKind::LetShape { name, .. } => self.names.bind(name, Binding::Shape),
             StmtKind::LetExtents { names, .. } => {
                 names.iter().flatten().for_each(|name| self.declare(name, false));
             }
@@ -285,7 +286,7 @@ impl<'a> Checker<'a> {
                 for len in dims {
                     self.constant(len, "the length of a shared array");
                 }
-                self.names.push((name, Binding::Shared));
+                self.names.bind(name, Binding::Shared);
             }
             StmtKind::LetExchange(made) => {
                 if let Some((_, by)) = &made.by {
@@ -294,7 +295,7 @@ impl<'a> Checker<'a> {
                 self.phase((&made.block, &made.thread), stmt.span, |this| this.expr(&made.value));
                 match made.op.is_uniform() {
                     true => self.declare(&made.name, false),
-                    false => self.names.push((&made.name, Binding::OfThreads)),
+                    false => self.names.bind(&made.name, Binding::OfThreads),
                 }
             }
             StmtKind::Assign { target, value, .. } => {
@@ -631,18 +632,18 @@ impl<'a> Checker<'a> {
     }
 
     fn block(&mut self, block: &'a Block) {
-        let scope = self.names.len();
+        let scope = self.names.mark();
         block.stmts.iter().for_each(|stmt| self.stmt(stmt));
         self.optional(block.value.as_deref());
-        self.names.truncate(scope);
+        self.names.leave(scope);
     }
 
     fn inside(&mut self, around: Around, body: impl FnOnce(&mut Self)) {
-        let scope = self.names.len();
+        let scope = self.names.mark();
         self.around.push(around);
         body(self);
         self.around.pop();
-        self.names.truncate(scope);
+        self.names.leave(scope);
     }
 
     fn optional(&mut self, expr: Option<&'a Expr>) {
@@ -658,17 +659,15 @@ impl<'a> Checker<'a> {
     }
 
     fn declare(&mut self, name: &'a str, mutable: bool) {
-        self.names.push((name, Binding::Local { depth: self.around.len(), mutable }));
+        self.names.bind(name, Binding::Local { depth: self.around.len(), mutable });
     }
 
     fn lookup(&self, name: &str) -> Option<Binding> {
-        self.place(name).map(|at| self.names[at].1)
+        self.names.lookup(whole(name)).copied()
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        // A tensor of a struct of tensors, `p.place`, is what the struct is.
-        let name = name.split_once('.').map_or(name, |(group, _)| group);
-        self.names.iter().rposition(|(n, _)| *n == name)
+        self.names.place(whole(name))
     }
 
     fn tensor_name(&self, expr: &Expr) -> Option<Binding> {
@@ -735,6 +734,11 @@ impl<'a> Checker<'a> {
     fn reject(&mut self, span: Span, rule: Rule) {
         self.rejections.push(Rejection { span, rule });
     }
+}
+
+/// The name of what a name is a part of: a tensor of a struct of tensors, `p.place`, is what the struct is.
+fn whole(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(group, _)| group)
 }
 
 fn is_region_stmt(stmt: &Stmt) -> bool {

@@ -152,8 +152,12 @@ impl Lowerer {
         let function = &unit.function;
         let last = function.body.stmts.len().wrapping_sub(1);
         let mut stmts = function.body.stmts.iter().enumerate();
-        let ends =
-            |at: usize, stmt: &Stmt| at == last && matches!(stmt.kind, StmtKind::Return { .. });
+        let ends = |at: usize, stmt: &Stmt| match &stmt.kind {
+            StmtKind::Return { value } => {
+                at == last && !value.as_ref().is_some_and(early_return::expr_returns)
+            }
+            _ => false,
+        };
         if stmts.any(|(at, stmt)| early_return::returns(stmt) && !ends(at, stmt))
             || function.body.value.as_deref().is_some_and(early_return::expr_returns)
         {
@@ -186,16 +190,19 @@ impl Lowerer {
             None => None,
         };
         let exit = self.exit(result);
-        self.stmts(&function.body.stmts, &mut |this| {
-            match (&function.body.value, &exit.value) {
-                (Some(value), Some((ty, locals))) => {
+        let value = function.body.value.as_deref();
+        self.stmts(&function.body.stmts, &mut |this| match (value, &exit.value) {
+            (Some(value), Some((ty, locals))) => {
+                let finish = |this: &mut Self| {
                     let value = this.want_parts(value, *ty)?;
                     this.assign_all(locals, &value);
-                }
-                (Some(value), None) => this.discard(value)?,
-                (None, _) => {}
+                    Ok(())
+                };
+                let jumps = this.is_tail() && early_return::expr_returns(value);
+                if jumps { this.once(finish) } else { finish(this) }
             }
-            Ok(())
+            (Some(value), None) => this.discard(value),
+            (None, _) => Ok(()),
         })?;
         Ok(exit.value.map(|(ty, locals)| self.value_of(ty, &locals)))
     }

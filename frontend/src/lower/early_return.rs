@@ -1,11 +1,17 @@
-//! Funcs that return before their end. A func is inlined, so a `return` is no jump: it sets the func's
-//! value and a flag, leaves the loops around it, and what would follow is guarded by the flag.
+//! Funcs that return before their end. A func is inlined, so a `return` stores the func's value and leaves an IR loop
+//! that runs once, around all that could follow it. Behind each loop of the func's own that it is in, a flag says
+//! whether to go on leaving.
+//!
+//! Code outside every loop of a func with such returns is in *tail position*: nothing of the func is run behind it.
+//! There, two forms need no loop, and keep conditions where proofs use them: `return v;` ends the code, and what
+//! follows `if c { …; return v; }` is its `else`. Neither `c` nor `v` has a `return` in it then. Any other statement
+//! with a `return` begins the loop, which the rest of the code is in too.
 
 use std::rc::Rc;
 
 use quadrants_ir::{LocalId, ScalarType, Stmt as Ir, types::Type};
 
-use super::{Lowerer, Result};
+use super::{Lowerer, Result, jumps::Loop};
 use crate::{
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind},
     visit::{Node, any_in_block, any_in_expr, any_in_stmt},
@@ -30,50 +36,55 @@ impl Lowerer {
         exit
     }
 
-    /// Statements in the current IR block, and `last` after them unless one of them has returned.
+    /// Whether nothing of the func is run behind the code being lowered, which may have early returns.
+    pub(super) fn is_tail(&self) -> bool {
+        self.frame.exit.is_some() && self.frame.loops.is_empty()
+    }
+
+    /// Statements in the current IR block, and `last` after them unless one of them is a `return` of all ways here.
     pub(super) fn stmts(
         &mut self,
         stmts: &[Stmt],
         last: &mut dyn FnMut(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        let Some(exit) = self.frame.exit.clone() else {
-            stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
-            return last(self);
-        };
         for (at, stmt) in stmts.iter().enumerate() {
-            let rest = &stmts[at + 1..];
-            if let StmtKind::Return { value } = &stmt.kind {
-                return self.leave(&exit, value.as_ref(), stmt.span);
-            }
-            if !returns(stmt) {
-                self.stmt(stmt)?;
-            } else if !self.frame.loops.is_empty() {
-                self.stmt(stmt)?;
-                if is_loop(stmt) {
-                    self.break_if_returned(&exit);
+            let plain = !self.is_tail() || !returns(stmt);
+            match &stmt.kind {
+                StmtKind::Return { value }
+                    if plain || !value.as_ref().is_some_and(expr_returns) =>
+                {
+                    return self.leave(value.as_ref(), stmt.span);
                 }
-            } else if let Some((cond, then)) = guard(stmt) {
-                let cond = self.want(cond, ScalarType::Bool)?;
-                self.emit.open();
-                self.block(then)?;
-                let then = self.emit.close_block();
-                self.emit.open();
-                self.stmts(rest, last)?;
-                let otherwise = self.emit.close_block();
-                self.emit.stmt(Ir::If { cond, then, otherwise });
-                return Ok(());
-            } else {
-                self.stmt(stmt)?;
-                self.emit.open();
-                self.stmts(rest, last)?;
-                let otherwise = self.emit.close_block();
-                let cond = self.emit.read(exit.returned);
-                let then = self.emit.block(Vec::new());
-                self.emit.stmt(Ir::If { cond, then, otherwise });
-                return Ok(());
+                _ if plain => self.stmt(stmt)?,
+                _ => {
+                    let Some((cond, then)) = guard(stmt) else {
+                        return self.once(|this| this.stmts(&stmts[at..], last));
+                    };
+                    let cond = self.want(cond, ScalarType::Bool)?;
+                    self.emit.open();
+                    self.block(then)?;
+                    let then = self.emit.close_block();
+                    self.emit.open();
+                    self.stmts(&stmts[at + 1..], last)?;
+                    let otherwise = self.emit.close_block();
+                    self.emit.stmt(Ir::If { cond, then, otherwise });
+                    return Ok(());
+                }
             }
         }
         last(self)
+    }
+
+    /// Code in tail position in a loop that runs once, which a `return` in it leaves.
+    pub(super) fn once(&mut self, code: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.emit.open();
+        self.frame.loops.push(Loop::new(None));
+        code(self)?;
+        self.frame.loops.pop();
+        self.emit.stmt(Ir::Break);
+        let body = self.emit.close_block();
+        self.emit.stmt(Ir::Loop { body });
+        Ok(())
     }
 
     /// What a func's loop does behind an inner one that may have returned.
@@ -82,7 +93,11 @@ impl Lowerer {
         self.jump_if(cond, Ir::Break);
     }
 
-    fn leave(&mut self, exit: &Exit, value: Option<&Expr>, span: Span) -> Result<()> {
+    /// A `return`: in tail position, or in a loop that it leaves.
+    pub(super) fn leave(&mut self, value: Option<&Expr>, span: Span) -> Result<()> {
+        let Some(exit) = self.frame.exit.clone() else {
+            return Err(self.type_error(span, "this statement has no place in a kernel"));
+        };
         match (&exit.value, value) {
             (Some((ty, locals)), Some(value)) => {
                 let value = self.want_parts(value, *ty)?;
@@ -117,7 +132,7 @@ pub(super) fn block_returns(block: &Block) -> bool {
 }
 
 /// Whether a block ends by returning.
-pub(super) fn ends_in_return(block: &Block) -> bool {
+fn ends_in_return(block: &Block) -> bool {
     block.value.is_none()
         && matches!(block.stmts.last(), Some(Stmt { kind: StmtKind::Return { .. }, .. }))
 }
@@ -130,11 +145,20 @@ pub(super) fn is_loop(stmt: &Stmt) -> bool {
     matches!(stmt.kind, StmtKind::For(_) | StmtKind::While { .. } | StmtKind::Loop { .. })
 }
 
+/// Whether an expression for its effects has returns in blocks only that are in tail position where it is.
+pub(super) fn keeps_tail(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::If { cond, .. } => !expr_returns(cond),
+        ExprKind::Block(_) | ExprKind::Unsafe(_) => true,
+        _ => !expr_returns(expr),
+    }
+}
+
 /// Condition and block of `if c { …; return v; }`: what follows is its `else`.
 fn guard(stmt: &Stmt) -> Option<(&Expr, &Block)> {
     match &stmt.kind {
         StmtKind::Expr(Expr { kind: ExprKind::If { cond, then, otherwise: None }, .. })
-            if ends_in_return(then) =>
+            if ends_in_return(then) && !expr_returns(cond) =>
         {
             Some((cond, then))
         }

@@ -8,7 +8,7 @@ use quadrants_ir::{
 use super::{
     Lowerer, Result,
     aggregate::Value,
-    early_return, literal,
+    literal,
     scope::{Binding, Scalar},
 };
 use crate::{
@@ -111,42 +111,13 @@ impl Lowerer {
         span: Span,
     ) -> Result<Value> {
         let scope = self.frame.enter();
-        let value = if self.frame.exit.is_some() && block.stmts.iter().any(early_return::returns) {
-            self.value_unless_returned(block, expected, span)
-        } else {
-            block.stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
-            match &block.value {
-                Some(value) => self.parts(value, expected),
-                None => self.none(block, expected, span),
-            }
+        block.stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
+        let value = match &block.value {
+            Some(value) => self.parts(value, expected),
+            None => self.none(block, expected, span),
         };
         self.frame.leave(scope);
         value
-    }
-
-    /// The value of a block with an early return; of one that always returns, any.
-    fn value_unless_returned(
-        &mut self,
-        block: &Block,
-        expected: Option<Type>,
-        span: Span,
-    ) -> Result<Value> {
-        let ty = block.value.as_deref().and_then(|value| self.infer_type(value)).or(expected);
-        let Some(ty) = ty else {
-            return Err(self.type_error(span, "this block has no type"));
-        };
-        if block.value.is_none() && !early_return::ends_in_return(block) {
-            return Err(self.type_error(span, "this block has no value"));
-        }
-        let locals = self.zeros("value", ty);
-        self.stmts(&block.stmts, &mut |this| {
-            if let Some(value) = &block.value {
-                let value = this.want_parts(value, ty)?;
-                this.assign_all(&locals, &value);
-            }
-            Ok(())
-        })?;
-        Ok(self.value_of(ty, &locals))
     }
 
     /// The tensor that `base` names, indexed with `rank` indices, and the type of its elements.

@@ -33,7 +33,13 @@ impl Lowerer {
             ExprKind::Method { receiver, name, .. } => {
                 method::result_of(name, self.default_type(receiver))
             }
-            ExprKind::If { then: block, .. } | ExprKind::Block(block) | ExprKind::Unsafe(block) => {
+            ExprKind::If { then, otherwise, .. } => {
+                // A branch that a jump leaves has no value.
+                let otherwise = otherwise.as_ref().and_then(|block| block.value.as_deref());
+                let value = then.value.as_deref().or(otherwise);
+                value.map_or(ScalarType::I32, |value| self.default_type(value))
+            }
+            ExprKind::Block(block) | ExprKind::Unsafe(block) => {
                 block.value.as_deref().map_or(ScalarType::I32, |value| self.default_type(value))
             }
             _ => ScalarType::I32,

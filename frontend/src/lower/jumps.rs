@@ -3,7 +3,9 @@
 
 use std::rc::Rc;
 
-use quadrants_ir::{Const, ExprId, LocalId, Stmt as Ir, types::Type};
+use quadrants_ir::{
+    Const, ExprId, ExprKind as IrExpr, LocalId, ScalarType, Stmt as Ir, UnaryOp, types::Type,
+};
 
 use super::{
     Lowerer, Result,
@@ -51,31 +53,26 @@ impl Loop {
 }
 
 impl Lowerer {
-    /// A `loop` or `while`; `first` is what each round begins with.
-    pub(super) fn endless(
-        &mut self,
-        of: Loop,
-        body: &Block,
-        first: impl FnOnce(&mut Self) -> Result<()>,
-    ) -> Result<()> {
+    /// A `loop`, or a `while` with its condition.
+    pub(super) fn endless(&mut self, of: Loop, cond: Option<&Expr>, body: &Block) -> Result<()> {
         self.emit.open();
-        let crossing = self.round(of, body, first)?;
+        let crossing = self.round(of, cond, body)?;
         let body = self.emit.close_block();
         self.emit.stmt(Ir::Loop { body });
         crossing.iter().for_each(|jump| self.jump_on(jump, false));
         Ok(())
     }
 
-    /// What one round of a loop does; gives the jumps to loops further out.
+    /// What one round of a loop does, which ends the loop where `cond` is false; gives the jumps to loops further out.
     pub(super) fn round(
         &mut self,
         mut of: Loop,
+        cond: Option<&Expr>,
         body: &Block,
-        first: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<Vec<Crossing>> {
         if let Some(label) = of.label.as_deref() {
             let mut flag = |name: &str, jumps: &dyn Fn(&StmtKind) -> bool| {
-                jumped_to(body, jumps).then(|| {
+                jumped_to(cond, body, jumps).then(|| {
                     let none = self.emit.constant(false);
                     self.emit.define(&format!("{name}_{label}"), none, true)
                 })
@@ -92,7 +89,12 @@ impl Lowerer {
             (of.left, of.next) = (left, next);
         }
         self.frame.loops.push(of);
-        first(self)?;
+        if let Some(cond) = cond {
+            let cond = self.want(cond, ScalarType::Bool)?;
+            let kind = IrExpr::Unary { op: UnaryOp::Not, value: cond };
+            let cond = self.emit.expr(ScalarType::Bool, kind);
+            self.jump_if(cond, Ir::Break);
+        }
         self.block(body)?;
         Ok(self.frame.loops.pop().map(|of| of.crossing).unwrap_or_default())
     }
@@ -109,10 +111,8 @@ impl Lowerer {
         self.check_size(ty, span)?;
         let locals: Rc<[LocalId]> = self.zeros("found", ty).into();
         let of = Loop { value: Some((ty, locals.clone())), ..Loop::new(label) };
-        self.endless(of, body, |_| Ok(()))?;
-        if let Some(exit) = self.frame.exit.clone().filter(|_| block_returns(body))
-            && !self.frame.loops.is_empty()
-        {
+        self.endless(of, None, body)?;
+        if let Some(exit) = self.frame.exit.clone().filter(|_| block_returns(body)) {
             self.break_if_returned(&exit);
         }
         Ok(self.value_of(ty, &locals))
@@ -174,17 +174,19 @@ impl Lowerer {
         self.emit.stmt(Ir::If { cond, then, otherwise });
     }
 
-    /// The value of a block that has none: any, where it is left by a jump.
+    /// The value of a block that has none: any, as a jump leaves it.
     pub(super) fn none(
         &mut self,
         block: &Block,
         expected: Option<Type>,
         span: Span,
     ) -> Result<Value> {
-        let jumps = matches!(
-            block.stmts.last(),
-            Some(Stmt { kind: StmtKind::Break { .. } | StmtKind::Continue { .. }, .. })
-        );
+        // A `loop` without `break` is one of the ways not to come to a block's end.
+        let jumps = any_in_block(block, &mut |node| {
+            use StmtKind::{Break, Continue, Loop, Return};
+            let Node::Stmt(Stmt { kind, .. }) = node else { return false };
+            matches!(kind, Break { .. } | Continue { .. } | Return { .. } | Loop { .. })
+        });
         let Some(ty) = expected.filter(|_| jumps) else {
             return Err(self.type_error(span, "this block has no value"));
         };
@@ -204,13 +206,14 @@ impl Lowerer {
     }
 }
 
-/// Whether a loop within `body` has such a jump.
-fn jumped_to(body: &Block, jumps: &dyn Fn(&StmtKind) -> bool) -> bool {
+/// Whether a loop within another's condition or body has such a jump.
+fn jumped_to(cond: Option<&Expr>, body: &Block, jumps: &dyn Fn(&StmtKind) -> bool) -> bool {
     let mut jump = |node: Node<'_>| matches!(node, Node::Stmt(stmt) if jumps(&stmt.kind));
-    any_in_block(body, &mut |node| match node {
+    let mut inner = |node: Node<'_>| match node {
         Node::Stmt(stmt) => early_return::is_loop(stmt) && any_in_stmt(stmt, &mut jump),
         Node::Expr(expr) => {
             matches!(expr.kind, ExprKind::Loop { .. }) && any_in_expr(expr, &mut jump)
         }
-    })
+    };
+    cond.is_some_and(|cond| any_in_expr(cond, &mut inner)) || any_in_block(body, &mut inner)
 }

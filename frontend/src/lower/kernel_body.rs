@@ -102,7 +102,7 @@ impl Lowerer {
             let var = self.loop_variable(dim, bounds);
             dims.push(LoopDim { var, begin: bounds.begin, end: bounds.end });
         }
-        self.round(Loop::new(each.label.as_deref()), &each.body, |_| Ok(()))?;
+        self.round(Loop::new(each.label.as_deref()), None, &each.body)?;
         let body = self.emit.close_block();
         self.frame.leave(scope);
         top.push(TopStmt::ParallelFor(ParallelFor {

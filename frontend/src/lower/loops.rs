@@ -268,7 +268,7 @@ impl Lowerer {
             self.emit.open();
             vars.push((self.loop_variable(dim, bounds), bounds));
         }
-        let crossing = self.round(Loop::new(each.label.as_deref()), body, |_| Ok(()))?;
+        let crossing = self.round(Loop::new(each.label.as_deref()), None, body)?;
         let exit = self.frame.exit.clone().filter(|_| block_returns(body));
         for (depth, (var, &Bounds { begin, end, down, .. })) in vars.into_iter().enumerate().rev() {
             let body = self.emit.close_block();

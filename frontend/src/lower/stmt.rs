@@ -1,10 +1,11 @@
 //! Statements.
 
-use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, UnaryOp, types::Type};
+use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, types::Type};
 
 use super::{
     Lowerer, Result,
     aggregate::{Place, Value},
+    early_return,
     element::Element,
     jumps::Loop,
     linalg,
@@ -72,18 +73,10 @@ impl Lowerer {
             StmtKind::Expr(expr) => self.discard(expr)?,
             StmtKind::For(each) => self.nest(each, span)?,
             StmtKind::While { cond, body, label } => {
-                self.endless(Loop::new(label.as_deref()), body, |this| {
-                    let cond = this.want(cond, ScalarType::Bool)?;
-                    let cond = this.emit.expr(
-                        ScalarType::Bool,
-                        quadrants_ir::ExprKind::Unary { op: UnaryOp::Not, value: cond },
-                    );
-                    this.jump_if(cond, Ir::Break);
-                    Ok(())
-                })?;
+                self.endless(Loop::new(label.as_deref()), Some(cond), body)?;
             }
             StmtKind::Loop { body, label } => {
-                self.endless(Loop::new(label.as_deref()), body, |_| Ok(()))?;
+                self.endless(Loop::new(label.as_deref()), None, body)?;
             }
             StmtKind::Break { label, value } => {
                 self.break_loop(label.as_deref(), value.as_ref(), span)?;
@@ -95,9 +88,16 @@ impl Lowerer {
                 let site = self.site(kind, span);
                 self.emit.stmt(Ir::Assert { cond, site });
             }
-            StmtKind::Return { .. } | StmtKind::Unsupported(_) => {
+            StmtKind::Return { value } => self.leave(value.as_ref(), span)?,
+            StmtKind::Unsupported(_) => {
                 return Err(self.type_error(span, "this statement has no place in a kernel"));
             }
+        }
+        if let Some(exit) = self.frame.exit.clone()
+            && early_return::is_loop(stmt)
+            && early_return::returns(stmt)
+        {
+            self.break_if_returned(&exit);
         }
         Ok(())
     }
@@ -133,6 +133,9 @@ impl Lowerer {
 
     /// An expression for its effects.
     pub(super) fn discard(&mut self, expr: &Expr) -> Result<()> {
+        if self.is_tail() && !early_return::keeps_tail(expr) {
+            return self.once(|this| this.discard(expr));
+        }
         match &expr.kind {
             ExprKind::If { cond, then, otherwise } => {
                 let cond = self.want(cond, ScalarType::Bool)?;
@@ -330,7 +333,8 @@ impl Lowerer {
     }
 }
 
-/// Whether one of the place's indices and the value of a compound assignment change what the other is computed from.
+/// Whether one of the place's indices and the value of a compound assignment change what the other is computed from, or
+/// whether it is run.
 fn order_matters(target: &Expr, value: &Expr) -> bool {
     let mut indices = Vec::new();
     let mut place = target;
@@ -359,7 +363,33 @@ fn order_matters(target: &Expr, value: &Expr) -> bool {
             Node::Stmt(_) => false,
         })
     };
-    indices
-        .into_iter()
-        .any(|index| assigns(value) && reads(index) || assigns(index) && reads(value))
+    let jumps = |expr: &Expr| {
+        any_in_expr(expr, &mut |node| match node {
+            Node::Stmt(Stmt { kind, .. }) => {
+                use StmtKind::{Break, Continue, Return};
+                matches!(kind, Break { .. } | Continue { .. } | Return { .. })
+            }
+            Node::Expr(_) => false,
+        })
+    };
+    // What is reported or left behind, and jumps.
+    let acts = |expr: &Expr| {
+        any_in_expr(expr, &mut |node| match node {
+            Node::Stmt(_) => true,
+            Node::Expr(expr) => matches!(
+                expr.kind,
+                ExprKind::Index { .. }
+                    | ExprKind::Element { .. }
+                    | ExprKind::Call { .. }
+                    | ExprKind::Atomic { .. }
+                    | ExprKind::Binary { op: BinaryOp::Div | BinaryOp::Rem, .. }
+            ),
+        })
+    };
+    indices.into_iter().any(|index| {
+        assigns(value) && reads(index)
+            || assigns(index) && reads(value)
+            || jumps(value) && acts(index)
+            || jumps(index) && acts(value)
+    })
 }

@@ -1,8 +1,8 @@
 //! Kernel contexts: what the launcher keeps of a kernel between launches.
 
-use std::sync::OnceLock;
+use std::{cell::Cell, sync::OnceLock};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use quadrants_ir::{
     Offloaded, ParamKind, SiteKind,
     abi::{self, Form, Passing},
@@ -89,8 +89,8 @@ pub(super) enum FastPathKind {
 #[derive(Default)]
 pub(super) struct FormSlot {
     pub(super) loaded: OnceLock<LoadedForm>,
-    /// Held while the form is loaded, so that it is loaded once.
-    loading: Mutex<()>,
+    /// Held while the form is loaded, so that it is loaded once; true while its thread loads.
+    loading: ReentrantMutex<Cell<bool>>,
 }
 
 impl KernelContext {
@@ -206,17 +206,27 @@ impl KernelContext {
         form: Form,
         slot: &'a FormSlot,
     ) -> Result<&'a LoadedForm> {
-        let _loading = slot.loading.lock();
+        let loading = slot.loading.lock();
         if let Some(loaded) = slot.loaded.get() {
             return Ok(loaded);
         }
-        let loaded = if shared.context.device().capabilities().image == ImageKind::Native {
-            let image = native_image(&self.kernel, self.native.as_ref(), form);
-            LoadedForm::load(&shared.context, &self.kernel.name, image, &["body".to_owned()])?
-        } else {
-            LoadedForm::compile(shared, &self.kernel, form, self.passing)?
-        };
+        // The thread has the lock already: a compiler launches the kernel that it compiles.
+        if loading.replace(true) {
+            return Err(Error::NestedCompilation { kernel: self.kernel.name.clone() });
+        }
+        let loaded = self.load_now(shared, form);
+        loading.set(false);
+        let loaded = loaded?;
         Ok(slot.loaded.get_or_init(|| loaded))
+    }
+
+    fn load_now(&self, shared: &ProgramShared, form: Form) -> Result<LoadedForm> {
+        if shared.context.device().capabilities().image == ImageKind::Native {
+            let image = native_image(&self.kernel, self.native.as_ref(), form);
+            LoadedForm::load(&shared.context, &self.kernel.name, image, &["body".to_owned()])
+        } else {
+            LoadedForm::compile(shared, &self.kernel, form, self.passing)
+        }
     }
 }
 

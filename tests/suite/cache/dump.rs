@@ -57,7 +57,11 @@ fn an_unwritable_dump_folder_does_not_fail_launches() {
 
 fn run_with_dump(folder: &Path) {
     let ran = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "dump::a_kernel_runs_on_every_backend"])
+        .args([
+            "--exact",
+            concat!(module_path!(), "::a_kernel_runs_on_every_backend")
+                .trim_start_matches("suite::"),
+        ])
         .env("QUADRANTS_DUMP", folder)
         .output()
         .unwrap();

@@ -23,6 +23,7 @@ mod flow;
 mod generics;
 mod groups;
 mod halves;
+mod inner_jumps;
 mod jumps;
 mod lanes;
 mod loops;

@@ -219,3 +219,34 @@ fn a_func_trait_calls_its_func(on: TestBackend) {
     write_by_pick(Picker(1), &mut x).launch().unwrap();
     std::assert_eq!(x.to_vec().unwrap(), [0, 4, 4, 4]);
 }
+
+mod renamed {
+    use quadrants::{self as qd, Tensor, stream_parallel as x};
+
+    #[qd::kernel]
+    pub(super) fn fill_both(a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
+        x(|| {
+            for i in 0..a.len() {
+                a[i] = 1.0;
+            }
+        });
+        x(|| {
+            for i in 0..b.len() {
+                b[i] = 2.0;
+            }
+        });
+    }
+}
+
+#[on_all_backends]
+fn stream_parallel_may_be_imported_under_another_name(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut a = on.program.zeros::<f32, 1>([4]).unwrap();
+    let mut b = on.program.zeros::<f32, 1>([3]).unwrap();
+    renamed::fill_both(&mut a, &mut b).launch().unwrap();
+    std::assert_eq!((a.to_vec().unwrap(), b.to_vec().unwrap()), (vec![1.0; 4], vec![2.0; 3]));
+    if on.world.is_some() {
+        let statistics = on.program.region_statistics();
+        std::assert_eq!(statistics.by_events + statistics.as_graph, 1);
+    }
+}

@@ -124,7 +124,7 @@ impl<'a> Memory<'a> {
             bytes.extend(&buffer.bytes);
             bytes.resize(bytes.len().next_multiple_of(256), 0);
         }
-        let (claim, block) = (bytes.len(), bytes.len() + 256);
+        let (lease_world, block) = (bytes.len(), bytes.len() + 256);
         let address = device.alloc(block + 8 * case.words.len())?;
         let mut memory = Self {
             device,
@@ -137,7 +137,7 @@ impl<'a> Memory<'a> {
             memory.words[buffer.word] = address.raw() + *at as u64;
             if buffer.word == ERROR_WORD {
                 let field = at + std::mem::offset_of!(ErrorRecord, claim);
-                let word = address.raw() + claim as u64;
+                let word = address.raw() + lease_world as u64;
                 bytes[field..field + 8].copy_from_slice(&word.to_le_bytes());
             }
         }

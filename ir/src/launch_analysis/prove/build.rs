@@ -135,7 +135,9 @@ impl<'k> Builder<'k> {
             }
             Stmt::SharedStore { array, ref index, .. } => self.require_shared(array, index),
             Stmt::Loop { body } => {
-                self.invalidate(&[body]);
+                if !self.nodes.runs_once(body) {
+                    self.invalidate(&[body]);
+                }
                 self.region(None, &[], |this| this.block(body));
                 self.invalidate(&[body]);
             }

@@ -253,6 +253,7 @@ impl<'k, 'c> Builder<'k, 'c> {
                 self.local(var);
                 Some(TripCount::Range { ty, begin: self.value(begin), end: self.value(end) })
             }
+            Stmt::Loop { body } if self.nodes.runs_once(body) => None,
             Stmt::Loop { .. } => Some(TripCount::Unknown),
             _ => None,
         }
