@@ -147,8 +147,8 @@ impl Reach {
 }
 
 impl Nodes<'_> {
-    /// Whether a [`Stmt::Loop`] with this body runs at most once. The lowering puts such a loop around a func with an early
-    /// `return`.
+    /// Whether a [`Stmt::Loop`] with this body runs at most once. The lowering puts such a loop around a func with an
+    /// early `return`.
     pub(crate) fn runs_once(&self, body: BlockId) -> bool {
         matches!(self.blocks[body].stmts.last(), Some(Stmt::Break)) && !self.continues(body)
     }

@@ -19,7 +19,7 @@ use crate::{
     index::{is_assignment, is_simple_place},
     reduce::{self, Reduction},
     signature::Param,
-    sites::{self, Site, Sites},
+    sites::{self, Site},
     spans,
     tree::{self, Assert, Chain},
 };
@@ -27,8 +27,10 @@ use crate::{
 mod cost;
 mod jumps;
 mod lanes;
+mod typing;
 
 use cost::{identifiers, is_simple, names, weight};
+pub(crate) use typing::Typing;
 
 /// Makes a kernel's body.
 pub(crate) struct Body<'a> {
@@ -45,16 +47,6 @@ pub(crate) struct Body<'a> {
     /// How many words the interiors of the loops before take.
     inside: usize,
     typing: Typing<'a>,
-}
-
-/// Where the body finds the types that the IR has.
-#[derive(Clone)]
-pub(crate) struct Typing<'a> {
-    pub(crate) sites: &'a Sites,
-    /// The type whose `SiteTable` has the identities: those of types, then those of calls.
-    pub(crate) table: TokenStream,
-    /// How many types there are.
-    pub(crate) types: usize,
 }
 
 /// Replaces what differs inside loops and in funcs.
@@ -585,44 +577,6 @@ impl VisitMut for Rewrite<'_> {
 }
 
 impl Rewrite<'_> {
-    /// Lets a value pass a check that its type is the one that the IR has at this site.
-    fn check(&self, site: Option<usize>, value: &mut Expr) {
-        if let Some(at) = self.type_at(site) {
-            let (start, inner) = (spans::first(value), unparenthesized(value));
-            let support = spans::at(self.support, start);
-            *value = Expr::Verbatim(quote_spanned!(start=> #support::typed::<_, #at>(#inner)));
-        }
-    }
-
-    /// Table and number of the type that the IR has at a site.
-    pub(crate) fn type_at(&self, site: Option<usize>) -> Option<TokenStream> {
-        match self.typing.sites.get(site)? {
-            Site::Type(number) => Some(sites::arguments(&self.typing.table, number)),
-            Site::Call(_) => None,
-        }
-    }
-
-    /// Table and number of the arguments' types of a call.
-    pub(crate) fn call_at(&self, site: Option<usize>) -> Option<TokenStream> {
-        let Typing { sites, table, types } = &self.typing;
-        match sites.get(site)? {
-            Site::Type(_) => None,
-            Site::Call(number) => Some(sites::arguments(table, types + number)),
-        }
-    }
-
-    /// Statements that check the types of a loop's variables.
-    fn seen(&self, each: &syn::ExprForLoop) -> Vec<Stmt> {
-        let Some(first) = sites::take(&mut each.attrs.clone()) else { return Vec::new() };
-        let names = sites::variables(&each.pat).into_iter().enumerate();
-        let checks = names.filter_map(|(nth, name)| {
-            let (at, support, name) = (self.type_at(Some(first + nth))?, self.support, name?);
-            let check = quote!(#support::seen::<_, #at>(&#name));
-            Some(Stmt::Expr(Expr::Verbatim(check), Some(Default::default())))
-        });
-        checks.collect()
-    }
-
     fn rewrite(&mut self, expr: &mut Expr) {
         if let Expr::Macro(call) = expr
             && let Some(check) = self.assertion(&call.mac)

@@ -50,7 +50,7 @@ pub(crate) fn number(body: &mut syn::Block) {
 
 /// Takes the number off a node.
 pub(crate) fn take(attributes: &mut Vec<Attribute>) -> Option<usize> {
-    let at = attributes.iter().position(|attribute| is_number(attribute))?;
+    let at = attributes.iter().position(is_number)?;
     let number: syn::LitInt = attributes.remove(at).parse_args().ok()?;
     number.base10_parse().ok()
 }

@@ -24,7 +24,7 @@ const OR: u8 = 7;
 const COMPARE: u8 = 6;
 const BOTH: u8 = 5;
 const EITHER: u8 = 4;
-const BLOCK: u8 = 0;
+pub(crate) const BLOCK: u8 = 0;
 
 pub(crate) fn e(power: u8, text: impl Into<String>) -> E {
     E { text: text.into(), power }
@@ -773,41 +773,5 @@ impl Generator {
                 format!("{sign}{low}")
             }
         }
-    }
-
-    /// `loop { … break value; }`
-    fn loop_value(&mut self, ty: &Ty, depth: usize) -> E {
-        if self.loops > 1 {
-            return self.leaf(ty);
-        }
-        self.hit("expr.loop");
-        let count = self.name();
-        let mark = self.mark();
-        self.bind(&count, Ty::USIZE, false);
-        self.loops += 1;
-        self.closed();
-        let early = self.cond(depth.min(1));
-        let (first, last) = (self.expr(ty, depth), self.expr(ty, depth));
-        self.frame.jumps.pop();
-        self.loops -= 1;
-        self.release(mark);
-        let most = self.rng.within(1, 4);
-        let label = if self.rng.percent(40) {
-            self.hit("expr.loop.label");
-            self.label()
-        } else {
-            String::new()
-        };
-        let (with, of) = if label.is_empty() {
-            (String::new(), String::new())
-        } else {
-            (format!("{label}: "), format!(" {label}"))
-        };
-        e(
-            BLOCK,
-            format!(
-                "{{ let mut {count} = 0usize; {with}loop {{ if {early} {{ break{of} ({first}); }} {count} += 1; if {count} >= {most} {{ break{of} ({last}); }} }} }}"
-            ),
-        )
     }
 }

@@ -8,6 +8,7 @@ mod grammar;
 mod items;
 mod kernel;
 mod linear;
+mod loop_value;
 mod module;
 mod names;
 mod of_structs;

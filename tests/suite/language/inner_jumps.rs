@@ -361,9 +361,11 @@ places! {
             z
         }
     }
-    block_of_unsafe {
+    block_without_checks {
         fn f(t: &mut Tensor<u32, 1>, c: u32) -> u32 {
+            // SAFETY: one thread runs this.
             let z = unsafe { if c == 2 { return 6; } c } + put(t, 1, 1);
+            // SAFETY: as above.
             unsafe { if z == 4 { return 7; } t[2] += z; }
             z
         }

@@ -24,10 +24,12 @@ fn meet(looks: u32, flags: &mut Tensor<u32, 1>, a: &mut Tensor<u32, 1>, b: &mut 
         for i in 0..a.len() {
             let mut look = looks;
             if i == 0 {
+                // SAFETY: the other block touches the flags by atomics only.
                 unsafe { qd::atomic_add(&mut flags[0], 1) };
                 look = 0;
             }
             while look < looks {
+                // SAFETY: the other block touches the flags by atomics only.
                 let other = unsafe { qd::atomic_add(&mut flags[1], 0) };
                 if other > 0 {
                     a[i] = 1;
@@ -41,10 +43,12 @@ fn meet(looks: u32, flags: &mut Tensor<u32, 1>, a: &mut Tensor<u32, 1>, b: &mut 
         for i in 0..b.len() {
             let mut look = looks;
             if i == 0 {
+                // SAFETY: the other block touches the flags by atomics only.
                 unsafe { qd::atomic_add(&mut flags[1], 1) };
                 look = 0;
             }
             while look < looks {
+                // SAFETY: the other block touches the flags by atomics only.
                 let other = unsafe { qd::atomic_add(&mut flags[0], 0) };
                 if other > 0 {
                     b[i] = 1;
