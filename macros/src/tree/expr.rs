@@ -176,6 +176,8 @@ impl Tree {
             let receiver_tree = if is_place {
                 receiver_tree
             } else {
+                // As an argument it needs no parentheses, and rustc would say so.
+                *call.receiver = crate::body::unparenthesized(&call.receiver).clone();
                 let receiver = self.passed(&mut call.receiver);
                 self.typed(receiver_tree, receiver)
             };
