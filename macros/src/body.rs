@@ -191,7 +191,7 @@ impl<'a> Body<'a> {
         );
         arguments.set_span(start);
         quote! {{
-            let (#count, #size) = #support::gate::<__OK, _>((#blocks, #threads));
+            let (#count, #size) = #support::grid(#support::gate::<__OK, _>(#blocks), #threads);
             #cx.#method #arguments;
         }}
     }

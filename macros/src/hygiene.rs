@@ -31,6 +31,25 @@ pub(crate) fn of_one_hygiene(item: TokenStream) -> TokenStream {
     }
 }
 
+/// The error for `::core` where tokens do not tell that it begins a path: elsewhere it is found through the library.
+pub(crate) fn refused_root(item: TokenStream) -> Option<syn::Error> {
+    let all: Vec<TokenTree> = item.into_iter().collect();
+    let is = |at: usize, mark: char| matches!(all.get(at), Some(TokenTree::Punct(p)) if p.as_char() == mark);
+    all.iter().enumerate().find_map(|(at, token)| match token {
+        TokenTree::Group(group) => refused_root(group.stream()),
+        TokenTree::Ident(name)
+            if name == "core" && at >= 3 && is(at - 1, ':') && is(at - 2, ':') =>
+        {
+            let after_mark = is(at - 3, '>') && !(at >= 4 && (is(at - 4, '-') || is(at - 4, '=')));
+            let after_label =
+                matches!(all[at - 3], TokenTree::Ident(_)) && at >= 4 && is(at - 4, '\'');
+            let message = "write this path without `::` in front, or in parentheses";
+            (after_mark || after_label).then(|| syn::Error::new(name.span(), message))
+        }
+        _ => None,
+    })
+}
+
 /// The error for a name that emitted code may have: items know no hygiene.
 pub(crate) fn reserved(item: TokenStream) -> Option<syn::Error> {
     item.into_iter().find_map(|token| match token {

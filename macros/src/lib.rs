@@ -127,7 +127,8 @@ pub fn tensors(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 
 fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
     let item = hygiene::of_one_hygiene(item);
-    if let Some(error) = hygiene::reserved(item.clone()) {
+    let refused = hygiene::reserved(item.clone()).or_else(|| hygiene::refused_root(item.clone()));
+    if let Some(error) = refused {
         return error.into_compile_error();
     }
     if kind == FunctionKind::Func

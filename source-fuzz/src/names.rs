@@ -528,6 +528,6 @@ pub(crate) fn inference(generator: &mut Generator) -> Trap {
         ),
         ("path", "", "f32::to_u32(1.5) as i64 + (i64::to_i32(2147483648) >> 31) as i64"),
     ]);
-    generator.extra.push((Ty::Num(Num::I64), uses.to_owned()));
+    generator.extra.push((Ty::Num(Num::I64), format!("({uses})")));
     Trap { label: label.to_owned(), items: format!("{boxed}{items}"), ..Trap::default() }
 }

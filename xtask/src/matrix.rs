@@ -238,6 +238,8 @@ fn find<'a>(built: &'a [Built], package: &str, target: &str) -> Result<&'a Built
 fn direct(program: &Built, run: &Run) -> (Command, Listener) {
     let mut command = Command::new(&program.path);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
+    // Cargo sets it; tests print commands with it.
+    command.env("CARGO_PKG_NAME", &program.package);
     command.arg("--show-output").args(skips(run));
     command.args(WITHOUT_DEVICE.iter().flat_map(|module| ["--skip", module]));
     (command, Listener::of(&program.path.to_string_lossy()))

@@ -165,12 +165,22 @@ impl Tree {
         let of_block = self
             .tensor(&call.receiver)
             .is_some_and(|name| self.blocks.iter().any(|(block, _)| *block == name));
+        let is_place = super::parts::is_place(&call.receiver);
         let receiver_tree = self.expr(&mut call.receiver);
         let args: Vec<Expr> = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
         if let Some(Conversion::To(scalar)) = conversion(&name)
             && args.is_empty()
         {
             let scalar = Ident::new(scalar, call.method.span());
+            // A cast is no hint for the literals in a receiver.
+            let receiver_tree = if is_place {
+                receiver_tree
+            } else {
+                // As an argument it needs no parentheses, and rustc would say so.
+                *call.receiver = crate::body::unparenthesized(&call.receiver).clone();
+                let receiver = self.passed(&mut call.receiver);
+                self.typed(receiver_tree, receiver)
+            };
             let ty = self.written(&syn::parse_quote!(::core::primitive::#scalar));
             return ExprKind::Cast { value: Box::new(receiver_tree), ty };
         }
@@ -226,7 +236,16 @@ impl Tree {
                     return ExprKind::Unsupported(Construct::Associated(last));
                 }
                 let ty = self.written(&syn::parse_quote!(#own));
-                let value = self.expr(args.next().expect("counted"));
+                let arg = args.next().expect("counted");
+                let is_place = super::parts::is_place(arg);
+                let value = self.expr(arg);
+                // The argument of `from` is of any type; the probe knows which.
+                let value = if conversion(&last).is_none() && !is_place {
+                    let given = self.passed(arg);
+                    self.typed(value, given)
+                } else {
+                    value
+                };
                 return match conversion(&last) {
                     Some(Conversion::From(scalar)) => self.converted(scalar, value, ty),
                     Some(Conversion::To(scalar)) => {
@@ -271,6 +290,11 @@ impl Tree {
         let scalar = Ident::new(scalar, Span::call_site());
         let from = self.written(&syn::parse_quote!(::core::primitive::#scalar));
         let span = value.span;
+        // A cast is no hint for the literals in a function's argument, which has this type.
+        let value = match value.kind {
+            ExprKind::Name(_) | ExprKind::Index { .. } | ExprKind::Field { .. } => value,
+            _ => self.typed(value, from),
+        };
         let kind = ExprKind::Cast { value: Box::new(value), ty: from };
         ExprKind::Cast { value: Box::new(Expr { kind, span }), ty }
     }

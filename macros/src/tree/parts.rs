@@ -27,7 +27,7 @@ fn of_type(path: &syn::Path) -> Option<(syn::Path, Ident)> {
 }
 
 /// Whether an expression is something that can be changed: looking at it twice does nothing twice.
-fn is_place(expr: &syn::Expr) -> bool {
+pub(super) fn is_place(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Path(_) => true,
         syn::Expr::Field(field) => is_place(&field.base),

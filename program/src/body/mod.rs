@@ -61,7 +61,7 @@ pub use site::{
     typed, with_part,
 };
 pub use stepped_range::{IntRange, SteppedRange};
-pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight};
+pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight, grid};
 pub use view::{ElementCount, Elements, View, WithProven};
 
 pub use crate::Number;

@@ -40,6 +40,12 @@ pub fn block_weight(threads: usize, weight: u32) -> u32 {
     weight.saturating_mul(u32::try_from(threads).unwrap_or(u32::MAX))
 }
 
+/// Gives grid and block size back, which have the types that [`block_for`](crate::dsl::block_for) gives them.
+#[inline(always)]
+pub fn grid<G: crate::dsl::Grid>(blocks: G, threads: usize) -> (G, usize) {
+    (blocks, threads)
+}
+
 /// The number of blocks in a grid, saturating.
 #[inline(always)]
 #[must_use]

@@ -31,7 +31,7 @@ impl Stage {
     pub(super) fn new(backend: TestBackend, argument_limit: Option<usize>) -> Result<Self> {
         let (world, opened) = backend.simulated_device();
         world.set_schedule(Schedule::Adversarial);
-        // Both hazard policies are covered, since launches take another path under each.
+        // Without an argument limit, launches run under `Hazards::Explicit`, which takes another path.
         let builder = match argument_limit {
             Some(limit) => Program::builder().argument_limit(limit),
             None => Program::builder().hazards(Hazards::Explicit),

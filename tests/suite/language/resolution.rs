@@ -250,3 +250,56 @@ fn stream_parallel_may_be_imported_under_another_name(on: TestBackend) {
         std::assert_eq!(statistics.by_events + statistics.as_graph, 1);
     }
 }
+
+#[qd::kernel]
+fn convert_literals(c: bool, x: &mut Tensor<i64, 1>, y: &mut Tensor<f64, 1>) {
+    for i in 0..1 {
+        x[i] = usize::from_u64(1 << 40) as i64;
+        x[i + 1] = i64::from_i64(if c { 3_000_000_000 } else { 0 });
+        x[i + 2] = 4294967296.to_usize() as i64;
+        x[i + 3] = i64::from(3000000000);
+        y[i] = f64::from_f32(16777216.0 + 1.0 + 1.0);
+        y[i + 1] = 0.1.to_f32() as f64;
+    }
+}
+
+#[on_all_backends]
+fn literals_in_conversions_have_the_types_that_rustc_gives_them(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<i64, 1>([4]).unwrap();
+    let mut y = on.program.zeros::<f64, 1>([2]).unwrap();
+    convert_literals(true, &mut x, &mut y).launch().unwrap();
+    let wrapped = i64::from(3000000000_u32 as i32);
+    std::assert_eq!(x.to_vec().unwrap(), [1 << 40, 3_000_000_000, 0, wrapped]);
+    std::assert_eq!(y.to_vec().unwrap(), [16777216.0, f64::from(0.1_f64 as f32)]);
+}
+
+#[qd::kernel]
+fn index_of_a_block(x: &mut Tensor<u32, 1>) {
+    qd::block_for(2, 1, |b| {
+        b.each(|t| {
+            x[(b.index() + 2147483647) as usize - 2147483647 + t] = 1;
+        });
+    });
+}
+
+#[qd::kernel]
+fn number_of_a_block(x: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 2, |b| {
+        b.each(|t| {
+            let k = b.index();
+            x[b.index() * 2 + t] = k as f32;
+        });
+    });
+}
+
+#[on_all_backends]
+fn the_index_of_a_block_is_a_usize(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<u32, 1>([2]).unwrap();
+    index_of_a_block(&mut x).launch().unwrap();
+    std::assert_eq!(x.to_vec().unwrap(), [1, 1]);
+    let mut y = on.program.zeros::<f32, 1>([8]).unwrap();
+    number_of_a_block(&mut y).launch().unwrap();
+    std::assert_eq!(y.to_vec().unwrap(), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0]);
+}
