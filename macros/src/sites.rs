@@ -126,7 +126,7 @@ impl VisitMut for Numbers {
         call.tokens = quote!(#cond #message);
     }
 
-    // What stands in types is no place of the body.
+    // Types contain no sites.
     fn visit_type_mut(&mut self, _: &mut syn::Type) {}
 
     fn visit_generic_argument_mut(&mut self, _: &mut syn::GenericArgument) {}
