@@ -4,7 +4,10 @@ use std::fmt;
 
 use quadrants_rhi::Severity;
 
-use crate::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, Hazard};
+use crate::{
+    Hazard,
+    variables::{GRAPHS_VARIABLE, HAZARDS_VARIABLE},
+};
 
 /// An error of any type, from the frontend.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -16,24 +16,22 @@ mod kernel_cache;
 mod launch;
 mod program;
 mod program_registry;
+mod state;
 mod stream;
 mod sync;
 mod tensor;
 mod value;
+mod variables;
 
 pub use capture::{Graph, GraphLaunch};
 pub use error::{BoxError, CounterOverflow, Error, KernelError, KernelErrorCause, Result};
-pub use hazards::{HAZARDS_VARIABLE, Hazard, HazardUse, Hazards};
+pub use hazards::{Hazard, HazardUse, Hazards};
 pub use kernel::Kernel;
 pub use kernel_cache::{
-    CACHE_VARIABLE,
-    export::{Export, Exported, ExportedKernels, KERNELS_VARIABLE, Target},
+    bundle::ExportedKernels,
+    export::{Export, Exported, Target},
 };
-pub use launch::{
-    KernelResult, Launch,
-    launcher::KernelLauncher,
-    region_graph::{GRAPHS_VARIABLE, RegionStatistics},
-};
+pub use launch::{KernelResult, Launch, launcher::KernelLauncher, region_graph::RegionStatistics};
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
 pub use quadrants_runtime::{BundleEntry, BundleError, CacheStatistics, PoolStatistics};
@@ -41,9 +39,8 @@ pub use stream::{Event, Stream, manager::StreamManager};
 pub use tensor::{
     Tensor,
     element::Element,
-    host_array::{host, host_mut},
     layout::Layout,
-    slice::{Slice, SliceMut},
+    slice::{Slice, SliceMut, host, host_mut},
 };
 pub use value::{
     KernelValue,
@@ -51,6 +48,8 @@ pub use value::{
     numeric::{Float, Int, Number, Signed},
     vector::Vector,
 };
+
+pub use variables::{CACHE_VARIABLE, GRAPHS_VARIABLE, HAZARDS_VARIABLE, KERNELS_VARIABLE};
 
 pub use half::f16;
 

@@ -8,17 +8,20 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_codegen::Compiler;
-use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, Severity, StreamOptions};
+use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, StreamHandle, StreamOptions};
 use quadrants_runtime::{CacheStatistics, Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
-    Error, Event, ExportedKernels, Layout, RegionStatistics, Result, Stream, StreamManager, Tensor,
-    capture::{HostExclusion, refuse},
-    hazards::{Clock, Hazard, Hazards, Tracker, wait_tracked},
+    Error, Event, ExportedKernels, Hazard, Hazards, Layout, RegionStatistics, Result, Stream,
+    StreamManager, Tensor,
+    capture::{active::refuse, host_exclusion::HostExclusion},
+    hazards::tracker::Tracker,
+    kernel::loader::KernelLoader,
     kernel_cache::{KernelCache, folder_from_env},
     launch::{error_record::RecordPool, launcher::KernelLauncher, region_graph::Graphs},
     program_registry,
-    stream::{AbandonedStream, StreamState},
+    state::{ProgramInner, ProgramShared},
+    stream::state::StreamState,
 };
 
 /// What [`Program::open`] takes: opens a device, and a compiler for it.
@@ -54,79 +57,9 @@ pub struct Program {
     default: Arc<Stream>,
 }
 
-/// What all parts of a program share, except the default stream, which refers to it.
-pub(crate) struct ProgramShared {
-    // Modules are unloaded and pinned memory is freed while the context is alive: each keeps it.
-    pub(crate) launcher: KernelLauncher,
-    // Dropped after the launcher, whose modules wait for the device before they unload.
-    pub(crate) abandoned_streams: Mutex<Vec<AbandonedStream>>,
-    pub(crate) records: RecordPool,
-    pub(crate) manager: StreamManager,
-    pub(crate) context: Arc<Context>,
-    pub(crate) compiler: Option<Arc<dyn Compiler>>,
-    pub(crate) kernel_cache: KernelCache,
-    pub(crate) argument_limit: usize,
-    pub(crate) launches: AtomicU64,
-    pub(crate) graphs: Graphs,
-    pub(crate) host_exclusion: HostExclusion,
-    /// None where hazards are not tracked.
-    pub(crate) hazards: Option<Tracker>,
-    deferred: Mutex<Vec<Error>>,
-}
-
-pub(crate) struct ProgramInner {
-    pub(crate) default: Arc<StreamState>,
-    pub(crate) shared: Arc<ProgramShared>,
-}
-
-impl fmt::Debug for ProgramShared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("context", &self.context).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for ProgramInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Program")
-            .field("device", &self.shared.context.device())
-            .finish_non_exhaustive()
-    }
-}
-
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner().fmt(f)
-    }
-}
-
-impl Drop for ProgramShared {
-    fn drop(&mut self) {
-        program_registry::unregister(self);
-        let info = self.context.device().info();
-        tracing::info!(device = info.name, backend = info.backend, "close");
-    }
-}
-
-impl ProgramShared {
-    /// Waits for all work on all streams.
-    pub(crate) fn synchronize(&self) -> Result<()> {
-        let clock = |tracker: &Tracker| {
-            let mut all = Clock::default();
-            for stream in self.manager.all() {
-                all.join(&tracker.clock_of(&stream.stream));
-            }
-            all
-        };
-        wait_tracked(self.hazards.as_ref(), clock, || Ok(self.context.synchronize()?))
-    }
-
-    /// Keeps an error that no call can return, like [`Context::defer`].
-    pub(crate) fn defer(&self, error: Error) {
-        if error.severity() == Severity::ContextLost {
-            return;
-        }
-        tracing::warn!(%error, "an error outside any call");
-        self.deferred.lock().push(error);
     }
 }
 
@@ -197,26 +130,28 @@ impl ProgramBuilder {
         let host_exclusion = HostExclusion::new(device.capabilities().asynchronous);
         let device_limit = device.capabilities().max_argument_bytes;
         let context = Context::new(device)?;
+        let folder = self.cache.unwrap_or_else(folder_from_env);
+        let loader = KernelLoader {
+            context: context.clone(),
+            cache: KernelCache::new(exported, folder, compiler.as_deref()),
+            argument_limit: self.argument_limit.map_or(device_limit, |l| l.min(device_limit)),
+            compiler,
+        };
+        let hazards = Tracker::new(hazards);
         let shared = Arc::new(ProgramShared {
-            launcher: KernelLauncher::new(),
+            launcher: KernelLauncher::new(hazards.is_none()),
             abandoned_streams: Mutex::new(Vec::new()),
             records: RecordPool::default(),
             manager: StreamManager::default(),
-            kernel_cache: KernelCache::new(
-                exported,
-                self.cache.unwrap_or_else(folder_from_env),
-                compiler.as_deref(),
-            ),
-            argument_limit: self.argument_limit.map_or(device_limit, |l| l.min(device_limit)),
-            compiler,
+            loader,
             launches: AtomicU64::new(1),
             graphs,
             host_exclusion,
-            hazards: Tracker::new(hazards),
+            hazards,
             deferred: Mutex::new(Vec::new()),
             context: context.clone(),
         });
-        program_registry::register(&shared);
+        program_registry::register(&*shared);
         let default = StreamState::new(&shared, RtStream::default_of(&context)?)?;
         let inner = Arc::new(ProgramInner { default: default.clone(), shared });
         Ok(Program { default: Arc::new(Stream { program: inner, state: default }) })
@@ -420,7 +355,7 @@ impl Program {
     /// Statistics of the kernel cache.
     #[must_use]
     pub fn cache_statistics(&self) -> CacheStatistics {
-        self.shared().kernel_cache.statistics()
+        self.shared().loader.cache.statistics()
     }
 
     /// Statistics of the regions of all kernels.
@@ -451,5 +386,21 @@ impl Program {
     #[must_use]
     pub fn streams(&self) -> &StreamManager {
         &self.shared().manager
+    }
+}
+
+impl Stream {
+    /// Wraps a stream that was made elsewhere in the program's context. It is never destroyed here.
+    ///
+    /// # Safety
+    /// `handle` is a stream of the program's device context, and stays alive as long as the wrapper.
+    ///
+    /// # Errors
+    /// Out of pinned memory, or too many streams at once.
+    pub unsafe fn from_raw(program: &Program, handle: StreamHandle) -> Result<Self> {
+        let inner = program.inner();
+        // SAFETY: by the caller.
+        let stream = unsafe { RtStream::from_raw(&inner.shared.context, handle)? };
+        Ok(Self { state: StreamState::new(&inner.shared, stream)?, program: inner.clone() })
     }
 }

@@ -1,14 +1,14 @@
-//! The arguments of captured launches: those that the graph keeps, and their replacement by name.
+//! The replacement of the arguments of captured launches by name.
 
 use std::{ops::Range, ptr, sync::Arc};
 
 use quadrants_ir::{
-    Param, ParamId, ParamKind,
+    Param, ParamId,
     abi::{ArgLayout, FIRST_PARAM_WORD},
 };
 use smallvec::SmallVec;
 
-use super::record::{CapturedLaunch, Recorded};
+use super::recorded::{CapturedLaunch, OwnedArg, Recorded};
 use crate::{
     Error, Result,
     launch::{
@@ -16,21 +16,8 @@ use crate::{
         context::KernelContext,
         param_code::ParamCode,
     },
-    program::ProgramInner,
-    tensor::{DeviceTensor, layout::ComponentLayout},
+    state::ProgramInner,
 };
-
-/// An argument that a graph keeps, without a borrow.
-#[derive(Debug)]
-pub(super) enum OwnedArg {
-    Scalar(ParamCode, u64),
-    Tensor {
-        device_tensor: DeviceTensor,
-        shape: SmallVec<[usize; 4]>,
-        code: ParamCode,
-        component: Option<ComponentLayout>,
-    },
-}
 
 /// Arguments that replace captured ones with this name. A kernel value or tensor of structs is several.
 #[derive(Debug)]
@@ -108,45 +95,6 @@ pub(super) static NONE: ResolvedNames = ResolvedNames {
 
 /// The number of lists of names that are cached.
 const MAX_NAME_LISTS: usize = 16;
-
-impl OwnedArg {
-    pub(super) fn new(arg: &ArgKind<'_>) -> Result<Self> {
-        match arg {
-            ArgKind::Scalar(code, bits) => Ok(Self::Scalar(*code, *bits)),
-            ArgKind::Tensor(code, TensorArg { memory, shape, component }) => match memory {
-                TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
-                TensorMemory::Device(device_tensor) => Ok(Self::Tensor {
-                    device_tensor: device_tensor.sub_tensor(0),
-                    shape: SmallVec::from_slice(shape),
-                    code: *code,
-                    component: component.copied(),
-                }),
-            },
-        }
-    }
-
-    /// The first elements of a tensor, as writable arguments: one per component.
-    pub(super) fn written(device_tensor: &DeviceTensor, elements: usize) -> Vec<Self> {
-        let components = device_tensor.storage.components.iter();
-        let of = |component: &ComponentLayout| Self::Tensor {
-            device_tensor: device_tensor.sub_tensor(0),
-            shape: SmallVec::from_slice(&[elements]),
-            code: ParamCode::of(ParamKind::Tensor { elem: component.ty, rank: 1, writable: true }),
-            component: Some(*component),
-        };
-        components.map(of).collect()
-    }
-
-    pub(super) fn as_arg(&self) -> ArgKind<'_> {
-        match self {
-            Self::Scalar(code, bits) => ArgKind::Scalar(*code, *bits),
-            Self::Tensor { device_tensor, shape, code, component } => {
-                let memory = TensorMemory::Device(device_tensor);
-                ArgKind::Tensor(*code, TensorArg { memory, shape, component: component.as_ref() })
-            }
-        }
-    }
-}
 
 impl NamedArgs<'_> {
     /// The words of the arguments in an argument block.
@@ -287,7 +235,7 @@ impl<'a> Replacements<'a> {
     /// Whether all kernels accept the given arguments.
     pub(super) fn are_accepted(self) -> bool {
         self.resolved.parameters.iter().all(|(name, kernel, parameters)| {
-            let context = self.recorded.program.shared.launcher.retained(*kernel);
+            let context = self.recorded.program.shared.launcher.get(*kernel);
             let codes = &self.given[*name].args.codes;
             context.is_some_and(|context| context.accepts_for(parameters, codes))
         })

@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 
 use super::{
     args::{ReplacedLaunch, Replacements},
-    record::{CapturedCopy, CapturedLaunch, Dependencies, Recorded, Work},
+    recorded::{CapturedCopy, CapturedLaunch, Dependencies, Recorded, Work},
 };
 use crate::{
     Error, Result,
-    launch::{block_head::write_head, launch_memory::StreamLaunchMemory, prepared::PreparedLaunch},
-    program::ProgramShared,
-    stream::StreamState,
+    launch::{block_head::write_head, prepared::PreparedLaunch},
+    state::ProgramShared,
+    stream::state::StreamState,
 };
 
 /// The largest number of executables of a graph; the oldest is evicted.
@@ -355,13 +355,13 @@ impl Nodes {
         let args = block_address.as_ref().map_or(&set.words[..], |address| &address[..]);
         let first = builder.len();
         let mut functions = SmallVec::new();
-        for step in context.steps() {
+        for step in context.plan.steps() {
             let mut over = Dependencies::new();
             for chain in step {
                 let mut last: Option<usize> = None;
                 for &task in chain {
                     let Some(config) = set.shapes[task.index()] else { continue };
-                    let function = context.function(shared, set.form, task)?;
+                    let function = context.function(&shared.loader, set.form, task)?;
                     functions.push((task.index(), function));
                     let dependencies = last.as_ref().map_or(&before[..], std::slice::from_ref);
                     let launch = NodeLaunch { function, config, args };
@@ -384,7 +384,7 @@ impl Nodes {
     /// Enqueues a copy of the argument block to its buffer, after the launches that read it.
     fn put(&self, shared: &ProgramShared, block: &Buffer, stream: &StreamState) -> Result<()> {
         let words = &self.set.words;
-        let staged = StreamLaunchMemory::stage(stream, words)?;
+        let staged = stream.launch_memory.stage(&stream.stream, words)?;
         // SAFETY: the buffer is as large as the largest block; the staged words stay until the copy is complete.
         let copied = unsafe {
             let device = shared.context.device();

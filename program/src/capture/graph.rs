@@ -5,21 +5,21 @@ use std::{fmt, sync::Arc};
 use smallvec::SmallVec;
 
 use super::{
-    args::{NONE, NameCache, NamedArgs, OwnedArg, ReplacedLaunch, Replacements},
+    active::refuse,
+    args::{NONE, NameCache, NamedArgs, ReplacedLaunch, Replacements},
     executable::{Change, Executables, change_of},
     order,
-    record::{CapturedCopy, Dependencies, Recorded, Work},
-    refuse,
+    recorded::{CapturedCopy, Dependencies, OwnedArg, Recorded, Work},
 };
 use crate::{
     Result, Stream,
-    hazards::{LaunchUses, order_after},
+    hazards::order::{LaunchUses, order_after},
     launch::{
         arguments::{Arg, ArgKind, Args, TensorArg},
-        submit::LaunchTarget,
+        target::LaunchTarget,
     },
-    program::ProgramShared,
-    stream::{StreamState, current::with_current},
+    state::ProgramShared,
+    stream::{current::with_current, state::StreamState},
 };
 
 /// A recorded set of launches and copies, made by [`Program::capture`](crate::Program::capture), that can be launched
@@ -215,7 +215,13 @@ fn changes<'a>(replacements: Replacements<'a>, stream: &StreamState) -> Result<V
         if !(replaced.keeps_inputs() && (accepted || replaced.is_accepted(context()))) {
             replaced.check_counts(recorded)?;
             let (number, args) = (launch.number, replaced.args().into_iter());
-            let prepared = context().prepare(shared, number, args, launch.checks, stream)?;
+            let prepared = context().prepare(
+                &shared.loader,
+                number,
+                args,
+                launch.checks,
+                stream.stream.id(),
+            )?;
             changes.push(Change { op: replaced.op, launch, prepared });
         }
         if has_tensors { replaced.check_overlap(recorded) } else { Ok(()) }
@@ -297,7 +303,7 @@ impl GraphUseGuard<'_> {
             }
         }
         let Some(tracker) = &shared.hazards else { return Ok(()) };
-        self.each(|uses| tracker.check_launch(shared, uses, self.stream))
+        self.each(|uses| shared.check_launch(tracker, uses, self.stream))
     }
 
     fn each(&self, mut visit: impl FnMut(&LaunchUses<'_>) -> Result<()>) -> Result<()> {

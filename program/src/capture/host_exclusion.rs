@@ -7,8 +7,6 @@
 use parking_lot::{Mutex, MutexGuard};
 use quadrants_runtime::Buffer;
 
-use crate::launch::arguments::TensorArg;
-
 /// The lock between users of shared buffers.
 #[derive(Debug)]
 pub(crate) struct HostExclusion {
@@ -27,19 +25,19 @@ impl HostExclusion {
         self.enabled
     }
 
-    /// Whether a launch outside of graphs needs the lock.
+    /// Whether a launch outside of graphs needs the lock. `uses_shared` is whether it uses shared buffers.
     #[inline]
-    pub(crate) fn applies_to(&self, tensors: &[TensorArg<'_>]) -> bool {
-        let is_shared = |tensor: &TensorArg<'_>| {
-            tensor.device_tensor().is_some_and(|device_tensor| device_tensor.buffer.is_shared())
-        };
-        self.enabled && tensors.iter().any(is_shared)
+    pub(crate) fn applies_to(&self, uses_shared: impl FnOnce() -> bool) -> bool {
+        self.enabled && uses_shared()
     }
 
     /// Locks for a launch outside of graphs.
     #[inline]
-    pub(crate) fn lock_for_launch(&self, tensors: &[TensorArg<'_>]) -> Option<MutexGuard<'_, ()>> {
-        self.applies_to(tensors).then(|| self.lock.lock())
+    pub(crate) fn lock_for_launch(
+        &self,
+        uses_shared: impl FnOnce() -> bool,
+    ) -> Option<MutexGuard<'_, ()>> {
+        self.applies_to(uses_shared).then(|| self.lock.lock())
     }
 
     /// Locks for a copy by the host.

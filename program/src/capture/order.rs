@@ -8,10 +8,10 @@ use std::{collections::HashMap, sync::Arc};
 use quadrants_runtime::{Buffer, Origin, Use};
 
 use super::{
-    args::{OwnedArg, Replacements},
-    record::{Dependencies, Recorded},
+    args::Replacements,
+    recorded::{Dependencies, OwnedArg, Recorded},
 };
-use crate::{Result, hazards::Tracker, launch::arguments::ArgKind};
+use crate::{Result, hazards::tracker::Tracker, launch::arguments::ArgKind};
 
 /// For each operation, a bit for each earlier operation: whether it is ordered after that one.
 struct Reachability(Vec<Vec<u64>>);
@@ -84,7 +84,7 @@ pub(super) fn check(
                 }
                 let is_copy = op.is_copy() || recorded.ops[*earlier].is_copy();
                 let conflict =
-                    |tracker: &Tracker| tracker.graph_conflict(shared, earlier_use, later);
+                    |tracker: &Tracker| shared.graph_conflict(tracker, earlier_use, later);
                 if is_copy || tracker.map_or(Ok(false), conflict)? {
                     dependencies[this].push(*earlier);
                     order.add_edge(*earlier, this);

@@ -3,22 +3,16 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    panic::Location,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
 use parking_lot::Mutex;
 use quadrants_rhi::StreamHandle;
-use quadrants_runtime::{self as rt, Buffer, Origin, Stamp, Use};
+use quadrants_runtime::{self as rt, Buffer, Origin, Stamp, StridedRange, Use};
 use smallvec::SmallVec;
 
-use super::{Clock, Hazard, HazardUse, Hazards};
-use crate::{
-    Error, Result, StreamManager,
-    launch::{arguments::TensorArg, context::TensorParamUse},
-    program::ProgramShared,
-    stream::StreamState,
-};
+use super::{Clock, Hazard, Hazards};
+use crate::{Error, Result};
 
 /// How many hazards [`Program::take_hazards`](crate::Program::take_hazards) holds; later ones are only logged.
 const MAX_HAZARDS: usize = 1000;
@@ -62,26 +56,14 @@ struct Reported {
 /// The clocks of streams before a wait for them: for each, its newest stamp and what that work is ordered after.
 pub(crate) struct PendingWait(SmallVec<[(Stamp, Clock); 1]>);
 
-/// How a launch uses its tensors.
-#[derive(Clone, Copy)]
-pub(crate) struct LaunchUses<'a> {
-    pub(crate) kernel: u32,
-    /// The parameters of `tensors`, in the same order.
-    pub(crate) params: &'a [TensorParamUse],
-    pub(crate) tensors: &'a [TensorArg<'a>],
-    pub(crate) at: &'static Location<'static>,
-}
+/// Pairs of uses that conflict, the earlier one first.
+pub(super) type Conflicts = SmallVec<[(Use, Use); 1]>;
 
-impl<'a> LaunchUses<'a> {
-    #[inline]
-    fn each(&self, mut visit: impl FnMut(&TensorArg<'a>, &Buffer, bool, Origin)) {
-        for (tensor, param) in self.tensors.iter().zip(self.params) {
-            if let (Some(device_tensor), Some(writes)) = (tensor.device_tensor(), param.writes) {
-                let by = Origin { kernel: self.kernel, parameter: param.index, at: self.at };
-                visit(tensor, &device_tensor.buffer, writes, by);
-            }
-        }
-    }
+/// The buffers that a launch uses.
+pub(crate) trait BufferUses {
+    /// Passes each use to `visit`: the buffer, whether it is written, the launch and its parameter, and what computes
+    /// the used bytes.
+    fn each(&self, visit: impl FnMut(&Buffer, bool, Origin, &dyn Fn() -> StridedRange));
 }
 
 impl StreamOrder {
@@ -119,7 +101,7 @@ impl StreamOrder {
 impl PendingWait {
     /// All work that is complete after a wait that covered `completed`. A stream may have got more work since the
     /// clocks were read, whose dependencies are not known here; only the clock read before is joined.
-    fn completed(&self, completed: impl IntoIterator<Item = Stamp>) -> Clock {
+    pub(super) fn completed(&self, completed: impl IntoIterator<Item = Stamp>) -> Clock {
         let mut all = Clock::default();
         for stamp in completed {
             all.raise(stamp);
@@ -182,14 +164,8 @@ impl Tracker {
         self.order.lock().clock_of(stream.newest())
     }
 
-    /// Reads the clocks of the streams of `stamps`, before a wait for them.
-    pub(crate) fn begin_wait(
-        &self,
-        manager: &StreamManager,
-        stamps: impl IntoIterator<Item = Stamp>,
-    ) -> PendingWait {
-        let newest = |stamp| manager.find(stamp).map_or(stamp, |live| live.stream.newest());
-        let newest: SmallVec<[Stamp; 4]> = stamps.into_iter().map(newest).collect();
+    /// Reads the clocks of streams before a wait for the work that is their newest: `newest`.
+    pub(crate) fn begin_wait(&self, newest: impl IntoIterator<Item = Stamp>) -> PendingWait {
         let order = self.order.lock();
         PendingWait(newest.into_iter().map(|newest| (newest, order.clock_of(newest))).collect())
     }
@@ -208,87 +184,52 @@ impl Tracker {
         self.order.lock().complete.join(clock);
     }
 
-    /// Checks a launch against the earlier uses of its tensors, and applies the policy to the conflicts.
-    ///
-    /// # Errors
-    /// [`Error::Hazard`] under [`Hazards::Check`]; why a wait could not be inserted.
-    pub(crate) fn check_launch(
-        &self,
-        shared: &ProgramShared,
-        launch: &LaunchUses<'_>,
-        stream: &StreamState,
-    ) -> Result<()> {
-        let mut conflicts = SmallVec::<[(Use, Use); 1]>::new();
-        let newest = stream.stream.newest();
-        {
-            let order = self.order.lock();
-            let own = order.clock(newest.stream);
-            launch.each(|tensor, buffer, writes, by| {
-                let visit = |earlier: &Use| {
-                    // The order is checked first: in most launches it decides.
-                    if (earlier.writes || writes)
-                        && !order.is_before(earlier.stamp, newest.stream, own)
-                    {
-                        let later = Use { stamp: newest, bytes: tensor.bytes(), writes, by };
-                        if earlier.conflicts_with(&later) {
-                            conflicts.push((earlier.clone(), later));
-                        }
+    /// The earlier uses that conflict with those of a launch and have no order with it. `newest` is the newest stamp of
+    /// the launch stream.
+    pub(super) fn conflicts(&self, launch: &impl BufferUses, newest: Stamp) -> Conflicts {
+        let mut conflicts = Conflicts::new();
+        let order = self.order.lock();
+        let own = order.clock(newest.stream);
+        launch.each(|buffer, writes, by, bytes| {
+            let visit = |earlier: &Use| {
+                // The order is checked first: in most launches it decides.
+                if (earlier.writes || writes) && !order.is_before(earlier.stamp, newest.stream, own)
+                {
+                    let later = Use { stamp: newest, bytes: bytes(), writes, by };
+                    if earlier.conflicts_with(&later) {
+                        conflicts.push((earlier.clone(), later));
                     }
-                };
-                // SAFETY: `order` is locked here and in `record_launch`, and a buffer belongs to one program.
-                unsafe { buffer.uses().each(visit) };
-            });
-        }
-        if conflicts.is_empty() {
-            Ok(())
-        } else {
-            self.handle_conflicts(shared, &conflicts, stream)
-        }
+                }
+            };
+            // SAFETY: `order` is locked here and in `record_launch`, and a buffer belongs to one program.
+            unsafe { buffer.uses().each(visit) };
+        });
+        conflicts
     }
 
-    #[cold]
-    fn handle_conflicts(
-        &self,
-        shared: &ProgramShared,
-        conflicts: &[(Use, Use)],
-        stream: &StreamState,
-    ) -> Result<()> {
-        if self.policy == Hazards::Auto {
-            return self.insert_waits(shared, conflicts, stream);
-        }
-        for (earlier, later) in conflicts {
-            if !self.order.lock().may_be_ordered(earlier.stamp.stream, later.stamp.stream) {
-                self.report(shared, earlier, later)?;
-            }
-        }
-        Ok(())
+    /// Whether the driver may order the two streams by itself.
+    pub(super) fn may_be_ordered(&self, one: u32, other: u32) -> bool {
+        self.order.lock().may_be_ordered(one, other)
     }
 
-    /// Applies the policy to two launches of a graph that conflict and have no order. Returns whether the graph needs
-    /// an edge between them.
+    /// Whether conflicts are resolved by waits, which are then counted.
+    pub(super) fn inserts_waits(&self) -> bool {
+        self.policy == Hazards::Auto
+    }
+
+    pub(super) fn count_inserted_waits(&self, count: u64) {
+        self.inserted_waits.fetch_add(count, Relaxed);
+    }
+
+    /// Reports two uses that conflict, by their launches.
     ///
     /// # Errors
     /// [`Error::Hazard`] under [`Hazards::Check`].
-    pub(crate) fn graph_conflict(
-        &self,
-        shared: &ProgramShared,
-        earlier: &Use,
-        later: &Use,
-    ) -> Result<bool> {
-        if self.policy == Hazards::Auto {
-            self.inserted_waits.fetch_add(1, Relaxed);
-            return Ok(true);
-        }
-        self.report(shared, earlier, later)?;
-        Ok(false)
-    }
-
-    fn report(&self, shared: &ProgramShared, earlier: &Use, later: &Use) -> Result<()> {
-        let pair = [earlier.by, later.by];
-        if self.policy == Hazards::Report && !self.reported.lock().pairs.insert(pair) {
+    pub(super) fn report(&self, by: [Origin; 2], hazard: impl FnOnce() -> Hazard) -> Result<()> {
+        if self.policy == Hazards::Report && !self.reported.lock().pairs.insert(by) {
             return Ok(());
         }
-        let hazard = Hazard { earlier: describe(shared, earlier), later: describe(shared, later) };
+        let hazard = hazard();
         if self.policy == Hazards::Check {
             return Err(Error::Hazard(Box::new(hazard)));
         }
@@ -300,64 +241,21 @@ impl Tracker {
         Ok(())
     }
 
-    fn insert_waits(
-        &self,
-        shared: &ProgramShared,
-        conflicts: &[(Use, Use)],
-        stream: &StreamState,
-    ) -> Result<()> {
-        let mut stamps = Clock::default();
-        conflicts.iter().for_each(|(earlier, _)| stamps.raise(earlier.stamp));
-        order_after(shared, stream, stamps.stamps())?;
-        self.inserted_waits.fetch_add(stamps.stamps().count() as u64, Relaxed);
-        Ok(())
-    }
-
     /// Records the uses of a launch. Called after it is enqueued, with its stamp.
-    pub(crate) fn record_launch(&self, launch: &LaunchUses<'_>, stamp: Stamp) {
+    pub(crate) fn record_launch(&self, launch: &impl BufferUses, stamp: Stamp) {
         let order = self.order.lock();
         let own = order.clock(stamp.stream);
-        launch.each(|tensor, buffer, writes, by| {
-            // SAFETY: `order` is locked here and in `check_launch`, and a buffer belongs to one program.
+        launch.each(|buffer, writes, by, bytes| {
+            // SAFETY: `order` is locked here and in `conflicts`, and a buffer belongs to one program.
             unsafe {
                 buffer.uses().put(
-                    Use { stamp, bytes: tensor.bytes(), writes, by },
+                    Use { stamp, bytes: bytes(), writes, by },
                     |old| order.complete.covers(old),
                     |old| order.is_before(old, stamp.stream, own),
                 );
             }
         });
     }
-}
-
-fn describe(shared: &ProgramShared, one: &Use) -> HazardUse {
-    let (kernel, parameter) =
-        shared.launcher.kernel_and_parameter_names(one.by.kernel, one.by.parameter);
-    HazardUse {
-        kernel,
-        parameter,
-        writes: one.writes,
-        bytes: one.bytes.hull(),
-        stream: one.stamp.stream,
-        at: one.by.at,
-    }
-}
-
-/// Makes later work of a stream wait for the work at `stamps`.
-pub(crate) fn order_after(
-    shared: &ProgramShared,
-    stream: &StreamState,
-    stamps: impl IntoIterator<Item = Stamp>,
-) -> Result<()> {
-    let stamps: SmallVec<[Stamp; 4]> = stamps.into_iter().collect();
-    let tracker = shared.hazards.as_ref();
-    let wait = tracker.map(|tracker| tracker.begin_wait(&shared.manager, stamps.iter().copied()));
-    // SAFETY: the stream is live as long as its state.
-    let completed = unsafe { shared.context.order_after(stream.stream.handle(), stamps)? };
-    if let (Some(tracker), Some(wait)) = (tracker, wait) {
-        tracker.add_wait(stream.stream.id(), &wait.completed(completed));
-    }
-    Ok(())
 }
 
 /// Runs `wait`, a wait of the host for the work that `clock` covers, and marks that work as complete. The clock is read
@@ -372,17 +270,4 @@ pub(crate) fn wait_tracked<R>(
     let waited = wait()?;
     tracker.mark_complete(&clock);
     Ok(waited)
-}
-
-/// Runs `wait`, a wait of the host for the work at `stamps` that returns what it covered, and marks that as complete.
-pub(crate) fn wait_for_stamps(
-    shared: &ProgramShared,
-    stamps: impl IntoIterator<Item = Stamp>,
-    wait: impl FnOnce() -> Result<rt::Completed>,
-) -> Result<()> {
-    let Some(tracker) = &shared.hazards else { return wait().map(drop) };
-    let pending = tracker.begin_wait(&shared.manager, stamps);
-    let completed = wait()?;
-    tracker.mark_complete(&pending.completed(completed));
-    Ok(())
 }

@@ -2,8 +2,8 @@
 
 pub(crate) mod dump;
 pub(crate) mod host_memory;
-pub(crate) mod image;
 pub(crate) mod kernel_def;
+pub(crate) mod loader;
 pub(crate) mod monomorphizations;
 pub(crate) mod stable_table;
 

@@ -4,44 +4,27 @@
 //! architecture and in both forms. It needs no device of those architectures: a program on the CPU knows the same
 //! kernels.
 
-use std::{borrow::Cow, collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use quadrants_codegen::{CompileRequest, Compiler};
 use quadrants_ir::{
     Offloaded,
-    abi::{self, Form, Passing},
+    abi::{Form, Passing},
 };
 use quadrants_rhi::{Capabilities, ImageKind};
-use quadrants_runtime::{BundleEntry, BundleWriter, ImageBundle, ImageKey};
+use quadrants_runtime::{BundleEntry, BundleWriter};
 
-use crate::{Error, Program, Result, kernel_cache::KernelCache, program::ProgramShared};
-
-/// The environment variable with the image bundle for programs that are opened without one.
-pub const KERNELS_VARIABLE: &str = "QUADRANTS_KERNELS";
+use crate::{
+    Error, Program, Result,
+    kernel::loader::passing,
+    kernel_cache::{KernelCache, bundle::ExportedKernels},
+};
 
 /// An architecture to compile for, with its compiler. It needs no device.
 #[derive(Clone, Debug)]
 pub struct Target {
     arch: String,
     compiler: Arc<dyn Compiler>,
-}
-
-/// An image bundle that [`Program::export_cache`] or [`Export::write`] made, opened for use.
-///
-/// A program looks for images here first, then in the kernel cache on disk, and then compiles. The key of an image
-/// covers what it was made from: the kernel's IR, the blocks of its region, the architecture, and the release of this
-/// crate; not its name. So an unsuitable file has no images for a program, and a damaged entry counts as missing. A
-/// device takes images of its own architecture, or else of one that it also runs: an `sm_86` runs `sm_80`; all later
-/// devices run `compute_80`, which their driver finishes; devices with any features run `gfx90a`.
-///
-/// The images are executed: the file must come from a trusted source.
-#[derive(Clone, Debug)]
-pub struct ExportedKernels(Arc<Pack>);
-
-#[derive(Debug)]
-struct Pack {
-    pack: ImageBundle,
-    archs: BTreeSet<String>,
 }
 
 /// An image bundle under construction: of the kernels of several programs, or of several files.
@@ -75,62 +58,6 @@ impl Target {
     }
 }
 
-impl ExportedKernels {
-    /// Opens a file.
-    ///
-    /// # Errors
-    /// [`Error::Kernels`] where the file is not an image bundle that this build can use.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Ok(Self::new(ImageBundle::open(path.as_ref())?))
-    }
-
-    /// Uses bytes in memory: `ExportedKernels::from_bytes(include_bytes!("kernels.qdk"))`.
-    ///
-    /// # Errors
-    /// As for [`open`](Self::open).
-    pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self> {
-        Ok(Self::new(ImageBundle::from_bytes(bytes)?))
-    }
-
-    fn new(pack: ImageBundle) -> Self {
-        let archs = pack.entries().map(|(_, entry)| entry.arch.clone()).collect();
-        Self(Arc::new(Pack { pack, archs }))
-    }
-
-    /// The images: the kernel and form, the architecture, and the compiler of each.
-    pub fn images(&self) -> impl Iterator<Item = &BundleEntry> {
-        self.0.pack.entries().map(|(_, entry)| entry)
-    }
-
-    /// The architectures of the images.
-    pub fn archs(&self) -> impl Iterator<Item = &str> {
-        self.0.archs.iter().map(String::as_str)
-    }
-
-    /// The file and its architectures, for messages.
-    pub(crate) fn describe(&self) -> String {
-        let archs: Vec<&str> = self.archs().collect();
-        format!("`{}` ({})", self.0.pack.origin(), archs.join(", "))
-    }
-
-    pub(crate) fn has_arch(&self, arch: &str) -> bool {
-        self.0.archs.contains(arch)
-    }
-
-    pub(crate) fn get(&self, key: &ImageKey) -> Option<Vec<u8>> {
-        self.0.pack.get(key)
-    }
-
-    /// Opens the file that the environment names, if any.
-    pub(crate) fn from_env() -> Result<Vec<Self>> {
-        Self::chosen(env::var_os(KERNELS_VARIABLE))
-    }
-
-    fn chosen(file: Option<OsString>) -> Result<Vec<Self>> {
-        file.filter(|file| !file.is_empty()).iter().map(Self::open).collect()
-    }
-}
-
 impl Export {
     /// An empty export for these architectures.
     #[must_use]
@@ -149,11 +76,11 @@ impl Export {
         for kernel in shared.launcher.kernels() {
             for target in &self.targets {
                 for form in [Form::Proven, Form::Checked] {
-                    for passing in passings(shared, &kernel) {
+                    for passing in passings(shared.loader.argument_limit, &kernel) {
                         let request = CompileRequest::new(&target.arch, form, passing);
                         compile_into(
                             &mut self.images,
-                            &shared.kernel_cache,
+                            &shared.loader.cache,
                             target,
                             &kernel,
                             &request,
@@ -167,9 +94,9 @@ impl Export {
 
     /// Adds the images of a file, except those that are there already.
     pub fn add_file(&mut self, kernels: &ExportedKernels) {
-        for (key, entry) in kernels.0.pack.entries() {
+        for (key, entry) in kernels.entries() {
             if !self.images.contains(key)
-                && let Some(image) = kernels.0.pack.get(key)
+                && let Some(image) = kernels.get(key)
             {
                 self.images.add(*key, entry.clone(), image);
             }
@@ -201,12 +128,10 @@ impl Program {
     }
 }
 
-/// How devices pass the arguments of a kernel by default, and how this program does.
-fn passings(shared: &ProgramShared, kernel: &Offloaded) -> Vec<Passing> {
-    let bytes = 8 * abi::block_words(kernel, Form::Checked);
+/// How devices pass the arguments of a kernel by default, and how a program with this limit does.
+fn passings(argument_limit: usize, kernel: &Offloaded) -> Vec<Passing> {
     let usual = Capabilities::new(ImageKind::Binary).max_argument_bytes;
-    let passing = |limit: usize| if bytes <= limit { Passing::Value } else { Passing::Buffer };
-    let mut passings = vec![passing(usual), passing(shared.argument_limit.min(usual))];
+    let mut passings = vec![passing(kernel, usual), passing(kernel, argument_limit.min(usual))];
     passings.dedup();
     passings
 }
@@ -243,17 +168,4 @@ fn compile_into(
     let name = format!("{}, {form}", kernel.name);
     images.add(key, BundleEntry { name, arch: arch.clone(), made_by }, image);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_variable_names_a_file_and_a_missing_one_is_an_error() {
-        assert!(ExportedKernels::chosen(None).unwrap().is_empty());
-        assert!(ExportedKernels::chosen(Some("".into())).unwrap().is_empty());
-        let refused = ExportedKernels::chosen(Some("/nonexistent/kernels".into()));
-        assert!(matches!(refused, Err(Error::Kernels(_))), "{refused:?}");
-    }
 }

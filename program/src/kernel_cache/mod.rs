@@ -4,6 +4,7 @@
 //! on disk; so a machine without a compiler finds images that another machine has made. The kernel's source location is
 //! not part of the key.
 
+pub(crate) mod bundle;
 pub(crate) mod export;
 
 use std::{
@@ -21,11 +22,7 @@ use quadrants_ir::{
 };
 use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey};
 
-use crate::ExportedKernels;
-
-/// The environment variable with the folder of the kernel cache on disk, or `off`. Default: `quadrants` in the user's
-/// cache folder.
-pub const CACHE_VARIABLE: &str = "QUADRANTS_CACHE";
+use crate::{kernel_cache::bundle::ExportedKernels, variables::CACHE_VARIABLE};
 
 /// The size limit of the folder.
 const LIMIT_BYTES: u64 = 256 << 20;

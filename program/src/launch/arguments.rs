@@ -15,12 +15,16 @@ use quadrants_ir::{Const, ParamKind, abi::FIRST_PARAM_WORD};
 use quadrants_runtime::StridedRange;
 
 use crate::{
-    KernelValue, Slice, SliceMut, Tensor,
-    launch::{inline_list::InlineList, param_code::ParamCode, plan::LaunchShapes},
-    program::ProgramInner,
+    KernelValue,
+    launch::{
+        grid::LaunchShapes,
+        inline_list::{InlineList, Words},
+        param_code::ParamCode,
+    },
+    state::ProgramInner,
     tensor::{
-        DeviceTensor, Elements, count,
-        host_array::HostElements,
+        count,
+        device_tensor::{DeviceTensor, HostElements},
         layout::{ComponentLayout, StorageLayout},
     },
 };
@@ -167,9 +171,6 @@ impl fmt::Debug for Args<'_> {
     }
 }
 
-/// The words of an argument block. Short ones need no allocation.
-pub(crate) type Words = InlineList<u64, 32>;
-
 /// One argument of a list, with its code.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ArgKind<'a> {
@@ -208,65 +209,6 @@ impl<'a, T: KernelValue> Arg<'a> for T {
         } else {
             self.push_scalars(&mut |scalar| args.push_scalar(scalar));
         }
-    }
-}
-
-impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Tensor<T, N> {
-    #[inline(always)]
-    fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, false, args);
-    }
-}
-
-impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
-    #[inline(always)]
-    fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, true, args);
-    }
-}
-
-impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Slice<'_, T, N> {
-    #[inline(always)]
-    fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, false, args);
-    }
-}
-
-impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> {
-    #[inline(always)]
-    fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, true, args);
-    }
-}
-
-/// Appends a tensor; a tensor of structs as its components.
-#[inline(always)]
-fn push_tensor<'a, T: KernelValue, const N: usize>(
-    tensor: &'a Tensor<T, N>,
-    writable: bool,
-    args: &mut ArgList<'a>,
-) {
-    // No kernel has so many dimensions that this matters.
-    let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
-    let (elements, shape) = tensor.elements();
-    // One push for both cases, so that the compiler keeps track of the list's length.
-    let (memory, storage, address): (TensorMemory<'a>, &'a StorageLayout, u64) = match elements {
-        Elements::Device(device_tensor) => {
-            args.add_device_tensor(device_tensor);
-            let address = device_tensor.address().raw();
-            (TensorMemory::Device(device_tensor), &device_tensor.storage, address)
-        }
-        Elements::Host(array) => {
-            args.add_host_array();
-            (TensorMemory::Host(array), array.storage(), 0)
-        }
-    };
-    match const { T::LAYOUT.scalar() } {
-        Some(elem) => {
-            let code = ParamCode::of(ParamKind::Tensor { elem, rank, writable });
-            args.push_words(code, TensorArg { memory, shape, component: None }, address);
-        }
-        None => args.push_components(memory, storage, shape, rank, writable),
     }
 }
 
@@ -344,7 +286,7 @@ impl<'a> ArgList<'a> {
 
     /// Records whose memory a tensor is in, and whether it can be used.
     #[inline(always)]
-    fn add_device_tensor(&mut self, device_tensor: &'a DeviceTensor) {
+    pub(crate) fn add_device_tensor(&mut self, device_tensor: &'a DeviceTensor) {
         let program = *self.program.get_or_insert(&device_tensor.program);
         let usable = device_tensor.required_address.is_usable();
         if !(usable && Arc::ptr_eq(program, &device_tensor.program)) {
@@ -353,13 +295,13 @@ impl<'a> ArgList<'a> {
     }
 
     #[cold]
-    fn add_host_array(&mut self) {
+    pub(crate) fn add_host_array(&mut self) {
         self.all_on_device = false;
     }
 
     /// Appends the components of a tensor of structs.
     #[inline(never)]
-    fn push_components(
+    pub(crate) fn push_components(
         &mut self,
         memory: TensorMemory<'a>,
         storage: &'a StorageLayout,
@@ -391,7 +333,7 @@ impl<'a> ArgList<'a> {
 
     /// Appends a tensor of scalars, or a component, at an address.
     #[inline(always)]
-    fn push_words(&mut self, code: ParamCode, tensor: TensorArg<'a>, address: u64) {
+    pub(crate) fn push_words(&mut self, code: ParamCode, tensor: TensorArg<'a>, address: u64) {
         self.codes.push(code);
         self.words.push(address);
         for extent in tensor.shape {
@@ -406,6 +348,13 @@ impl<'a> ArgList<'a> {
         }
         self.tensors.push(tensor);
     }
+}
+
+/// Whether one of the tensors is in a buffer that graphs share. Not inlined: most devices never ask.
+#[inline(never)]
+pub(super) fn any_shared(tensors: &[TensorArg<'_>]) -> bool {
+    let mut device_tensors = tensors.iter().filter_map(TensorArg::device_tensor);
+    device_tensors.any(|device_tensor| device_tensor.buffer.is_shared())
 }
 
 impl<'a> TensorArg<'a> {

@@ -8,27 +8,25 @@ use quadrants_ir::{
     abi::{self, Form, Passing},
     launch_analysis::LaunchAnalysis,
 };
-use quadrants_rhi::ImageKind;
+use quadrants_rhi::{FunctionHandle, ImageKind};
 
 use super::{
-    arguments::Words,
     block_head::{launch_word, number_of},
-    launch_cache::{LaunchCache, LaunchDecision},
+    errors::race_error,
+    grid::LaunchShapes,
+    inline_list::Words,
+    launch_cache::{Checks, Decided, LaunchCache, LaunchDecision},
     param_code::ParamCode,
-    plan::{LaunchShapes, Plan},
-    prepared::Retention,
-    submit::Checks,
+    plan::Plan,
 };
 use crate::{
     Error, Result,
     body::NativeBody,
     kernel::{
         dump,
-        image::{LoadedForm, native_image},
         kernel_def::KernelDef,
+        loader::{KernelLoader, LoadedForm},
     },
-    program::ProgramShared,
-    stream::StreamState,
 };
 
 /// A parameter that is a tensor or a component of one, and how the kernel uses it.
@@ -64,7 +62,7 @@ pub(crate) struct KernelContext {
     pub(super) fast_path: FastPathKind,
     // Before the forms: its graphs use their functions.
     pub(crate) plan: Plan,
-    pub(super) native: Option<NativeBody>,
+    native: Option<NativeBody>,
     pub(super) tensor_params: Box<[TensorParamUse]>,
     /// Indexed by [`Form`].
     pub(super) forms: [FormSlot; 2],
@@ -85,6 +83,13 @@ pub(super) enum FastPathKind {
     SeveralCalls,
 }
 
+/// What keeps a kernel loaded: its owner, and the graphs that launch it.
+#[derive(Debug, Default)]
+pub(super) struct Retention {
+    pub(super) graphs: usize,
+    pub(super) owner_dropped: bool,
+}
+
 /// A form of a kernel, loaded when it is first needed.
 #[derive(Default)]
 pub(super) struct FormSlot {
@@ -94,17 +99,21 @@ pub(super) struct FormSlot {
 }
 
 impl KernelContext {
-    pub(super) fn new(shared: &ProgramShared, def: &KernelDef, id: u32) -> Result<Self> {
+    /// Builds a kernel. `fast_path` is whether the program allows the fast path.
+    pub(super) fn new(
+        loader: &KernelLoader,
+        def: &KernelDef,
+        id: u32,
+        fast_path: bool,
+    ) -> Result<Self> {
         let failed = |source| Error::Build { kernel: def.name().to_owned(), source };
         let ir = def.ir().map_err(failed)?;
         let kernel = quadrants_ir::offload(&ir).map_err(|e| failed(e.into()))?;
         let kernel = quadrants_ir::simplify(&kernel);
         dump::ir(&ir, &kernel);
-        let capabilities = shared.context.device().capabilities();
+        let capabilities = loader.context.device().capabilities();
         let image = capabilities.image;
-        // A native body gets the argument block itself, and needs no argument buffer.
-        let words = abi::block_words(&kernel, Form::Checked);
-        let by_value = image == ImageKind::Native || 8 * words <= shared.argument_limit;
+        let passing = loader.passing(&kernel);
         let (host, plan) = (LaunchAnalysis::new(&kernel), Plan::new(&kernel, image));
         let temporary_bytes = abi::scratch_bytes(&kernel);
         // The proven form reports everything but tensor indices. Native bodies also report the checks of rustc.
@@ -114,7 +123,7 @@ impl KernelContext {
         if !reports_when_proven {
             number_masks[Form::Proven as usize] = 0;
         }
-        let fast_path = if !by_value || temporary_bytes != 0 || shared.hazards.is_some() {
+        let fast_path = if passing == Passing::Buffer || temporary_bytes != 0 || !fast_path {
             FastPathKind::None
         } else if plan.is_one_call() {
             FastPathKind::SingleCall
@@ -122,7 +131,7 @@ impl KernelContext {
             FastPathKind::SeveralCalls
         };
         Ok(Self {
-            launch_cache: LaunchCache::new(&kernel, &host, &plan),
+            launch_cache: LaunchCache::new(&kernel, &host, plan.shape_count(), plan.is_one_call()),
             host,
             param_codes: kernel.params.iter().map(|param| ParamCode::of(param.kind)).collect(),
             temporary_bytes,
@@ -130,7 +139,7 @@ impl KernelContext {
             number_masks,
             fast_path,
             plan,
-            passing: if by_value { Passing::Value } else { Passing::Buffer },
+            passing,
             native: def.native().copied(),
             forms: Default::default(),
             retention: Mutex::default(),
@@ -142,17 +151,69 @@ impl KernelContext {
         })
     }
 
-    /// [`LaunchCache::decide`] for a launch on `stream`.
+    /// The decision for a launch with the argument block `words` on the stream with number `stream`, cached or new.
+    /// Where a launch has several tasks, `shapes` gets their shapes. In the checked form `words` gets the interiors of
+    /// the loops.
+    ///
+    /// # Errors
+    /// [`Error::Race`] and [`Error::Grid`].
     #[inline(always)]
     pub(super) fn decide(
         &self,
-        shared: &ProgramShared,
-        stream: &StreamState,
+        loader: &KernelLoader,
+        stream: u32,
         checks: Checks,
         words: &mut Words,
         shapes: &mut LaunchShapes,
     ) -> Result<LaunchDecision> {
-        self.launch_cache.decide(stream.stream.id(), shared, self, checks, words, shapes)
+        let entry = self.launch_cache.find(stream, checks, None, words);
+        match entry.and_then(|entry| entry.read(words, shapes)) {
+            Some(decision) => Ok(decision),
+            None => self.decide_uncached(loader, stream, checks, words, shapes),
+        }
+    }
+
+    #[cold]
+    fn decide_uncached(
+        &self,
+        loader: &KernelLoader,
+        stream: u32,
+        checks: Checks,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Result<LaunchDecision> {
+        let Self { kernel, host, plan, launch_cache, .. } = self;
+        let info = loader.context.device().info();
+        // Before the race check: a loop whose bounds wrapped is refused for that.
+        *shapes = plan.shapes(kernel, host, words, info)?;
+        if let Some(race) = host.race(words) {
+            return Err(race_error(kernel, race));
+        }
+        let proven =
+            checks == Checks::Off || kernel.tasks().all(|(task, _)| host.prove(task, words));
+        let form = if proven { Form::Proven } else { Form::Checked };
+        Plan::apply_coarsening(kernel, form, shapes, info.multiprocessors);
+        let inputs: Vec<u64> =
+            host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
+        let mut interiors = Vec::new();
+        if form == Form::Checked {
+            interiors = loop_interiors(kernel, host, words);
+        }
+        interiors.resize(launch_cache.interior_words(), 0);
+        if form == Form::Checked {
+            words.extend(interiors.iter().copied());
+        }
+        let first = shapes.first().copied().flatten();
+        let function = match plan.is_one_call() {
+            true => self.loaded(loader, form)?.first_function(),
+            false => Some(FunctionHandle::default()),
+        };
+        if let Some(function) = function {
+            let (inputs, interiors) = (&inputs[..], &interiors[..]);
+            let decided = Decided { form, function, inputs, interiors, shapes };
+            launch_cache.write(stream, checks, &decided);
+        }
+        Ok(LaunchDecision { form, first })
     }
 
     /// Whether a launch is one driver call without device memory of its own. The call makes the context current by
@@ -191,18 +252,18 @@ impl KernelContext {
 
     /// The loaded form. Compiles and loads it where that is not done yet.
     #[inline(always)]
-    pub(crate) fn loaded(&self, shared: &ProgramShared, form: Form) -> Result<&LoadedForm> {
+    pub(crate) fn loaded(&self, loader: &KernelLoader, form: Form) -> Result<&LoadedForm> {
         let slot = &self.forms[form as usize];
         match slot.loaded.get() {
             Some(loaded) => Ok(loaded),
-            None => self.load(shared, form, slot),
+            None => self.load(loader, form, slot),
         }
     }
 
     #[cold]
     fn load<'a>(
         &self,
-        shared: &ProgramShared,
+        loader: &KernelLoader,
         form: Form,
         slot: &'a FormSlot,
     ) -> Result<&'a LoadedForm> {
@@ -214,20 +275,31 @@ impl KernelContext {
         if loading.replace(true) {
             return Err(Error::NestedCompilation { kernel: self.kernel.name.clone() });
         }
-        let loaded = self.load_now(shared, form);
+        let loaded = loader.load(&self.kernel, self.native.as_ref(), form);
         loading.set(false);
         let loaded = loaded?;
         Ok(slot.loaded.get_or_init(|| loaded))
     }
+}
 
-    fn load_now(&self, shared: &ProgramShared, form: Form) -> Result<LoadedForm> {
-        if shared.context.device().capabilities().image == ImageKind::Native {
-            let image = native_image(&self.kernel, self.native.as_ref(), form);
-            LoadedForm::load(&shared.context, &self.kernel.name, image, &["body".to_owned()])
-        } else {
-            LoadedForm::compile(shared, &self.kernel, form, self.passing)
+/// The interiors of all loops, in the layout of the argument block.
+fn loop_interiors(kernel: &Offloaded, host: &LaunchAnalysis, words: &[u64]) -> Vec<u64> {
+    let all = host.interiors(words);
+    let mut rest = &all[..];
+    for (id, task) in kernel.tasks() {
+        let interior = rest.split_off(..abi::interior_words(&task.kind)).unwrap_or_default();
+        if !interior.is_empty() {
+            let lengths = interior.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
+            tracing::debug!(
+                kernel = kernel.name,
+                line = task.line,
+                inside = lengths.fold(1, u64::saturating_mul),
+                of = host.extents(id, words).iterations(),
+                "checked"
+            );
         }
     }
+    all
 }
 
 /// The tensor parameters, and how all tasks together use them.

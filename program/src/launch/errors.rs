@@ -6,13 +6,13 @@ use quadrants_ir::{
 };
 use quadrants_runtime as rt;
 
-use super::{arguments::ArgList, param_code::ParamCode};
+use super::param_code::ParamCode;
 use crate::{CounterOverflow, Error};
 
-/// The error for arguments that the kernel does not accept: the first one.
+/// The error for arguments with these codes, which the kernel does not accept: the first such argument.
 #[cold]
-pub(super) fn argument_error(kernel: &Offloaded, args: &ArgList<'_>) -> Error {
-    let accepted = |index: &usize| match (args.codes.get(*index), kernel.params.get(*index)) {
+pub(super) fn argument_error(kernel: &Offloaded, codes: &[ParamCode]) -> Error {
+    let accepted = |index: &usize| match (codes.get(*index), kernel.params.get(*index)) {
         (Some(code), Some(param)) => code.accepted_by(ParamCode::of(param.kind)),
         _ => false,
     };
@@ -24,7 +24,7 @@ pub(super) fn argument_error(kernel: &Offloaded, args: &ArgList<'_>) -> Error {
     Error::Argument {
         kernel: kernel.name.clone(),
         position: index + 1,
-        given: describe(args.codes.get(index).copied()),
+        given: describe(codes.get(index).copied()),
         expected: describe(param),
     }
 }

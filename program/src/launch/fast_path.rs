@@ -11,21 +11,18 @@ use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
 use super::{
+    arguments::{ArgList, Args, TensorArg, any_shared},
     block_head::write_head,
     context::{FastPathKind, KernelContext},
-    launch_cache::LaunchDecision,
+    launch_cache::{Checks, LaunchDecision},
+    plan::LaunchFailure,
     stamp_guard::StampGuard,
-    submit::Checks,
 };
 use crate::{
-    capture,
+    capture::active,
     kernel::kernel_def::KernelDef,
-    launch::{
-        arguments::{ArgList, Args, TensorArg},
-        plan::LaunchFailure,
-    },
-    program::{ProgramInner, ProgramShared},
-    stream::StreamState,
+    state::{ProgramInner, ProgramShared},
+    stream::state::StreamState,
 };
 
 /// What the fast path did. Small, so that it is returned in registers.
@@ -125,8 +122,8 @@ fn submit_several_calls<'a>(
     let words = &mut words[..];
     write_head(words, stream.record_address(), 0, context.launch_word(form, number));
     let (params, tensors) = (&*context.tensor_params, &tensors[..]);
-    let guard = StampGuard::new(params, tensors, stream);
-    let enqueued = context.plan.enqueue(shared, loaded, None, shapes, words, stream);
+    let guard = StampGuard::new(params, tensors, stream, ());
+    let enqueued = context.plan.enqueue(stream.target(shared), loaded, None, shapes, words);
     guard.finish();
     drop(current);
     args.give_back();
@@ -147,7 +144,7 @@ fn eligible<'a>(
     stream: &StreamState,
 ) -> Option<&'a KernelContext> {
     let shared = &*program.shared;
-    let context = shared.launcher.contexts.get(def.assigned_id()?)?;
+    let context = shared.launcher.get(def.assigned_id()?)?;
     let eligible = context.fast_path != FastPathKind::None
         && is_direct(args, program)
         && !shared.context.is_lost()
@@ -157,14 +154,14 @@ fn eligible<'a>(
     }
     let (codes, tensors) = (args.codes.inline_items()?, args.tensors.inline_items()?);
     let accepted = context.matches_exactly(codes) || context.accepts(codes);
-    (accepted && !shared.host_exclusion.applies_to(tensors)).then_some(context)
+    (accepted && !shared.host_exclusion.applies_to(|| any_shared(tensors))).then_some(context)
 }
 
 /// Whether a launch runs now and on the tensors as they are: none is a host array, of another program or moved out of
 /// its slice, and the thread does not capture.
 #[inline(always)]
 pub(super) fn is_direct(args: &ArgList<'_>, program: &Arc<ProgramInner>) -> bool {
-    args.all_on_device(program) && !capture::is_active()
+    args.all_on_device(program) && !active::is_active()
 }
 
 /// A launch that is one driver call.
@@ -182,7 +179,7 @@ impl SingleCall<'_, '_> {
         let Self { context, function, config, words, tensors } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
         write_head(words, stream.record_address(), 0, context.launch_word(form, number));
-        let guard = StampGuard::new(&context.tensor_params, tensors, stream);
+        let guard = StampGuard::new(&context.tensor_params, tensors, stream, ());
         // SAFETY: as in `Enqueue::launch`.
         let launched = unsafe {
             let device = shared.context.device();

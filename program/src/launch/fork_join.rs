@@ -5,18 +5,21 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use quadrants_rhi::StreamHandle;
 use quadrants_runtime::{self as rt, Context, EventLease, StreamLease};
-
-use crate::stream::StreamState;
 
 /// The largest number of worker streams of a region. Further blocks run on the workers of earlier ones. More streams
 /// than the device has queues gain nothing.
 pub(crate) const MAX_WORKERS: usize = 31;
 
+/// Where a launch stream keeps its workers from one region to the next.
+#[derive(Debug, Default)]
+pub(crate) struct KeptWorkers(Mutex<Option<Box<WorkerSet>>>);
+
 /// The workers and the fork event that a launch stream keeps from one region to the next.
 #[derive(Debug)]
-pub(crate) struct WorkerSet {
+struct WorkerSet {
     fork: EventLease,
     /// In the order of the blocks that they ran.
     workers: Vec<Worker>,
@@ -32,7 +35,9 @@ struct Worker {
 /// back to the launch stream. A worker that cannot be joined is waited for and destroyed.
 pub(crate) struct ForkJoin<'a> {
     context: &'a Context,
-    stream: &'a StreamState,
+    /// The launch stream.
+    stream: StreamHandle,
+    kept: &'a KeptWorkers,
     /// The worker set of the stream, of which the first `count` workers are used. None once it is given back.
     worker_set: Option<Box<WorkerSet>>,
     count: usize,
@@ -61,11 +66,12 @@ impl<'a> ForkJoin<'a> {
     /// Takes the workers that the launch stream kept, in the same order, and leases further ones from the pool.
     pub(crate) fn take(
         context: &'a Arc<Context>,
-        stream: &'a StreamState,
+        stream: StreamHandle,
+        kept: &'a KeptWorkers,
         count: usize,
     ) -> rt::Result<Self> {
-        let kept = stream.worker_set.lock().take();
-        let worker_set = match kept {
+        let taken = kept.0.lock().take();
+        let worker_set = match taken {
             Some(worker_set) => worker_set,
             None => WorkerSet::new(context)?,
         };
@@ -73,6 +79,7 @@ impl<'a> ForkJoin<'a> {
         let mut taken = Self {
             context,
             stream,
+            kept,
             worker_set: Some(worker_set),
             count: 0,
             joined: 0,
@@ -95,7 +102,7 @@ impl<'a> ForkJoin<'a> {
         let device = &**context.device();
         // SAFETY: the event and the workers are leased, and the launch stream is held by its state.
         unsafe {
-            context.observe(device.event_record(fork, self.stream.stream.handle()))?;
+            context.observe(device.event_record(fork, self.stream))?;
             for worker in &worker_set.workers[..self.count] {
                 context.observe(device.stream_wait_event(worker.stream.handle(), fork))?;
             }
@@ -119,7 +126,7 @@ impl<'a> ForkJoin<'a> {
     #[inline]
     pub(crate) fn join(&mut self) -> rt::Result<()> {
         let Some(worker_set) = &mut self.worker_set else { return Ok(()) };
-        let (context, launch_stream) = (self.context, self.stream.stream.handle());
+        let (context, launch_stream) = (self.context, self.stream);
         let device = &**context.device();
         for worker in &mut worker_set.workers[self.joined..self.count] {
             self.joined += 1;
@@ -157,7 +164,7 @@ impl<'a> ForkJoin<'a> {
         let mut surplus = Vec::new();
         // Surplus events and streams are dropped after the lock is released: a full pool destroys them.
         let _others = {
-            let mut kept = self.stream.worker_set.lock();
+            let mut kept = self.kept.0.lock();
             let others = kept.take().map(|mut others| {
                 ours.workers.append(&mut others.workers);
                 others
@@ -183,7 +190,7 @@ impl Drop for ForkJoin<'_> {
             return;
         }
         {
-            let mut kept = self.stream.worker_set.lock();
+            let mut kept = self.kept.0.lock();
             if kept.is_none() {
                 *kept = Some(worker_set);
                 return;

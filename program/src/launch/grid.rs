@@ -2,6 +2,10 @@
 
 use quadrants_ir::TaskKind;
 use quadrants_rhi::{DeviceInfo, LaunchConfig};
+use smallvec::SmallVec;
+
+/// The launch shape of each task; none where the task has no iteration.
+pub(crate) type LaunchShapes = SmallVec<[Option<LaunchConfig>; 8]>;
 
 /// The launch shape of a range loop over these extents, in blocks of the given size. The last dimension is along x.
 pub(super) fn launch_config(

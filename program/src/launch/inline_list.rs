@@ -9,6 +9,9 @@ use std::{
     slice,
 };
 
+/// The words of an argument block. Short ones need no allocation.
+pub(crate) type Words = InlineList<u64, 32>;
+
 /// A list that needs no allocation for up to `N` items.
 pub(crate) struct InlineList<T, const N: usize> {
     items: [MaybeUninit<T>; N],

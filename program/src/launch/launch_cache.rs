@@ -14,18 +14,16 @@ use quadrants_ir::{
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 
 use crate::{
-    Result,
-    launch::{
-        arguments::Words,
-        context::KernelContext,
-        errors::race_error,
-        plan::{LaunchShapes, Plan},
-        seqlock::Seqlock,
-        submit::Checks,
-    },
-    program::ProgramShared,
+    launch::{grid::LaunchShapes, inline_list::Words, seqlock::Seqlock},
     sync::AtomicU64,
 };
+
+/// Whether a launch must prove or check its accesses, or the caller promises that they are in range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Checks {
+    On,
+    Off,
+}
 
 /// The cached launch decisions of a kernel.
 ///
@@ -54,6 +52,18 @@ pub(crate) struct LaunchDecision {
     pub(crate) first: Option<LaunchConfig>,
 }
 
+/// A launch decision to be cached, with all that it depends on.
+pub(super) struct Decided<'a> {
+    pub(super) form: Form,
+    /// The first function.
+    pub(super) function: FunctionHandle,
+    /// Each input of the launch analysis: its index in the argument block, and its value.
+    pub(super) inputs: &'a [u64],
+    /// The interiors of the loops, 0 in the proven form.
+    pub(super) interiors: &'a [u64],
+    pub(super) shapes: &'a [Option<LaunchConfig>],
+}
+
 /// A cache entry for the inputs of a launch, read without a lock. Another thread may overwrite it at any time: what was
 /// read is valid only if [`is_current`](Self::is_current) returns true afterwards.
 pub(super) struct CacheEntry<'a> {
@@ -75,15 +85,26 @@ const SHAPE: usize = 4;
 const HEAD: usize = 2 + SHAPE;
 
 impl LaunchCache {
-    pub(crate) fn new(kernel: &Offloaded, host: &LaunchAnalysis, plan: &Plan) -> Self {
+    /// A cache for a kernel whose launches have `shapes` launch shapes. `single_call` is whether a launch is one driver
+    /// call.
+    pub(crate) fn new(
+        kernel: &Offloaded,
+        host: &LaunchAnalysis,
+        shapes: usize,
+        single_call: bool,
+    ) -> Self {
         let argument_words = abi::block_words(kernel, Form::Proven);
         let input_words = 2 * host.inputs().len();
         let interiors_at = input_words;
         let shapes_at = interiors_at + abi::block_words(kernel, Form::Checked) - argument_words;
-        let words = HEAD + shapes_at + SHAPE * plan.shape_count().saturating_sub(1);
+        let words = HEAD + shapes_at + SHAPE * shapes.saturating_sub(1);
         let slots = std::array::from_fn(|_| Seqlock::new(words));
-        let single_call = plan.is_one_call();
         Self { slots, argument_words, input_words, interiors_at, shapes_at, single_call }
+    }
+
+    /// The number of words of the interiors in an argument block.
+    pub(super) fn interior_words(&self) -> usize {
+        self.shapes_at - self.interiors_at
     }
 
     /// The length of an argument block without interiors, in words.
@@ -125,75 +146,14 @@ impl LaunchCache {
         Some(CacheEntry { form, cache: self, slot, version, head, rest })
     }
 
-    /// The decision for a launch with the argument block `words` on the stream with number `stream`. Where a launch has
-    /// several tasks, `shapes` gets their shapes. In the checked form `words` gets the interiors of the loops.
-    ///
-    /// # Errors
-    /// [`Error::Race`](crate::Error::Race) and [`Error::Grid`](crate::Error::Grid).
-    #[inline(always)]
-    pub(crate) fn decide(
-        &self,
-        stream: u32,
-        shared: &ProgramShared,
-        context: &KernelContext,
-        checks: Checks,
-        words: &mut Words,
-        shapes: &mut LaunchShapes,
-    ) -> Result<LaunchDecision> {
-        let entry = self.find(stream, checks, None, words);
-        match entry.and_then(|entry| entry.read(words, shapes)) {
-            Some(decision) => Ok(decision),
-            None => self.decide_uncached(stream, shared, context, checks, words, shapes),
-        }
-    }
-
-    #[cold]
-    fn decide_uncached(
-        &self,
-        stream: u32,
-        shared: &ProgramShared,
-        context: &KernelContext,
-        checks: Checks,
-        words: &mut Words,
-        shapes: &mut LaunchShapes,
-    ) -> Result<LaunchDecision> {
-        let KernelContext { kernel, host, plan, .. } = context;
-        // Before the race check: a loop whose bounds wrapped is refused for that.
-        *shapes = plan.shapes(kernel, host, words, shared.context.device().info())?;
-        if let Some(race) = host.race(words) {
-            return Err(race_error(kernel, race));
-        }
-        let proven =
-            checks == Checks::Off || kernel.tasks().all(|(task, _)| host.prove(task, words));
-        let form = if proven { Form::Proven } else { Form::Checked };
-        Plan::apply_coarsening(
-            kernel,
-            form,
-            shapes,
-            shared.context.device().info().multiprocessors,
-        );
-        let inputs: Vec<u64> =
-            host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
-        let mut interiors = Vec::new();
-        if form == Form::Checked {
-            interiors = loop_interiors(kernel, host, words);
-        }
-        interiors.resize(self.shapes_at - self.interiors_at, 0);
-        if form == Form::Checked {
-            words.extend(interiors.iter().copied());
-        }
-        let first = shapes.first().copied().flatten();
-        let function = match self.single_call {
-            true => context.loaded(shared, form)?.first_function(),
-            false => Some(FunctionHandle::default()),
-        };
+    /// Caches a decision for launches on the stream with number `stream`.
+    pub(super) fn write(&self, stream: u32, checks: Checks, decided: &Decided<'_>) {
+        let Decided { form, function, inputs, interiors, shapes } = *decided;
+        let head = [form_code(form) ^ checks as u64, function.raw()];
+        let first = packed(shapes.first().copied().flatten());
         let others = shapes.iter().skip(1).flat_map(|shape| packed(*shape));
-        if let Some(function) = function {
-            let head =
-                [form_code(form) ^ checks as u64, function.raw()].into_iter().chain(packed(first));
-            self.slot(stream).write(head.chain(inputs).chain(interiors).chain(others));
-        }
-        Ok(LaunchDecision { form, first })
+        let words = head.into_iter().chain(first).chain(inputs.iter().copied());
+        self.slot(stream).write(words.chain(interiors.iter().copied()).chain(others));
     }
 }
 
@@ -227,7 +187,7 @@ impl CacheEntry<'_> {
         self.slot.validate(self.version)
     }
 
-    /// The whole decision, with the shapes and interiors as [`LaunchCache::decide`] gives them. None where another
+    /// The whole decision, with the shapes and interiors as [`KernelContext::decide`](super::context::KernelContext::decide) gives them. None where another
     /// thread has overwritten the entry; then `words` are unchanged.
     #[inline(always)]
     pub(super) fn read(
@@ -275,26 +235,6 @@ fn form_code(form: Form) -> u64 {
         Form::Proven => PROVEN,
         Form::Checked => CHECKED,
     }
-}
-
-/// The interiors of all loops, in the layout of the argument block.
-fn loop_interiors(kernel: &Offloaded, host: &LaunchAnalysis, words: &[u64]) -> Vec<u64> {
-    let all = host.interiors(words);
-    let mut rest = &all[..];
-    for (id, task) in kernel.tasks() {
-        let interior = rest.split_off(..abi::interior_words(&task.kind)).unwrap_or_default();
-        if !interior.is_empty() {
-            let lengths = interior.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
-            tracing::debug!(
-                kernel = kernel.name,
-                line = task.line,
-                inside = lengths.fold(1, u64::saturating_mul),
-                of = host.extents(id, words).iterations(),
-                "checked"
-            );
-        }
-    }
-    all
 }
 
 /// Two 32-bit numbers in a word.

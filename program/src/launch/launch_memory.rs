@@ -5,13 +5,13 @@
 //! be reused as soon as its launch is enqueued, and repeated launches allocate nothing. On explicit streams it is
 //! allocated and freed in stream order.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 use quadrants_rhi::DevicePtr;
-use quadrants_runtime::{Buffer, Context, Pinned, StreamOrigin};
+use quadrants_runtime::{self as rt, Buffer, Pinned, StreamOrigin};
 
-use crate::{Result, stream::StreamState};
+use crate::Result;
 
 /// The number of staged argument blocks in flight on a stream from which on the stream is queried.
 const STAGED_BEFORE_QUERY: usize = 8;
@@ -29,14 +29,16 @@ pub(crate) struct StreamLaunchMemory {
 /// Device memory of one launch; given back in stream order on drop.
 #[derive(Debug)]
 pub(crate) struct LaunchMemory<'a> {
-    stream: &'a StreamState,
+    stream: &'a rt::Stream,
+    kept: &'a StreamLaunchMemory,
     memory: Memory,
 }
 
 /// An argument block in pinned memory, for a copy that is about to be enqueued.
 #[derive(Debug)]
 pub(crate) struct Staged<'a> {
-    stream: &'a StreamState,
+    stream: &'a rt::Stream,
+    kept: &'a StreamLaunchMemory,
     block: Option<Pinned>,
 }
 
@@ -47,33 +49,6 @@ enum Memory {
 }
 
 impl<'a> LaunchMemory<'a> {
-    /// Memory of at least `bytes` for a launch on `stream`.
-    pub(crate) fn new(stream: &'a StreamState, bytes: usize) -> Result<Self> {
-        let context = stream.stream.context();
-        let memory = if stream.stream.origin() == StreamOrigin::Default {
-            let kept = {
-                let mut kept = stream.launch_memory.persistent.lock();
-                kept.iter().rposition(|b| b.bytes() >= bytes).map(|index| kept.swap_remove(index))
-            };
-            let buffer = match kept {
-                Some(buffer) => buffer,
-                // SAFETY: read only by the kernel, which writes each temporary before it uses it, and by the launch,
-                // which reads the value that the kernel wrote or the copy of the arguments.
-                None => unsafe { Buffer::uninit(context, bytes.next_power_of_two().max(256))? },
-            };
-            Memory::Persistent(Some(buffer))
-        } else {
-            // SAFETY: the stream is live as long as its state.
-            Memory::Ephemeral(unsafe { context.allocate(bytes, stream.stream.handle())? })
-        };
-        Ok(Self { stream, memory })
-    }
-
-    /// The temporaries of a launch that needs `bytes` of them; none for 0 bytes.
-    pub(crate) fn temporaries(stream: &'a StreamState, bytes: usize) -> Result<Option<Self>> {
-        if bytes == 0 { Ok(None) } else { Self::new(stream, bytes).map(Some) }
-    }
-
     /// The address of the temporaries; 0 where there are none.
     pub(crate) fn address_of(temporaries: Option<&Self>) -> u64 {
         temporaries.map_or(0, |memory| memory.address().raw())
@@ -98,8 +73,8 @@ impl Drop for Staged<'_> {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
             // Taken after the copy is enqueued: where this stamp is complete, so is the copy.
-            let stamp = self.stream.stream.next_stamp();
-            self.stream.launch_memory.staged.lock().push_back((stamp.sequence, block));
+            let stamp = self.stream.next_stamp();
+            self.kept.staged.lock().push_back((stamp.sequence, block));
         }
     }
 }
@@ -109,18 +84,17 @@ impl Drop for LaunchMemory<'_> {
         match &mut self.memory {
             Memory::Persistent(buffer) => {
                 if let Some(buffer) = buffer.take() {
-                    buffer.stamp_write(self.stream.stream.next_stamp());
-                    self.stream.launch_memory.persistent.lock().push(buffer);
+                    buffer.stamp_write(self.stream.next_stamp());
+                    self.kept.persistent.lock().push(buffer);
                 }
             }
             Memory::Ephemeral(memory) => {
-                let context = self.stream.stream.context();
+                let context = self.stream.context();
                 // SAFETY: allocated on this stream; the launch that uses it is enqueued on it, and
                 // its region, if any, is joined to it.
-                let freed =
-                    unsafe { context.device().free_async(*memory, self.stream.stream.handle()) };
+                let freed = unsafe { context.device().free_async(*memory, self.stream.handle()) };
                 // The free is work too: the drop of the stream must wait for it.
-                let _ = self.stream.stream.next_stamp();
+                let _ = self.stream.next_stamp();
                 if let Err(error) = context.observe(freed) {
                     context.defer(error);
                 }
@@ -130,38 +104,61 @@ impl Drop for LaunchMemory<'_> {
 }
 
 impl StreamLaunchMemory {
-    /// Copies `words` into pinned memory. The copy stays until all work is complete that is on the stream when the
-    /// result is dropped.
-    pub(crate) fn stage<'a>(stream: &'a StreamState, words: &[u64]) -> Result<Staged<'a>> {
-        let context = stream.stream.context();
+    /// Memory of at least `bytes` for a launch on `stream`, whose memory this is.
+    pub(crate) fn allocate<'a>(
+        &'a self,
+        stream: &'a rt::Stream,
+        bytes: usize,
+    ) -> Result<LaunchMemory<'a>> {
+        let context = stream.context();
+        let memory = if stream.origin() == StreamOrigin::Default {
+            let kept = {
+                let mut kept = self.persistent.lock();
+                kept.iter().rposition(|b| b.bytes() >= bytes).map(|index| kept.swap_remove(index))
+            };
+            let buffer = match kept {
+                Some(buffer) => buffer,
+                // SAFETY: read only by the kernel, which writes each temporary before it uses it, and by the launch,
+                // which reads the value that the kernel wrote or the copy of the arguments.
+                None => unsafe { Buffer::uninit(context, bytes.next_power_of_two().max(256))? },
+            };
+            Memory::Persistent(Some(buffer))
+        } else {
+            // SAFETY: the stream is live as long as it is borrowed.
+            Memory::Ephemeral(unsafe { context.allocate(bytes, stream.handle())? })
+        };
+        Ok(LaunchMemory { stream, kept: self, memory })
+    }
+
+    /// Copies `words` into pinned memory, for a copy on `stream`. The copy stays until all work is complete that is on
+    /// the stream when the result is dropped.
+    pub(crate) fn stage<'a>(&'a self, stream: &'a rt::Stream, words: &[u64]) -> Result<Staged<'a>> {
         let bytes = size_of_val(words);
-        let block = Self::reusable(stream, context, bytes)?;
+        let block = self.reusable(stream, bytes)?;
         // SAFETY: the block has the bytes, and no copy from it is in flight.
         unsafe {
             std::ptr::copy_nonoverlapping(words.as_ptr().cast(), block.as_ptr(), bytes);
         }
-        Ok(Staged { stream, block: Some(block) })
+        Ok(Staged { stream, kept: self, block: Some(block) })
     }
 
-    fn reusable(stream: &StreamState, context: &Arc<Context>, bytes: usize) -> Result<Pinned> {
-        let rt = &stream.stream;
-        let staged = &stream.launch_memory.staged;
-        let in_flight = staged.lock().len();
+    fn reusable(&self, stream: &rt::Stream, bytes: usize) -> Result<Pinned> {
+        let in_flight = self.staged.lock().len();
         if in_flight >= MAX_STAGED {
-            rt.synchronize()?;
+            stream.synchronize()?;
         } else if in_flight >= STAGED_BEFORE_QUERY {
-            rt.query()?;
+            stream.query()?;
         }
         let complete = {
-            let mut staged = staged.lock();
+            let mut staged = self.staged.lock();
             staged
                 .iter()
-                .position(|(sequence, b)| rt.is_complete(*sequence) && b.bytes() >= bytes)
+                .position(|(sequence, b)| stream.is_complete(*sequence) && b.bytes() >= bytes)
                 .and_then(|index| staged.remove(index))
         };
         match complete {
             Some((_, block)) => Ok(block),
-            None => Ok(Pinned::new(context, bytes.next_power_of_two().max(256))?),
+            None => Ok(Pinned::new(stream.context(), bytes.next_power_of_two().max(256))?),
         }
     }
 }

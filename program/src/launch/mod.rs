@@ -1,7 +1,7 @@
 //! Launches: a kernel call with its arguments, and the path of a launch from there to the device.
 //!
 //! [`Launch`] collects arguments (`arguments.rs`) and submits them: by the fast path (`fast_path.rs`), which reuses a
-//! cached launch decision, or by the slow path (`launcher.rs`, `submit.rs`). Both enqueue the launch plan (`plan.rs`).
+//! cached launch decision, or by the slow path (`slow_path.rs`, `submit.rs`). Both enqueue the launch plan (`plan.rs`).
 
 pub(crate) mod arguments;
 pub(crate) mod block_head;
@@ -22,8 +22,12 @@ pub(crate) mod prepared;
 pub(crate) mod region_graph;
 pub(crate) mod report_slot;
 pub(crate) mod seqlock;
+pub(crate) mod slow_path;
+mod staged;
 pub(crate) mod stamp_guard;
 pub(crate) mod submit;
+pub(crate) mod target;
+mod unload;
 
 use std::{marker::PhantomData, mem, panic::Location, sync::Arc};
 
@@ -35,10 +39,12 @@ use crate::{
     launch::{
         arguments::{Arg, Args},
         fast_path::{FastPath, submit_fast},
-        submit::{Checks, LaunchTarget},
+        launch_cache::Checks,
+        slow_path::submit_slow,
+        target::LaunchTarget,
     },
-    program::ProgramInner,
-    stream::{StreamState, current::with_current},
+    state::ProgramInner,
+    stream::{current::with_current, state::StreamState},
 };
 
 /// A kernel call with arguments that is not submitted yet. Calling a kernel returns one.
@@ -135,7 +141,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// See [`Program::export_cache`].
     pub fn prepare(self, program: &Program) -> Result<()> {
         let shared = program.shared();
-        shared.launcher.prepare(shared, self.kernel)
+        shared.launcher.prepare(&shared.loader, self.kernel)
     }
 
     /// The kernel's IR, for tests that interpret it.
@@ -210,10 +216,6 @@ impl<'a, R: KernelResult> Launch<'a, R> {
             return Ok(R::from_word(None));
         }
         let target = LaunchTarget { stream, checks, at };
-        program
-            .shared
-            .launcher
-            .submit_slow(program, kernel, launched, R::TYPE, target)
-            .map(R::from_word)
+        submit_slow(program, kernel, launched, R::TYPE, target).map(R::from_word)
     }
 }

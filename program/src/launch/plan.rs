@@ -5,7 +5,7 @@
 //! the launch stream waits for it. The host never waits, and nothing orders two blocks of a region. A region that is
 //! launched repeatedly becomes a graph instead: see `region_graph.rs`.
 
-use std::slice;
+use std::{slice, sync::Arc};
 
 use quadrants_ir::{
     Coarsening, GroupId, Offloaded, Task, TaskId, TaskKind,
@@ -13,19 +13,17 @@ use quadrants_ir::{
     launch_analysis::{Extents, LaunchAnalysis},
 };
 use quadrants_rhi::{Device, DeviceInfo, ImageKind, LaunchConfig, StreamHandle};
-use quadrants_runtime as rt;
+use quadrants_runtime::{self as rt, Context};
 use smallvec::SmallVec;
 
 use crate::{
     Error, Result,
-    kernel::image::LoadedForm,
+    kernel::loader::LoadedForm,
     launch::{
-        fork_join::{ForkJoin, MAX_WORKERS},
-        grid::{block_config, fit_device, fit_limits, is_loop, launch_config},
-        region_graph::{GraphKey, RegionGraphCache, RegionTasks},
+        fork_join::{ForkJoin, KeptWorkers, MAX_WORKERS},
+        grid::{LaunchShapes, block_config, fit_device, fit_limits, is_loop, launch_config},
+        region_graph::{GraphKey, Graphs, RegionGraphCache, RegionTasks},
     },
-    program::ProgramShared,
-    stream::StreamState,
 };
 
 /// The launch plan of a kernel: its steps in order.
@@ -56,8 +54,14 @@ struct Region {
     graphs: RegionGraphCache,
 }
 
-/// The launch shape of each task; none where the task has no iteration.
-pub(crate) type LaunchShapes = SmallVec<[Option<LaunchConfig>; 8]>;
+/// Where a launch is enqueued: its stream, and what regions need besides.
+#[derive(Clone, Copy)]
+pub(crate) struct EnqueueTarget<'a> {
+    pub(crate) context: &'a Arc<Context>,
+    pub(crate) stream: &'a rt::Stream,
+    pub(crate) workers: &'a KeptWorkers,
+    pub(crate) graphs: &'a Graphs,
+}
 
 /// A launch that failed at the device.
 pub(crate) struct LaunchFailure {
@@ -190,38 +194,34 @@ impl Plan {
         }
     }
 
-    /// Enqueues all steps on `stream` with the argument block `args`. Of a plan that [is one call](Self::is_one_call),
+    /// Enqueues all steps at `target` with the argument block `args`. Of a plan that [is one call](Self::is_one_call),
     /// the shape is `first`; of others, the shapes are `shapes`.
     #[inline(always)]
     pub(crate) fn enqueue(
         &self,
-        shared: &ProgramShared,
+        target: EnqueueTarget<'_>,
         loaded: &LoadedForm,
         first: Option<LaunchConfig>,
         shapes: &[Option<LaunchConfig>],
         args: &[u64],
-        stream: &StreamState,
     ) -> Result<(), LaunchFailure> {
-        let device = &**shared.context.device();
-        let enqueue = Enqueue { shared, device, loaded, shapes, args, started: false };
+        let device = &**target.context.device();
+        let enqueue = Enqueue { target, device, loaded, shapes, args, started: false };
         if !self.single_call {
-            return self.enqueue_steps(enqueue, stream);
+            return self.enqueue_steps(enqueue);
         }
         let Some(config) = first else { return Ok(()) };
-        let launched = enqueue.launch(0, &config, stream.stream.handle());
+        let launched = enqueue.launch(0, &config, target.stream.handle());
         launched.map_err(|source| LaunchFailure { started: false, source })
     }
 
     #[inline(always)]
-    fn enqueue_steps(
-        &self,
-        mut enqueue: Enqueue<'_>,
-        stream: &StreamState,
-    ) -> Result<(), LaunchFailure> {
+    fn enqueue_steps(&self, mut enqueue: Enqueue<'_>) -> Result<(), LaunchFailure> {
+        let stream = enqueue.target.stream.handle();
         let result = self.steps.iter().try_for_each(|step| match step {
-            Step::Native => enqueue.task(0, stream.stream.handle()),
-            Step::Task(task) => enqueue.task(task.index(), stream.stream.handle()),
-            Step::Region(region) => enqueue.region(region, stream),
+            Step::Native => enqueue.task(0, stream),
+            Step::Task(task) => enqueue.task(task.index(), stream),
+            Step::Region(region) => enqueue.region(region),
         });
         result.map_err(|source| LaunchFailure { started: enqueue.started, source })
     }
@@ -266,7 +266,7 @@ const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 
 /// A launch that is being enqueued.
 struct Enqueue<'a> {
-    shared: &'a ProgramShared,
+    target: EnqueueTarget<'a>,
     device: &'a dyn Device,
     loaded: &'a LoadedForm,
     shapes: &'a [Option<LaunchConfig>],
@@ -292,7 +292,7 @@ impl Enqueue<'_> {
         // tensors and temporaries in it are stamped or freed in stream order after this launch; the stream is held by
         // its state or lease.
         let launched = unsafe { self.device.launch(function, config, self.args, stream) };
-        self.shared.context.observe(launched)
+        self.target.context.observe(launched)
     }
 
     /// Enqueues tasks in order on one stream.
@@ -306,15 +306,15 @@ impl Enqueue<'_> {
 
     /// Launches a region.
     #[inline(never)]
-    fn region(&mut self, region: &Region, stream: &StreamState) -> rt::Result<()> {
+    fn region(&mut self, region: &Region) -> rt::Result<()> {
         let shapes = self.shapes;
         if shapes.iter().all(Option::is_some) {
             let blocks = region.blocks.iter();
-            return self.blocks(region, blocks.len(), blocks, stream);
+            return self.blocks(region, blocks.len(), blocks);
         }
         let has_work = |task: &TaskId| shapes[task.index()].is_some();
         let live = region.blocks.iter().filter(|block| block.iter().any(has_work));
-        self.blocks(region, live.clone().count(), live, stream)
+        self.blocks(region, live.clone().count(), live)
     }
 
     /// Launches the blocks of a region that have work: `live`, and their number.
@@ -324,18 +324,19 @@ impl Enqueue<'_> {
         region: &Region,
         count: usize,
         mut live: impl Iterator<Item = &'b Vec<TaskId>>,
-        stream: &StreamState,
     ) -> rt::Result<()> {
         let Some(first) = live.next() else { return Ok(()) };
-        let launch_stream = stream.stream.handle();
+        let EnqueueTarget { context, stream, workers, graphs } = self.target;
+        let launch_stream = stream.handle();
         if count == 1 {
             return self.enqueue_chain(first, launch_stream);
         }
-        if self.try_graph(region, stream)? {
+        if self.try_graph(region)? {
             return Ok(());
         }
-        self.shared.graphs.count_by_events();
-        let mut workers = ForkJoin::take(&self.shared.context, stream, MAX_WORKERS.min(count - 1))?;
+        graphs.count_by_events();
+        let count = MAX_WORKERS.min(count - 1);
+        let mut workers = ForkJoin::take(context, launch_stream, workers, count)?;
         workers.fork()?;
         self.enqueue_chain(first, launch_stream)?;
         let mut next = 0;
@@ -347,8 +348,8 @@ impl Enqueue<'_> {
     }
 
     /// Launches a region as a graph. Returns false where it must be launched by events.
-    fn try_graph(&mut self, region: &Region, stream: &StreamState) -> rt::Result<bool> {
-        let graphs = &self.shared.graphs;
+    fn try_graph(&mut self, region: &Region) -> rt::Result<bool> {
+        let EnqueueTarget { context, stream, graphs, .. } = self.target;
         // The key has a bit per task.
         if !graphs.enabled || self.shapes.len() > u64::BITS as usize {
             return Ok(false);
@@ -364,9 +365,9 @@ impl Enqueue<'_> {
         }
         let Some(first) = first else { return Ok(false) };
         let first_function = self.loaded.function(first);
-        let key = GraphKey { stream: stream.stream.id(), first_function, active_tasks };
+        let key = GraphKey { stream: stream.id(), first_function, active_tasks };
         let tasks = RegionTasks { loaded: self.loaded, shapes: self.shapes, args: self.args };
-        let (context, handle) = (&self.shared.context, stream.stream.handle());
+        let handle = stream.handle();
         // SAFETY: as in `task`. The kernel's context drops its plan before its modules.
         let launched =
             unsafe { region.graphs.launch(context, graphs, key, &region.blocks, tasks, handle)? };

@@ -1,33 +1,26 @@
 //! Prepared launches: decided once, enqueued later and repeatedly. Captured graphs are made of them.
 
-use std::{ops::Range, sync::atomic::Ordering::Relaxed};
+use std::ops::Range;
 
 use quadrants_ir::{
-    Offloaded, TaskId,
+    TaskId,
     abi::{Form, LAUNCH_WORD, Passing},
 };
 use quadrants_rhi::FunctionHandle;
 
 use super::{
+    arguments::{ArgKind, ArgList},
     block_head::{number_of, write_head},
     context::{KernelContext, TensorParamUse},
-    errors::{argument_error, launch_error, result_error},
-    launch_cache::LaunchDecision,
-    launcher::KernelLauncher,
+    errors::{argument_error, launch_error},
+    grid::LaunchShapes,
+    launch_cache::{Checks, LaunchDecision},
+    launch_memory::LaunchMemory,
     param_code::ParamCode,
-    submit::{Checks, LaunchTarget, Submission},
+    submit::Submission,
+    target::LaunchTarget,
 };
-use crate::{
-    Error, Result,
-    kernel::kernel_def::KernelDef,
-    launch::{
-        arguments::{ArgKind, ArgList},
-        launch_memory::LaunchMemory,
-        plan::LaunchShapes,
-    },
-    program::ProgramShared,
-    stream::StreamState,
-};
+use crate::{Error, Result, kernel::loader::KernelLoader, state::ProgramShared};
 
 /// A decided launch. The head of its argument block has no addresses yet: those depend on the stream.
 #[derive(Clone, Debug)]
@@ -35,13 +28,6 @@ pub(crate) struct PreparedLaunch {
     pub(crate) form: Form,
     pub(crate) shapes: LaunchShapes,
     pub(crate) words: Vec<u64>,
-}
-
-/// What keeps a kernel loaded: its owner, and the graphs that launch it.
-#[derive(Debug, Default)]
-pub(crate) struct Retention {
-    graphs: usize,
-    owner_dropped: bool,
 }
 
 impl PreparedLaunch {
@@ -60,76 +46,30 @@ impl PreparedLaunch {
     }
 }
 
-impl KernelLauncher {
-    /// The number and context of a kernel whose launch is captured. It stays until [`release`](Self::release).
-    ///
-    /// # Errors
-    /// [`Error::ResultType`] for a kernel that returns a value; why the kernel cannot be built.
-    pub(crate) fn retain(
-        &self,
-        shared: &ProgramShared,
-        def: &KernelDef,
-    ) -> Result<(u32, &KernelContext)> {
-        let (id, context) = self.context_of(shared, def)?;
-        if context.kernel.result.is_some() {
-            return Err(result_error(&context.kernel, None));
-        }
-        context.retention.lock().graphs += 1;
-        Ok((id, context))
-    }
-
-    /// Ends one [`retain`](Self::retain). Unloads the kernel where nothing else keeps it.
-    pub(crate) fn release(&self, shared: &ProgramShared, id: u32) {
-        let Some(context) = self.contexts.get(id) else { return };
-        let last = {
-            let mut retention = context.retention.lock();
-            retention.graphs -= 1;
-            retention.graphs == 0 && retention.owner_dropped
-        };
-        if last {
-            // SAFETY: its owner was dropped, and so were the graphs that launched it.
-            unsafe { self.unload(shared, id) };
-        }
-    }
-
-    /// A kernel that is retained.
-    pub(crate) fn retained(&self, id: u32) -> Option<&KernelContext> {
-        self.contexts.get(id)
-    }
-}
-
-impl Retention {
-    /// Records that the owner is dropped. Returns whether the kernel can be unloaded now.
-    pub(super) fn drop_owner(&mut self) -> bool {
-        self.owner_dropped = true;
-        self.graphs == 0
-    }
-}
-
 impl KernelContext {
     /// Decides a launch as every launch is decided, and loads its form.
     pub(crate) fn prepare<'a>(
         &self,
-        shared: &ProgramShared,
+        loader: &KernelLoader,
         number: u64,
         given: impl Iterator<Item = ArgKind<'a>>,
         checks: Checks,
-        stream: &StreamState,
+        stream: u32,
     ) -> Result<PreparedLaunch> {
         let mut args = ArgList::new();
         given.for_each(|arg| args.push(arg));
         if !self.accepts(&args.codes) {
-            return Err(argument_error(&self.kernel, &args));
+            return Err(argument_error(&self.kernel, &args.codes));
         }
         let mut words = args.words;
         let mut shapes = LaunchShapes::new();
         let LaunchDecision { form, first } =
-            self.decide(shared, stream, checks, &mut words, &mut shapes)?;
+            self.decide(loader, stream, checks, &mut words, &mut shapes)?;
         if shapes.is_empty() {
             shapes.push(first);
         }
         write_head(&mut words, 0, 0, self.launch_word(form, number));
-        self.loaded(shared, form)?;
+        self.loaded(loader, form)?;
         Ok(PreparedLaunch { form, shapes, words: words.to_vec() })
     }
 
@@ -143,11 +83,11 @@ impl KernelContext {
         target: LaunchTarget<'_>,
     ) -> Result<()> {
         let stream = target.stream;
-        let temporaries = LaunchMemory::temporaries(stream, self.temporary_bytes)?;
+        let temporaries = stream.temporaries(self.temporary_bytes)?;
         let (address, launch_word) =
             (LaunchMemory::address_of(temporaries.as_ref()), words[LAUNCH_WORD]);
         write_head(&mut words, stream.record_address(), address, launch_word);
-        let loaded = self.loaded(shared, prepared.form)?;
+        let loaded = self.loaded(&shared.loader, prepared.form)?;
         let submission = Submission { shared, context: self, id, target };
         let first = prepared.shapes.first().copied().flatten();
         submission.enqueue(loaded, first, &prepared.shapes, &words)?;
@@ -157,16 +97,11 @@ impl KernelContext {
     /// The function of a task in a form.
     pub(crate) fn function(
         &self,
-        shared: &ProgramShared,
+        loader: &KernelLoader,
         form: Form,
         task: TaskId,
     ) -> Result<FunctionHandle> {
-        Ok(self.loaded(shared, form)?.function(task.index()))
-    }
-
-    /// The steps of the launch plan. Each is a list of chains of tasks that run concurrently.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<&[TaskId]>> {
-        self.plan.steps()
+        Ok(self.loaded(loader, form)?.function(task.index()))
     }
 
     /// The bytes of temporaries that each launch needs.
@@ -199,16 +134,5 @@ impl KernelContext {
     /// The error of a launch of this kernel that failed at the device.
     pub(crate) fn failed(&self, source: quadrants_runtime::Error) -> Error {
         launch_error(&self.kernel, false, source)
-    }
-
-    pub(crate) fn offloaded(&self) -> &Offloaded {
-        &self.kernel
-    }
-}
-
-impl ProgramShared {
-    /// Takes the next launch number.
-    pub(crate) fn next_launch_number(&self) -> u64 {
-        self.launches.fetch_add(1, Relaxed)
     }
 }

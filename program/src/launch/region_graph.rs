@@ -15,11 +15,10 @@ use quadrants_ir::TaskId;
 use quadrants_rhi::{FunctionHandle, LaunchConfig, Severity, StreamHandle, environment};
 use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
 
-use crate::{Error, Result, kernel::image::LoadedForm, launch::plan::LaunchShapes};
-
-/// The environment variable that decides whether repeated regions become graphs: `enabled` (the default, where the
-/// device has graphs) or `off`.
-pub const GRAPHS_VARIABLE: &str = "QUADRANTS_GRAPHS";
+use crate::{
+    Error, Result, kernel::loader::LoadedForm, launch::grid::LaunchShapes,
+    variables::GRAPHS_VARIABLE,
+};
 
 /// How many launches of a region use events before it becomes a graph.
 const LAUNCHES_BEFORE_GRAPH: u8 = 2;
@@ -159,6 +158,7 @@ impl CachedGraph {
     ///
     /// # Safety
     /// As for [`RegionGraphCache::launch`]; the graph was made of these blocks, with the same key.
+    #[inline]
     unsafe fn set(&self, blocks: &[Vec<TaskId>], tasks: RegionTasks<'_>) -> rt::Result<()> {
         let mut node = 0;
         for block in blocks {
@@ -172,12 +172,34 @@ impl CachedGraph {
         Ok(())
     }
 
+    #[inline]
     fn remember(&mut self, tasks: &RegionTasks<'_>) {
         self.args.clear();
         self.args.extend_from_slice(tasks.args);
         self.shapes.clear();
         self.shapes.extend_from_slice(tasks.shapes);
     }
+}
+
+/// Builds the graph of a region.
+///
+/// # Safety
+/// As for [`RegionGraphCache::launch`].
+#[cold]
+unsafe fn build(
+    context: &Arc<Context>,
+    graphs: &Graphs,
+    key: GraphKey,
+    blocks: &[Vec<TaskId>],
+    tasks: RegionTasks<'_>,
+) -> rt::Result<Box<CachedGraph>> {
+    let chains = blocks.iter().map(|block| block.iter().filter_map(|task| tasks.get(*task)));
+    // SAFETY: by the caller.
+    let graph = unsafe { Graph::of_chains(context, chains)? };
+    graphs.made.fetch_add(1, Relaxed);
+    tracing::debug!(launches = graph.len(), stream = key.stream, "graph");
+    let (shapes, args) = (tasks.shapes.into(), tasks.args.to_vec());
+    Ok(Box::new(CachedGraph { graph, shapes, args }))
 }
 
 impl RegionGraphCache {
@@ -189,6 +211,7 @@ impl RegionGraphCache {
     /// # Safety
     /// The functions stay loaded as long as this cache lives. The argument block is one of theirs, and its memory lives
     /// until the launches are complete. `stream` is the live stream of `key`.
+    #[inline]
     pub(crate) unsafe fn launch(
         &self,
         context: &Arc<Context>,
@@ -208,17 +231,8 @@ impl RegionGraphCache {
                     cached
                 })
             }
-            Lookup::Build => {
-                let chains =
-                    blocks.iter().map(|block| block.iter().filter_map(|task| tasks.get(*task)));
-                // SAFETY: by the caller.
-                unsafe { Graph::of_chains(context, chains) }.map(|graph| {
-                    graphs.made.fetch_add(1, Relaxed);
-                    tracing::debug!(launches = graph.len(), stream = key.stream, "graph");
-                    let (shapes, args) = (tasks.shapes.into(), tasks.args.to_vec());
-                    Box::new(CachedGraph { graph, shapes, args })
-                })
-            }
+            // SAFETY: by the caller.
+            Lookup::Build => unsafe { build(context, graphs, key, blocks, tasks) },
         };
         // SAFETY: by the caller.
         let launched =

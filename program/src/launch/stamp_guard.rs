@@ -2,58 +2,69 @@
 
 use std::mem;
 
+use quadrants_runtime::Stamp;
+
 use super::{arguments::TensorArg, context::TensorParamUse};
 use crate::{
-    hazards::{LaunchUses, Tracker},
-    stream::StreamState,
+    hazards::{order::LaunchUses, tracker::Tracker},
+    stream::state::StreamState,
 };
 
 /// Stamps the tensors of a launch when it is finished or dropped, also where the device panics. The stamp must be taken
 /// after all that the launch enqueued: a wait of another thread in between would take unfinished work for complete.
 ///
-/// All methods are inlined, so that on the fast path, which tracks no hazards, the guard stays in registers.
-pub(super) struct StampGuard<'a> {
+/// `R` also records the launch where hazards are tracked, and is `()` elsewhere. All methods are inlined, so that on the
+/// fast path, which tracks no hazards, the guard stays in registers.
+pub(super) struct StampGuard<'a, R: RecordUses = ()> {
     params: &'a [TensorParamUse],
     tensors: &'a [TensorArg<'a>],
     stream: &'a StreamState,
-    /// Where hazards are tracked: by whom, and what the launch uses.
-    tracked: Option<(&'a Tracker, LaunchUses<'a>)>,
+    record: R,
 }
 
-impl<'a> StampGuard<'a> {
+/// Records the uses of a launch.
+pub(super) trait RecordUses: Copy {
+    fn record(self, stamp: Stamp);
+}
+
+impl RecordUses for () {
+    #[inline(always)]
+    fn record(self, _: Stamp) {}
+}
+
+impl RecordUses for Option<(&Tracker, LaunchUses<'_>)> {
+    #[inline]
+    fn record(self, stamp: Stamp) {
+        if let Some((tracker, uses)) = self {
+            tracker.record_launch(&uses, stamp);
+        }
+    }
+}
+
+impl<'a, R: RecordUses> StampGuard<'a, R> {
     #[inline(always)]
     pub(super) fn new(
         params: &'a [TensorParamUse],
         tensors: &'a [TensorArg<'a>],
         stream: &'a StreamState,
+        record: R,
     ) -> Self {
-        Self { params, tensors, stream, tracked: None }
-    }
-
-    /// The guard of a launch whose uses `tracker` also records.
-    #[inline(always)]
-    pub(super) fn tracked(
-        tracker: &'a Tracker,
-        uses: LaunchUses<'a>,
-        stream: &'a StreamState,
-    ) -> Self {
-        let tracked = Some((tracker, uses));
-        Self { params: uses.params, tensors: uses.tensors, stream, tracked }
+        Self { params, tensors, stream, record }
     }
 
     /// Stamps the tensors. Faster than a drop, which is the path of panics.
     #[inline(always)]
     pub(super) fn finish(self) {
-        let Self { params, tensors, stream, tracked } = self;
+        let Self { params, tensors, stream, record } = self;
         mem::forget(self);
-        stamp(params, tensors, stream, tracked);
+        stamp(params, tensors, stream, record);
     }
 }
 
-impl Drop for StampGuard<'_> {
+impl<R: RecordUses> Drop for StampGuard<'_, R> {
     #[inline(always)]
     fn drop(&mut self) {
-        stamp_after_panic(self.params, self.tensors, self.stream, self.tracked);
+        stamp_after_panic(self.params, self.tensors, self.stream, self.record);
     }
 }
 
@@ -63,9 +74,9 @@ fn stamp_after_panic(
     params: &[TensorParamUse],
     tensors: &[TensorArg<'_>],
     stream: &StreamState,
-    tracked: Option<(&Tracker, LaunchUses<'_>)>,
+    record: impl RecordUses,
 ) {
-    stamp(params, tensors, stream, tracked);
+    stamp(params, tensors, stream, record);
 }
 
 #[inline(always)]
@@ -73,12 +84,10 @@ fn stamp(
     params: &[TensorParamUse],
     tensors: &[TensorArg<'_>],
     stream: &StreamState,
-    tracked: Option<(&Tracker, LaunchUses<'_>)>,
+    record: impl RecordUses,
 ) {
     let stamp = stream.stream.next_stamp();
-    if let Some((tracker, uses)) = tracked {
-        tracker.record_launch(&uses, stamp);
-    }
+    record.record(stamp);
     for (tensor, param) in tensors.iter().zip(params) {
         let Some(device_tensor) = tensor.device_tensor() else { continue };
         device_tensor.buffer.stamp(stamp, param.writable);

@@ -1,46 +1,31 @@
 //! The slow path of a launch: decides form and shapes, fills the argument block, checks for hazards, enqueues the
 //! launch plan, and stamps the tensors.
 
-use std::{
-    panic::Location,
-    sync::{Arc, atomic::Ordering::Relaxed},
-};
+use std::sync::atomic::Ordering::Relaxed;
 
 use quadrants_ir::abi::{self, Passing};
 use quadrants_rhi::{DevicePtr, LaunchConfig};
 
 use super::{
-    arguments::ArgList,
+    arguments::{ArgList, any_shared},
     block_head::write_head,
     context::KernelContext,
     errors::launch_error,
     launch_cache::LaunchDecision,
-    launch_memory::{LaunchMemory, StreamLaunchMemory},
+    launch_memory::LaunchMemory,
     stamp_guard::StampGuard,
+    target::LaunchTarget,
 };
 use crate::{
     Result,
-    hazards::{LaunchUses, Tracker, wait_tracked},
-    kernel::image::LoadedForm,
-    program::ProgramShared,
-    stream::StreamState,
+    hazards::{
+        order::LaunchUses,
+        tracker::{Tracker, wait_tracked},
+    },
+    kernel::loader::LoadedForm,
+    state::ProgramShared,
+    stream::state::StreamState,
 };
-
-/// Whether a launch must prove or check its accesses, or the caller promises that they are in range.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Checks {
-    On,
-    Off,
-}
-
-/// The stream of a launch and how it is launched.
-#[derive(Clone, Copy)]
-pub(crate) struct LaunchTarget<'a> {
-    pub(crate) stream: &'a Arc<StreamState>,
-    pub(crate) checks: Checks,
-    /// The source location of the launch.
-    pub(crate) at: &'static Location<'static>,
-}
 
 /// A launch that takes the slow path.
 #[derive(Clone, Copy)]
@@ -61,7 +46,7 @@ impl Submission<'_> {
         // contexts.
         let _current = unsafe { shared.context.make_current()? };
         stream.check()?;
-        let temporaries = LaunchMemory::temporaries(stream, context.temporary_bytes)?;
+        let temporaries = stream.temporaries(context.temporary_bytes)?;
         self.submit(args, LaunchMemory::address_of(temporaries.as_ref()))?;
         let word = match (context.kernel.result, &temporaries) {
             (Some(_), Some(memory)) => {
@@ -85,20 +70,20 @@ impl Submission<'_> {
         let number = shared.launches.fetch_add(1, Relaxed);
         let ArgList { words, shapes, tensors, .. } = args;
         let LaunchDecision { form, first } =
-            context.decide(shared, stream, checks, words, shapes)?;
+            context.decide(&shared.loader, stream.stream.id(), checks, words, shapes)?;
         let launch_word = context.launch_word(form, number);
         write_head(words, stream.record_address(), temporaries, launch_word);
-        let loaded = context.loaded(shared, form)?;
+        let loaded = context.loaded(&shared.loader, form)?;
         let (params, tensors) = (&*context.tensor_params, &**tensors);
-        let guard = match &shared.hazards {
-            Some(tracker) => {
-                let uses = LaunchUses { kernel: id, params, tensors, at };
-                tracker.check_launch(shared, &uses, stream)?;
-                StampGuard::tracked(tracker, uses, stream)
-            }
-            None => StampGuard::new(params, tensors, stream),
-        };
-        let exclusion = shared.host_exclusion.lock_for_launch(tensors);
+        let tracked = shared
+            .hazards
+            .as_ref()
+            .map(|tracker| (tracker, LaunchUses { kernel: id, params, tensors, at }));
+        if let Some((tracker, uses)) = &tracked {
+            shared.check_launch(tracker, uses, stream)?;
+        }
+        let guard = StampGuard::new(params, tensors, stream, tracked);
+        let exclusion = shared.host_exclusion.lock_for_launch(|| any_shared(tensors));
         let enqueued = self.enqueue(loaded, first, shapes, words);
         drop(exclusion);
         guard.finish();
@@ -118,7 +103,7 @@ impl Submission<'_> {
         if context.passing == Passing::Buffer {
             return self.enqueue_by_buffer(loaded, first, shapes, words);
         }
-        let enqueued = context.plan.enqueue(shared, loaded, first, shapes, words, stream);
+        let enqueued = context.plan.enqueue(stream.target(shared), loaded, first, shapes, words);
         enqueued.map_err(|f| launch_error(&context.kernel, f.started, f.source))
     }
 
@@ -134,8 +119,8 @@ impl Submission<'_> {
         let Self { shared, context, target: LaunchTarget { stream, .. }, .. } = self;
         let fail = |started, source| launch_error(&context.kernel, started, source);
         let bytes = size_of_val(words);
-        let buffer = LaunchMemory::new(stream, bytes)?;
-        let staged = StreamLaunchMemory::stage(stream, words)?;
+        let buffer = stream.launch_memory.allocate(&stream.stream, bytes)?;
+        let staged = stream.launch_memory.stage(&stream.stream, words)?;
         // SAFETY: the buffer has the bytes; the staged words stay until the copy is complete.
         let copied = unsafe {
             let device = shared.context.device();
@@ -144,7 +129,7 @@ impl Submission<'_> {
         };
         shared.context.observe(copied).map_err(|source| fail(false, source))?;
         let address = [buffer.address().raw()];
-        let enqueued = context.plan.enqueue(shared, loaded, first, shapes, &address, stream);
+        let enqueued = context.plan.enqueue(stream.target(shared), loaded, first, shapes, &address);
         enqueued.map_err(|f| fail(f.started, f.source))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{cell::Cell, ptr, sync::Arc};
 
-use crate::{program::ProgramInner, stream::StreamState};
+use crate::{state::ProgramInner, stream::state::StreamState};
 
 thread_local! {
     static INNERMOST: Cell<*const Scope> = const { Cell::new(ptr::null()) };

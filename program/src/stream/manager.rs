@@ -9,7 +9,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use quadrants_runtime::Stamp;
 
-use crate::stream::StreamState;
+use crate::stream::state::StreamState;
 
 /// The streams of a program.
 #[derive(Debug, Default)]

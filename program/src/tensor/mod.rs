@@ -1,22 +1,24 @@
 //! Tensors: dense row-major arrays in device memory, of scalars or of structs and arrays of scalars.
 
+mod as_argument;
+pub(crate) mod device_tensor;
 pub(crate) mod element;
 pub(crate) mod host_array;
 pub(crate) mod layout;
 pub(crate) mod slice;
+mod transfer;
 
-use std::{fmt, marker::PhantomData, panic::Location, ptr, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc};
 
-use quadrants_rhi::DevicePtr;
-use quadrants_runtime::{Buffer, Completed, StridedRange};
+use quadrants_runtime::Buffer;
 
 use crate::{
-    Error, KernelValue, Result, capture,
-    hazards::wait_for_stamps,
-    program::ProgramInner,
+    Error, KernelValue, Result,
+    state::ProgramInner,
     tensor::{
+        device_tensor::{DeviceTensor, RequiredAddress},
         host_array::HostArray,
-        layout::{ComponentLayout, Layout, StorageLayout},
+        layout::{Layout, StorageLayout},
     },
 };
 
@@ -51,26 +53,6 @@ pub(crate) enum Elements<T> {
     Device(DeviceTensor),
     Host(HostArray<T>),
 }
-
-/// A tensor in device memory, without its Rust type and shape.
-#[derive(Debug)]
-pub(crate) struct DeviceTensor {
-    // Before the program, so that the memory is freed while the context is alive.
-    pub(crate) buffer: Arc<Buffer>,
-    pub(crate) program: Arc<ProgramInner>,
-    /// The layout of the elements of the whole buffer.
-    pub(crate) storage: Arc<StorageLayout>,
-    /// The index of its first element among those.
-    pub(crate) first: usize,
-    /// The offset in the buffer of the first scalar of its first component, in bytes.
-    offset: usize,
-    pub(crate) required_address: RequiredAddress,
-}
-
-/// The only address at which a tensor that borrows mutably can be used; 0 for other tensors, which can be used
-/// anywhere. `slice.rs` says why.
-#[derive(Debug, Default)]
-pub(crate) struct RequiredAddress(usize);
 
 impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -235,161 +217,6 @@ impl<T, const N: usize> Tensor<T, N> {
     }
 }
 
-impl RequiredAddress {
-    fn require_this_address(&mut self) {
-        self.0 = ptr::from_ref(self).addr();
-    }
-
-    #[inline]
-    fn is_here(&self) -> bool {
-        self.0 == ptr::from_ref(self).addr()
-    }
-
-    /// Whether the tensor can be used at its current address.
-    #[inline]
-    pub(crate) fn is_usable(&self) -> bool {
-        self.0 == 0 || self.is_here()
-    }
-
-    /// # Errors
-    /// [`Error::MovedSlice`] where it cannot be used at its current address.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.is_usable() { Ok(()) } else { Err(Error::MovedSlice) }
-    }
-}
-
-impl DeviceTensor {
-    fn new(
-        buffer: Buffer,
-        storage: impl Into<Arc<StorageLayout>>,
-        program: &Arc<ProgramInner>,
-    ) -> Self {
-        let (buffer, program, storage) = (Arc::new(buffer), program.clone(), storage.into());
-        Self {
-            buffer,
-            program,
-            storage,
-            first: 0,
-            offset: 0,
-            required_address: RequiredAddress::default(),
-        }
-    }
-
-    /// A tensor in new memory with these elements, as many as `storage` has.
-    pub(crate) fn with_elements<T: KernelValue>(
-        program: &Arc<ProgramInner>,
-        elements: &[T],
-        storage: impl Into<Arc<StorageLayout>>,
-    ) -> Result<Self> {
-        let (context, storage) = (&program.shared.context, storage.into());
-        let buffer = match T::bytes(elements) {
-            Some(bytes) => Buffer::from_bytes(context, bytes)?,
-            None => {
-                let mut memory = words(&storage);
-                storage.write(&mut memory, elements.iter().copied());
-                Buffer::from_bytes(context, &as_bytes(&memory)[..storage.bytes])?
-            }
-        };
-        Ok(Self::new(buffer, storage, program))
-    }
-
-    /// The tensor that starts at element `first`, in the same memory.
-    pub(crate) fn sub_tensor(&self, first: usize) -> Self {
-        let Self { buffer, program, storage, .. } = self;
-        let first = self.first + first;
-        Self {
-            buffer: buffer.clone(),
-            program: program.clone(),
-            storage: storage.clone(),
-            first,
-            offset: storage.components.first().map_or(0, |component| component.at(first)),
-            required_address: RequiredAddress::default(),
-        }
-    }
-
-    /// Copies the first `count` elements to the host, after the launches that wrote them, and returns the errors of
-    /// those.
-    pub(crate) fn read<T: KernelValue>(&self, count: usize) -> Result<Vec<T>> {
-        let (shared, buffer) = (&self.program.shared, &self.buffer);
-        capture::refuse(shared, "reading a tensor")?;
-        let exclusion = shared.host_exclusion.lock_for_copy(buffer);
-        let host_storage = self.storage.resized(count);
-        let mut memory = words(&host_storage);
-        wait_for_stamps(shared, buffer.writers(), || {
-            let mut completed = Completed::new();
-            for span in self.storage.spans(self.first, &host_storage) {
-                let host = &mut as_bytes_mut(&mut memory)[span.host..][..span.bytes];
-                completed.extend(buffer.read_completing(span.device, host)?);
-            }
-            Ok(completed)
-        })?;
-        drop(exclusion);
-        // The writers after the wait: it covered also those that came since its start.
-        for stamp in buffer.writers() {
-            if let Some(stream) = shared.manager.find(stamp) {
-                stream.check()?;
-            }
-        }
-        Ok(host_storage.read(&memory))
-    }
-
-    #[track_caller]
-    fn write<T: KernelValue>(&self, elements: &[T]) -> Result<()> {
-        let host_storage = self.storage.resized(elements.len());
-        if let Some(bytes) = T::bytes(elements) {
-            return self.write_bytes(&host_storage, bytes);
-        }
-        let mut memory = words(&host_storage);
-        host_storage.write(&mut memory, elements.iter().copied());
-        self.write_bytes(&host_storage, as_bytes(&memory))
-    }
-
-    #[track_caller]
-    fn write_bytes(&self, host_storage: &StorageLayout, bytes: &[u8]) -> Result<()> {
-        let (shared, buffer) = (&self.program.shared, &self.buffer);
-        if capture::is_active() {
-            let spans = self.storage.spans(self.first, host_storage);
-            let (elements, at) = (host_storage.count(), Location::caller());
-            let captured = capture::copy(self, elements, bytes, &spans, at);
-            if let Some(captured) = captured {
-                return captured;
-            }
-        }
-        let _exclusion = shared.host_exclusion.lock_for_copy(buffer);
-        wait_for_stamps(shared, buffer.users(), || {
-            let mut completed = Completed::new();
-            for span in self.storage.spans(self.first, host_storage) {
-                completed.extend(
-                    buffer.write_completing(span.device, &bytes[span.host..][..span.bytes])?,
-                );
-            }
-            Ok(completed)
-        })
-    }
-
-    #[inline]
-    pub(crate) fn address(&self) -> DevicePtr {
-        self.buffer.address().offset(self.offset)
-    }
-
-    /// The bytes of the buffer that the first `elements` elements have, or a component of them.
-    pub(crate) fn byte_ranges(
-        &self,
-        component: Option<&ComponentLayout>,
-        elements: usize,
-    ) -> StridedRange {
-        let whole = self.storage.components.first().filter(|_| elements > 0);
-        component.or(whole).map_or(StridedRange::from(0..0), |component| {
-            component.byte_ranges(self.first, elements)
-        })
-    }
-
-    /// The address of a component.
-    pub(crate) fn address_of(&self, component: &ComponentLayout) -> DevicePtr {
-        self.buffer.address().offset(component.at(self.first))
-    }
-}
-
 fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<StorageLayout> {
     let count = match shape.contains(&0) {
         true => Some(0),
@@ -412,19 +239,4 @@ fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {
     } else {
         Err(Error::Shape { shape: shape.to_vec(), expected, given })
     }
-}
-
-/// Zeroed memory for elements, aligned for all scalars.
-fn words(storage: &StorageLayout) -> Vec<u64> {
-    vec![0; storage.bytes.div_ceil(8)]
-}
-
-fn as_bytes(words: &[u64]) -> &[u8] {
-    // SAFETY: words have no padding, and bytes no alignment.
-    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
-}
-
-fn as_bytes_mut(words: &mut [u64]) -> &mut [u8] {
-    // SAFETY: as above, and any bytes make words.
-    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }

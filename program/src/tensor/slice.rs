@@ -192,3 +192,66 @@ impl<T, const N: usize> DerefMut for SliceMut<'_, T, N> {
         &mut self.tensor
     }
 }
+
+/// A host array as a kernel argument for reading.
+///
+/// Each launch copies it, in the order of the launches on its stream. The array can change as soon as `launch` has
+/// returned.
+///
+/// # Errors
+/// [`Error::Shape`](crate::Error::Shape) where the number of elements is not that of the shape.
+///
+/// # Examples
+/// ```
+/// # fn main() -> quadrants_program::Result<()> {
+/// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let x = quadrants_program::host(&x, [2, 3])?;
+/// assert_eq!(x.row(1)?.to_vec()?, [4.0, 5.0, 6.0]);
+/// # Ok(())
+/// # }
+/// ```
+pub fn host<T: KernelValue, const N: usize>(
+    elements: &[T],
+    shape: [usize; N],
+) -> Result<Slice<'_, T, N>> {
+    let first = elements.as_ptr().cast_mut();
+    // SAFETY: the result borrows the elements, and gives out the tensor only by `&`.
+    unsafe { Ok(Slice::borrowing(Tensor::of_host(first, elements.len(), shape)?)) }
+}
+
+/// A host array as a kernel argument for writing.
+///
+/// Each launch copies it, waits for the kernel, and copies it back. After an error, the array is unchanged.
+///
+/// # Errors
+/// [`Error::Shape`](crate::Error::Shape) where the number of elements is not that of the shape.
+///
+/// # Examples
+/// ```
+/// # fn main() -> quadrants_program::Result<()> {
+/// let mut x = [1, 2, 3, 4];
+/// quadrants_program::host_mut(&mut x, [2, 2])?.row_mut(1)?.fill(9)?;
+/// assert_eq!(x, [1, 2, 9, 9]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The array is borrowed as long as launches can use it:
+///
+/// ```compile_fail,E0505
+/// # fn main() -> quadrants_program::Result<()> {
+/// let mut x = vec![1.0f32, 2.0];
+/// let argument = quadrants_program::host_mut(&mut x, [2])?;
+/// drop(x);
+/// argument.to_vec().map(drop)
+/// # }
+/// ```
+pub fn host_mut<T: KernelValue, const N: usize>(
+    elements: &mut [T],
+    shape: [usize; N],
+) -> Result<SliceMut<'_, T, N>> {
+    // SAFETY: the result borrows the elements exclusively.
+    unsafe {
+        Ok(SliceMut::borrowing(Tensor::of_host(elements.as_mut_ptr(), elements.len(), shape)?))
+    }
+}

@@ -1,4 +1,4 @@
-//! Loaded forms of kernels: compiled for the device, or made of native functions.
+//! The kernel loader: compiles kernels, or finds their images in the kernel cache, and loads them.
 
 use std::sync::Arc;
 
@@ -17,8 +17,7 @@ use crate::{
     Error, ExportedKernels, Result,
     body::NativeBody,
     kernel::{dump, host_memory::HostMemory},
-    kernel_cache::CachedKernel,
-    program::ProgramShared,
+    kernel_cache::{CachedKernel, KernelCache},
 };
 
 /// A loaded form of a kernel: a module, and its functions in the order of the tasks.
@@ -27,6 +26,16 @@ pub(crate) struct LoadedForm {
     functions: Vec<FunctionHandle>,
     // Keeps the functions valid.
     _module: Module,
+}
+
+/// What a program compiles and loads its kernels with.
+pub(crate) struct KernelLoader {
+    pub(crate) context: Arc<Context>,
+    /// None where the device runs native functions.
+    pub(crate) compiler: Option<Arc<dyn Compiler>>,
+    pub(crate) cache: KernelCache,
+    /// The size in bytes up to which an argument block is passed by value.
+    pub(crate) argument_limit: usize,
 }
 
 impl LoadedForm {
@@ -41,7 +50,7 @@ impl LoadedForm {
         self.functions[task]
     }
 
-    pub(crate) fn load(
+    fn load(
         context: &Arc<Context>,
         kernel: &str,
         image: Image<'_>,
@@ -54,29 +63,56 @@ impl LoadedForm {
         tracing::debug!(kernel, functions = names.len(), "load");
         Ok(Self { functions, _module: module })
     }
+}
 
-    pub(crate) fn compile(
-        shared: &ProgramShared,
+impl KernelLoader {
+    /// How launches of a kernel pass its argument block.
+    pub(crate) fn passing(&self, kernel: &Offloaded) -> Passing {
+        // A native body gets the argument block itself, and needs no argument buffer.
+        if self.image_kind() == ImageKind::Native {
+            return Passing::Value;
+        }
+        passing(kernel, self.argument_limit)
+    }
+
+    pub(crate) fn image_kind(&self) -> ImageKind {
+        self.context.device().capabilities().image
+    }
+
+    /// Loads a form of a kernel. `native` is its CPU body, if it has one.
+    ///
+    /// # Errors
+    /// Why the form cannot be compiled or loaded.
+    pub(crate) fn load(
+        &self,
         kernel: &Offloaded,
+        native: Option<&NativeBody>,
         form: Form,
-        passing: Passing,
-    ) -> Result<Self> {
-        let Some(compiler) = &shared.compiler else {
+    ) -> Result<LoadedForm> {
+        if self.image_kind() == ImageKind::Native {
+            let image = native_image(kernel, native, form);
+            return LoadedForm::load(&self.context, &kernel.name, image, &["body".to_owned()]);
+        }
+        self.compile(kernel, form)
+    }
+
+    fn compile(&self, kernel: &Offloaded, form: Form) -> Result<LoadedForm> {
+        let Some(compiler) = &self.compiler else {
             return Err(Error::NoCompiler { kernel: kernel.name.clone() });
         };
-        let device = shared.context.device();
-        let request = CompileRequest::new(&device.info().arch, form, passing);
+        let device = self.context.device();
+        let request = CompileRequest::new(&device.info().arch, form, self.passing(kernel));
         dump::source(kernel, form, || compiler.text(kernel, &request));
-        let cached = shared.kernel_cache.of(&**compiler, kernel, &request);
+        let cached = self.cache.of(&**compiler, kernel, &request);
         if let Some(cached) = &cached
-            && let Some(loaded) = Self::load_cached(shared, kernel, &**compiler, cached)?
+            && let Some(loaded) = self.load_cached(kernel, &**compiler, cached)?
         {
             return Ok(loaded);
         }
-        let failed = |source| compile_error(shared, kernel, source);
+        let failed = |source| self.compile_error(kernel, source);
         let compiled = compiler.compile(kernel, &request).map_err(failed)?;
         tracing::debug!(kernel = kernel.name, ?form, bytes = compiled.image.len(), "compile");
-        let loaded = Self::load_compiled(shared, kernel, &compiled.image)?;
+        let loaded = self.load_compiled(kernel, &compiled.image)?;
         if let Some(cached) = cached {
             cached.put(request.arch, &compiled.image);
         }
@@ -85,20 +121,20 @@ impl LoadedForm {
 
     /// Loads the form from the kernel cache, if it has it. An image that the driver refuses counts as missing.
     fn load_cached(
-        shared: &ProgramShared,
+        &self,
         kernel: &Offloaded,
         compiler: &dyn Compiler,
         cached: &CachedKernel<'_>,
-    ) -> Result<Option<Self>> {
-        let load = |image: Vec<u8>| match Self::load_compiled(shared, kernel, &image) {
+    ) -> Result<Option<LoadedForm>> {
+        let load = |image: Vec<u8>| match self.load_compiled(kernel, &image) {
             Err(error) if error.severity() != Severity::ContextLost => {
                 tracing::debug!(kernel = kernel.name, %error, "a kept image");
                 Ok(None)
             }
             loaded => loaded.map(Some),
         };
-        let arch = &shared.context.device().info().arch;
-        if !shared.kernel_cache.exported().is_empty() {
+        let arch = &self.context.device().info().arch;
+        if !self.cache.exported().is_empty() {
             for image in cached.exported(arch, &compiler.compatible_archs(arch)) {
                 if let Some(loaded) = load(image)? {
                     cached.count_exported_hit();
@@ -109,46 +145,44 @@ impl LoadedForm {
         cached.get(arch).map_or(Ok(None), load)
     }
 
-    fn load_compiled(shared: &ProgramShared, kernel: &Offloaded, image: &[u8]) -> Result<Self> {
+    fn load_compiled(&self, kernel: &Offloaded, image: &[u8]) -> Result<LoadedForm> {
         let names: Vec<String> = kernel.tasks().map(|(id, _)| kernel.function_name(id)).collect();
-        let image = match shared.context.device().capabilities().image {
+        let image = match self.context.device().capabilities().image {
             ImageKind::Text => match std::str::from_utf8(image) {
                 Ok(text) => Image::Text(text),
                 Err(_) => Image::Binary(image),
             },
             _ => Image::Binary(image),
         };
-        Self::load(&shared.context, &kernel.name, image, &names)
+        LoadedForm::load(&self.context, &kernel.name, image, &names)
+    }
+
+    /// The error for a kernel that could not be compiled, after the exported kernels were searched.
+    #[cold]
+    fn compile_error(&self, kernel: &Offloaded, source: quadrants_codegen::Error) -> Error {
+        let kernel = kernel.name.clone();
+        let absent = matches!(source, quadrants_codegen::Error::CompilerNotFound { .. });
+        match self.cache.exported() {
+            files if absent && !files.is_empty() => Error::NotExported {
+                kernel,
+                arch: self.context.device().info().arch.clone(),
+                files: files.iter().map(ExportedKernels::describe).collect(),
+                source: Box::new(source),
+            },
+            _ => Error::Compile { kernel, source },
+        }
     }
 }
 
-/// The error for a kernel that could not be compiled, after the exported kernels were searched.
-#[cold]
-fn compile_error(
-    shared: &ProgramShared,
-    kernel: &Offloaded,
-    source: quadrants_codegen::Error,
-) -> Error {
-    let kernel = kernel.name.clone();
-    let absent = matches!(source, quadrants_codegen::Error::CompilerNotFound { .. });
-    match shared.kernel_cache.exported() {
-        files if absent && !files.is_empty() => Error::NotExported {
-            kernel,
-            arch: shared.context.device().info().arch.clone(),
-            files: files.iter().map(ExportedKernels::describe).collect(),
-            source: Box::new(source),
-        },
-        _ => Error::Compile { kernel, source },
-    }
+/// How the argument block of a kernel is passed where blocks of up to `limit` bytes are passed by value.
+pub(crate) fn passing(kernel: &Offloaded, limit: usize) -> Passing {
+    let bytes = 8 * abi::block_words(kernel, Form::Checked);
+    if bytes <= limit { Passing::Value } else { Passing::Buffer }
 }
 
 /// The native image of a kernel: the CPU body at the processor's instruction level, or the interpreter for a kernel
 /// made at run time.
-pub(crate) fn native_image(
-    kernel: &Offloaded,
-    native: Option<&NativeBody>,
-    form: Form,
-) -> Image<'static> {
+fn native_image(kernel: &Offloaded, native: Option<&NativeBody>, form: Form) -> Image<'static> {
     let entry: NativeEntry = match native {
         Some(body) => {
             let (body, result) = (*body, abi::result_word(kernel));

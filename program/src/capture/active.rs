@@ -1,0 +1,101 @@
+//! The active capture of a thread: where operations of a program that is being captured are recorded instead of done.
+
+use std::{cell::Cell, panic::Location, ptr};
+
+use crate::{
+    Error, Result,
+    kernel::kernel_def::KernelDef,
+    launch::{arguments::ArgList, target::LaunchTarget},
+    state::ProgramShared,
+    stream::state::StreamState,
+    tensor::{device_tensor::DeviceTensor, layout::Span},
+};
+
+/// What records the operations of a captured program.
+pub(crate) trait Recorder {
+    /// The program that is captured.
+    fn program(&self) -> &ProgramShared;
+
+    /// Records a launch.
+    fn launch(
+        &self,
+        kernel: &KernelDef,
+        args: &ArgList<'_>,
+        has_value: bool,
+        target: LaunchTarget<'_>,
+    ) -> Result<()>;
+
+    /// Records a copy of `bytes` to the ranges `spans` of the first `elements` elements of a tensor.
+    fn copy(
+        &self,
+        to: &DeviceTensor,
+        elements: usize,
+        bytes: &[u8],
+        spans: &[Span],
+        at: &'static Location<'static>,
+    ) -> Result<()>;
+
+    /// Records the record of an event.
+    fn record_event(&self, event: u64, stream: &StreamState);
+
+    /// Records the wait of a stream for an event.
+    fn wait_event(&self, event: u64, stream: &StreamState) -> Result<()>;
+}
+
+/// The recorder of a capture, which lives in a stack frame below all that use this.
+type ActiveRecorder = Option<ptr::NonNull<dyn Recorder>>;
+
+thread_local! {
+    /// The capture of this thread.
+    static ACTIVE: Cell<ActiveRecorder> = const { Cell::new(None) };
+}
+
+/// Ends the capture on every exit path.
+struct CaptureGuard;
+
+impl Drop for CaptureGuard {
+    fn drop(&mut self) {
+        ACTIVE.set(None);
+    }
+}
+
+/// Runs `body` with `recorder` as the active capture of this thread.
+///
+/// # Errors
+/// [`Error::Capture`] where this thread is capturing already.
+pub(super) fn capturing<R>(
+    recorder: &(impl Recorder + 'static),
+    body: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    if is_active() {
+        return Err(Error::Capture { what: "another capture" });
+    }
+    let recorder: &dyn Recorder = recorder;
+    let _guard = CaptureGuard;
+    ACTIVE.set(Some(ptr::NonNull::from(recorder)));
+    body()
+}
+
+/// Whether this thread is capturing.
+#[inline]
+pub(crate) fn is_active() -> bool {
+    ACTIVE.get().is_some()
+}
+
+/// Runs `then` with the recorder of this thread's capture. Returns none where this thread does not capture the program.
+#[inline]
+pub(crate) fn with<R>(program: &ProgramShared, then: impl FnOnce(&dyn Recorder) -> R) -> Option<R> {
+    let recorder = ACTIVE.get()?;
+    // SAFETY: `capturing` borrows the recorder below this call, until its guard resets the pointer.
+    let recorder = unsafe { recorder.as_ref() };
+    ptr::eq(recorder.program(), program).then(|| then(recorder))
+}
+
+/// Rejects an operation that cannot be captured, where this thread captures the program.
+///
+/// # Errors
+/// [`Error::Capture`]
+#[inline]
+pub(crate) fn refuse(program: &ProgramShared, what: &'static str) -> Result<()> {
+    with(program, |_| Err(Error::Capture { what })).unwrap_or(Ok(()))
+}

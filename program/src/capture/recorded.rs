@@ -1,0 +1,216 @@
+//! The result of a capture: its operations, with their arguments and dependencies.
+
+use std::{collections::HashMap, panic::Location, sync::Arc};
+
+use quadrants_ir::{Param, ParamKind};
+use quadrants_runtime::{Buffer, Stamp};
+use smallvec::SmallVec;
+
+use crate::{
+    Error, Result,
+    launch::{
+        arguments::{ArgKind, TensorArg, TensorMemory},
+        block_head::COPY_KERNEL_ID,
+        context::{KernelContext, TensorParamUse},
+        launch_cache::Checks,
+        param_code::ParamCode,
+        prepared::PreparedLaunch,
+    },
+    state::ProgramInner,
+    tensor::{
+        device_tensor::DeviceTensor,
+        layout::{ComponentLayout, Span},
+    },
+};
+
+/// The indices of what an operation or a graph node is ordered after, earlier operations or nodes, without those that
+/// are implied.
+pub(super) type Dependencies = SmallVec<[usize; 4]>;
+
+/// A finished recording.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    /// In the order of the capture: dependencies are earlier operations.
+    pub(super) ops: Vec<Op>,
+    /// All buffers that the operations use, and whether they are written.
+    pub(super) buffers: Vec<(Arc<Buffer>, bool)>,
+    pub(super) program: Arc<ProgramInner>,
+    pub(super) has_copies: bool,
+    /// Whether a launch may report errors, with the captured arguments.
+    pub(super) may_report: bool,
+    /// Whether a launch with the captured arguments needs no check of errors, hazards, copies or host exclusion.
+    pub(super) is_plain: bool,
+}
+
+/// A captured launch or copy.
+#[derive(Debug)]
+pub(super) struct Op {
+    /// A stamp of the stream that it was captured on. A copy has no stream; its stamp is of the default one.
+    pub(super) stamp: Stamp,
+    pub(super) at: &'static Location<'static>,
+    pub(super) args: Vec<OwnedArg>,
+    pub(super) work: Work,
+}
+
+#[derive(Debug)]
+pub(super) enum Work {
+    Launch(Box<CapturedLaunch>),
+    Copy(CapturedCopy),
+}
+
+/// A captured host-to-device copy into a tensor. It is ordered after all earlier uses of the tensor and before all
+/// later ones.
+#[derive(Debug)]
+pub(super) struct CapturedCopy {
+    /// The copied bytes.
+    pub(super) from: Arc<Buffer>,
+    pub(super) to: Arc<Buffer>,
+    /// The source offset, target offset and length of each copied range.
+    pub(super) spans: Vec<Span>,
+    pub(super) params: Vec<TensorParamUse>,
+}
+
+#[derive(Debug)]
+pub(super) struct CapturedLaunch {
+    pub(super) kernel: RetainedKernel,
+    /// The number of earlier launches of kernels with this name.
+    pub(super) number_of_kernel: usize,
+    pub(super) checks: Checks,
+    /// The launch number, for error reports.
+    pub(super) number: u64,
+    pub(super) prepared: PreparedLaunch,
+}
+
+impl Op {
+    pub(super) fn launch(&self) -> Option<&CapturedLaunch> {
+        match &self.work {
+            Work::Launch(launch) => Some(launch),
+            Work::Copy(_) => None,
+        }
+    }
+
+    pub(super) fn is_copy(&self) -> bool {
+        matches!(self.work, Work::Copy(_))
+    }
+}
+
+/// A kernel that stays loaded while this lives.
+#[derive(Debug)]
+pub(super) struct RetainedKernel {
+    pub(super) program: Arc<ProgramInner>,
+    pub(super) id: u32,
+}
+
+impl Drop for RetainedKernel {
+    fn drop(&mut self) {
+        self.program.shared.release(self.id);
+    }
+}
+
+/// An argument that a graph keeps, without a borrow.
+#[derive(Debug)]
+pub(super) enum OwnedArg {
+    Scalar(ParamCode, u64),
+    Tensor {
+        device_tensor: DeviceTensor,
+        shape: SmallVec<[usize; 4]>,
+        code: ParamCode,
+        component: Option<ComponentLayout>,
+    },
+}
+
+impl OwnedArg {
+    pub(super) fn new(arg: &ArgKind<'_>) -> Result<Self> {
+        match arg {
+            ArgKind::Scalar(code, bits) => Ok(Self::Scalar(*code, *bits)),
+            ArgKind::Tensor(code, TensorArg { memory, shape, component }) => match memory {
+                TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
+                TensorMemory::Device(device_tensor) => Ok(Self::Tensor {
+                    device_tensor: device_tensor.sub_tensor(0),
+                    shape: SmallVec::from_slice(shape),
+                    code: *code,
+                    component: component.copied(),
+                }),
+            },
+        }
+    }
+
+    /// The first elements of a tensor, as writable arguments: one per component.
+    pub(super) fn written(device_tensor: &DeviceTensor, elements: usize) -> Vec<Self> {
+        let components = device_tensor.storage.components.iter();
+        let of = |component: &ComponentLayout| Self::Tensor {
+            device_tensor: device_tensor.sub_tensor(0),
+            shape: SmallVec::from_slice(&[elements]),
+            code: ParamCode::of(ParamKind::Tensor { elem: component.ty, rank: 1, writable: true }),
+            component: Some(*component),
+        };
+        components.map(of).collect()
+    }
+
+    pub(super) fn as_arg(&self) -> ArgKind<'_> {
+        match self {
+            Self::Scalar(code, bits) => ArgKind::Scalar(*code, *bits),
+            Self::Tensor { device_tensor, shape, code, component } => {
+                let memory = TensorMemory::Device(device_tensor);
+                ArgKind::Tensor(*code, TensorArg { memory, shape, component: component.as_ref() })
+            }
+        }
+    }
+}
+
+impl Recorded {
+    pub(super) fn find_buffers(&mut self) {
+        let mut indices: HashMap<*const Buffer, usize> = HashMap::new();
+        for arg in self.ops.iter().flat_map(|op| &op.args) {
+            let OwnedArg::Tensor { device_tensor, code, .. } = arg else { continue };
+            let index = *indices.entry(Arc::as_ptr(&device_tensor.buffer)).or_insert_with(|| {
+                self.buffers.push((device_tensor.buffer.clone(), false));
+                self.buffers.len() - 1
+            });
+            self.buffers[index].1 |= code.is_writable();
+        }
+        // The sources of copies belong to the graph alone.
+        let sources = self.ops.iter().filter_map(|op| match &op.work {
+            Work::Copy(copy) => Some((copy.from.clone(), false)),
+            Work::Launch(_) => None,
+        });
+        self.buffers.extend(sources);
+    }
+
+    pub(super) fn context(&self, launch: &CapturedLaunch) -> &KernelContext {
+        let retained = self.program.shared.launcher.get(launch.kernel.id);
+        retained.expect("a graph keeps its kernels")
+    }
+
+    pub(super) fn name(&self, launch: &CapturedLaunch) -> &str {
+        &self.context(launch).kernel.name
+    }
+
+    pub(super) fn params(&self, launch: &CapturedLaunch) -> &[Param] {
+        &self.context(launch).kernel.params
+    }
+
+    /// The launches with their indices among all operations.
+    pub(super) fn launches(&self) -> impl Iterator<Item = (usize, &CapturedLaunch)> {
+        self.ops.iter().enumerate().filter_map(|(at, op)| Some((at, op.launch()?)))
+    }
+
+    /// How an operation uses its tensors, and the kernel number that hazards name it by.
+    pub(super) fn uses<'a>(&'a self, op: &'a Op) -> (&'a [TensorParamUse], u32) {
+        match &op.work {
+            Work::Launch(launch) => (self.context(launch).tensor_params(), launch.kernel.id),
+            Work::Copy(copy) => (&copy.params, COPY_KERNEL_ID),
+        }
+    }
+
+    /// The full names of all arguments, each with its launch.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (_, launch) in self.launches() {
+            let (kernel, number) = (self.name(launch), launch.number_of_kernel);
+            let its = self.params(launch).iter();
+            names.extend(its.map(|param| format!("{kernel}[{number}].{}", param.name)));
+        }
+        names
+    }
+}

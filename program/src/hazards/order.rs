@@ -1,0 +1,157 @@
+//! Hazards of launches and waits: what the policy does with conflicts, and which work a wait covers.
+
+use std::panic::Location;
+
+use quadrants_runtime::{Buffer, Completed, Origin, Stamp, StridedRange, Use};
+use smallvec::SmallVec;
+
+use super::{
+    Clock, Hazard, HazardUse,
+    tracker::{BufferUses, Conflicts, Tracker},
+};
+use crate::{
+    Result,
+    launch::{arguments::TensorArg, context::TensorParamUse},
+    state::ProgramShared,
+    stream::state::StreamState,
+};
+
+/// How a launch uses its tensors.
+#[derive(Clone, Copy)]
+pub(crate) struct LaunchUses<'a> {
+    pub(crate) kernel: u32,
+    /// The parameters of `tensors`, in the same order.
+    pub(crate) params: &'a [TensorParamUse],
+    pub(crate) tensors: &'a [TensorArg<'a>],
+    pub(crate) at: &'static Location<'static>,
+}
+
+impl BufferUses for LaunchUses<'_> {
+    #[inline]
+    fn each(&self, mut visit: impl FnMut(&Buffer, bool, Origin, &dyn Fn() -> StridedRange)) {
+        for (tensor, param) in self.tensors.iter().zip(self.params) {
+            if let (Some(device_tensor), Some(writes)) = (tensor.device_tensor(), param.writes) {
+                let by = Origin { kernel: self.kernel, parameter: param.index, at: self.at };
+                visit(&device_tensor.buffer, writes, by, &|| tensor.bytes());
+            }
+        }
+    }
+}
+
+impl ProgramShared {
+    /// Checks a launch against the earlier uses of its tensors, and applies the policy to the conflicts.
+    ///
+    /// # Errors
+    /// [`Error::Hazard`](crate::Error::Hazard) under [`Hazards::Check`](crate::Hazards::Check); why a wait could not be
+    /// inserted.
+    pub(crate) fn check_launch(
+        &self,
+        tracker: &Tracker,
+        launch: &LaunchUses<'_>,
+        stream: &StreamState,
+    ) -> Result<()> {
+        let conflicts = tracker.conflicts(launch, stream.stream.newest());
+        if conflicts.is_empty() {
+            Ok(())
+        } else {
+            self.handle_conflicts(tracker, &conflicts, stream)
+        }
+    }
+
+    #[cold]
+    fn handle_conflicts(
+        &self,
+        tracker: &Tracker,
+        conflicts: &Conflicts,
+        stream: &StreamState,
+    ) -> Result<()> {
+        if tracker.inserts_waits() {
+            let mut stamps = Clock::default();
+            conflicts.iter().for_each(|(earlier, _)| stamps.raise(earlier.stamp));
+            order_after(self, stream, stamps.stamps())?;
+            tracker.count_inserted_waits(stamps.stamps().count() as u64);
+            return Ok(());
+        }
+        for (earlier, later) in conflicts {
+            if !tracker.may_be_ordered(earlier.stamp.stream, later.stamp.stream) {
+                self.report_conflict(tracker, earlier, later)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the policy to two launches of a graph that conflict and have no order. Returns whether the graph needs
+    /// an edge between them.
+    ///
+    /// # Errors
+    /// [`Error::Hazard`](crate::Error::Hazard) under [`Hazards::Check`](crate::Hazards::Check).
+    pub(crate) fn graph_conflict(
+        &self,
+        tracker: &Tracker,
+        earlier: &Use,
+        later: &Use,
+    ) -> Result<bool> {
+        if tracker.inserts_waits() {
+            tracker.count_inserted_waits(1);
+            return Ok(true);
+        }
+        self.report_conflict(tracker, earlier, later)?;
+        Ok(false)
+    }
+
+    fn report_conflict(&self, tracker: &Tracker, earlier: &Use, later: &Use) -> Result<()> {
+        tracker.report([earlier.by, later.by], || Hazard {
+            earlier: self.describe(earlier),
+            later: self.describe(later),
+        })
+    }
+
+    fn describe(&self, one: &Use) -> HazardUse {
+        let (kernel, parameter) =
+            self.launcher.kernel_and_parameter_names(one.by.kernel, one.by.parameter);
+        HazardUse {
+            kernel,
+            parameter,
+            writes: one.writes,
+            bytes: one.bytes.hull(),
+            stream: one.stamp.stream,
+            at: one.by.at,
+        }
+    }
+}
+
+/// The newest stamps of the streams of `stamps`. They are found before the tracker is locked.
+fn newest(shared: &ProgramShared, stamps: impl IntoIterator<Item = Stamp>) -> SmallVec<[Stamp; 4]> {
+    let newest = |stamp| shared.manager.find(stamp).map_or(stamp, |leased| leased.stream.newest());
+    stamps.into_iter().map(newest).collect()
+}
+
+/// Makes later work of a stream wait for the work at `stamps`.
+pub(crate) fn order_after(
+    shared: &ProgramShared,
+    stream: &StreamState,
+    stamps: impl IntoIterator<Item = Stamp>,
+) -> Result<()> {
+    let stamps: SmallVec<[Stamp; 4]> = stamps.into_iter().collect();
+    let tracker = shared.hazards.as_ref();
+    let wait = tracker.map(|tracker| tracker.begin_wait(newest(shared, stamps.iter().copied())));
+    // SAFETY: the stream is live as long as its state.
+    let completed = unsafe { shared.context.order_after(stream.stream.handle(), stamps)? };
+    if let (Some(tracker), Some(wait)) = (tracker, wait) {
+        tracker.add_wait(stream.stream.id(), &wait.completed(completed));
+    }
+    Ok(())
+}
+
+/// Runs `wait`, a wait of the host for the work at `stamps` that returns what it covered, and marks that as complete.
+pub(crate) fn wait_for_stamps(
+    shared: &ProgramShared,
+    stamps: impl IntoIterator<Item = Stamp>,
+    wait: impl FnOnce() -> Result<Completed>,
+) -> Result<()> {
+    let Some(tracker) = &shared.hazards else { return wait().map(drop) };
+    let pending = tracker.begin_wait(newest(shared, stamps));
+    let completed = wait()?;
+    tracker.mark_complete(&pending.completed(completed));
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! The slow path of a launch: what the fast path declines.
+//!
+//! A launch looks up or makes the kernel's context, reports what earlier kernels of the stream reported, decides (race
+//! check, bounds proofs, form, launch shapes), fills the argument block, enqueues the launch plan, and stamps the
+//! tensors. No lock is held across a driver call.
+
+use std::sync::Arc;
+
+use quadrants_ir::ScalarType;
+
+use super::{
+    arguments::{ArgList, TensorArg},
+    errors::{argument_error, launch_error, result_error},
+    fast_path::{FastPath, is_direct},
+    plan::LaunchFailure,
+    staged::launch_staged,
+    submit::Submission,
+    target::LaunchTarget,
+};
+use crate::{
+    Error, Result,
+    capture::active,
+    kernel::kernel_def::KernelDef,
+    state::{ProgramInner, ProgramShared},
+};
+
+/// Finishes a launch after the fast path: returns its errors, or makes the launch where it declined. Returns the word
+/// of the kernel's value, if it has one. The caller expects a value of the type `requested`.
+#[inline(never)]
+pub(crate) fn submit_slow(
+    program: &Arc<ProgramInner>,
+    def: &KernelDef,
+    fast_path: FastPath<'_>,
+    requested: Option<ScalarType>,
+    target: LaunchTarget<'_>,
+) -> Result<Option<u64>> {
+    let shared = &*program.shared;
+    let mut args = match fast_path {
+        FastPath::Launched => return Ok(None),
+        FastPath::CheckErrors => return target.stream.check().map(|()| None),
+        FastPath::LaunchFailure(failure) => {
+            let context = def.assigned_id().and_then(|id| shared.launcher.get(id));
+            return Err(match (context, *failure) {
+                (Some(context), LaunchFailure { started, source }) => {
+                    launch_error(&context.kernel, started, source)
+                }
+                (None, LaunchFailure { source, .. }) => source.into(),
+            });
+        }
+        FastPath::ContextError(error) => return Err((*error).into()),
+        FastPath::Declined(args) => args,
+    };
+    let launched = if is_direct(&args, program) {
+        launch(shared, def, &mut args, requested, target)
+    } else {
+        capture_or_stage(program, def, &args, requested, target)
+    };
+    args.give_back();
+    launched
+}
+
+/// Launches a kernel on arguments in the program's memory. Returns the word of its value, if it has one.
+fn launch(
+    shared: &ProgramShared,
+    def: &KernelDef,
+    args: &mut ArgList<'_>,
+    requested: Option<ScalarType>,
+    target: LaunchTarget<'_>,
+) -> Result<Option<u64>> {
+    let (id, context) = shared.launcher.context_of(&shared.loader, def)?;
+    if requested != context.kernel.result {
+        return Err(result_error(&context.kernel, requested));
+    }
+    if !context.accepts(&args.codes) {
+        return Err(argument_error(&context.kernel, &args.codes));
+    }
+    let submission = Submission { shared, context, id, target };
+    if !context.is_single_call() {
+        return submission.submit_with_memory(args);
+    }
+    target.stream.check()?;
+    submission.submit(args, 0)?;
+    if context.check_after_launch {
+        target.stream.check()?;
+    }
+    Ok(None)
+}
+
+/// A launch that is not [direct](is_direct): refuses tensors that cannot be used here, captures the launch where the
+/// thread captures the program, and else launches with copies of the host arrays.
+#[cold]
+fn capture_or_stage(
+    program: &Arc<ProgramInner>,
+    def: &KernelDef,
+    args: &ArgList<'_>,
+    requested: Option<ScalarType>,
+    target: LaunchTarget<'_>,
+) -> Result<Option<u64>> {
+    for device_tensor in args.tensors.iter().filter_map(TensorArg::device_tensor) {
+        if !Arc::ptr_eq(&device_tensor.program, program) {
+            return Err(Error::OtherProgram { what: "a tensor argument" });
+        }
+        device_tensor.required_address.check()?;
+    }
+    let captured = active::with(&program.shared, |recorder| {
+        recorder.launch(def, args, requested.is_some(), target)
+    });
+    if let Some(captured) = captured {
+        return captured.map(|()| None);
+    }
+    launch_staged(program, args, |args| launch(&program.shared, def, args, requested, target))
+}

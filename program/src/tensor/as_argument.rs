@@ -1,0 +1,71 @@
+//! Tensors and slices as kernel arguments.
+
+use quadrants_ir::ParamKind;
+
+use crate::{
+    KernelValue, Slice, SliceMut, Tensor,
+    launch::{
+        arguments::{Arg, ArgList, TensorArg, TensorMemory},
+        param_code::ParamCode,
+    },
+    tensor::{Elements, device_tensor::HostElements, layout::StorageLayout},
+};
+
+impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Tensor<T, N> {
+    #[inline(always)]
+    fn push_to(self, args: &mut ArgList<'a>) {
+        push_tensor(self, false, args);
+    }
+}
+
+impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
+    #[inline(always)]
+    fn push_to(self, args: &mut ArgList<'a>) {
+        push_tensor(self, true, args);
+    }
+}
+
+impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Slice<'_, T, N> {
+    #[inline(always)]
+    fn push_to(self, args: &mut ArgList<'a>) {
+        push_tensor(self, false, args);
+    }
+}
+
+impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> {
+    #[inline(always)]
+    fn push_to(self, args: &mut ArgList<'a>) {
+        push_tensor(self, true, args);
+    }
+}
+
+/// Appends a tensor; a tensor of structs as its components.
+#[inline(always)]
+fn push_tensor<'a, T: KernelValue, const N: usize>(
+    tensor: &'a Tensor<T, N>,
+    writable: bool,
+    args: &mut ArgList<'a>,
+) {
+    // No kernel has so many dimensions that this matters.
+    let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
+    let (elements, shape) = tensor.elements();
+    // One push for both cases, so that the compiler keeps track of the list's length.
+    let (memory, storage, address): (TensorMemory<'a>, &'a StorageLayout, u64) = match elements {
+        Elements::Device(device_tensor) => {
+            args.add_device_tensor(device_tensor);
+            let address = device_tensor.address().raw();
+            (TensorMemory::Device(device_tensor), &device_tensor.storage, address)
+        }
+        Elements::Host(array) => {
+            args.add_host_array();
+            (TensorMemory::Host(array), array.storage(), 0)
+        }
+    };
+    match const { T::LAYOUT.scalar() } {
+        Some(elem) => {
+            let code = ParamCode::of(ParamKind::Tensor { elem, rank, writable });
+            args.push_words(code, TensorArg { memory, shape, component: None }, address);
+        }
+        None => args.push_components(memory, storage, shape, rank, writable),
+    }
+}

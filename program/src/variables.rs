@@ -1,0 +1,16 @@
+//! The environment variables that programs read.
+
+/// The environment variable that sets the [`Hazards`](crate::Hazards) policy of programs whose builder sets none:
+/// `explicit`, `report`, `check` or `auto`.
+pub const HAZARDS_VARIABLE: &str = "QUADRANTS_HAZARDS";
+
+/// The environment variable that decides whether repeated regions become graphs: `on` (the default, where the device
+/// has graphs) or `off`.
+pub const GRAPHS_VARIABLE: &str = "QUADRANTS_GRAPHS";
+
+/// The environment variable with the folder of the kernel cache on disk, or `off`. Default: `quadrants` in the user's
+/// cache folder.
+pub const CACHE_VARIABLE: &str = "QUADRANTS_CACHE";
+
+/// The environment variable with the image bundle for programs that are opened without one.
+pub const KERNELS_VARIABLE: &str = "QUADRANTS_KERNELS";
