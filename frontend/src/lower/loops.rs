@@ -117,6 +117,8 @@ impl Lowerer {
         };
         let one = self.emit.constant(Const::from_bits(ty, 1));
         let (first, down) = match dim.order {
+            // The iterations of a parallel loop have no order. CPU bodies count them from the first value up.
+            Order::Back if parallel => (begin, false),
             Order::Up => (begin, false),
             Order::Down if dim.inclusive => (end, true),
             Order::Down => (self.emit.binary(BinaryOp::Sub, end, one), true),

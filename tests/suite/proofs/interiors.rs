@@ -394,3 +394,83 @@ fn reversed_and_strided_loops_are_proven(
     assert_eq!(interiors(&said), []);
     Ok(())
 }
+
+#[qd::kernel]
+fn stepped_back(a: usize, b: usize, k: usize, x: &Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in (a..b).step_by(k).rev() {
+        if x[i] != 0 {
+            out[i] = x[i + 1] + 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn back_through_by_steps(a: u32, b: u32, k: usize, x: &Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in (a..=b).rev().step_by(k) {
+        if x[i as usize] != 0 {
+            out[i as usize] = x[(i + 1) as usize] + 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn back_by_steps(a: i64, b: i64, k: usize, x: &Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in (a..b).rev().step_by(k) {
+        if x[i as usize] != 0 {
+            out[i as usize] = x[(i + 1) as usize] + 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn stepped(a: i32, b: i32, k: usize, x: &Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
+    for i in (a..=b).step_by(k) {
+        if x[i as usize] != 0 {
+            out[i as usize] = x[(i + 1) as usize] + 1;
+        }
+    }
+}
+
+#[on_all_backends]
+fn an_interior_counts_the_positions_of_every_order_alike(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    for (len, a, b, k) in [(8, 0, 8, 2), (8, 0, 8, 3), (9, 1, 8, 3), (9, 2, 9, 4), (6, 0, 6, 5)] {
+        for which in 0..4 {
+            // The last element is 0, so that `x[i + 1]` is in range.
+            let values: Vec<u32> = (0..len).map(|i| if i + 1 == len { 0 } else { 1 + i }).collect();
+            let x = program.tensor_from(&values, [len as usize])?;
+            // Beyond the slice, nothing changes.
+            let mut whole = program.zeros::<u32, 1>([64])?;
+            let visited: Vec<u32> = {
+                let mut out = whole.slice_mut(..len as usize)?;
+                match which {
+                    0 => stepped_back(a as usize, b as usize, k, &x, &mut out).launch()?,
+                    1 => back_through_by_steps(a, b - 1, k, &x, &mut out).launch()?,
+                    2 => back_by_steps(a.into(), b.into(), k, &x, &mut out).launch()?,
+                    _ => stepped(a as i32, b as i32 - 1, k, &x, &mut out).launch()?,
+                }
+                if which == 1 || which == 2 {
+                    (a..b).rev().step_by(k).collect()
+                } else {
+                    (a..b).step_by(k).collect()
+                }
+            };
+            let mut expected = vec![0; 64];
+            for i in visited.into_iter().map(|i| i as usize).filter(|i| values[*i] != 0) {
+                expected[i] = values[i + 1] + 1;
+            }
+            assert_eq!(whole.to_vec()?, expected, "{which}: {a}..{b} by {k} of {len}");
+        }
+    }
+    // A range beyond the tensor is an error, not a write there.
+    let x = program.tensor_from(&[1u32], [1])?;
+    let mut whole = program.zeros::<u32, 1>([64])?;
+    let failed = {
+        let mut out = whole.slice_mut(..1)?;
+        stepped_back(0, 4, 2, &x, &mut out).launch().and_then(|()| program.sync())
+    };
+    assert!(matches!(failed, Err(Error::Kernel(_))), "{failed:?}");
+    assert_eq!(whole.to_vec()?[1..], [0; 63]);
+    Ok(())
+}

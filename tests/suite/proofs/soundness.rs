@@ -245,3 +245,112 @@ fn a_loop_over_more_than_half_of_the_integer_range_runs(backend: TestBackend) ->
     }
     Ok(())
 }
+
+// In these kernels a flag that decided a branch is assigned in the side that goes on.
+
+#[qd::kernel]
+fn set_where_the_first_side_continues(n: usize, x: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut b = n == 7;
+        if b {
+            continue;
+        } else {
+            b = i >= x.len();
+        }
+        t[i] = x[i];
+        if b {
+            t[i] += 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn set_where_the_second_side_continues(n: usize, x: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut b = n == 7;
+        b = !b;
+        if b {
+            b = i < x.len();
+        } else {
+            continue;
+        }
+        t[i] = x[i];
+        if b {
+            t[i] += 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn set_where_the_negation_continues(n: usize, x: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut b = n == 7;
+        b = !b;
+        if !b {
+            continue;
+        } else {
+            b = i < x.len();
+        }
+        t[i] = x[i];
+        if b {
+            t[i] += 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn set_twice(n: usize, x: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut b = n == 7;
+        if b {
+            continue;
+        } else {
+            b = i >= x.len();
+            b = !b;
+            b = !b;
+        }
+        t[i] = x[i];
+        if b {
+            t[i] += 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn set_in_an_inner_branch(n: usize, x: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut b = n == 7;
+        if b {
+            continue;
+        } else if n > 2 {
+            b = i >= x.len();
+        }
+        t[i] = x[i];
+        if b {
+            t[i] += 1;
+        }
+    }
+}
+
+#[on_all_backends]
+fn a_flag_that_one_side_sets_tells_nothing_about_an_exit_of_the_other(
+    backend: TestBackend,
+) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let x = program.tensor_from(&[3u32, 4], [2])?;
+    for which in 0..5 {
+        let mut t = program.zeros::<u32, 1>([400])?;
+        let launch = match which {
+            0 => set_where_the_first_side_continues(5, &x, &mut t),
+            1 => set_where_the_second_side_continues(5, &x, &mut t),
+            2 => set_where_the_negation_continues(5, &x, &mut t),
+            3 => set_twice(5, &x, &mut t),
+            _ => set_in_an_inner_branch(5, &x, &mut t),
+        };
+        let failed = launch.launch().and_then(|()| program.sync());
+        let Err(Error::Kernel(error)) = failed else { panic!("{which}: {failed:?}") };
+        assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{which}: {error}");
+    }
+    Ok(())
+}

@@ -84,23 +84,29 @@ impl<'k> Builder<'k> {
 
     fn stmts(&mut self, stmts: &[Stmt]) {
         for (at, stmt) in stmts.iter().enumerate() {
+            let facts = self.facts_after_exit(stmt);
             self.stmt(stmt);
-            let Stmt::If { cond, then, otherwise } = *stmt else { continue };
-            // After a branch that ends early, the condition has the value of the other branch.
-            let (stays, is) = match (self.ends_early(then), self.ends_early(otherwise)) {
-                (true, false) => (otherwise, false),
-                (false, true) => (then, true),
-                _ => continue,
-            };
-            let mut facts = self.facts(cond, is);
-            if !self.assigned(&[stays]).is_empty() {
-                facts.retain(|(fact, _)| is_stable(self.nodes, *fact));
-            }
             if !facts.is_empty() {
                 self.region(None, &facts, |this| this.stmts(&stmts[at + 1..]));
                 return;
             }
         }
+    }
+
+    /// The facts after a branch of which one side ends early: there the condition has the value of the other side. Called
+    /// before the statement is processed, because the condition may be a local that the other side assigns.
+    fn facts_after_exit(&self, stmt: &Stmt) -> Vec<Fact> {
+        let Stmt::If { cond, then, otherwise } = *stmt else { return Vec::new() };
+        let (stays, is) = match (self.ends_early(then), self.ends_early(otherwise)) {
+            (true, false) => (otherwise, false),
+            (false, true) => (then, true),
+            _ => return Vec::new(),
+        };
+        let mut facts = self.facts(cond, is);
+        if !self.assigned(&[stays]).is_empty() {
+            facts.retain(|(fact, _)| is_stable(self.nodes, *fact));
+        }
+        facts
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
