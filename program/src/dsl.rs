@@ -10,7 +10,7 @@ use std::{
     sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-pub use blocks::{Block, Combine, Grid, PerThread, SharedArray, block_for};
+pub use blocks::{Block, PerThread, SharedArray, block_for};
 
 use crate::Element;
 
@@ -132,6 +132,36 @@ pub trait AtomicMinMax: Element + Ord {
     #[doc(hidden)]
     unsafe fn fetch_max(element: *mut Self, value: Self) -> Self;
 }
+
+/// A type that block collectives combine: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
+#[diagnostic::on_unimplemented(
+    message = "the threads of a block cannot combine values of type `{Self}`",
+    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
+)]
+pub trait Combine: AtomicAdd {
+    #[doc(hidden)]
+    const ZERO: Self;
+    #[doc(hidden)]
+    const SMALLEST: Self;
+    #[doc(hidden)]
+    const LARGEST: Self;
+    #[doc(hidden)]
+    fn smaller(self, other: Self) -> Self;
+    #[doc(hidden)]
+    fn larger(self, other: Self) -> Self;
+}
+
+/// The number of blocks of a [`block_for`] and the type of a block's index: `usize`, or an array with one number per
+/// dimension.
+#[diagnostic::on_unimplemented(
+    message = "the number of blocks must be a `usize` or an array of up to three, not `{Self}`",
+    label = "not a number of blocks"
+)]
+pub trait Grid: Copy {}
+
+impl Grid for usize {}
+
+impl<const N: usize> Grid for [usize; N] {}
 
 /// Adds `value` to an element and returns the old value. In a kernel the operation is atomic (relaxed). Integers wrap.
 ///
@@ -335,6 +365,34 @@ integers! {
 floats! {
     f32, AtomicU32;
     f64, AtomicU64;
+}
+
+macro_rules! combine {
+    ($($ty:ty, $zero:literal, $smallest:expr, $largest:expr;)*) => {$(
+        impl Combine for $ty {
+            const ZERO: Self = $zero;
+            const SMALLEST: Self = $smallest;
+            const LARGEST: Self = $largest;
+            #[inline(always)]
+            fn smaller(self, other: Self) -> Self {
+                self.min(other)
+            }
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                self.max(other)
+            }
+        }
+    )*};
+}
+
+combine! {
+    i32, 0, Self::MIN, Self::MAX;
+    i64, 0, Self::MIN, Self::MAX;
+    u32, 0, Self::MIN, Self::MAX;
+    u64, 0, Self::MIN, Self::MAX;
+    usize, 0, Self::MIN, Self::MAX;
+    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY;
+    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY;
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{
     element_ref::ElementRef,
     failure::{ErrorKind, Errors},
 };
-use crate::{KernelValue, tensor::count};
+use crate::{tensor::layout::count, value::KernelValue};
 
 /// A tensor in a CPU body: its memory and its extents.
 ///
@@ -156,9 +156,9 @@ mod tests {
     use quadrants_ir::{abi::ErrorRecord, types::name_number};
 
     use super::*;
-    use crate::body::{
-        element_ref::{Component, Memory},
-        failure::LOCATION_SITE,
+    use crate::{
+        body::failure::LOCATION_SITE,
+        value::memory::{Component, Memory},
     };
 
     fn view<const CHECKED: bool>(

@@ -9,9 +9,9 @@ use quadrants_ir::{ScalarType, types::Type};
 use quadrants_runtime::StridedRange;
 use smallvec::SmallVec;
 
-use crate::{
+use crate::value::{
     KernelValue,
-    body::{self, Memory},
+    memory::{Component, Memory},
 };
 
 /// The memory layout of a tensor whose elements have several scalars. Kernels are the same for both layouts.
@@ -173,7 +173,7 @@ impl StorageLayout {
             let of = of.expect("the type has the components of its layout");
             // A component without scalars may begin after the last byte.
             let first = memory.wrapping_add(of.offset);
-            body::Component { first, step: of.step, plane: of.plane }
+            Component { first, step: of.step, plane: of.plane }
         };
         // SAFETY: the components are those of the memory, whose length the callers checked; it is aligned for all
         // scalars.
@@ -197,6 +197,12 @@ impl ComponentLayout {
             step => StridedRange::new(begin, scalars * size, step * size, elements),
         }
     }
+}
+
+/// The number of elements of a shape. Wraps only where the shape has an extent of 0: then the result is 0, and the
+/// other extents may be too large to multiply.
+pub(crate) fn count(shape: &[usize]) -> usize {
+    shape.iter().fold(1, |count: usize, extent| count.wrapping_mul(*extent))
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ pub(crate) mod host_array;
 pub(crate) mod layout;
 pub(crate) mod slice;
 
+pub(crate) use layout::count;
+
 use std::{fmt, marker::PhantomData, panic::Location, ptr, sync::Arc};
 
 use quadrants_rhi::DevicePtr;
@@ -398,12 +400,6 @@ fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<StorageLay
     count
         .and_then(|count| StorageLayout::new(T::LAYOUT, layout, count))
         .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
-}
-
-/// The number of elements of a shape. Wraps only where the shape has an extent of 0: then the result is 0, and the
-/// other extents may be too large to multiply.
-pub(crate) fn count(shape: &[usize]) -> usize {
-    shape.iter().fold(1, |count: usize, extent| count.wrapping_mul(*extent))
 }
 
 fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {
