@@ -222,64 +222,37 @@ impl<D: IndexSpace> Iterator for Indices<D> {
 }
 
 macro_rules! index_spaces {
-    ($($rank:literal, $item:ty, |$at:ident| $make:expr;)*) => {$(
-        impl<I: LoopInt> IndexSpace for [I; $rank] {
+    ($($rank:literal, $item:ty, |$at:ident| $make:expr => {$($space:ty: |$given:ident| $bounds:expr;)*})*) => {$($(
+        impl<I: LoopInt> IndexSpace for $space {
             type Int = I;
             type Item = $item;
             type Bounds = [Range<I>; $rank];
             #[inline(always)]
             fn bounds(self) -> [Range<I>; $rank] {
-                self.map(|end| I::ZERO..end)
+                let $given = self;
+                $bounds
             }
             fn item($at: &[I; 3]) -> $item {
                 $make
             }
         }
-
-        impl<I: LoopInt> IndexSpace for [Range<I>; $rank] {
-            type Int = I;
-            type Item = $item;
-            type Bounds = Self;
-            #[inline(always)]
-            fn bounds(self) -> Self {
-                self
-            }
-            fn item($at: &[I; 3]) -> $item {
-                $make
-            }
-        }
-    )*};
+    )*)*};
 }
 
 index_spaces! {
-    1, I, |at| at[0];
-    2, (I, I), |at| (at[0], at[1]);
-    3, (I, I, I), |at| (at[0], at[1], at[2]);
-}
-
-impl<I: LoopInt> IndexSpace for (Range<I>, Range<I>) {
-    type Int = I;
-    type Item = (I, I);
-    type Bounds = [Range<I>; 2];
-    #[inline(always)]
-    fn bounds(self) -> [Range<I>; 2] {
-        [self.0, self.1]
+    1, I, |at| at[0] => {
+        [I; 1]: |extents| extents.map(|end| I::ZERO..end);
+        [Range<I>; 1]: |ranges| ranges;
     }
-    fn item(at: &[I; 3]) -> (I, I) {
-        (at[0], at[1])
+    2, (I, I), |at| (at[0], at[1]) => {
+        [I; 2]: |extents| extents.map(|end| I::ZERO..end);
+        [Range<I>; 2]: |ranges| ranges;
+        (Range<I>, Range<I>): |ranges| [ranges.0, ranges.1];
     }
-}
-
-impl<I: LoopInt> IndexSpace for (Range<I>, Range<I>, Range<I>) {
-    type Int = I;
-    type Item = (I, I, I);
-    type Bounds = [Range<I>; 3];
-    #[inline(always)]
-    fn bounds(self) -> [Range<I>; 3] {
-        [self.0, self.1, self.2]
-    }
-    fn item(at: &[I; 3]) -> (I, I, I) {
-        (at[0], at[1], at[2])
+    3, (I, I, I), |at| (at[0], at[1], at[2]) => {
+        [I; 3]: |extents| extents.map(|end| I::ZERO..end);
+        [Range<I>; 3]: |ranges| ranges;
+        (Range<I>, Range<I>, Range<I>): |ranges| [ranges.0, ranges.1, ranges.2];
     }
 }
 

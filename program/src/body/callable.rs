@@ -9,8 +9,8 @@ use quadrants_ir::source::Source;
 /// A type with a method or associated function that kernels can call. `NAME` is the number of its name.
 ///
 /// # Safety
-/// Implement it by `#[func]` alone. `SOURCE` is the IR's side of what [`Method::call`] and [`Function::call`] do for
-/// the same name; proofs that are made on the one are used by the other. `MUTATES` is true where that changes its
+/// Only `#[func]` may implement it. `SOURCE` must do in the IR what [`Method::call`] and [`Function::call`] of the same
+/// name do on the CPU: the CPU relies on proofs that are made on the IR. `MUTATES` must be true if they change the
 /// receiver.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no such method in kernels",
@@ -22,16 +22,16 @@ pub unsafe trait HasMethod<const NAME: u64> {
     /// The type of the result.
     type Output;
 
-    /// The source of a func, and its table of [sites](super::SiteTable); none of what is built in.
+    /// The source of a func and the table of its [type sites](super::SiteTable); `None` for built-in methods.
     const SOURCE: Option<(&'static Source, &'static [u128])>;
 
-    /// What a call of it is to the IR.
+    /// What a call is in the IR.
     const CALLEE: Callee = match Self::SOURCE {
         Some((source, _)) => Callee::Func(source),
         None => Callee::Builtin,
     };
 
-    /// The identities of the types at its sites.
+    /// The identities of the types at its type sites.
     const IDENTITIES: &'static [u128] = match Self::SOURCE {
         Some((_, identities)) => identities,
         None => &[],
@@ -47,7 +47,7 @@ pub unsafe trait HasMethod<const NAME: u64> {
         true
     };
 
-    /// What a call is in the IR; a function of [`CALLEE`](Self::CALLEE).
+    /// Returns [`CALLEE`](Self::CALLEE).
     #[must_use]
     fn callee() -> Callee {
         Self::CALLEE

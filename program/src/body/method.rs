@@ -31,7 +31,7 @@ pub fn call_associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), arg
     T::call(args)
 }
 
-/// Calls an associated function of a type whose argument types are those at a site.
+/// Calls an associated function of a type, and checks that the argument types are those at a type site.
 #[inline(always)]
 #[track_caller]
 pub fn function<const NAME: u64, T, A, S, const IX: usize>(args: A) -> T::Output
@@ -89,7 +89,7 @@ pub const fn method_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
     T::callee
 }
 
-/// As [`method_of`], of a function of the type `T`, with the identity of its arguments' types.
+/// As [`method_of`], for an associated function of `T`; also returns the identity of the argument types.
 #[must_use]
 pub const fn function_of<const NAME: u64, T, R, A: Arguments>(
     _result: &Probe<R>,

@@ -82,11 +82,12 @@ impl NativeBody {
     }
 
     /// Runs the proven form at every level that this processor has, from the baseline up, and calls `before` with the
-    /// level's name before each run. For tests and measurements.
+    /// level's name before each run.
     ///
     /// # Safety
     /// As for [`run`](Self::run) in the proven form, after each call of `before`.
-    pub unsafe fn run_each_level(
+    #[cfg(test)]
+    pub(super) unsafe fn run_each_level(
         &self,
         args: &[u64],
         result_word: usize,

@@ -230,9 +230,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     pub fn len(&self) -> usize {
         self.elements.len()
     }
-}
 
-impl<T, const N: usize> SharedArray<T, N> {
     fn at(&self, index: [usize; N]) -> usize {
         index.iter().zip(self.shape).fold(0, |at, (index, extent)| at * extent + index)
     }

@@ -1,4 +1,4 @@
-//! The scalar types of tensors and kernel arguments.
+//! [`Element`]: the scalar types of tensors and kernel arguments, and their [`KernelValue`] implementations.
 
 use half::f16;
 use quadrants_ir::{Const, ScalarType, types::Type};
@@ -28,7 +28,7 @@ pub trait Element:
     /// The type in the IR.
     const TYPE: ScalarType;
 
-    /// Whether every bit pattern of the type's size is a value of it. Not so for `bool`.
+    /// Whether every bit pattern of the type's size is a value of the type: false for `bool` alone.
     const ANY_BITS: bool = true;
 
     /// The value whose little-endian bits these are; higher bits are dropped.

@@ -1,6 +1,6 @@
-//! Identities of types: numbers that tell types apart, also types of equal layout.
+//! Identities of types: 128-bit hashes that also differ for types of equal layout.
 
-/// The identity of a type that has this name and nothing else.
+/// The identity of a type that its name alone determines.
 #[must_use]
 pub const fn type_identity(name: &str) -> u128 {
     let (name, mut state, mut at) = (name.as_bytes(), OFFSET, 0);
@@ -8,11 +8,11 @@ pub const fn type_identity(name: &str) -> u128 {
         state = step(state, name[at]);
         at += 1;
     }
-    // So that no name continues in what is added.
+    // An end mark: no UTF-8 text contains this byte, so `with_part` cannot continue a name.
     step(state, 0xff)
 }
 
-/// The identity of what is made of `of` and `part`, in this order.
+/// Extends the identity `of` by `part`: a type argument's identity or a constant. The order of the parts matters.
 #[must_use]
 pub const fn with_part(of: u128, part: u128) -> u128 {
     let (bytes, mut state, mut at) = (part.to_le_bytes(), of, 0);

@@ -1,4 +1,5 @@
-//! Locations of values in a tensor's memory: of scalars ([`ScalarRef`]) and of aggregates ([`AggregateRef`]).
+//! The memory of a tensor's elements, and the locations of scalars ([`ScalarRef`]) and aggregates ([`AggregateRef`]) in
+//! it.
 
 use std::fmt;
 

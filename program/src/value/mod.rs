@@ -1,5 +1,5 @@
-//! [`KernelValue`]: the types of values in kernels. Scalars implement it in `tensor/element.rs`, tuples, arrays, vectors
-//! and matrices in `aggregates.rs`.
+//! [`KernelValue`]: the types of values in kernels. Scalars implement it in `tensor/element.rs`, and tuples, arrays,
+//! vectors and matrices in `aggregates.rs`.
 
 mod aggregates;
 pub(crate) mod identity;
@@ -14,6 +14,20 @@ use quadrants_ir::{
 };
 
 use memory::Memory;
+
+/// Implements `+=`, `-=`, `*=` and `/=` by the binary operators.
+macro_rules! assign_operators {
+    ($([$($generic:tt)*] $trait:ident<$other:ty> for $of:ty: $method:ident, $operator:tt;)*) => {$(
+        impl<$($generic)*> $trait<$other> for $of {
+            #[inline(always)]
+            #[track_caller]
+            fn $method(&mut self, other: $other) {
+                *self = *self $operator other;
+            }
+        }
+    )*};
+}
+use assign_operators;
 
 /// A type of values in kernels: of locals, of parameters and results of funcs, of kernel parameters by value, and of
 /// tensor elements.
