@@ -2,13 +2,14 @@
 
 use std::ops::{Add, Mul, Sub};
 
+use half::f16;
 use quadrants_ir::{source::Source, types::name_number};
 
 use super::{
     callable::{Function, HasMethod, Method},
     failure::{clamped, divisor_of, opaque},
 };
-use crate::{Element, Float, KernelValue, Matrix, Number, Signed, Vector, f16};
+use crate::{Element, Float, KernelValue, Matrix, Number, Signed, Vector};
 
 /// The functions of `f16` that convert from other floats.
 #[diagnostic::on_unimplemented(

@@ -16,7 +16,6 @@ mod collective;
 mod cx;
 mod element_ref;
 mod failure;
-mod host_index;
 mod lanes;
 mod level;
 mod method;

@@ -4,8 +4,11 @@ use std::{fmt, sync::OnceLock};
 
 use quadrants_ir::abi::Form;
 
-use super::{cx::Cx, level};
-use crate::{BoxError, body::Level};
+use super::{
+    cx::Cx,
+    level::{self, Level},
+};
+use crate::error::BoxError;
 
 /// A kernel's CPU body and IR. The macro `#[kernel]` implements it.
 ///

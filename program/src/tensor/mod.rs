@@ -2,6 +2,7 @@
 
 pub(crate) mod element;
 pub(crate) mod host_array;
+mod kernel_param;
 pub(crate) mod layout;
 pub(crate) mod slice;
 
