@@ -10,7 +10,7 @@ use std::{
     sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-pub use blocks::{Block, Combine, Grid, PerThread, SharedArray, block_for};
+pub use blocks::{Block, PerThread, SharedArray, block_for};
 
 use crate::Element;
 
@@ -133,6 +133,36 @@ pub trait AtomicMinMax: Element + Ord {
     unsafe fn fetch_max(element: *mut Self, value: Self) -> Self;
 }
 
+/// A type that block collectives combine: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
+#[diagnostic::on_unimplemented(
+    message = "the threads of a block cannot combine values of type `{Self}`",
+    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
+)]
+pub trait Combine: AtomicAdd {
+    #[doc(hidden)]
+    const ZERO: Self;
+    #[doc(hidden)]
+    const SMALLEST: Self;
+    #[doc(hidden)]
+    const LARGEST: Self;
+    #[doc(hidden)]
+    fn smaller(self, other: Self) -> Self;
+    #[doc(hidden)]
+    fn larger(self, other: Self) -> Self;
+}
+
+/// The number of blocks of a [`block_for`] and the type of a block's index: `usize`, or an array with one number per
+/// dimension.
+#[diagnostic::on_unimplemented(
+    message = "the number of blocks must be a `usize` or an array of up to three, not `{Self}`",
+    label = "not a number of blocks"
+)]
+pub trait Grid: Copy {}
+
+impl Grid for usize {}
+
+impl<const N: usize> Grid for [usize; N] {}
+
 /// Adds `value` to an element and returns the old value. In a kernel the operation is atomic (relaxed). Integers wrap.
 ///
 /// Iterations may update the same element only by atomics, for instance `qd::atomic_add(&mut histogram[bin], 1)`. The
@@ -192,64 +222,37 @@ impl<D: IndexSpace> Iterator for Indices<D> {
 }
 
 macro_rules! index_spaces {
-    ($($rank:literal, $item:ty, |$at:ident| $make:expr;)*) => {$(
-        impl<I: LoopInt> IndexSpace for [I; $rank] {
+    ($($rank:literal, $item:ty, |$at:ident| $make:expr => {$($space:ty: |$given:ident| $bounds:expr;)*})*) => {$($(
+        impl<I: LoopInt> IndexSpace for $space {
             type Int = I;
             type Item = $item;
             type Bounds = [Range<I>; $rank];
             #[inline(always)]
             fn bounds(self) -> [Range<I>; $rank] {
-                self.map(|end| I::ZERO..end)
+                let $given = self;
+                $bounds
             }
             fn item($at: &[I; 3]) -> $item {
                 $make
             }
         }
-
-        impl<I: LoopInt> IndexSpace for [Range<I>; $rank] {
-            type Int = I;
-            type Item = $item;
-            type Bounds = Self;
-            #[inline(always)]
-            fn bounds(self) -> Self {
-                self
-            }
-            fn item($at: &[I; 3]) -> $item {
-                $make
-            }
-        }
-    )*};
+    )*)*};
 }
 
 index_spaces! {
-    1, I, |at| at[0];
-    2, (I, I), |at| (at[0], at[1]);
-    3, (I, I, I), |at| (at[0], at[1], at[2]);
-}
-
-impl<I: LoopInt> IndexSpace for (Range<I>, Range<I>) {
-    type Int = I;
-    type Item = (I, I);
-    type Bounds = [Range<I>; 2];
-    #[inline(always)]
-    fn bounds(self) -> [Range<I>; 2] {
-        [self.0, self.1]
+    1, I, |at| at[0] => {
+        [I; 1]: |extents| extents.map(|end| I::ZERO..end);
+        [Range<I>; 1]: |ranges| ranges;
     }
-    fn item(at: &[I; 3]) -> (I, I) {
-        (at[0], at[1])
+    2, (I, I), |at| (at[0], at[1]) => {
+        [I; 2]: |extents| extents.map(|end| I::ZERO..end);
+        [Range<I>; 2]: |ranges| ranges;
+        (Range<I>, Range<I>): |ranges| [ranges.0, ranges.1];
     }
-}
-
-impl<I: LoopInt> IndexSpace for (Range<I>, Range<I>, Range<I>) {
-    type Int = I;
-    type Item = (I, I, I);
-    type Bounds = [Range<I>; 3];
-    #[inline(always)]
-    fn bounds(self) -> [Range<I>; 3] {
-        [self.0, self.1, self.2]
-    }
-    fn item(at: &[I; 3]) -> (I, I, I) {
-        (at[0], at[1], at[2])
+    3, (I, I, I), |at| (at[0], at[1], at[2]) => {
+        [I; 3]: |extents| extents.map(|end| I::ZERO..end);
+        [Range<I>; 3]: |ranges| ranges;
+        (Range<I>, Range<I>, Range<I>): |ranges| [ranges.0, ranges.1, ranges.2];
     }
 }
 
@@ -335,6 +338,34 @@ integers! {
 floats! {
     f32, AtomicU32;
     f64, AtomicU64;
+}
+
+macro_rules! combine {
+    ($($ty:ty, $zero:literal, $smallest:expr, $largest:expr;)*) => {$(
+        impl Combine for $ty {
+            const ZERO: Self = $zero;
+            const SMALLEST: Self = $smallest;
+            const LARGEST: Self = $largest;
+            #[inline(always)]
+            fn smaller(self, other: Self) -> Self {
+                self.min(other)
+            }
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                self.max(other)
+            }
+        }
+    )*};
+}
+
+combine! {
+    i32, 0, Self::MIN, Self::MAX;
+    i64, 0, Self::MIN, Self::MAX;
+    u32, 0, Self::MIN, Self::MAX;
+    u64, 0, Self::MIN, Self::MAX;
+    usize, 0, Self::MIN, Self::MAX;
+    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY;
+    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY;
 }
 
 #[cfg(test)]

@@ -30,7 +30,6 @@ const WIDE_FILES: &[&str] = &[
     "macros/src/emit.rs",
     "macros/src/reduce.rs",
     "macros/src/tree/expr.rs",
-    "program/src/body/site.rs",
     "rhi-amdgpu/src/compiler/targets.rs",
     "rhi-cuda/src/compiler/targets.rs",
     "source-fuzz/README.md",

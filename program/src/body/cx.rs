@@ -8,13 +8,15 @@ use quadrants_ir::{
 };
 
 use super::{
-    element_ref::{Component, Memory},
     failure::{ErrorKind, Errors},
     level::{Interior, Level},
     parallel::LoopInt,
     view::{View, WithProven},
 };
-use crate::{Element, KernelValue};
+use crate::{
+    Element, KernelValue,
+    value::memory::{Component, Memory},
+};
 
 /// One launch of a CPU body: its argument block, and the instruction level and form in which it runs.
 pub struct Cx<'a, L, const CHECKED: bool> {

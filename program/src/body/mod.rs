@@ -10,11 +10,12 @@
 //! The initial values of a body pass through a [`gate`], so that rustc reports each mistake of the user once.
 
 mod atomic;
+mod builtin_methods;
+mod callable;
 mod collective;
 mod cx;
 mod element_ref;
 mod failure;
-mod host_index;
 mod lanes;
 mod level;
 mod method;
@@ -30,20 +31,18 @@ mod thread_block;
 mod view;
 
 pub use atomic::{atomic_add, atomic_max, atomic_min};
+pub use builtin_methods::{FromFloat, ToFloat};
+pub use callable::{Callee, Func, Function, HasMethod, Method};
 pub use collective::{Contributions, PerThread};
 pub use cx::{Args, Cx, TensorParam};
-pub(crate) use element_ref::Component;
-pub use element_ref::{
-    AggregateRef, Dense, ElementRef, HasElement, HasField, Memory, ScalarRef, Strided,
-};
+pub use element_ref::ElementRef;
 pub(crate) use failure::check_index;
 pub use failure::{Bounded, LOCATION_SITE, check, clamped, divisor, divisor_of, resolve_site};
 pub use lanes::{lane_of, lanes, optimization_barrier, whole_strips};
 pub use level::Level;
 pub use method::{
-    Callee, FromFloat, Func, Function, HasMethod, Method, ToFloat, ValuesDoNotDeref, call,
-    call_associated, call_in_place, equal, function, function_of, method_of, reload_receiver,
-    write_back, write_back_local,
+    ValuesDoNotDeref, call, call_associated, call_in_place, equal, function, function_of,
+    method_of, reload_receiver, write_back, write_back_local,
 };
 pub use method_scope::{ArrayMethods, in_scope};
 pub use native::{Body, NativeBody};
@@ -56,15 +55,17 @@ pub use reduce::{
     Partial, finish_add, finish_max, finish_min, partial_add, partial_max, partial_min, reduce_add,
     reduce_max, reduce_min, strips,
 };
-pub use site::{
-    Arguments, CallSite, MethodTable, SiteTable, check_site, identity_of, seen, type_identity,
-    typed, with_part,
-};
+pub use site::{Arguments, CallSite, MethodTable, SiteTable, check_site, identity_of, seen, typed};
 pub use stepped_range::{IntRange, SteppedRange};
 pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight, grid};
 pub use view::{ElementCount, Elements, View, WithProven};
 
-pub use crate::Number;
+pub use crate::value::{
+    HasElement, HasField,
+    identity::{type_identity, with_part},
+    memory::{AggregateRef, Dense, Memory, ScalarRef, Strided},
+    numeric::Number,
+};
 
 #[cfg(test)]
 mod tests;

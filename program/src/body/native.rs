@@ -4,8 +4,11 @@ use std::{fmt, sync::OnceLock};
 
 use quadrants_ir::abi::Form;
 
-use super::{cx::Cx, level};
-use crate::{BoxError, body::Level};
+use super::{
+    cx::Cx,
+    level::{self, Level},
+};
+use crate::error::BoxError;
 
 /// A kernel's CPU body and IR. The macro `#[kernel]` implements it.
 ///
@@ -82,11 +85,12 @@ impl NativeBody {
     }
 
     /// Runs the proven form at every level that this processor has, from the baseline up, and calls `before` with the
-    /// level's name before each run. For tests and measurements.
+    /// level's name before each run.
     ///
     /// # Safety
     /// As for [`run`](Self::run) in the proven form, after each call of `before`.
-    pub unsafe fn run_each_level(
+    #[cfg(test)]
+    pub(super) unsafe fn run_each_level(
         &self,
         args: &[u64],
         result_word: usize,

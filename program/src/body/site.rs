@@ -1,22 +1,25 @@
-//! Compares the types of expressions in a CPU body with the types that the IR has for them.
+//! Type sites: compares the types of expressions in a CPU body with the types that the IR has for them.
 //!
-//! The IR takes types from the never-called copy of a function, in which rustc inferred them. The CPU body is inferred
-//! separately. Each place at which the IR uses an inferred type is a *site* with a number: the copy fills a table with the
-//! identity of the type at each site, and the body compares its own type with it when it is compiled. So no program
-//! compiles in which the two differ, whatever the reason.
+//! The IR takes types from the never-called copy of a function, in which rustc inferred them. rustc infers the types of
+//! the CPU body separately. Each place at which the IR uses an inferred type is a *type site* with a number. The copy
+//! fills a table with the identity of the type at each site. The body compares its own type with that entry at compile
+//! time. So a program in which the two differ does not compile, whatever the reason.
 
 use std::marker::PhantomData;
 
-use super::{Probe, method::HasMethod};
-use crate::KernelValue;
+use super::{callable::HasMethod, probe::Probe};
+use crate::value::{
+    KernelValue,
+    identity::{type_identity, with_part},
+};
 
-/// The identity of the type at each site of a function, by number.
+/// The table of a function's type sites.
 pub trait SiteTable {
-    /// 0 where the type is written in the source.
+    /// The identity of the type at each site, by number; 0 if the source states the type.
     const IDENTITIES: &'static [u128];
 }
 
-/// The table of a method, which is part of its [`HasMethod`].
+/// The table of a method, from its [`HasMethod`] implementation.
 #[derive(Debug)]
 pub struct MethodTable<T, const NAME: u64>(PhantomData<T>);
 
@@ -24,78 +27,47 @@ impl<T: HasMethod<NAME>, const NAME: u64> SiteTable for MethodTable<T, NAME> {
     const IDENTITIES: &'static [u128] = T::IDENTITIES;
 }
 
-/// A site of a call, and the form of the body that calls: the first argument of emitted functions.
+/// The type site of a call and the form of the calling body: the first argument of emitted functions.
 #[derive(Debug)]
 pub struct CallSite<S, const IX: usize, const CHECKED: bool>(PhantomData<S>);
 
 impl<S, const IX: usize, const CHECKED: bool> CallSite<S, IX, CHECKED> {
-    /// The site.
+    /// The value of this type.
     pub const HERE: Self = Self(PhantomData);
 }
 
-/// Fails to compile where a type is not the one at a site.
+/// Fails to compile if a type is not the one at a site.
 ///
 /// # Panics
 /// At compile time.
 pub const fn check_site<S: SiteTable, const IX: usize>(identity: u128) {
     assert!(
         S::IDENTITIES[IX] == identity,
-        "rustc infers another type for an expression of this kernel or func where it type-checks the source than where it \
-         compiles it for the CPU; write the type, such as `3_u64`"
+        "rustc infers another type for an expression of this kernel or func where it type-checks the source than where \
+         it compiles it for the CPU; write the type, such as `3_u64`"
     );
 }
 
-/// Gives a value back, whose type is the one at a site.
+/// Checks that the type of a value is the one at a site, and returns the value.
 #[inline(always)]
 pub fn typed<T: KernelValue, S: SiteTable, const IX: usize>(value: T) -> T {
     const { check_site::<S, IX>(T::TYPE_IDENTITY) }
     value
 }
 
-/// Says that the type of a value is the one at a site.
+/// Checks that the type of a value is the one at a site.
 #[inline(always)]
 pub fn seen<T: KernelValue, S: SiteTable, const IX: usize>(_value: &T) {
     const { check_site::<S, IX>(T::TYPE_IDENTITY) }
 }
 
-/// The identity of the type that a probe found.
+/// The identity of the type that a probe inferred.
 #[must_use]
 pub const fn identity_of<T: KernelValue>(_probe: &Probe<T>) -> u128 {
     T::TYPE_IDENTITY
 }
 
-/// The identity of a type that has this name and nothing else.
-#[must_use]
-pub const fn type_identity(name: &str) -> u128 {
-    let (name, mut state, mut at) = (name.as_bytes(), OFFSET, 0);
-    while at < name.len() {
-        state = step(state, name[at]);
-        at += 1;
-    }
-    // So that no name continues in what is added.
-    step(state, 0xff)
-}
-
-/// The identity of what is made of `of` and `part`, in this order.
-#[must_use]
-pub const fn with_part(of: u128, part: u128) -> u128 {
-    let (bytes, mut state, mut at) = (part.to_le_bytes(), of, 0);
-    while at < bytes.len() {
-        state = step(state, bytes[at]);
-        at += 1;
-    }
-    state
-}
-
-/// FNV-1a with 128 bits: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>.
-const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-
-const fn step(state: u128, byte: u8) -> u128 {
-    (state ^ byte as u128).wrapping_mul(PRIME)
-}
-
-/// The arguments of a function, a tuple.
+/// The arguments of a function as a tuple.
 pub trait Arguments {
     /// The identity of their types.
     const TYPE_IDENTITY: u128;

@@ -12,7 +12,7 @@ use super::{
     element_ref::ElementRef,
     failure::{Bounded, ErrorKind, Errors},
     level::Level,
-    view::{ElementCount, Elements},
+    view::{ElementCount, Elements, flat_index, is_inside},
 };
 use crate::Element;
 
@@ -40,7 +40,7 @@ pub fn block_weight(threads: usize, weight: u32) -> u32 {
     weight.saturating_mul(u32::try_from(threads).unwrap_or(u32::MAX))
 }
 
-/// Gives grid and block size back, which have the types that [`block_for`](crate::dsl::block_for) gives them.
+/// Returns grid and block size. Its signature gives them the types that [`block_for`](crate::dsl::block_for) requires.
 #[inline(always)]
 pub fn grid<G: crate::dsl::Grid>(blocks: G, threads: usize) -> (G, usize) {
     (blocks, threads)
@@ -130,27 +130,14 @@ impl<T, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
     /// The cell of an element; `None` if the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> Option<&UnsafeCell<T>> {
-        if CHECKED && !self.has(index) {
+        if CHECKED && !is_inside(&index, &self.shape) {
             self.out_of_range(index, caller);
             return None;
         }
-        debug_assert!(self.has(index), "a proven index is within the extents");
+        debug_assert!(is_inside(&index, &self.shape), "a proven index is within the extents");
         // SAFETY: the index is within the extents: checked above, or, in the proven form, proven by the launch. The
         // array has as many elements as the product of its extents.
-        Some(unsafe { self.elements.get_unchecked(self.offset_of(index)) })
-    }
-
-    #[inline(always)]
-    fn has(&self, index: [usize; N]) -> bool {
-        index.iter().zip(&self.shape).all(|(at, extent)| at < extent)
-    }
-
-    #[inline(always)]
-    fn offset_of(&self, index: [usize; N]) -> usize {
-        index
-            .iter()
-            .zip(&self.shape)
-            .fold(0, |at: usize, (index, extent)| at.wrapping_mul(*extent).wrapping_add(*index))
+        Some(unsafe { self.elements.get_unchecked(flat_index(&index, &self.shape)) })
     }
 
     #[cold]
@@ -221,7 +208,8 @@ macro_rules! indexing {
             }
             #[inline(always)]
             fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
-                let cell = if self.has($array) { self.elements.get(self.offset_of($array)) } else { None };
+                let inside = is_inside(&$array, &self.shape);
+                let cell = if inside { self.elements.get(flat_index(&$array, &self.shape)) } else { None };
                 ElementRef::from_ptr(cell.map(UnsafeCell::get))
             }
         }

@@ -8,7 +8,7 @@ use super::{
     element_ref::ElementRef,
     failure::{ErrorKind, Errors},
 };
-use crate::{KernelValue, tensor::count};
+use crate::{tensor::layout::count, value::KernelValue};
 
 /// A tensor in a CPU body: its memory and its extents.
 ///
@@ -83,20 +83,12 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// A reference to an element; to nothing if the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
-        if CHECKED && !self.proven && !index.iter().zip(&self.shape).all(|(at, extent)| at < extent)
-        {
+        if CHECKED && !self.proven && !is_inside(&index, &self.shape) {
             self.out_of_range(index, caller);
             return ElementRef::of(T::element_location(self.storage, None));
         }
-        debug_assert!(
-            index.iter().zip(&self.shape).all(|(at, extent)| at < extent),
-            "a proven index is within the extents"
-        );
-        let (mut flat, mut axis) = (0usize, 0);
-        while axis < N {
-            flat = flat.wrapping_mul(self.shape[axis]).wrapping_add(index[axis]);
-            axis += 1;
-        }
+        debug_assert!(is_inside(&index, &self.shape), "a proven index is within the extents");
+        let flat = flat_index(&index, &self.shape);
         ElementRef::of(T::element_location(self.storage, Some(flat)))
     }
 
@@ -109,6 +101,23 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
         }
         self.errors.report(ErrorKind::Index, caller, &values[..2 * N]);
     }
+}
+
+/// Whether an index is within the extents.
+#[inline(always)]
+pub(super) fn is_inside<const N: usize>(index: &[usize; N], shape: &[usize; N]) -> bool {
+    index.iter().zip(shape).all(|(at, extent)| at < extent)
+}
+
+/// The position of an index in row-major order.
+#[inline(always)]
+pub(super) fn flat_index<const N: usize>(index: &[usize; N], shape: &[usize; N]) -> usize {
+    let (mut flat, mut axis) = (0usize, 0);
+    while axis < N {
+        flat = flat.wrapping_mul(shape[axis]).wrapping_add(index[axis]);
+        axis += 1;
+    }
+    flat
 }
 
 impl<T: KernelValue, const N: usize, const CHECKED: bool> ElementCount for View<T, N, CHECKED> {
@@ -139,8 +148,11 @@ macro_rules! indexing {
             }
             #[inline(always)]
             fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
-                let inside = $array.iter().zip(&self.shape).all(|(at, extent)| at < extent);
-                if inside { self.element_ref($i) } else { ElementRef::of(T::element_location(self.storage, None)) }
+                if is_inside(&$array, &self.shape) {
+                    self.element_ref($i)
+                } else {
+                    ElementRef::of(T::element_location(self.storage, None))
+                }
             }
         }
     )*};
@@ -156,9 +168,9 @@ mod tests {
     use quadrants_ir::{abi::ErrorRecord, types::name_number};
 
     use super::*;
-    use crate::body::{
-        element_ref::{Component, Memory},
-        failure::LOCATION_SITE,
+    use crate::{
+        body::failure::LOCATION_SITE,
+        value::memory::{Component, Memory},
     };
 
     fn view<const CHECKED: bool>(

@@ -4,7 +4,7 @@ use std::ops::{Index, IndexMut};
 
 pub use crate::body::PerThread;
 
-use super::AtomicAdd;
+use super::{Combine, Grid};
 use crate::{Element, body::Contributions};
 
 /// A loop over thread blocks: `block_for(blocks, threads, |b| { … })`, as a statement at the top level of a kernel.
@@ -53,18 +53,6 @@ pub struct block_for<G: Grid, F: FnMut(Block<G>)>(
     #[doc(hidden)] pub usize,
     #[doc(hidden)] pub F,
 );
-
-/// The number of blocks of a [`block_for`] and the type of a block's index: `usize`, or an array with one number per
-/// dimension.
-#[diagnostic::on_unimplemented(
-    message = "the number of blocks must be a `usize` or an array of up to three, not `{Self}`",
-    label = "not a number of blocks"
-)]
-pub trait Grid: Copy {}
-
-impl Grid for usize {}
-
-impl<const N: usize> Grid for [usize; N] {}
 
 /// One thread block of a [`block_for`].
 #[derive(Clone, Copy, Debug)]
@@ -235,52 +223,6 @@ impl<G: Copy> Block<G> {
     }
 }
 
-/// A type that block collectives combine: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
-#[diagnostic::on_unimplemented(
-    message = "the threads of a block cannot combine values of type `{Self}`",
-    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
-)]
-pub trait Combine: AtomicAdd {
-    #[doc(hidden)]
-    const ZERO: Self;
-    #[doc(hidden)]
-    const SMALLEST: Self;
-    #[doc(hidden)]
-    const LARGEST: Self;
-    #[doc(hidden)]
-    fn smaller(self, other: Self) -> Self;
-    #[doc(hidden)]
-    fn larger(self, other: Self) -> Self;
-}
-
-macro_rules! combine {
-    ($($ty:ty, $zero:literal, $smallest:expr, $largest:expr;)*) => {$(
-        impl Combine for $ty {
-            const ZERO: Self = $zero;
-            const SMALLEST: Self = $smallest;
-            const LARGEST: Self = $largest;
-            #[inline(always)]
-            fn smaller(self, other: Self) -> Self {
-                self.min(other)
-            }
-            #[inline(always)]
-            fn larger(self, other: Self) -> Self {
-                self.max(other)
-            }
-        }
-    )*};
-}
-
-combine! {
-    i32, 0, Self::MIN, Self::MAX;
-    i64, 0, Self::MIN, Self::MAX;
-    u32, 0, Self::MIN, Self::MAX;
-    u64, 0, Self::MIN, Self::MAX;
-    usize, 0, Self::MIN, Self::MAX;
-    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY;
-    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY;
-}
-
 impl<T, const N: usize> SharedArray<T, N> {
     /// The number of elements.
     #[must_use]
@@ -288,9 +230,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     pub fn len(&self) -> usize {
         self.elements.len()
     }
-}
 
-impl<T, const N: usize> SharedArray<T, N> {
     fn at(&self, index: [usize; N]) -> usize {
         index.iter().zip(self.shape).fold(0, |at, (index, extent)| at * extent + index)
     }

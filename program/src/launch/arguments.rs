@@ -23,9 +23,8 @@ use crate::{
     },
     state::ProgramInner,
     tensor::{
-        count,
         device_tensor::{DeviceTensor, HostElements},
-        layout::{ComponentLayout, StorageLayout},
+        layout::{ComponentLayout, StorageLayout, count},
     },
 };
 

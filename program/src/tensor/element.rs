@@ -1,11 +1,12 @@
-//! The scalar types of tensors and kernel arguments.
+//! [`Element`]: the scalar types of tensors and kernel arguments, and their [`KernelValue`] implementations.
 
 use half::f16;
-use quadrants_ir::{Const, ScalarType};
+use quadrants_ir::{Const, ScalarType, types::Type};
 
-use crate::{
+use crate::value::{
     KernelValue,
-    body::{Dense, ScalarRef, Strided},
+    identity::type_identity,
+    memory::{Dense, Memory, ScalarRef, Strided},
 };
 
 /// A scalar type of tensors and kernels: `f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool`.
@@ -27,7 +28,7 @@ pub trait Element:
     /// The type in the IR.
     const TYPE: ScalarType;
 
-    /// Whether every bit pattern of the type's size is a value of it. Not so for `bool`.
+    /// Whether every bit pattern of the type's size is a value of the type: false for `bool` alone.
     const ANY_BITS: bool = true;
 
     /// The value whose little-endian bits these are; higher bits are dropped.
@@ -39,13 +40,29 @@ pub trait Element:
 /// # Safety
 /// `from` is valid for a read, and aligned.
 #[inline(always)]
-pub(crate) unsafe fn load<T: Element>(from: *const T) -> T {
+unsafe fn load<T: Element>(from: *const T) -> T {
     // SAFETY: by the caller; a bool is read as a byte.
     unsafe {
         if T::ANY_BITS {
             from.read()
         } else {
             T::from_bits64(u64::from(from.cast::<u8>().read() != 0))
+        }
+    }
+}
+
+impl<T: Element> ScalarRef<T> {
+    #[inline(always)]
+    fn read(self) -> T {
+        // SAFETY: the maker of the [`Memory`] guarantees its scalars, and nothing writes this one at the same time.
+        self.address().map_or_else(T::default, |scalar| unsafe { load(scalar) })
+    }
+
+    #[inline(always)]
+    fn write(self, value: T) {
+        if let Some(scalar) = self.address() {
+            // SAFETY: as in `read`, and nothing else accesses the scalar at the same time.
+            unsafe { scalar.write(value) }
         }
     }
 }
@@ -62,6 +79,56 @@ macro_rules! elements {
             const ANY_BITS: bool = !matches!(ScalarType::$scalar, ScalarType::Bool);
             fn from_bits64($bits: u64) -> Self {
                 $from
+            }
+        }
+        // SAFETY: a scalar is one component of its own type.
+        unsafe impl KernelValue for $ty {
+            const LAYOUT: Type = Type::Scalar(ScalarType::$scalar);
+            const TYPE_IDENTITY: u128 = type_identity(stringify!($ty));
+            type Components = Strided<$ty>;
+            type Storage = Dense<$ty>;
+            type Location = ScalarRef<$ty>;
+            #[inline(always)]
+            fn push_scalars(self, scalars: &mut dyn FnMut(Const)) {
+                scalars(self.into());
+            }
+            #[inline(always)]
+            fn from_scalars(bits: &mut dyn FnMut() -> u64) -> Self {
+                Self::from_bits64(bits())
+            }
+            #[inline(always)]
+            fn components(values: usize, memory: &mut Memory<'_>) -> Strided<$ty> {
+                Strided::take(values, memory)
+            }
+            #[inline(always)]
+            fn storage(memory: &mut Memory<'_>) -> Dense<$ty> {
+                Dense::take(memory)
+            }
+            #[inline(always)]
+            fn element_location(storage: Dense<$ty>, at: Option<usize>) -> ScalarRef<$ty> {
+                storage.at(at)
+            }
+            #[inline(always)]
+            fn nested_location(components: Strided<$ty>, element: Option<usize>, offset: usize) -> ScalarRef<$ty> {
+                components.at(element, offset)
+            }
+            #[inline(always)]
+            fn read(location: ScalarRef<$ty>) -> Self {
+                location.read()
+            }
+            #[inline(always)]
+            fn write(self, location: ScalarRef<$ty>) {
+                location.write(self);
+            }
+            #[inline(always)]
+            fn kernel_eq(self, other: Self) -> bool {
+                self == other
+            }
+            fn bytes(values: &[Self]) -> Option<&[u8]> {
+                // SAFETY: scalars have no padding.
+                Some(unsafe {
+                    std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values))
+                })
             }
         }
         const _: () = assert!(size_of::<$ty>() == ScalarType::$scalar.size());

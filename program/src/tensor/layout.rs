@@ -1,28 +1,28 @@
 //! The layout of a tensor's elements in memory, on the host and on devices.
 //!
-//! All values of one scalar field are a component (`Type::components`). In an array of structs, the components of an
-//! element follow each other in the order of the fields, each aligned to the size of its scalars, and the element's
-//! size is a multiple of the largest scalar: for structs of scalars, vectors and arrays this is `repr(C)`. In a struct
-//! of arrays, each scalar has a plane of its own.
+//! All values of one scalar field form a component (`Type::components`). In an array of structs, the components of an
+//! element follow each other in the order of the fields. Each is aligned to the size of its scalars, and the element's
+//! size is a multiple of its largest scalar's size: for structs of scalars, vectors and arrays this is `repr(C)`. In a
+//! struct of arrays, each scalar has its own plane.
 
 use quadrants_ir::{ScalarType, types::Type};
 use quadrants_runtime::StridedRange;
 use smallvec::SmallVec;
 
-use crate::{
+use crate::value::{
     KernelValue,
-    body::{self, Memory},
+    memory::{Component, Memory},
 };
 
-/// The memory layout of a tensor whose elements have several scalars. Kernels are the same for both layouts.
+/// The memory layout of a tensor whose elements have several scalars. Kernels do not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Layout {
     /// Element after element. Fast where a kernel uses whole elements.
     #[default]
     ArrayOfStructs,
-    /// Field after field, and each scalar of a field in a plane of its own. Fast where neighbouring iterations use the
-    /// same field of neighbouring elements, above all on GPUs.
+    /// Field after field; each scalar of a field has its own plane. Fast where neighbouring iterations use the same
+    /// field of neighbouring elements, above all on GPUs.
     StructOfArrays,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct StorageLayout {
     pub(crate) components: SmallVec<[ComponentLayout; 1]>,
     /// The size in bytes.
     pub(crate) bytes: usize,
-    /// The distance between elements in bytes; none in a struct of arrays.
+    /// The distance between elements in bytes; `None` in a struct of arrays.
     element: Option<usize>,
     count: usize,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Span {
 const PLANE_ALIGNMENT: usize = 128;
 
 impl StorageLayout {
-    /// None where the size overflows.
+    /// `None` if the size overflows.
     pub(crate) fn new(ty: Type, layout: Layout, count: usize) -> Option<Self> {
         let mut bytes = 0usize;
         let mut components: SmallVec<[ComponentLayout; 1]> = SmallVec::new();
@@ -98,7 +98,7 @@ impl StorageLayout {
         Some(Self { components, bytes, element, count })
     }
 
-    /// The layout of `count` elements of the same type, no more than these, in memory of their own.
+    /// The layout of a copy of `count` of these elements.
     pub(crate) fn resized(&self, count: usize) -> Self {
         let mut other = self.clone();
         other.count = count;
@@ -115,8 +115,7 @@ impl StorageLayout {
         other
     }
 
-    /// The ranges of a copy between these elements, from element `first` on, and the elements of `part` in memory of
-    /// their own.
+    /// The ranges to copy between these elements, from element `first` on, and host memory with the layout `part`.
     pub(crate) fn spans(&self, first: usize, part: &Self) -> SmallVec<[Span; 1]> {
         if let Some(size) = self.element {
             return [Span { device: first * size, host: 0, bytes: part.bytes }]
@@ -147,7 +146,7 @@ impl StorageLayout {
 
     /// Reads all elements from host memory.
     pub(crate) fn read<T: KernelValue>(&self, memory: &[u64]) -> Vec<T> {
-        assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
+        assert!(size_of_val(memory) >= self.bytes, "the memory is large enough for the elements");
         // Nothing is written through the pointer.
         let root = self.root::<T>(memory.as_ptr().cast_mut().cast());
         (0..self.count).map(|at| T::read(T::element_location(root, Some(at)))).collect()
@@ -159,7 +158,7 @@ impl StorageLayout {
         memory: &mut [u64],
         elements: impl Iterator<Item = T>,
     ) {
-        assert!(size_of_val(memory) >= self.bytes, "the memory is that of the elements");
+        assert!(size_of_val(memory) >= self.bytes, "the memory is large enough for the elements");
         let root = self.root::<T>(memory.as_mut_ptr().cast());
         for (at, element) in (0..self.count).zip(elements) {
             element.write(T::element_location(root, Some(at)));
@@ -173,10 +172,9 @@ impl StorageLayout {
             let of = of.expect("the type has the components of its layout");
             // A component without scalars may begin after the last byte.
             let first = memory.wrapping_add(of.offset);
-            body::Component { first, step: of.step, plane: of.plane }
+            Component { first, step: of.step, plane: of.plane }
         };
-        // SAFETY: the components are those of the memory, whose length the callers checked; it is aligned for all
-        // scalars.
+        // SAFETY: the components lie in the memory, whose length the callers checked. It is aligned for all scalars.
         T::storage(&mut unsafe { Memory::new(&mut next) })
     }
 }
@@ -187,16 +185,22 @@ impl ComponentLayout {
         self.offset + element * self.step * self.ty.size()
     }
 
-    /// The bytes that the component has in `elements` elements from element `first` on.
+    /// The bytes of the component in `elements` elements from element `first` on.
     pub(crate) fn byte_ranges(&self, first: usize, elements: usize) -> StridedRange {
         let size = self.ty.size();
         let (begin, scalars) = (self.at(first), self.scalars);
         match self.step {
-            // Planes: each has the elements next to each other.
+            // Each plane has the scalars of neighbouring elements next to each other.
             1 => StridedRange::new(begin, elements * size, self.plane * size, scalars),
             step => StridedRange::new(begin, scalars * size, step * size, elements),
         }
     }
+}
+
+/// The number of elements of a shape. The product wraps only if the shape has an extent of 0, and then it is 0: the
+/// other extents of such a shape may be too large to multiply.
+pub(crate) fn count(shape: &[usize]) -> usize {
+    shape.iter().fold(1, |count: usize, extent| count.wrapping_mul(*extent))
 }
 
 #[cfg(test)]
@@ -230,7 +234,7 @@ mod tests {
             let mut memory = vec![0u64; storage.bytes.div_ceil(8)];
             storage.write(&mut memory, elements.iter().copied());
             assert_eq!(storage.read::<Mixed>(&memory), elements);
-            // A part of them, copied as `spans` says.
+            // A part of them, copied by `spans`.
             let part = storage.resized(4);
             let bytes: Vec<u8> = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
             let mut own = vec![0u8; part.bytes.next_multiple_of(8)];

@@ -4,6 +4,7 @@ mod as_argument;
 pub(crate) mod device_tensor;
 pub(crate) mod element;
 pub(crate) mod host_array;
+mod kernel_param;
 pub(crate) mod layout;
 pub(crate) mod slice;
 mod transfer;
@@ -18,7 +19,7 @@ use crate::{
     tensor::{
         device_tensor::{DeviceTensor, RequiredAddress},
         host_array::HostArray,
-        layout::{Layout, StorageLayout},
+        layout::{Layout, StorageLayout, count},
     },
 };
 
@@ -225,12 +226,6 @@ fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<StorageLay
     count
         .and_then(|count| StorageLayout::new(T::LAYOUT, layout, count))
         .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
-}
-
-/// The number of elements of a shape. Wraps only where the shape has an extent of 0: then the result is 0, and the
-/// other extents may be too large to multiply.
-pub(crate) fn count(shape: &[usize]) -> usize {
-    shape.iter().fold(1, |count: usize, extent| count.wrapping_mul(*extent))
 }
 
 fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {

@@ -6,6 +6,7 @@ use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
 };
 
+use super::assign_operators;
 use crate::{
     Signed, Vector,
     body::{Bounded, check_index, divisor, divisor_of},
@@ -232,33 +233,11 @@ impl<T: Signed, const R: usize, const C: usize, const K: usize> Mul<Matrix<T, C,
     }
 }
 
-impl<T: Signed, const R: usize, const C: usize> AddAssign for Matrix<T, R, C> {
-    #[inline(always)]
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl<T: Signed, const R: usize, const C: usize> SubAssign for Matrix<T, R, C> {
-    #[inline(always)]
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
-
-impl<T: Signed, const R: usize, const C: usize> MulAssign<T> for Matrix<T, R, C> {
-    #[inline(always)]
-    fn mul_assign(&mut self, by: T) {
-        *self = *self * by;
-    }
-}
-
-impl<T: Signed, const R: usize, const C: usize> DivAssign<T> for Matrix<T, R, C> {
-    #[inline(always)]
-    #[track_caller]
-    fn div_assign(&mut self, by: T) {
-        *self = *self / by;
-    }
+assign_operators! {
+    [T: Signed, const R: usize, const C: usize] AddAssign<Self> for Matrix<T, R, C>: add_assign, +;
+    [T: Signed, const R: usize, const C: usize] SubAssign<Self> for Matrix<T, R, C>: sub_assign, -;
+    [T: Signed, const R: usize, const C: usize] MulAssign<T> for Matrix<T, R, C>: mul_assign, *;
+    [T: Signed, const R: usize, const C: usize] DivAssign<T> for Matrix<T, R, C>: div_assign, /;
 }
 
 macro_rules! scalar_on_the_left {

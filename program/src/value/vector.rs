@@ -7,6 +7,7 @@ use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
 };
 
+use super::assign_operators;
 use crate::{
     Element, Float,
     body::{Bounded, check_index, divisor_of},
@@ -173,33 +174,11 @@ impl<T: Element + Div<Output = T>, const N: usize> Div<T> for Vector<T, N> {
     }
 }
 
-impl<T: Element + Add<Output = T>, const N: usize> AddAssign for Vector<T, N> {
-    #[inline(always)]
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl<T: Element + Sub<Output = T>, const N: usize> SubAssign for Vector<T, N> {
-    #[inline(always)]
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
-
-impl<T: Element + Mul<Output = T>, const N: usize> MulAssign<T> for Vector<T, N> {
-    #[inline(always)]
-    fn mul_assign(&mut self, by: T) {
-        *self = *self * by;
-    }
-}
-
-impl<T: Element + Div<Output = T>, const N: usize> DivAssign<T> for Vector<T, N> {
-    #[inline(always)]
-    #[track_caller]
-    fn div_assign(&mut self, by: T) {
-        *self = *self / by;
-    }
+assign_operators! {
+    [T: Element + Add<Output = T>, const N: usize] AddAssign<Self> for Vector<T, N>: add_assign, +;
+    [T: Element + Sub<Output = T>, const N: usize] SubAssign<Self> for Vector<T, N>: sub_assign, -;
+    [T: Element + Mul<Output = T>, const N: usize] MulAssign<T> for Vector<T, N>: mul_assign, *;
+    [T: Element + Div<Output = T>, const N: usize] DivAssign<T> for Vector<T, N>: div_assign, /;
 }
 
 macro_rules! scalar_on_the_left {

@@ -1,4 +1,4 @@
-//! The host's [`Tensor`] as a kernel parameter, and its `Index` implementations for type inference.
+//! [`Tensor`] as a kernel parameter, and its `Index` implementations for type inference.
 //!
 //! rustc type-checks a never-called copy of each kernel in which tensors have their host type; there they must be
 //! indexable.
@@ -7,8 +7,11 @@ use std::ops::{Index, IndexMut};
 
 use quadrants_ir::{abi::MAX_RANK, types::ParamType};
 
-use super::{Args, TensorParam, View};
-use crate::{KernelValue, Tensor};
+use super::Tensor;
+use crate::{
+    KernelValue,
+    body::{Args, TensorParam, View},
+};
 
 // SAFETY: `take` returns a view of this element type and rank.
 unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {

@@ -1,0 +1,254 @@
+//! The built-in methods and associated functions of kernels, of numbers, arrays, [`Vector`] and [`Matrix`].
+
+use std::ops::{Add, Mul, Sub};
+
+use half::f16;
+use quadrants_ir::{source::Source, types::name_number};
+
+use super::{
+    callable::{Function, HasMethod, Method},
+    failure::{clamped, divisor_of, opaque},
+};
+use crate::{Element, Float, KernelValue, Matrix, Number, Signed, Vector};
+
+/// The functions of `f16` that convert from other floats.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such function in kernels",
+    label = "not `f16`"
+)]
+pub trait FromFloat: Sized {
+    /// The nearest `f16`.
+    fn from_f32(value: f32) -> Self;
+    /// The nearest `f16`.
+    fn from_f64(value: f64) -> Self;
+}
+
+impl FromFloat for f16 {
+    #[inline(always)]
+    fn from_f32(value: f32) -> Self {
+        f16::from_f32(value)
+    }
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        f16::from_f64(value)
+    }
+}
+
+/// The conversions that [`Number`]s share with `f16`, which is not a [`Number`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no conversion of this name in kernels",
+    label = "not a number",
+    note = "numbers have conversions; bound a type parameter by `Number`, `Float` or `Int`"
+)]
+pub trait ToFloat: Sized {
+    /// `self as f32`
+    fn to_f32(self) -> f32;
+    /// `self as f64`
+    fn to_f64(self) -> f64;
+}
+
+impl<T: Number> ToFloat for T {
+    #[inline(always)]
+    fn to_f32(self) -> f32 {
+        Number::to_f32(self)
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        Number::to_f64(self)
+    }
+}
+
+impl ToFloat for f16 {
+    #[inline(always)]
+    fn to_f32(self) -> f32 {
+        f16::to_f32(self)
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f16::to_f64(self)
+    }
+}
+
+/// Implements [`HasMethod`], [`Method`] and [`Function`] for built-in methods.
+macro_rules! builtin {
+    ($([$($generic:tt)*] $of:ty: $name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $body:expr;)*) => {$(
+        // SAFETY: the IR defines the method of this name as this one, and it does not change its receiver.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
+            type Output = $out;
+            const SOURCE: Option<(&'static Source, &'static [u128])> = None;
+            const MUTATES: bool = false;
+        }
+        // SAFETY: as above.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<$($generic)*> Method<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
+            #[inline(always)]
+            #[track_caller]
+            fn call(this: &mut Self, ($($arg,)*): ($($ty,)*)) -> $out {
+                let $this = *this;
+                $body
+            }
+        }
+        // SAFETY: as above.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, (Self, $($ty,)*)> for $of {
+            #[inline(always)]
+            #[track_caller]
+            fn call(($this, $($arg,)*): (Self, $($ty,)*)) -> $out {
+                $body
+            }
+        }
+    )*};
+}
+
+/// Built-in methods of numbers that call the standard library's method of the same name.
+macro_rules! from_std {
+    ([$($number:ident)*] $methods:tt) => {$( from_std!(one $number $methods); )*};
+    (one $number:ident {$($name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)*}) => {
+        builtin! {$( [] $number: $name(this $(, $arg: $ty)*) -> $out = $number::$name(this $(, $arg)*); )*}
+    };
+}
+
+from_std! { [f32 f64] {
+    abs() -> Self; sqrt() -> Self; floor() -> Self; ceil() -> Self; round() -> Self; trunc() -> Self;
+    fract() -> Self; recip() -> Self; signum() -> Self; to_radians() -> Self; to_degrees() -> Self;
+    powi(exponent: i32) -> Self; min(other: Self) -> Self; max(other: Self) -> Self;
+    copysign(sign: Self) -> Self; mul_add(factor: Self, add: Self) -> Self; rem_euclid(by: Self) -> Self;
+    is_nan() -> bool; is_finite() -> bool; is_infinite() -> bool; is_sign_negative() -> bool;
+    is_sign_positive() -> bool;
+} }
+
+from_std! { [f16] {
+    signum() -> Self; copysign(sign: Self) -> Self; is_nan() -> bool; is_finite() -> bool; is_infinite() -> bool;
+    is_sign_negative() -> bool; is_sign_positive() -> bool; to_bits() -> u16;
+} }
+
+from_std! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
+    wrapping_add(other: Self) -> Self; wrapping_sub(other: Self) -> Self; wrapping_mul(other: Self) -> Self;
+    wrapping_neg() -> Self; wrapping_shl(count: u32) -> Self; wrapping_shr(count: u32) -> Self;
+    saturating_add(other: Self) -> Self; saturating_sub(other: Self) -> Self; rotate_left(count: u32) -> Self;
+    rotate_right(count: u32) -> Self; count_ones() -> u32; leading_zeros() -> u32; trailing_zeros() -> u32;
+    pow(exponent: u32) -> Self;
+} }
+
+from_std! { [i8 i16 i32 i64] {
+    abs() -> Self; signum() -> Self; is_positive() -> bool; is_negative() -> bool;
+} }
+
+from_std! { [u8 u16 u32 u64 usize] { is_power_of_two() -> bool; } }
+
+/// Built-in methods of numbers with a definition of their own.
+macro_rules! defined_here {
+    ([$($number:ident)*] $methods:tt) => {$( defined_here!(one $number $methods); )*};
+    (one $number:ident {$($name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $body:expr;)*}) => {
+        builtin! {$( [] $number: $name($this $(, $arg: $ty)*) -> $out = $body; )*}
+    };
+}
+
+defined_here! { [f32 f64] {
+    clamp(this, low: Self, high: Self) -> Self = clamped(this, low, high);
+    // Opaque: what LLVM folds at compile time can differ in the last bit from the library's result at run time.
+    cbrt(this) -> Self = opaque(this).cbrt();
+    sin(this) -> Self = opaque(this).sin();
+    cos(this) -> Self = opaque(this).cos();
+    tan(this) -> Self = opaque(this).tan();
+    asin(this) -> Self = opaque(this).asin();
+    acos(this) -> Self = opaque(this).acos();
+    atan(this) -> Self = opaque(this).atan();
+    sinh(this) -> Self = opaque(this).sinh();
+    cosh(this) -> Self = opaque(this).cosh();
+    tanh(this) -> Self = opaque(this).tanh();
+    exp(this) -> Self = opaque(this).exp();
+    exp2(this) -> Self = opaque(this).exp2();
+    ln(this) -> Self = opaque(this).ln();
+    log2(this) -> Self = opaque(this).log2();
+    log10(this) -> Self = opaque(this).log10();
+    atan2(this, x: Self) -> Self = opaque(this).atan2(opaque(x));
+    hypot(this, other: Self) -> Self = opaque(this).hypot(opaque(other));
+    powf(this, exponent: Self) -> Self = opaque(this).powf(opaque(exponent));
+} }
+
+defined_here! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
+    min(this, other: Self) -> Self = Ord::min(this, other);
+    max(this, other: Self) -> Self = Ord::max(this, other);
+    clamp(this, low: Self, high: Self) -> Self = clamped(this, low, high);
+    // As `/` and `%`: a zero divisor is a device error, and overflow wraps.
+    rem_euclid(this, by: Self) -> Self = this.rem_euclid(divisor_of(&this, by));
+} }
+
+defined_here! { [u8 u16 u32 u64 usize] {
+    div_ceil(this, by: Self) -> Self = this.div_ceil(divisor_of(&this, by));
+} }
+
+builtin! {
+    [] i8: abs_diff(this, other: Self) -> u8 = this.abs_diff(other);
+    [] i16: abs_diff(this, other: Self) -> u16 = this.abs_diff(other);
+    [] i32: abs_diff(this, other: Self) -> u32 = this.abs_diff(other);
+    [] i64: abs_diff(this, other: Self) -> u64 = this.abs_diff(other);
+    [] u8: abs_diff(this, other: Self) -> u8 = this.abs_diff(other);
+    [] u16: abs_diff(this, other: Self) -> u16 = this.abs_diff(other);
+    [] u32: abs_diff(this, other: Self) -> u32 = this.abs_diff(other);
+    [] u64: abs_diff(this, other: Self) -> u64 = this.abs_diff(other);
+    [] usize: abs_diff(this, other: Self) -> usize = this.abs_diff(other);
+    [] i8: unsigned_abs(this) -> u8 = this.unsigned_abs();
+    [] i16: unsigned_abs(this) -> u16 = this.unsigned_abs();
+    [] i32: unsigned_abs(this) -> u32 = this.unsigned_abs();
+    [] i64: unsigned_abs(this) -> u64 = this.unsigned_abs();
+    [] f32: to_bits(this) -> u32 = this.to_bits();
+    [] f64: to_bits(this) -> u64 = this.to_bits();
+
+    [T: KernelValue, const N: usize] [T; N]: len(_this) -> usize = N;
+    [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]
+        Vector<T, N>: dot(this, other: Self) -> T = this.dot(other);
+    [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]
+        Vector<T, N>: norm_squared(this) -> T = this.norm_squared();
+    [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]
+        Vector<T, N>: sum(this) -> T = this.sum();
+    [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]
+        Vector<T, N>: component_mul(this, other: Self) -> Self = this.component_mul(other);
+    [T: Float, const N: usize] Vector<T, N>: norm(this) -> T = this.norm();
+    [T: Float, const N: usize] Vector<T, N>: normalized(this) -> Self = this.normalized();
+    [T: Element + Mul<Output = T> + Sub<Output = T>]
+        Vector<T, 3>: cross(this, other: Self) -> Self = this.cross(other);
+    [T: Signed, const R: usize, const C: usize]
+        Matrix<T, R, C>: transpose(this) -> Matrix<T, C, R> = this.transpose();
+    [T: Signed, const N: usize] Matrix<T, N, N>: trace(this) -> T = this.trace();
+    [T: Signed] Matrix<T, 2, 2>: determinant(this) -> T = this.determinant();
+    [T: Signed] Matrix<T, 3, 3>: determinant(this) -> T = this.determinant();
+    [T: Signed] Matrix<T, 4, 4>: determinant(this) -> T = this.determinant();
+    [T: Signed] Matrix<T, 2, 2>: inverse(this) -> Self = this.inverse();
+    [T: Signed] Matrix<T, 3, 3>: inverse(this) -> Self = this.inverse();
+    [T: Signed] Matrix<T, 4, 4>: inverse(this) -> Self = this.inverse();
+}
+
+/// Implements [`HasMethod`] and [`Function`] for built-in associated functions.
+macro_rules! functions {
+    ($([$($generic:tt)*] $of:ty: $name:ident($($arg:ident: $ty:ty),*);)*) => {$(
+        // SAFETY: the IR defines the function of this name as this one.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
+            type Output = Self;
+            const SOURCE: Option<(&'static Source, &'static [u128])> = None;
+            const MUTATES: bool = false;
+        }
+        // SAFETY: as above.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
+            #[inline(always)]
+            fn call(($($arg,)*): ($($ty,)*)) -> Self {
+                Self::$name($($arg),*)
+            }
+        }
+    )*};
+}
+
+functions! {
+    [] f16: from_bits(bits: u16);
+    [] f32: from_bits(bits: u32);
+    [] f64: from_bits(bits: u64);
+    [T: Element, const N: usize] Vector<T, N>: splat(value: T);
+    [T: Element, const N: usize] Vector<T, N>: zero();
+    [T: Signed, const R: usize, const C: usize] Matrix<T, R, C>: zero();
+    [T: Signed, const N: usize] Matrix<T, N, N>: identity();
+    [T: Signed, const N: usize] Matrix<T, N, N>: diagonal(value: T);
+}
