@@ -29,7 +29,8 @@ impl Paths {
     /// The paths for a derive, whose attribute is `#[device(crate = path)]`.
     pub(crate) fn of_derive(input: &DeriveInput) -> syn::Result<Self> {
         let mut krate = parse_quote!(::quadrants);
-        for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("device")) {
+        for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("device"))
+        {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("crate") {
                     krate = meta.value()?.parse()?;

@@ -88,7 +88,15 @@ fn syntax(
     let result = signature.result.as_ref().map(|ty| tree.written_type(ty));
     let name = &item.sig.ident;
     let span = tree.spans.of(name);
-    Function { kind, name: name.to_string(), span, params, result, body: tree.block(probed), options }
+    Function {
+        kind,
+        name: name.to_string(),
+        span,
+        params,
+        result,
+        body: tree.block(probed),
+        options,
+    }
 }
 
 impl Emission {
@@ -106,7 +114,9 @@ impl Emission {
         let mut probed = (*item.block).clone();
         let syntax = syntax(kind, *options, &signature, &item, &mut tree, &mut probed);
         let mut errors = Errors::default();
-        errors.extend(check(&syntax).into_iter().map(|r| tree.spans.error(r.span, r.rule.to_string())));
+        errors.extend(
+            check(&syntax).into_iter().map(|r| tree.spans.error(r.span, r.rule.to_string())),
+        );
         errors.extend(refused);
         if let Some(error) = errors.0 {
             return Err(Box::new((error, signature, item)));

@@ -217,7 +217,10 @@ impl Visit<'_> for Check {
         for (at, item) in items.iter().enumerate() {
             let later: Vec<_> = items[at..].iter().map(|item| item.ident.clone()).collect();
             if let Some(name) = first_of(&item.expr, &later) {
-                self.add(name, "a constant in a kernel must be declared after the constants that it uses");
+                self.add(
+                    name,
+                    "a constant in a kernel must be declared after the constants that it uses",
+                );
             }
         }
         visit::visit_block(self, block);

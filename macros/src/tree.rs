@@ -15,9 +15,7 @@ use quote::{ToTokens, quote};
 use syn::{Local, Pat, PatIdent};
 
 use crate::{
-    ast::{
-        Assert, compound_op, gives_value, pattern_ident, pattern_names, untyped,
-    },
+    ast::{Assert, compound_op, gives_value, pattern_ident, pattern_names, untyped},
     sites::{self, Site, Sites},
     spans::{self, Spans},
     text::text_of,
@@ -393,7 +391,12 @@ impl Tree {
 fn is_statement(expr: &syn::Expr) -> bool {
     use syn::Expr as E;
     match expr {
-        E::ForLoop(_) | E::While(_) | E::Assign(_) | E::Break(_) | E::Continue(_) | E::Return(_)
+        E::ForLoop(_)
+        | E::While(_)
+        | E::Assign(_)
+        | E::Break(_)
+        | E::Continue(_)
+        | E::Return(_)
         | E::Macro(_) => true,
         E::Loop(each) => !gives_value(each),
         E::Binary(binary) => compound_op(&binary.op).is_some(),

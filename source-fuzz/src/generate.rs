@@ -1,6 +1,7 @@
 //! The state of the generator: what is in scope, what was produced, and the places that have a type.
 
 use crate::{
+    fragment::{Fragment, atom},
     grammar::Coverage,
     rng::Rng,
     types::{Bound, METHODS, Num, Ty},
@@ -366,7 +367,7 @@ impl Generator {
     }
 
     /// An element of a tensor, or a part of one, that has this type.
-    pub(crate) fn read(&mut self, ty: &Ty) -> Option<crate::expr::E> {
+    pub(crate) fn read(&mut self, ty: &Ty) -> Option<Fragment> {
         let mut fitting = Vec::new();
         for tensor in &self.frame.tensors {
             let mut parts = Vec::new();
@@ -381,7 +382,7 @@ impl Generator {
         let index = self.index_of(&tensor);
         let part = self.filled(&part, false);
         self.hit("expr.read");
-        Some(crate::expr::atom(format!("{}[{index}]{part}", tensor.name)))
+        Some(atom(format!("{}[{index}]{part}", tensor.name)))
     }
 
     /// An index of an element that may be used.
@@ -469,29 +470,29 @@ impl Generator {
     }
 
     /// The extent of a tensor.
-    pub(crate) fn extent(&mut self) -> crate::expr::E {
+    pub(crate) fn extent(&mut self) -> Fragment {
         let tensors: Vec<_> = self.frame.tensors.iter().map(|t| (t.name.clone(), t.rank)).collect();
         let tensors: Vec<_> = tensors.into_iter().filter(|(_, rank)| *rank > 0).collect();
         let Some((name, rank)) = (!tensors.is_empty()).then(|| self.rng.pick(&tensors).clone())
         else {
-            return crate::expr::atom("1usize");
+            return atom("1usize");
         };
         if self.rng.percent(50) {
             self.hit("expr.len");
-            return crate::expr::atom(format!("{name}.len()"));
+            return atom(format!("{name}.len()"));
         }
         self.hit("expr.shape");
-        crate::expr::atom(format!("{name}.shape()[{}]", self.rng.below(rank)))
+        atom(format!("{name}.shape()[{}]", self.rng.below(rank)))
     }
 
     /// A call of one of the module's funcs that gives this type.
-    pub(crate) fn called(&mut self, ty: &Ty, depth: usize) -> Option<crate::expr::E> {
+    pub(crate) fn called(&mut self, ty: &Ty, depth: usize) -> Option<Fragment> {
         if !self.in_func && self.rng.percent(60) {
             let fitting: Vec<_> = self.extra.iter().filter(|(of, _)| of == ty).collect();
             if !fitting.is_empty() {
                 let text = self.rng.pick(&fitting).1.clone();
                 self.hit("expr.collision");
-                return Some(crate::expr::atom(text));
+                return Some(atom(text));
             }
         }
         if self.calls > 3 || self.in_index {
@@ -522,7 +523,7 @@ impl Generator {
             }
         }
         let args = args.join(", ");
-        Some(crate::expr::atom(match &func.receiver {
+        Some(atom(match &func.receiver {
             Some((of, _)) => {
                 self.hit("expr.call.method");
                 let receiver = self.any_receiver(of, depth);

@@ -1,6 +1,6 @@
 //! A module of a generated crate: items, a kernel, and what runs it.
 
-use crate::{collide::Trap, generate::Generator, grammar::Coverage, rng::Rng};
+use crate::{generate::Generator, grammar::Coverage, rng::Rng, traps::Trap};
 
 /// So many of a hundred modules have a trap.
 const TRAPPED: usize = 55;
@@ -12,9 +12,9 @@ pub struct Module {
     pub seed: u64,
     /// The module's number, which with the seed gives all of it.
     pub number: u64,
-    /// The way that was asked for.
-    pub way: Option<String>,
-    /// The traps: way and name.
+    /// The kind of trap that was requested.
+    pub kind: Option<String>,
+    /// The traps: kind and name.
     pub traps: Vec<String>,
     /// The known defects that those explore.
     pub bugs: Vec<u8>,
@@ -25,11 +25,11 @@ pub struct Module {
 }
 
 impl Module {
-    /// The module of this number. `way` names the way of its trap, which it then has.
+    /// The module with this number; with `kind`, it has a trap of that kind.
     #[must_use]
-    pub fn new(seed: u64, number: u64, way: Option<&str>) -> Self {
+    pub fn new(seed: u64, number: u64, kind: Option<&str>) -> Self {
         let mut generator = Generator::new(Rng::part(seed, number));
-        let trapped = generator.rng.percent(TRAPPED) || way.is_some();
+        let trapped = generator.rng.percent(TRAPPED) || kind.is_some();
         let mut traps: Vec<Trap> = Vec::new();
         let mut items = String::new();
         for _ in 0..generator.rng.below(3) {
@@ -42,7 +42,7 @@ impl Module {
             items.push_str(&text);
         }
         if trapped {
-            let mut trap = generator.trap(way);
+            let mut trap = generator.trap(kind);
             if trap.params.is_empty() && !trap.glob && generator.rng.percent(25) {
                 generator.hit("trap.by_glob");
                 let macros = if trap.items.contains("macro_rules") { "#[macro_use]\n" } else { "" };
@@ -95,8 +95,8 @@ impl Module {
              pub mod user {{\n{imports}\n{}{items}\n{}}}\n\n{values}\n{}",
             given, kernel.kernel, kernel.run
         );
-        let (way, coverage) = (way.map(str::to_owned), generator.coverage);
-        Self { seed, number, way, traps: named, bugs, source, coverage }
+        let (kind, coverage) = (kind.map(str::to_owned), generator.coverage);
+        Self { seed, number, kind, traps: named, bugs, source, coverage }
     }
 
     /// The file's name.

@@ -65,11 +65,7 @@ struct Lanes<'b, 'a> {
 }
 
 /// The strips of a loop, if the conditions hold. `variable` is the pattern of its last variable.
-pub(super) fn strips(
-    scope: &Scope<'_>,
-    each: &syn::ExprForLoop,
-    variable: &Pat,
-) -> Option<Strips> {
+pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat) -> Option<Strips> {
     if each.label.is_some() || !each.body.stmts.iter().any(has_loop) {
         return None;
     }

@@ -105,12 +105,7 @@ impl Body<'_> {
     }
 
     /// A loop over the numbers of a stepped range's values.
-    fn stepped_for(
-        &mut self,
-        each: &ExprForLoop,
-        weight: u32,
-        range: &TokenStream,
-    ) -> TokenStream {
+    fn stepped_for(&mut self, each: &ExprForLoop, weight: u32, range: &TokenStream) -> TokenStream {
         let interior = self.interior(1);
         let proven = internal("proven");
         let rebound = self.scope.rebound(&each.body, Some(&proven));

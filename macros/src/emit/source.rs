@@ -37,8 +37,7 @@ impl Emission {
             }
         });
         let consts = self.tree.consts.iter();
-        let consts =
-            consts.map(|path| quote_spanned!(path.span()=> || #private::constant(#path)));
+        let consts = consts.map(|path| quote_spanned!(path.span()=> || #private::constant(#path)));
         let (probes, proofs) = (self.probes(), self.proofs());
         let params = self.signature.params.len();
         let bytes = Literal::byte_string(&self.bytes);

@@ -115,8 +115,7 @@ impl Rewrite<'_> {
             });
         }
         // `from` of any other type is a func.
-        let converts =
-            (text == "from" && is_scalar_method(path)) || conversion(&text).is_some();
+        let converts = (text == "from" && is_scalar_method(path)) || conversion(&text).is_some();
         if converts && call.args.len() == 1 {
             let args = &call.args;
             let is_half = of.segments.last().is_some_and(|last| last.ident == "f16");

@@ -66,9 +66,7 @@ impl Tree {
                 label: leave.label.as_ref().map(label_name),
                 value: leave.expr.as_mut().map(|value| self.expr(value)),
             },
-            E::Continue(next) => {
-                StmtKind::Continue { label: next.label.as_ref().map(label_name) }
-            }
+            E::Continue(next) => StmtKind::Continue { label: next.label.as_ref().map(label_name) },
             E::Return(leave) => {
                 StmtKind::Return { value: leave.expr.as_mut().map(|value| self.expr(value)) }
             }
@@ -77,12 +75,7 @@ impl Tree {
         }
     }
 
-    fn assign(
-        &mut self,
-        target: &mut syn::Expr,
-        op: Option<BinaryOp>,
-        value: Expr,
-    ) -> StmtKind {
+    fn assign(&mut self, target: &mut syn::Expr, op: Option<BinaryOp>, value: Expr) -> StmtKind {
         let target = self.expr(target);
         match target.kind {
             ExprKind::Name(_)
@@ -170,7 +163,8 @@ impl Tree {
                 self.space(&mut call.args[0], rank)
             }
             other => {
-                let RangeChain { range, step, order } = range_chain(other).ok_or(Construct::Iterator)?;
+                let RangeChain { range, step, order } =
+                    range_chain(other).ok_or(Construct::Iterator)?;
                 let bounds = self.range(range)?;
                 Ok(vec![Bounds { step: step.map(|step| self.expr(step)), order, ..bounds }])
             }

@@ -43,7 +43,9 @@ impl Lanes<'_, '_> {
     }
 
     fn local_is_vectorizable(&mut self, local: &syn::Local, in_loop: bool) -> bool {
-        let (Some(pattern), Some(init)) = (pattern_ident(&local.pat), &local.init) else { return false };
+        let (Some(pattern), Some(init)) = (pattern_ident(&local.pat), &local.init) else {
+            return false;
+        };
         let vectorizable = init.diverge.is_none()
             && self.hides_none(&pattern.ident)
             && self.is_vectorizable(&init.expr, in_loop);
@@ -74,7 +76,8 @@ impl Lanes<'_, '_> {
             Expr::Group(inner) => self.is_vectorizable(&inner.expr, in_loop),
             Expr::Cast(cast) => self.is_vectorizable(&cast.expr, in_loop),
             Expr::Unary(unary) => {
-                matches!(unary.op, UnOp::Neg(_) | UnOp::Not(_)) && self.is_vectorizable(&unary.expr, in_loop)
+                matches!(unary.op, UnOp::Neg(_) | UnOp::Not(_))
+                    && self.is_vectorizable(&unary.expr, in_loop)
             }
             Expr::Binary(ExprBinary { left, right, .. })
             | Expr::Assign(syn::ExprAssign { left, right, .. }) => {
@@ -84,7 +87,8 @@ impl Lanes<'_, '_> {
                 let otherwise = choice.else_branch.as_ref();
                 self.is_vectorizable(&choice.cond, in_loop)
                     && self.all_vectorizable(&choice.then_branch.stmts, in_loop)
-                    && otherwise.is_none_or(|(_, otherwise)| self.is_vectorizable(otherwise, in_loop))
+                    && otherwise
+                        .is_none_or(|(_, otherwise)| self.is_vectorizable(otherwise, in_loop))
             }
             Expr::Block(block) => {
                 block.label.is_none()
@@ -95,7 +99,8 @@ impl Lanes<'_, '_> {
             // In inner loops, a field of an element that all iterations share: components of others are not neighbours.
             Expr::Field(field) => match unparenthesized(&field.base) {
                 Expr::Index(index) => {
-                    self.access_is_vectorizable(index, in_loop) && (!in_loop || self.is_same(&field.base))
+                    self.access_is_vectorizable(index, in_loop)
+                        && (!in_loop || self.is_same(&field.base))
                 }
                 _ => false,
             },
@@ -126,7 +131,10 @@ impl Lanes<'_, '_> {
         };
         atomic_op(&name).is_none()
             && !matches!(&*name, "load_relaxed" | "store_relaxed")
-            && call.args.iter().all(|arg| !self.names_tensor(arg) && self.is_vectorizable(arg, false))
+            && call
+                .args
+                .iter()
+                .all(|arg| !self.names_tensor(arg) && self.is_vectorizable(arg, false))
     }
 
     /// Whether neighbouring iterations access the same element, or neighbours in memory.

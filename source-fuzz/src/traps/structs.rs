@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::trap::{Trap, wrong};
 use crate::{
-    collide::{Trap, wrong},
     generate::Generator,
     types::{Num, Ty},
 };
@@ -12,7 +12,7 @@ use crate::{
 const FAR: &str = "(1 << 40)";
 
 /// An operator of the author's for a struct.
-pub(crate) fn operators(generator: &mut Generator) -> Trap {
+pub(super) fn operators(generator: &mut Generator) -> Trap {
     let mut trap = Trap::default();
     let q = generator.struct_q(&mut trap, "");
     let (label, item, of, used) = match generator.rng.below(12) {
@@ -96,7 +96,7 @@ pub(crate) fn operators(generator: &mut Generator) -> Trap {
 }
 
 /// `==` that the author wrote: of a struct, of one with another type, in arrays and tuples.
-pub(crate) fn equality(generator: &mut Generator) -> Trap {
+pub(super) fn equality(generator: &mut Generator) -> Trap {
     let mut trap = Trap { bug: Some(3), ..Trap::default() };
     let _ = generator.struct_q(&mut trap, "");
     if let Some(q) = generator.structs.last_mut() {
@@ -144,7 +144,7 @@ pub(crate) fn equality(generator: &mut Generator) -> Trap {
 }
 
 /// A func trait that something without `#[func]` implements, beside a func of the name.
-pub(crate) fn func_trait(generator: &mut Generator) -> Trap {
+pub(super) fn func_trait(generator: &mut Generator) -> Trap {
     let mut trap = Trap { bug: Some(1), ..Trap::default() };
     let q = generator.struct_q(&mut trap, "");
     let this = *generator.rng.pick(&["self", "&self"]);
@@ -197,7 +197,7 @@ pub(crate) fn func_trait(generator: &mut Generator) -> Trap {
 }
 
 /// Functions of the names that emitted code calls in a func's place.
-pub(crate) fn twin(generator: &mut Generator) -> Trap {
+pub(super) fn twin(generator: &mut Generator) -> Trap {
     let mut trap = Trap { bug: Some(4), ..Trap::default() };
     let _ = generator.struct_q(&mut trap, "");
     let far = *generator.rng.pick(&["i + (1 << 40)", "i + 1"]);
@@ -270,7 +270,7 @@ pub(crate) fn twin(generator: &mut Generator) -> Trap {
 }
 
 /// A method of a struct that numbers, arrays or tensors have too.
-pub(crate) fn inherent_method(generator: &mut Generator) -> Trap {
+pub(super) fn inherent_method(generator: &mut Generator) -> Trap {
     let mut trap = Trap::default();
     let _ = generator.struct_q(&mut trap, "");
     let (name, args, ty) = *generator.rng.pick(&[
@@ -322,7 +322,7 @@ pub(crate) fn inherent_method(generator: &mut Generator) -> Trap {
 }
 
 /// Fields and methods by way of `Deref`.
-pub(crate) fn dereferenced(generator: &mut Generator) -> Trap {
+pub(super) fn dereferenced(generator: &mut Generator) -> Trap {
     let mut trap = Trap { label: "Deref".to_owned(), ..Trap::default() };
     let _ = generator.struct_q(&mut trap, "");
     let _ = writeln!(
@@ -344,7 +344,7 @@ pub(crate) fn dereferenced(generator: &mut Generator) -> Trap {
 }
 
 /// A method of another type than the func's, which rustc finds first where it looks for the func's name.
-pub(crate) fn func_of_another_type(generator: &mut Generator) -> Trap {
+pub(super) fn func_of_another_type(generator: &mut Generator) -> Trap {
     let mut trap = Trap::default();
     let _ = generator.struct_q(&mut trap, "");
     let ret = *generator.rng.pick(&[
@@ -385,7 +385,7 @@ pub(crate) fn func_of_another_type(generator: &mut Generator) -> Trap {
 }
 
 /// Funcs of one name, of instances of one struct.
-pub(crate) fn funcs_of_instances(generator: &mut Generator) -> Trap {
+pub(super) fn funcs_of_instances(generator: &mut Generator) -> Trap {
     let this = *generator.rng.pick(&["self", "&self"]);
     let (label, blocks) = match generator.rng.below(3) {
         0 => (

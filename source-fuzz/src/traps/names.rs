@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
+use super::trap::{Trap, wrong};
 use crate::{
-    collide::{Trap, wrong},
     generate::Generator,
     types::{Bound, METHODS, Method, Num, OF_NUMBERS, Ty},
 };
 
 /// A func by glob import, hidden by something of its name.
-pub(crate) fn hidden_func(generator: &mut Generator) -> Trap {
+pub(super) fn hidden_func(generator: &mut Generator) -> Trap {
     let (label, item) = *generator.rng.pick(&[
         ("function", "fn shifted(i: usize) -> usize { i + (1 << 40) }"),
         ("function of another type", "fn shifted(i: u32) -> u32 { i + 8 }"),
@@ -33,7 +33,7 @@ pub(crate) fn hidden_func(generator: &mut Generator) -> Trap {
 }
 
 /// A module of a number's name, with functions and constants of the number's.
-pub(crate) fn module_of_number(generator: &mut Generator) -> Trap {
+pub(super) fn module_of_number(generator: &mut Generator) -> Trap {
     let num = *generator.rng.pick(&[Num::Usize, Num::F32, Num::U32, Num::I32, Num::U64, Num::U8]);
     let ty = num.name();
     let mut text = format!("pub mod {ty} {{\n");
@@ -61,7 +61,7 @@ pub(crate) fn module_of_number(generator: &mut Generator) -> Trap {
 }
 
 /// A module of a crate's name that emitted code could name.
-pub(crate) fn module_of_crate(generator: &mut Generator) -> Trap {
+pub(super) fn module_of_crate(generator: &mut Generator) -> Trap {
     let name =
         *generator.rng.pick(&["core", "std", "quadrants_program", "alloc", "primitive", "body"]);
     let items = format!(
@@ -79,7 +79,7 @@ pub(crate) fn module_of_crate(generator: &mut Generator) -> Trap {
 }
 
 /// A module in the library's place, which has all of it but for one thing.
-pub(crate) fn module_of_library(generator: &mut Generator) -> Trap {
+pub(super) fn module_of_library(generator: &mut Generator) -> Trap {
     let (label, item) = *generator.rng.pick(&[
         ("ndrange", "pub fn ndrange(of: [usize; 2]) -> quadrants::ndrange<[usize; 2]> { quadrants::ndrange([of[0] / 2, of[1]]) }"),
         ("atomic_add", "pub fn atomic_add(x: &mut i32, v: i32) -> i32 { *x -= v; v }"),
@@ -115,7 +115,7 @@ pub(crate) fn module_of_library(generator: &mut Generator) -> Trap {
 }
 
 /// Another type by a number's name.
-pub(crate) fn alias(generator: &mut Generator) -> Trap {
+pub(super) fn alias(generator: &mut Generator) -> Trap {
     let (name, of) = *generator.rng.pick(&[
         ("u32", "u64"),
         ("usize", "u32"),
@@ -145,7 +145,7 @@ pub(crate) fn alias(generator: &mut Generator) -> Trap {
 }
 
 /// A type parameter of a known type's name.
-pub(crate) fn generic_name(generator: &mut Generator) -> Trap {
+pub(super) fn generic_name(generator: &mut Generator) -> Trap {
     let (name, bound, num) = *generator.rng.pick(&[
         ("f32", Bound::Float, Num::F64),
         ("u32", Bound::Int, Num::I64),
@@ -174,7 +174,7 @@ pub(crate) fn generic_name(generator: &mut Generator) -> Trap {
 }
 
 /// Locals and parameters of names that other things have.
-pub(crate) fn locals(generator: &mut Generator) -> Trap {
+pub(super) fn locals(generator: &mut Generator) -> Trap {
     let names: &[&str] = match generator.rng.below(4) {
         0 => &[
             "cx", "args", "value", "given", "proven", "begin", "end", "index", "count", "size",
@@ -232,7 +232,7 @@ pub(crate) fn locals(generator: &mut Generator) -> Trap {
 }
 
 /// Constants, statics and unit structs of names that locals have.
-pub(crate) fn constants(generator: &mut Generator) -> Trap {
+pub(super) fn constants(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "v0", "v1", "v2", "i1", "k3", "n", "a0", "cx", "args", "value", "__OK", "begin", "p0",
         "x0", "y0",
@@ -250,7 +250,7 @@ pub(crate) fn constants(generator: &mut Generator) -> Trap {
 }
 
 /// Macros of names that emitted code or kernels use.
-pub(crate) fn macros(generator: &mut Generator) -> Trap {
+pub(super) fn macros(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "assert",
         "assert",
@@ -276,7 +276,7 @@ pub(crate) fn macros(generator: &mut Generator) -> Trap {
 }
 
 /// Items of names that the prelude has.
-pub(crate) fn prelude(generator: &mut Generator) -> Trap {
+pub(super) fn prelude(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "Option",
         "Some",
@@ -320,7 +320,7 @@ pub(crate) fn prelude(generator: &mut Generator) -> Trap {
 }
 
 /// Methods, of everything, of names that emitted code calls.
-pub(crate) fn emitted_method(generator: &mut Generator) -> Trap {
+pub(super) fn emitted_method(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "see",
         "pass",
@@ -415,7 +415,7 @@ pub(crate) fn emitted_method(generator: &mut Generator) -> Trap {
 }
 
 /// Items of names that emitted code gives to its own.
-pub(crate) fn emitted_name(generator: &mut Generator) -> Trap {
+pub(super) fn emitted_name(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "__Body",
         "__SOURCE",
@@ -452,7 +452,7 @@ pub(crate) fn emitted_name(generator: &mut Generator) -> Trap {
 }
 
 /// Methods of ranges, which loops have.
-pub(crate) fn range_methods(generator: &mut Generator) -> Trap {
+pub(super) fn range_methods(generator: &mut Generator) -> Trap {
     let (label, items) = *generator.rng.pick(&[
         ("rev", "pub trait Own: Sized { fn rev(self) -> ::core::ops::Range<usize> { 0..1 } }\nimpl Own for ::core::ops::Range<usize> {}\n"),
         ("step_by", "pub trait Own: Sized { fn step_by(self, _by: usize) -> ::core::ops::Range<usize> { 0..1 } }\nimpl Own for ::core::ops::Range<usize> {}\n"),
@@ -467,7 +467,7 @@ pub(crate) fn range_methods(generator: &mut Generator) -> Trap {
 }
 
 /// A type of the library's name, which hides the library's.
-pub(crate) fn own_type(generator: &mut Generator) -> Trap {
+pub(super) fn own_type(generator: &mut Generator) -> Trap {
     let (label, items) = *generator.rng.pick(&[
         ("Vector", "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct Vector<T, const N: usize>(pub [T; N]);\n#[qd::func]\nimpl<T: quadrants::Number> Vector<T, 3> { pub fn own(self) -> T { self.0[0] } }\n"),
         ("Vector alias", "pub type Vector<T, const N: usize> = quadrants::Vector<T, N>;\n"),
@@ -485,7 +485,7 @@ pub(crate) fn own_type(generator: &mut Generator) -> Trap {
 
 /// Items that could give a literal another type where rustc checks a kernel than where it compiles it, and functions
 /// that hide a conversion.
-pub(crate) fn inference(generator: &mut Generator) -> Trap {
+pub(super) fn inference(generator: &mut Generator) -> Trap {
     let boxed = "#[derive(Clone, Copy, qd::KernelValue)] pub struct Boxed<T>(pub T);\n";
     let (label, items, uses) = *generator.rng.pick(&[
         (
