@@ -14,8 +14,8 @@ pub(crate) use calls::{
     phase_of, split_function, without_arguments,
 };
 pub(crate) use exprs::{
-    SCALARS, compound_op, immutable_name, is_constant, is_place, is_simple_place, is_type_name,
-    member_name, name_of, pattern_ident, unparenthesized, untyped,
+    SCALARS, binary_op, immutable_name, is_assignment, is_constant, is_one_of, is_simple_place,
+    is_type_name, member_name, name_of, pattern_ident, place_root, unparenthesized, untyped,
 };
 pub(crate) use loops::{
     RangeChain, gives_value, is_serial, label_name, loop_label, loop_options, range_chain,

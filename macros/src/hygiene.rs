@@ -18,6 +18,9 @@ use crate::{
     tokens::{idents, is_punct, replace_idents},
 };
 
+/// The attributes that set lint levels.
+const LEVELS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
+
 /// Gives all names the hygiene of the item's keyword, so that equal texts are equal names: the tree compares texts. They
 /// differ only if macros made the item.
 pub(crate) fn with_one_hygiene(item: TokenStream) -> TokenStream {
@@ -135,27 +138,15 @@ pub(crate) fn keep_inert(attributes: &mut Vec<Attribute>) -> TokenStream {
 
 /// Whether an attribute is a built-in one of rustc that changes no tokens. No other attribute can have its name.
 fn is_inert(attribute: &syn::Meta) -> bool {
-    const KNOWN: [&str; 12] = [
-        "doc",
-        "allow",
-        "expect",
-        "warn",
-        "deny",
-        "forbid",
-        "inline",
-        "cold",
-        "must_use",
-        "deprecated",
-        "track_caller",
-        "cfg",
-    ];
+    const KNOWN: [&str; 7] =
+        ["doc", "inline", "cold", "must_use", "deprecated", "track_caller", "cfg"];
     if let syn::Meta::List(list) = attribute
         && list.path.is_ident("cfg_attr")
     {
         let all = Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated;
         return list.parse_args_with(all).is_ok_and(|metas| metas.iter().skip(1).all(is_inert));
     }
-    KNOWN.iter().any(|known| attribute.path().is_ident(known))
+    LEVELS.iter().chain(&KNOWN).any(|known| attribute.path().is_ident(known))
 }
 
 /// Rewrites a body so that
@@ -227,7 +218,6 @@ impl Visit<'_> for Check {
     }
 
     fn visit_attribute(&mut self, attribute: &Attribute) {
-        const LEVELS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
         if !LEVELS.iter().any(|level| attribute.path().is_ident(level)) {
             self.add(
                 attribute,

@@ -214,41 +214,23 @@ fn expand_method(
         #body
     };
     let given = internal("given");
-    let callable = if receiver.is_some() {
-        // By path, it is called with the receiver first, which is a copy.
-        let as_function = (!changes).then(|| {
-            quote! {
-                // SAFETY: it is the method.
-                #[diagnostic::do_not_recommend]
-                unsafe impl<#with> #support::Function<#number, (Self, #(#types,)*)> for #of #bounds {
-                    #[inline(always)]
-                    fn call((mut #given, #(#names,)*): (Self, #(#types,)*)) -> #output {
-                        <Self as #support::Method<#number, (#(#types,)*)>>::call(&mut #given, (#(#names,)*))
-                    }
+    let (callable, params) = match receiver.is_some() {
+        true => (internal("Method"), quote!(#this: &mut Self, (#(mut #names,)*): (#(#types,)*))),
+        false => (internal("Function"), quote!((#(mut #names,)*): (#(#types,)*))),
+    };
+    // By path, a method is called with the receiver first, which is a copy.
+    let by_path = (receiver.is_some() && !changes).then(|| {
+        quote! {
+            // SAFETY: it is the method.
+            #[diagnostic::do_not_recommend]
+            unsafe impl<#with> #support::Function<#number, (Self, #(#types,)*)> for #of #bounds {
+                #[inline(always)]
+                fn call((mut #given, #(#names,)*): (Self, #(#types,)*)) -> #output {
+                    <Self as #support::Method<#number, (#(#types,)*)>>::call(&mut #given, (#(#names,)*))
                 }
             }
-        });
-        quote! {
-            // SAFETY: made of the same tokens as the source, by the rewriting of all CPU bodies.
-            #[diagnostic::do_not_recommend]
-            unsafe impl<#with> #support::Method<#number, (#(#types,)*)> for #of #bounds {
-                #quiet
-                #[inline(always)]
-                fn call(#this: &mut Self, (#(mut #names,)*): (#(#types,)*)) -> #output { #inner }
-            }
-            #as_function
         }
-    } else {
-        quote! {
-            // SAFETY: made of the same tokens as the source, by the rewriting of all CPU bodies.
-            #[diagnostic::do_not_recommend]
-            unsafe impl<#with> #support::Function<#number, (#(#types,)*)> for #of #bounds {
-                #quiet
-                #[inline(always)]
-                fn call((#(mut #names,)*): (#(#types,)*)) -> #output { #inner }
-            }
-        }
-    };
+    });
     let call = quote!(<Self as #support::Method<#number, (#(#types,)*)>>::call);
     method.block = match receiver.map(|receiver| receiver.kind) {
         Some(_) if changes => parse_quote!({ #call(self, (#(#names,)*)) }),
@@ -275,7 +257,14 @@ fn expand_method(
             )> = ::core::option::Option::Some({ #source (#path, #identities) });
             const MUTATES: ::core::primitive::bool = #changes;
         }
-        #callable
+        // SAFETY: made of the same tokens as the source, by the rewriting of all CPU bodies.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<#with> #support::#callable<#number, (#(#types,)*)> for #of #bounds {
+            #quiet
+            #[inline(always)]
+            fn call(#params) -> #output { #inner }
+        }
+        #by_path
     })
 }
 

@@ -16,7 +16,7 @@ use syn::{
 
 use crate::{
     ast::{
-        Assert, compound_op, exchange_of, is_constant, is_shared_array, is_simple_place,
+        Assert, exchange_of, is_assignment, is_constant, is_shared_array, is_simple_place,
         pattern_names, phase_of, unparenthesized, untyped,
     },
     reduce::Reduction,
@@ -138,7 +138,7 @@ impl<'a> Rewrite<'a> {
             Expr::Assign(syn::ExprAssign { left, right, .. }) => {
                 before = self.assignment(left, right);
             }
-            Expr::Binary(binary) if compound_op(&binary.op).is_some() => {
+            Expr::Binary(binary) if is_assignment(&binary.op) => {
                 before = self.assignment(&mut binary.left, &mut binary.right);
             }
             _ => visit_mut::visit_expr_mut(self, expr),

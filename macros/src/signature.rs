@@ -170,32 +170,29 @@ fn check_type(passing: ParamPassing, ty: &Type) -> syn::Result<()> {
     let Type::Path(path) = ty else { return Ok(()) };
     let Some(last) = path.path.segments.last() else { return Ok(()) };
     let named = |names: &[&str]| names.iter().any(|name| last.ident == name);
-    let refuse = |message: &str| Err(syn::Error::new_spanned(ty, message));
-    match passing {
-        ParamPassing::Value if last.ident == "Tensor" => refuse(
-            "a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it",
-        ),
-        ParamPassing::Value if named(&OTHERS) => refuse(
-            "a number in a kernel is of type f16, f32, f64, bool or an integer of up to 64 bits",
-        ),
-        ParamPassing::Ref | ParamPassing::RefMut if named(&SCALARS) => refuse(
-            "a number is passed by value; for one that the kernel writes, take a `&mut Tensor<…, 1>` of one element",
-        ),
-        _ => match &last.arguments {
-            syn::PathArguments::AngleBracketed(arguments) if last.ident == "Tensor" => {
-                match arguments.args.first() {
-                    Some(syn::GenericArgument::Type(Type::Path(element)))
-                        if OTHERS.iter().any(|name| element.path.is_ident(name)) =>
-                    {
-                        Err(syn::Error::new_spanned(
-                            element,
-                            "an element of a tensor is of type f16, f32, f64, bool or an integer of up to 64 bits",
-                        ))
-                    }
-                    _ => Ok(()),
-                }
-            }
-            _ => Ok(()),
-        },
+    let refused = match passing {
+        ParamPassing::Value if last.ident == "Tensor" => {
+            "a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it"
+        }
+        ParamPassing::Value if named(&OTHERS) => {
+            "a number in a kernel is of type f16, f32, f64, bool or an integer of up to 64 bits"
+        }
+        ParamPassing::Ref | ParamPassing::RefMut if named(&SCALARS) => {
+            "a number is passed by value; for one that the kernel writes, take a `&mut Tensor<…, 1>` of one element"
+        }
+        _ => "",
+    };
+    if !refused.is_empty() {
+        return Err(syn::Error::new_spanned(ty, refused));
     }
+    if let syn::PathArguments::AngleBracketed(arguments) = &last.arguments
+        && last.ident == "Tensor"
+        && let Some(syn::GenericArgument::Type(Type::Path(element))) = arguments.args.first()
+        && OTHERS.iter().any(|name| element.path.is_ident(name))
+    {
+        let message =
+            "an element of a tensor is of type f16, f32, f64, bool or an integer of up to 64 bits";
+        return Err(syn::Error::new_spanned(element, message));
+    }
+    Ok(())
 }

@@ -15,7 +15,7 @@ use quote::{ToTokens, quote};
 use syn::{Local, Pat, PatIdent};
 
 use crate::{
-    ast::{Assert, compound_op, gives_value, pattern_ident, pattern_names, untyped},
+    ast::{Assert, gives_value, is_assignment, pattern_ident, pattern_names, untyped},
     sites::{self, Site, Sites},
     spans::{self, Spans},
     text::text_of,
@@ -399,7 +399,7 @@ fn is_statement(expr: &syn::Expr) -> bool {
         | E::Return(_)
         | E::Macro(_) => true,
         E::Loop(each) => !gives_value(each),
-        E::Binary(binary) => compound_op(&binary.op).is_some(),
+        E::Binary(binary) => is_assignment(&binary.op),
         _ => false,
     }
 }

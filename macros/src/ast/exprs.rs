@@ -41,14 +41,15 @@ pub(crate) fn member_name(member: &Member) -> String {
     }
 }
 
-/// Whether an expression is a place. Evaluating its base twice has no second effect.
-pub(crate) fn is_place(expr: &Expr) -> bool {
+/// The path of the local or constant that a place is a part of; `None` for expressions that are no places. Evaluating a
+/// place twice has no second effect.
+pub(crate) fn place_root(expr: &Expr) -> Option<&ExprPath> {
     match expr {
-        Expr::Path(_) => true,
-        Expr::Field(field) => is_place(&field.base),
-        Expr::Paren(paren) => is_place(&paren.expr),
-        Expr::Index(index) => is_place(&index.expr),
-        _ => false,
+        Expr::Path(path) => Some(path),
+        Expr::Field(syn::ExprField { base: inner, .. })
+        | Expr::Index(syn::ExprIndex { expr: inner, .. })
+        | Expr::Paren(syn::ExprParen { expr: inner, .. }) => place_root(inner),
+        _ => None,
     }
 }
 
@@ -62,21 +63,45 @@ pub(crate) fn is_simple_place(expr: &Expr) -> bool {
     }
 }
 
-/// The operation of a compound assignment; `None` for operators that do not assign.
-pub(crate) fn compound_op(op: &BinOp) -> Option<BinaryOp> {
+/// Whether an expression is one of these names.
+pub(crate) fn is_one_of(expr: &Expr, names: &[Ident]) -> bool {
+    match unparenthesized(expr) {
+        Expr::Path(path) => name_of(path).is_some_and(|name| names.contains(name)),
+        _ => false,
+    }
+}
+
+/// The operation of an operator, with or without assignment; `None` for `&&` and `||`.
+pub(crate) fn binary_op(op: &BinOp) -> Option<BinaryOp> {
     Some(match op {
-        BinOp::AddAssign(_) => BinaryOp::Add,
-        BinOp::SubAssign(_) => BinaryOp::Sub,
-        BinOp::MulAssign(_) => BinaryOp::Mul,
-        BinOp::DivAssign(_) => BinaryOp::Div,
-        BinOp::RemAssign(_) => BinaryOp::Rem,
-        BinOp::BitXorAssign(_) => BinaryOp::Xor,
-        BinOp::BitAndAssign(_) => BinaryOp::And,
-        BinOp::BitOrAssign(_) => BinaryOp::Or,
-        BinOp::ShlAssign(_) => BinaryOp::Shl,
-        BinOp::ShrAssign(_) => BinaryOp::Shr,
+        BinOp::Add(_) | BinOp::AddAssign(_) => BinaryOp::Add,
+        BinOp::Sub(_) | BinOp::SubAssign(_) => BinaryOp::Sub,
+        BinOp::Mul(_) | BinOp::MulAssign(_) => BinaryOp::Mul,
+        BinOp::Div(_) | BinOp::DivAssign(_) => BinaryOp::Div,
+        BinOp::Rem(_) | BinOp::RemAssign(_) => BinaryOp::Rem,
+        BinOp::BitXor(_) | BinOp::BitXorAssign(_) => BinaryOp::Xor,
+        BinOp::BitAnd(_) | BinOp::BitAndAssign(_) => BinaryOp::And,
+        BinOp::BitOr(_) | BinOp::BitOrAssign(_) => BinaryOp::Or,
+        BinOp::Shl(_) | BinOp::ShlAssign(_) => BinaryOp::Shl,
+        BinOp::Shr(_) | BinOp::ShrAssign(_) => BinaryOp::Shr,
+        BinOp::Eq(_) => BinaryOp::Eq,
+        BinOp::Ne(_) => BinaryOp::Ne,
+        BinOp::Lt(_) => BinaryOp::Lt,
+        BinOp::Le(_) => BinaryOp::Le,
+        BinOp::Gt(_) => BinaryOp::Gt,
+        BinOp::Ge(_) => BinaryOp::Ge,
         _ => return None,
     })
+}
+
+/// Whether an operator is one of a compound assignment.
+pub(crate) fn is_assignment(op: &BinOp) -> bool {
+    use BinOp as B;
+    matches!(
+        op,
+        B::AddAssign(_) | B::SubAssign(_) | B::MulAssign(_) | B::DivAssign(_) | B::RemAssign(_)
+    ) || matches!(op, B::BitXorAssign(_) | B::BitAndAssign(_) | B::BitOrAssign(_))
+        || matches!(op, B::ShlAssign(_) | B::ShrAssign(_))
 }
 
 /// A pattern without the type written after it.

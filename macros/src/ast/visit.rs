@@ -8,7 +8,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::exprs::{compound_op, unparenthesized};
+use super::exprs::{is_assignment, unparenthesized};
 
 struct EachExpr<F>(F);
 
@@ -55,7 +55,7 @@ pub(crate) fn assigned(stmts: &[Stmt]) -> BTreeSet<String> {
     each_expr(stmts, |expr| {
         let target = match expr {
             Expr::Assign(assign) => Some(&assign.left),
-            Expr::Binary(binary) if compound_op(&binary.op).is_some() => Some(&binary.left),
+            Expr::Binary(binary) if is_assignment(&binary.op) => Some(&binary.left),
             _ => None,
         };
         if let Some(Expr::Path(path)) = target.map(|target| unparenthesized(target)) {

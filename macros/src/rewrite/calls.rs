@@ -10,9 +10,9 @@ use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, visit_mut::VisitMut};
 use super::Rewrite;
 use crate::{
     ast::{
-        Conversion, conversion, exchange_of, is_ndrange, is_of_type, is_scalar_method,
-        is_shared_array, is_type_name, keeps_receiver, name_of, split_function, unparenthesized,
-        without_arguments,
+        Conversion, conversion, exchange_of, is_ndrange, is_of_type, is_one_of, is_scalar_method,
+        is_shared_array, is_type_name, keeps_receiver, name_of, place_root, split_function,
+        unparenthesized, without_arguments,
     },
     sites, spans,
     tokens::{internal, method_number},
@@ -26,7 +26,7 @@ impl Rewrite<'_> {
         if is_shape
             || is_shared_array(&call.method)
             || exchange_of(call).is_some()
-            || self.is_block(&call.receiver)
+            || is_one_of(&call.receiver, &self.blocks)
         {
             return None;
         }
@@ -179,23 +179,9 @@ impl Rewrite<'_> {
         Some(quote_spanned!(start=> #negation #support::equal(#left, #right)))
     }
 
-    /// Whether an expression names a thread block.
-    fn is_block(&self, expr: &Expr) -> bool {
-        match unparenthesized(expr) {
-            Expr::Path(path) => name_of(path).is_some_and(|name| self.blocks.contains(name)),
-            _ => false,
-        }
-    }
-
     /// Whether an expression is a local or a part of one, which a method may change.
     fn is_local_place(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Path(path) => name_of(path).is_some_and(|name| self.locals.contains(name)),
-            Expr::Field(field) => self.is_local_place(&field.base),
-            Expr::Paren(paren) => self.is_local_place(&paren.expr),
-            Expr::Index(index) => self.is_local_place(&index.expr),
-            _ => false,
-        }
+        place_root(expr).and_then(name_of).is_some_and(|name| self.locals.contains(name))
     }
 }
 

@@ -9,7 +9,7 @@ use syn::{Expr, visit_mut::VisitMut};
 use super::Rewrite;
 use crate::{
     ast::{
-        atomic_op, borrowed_element, compound_op, keeps_receiver, member_name, name_of,
+        atomic_op, borrowed_element, is_assignment, is_one_of, keeps_receiver, member_name,
         unparenthesized,
     },
     sites, spans,
@@ -32,9 +32,7 @@ impl Rewrite<'_> {
                 let location = self.location(&mut assign.left)?;
                 Some(quote!({ let #value = #right; #location.write(#value); }))
             }
-            Expr::Binary(binary)
-                if compound_op(&binary.op).is_some() && self.is_element(&binary.left) =>
-            {
+            Expr::Binary(binary) if is_assignment(&binary.op) && self.is_element(&binary.left) => {
                 self.visit_expr_mut(&mut binary.right);
                 let [by, at, value] = ["by", "at", "value"].map(internal);
                 let update = self.compound_update(binary, &value, &by);
@@ -89,15 +87,8 @@ impl Rewrite<'_> {
             Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr, .. }) => {
                 self.is_tensor(expr)
             }
-            Expr::Path(_) => self.is_tensor_name(expr),
-            Expr::Field(field) => self.is_tensor_name(&field.base),
-            _ => false,
-        }
-    }
-
-    fn is_tensor_name(&self, expr: &Expr) -> bool {
-        match unparenthesized(expr) {
-            Expr::Path(path) => name_of(path).is_some_and(|name| self.tensors.contains(name)),
+            Expr::Path(_) => is_one_of(expr, &self.tensors),
+            Expr::Field(field) => is_one_of(&field.base, &self.tensors),
             _ => false,
         }
     }

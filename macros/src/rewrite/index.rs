@@ -5,12 +5,16 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, visit_mut::VisitMut};
 
 use super::Rewrite;
-use crate::{ast::is_simple_place, spans, tokens::internal};
+use crate::{
+    ast::{is_simple_place, place_root},
+    spans,
+    tokens::internal,
+};
 
 impl Rewrite<'_> {
     /// The checked index of a local array or a constant; `None` for other arrays.
     pub(super) fn bounded_index(&self, index: &syn::ExprIndex) -> Option<TokenStream> {
-        if root(&index.expr).is_none_or(|root| self.is_tensor_path(root)) {
+        if place_root(&index.expr).is_none_or(|root| self.is_tensor_path(root)) {
             return None;
         }
         let start = spans::first(&index.expr);
@@ -22,7 +26,7 @@ impl Rewrite<'_> {
     /// The checked element of an array that is a call's value or itself an element, and must not be evaluated twice;
     /// `None` for names and fields.
     pub(super) fn bounded_element(&self, index: &syn::ExprIndex, start: Span) -> Option<Expr> {
-        let of_tensor = root(&index.expr).is_some_and(|root| self.is_tensor_path(root));
+        let of_tensor = place_root(&index.expr).is_some_and(|root| self.is_tensor_path(root));
         if of_tensor || is_simple_place(&index.expr) {
             return None;
         }
@@ -34,8 +38,8 @@ impl Rewrite<'_> {
         })}))
     }
 
-    fn is_tensor_path(&self, path: &syn::Path) -> bool {
-        path.get_ident().is_some_and(|name| self.tensors.contains(name))
+    fn is_tensor_path(&self, path: &syn::ExprPath) -> bool {
+        path.path.get_ident().is_some_and(|name| self.tensors.contains(name))
     }
 
     /// Rewrites the two sides of an assignment. Returns the statements before it if its target has indices: Rust evaluates
@@ -83,16 +87,5 @@ fn depth(place: &Expr) -> usize {
         | Expr::Index(syn::ExprIndex { expr: inner, .. })
         | Expr::Paren(syn::ExprParen { expr: inner, .. }) => 1 + depth(inner),
         _ => 0,
-    }
-}
-
-/// The path of the local or constant that a place is a part of; `None` for other expressions.
-fn root(place: &Expr) -> Option<&syn::Path> {
-    match place {
-        Expr::Path(path) => Some(&path.path),
-        Expr::Field(field) => root(&field.base),
-        Expr::Index(index) => root(&index.expr),
-        Expr::Paren(paren) => root(&paren.expr),
-        _ => None,
     }
 }

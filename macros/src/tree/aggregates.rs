@@ -11,7 +11,7 @@ use syn::{Pat, PatIdent};
 use super::{FuncEntry, Tree, TypeEntry};
 use crate::{
     ast::{
-        Conversion, conversion, is_place, is_type_name, member_name, split_function,
+        Conversion, conversion, is_type_name, member_name, place_root, split_function,
         unparenthesized,
     },
     sites::{self, Site},
@@ -129,7 +129,7 @@ impl Tree {
         let ty = self.add_type(TypeEntry::Probe { probe: probe.clone(), binding, linear: false });
         self.put_site(site, ty);
         let of = &mut call.receiver;
-        let (has_place, at) = (is_place(of), name.span());
+        let (has_place, at) = (place_root(of).is_some(), name.span());
         if has_place {
             // The method may change the place. A tuple, because a statement that begins with a block ends after it.
             let of = of.clone();

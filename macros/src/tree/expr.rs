@@ -2,8 +2,8 @@
 
 use proc_macro2::{Delimiter, Group, Ident, Span};
 use quadrants_frontend::syntax::{
-    AtomicOp, BinaryOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument,
-    TypeIx, UnaryOp,
+    AtomicOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument, TypeIx,
+    UnaryOp,
 };
 use quote::{ToTokens, quote_spanned};
 use syn::{BinOp, Lit, UnOp};
@@ -11,9 +11,9 @@ use syn::{BinOp, Lit, UnOp};
 use super::{FuncEntry, Tree, value_block};
 use crate::{
     ast::{
-        Conversion, atomic_op, borrowed_element, compound_op, conversion, exchange_of, gives_value,
-        is_block_for, is_ndrange, is_of_type, is_place, is_scalar_method, is_shared_array,
-        is_stream_parallel, name_of, split_function, unparenthesized,
+        Conversion, atomic_op, binary_op, borrowed_element, conversion, exchange_of, gives_value,
+        is_assignment, is_block_for, is_ndrange, is_of_type, is_scalar_method, is_shared_array,
+        is_stream_parallel, name_of, place_root, split_function, unparenthesized,
     },
     sites::{self, Site},
     spans,
@@ -86,7 +86,7 @@ impl Tree {
     }
 
     fn binary(&mut self, binary: &mut syn::ExprBinary) -> ExprKind {
-        if compound_op(&binary.op).is_some() {
+        if is_assignment(&binary.op) {
             let construct = Construct::Other("an assignment used as a value".to_owned());
             return ExprKind::Unsupported(construct);
         }
@@ -165,7 +165,7 @@ impl Tree {
         let of_block = self
             .tensor(&call.receiver)
             .is_some_and(|name| self.blocks.iter().any(|(block, _)| *block == name));
-        let is_place = is_place(&call.receiver);
+        let is_place = place_root(&call.receiver).is_some();
         let receiver = self.expr(&mut call.receiver);
         let args: Vec<Expr> = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
         if let Some(Conversion::To(scalar)) = conversion(&name)
@@ -248,7 +248,7 @@ impl Tree {
                 return Some(ExprKind::Unsupported(Construct::Associated(name)));
             }
             let ty = self.written_type(&own);
-            let is_place = is_place(arg);
+            let is_place = place_root(arg).is_some();
             let value = self.expr(arg);
             return Some(match conversion {
                 Some(Conversion::From(scalar)) => self.converted(scalar, value, ty),
@@ -391,29 +391,6 @@ fn is_element(place: &Expr) -> bool {
         ExprKind::Element { value, .. } | ExprKind::Field { value, .. } => is_element(value),
         _ => false,
     }
-}
-
-/// The operation of a binary operator, except for `&&`, `||` and assignments.
-fn binary_op(op: &BinOp) -> Option<BinaryOp> {
-    Some(match op {
-        BinOp::Add(_) => BinaryOp::Add,
-        BinOp::Sub(_) => BinaryOp::Sub,
-        BinOp::Mul(_) => BinaryOp::Mul,
-        BinOp::Div(_) => BinaryOp::Div,
-        BinOp::Rem(_) => BinaryOp::Rem,
-        BinOp::BitXor(_) => BinaryOp::Xor,
-        BinOp::BitAnd(_) => BinaryOp::And,
-        BinOp::BitOr(_) => BinaryOp::Or,
-        BinOp::Shl(_) => BinaryOp::Shl,
-        BinOp::Shr(_) => BinaryOp::Shr,
-        BinOp::Eq(_) => BinaryOp::Eq,
-        BinOp::Ne(_) => BinaryOp::Ne,
-        BinOp::Lt(_) => BinaryOp::Lt,
-        BinOp::Le(_) => BinaryOp::Le,
-        BinOp::Gt(_) => BinaryOp::Gt,
-        BinOp::Ge(_) => BinaryOp::Ge,
-        _ => return None,
-    })
 }
 
 fn literal(lit: &Lit) -> ExprKind {

@@ -8,8 +8,8 @@ use syn::{Pat, PatIdent};
 use super::Tree;
 use crate::{
     ast::{
-        RangeChain, compound_op, gives_value, is_ndrange, label_name, loop_label, loop_options,
-        range_chain,
+        RangeChain, binary_op, gives_value, is_assignment, is_ndrange, label_name, loop_label,
+        loop_options, range_chain,
     },
     sites,
     tokens::internal,
@@ -44,13 +44,10 @@ impl Tree {
                     self.assign(&mut assign.left, None, value)
                 }
             },
-            E::Binary(binary) => match compound_op(&binary.op) {
-                Some(op) => {
-                    let value = self.expr(&mut binary.right);
-                    self.assign(&mut binary.left, Some(op), value)
-                }
-                None => StmtKind::Expr(self.expr(expr)),
-            },
+            E::Binary(binary) if is_assignment(&binary.op) => {
+                let (op, value) = (binary_op(&binary.op), self.expr(&mut binary.right));
+                self.assign(&mut binary.left, op, value)
+            }
             E::ForLoop(each) => self.for_loop(each),
             E::While(each) => {
                 let label = loop_label(each.label.as_ref());

@@ -6,7 +6,7 @@ use syn::{BinOp, Expr, ExprBinary, Stmt, UnOp};
 
 use super::{Lanes, Meaning};
 use crate::ast::{
-    atomic_op, compound_op, immutable_name, pattern_ident, pattern_names, unparenthesized,
+    atomic_op, immutable_name, is_assignment, pattern_ident, pattern_names, unparenthesized,
 };
 
 /// Methods of numbers that are one SIMD instruction or a few.
@@ -187,7 +187,7 @@ impl Lanes<'_, '_> {
                 }
             }
             Expr::Binary(binary) => {
-                compound_op(&binary.op).is_none()
+                !is_assignment(&binary.op)
                     && self.is_same(&binary.left)
                     && self.is_same(&binary.right)
             }
@@ -222,7 +222,7 @@ impl Lanes<'_, '_> {
                 matches!(unary.op, UnOp::Neg(_) | UnOp::Not(_)) && self.is_uniform(&unary.expr)
             }
             Expr::Binary(binary) => {
-                compound_op(&binary.op).is_none()
+                !is_assignment(&binary.op)
                     && self.is_uniform(&binary.left)
                     && self.is_uniform(&binary.right)
             }
