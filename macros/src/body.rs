@@ -1,7 +1,8 @@
-//! The CPU body of a kernel: the author's code with other loop headers, and rewritten as [`rewrite`](crate::rewrite) says.
+//! The CPU body of a kernel: the author's code with other loop headers, and rewritten as [`rewrite`](crate::rewrite)
+//! says.
 //!
-//! Parallel loops become closures over index ranges. They capture by value and rebind what they use, so that pointers and
-//! extents stay in registers.
+//! Parallel loops become closures over index ranges. They capture by value and rebind what they use, so that pointers
+//! and extents stay in registers.
 
 mod cost;
 mod jumps;

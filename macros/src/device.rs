@@ -1,7 +1,7 @@
 //! `#[derive(KernelValue)]`: a struct as a kernel value.
 //!
-//! The emitted impls say `unsafe` because the traits are unsafe to implement by hand. The lint `unsafe_code` in the author's
-//! crate does not apply to them.
+//! The emitted impls say `unsafe` because the traits are unsafe to implement by hand. The lint `unsafe_code` in the
+//! author's crate does not apply to them.
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::name_number;

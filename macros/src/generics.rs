@@ -1,7 +1,7 @@
 //! Type and const parameters, as emitted code repeats them.
 //!
-//! An item inside a function cannot use the function's parameters. So the constants of a generic function are associated
-//! constants of a type with the same parameters, `__Of<…>`: one set per instantiation.
+//! An item inside a function cannot use the function's parameters. So the constants of a generic function are
+//! associated constants of a type with the same parameters, `__Of<…>`: one set per instantiation.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};

@@ -21,8 +21,8 @@ use crate::{
 /// The attributes that set lint levels.
 const LEVELS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
 
-/// Gives all names the hygiene of the item's keyword, so that equal texts are equal names: the tree compares texts. They
-/// differ only if macros made the item.
+/// Gives all names the hygiene of the item's keyword, so that equal texts are equal names: the tree compares texts.
+/// They differ only if macros made the item.
 pub(crate) fn with_one_hygiene(item: TokenStream) -> TokenStream {
     let keyword = item.clone().into_iter().find_map(|token| match token {
         TokenTree::Ident(ident) if ident == "fn" || ident == "impl" || ident == "trait" => {

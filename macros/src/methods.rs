@@ -1,7 +1,8 @@
 //! `#[func]` on an `impl` block or a trait: its functions can be called in kernels, as methods and by the type's name.
 //!
-//! The author's block stays, except that its functions call the CPU bodies. The source and the body of each function are in
-//! impls for its type, under a number made of the function's name: kernels find them by the type that rustc infers.
+//! The author's block stays, except that its functions call the CPU bodies. The source and the body of each function
+//! are in impls for its type, under a number made of the function's name: kernels find them by the type that rustc
+//! infers.
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quadrants_frontend::{
@@ -47,9 +48,9 @@ pub(crate) fn expand_impl(attribute: &Attribute, mut block: ItemImpl) -> TokenSt
     sites::finished(quote!(#block #emitted), &attribute.paths.private)
 }
 
-/// A trait whose functions kernels can call. They call what `#[func]` emits for the methods of the type: the supertraits,
-/// which are unsafe to implement. So kernels rely on nothing in an `impl` of the trait itself. A hidden item makes an
-/// `impl` without `#[func]` an error, because kernels would not call its functions.
+/// A trait whose functions kernels can call. They call what `#[func]` emits for the methods of the type: the
+/// supertraits, which are unsafe to implement. So kernels rely on nothing in an `impl` of the trait itself. A hidden
+/// item makes an `impl` without `#[func]` an error, because kernels would not call its functions.
 pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStream {
     let Paths { private, body: support, .. } = &attribute.paths;
     let mut errors = hygiene::keep_inert(&mut of.attrs);

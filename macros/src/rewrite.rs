@@ -98,8 +98,8 @@ impl<'a> Rewrite<'a> {
         (self.tensors, self.locals, self.blocks) = outer;
     }
 
-    /// Passes a value through the gate, which does not compile if the probed copy does not: rustc then reports errors of
-    /// the copy only.
+    /// Passes a value through the gate, which does not compile if the probed copy does not: rustc then reports errors
+    /// of the copy only.
     fn gate(&self, expr: &mut Expr) {
         let support = self.support;
         *expr = Expr::Verbatim(quote!(#support::gate::<__OK, _>(#expr)));

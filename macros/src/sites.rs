@@ -1,7 +1,7 @@
 //! Type sites: places in a body at which the IR uses a type that rustc inferred in the probed copy.
 //!
-//! Before the syntax tree and the CPU body are made, each place that can be a site gets a number, as an attribute on its
-//! tokens. The tree records which of its types a site has; the CPU body compares its own type with that one
+//! Before the syntax tree and the CPU body are made, each place that can be a site gets a number, as an attribute on
+//! its tokens. The tree records which of its types a site has; the CPU body compares its own type with that one
 //! (`quadrants_program::body::SiteTable`). The attributes are removed from what is emitted.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};

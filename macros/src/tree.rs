@@ -190,8 +190,8 @@ impl Tree {
         value
     }
 
-    /// Whether a name is that of a tensor, a shape or a shared array, whose length the IR knows by the name. A field of a
-    /// struct of tensors is written `struct.field`.
+    /// Whether a name is that of a tensor, a shape or a shared array, whose length the IR knows by the name. A field
+    /// of a struct of tensors is written `struct.field`.
     fn is_view(&self, name: &str) -> bool {
         if name.contains('.') {
             return true;
@@ -267,8 +267,8 @@ impl Tree {
         tree
     }
 
-    /// The constants of a block, which are in scope in all of it. In the tree they are `let`s; the probed copy keeps the
-    /// items, which cannot contain probes.
+    /// The constants of a block, which are in scope in all of it. In the tree they are `let`s; the probed copy keeps
+    /// the items, which cannot contain probes.
     fn constants(&mut self, block: &syn::Block) -> Vec<Stmt> {
         let mut stmts = Vec::new();
         for stmt in &block.stmts {

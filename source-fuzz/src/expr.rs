@@ -10,18 +10,18 @@ use crate::{
 };
 
 impl Generator {
-    /// An expression as it can stand where any may.
+    /// An expression without regard to precedence.
     pub(crate) fn expr(&mut self, ty: &Ty, depth: usize) -> String {
         self.any(ty, depth).text
     }
 
-    /// An expression as an operand of something that holds with this precedence.
+    /// An operand with at least this precedence, by parentheses if necessary.
     pub(crate) fn operand(&mut self, ty: &Ty, depth: usize, least: u8) -> String {
         let whole = self.any(ty, depth);
-        self.held(whole, least)
+        self.parenthesized(whole, least)
     }
 
-    fn held(&mut self, whole: Fragment, least: u8) -> String {
+    fn parenthesized(&mut self, whole: Fragment, least: u8) -> String {
         if whole.precedence < least || self.rng.percent(6) {
             format!("({})", whole.text)
         } else {
@@ -29,7 +29,7 @@ impl Generator {
         }
     }
 
-    /// A condition, as `if` and `while` take it.
+    /// A condition of `if` or `while`.
     pub(crate) fn cond(&mut self, depth: usize) -> String {
         let cond = self.any(&Ty::Bool, depth);
         if cond.precedence == BLOCK || cond.text.contains('{') {
@@ -64,15 +64,15 @@ impl Generator {
         }
     }
 
-    /// What a macro around the kernel is given as one operand.
+    /// An expression as an operand of the macro that makes the kernel.
     fn hoisted(&mut self, ty: &Ty, depth: usize) -> Fragment {
         self.hoisting = false;
-        // The loops around are the macro's, whose labels are not the operand's.
+        // The enclosing loops are in the macro, whose labels have another hygiene.
         let jumps = std::mem::take(&mut self.frame.jumps);
         let of = self.any(ty, depth - 1);
         self.frame.jumps = jumps;
         self.hoisting = true;
-        // A statement cannot begin with one that ends in braces and go on.
+        // A statement that begins with a block ends after it.
         if of.precedence == BLOCK {
             return of;
         }
@@ -94,7 +94,7 @@ impl Generator {
         self.simple(ty)
     }
 
-    /// A value made of literals.
+    /// A value of literals.
     pub(crate) fn simple(&mut self, ty: &Ty) -> Fragment {
         match ty {
             Ty::Bool => {
@@ -207,7 +207,7 @@ impl Generator {
         })
     }
 
-    /// A value of a parameter's type without parts.
+    /// A value of the type parameter without parts.
     fn of_param_simple(&mut self) -> Fragment {
         let Some((name, bound)) = self.param.as_ref().map(|of| (of.name.clone(), of.bound)) else {
             return atom("0");
@@ -268,9 +268,9 @@ impl Generator {
 
     pub(crate) fn binary(&mut self, ty: &Ty, depth: usize, op: &str, precedence: u8) -> Fragment {
         let left = self.any(ty, depth);
-        // `a as b < c` is no comparison.
+        // `a as b < c` does not parse as a comparison.
         let least = if op.starts_with('<') { ATOM } else { precedence };
-        let left = self.held(left, least);
+        let left = self.parenthesized(left, least);
         let plain = self.rng.percent(15) && ty.num().is_some() && depth > 0;
         let right = match ty {
             Ty::Num(num) if plain && !op.contains("<<") && !op.contains(">>") => {
@@ -468,7 +468,7 @@ impl Generator {
             return fragment(CAST, format!("{of} as {}", to.name()));
         }
         if self.rng.percent(8) && self.param.is_none() {
-            // Lossless.
+            // Lossless conversions.
             let from = match to {
                 Num::I32 | Num::I64 | Num::U32 | Num::U64 | Num::Usize => Some(Num::U8),
                 Num::F64 => Some(Num::F32),
@@ -535,12 +535,12 @@ impl Generator {
         text
     }
 
-    /// A call of a method of numbers that gives this type; with this receiver, if one is named.
+    /// A method call that returns this type, with this receiver if there is one.
     fn method_of(&mut self, receiver: Option<Num>, ty: &Ty, depth: usize) -> Option<Fragment> {
         let mut fitting = Vec::new();
         for method in &METHODS[..OF_NUMBERS] {
             for num in Num::INTS.into_iter().chain([Num::F32, Num::F64]) {
-                // Own results are of the receiver: of others only a few are tried.
+                // A method that returns its receiver's type must have the requested receiver.
                 if method.is_of(num) && Method::of(method.ret, num) == *ty {
                     let own = receiver.is_none_or(|of| of == num) || method.ret != Of::Own;
                     if own {
@@ -569,7 +569,7 @@ impl Generator {
         Some(atom(format!("{of}.{}({args})", method.name)))
     }
 
-    /// One of the methods, more often one whose name collides.
+    /// One of the methods, more often one with a colliding name.
     fn focused<'m>(&mut self, all: &[&'m Method]) -> &'m Method {
         let focused: Vec<_> =
             all.iter().filter(|m| self.focus.contains(&m.name)).copied().collect();
@@ -642,7 +642,7 @@ impl Generator {
         fragment(BLOCK, format!("if {cond} {yes} else {no}"))
     }
 
-    /// A value that a jump leaves instead, and with it the statement around.
+    /// A value in which a jump may leave the enclosing statement.
     fn jumping(&mut self, ty: &Ty, depth: usize) -> Option<Fragment> {
         if self.in_index {
             return None;

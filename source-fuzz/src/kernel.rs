@@ -7,17 +7,17 @@ use crate::{
     types::{Num, Ty},
 };
 
-/// What a kernel has as a parameter.
+/// A parameter of a kernel.
 #[derive(Clone, Debug)]
 pub(crate) enum Given {
     Value(Ty),
-    /// A tensor: its elements, its extents, whether it is written.
+    /// A tensor: its element type, its extents, and whether it is written.
     Tensor(Ty, Vec<usize>, bool),
-    /// A struct of tensors: name, elements, extents and access of each field.
+    /// A struct of tensors: name, element type, extents and access of each field.
     Group(Vec<(String, Ty, Vec<usize>, bool)>),
 }
 
-/// A kernel's text, and that of its run.
+/// The text of a kernel, and of the function that runs it.
 #[derive(Debug)]
 pub(crate) struct KernelText {
     pub(crate) kernel: String,
@@ -25,7 +25,8 @@ pub(crate) struct KernelText {
 }
 
 impl Generator {
-    /// A kernel. `generics` are declared behind its name, and are these numbers when it runs.
+    /// A kernel. `generics` are its generic parameters, `instance` the arguments of its call, `extra` the parameters
+    /// of a trap.
     pub(crate) fn kernel(
         &mut self,
         generics: &str,
@@ -133,7 +134,7 @@ impl Generator {
         KernelText { kernel, run }
     }
 
-    /// Loops that do nothing but use what collides, and the tensors that they write.
+    /// Loops that only use the colliding names. Adds the tensors that they write to the parameters.
     fn forced(&mut self, extent: usize, params: &mut Vec<(String, Given)>) -> Vec<String> {
         let mut loops = Vec::new();
         for (at, (ty, text)) in self.extra.clone().into_iter().enumerate() {
@@ -275,7 +276,7 @@ impl Generator {
 
     /// A parallel loop that writes an output.
     fn parallel(&mut self, output: &str, rank: usize) -> String {
-        let frozen = self.frozen();
+        let frozen = self.freeze();
         let mark = self.mark();
         let (names, header, own) =
             if rank == 1 { self.line(output) } else { self.plane(output, rank) };
@@ -286,14 +287,14 @@ impl Generator {
         for tensor in &mut self.frame.tensors {
             tensor.own = (tensor.name == output).then(|| own.clone());
         }
-        let label = self.looped(false);
+        let label = self.begin_loop(false);
         self.loops -= 1;
         let count = self.rng.within(1, 4);
         let mut body = self.statements(count, 3);
         body.push_str(&self.write_to(output, 4));
         self.frame.jumps.pop();
         self.release(mark);
-        self.thawed(&frozen);
+        self.thaw(&frozen);
         self.frame.index.clear();
         for tensor in &mut self.frame.tensors {
             tensor.own = None;
@@ -307,7 +308,7 @@ impl Generator {
         format!("{attribute}{label}for {header} {{\n{body}}}\n")
     }
 
-    /// A loop over one dimension: its variables, its header and the iteration's own element.
+    /// A loop over one dimension: its variables, its header and the index that the iteration owns.
     fn line(&mut self, output: &str) -> (Vec<String>, String, String) {
         let name =
             if self.pool.is_empty() { self.unique("i") } else { self.rng.pick(&self.pool).clone() };
@@ -338,7 +339,7 @@ impl Generator {
             }
             _ => {
                 self.hit("kernel.loop");
-                let own = self.again_to_write(&name);
+                let own = self.same_index_to_write(&name);
                 (format!("0..{output}.len()"), own)
             }
         };
@@ -364,7 +365,7 @@ impl Generator {
         (names, header, own)
     }
 
-    /// A loop of one thread.
+    /// A serial loop.
     fn serial(&mut self, output: &str, rank: usize) -> String {
         self.hit("kernel.serial.loop");
         let name = self.unique("i");
@@ -379,10 +380,10 @@ impl Generator {
             tensor.own = (tensor.name == output).then(|| own.clone());
         }
         self.frame.index = vec![name.clone()];
-        let label = self.looped(true);
+        let label = self.begin_loop(true);
         let mut body = self.statements(2, 2);
         body.push_str(&self.write_to(output, 3));
-        self.left();
+        self.end_loop();
         self.release(mark);
         self.frame.index.clear();
         for tensor in &mut self.frame.tensors {
@@ -393,11 +394,11 @@ impl Generator {
         format!("#[qd::serial]\n{label}for {name} in 0..{extent} {{\n{body}}}\n")
     }
 
-    /// A block of threads: two phases with a shared array between.
+    /// A loop over thread blocks: two phases with a shared array.
     fn block_for(&mut self, output: &str, elem: &Ty) -> String {
         self.hit("kernel.block_for");
         let Ty::Num(num) = elem else { return self.parallel(output, 1) };
-        let frozen = self.frozen();
+        let frozen = self.freeze();
         let mark = self.mark();
         self.bind("t", Ty::USIZE, false);
         self.frame.index = vec!["t".to_owned()];
@@ -408,7 +409,7 @@ impl Generator {
         (self.hoisting, self.frame.jumps) = (hoisting, jumps);
         self.frame.index.clear();
         self.release(mark);
-        self.thawed(&frozen);
+        self.thaw(&frozen);
         let ty = num.name();
         let exact = !num.is_float();
         let (exchange, used) = match self.rng.below(7) {
@@ -444,26 +445,26 @@ impl Generator {
         )
     }
 
-    /// What all iterations combine into elements.
+    /// A loop whose iterations combine values into elements by atomics.
     fn reduction(&mut self, over: &str) -> String {
         self.hit("kernel.reduction");
         let name = self.unique("i");
-        let frozen = self.frozen();
+        let frozen = self.freeze();
         let mark = self.mark();
         self.bind(&name, Ty::USIZE, false);
         self.frame.index = vec![name.clone()];
         let values: Vec<_> = (0..3).map(|_| self.expr(&Ty::Num(Num::I32), 2)).collect();
         self.frame.index.clear();
         self.release(mark);
-        self.thawed(&frozen);
+        self.thaw(&frozen);
         format!(
             "for {name} in 0..{over}.len() {{\nqd::atomic_add(&mut sums[0], {});\nqd::atomic_min(&mut sums[1], {});\nqd::atomic_max(&mut sums[2], {});\n}}\n",
             values[0], values[1], values[2]
         )
     }
 
-    /// Iterations assign nothing from outside.
-    fn frozen(&mut self) -> Vec<(bool, bool)> {
+    /// Makes all locals immutable, because iterations cannot assign them. Returns the state for [`thaw`](Self::thaw).
+    fn freeze(&mut self) -> Vec<(bool, bool)> {
         let was = self.frame.vars.iter().map(|var| (var.mutable, var.frozen)).collect();
         for var in &mut self.frame.vars {
             var.frozen |= var.mutable;
@@ -472,7 +473,7 @@ impl Generator {
         was
     }
 
-    fn thawed(&mut self, was: &[(bool, bool)]) {
+    fn thaw(&mut self, was: &[(bool, bool)]) {
         for (var, was) in self.frame.vars.iter_mut().zip(was) {
             (var.mutable, var.frozen) = *was;
         }
@@ -483,7 +484,7 @@ impl Generator {
     }
 }
 
-/// An index of a tensor, the same for all iterations.
+/// A constant index of a tensor.
 fn fixed_index(rank: usize) -> String {
     match rank {
         0 => "[]".to_owned(),
@@ -493,12 +494,12 @@ fn fixed_index(rank: usize) -> String {
     }
 }
 
-/// Whether threads of a block can share such elements.
+/// Whether shared arrays can have such elements.
 fn is_wide(elem: &Ty) -> bool {
     elem.num().is_some_and(|num| !num.is_narrow())
 }
 
-/// The function that makes the arguments, launches and keeps what was written.
+/// The function that makes the arguments, launches the kernel and records what it wrote.
 fn run(params: &[(String, Given)], instance: &str) -> String {
     let mut text = String::from("pub fn run(on: &mut Stage<'_>) -> quadrants::Result<()> {\n");
     let (mut args, mut pushed, mut kept) = (Vec::new(), String::new(), String::new());

@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Generator {
-    /// A number of a vector, a matrix or an array.
+    /// A number computed from a vector or a matrix.
     pub(crate) fn linear(&mut self, num: Num, depth: usize) -> Fragment {
         let count = self.rng.within(2, 3);
         let vector = Ty::Vector(num, count);

@@ -2,7 +2,7 @@
 
 use crate::{generate::Generator, grammar::Coverage, rng::Rng, traps::Trap};
 
-/// So many of a hundred modules have a trap.
+/// The percentage of modules with a trap.
 const TRAPPED: usize = 55;
 
 /// A generated module.
@@ -10,13 +10,13 @@ const TRAPPED: usize = 55;
 pub struct Module {
     /// The seed of the run.
     pub seed: u64,
-    /// The module's number, which with the seed gives all of it.
+    /// The module's number. With the seed, it determines the module.
     pub number: u64,
     /// The kind of trap that was requested.
     pub kind: Option<String>,
     /// The traps: kind and name.
     pub traps: Vec<String>,
-    /// The known defects that those explore.
+    /// The known defects that the traps find.
     pub bugs: Vec<u8>,
     /// The whole file.
     pub source: String,
@@ -71,7 +71,7 @@ impl Module {
             }
             None => (String::new(), String::new()),
         };
-        // A type parameter is what some argument says.
+        // An argument determines the type parameter.
         let mut params = trap.params.clone();
         if !instance.is_empty() && params.is_empty() {
             params.push(("n".to_owned(), crate::types::Ty::Param));
@@ -110,7 +110,7 @@ impl Generator {
     /// Funcs, methods and funcs of traits.
     fn items(&mut self, structs: usize) -> String {
         let mut items = String::new();
-        // Types of the kernel's parameter are none of a func's.
+        // Funcs cannot use the kernel's type parameter.
         let outer = self.param.take();
         for at in 0..structs {
             if self.rng.percent(40) {
@@ -143,7 +143,7 @@ impl Generator {
         items
     }
 
-    /// How values of the structs are drawn and compared.
+    /// The implementations of `Value` for the structs.
     fn values(&self) -> String {
         let mut text = String::new();
         for of in &self.structs {

@@ -1,7 +1,7 @@
 //! Traps: items whose names collide with something that kernels use, by kind.
 //!
-//! rustc may reject a module with a trap. If it does not, the collision must change nothing, or change it on all backends
-//! alike.
+//! rustc may reject a module with a trap. If it does not, the collision must change nothing, or change it on all
+//! backends alike.
 
 mod names;
 mod structs;

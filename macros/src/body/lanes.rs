@@ -2,14 +2,15 @@
 //!
 //! LLVM vectorizes innermost loops. To vectorize around an inner loop it would have to know that the iterations are
 //! independent, as parallel ones are. So locals that live across an inner loop become arrays with an element per
-//! iteration; the statements between inner loops become a loop over the strip; and an inner loop whose iterations are the
-//! same for the whole strip is moved outside of that. If iterations leave an inner loop at different times, a mask says
-//! which are still active. Each iteration computes what it would compute alone, in the same order: results are equal to
-//! the last bit.
+//! iteration; the statements between inner loops become a loop over the strip; and an inner loop whose iterations are
+//! the same for the whole strip is moved outside of that. If iterations leave an inner loop at different times, a mask
+//! says which are still active. Each iteration computes what it would compute alone, in the same order: results are
+//! equal to the last bit.
 //!
-//! The conditions ([`strips`]): the body has an inner loop; in inner loops, neighbouring iterations access the same element
-//! or neighbours in memory, and all operations have SIMD instructions. Other bodies stay as they are; the plain body also
-//! runs the iterations that fill no strip. The code consists of the author's tokens: no types are known here.
+//! The conditions ([`strips`]): the body has an inner loop; in inner loops, neighbouring iterations access the same
+//! element or neighbours in memory, and all operations have SIMD instructions. Other bodies stay as they are; the
+//! plain body also runs the iterations that fill no strip. The code consists of the author's tokens: no types are
+//! known here.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;

@@ -96,8 +96,8 @@ impl Body<'_> {
         Some(quote!(#support::gate::<__OK, _>(#support::SteppedRange::new(#range, #step, #down))))
     }
 
-    /// The position of the next loop's interior among those of a launch. As in the IR, each dimension has a begin and an
-    /// end.
+    /// The position of the next loop's interior among those of a launch. As in the IR, each dimension has a begin and
+    /// an end.
     fn interior(&mut self, dims: usize) -> TokenStream {
         let at = self.interior_words;
         self.interior_words += 2 * dims;

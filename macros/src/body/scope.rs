@@ -79,7 +79,8 @@ impl<'a> Scope<'a> {
         self.rewrite(&[], false).stmt(stmt.clone())
     }
 
-    /// New bindings of the names in scope that `code` uses. Tensors in a loop learn whether its iterations are `proven`.
+    /// New bindings of the names in scope that `code` uses. Tensors in a loop learn whether its iterations are
+    /// `proven`.
     pub(super) fn rebound(&self, code: &impl ToTokens, proven: Option<&Ident>) -> TokenStream {
         let used: HashSet<Ident> = idents(code).into_iter().collect();
         let mut seen = HashSet::new();

@@ -28,8 +28,8 @@ impl Emission {
             FnArg::Typed(input) => Some(&input.ty),
             FnArg::Receiver(_) => None,
         });
-        // By this bound, rustc infers the generic arguments from a function's type. An item that hides the function by its
-        // name has the same type at least.
+        // By this bound, rustc infers the generic arguments from a function's type. An item that hides the function by
+        // its name has the same type at least.
         let of = quote!(#declared __F: ::core::ops::Fn(#(#inputs),*) #output);
         let body = if self.signature.takes_tensors() {
             let text = format!("`{name}` takes tensors: it can be called in kernels only");
@@ -49,8 +49,8 @@ impl Emission {
             #body
 
             #func_type
-            // SAFETY: its functions are the func's source and body, made of the same tokens. They have all names that kernels
-            // use, so that no other `impl` of the type can have them.
+            // SAFETY: its functions are the func's source and body, made of the same tokens. They have all names that
+            // kernels use, so that no other `impl` of the type can have them.
             unsafe impl #support::Func for #name {}
             #table
             impl #name {

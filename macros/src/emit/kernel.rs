@@ -105,8 +105,8 @@ impl Emission {
             impl #declared #support::SiteTable for #of #bounds {
                 const IDENTITIES: &'static [::core::primitive::u128] = #identities;
             }
-            // SAFETY: the tree and `run` are made of the same tokens. `run` uses `cx` as the tree's function says, and no
-            // token of the author's can name it.
+            // SAFETY: the tree and `run` are made of the same tokens. `run` uses `cx` as the tree's function says, and
+            // no token of the author's can name it.
             #quiet
             unsafe impl #declared #support::Body for #of #bounds {
                 const NAME: &'static ::core::primitive::str = #name;

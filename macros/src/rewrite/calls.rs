@@ -143,8 +143,8 @@ impl Rewrite<'_> {
         })
     }
 
-    /// Rewrites a call of a free func to one through the type that `#[func]` emits under its name. A tensor is passed as
-    /// its view, which is `Copy`. The form and the site are the type of the first argument, because rustc infers no
+    /// Rewrites a call of a free func to one through the type that `#[func]` emits under its name. A tensor is passed
+    /// as its view, which is `Copy`. The form and the site are the type of the first argument, because rustc infers no
     /// generic arguments where others are written.
     fn func_call(&self, call: &mut ExprCall, site: Option<usize>) {
         for arg in &mut call.args {

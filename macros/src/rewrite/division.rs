@@ -8,8 +8,8 @@ use super::Rewrite;
 use crate::{ast::unparenthesized, spans, tokens::internal};
 
 impl Rewrite<'_> {
-    /// The replacement of a division whose divisor may be zero, or -1 with a quotient that does not fit. Where checking the
-    /// divisor is enough, rewrites that and returns `None`.
+    /// The replacement of a division whose divisor may be zero, or -1 with a quotient that does not fit. Where
+    /// checking the divisor is enough, rewrites that and returns `None`.
     pub(super) fn division(&self, binary: &mut syn::ExprBinary) -> Option<Expr> {
         if !is_division(&binary.op) || is_safe_divisor(&binary.right) {
             return None;

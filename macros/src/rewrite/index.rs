@@ -42,8 +42,8 @@ impl Rewrite<'_> {
         path.path.get_ident().is_some_and(|name| self.tensors.contains(name))
     }
 
-    /// Rewrites the two sides of an assignment. Returns the statements before it if its target has indices: Rust evaluates
-    /// the right side first.
+    /// Rewrites the two sides of an assignment. Returns the statements before it if its target has indices: Rust
+    /// evaluates the right side first.
     pub(super) fn assignment(&mut self, left: &mut Expr, right: &mut Expr) -> TokenStream {
         let indices = self.target(left);
         self.visit_expr_mut(right);

@@ -158,8 +158,8 @@ impl Tree {
         exprs.into_iter().map(|expr| self.expr(expr)).collect()
     }
 
-    /// A pattern of a `let` that destructures a value, with the probes of its names; `None` for patterns that kernels do
-    /// not have.
+    /// A pattern of a `let` that destructures a value, with the probes of its names; `None` for patterns that kernels
+    /// do not have.
     pub(super) fn pattern_parts(
         &mut self,
         pattern: &Pat,

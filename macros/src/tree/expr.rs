@@ -352,8 +352,8 @@ impl Tree {
         ExprKind::Unsupported(Construct::AtomicPlace)
     }
 
-    /// The name of the tensor that an expression is, in any `&`, `&mut`, `*` and parentheses. A field of a struct of tensors
-    /// is written `struct.field`.
+    /// The name of the tensor that an expression is, in any `&`, `&mut`, `*` and parentheses. A field of a struct of
+    /// tensors is written `struct.field`.
     pub(super) fn tensor(&self, expr: &syn::Expr) -> Option<String> {
         match expr {
             syn::Expr::Paren(paren) => self.tensor(&paren.expr),

@@ -1,4 +1,4 @@
-//! Collisions of names: modules, types, constants, macros, locals and funcs that have the name of something else.
+//! Traps by names: modules, types, constants, macros, locals and funcs with the name of something else.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::{
     types::{Bound, METHODS, Method, Num, OF_NUMBERS, Ty},
 };
 
-/// A func by glob import, hidden by something of its name.
+/// A glob-imported func, hidden by an item with its name.
 pub(super) fn hidden_func(generator: &mut Generator) -> Trap {
     let (label, item) = *generator.rng.pick(&[
         ("function", "fn shifted(i: usize) -> usize { i + (1 << 40) }"),
@@ -32,7 +32,7 @@ pub(super) fn hidden_func(generator: &mut Generator) -> Trap {
     Trap { label: label.to_owned(), items, ..Trap::default() }
 }
 
-/// A module of a number's name, with functions and constants of the number's.
+/// A module with the name of a number type, and with functions and constants like that type's.
 pub(super) fn module_of_number(generator: &mut Generator) -> Trap {
     let num = *generator.rng.pick(&[Num::Usize, Num::F32, Num::U32, Num::I32, Num::U64, Num::U8]);
     let ty = num.name();
@@ -60,7 +60,7 @@ pub(super) fn module_of_number(generator: &mut Generator) -> Trap {
     Trap { label: ty.to_owned(), items: text, ..Trap::default() }
 }
 
-/// A module of a crate's name that emitted code could name.
+/// A module with the name of a crate that emitted code could use.
 pub(super) fn module_of_crate(generator: &mut Generator) -> Trap {
     let name =
         *generator.rng.pick(&["core", "std", "quadrants_program", "alloc", "primitive", "body"]);
@@ -78,7 +78,7 @@ pub(super) fn module_of_crate(generator: &mut Generator) -> Trap {
     Trap { label: name.to_owned(), items, ..Trap::default() }
 }
 
-/// A module in the library's place, which has all of it but for one thing.
+/// A module that replaces the library, with one item changed.
 pub(super) fn module_of_library(generator: &mut Generator) -> Trap {
     let (label, item) = *generator.rng.pick(&[
         ("ndrange", "pub fn ndrange(of: [usize; 2]) -> quadrants::ndrange<[usize; 2]> { quadrants::ndrange([of[0] / 2, of[1]]) }"),
@@ -114,7 +114,7 @@ pub(super) fn module_of_library(generator: &mut Generator) -> Trap {
     Trap { label: label.to_owned(), library: Some(item.to_owned()), ..Trap::default() }
 }
 
-/// Another type by a number's name.
+/// Another type with the name of a number type.
 pub(super) fn alias(generator: &mut Generator) -> Trap {
     let (name, of) = *generator.rng.pick(&[
         ("u32", "u64"),
@@ -144,7 +144,7 @@ pub(super) fn alias(generator: &mut Generator) -> Trap {
     Trap { label: format!("{name} = {of}"), items: item, ..Trap::default() }
 }
 
-/// A type parameter of a known type's name.
+/// A type parameter with the name of a known type.
 pub(super) fn generic_name(generator: &mut Generator) -> Trap {
     let (name, bound, num) = *generator.rng.pick(&[
         ("f32", Bound::Float, Num::F64),
@@ -173,7 +173,7 @@ pub(super) fn generic_name(generator: &mut Generator) -> Trap {
     }
 }
 
-/// Locals and parameters of names that other things have.
+/// Locals and parameters with names that other things have.
 pub(super) fn locals(generator: &mut Generator) -> Trap {
     let names: &[&str] = match generator.rng.below(4) {
         0 => &[
@@ -231,7 +231,7 @@ pub(super) fn locals(generator: &mut Generator) -> Trap {
     Trap { label: format!("{label}, …"), ..Trap::default() }
 }
 
-/// Constants, statics and unit structs of names that locals have.
+/// Constants, statics and unit structs with names that locals have.
 pub(super) fn constants(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "v0", "v1", "v2", "i1", "k3", "n", "a0", "cx", "args", "value", "__OK", "begin", "p0",
@@ -249,7 +249,7 @@ pub(super) fn constants(generator: &mut Generator) -> Trap {
     Trap { label: format!("{label} {name}"), items: item, ..Trap::default() }
 }
 
-/// Macros of names that emitted code or kernels use.
+/// Macros with names that emitted code or kernels use.
 pub(super) fn macros(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "assert",
@@ -275,7 +275,7 @@ pub(super) fn macros(generator: &mut Generator) -> Trap {
     Trap { label: name.to_owned(), items: item, ..Trap::default() }
 }
 
-/// Items of names that the prelude has.
+/// Items with names of the prelude.
 pub(super) fn prelude(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "Option",
@@ -319,7 +319,7 @@ pub(super) fn prelude(generator: &mut Generator) -> Trap {
     Trap { label: format!("{label} {name}"), items: item, ..Trap::default() }
 }
 
-/// Methods, of everything, of names that emitted code calls.
+/// Methods of all types, with names that emitted code calls.
 pub(super) fn emitted_method(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "see",
@@ -414,7 +414,7 @@ pub(super) fn emitted_method(generator: &mut Generator) -> Trap {
     Trap { label: name.to_owned(), items, ..Trap::default() }
 }
 
-/// Items of names that emitted code gives to its own.
+/// Items with names of emitted items.
 pub(super) fn emitted_name(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "__Body",
@@ -451,7 +451,7 @@ pub(super) fn emitted_name(generator: &mut Generator) -> Trap {
     Trap { label: name.to_owned(), items: item, ..Trap::default() }
 }
 
-/// Methods of ranges, which loops have.
+/// Methods of ranges, which loops use.
 pub(super) fn range_methods(generator: &mut Generator) -> Trap {
     let (label, items) = *generator.rng.pick(&[
         ("rev", "pub trait Own: Sized { fn rev(self) -> ::core::ops::Range<usize> { 0..1 } }\nimpl Own for ::core::ops::Range<usize> {}\n"),
@@ -466,7 +466,7 @@ pub(super) fn range_methods(generator: &mut Generator) -> Trap {
     Trap { label: label.to_owned(), items: items.to_owned(), ..Trap::default() }
 }
 
-/// A type of the library's name, which hides the library's.
+/// An item that hides the library's item with its name.
 pub(super) fn own_type(generator: &mut Generator) -> Trap {
     let (label, items) = *generator.rng.pick(&[
         ("Vector", "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct Vector<T, const N: usize>(pub [T; N]);\n#[qd::func]\nimpl<T: quadrants::Number> Vector<T, 3> { pub fn own(self) -> T { self.0[0] } }\n"),
@@ -483,8 +483,8 @@ pub(super) fn own_type(generator: &mut Generator) -> Trap {
     Trap { label: label.to_owned(), items: items.to_owned(), glob: true, ..Trap::default() }
 }
 
-/// Items that could give a literal another type where rustc checks a kernel than where it compiles it, and functions
-/// that hide a conversion.
+/// Items that could give a literal another type in the CPU body than in the probed copy, and functions that hide a
+/// conversion.
 pub(super) fn inference(generator: &mut Generator) -> Trap {
     let boxed = "#[derive(Clone, Copy, qd::KernelValue)] pub struct Boxed<T>(pub T);\n";
     let (label, items, uses) = *generator.rng.pick(&[

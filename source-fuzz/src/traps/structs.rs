@@ -1,4 +1,4 @@
-//! Collisions with what structs have: operators, funcs of traits, twins, methods of built-in names.
+//! Traps by a struct: operators, funcs of traits, functions with emitted names, methods with built-in names.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::{
     types::{Num, Ty},
 };
 
-/// What moves an index far away.
+/// An offset that moves an index out of bounds.
 const FAR: &str = "(1 << 40)";
 
 /// An operator of the author's for a struct.
@@ -95,7 +95,7 @@ pub(super) fn operators(generator: &mut Generator) -> Trap {
     trap
 }
 
-/// `==` that the author wrote: of a struct, of one with another type, in arrays and tuples.
+/// A hand-written `PartialEq`: of a struct, with another type, in arrays and tuples.
 pub(super) fn equality(generator: &mut Generator) -> Trap {
     let mut trap = Trap { bug: Some(3), ..Trap::default() };
     let _ = generator.struct_q(&mut trap, "");
@@ -143,7 +143,7 @@ pub(super) fn equality(generator: &mut Generator) -> Trap {
     trap
 }
 
-/// A func trait that something without `#[func]` implements, beside a func of the name.
+/// A func trait that an `impl` without `#[func]` implements, beside a func with the name.
 pub(super) fn func_trait(generator: &mut Generator) -> Trap {
     let mut trap = Trap { bug: Some(1), ..Trap::default() };
     let q = generator.struct_q(&mut trap, "");
@@ -196,7 +196,7 @@ pub(super) fn func_trait(generator: &mut Generator) -> Trap {
     trap
 }
 
-/// Functions of the names that emitted code calls in a func's place.
+/// Functions with the names by which emitted code calls a func.
 pub(super) fn twin(generator: &mut Generator) -> Trap {
     let mut trap = Trap { bug: Some(4), ..Trap::default() };
     let _ = generator.struct_q(&mut trap, "");
@@ -269,7 +269,7 @@ pub(super) fn twin(generator: &mut Generator) -> Trap {
     trap
 }
 
-/// A method of a struct that numbers, arrays or tensors have too.
+/// A method of a struct with the name of a method of numbers, arrays or tensors.
 pub(super) fn inherent_method(generator: &mut Generator) -> Trap {
     let mut trap = Trap::default();
     let _ = generator.struct_q(&mut trap, "");
@@ -321,7 +321,7 @@ pub(super) fn inherent_method(generator: &mut Generator) -> Trap {
     trap
 }
 
-/// Fields and methods by way of `Deref`.
+/// Fields and methods through `Deref`.
 pub(super) fn dereferenced(generator: &mut Generator) -> Trap {
     let mut trap = Trap { label: "Deref".to_owned(), ..Trap::default() };
     let _ = generator.struct_q(&mut trap, "");
@@ -343,7 +343,7 @@ pub(super) fn dereferenced(generator: &mut Generator) -> Trap {
     trap
 }
 
-/// A method of another type than the func's, which rustc finds first where it looks for the func's name.
+/// A method with the func's name and another type, which rustc's method lookup finds first.
 pub(super) fn func_of_another_type(generator: &mut Generator) -> Trap {
     let mut trap = Trap::default();
     let _ = generator.struct_q(&mut trap, "");
@@ -384,7 +384,7 @@ pub(super) fn func_of_another_type(generator: &mut Generator) -> Trap {
     trap
 }
 
-/// Funcs of one name, of instances of one struct.
+/// Funcs with one name, for several instances of a generic struct.
 pub(super) fn funcs_of_instances(generator: &mut Generator) -> Trap {
     let this = *generator.rng.pick(&["self", "&self"]);
     let (label, blocks) = match generator.rng.below(3) {

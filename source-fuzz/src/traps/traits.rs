@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Generator {
-    /// A method of numbers, more often one that few think of.
+    /// A method of numbers.
     fn some_method(&mut self) -> &'static Method {
         &METHODS[self.rng.below(OF_NUMBERS)]
     }
@@ -111,10 +111,10 @@ pub(super) fn trait_of_vectors(generator: &mut Generator) -> Trap {
     Trap { label: format!("{name} of {ty}"), items, ..Trap::default() }
 }
 
-/// A bound of the author's beside one of the library's.
+/// A bound by the author's trait beside one of the library's.
 pub(super) fn bound(generator: &mut Generator) -> Trap {
     let (bound, num) = generator.some_bound();
-    // One of a name that the bound has too, rustc mostly refuses.
+    // rustc mostly rejects methods that both bounds have.
     let has = |m: &Method| m.bound.is_some_and(|of| of == bound || of == Bound::Number);
     let known = generator.rng.percent(20);
     let fits = |m: &&Method| m.is_of(num) && has(m) == known;
@@ -176,7 +176,7 @@ fn bounded(generator: &mut Generator, bound: Bound, num: Num, method: &Method, o
     }
 }
 
-/// A bound of the author's that a vector, a matrix or an array meets.
+/// A bound by the author's trait, which a vector, a matrix or an array implements.
 fn bound_of_linear(generator: &mut Generator) -> Trap {
     let (name, ty, float) = *generator.rng.pick(&[
         ("len", "[f32; 3]", false),
