@@ -29,12 +29,12 @@ pub(crate) use fragments::{quiet, ungated};
 use rejected::rejected;
 
 /// A checked function, from which the emitted items are made.
-pub(crate) struct Emission {
-    paths: Paths,
-    signature: Signature,
+pub(crate) struct Emission<'a> {
+    paths: &'a Paths,
+    signature: &'a Signature,
     generics: Generics,
     /// The author's function, with the numbers of its sites.
-    item: ItemFn,
+    item: &'a ItemFn,
     tree: Tree,
     /// The author's block with probes.
     probed: Block,
@@ -45,20 +45,17 @@ pub(crate) struct Emission {
 }
 
 /// What a kernel or func becomes.
-pub(crate) fn function(kind: FunctionKind, attribute: &Attribute, item: ItemFn) -> TokenStream {
+pub(crate) fn function(kind: FunctionKind, attribute: &Attribute, mut item: ItemFn) -> TokenStream {
     let signature = match signature::parse(kind, &item.sig) {
         Ok(signature) => signature,
         Err(error) => return rejected(kind, &attribute.paths, None, &item, error),
     };
-    match Emission::new(kind, attribute, signature, item) {
+    match Emission::new(kind, attribute, &signature, &mut item) {
         Ok(emission) => match kind {
             FunctionKind::Kernel => emission.kernel(),
             FunctionKind::Func => emission.func(),
         },
-        Err(failure) => {
-            let (error, signature, item) = *failure;
-            rejected(kind, &attribute.paths, Some(&signature), &item, error)
-        }
+        Err(error) => rejected(kind, &attribute.paths, Some(&signature), &item, error),
     }
 }
 
@@ -99,41 +96,33 @@ fn syntax(
     }
 }
 
-impl Emission {
-    /// Makes the syntax tree and checks it.
+impl<'a> Emission<'a> {
+    /// Makes the syntax tree and checks it. Numbers the sites of the function.
     pub(crate) fn new(
         kind: FunctionKind,
-        attribute: &Attribute,
-        signature: Signature,
-        mut item: ItemFn,
-    ) -> Result<Self, Box<(syn::Error, Signature, ItemFn)>> {
-        let Attribute { options, paths } = attribute;
+        Attribute { options, paths }: &'a Attribute,
+        signature: &'a Signature,
+        item: &'a mut ItemFn,
+    ) -> syn::Result<Self> {
         let mut tree = Tree::default();
         let refused = hygiene::refused(&item.sig, &item.block);
         sites::number(&mut item.block);
         let mut probed = (*item.block).clone();
-        let syntax = syntax(kind, *options, &signature, &item, &mut tree, &mut probed);
+        let syntax = syntax(kind, *options, signature, item, &mut tree, &mut probed);
         let mut errors = Errors::default();
-        errors.extend(
-            check(&syntax).into_iter().map(|r| tree.spans.error(r.span, r.rule.to_string())),
-        );
+        let rejections = check(&syntax).into_iter();
+        errors.extend(rejections.map(|r| tree.spans.error(r.span, r.rule.to_string())));
         errors.extend(refused);
         if let Some(error) = errors.0 {
-            return Err(Box::new((error, signature, item)));
+            return Err(error);
         }
-        match syntax.encode() {
-            Ok(bytes) => {
-                let (paths, strict) = (paths.clone(), options.strict);
-                let generics = Generics::new(&item.sig.generics);
-                Ok(Self { paths, signature, generics, item, tree, probed, bytes, strict })
-            }
-            Err(error) => {
-                let error = syn::Error::new(item.sig.ident.span(), error);
-                Err(Box::new((error, signature, item)))
-            }
-        }
+        let bytes = syntax.encode().map_err(|e| syn::Error::new(item.sig.ident.span(), e))?;
+        let (generics, strict) = (Generics::new(&item.sig.generics), options.strict);
+        Ok(Self { paths, signature, generics, item, tree, probed, bytes, strict })
     }
+}
 
+impl Emission<'_> {
     /// The author's block, rewritten for the CPU. `table` is the type with the identities at its sites.
     pub(crate) fn rewritten_block(&self, table: TokenStream) -> TokenStream {
         let mut rewrite = Rewrite::new(&self.paths.body, self.typing(table));

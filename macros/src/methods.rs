@@ -183,10 +183,8 @@ fn expand_method(
     refuse_generics(&method.sig)?;
     refuse_name(&method.sig)?;
     let this = unused("this_value", &*method);
-    let (item, params) = as_function(of, generics, method, &this)?;
-    let declared = params.params.clone();
-    let emission = Emission::new(FunctionKind::Func, attribute, params, item)
-        .map_err(|rejected| rejected.0)?;
+    let (mut item, params) = as_function(of, generics, method, &this)?;
+    let emission = Emission::new(FunctionKind::Func, attribute, &params, &mut item)?;
     let Paths { body: support, frontend, .. } = &attribute.paths;
     let number = method_number(&method.sig.ident);
     let (source, path) = (emission.source(), emission.source_path());
@@ -204,7 +202,7 @@ fn expand_method(
     let body = emission.rewritten_block(quote!(#support::MethodTable::<#of, #number>));
     let body = if changes { dereferenced(body, &this) } else { body };
     let output = output_type(&method.sig.output);
-    let others = &declared[usize::from(receiver.is_some())..];
+    let others = &params.params[usize::from(receiver.is_some())..];
     let (names, types): (Vec<_>, Vec<_>) = others.iter().map(|p| (&p.name, &p.ty)).unzip();
     let copied = (receiver.is_some() && !changes).then(|| quote!(let mut #this = *#this;));
     let quiet = quiet();

@@ -1,6 +1,6 @@
 //! Spans of the author's tokens: as numbers in a syntax tree, in errors, and on emitted tokens.
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree, token_stream};
 use quadrants_frontend::syntax;
 use quote::ToTokens;
 
@@ -34,20 +34,23 @@ impl Spans {
 
 /// The span of the first token, where rustc should locate emitted code.
 pub(crate) fn first(tokens: &impl ToTokens) -> Span {
-    match tokens.to_token_stream().into_iter().next() {
-        Some(TokenTree::Group(group)) if is_added(&group) => first(&group.stream()),
-        // The whole group would be underlined; its opening bracket is its first token.
-        Some(TokenTree::Group(group)) => group.span_open(),
-        Some(other) => other.span(),
-        None => Span::call_site(),
-    }
+    // A group alone would be underlined whole; its first token is its opening bracket.
+    end(tokens.to_token_stream(), |mut all| all.next(), Group::span_open)
 }
 
 /// The span of the last token.
 pub(crate) fn last(tokens: &impl ToTokens) -> Span {
-    match tokens.to_token_stream().into_iter().last() {
-        Some(TokenTree::Group(group)) if is_added(&group) => last(&group.stream()),
-        Some(TokenTree::Group(group)) => group.span_close(),
+    end(tokens.to_token_stream(), |all| all.last(), Group::span_close)
+}
+
+fn end(
+    tokens: TokenStream,
+    token: fn(token_stream::IntoIter) -> Option<TokenTree>,
+    bracket: fn(&Group) -> Span,
+) -> Span {
+    match token(tokens.into_iter()) {
+        Some(TokenTree::Group(group)) if is_added(&group) => end(group.stream(), token, bracket),
+        Some(TokenTree::Group(group)) => bracket(&group),
         Some(other) => other.span(),
         None => Span::call_site(),
     }

@@ -14,9 +14,9 @@ use crate::{
     signature::{Param, immutable},
 };
 
-impl Emission {
+impl Emission<'_> {
     pub(super) fn func(&self) -> TokenStream {
-        let ItemFn { attrs, vis, sig, .. } = &self.item;
+        let ItemFn { attrs, vis, sig, .. } = self.item;
         let (name, output) = (&sig.ident, &sig.output);
         let support = &self.paths.body;
         let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
@@ -143,7 +143,7 @@ impl Emission {
     /// The functions that CPU bodies call.
     fn call_functions(&self) -> TokenStream {
         let syn::Signature { ident: name, output, .. } = &self.item.sig;
-        let Paths { private, body: support, .. } = &self.paths;
+        let Paths { private, body: support, .. } = self.paths;
         let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
         let arguments = self.generics.arguments();
         let all = &self.signature.params;

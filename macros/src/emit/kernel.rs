@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{attribute::Paths, body::Body, signature::Param, tokens::internal};
 
-impl Emission {
+impl Emission<'_> {
     pub(super) fn kernel(&self) -> TokenStream {
-        let Paths { private, body: support, .. } = &self.paths;
-        let header = header(&self.paths, &self.signature, &self.item);
+        let Paths { private, body: support, .. } = self.paths;
+        let header = header(self.paths, self.signature, self.item);
         let arguments = self.signature.params.iter().map(|Param { name, .. }| {
             let gated = quote_spanned!(name.span()=> #support::gate::<__OK, _>(#name));
             quote!(#private::Launch::push(&mut __launch, #gated);)
@@ -57,7 +57,7 @@ impl Emission {
 
     /// The implementation of `Body`.
     fn cpu_body(&self) -> TokenStream {
-        let Paths { private, body: support, frontend } = &self.paths;
+        let Paths { private, body: support, frontend } = self.paths;
         let [cx, args, value, elements] = ["cx", "args", "value", "elements"].map(internal);
         let mut count = quote!(0usize);
         let params: TokenStream = self

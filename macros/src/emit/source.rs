@@ -15,10 +15,10 @@ use crate::{
     tree::{FuncEntry, TypeEntry},
 };
 
-impl Emission {
+impl Emission<'_> {
     /// Defines the source and the identities at the function's sites.
     pub(crate) fn source(&self) -> TokenStream {
-        let Paths { private, body: support, frontend } = &self.paths;
+        let Paths { private, body: support, frontend } = self.paths;
         let generic = !self.generics.is_empty();
         // The constants are in a function, or associated with the type that has its parameters.
         let at = |name: TokenStream| if generic { quote!(Self::#name) } else { name };
@@ -114,7 +114,7 @@ impl Emission {
 
     /// The types of the tree, and their identities.
     fn probed_types(&self) -> (Vec<TokenStream>, Vec<TokenStream>) {
-        let Paths { private, body: support, .. } = &self.paths;
+        let Paths { private, body: support, .. } = self.paths;
         let all = self.tree.types.iter().map(|entry| match entry {
             TypeEntry::Probe { probe, binding, linear } => {
                 let span = binding.span();
@@ -177,7 +177,7 @@ impl Emission {
 
     /// Statements that compile only if the paths of constructs name the library's items.
     fn proofs(&self) -> TokenStream {
-        let Paths { private, body: support, .. } = &self.paths;
+        let Paths { private, body: support, .. } = self.paths;
         let tree = &self.tree;
         let mut proofs = TokenStream::new();
         // No function can be in a pattern: so the paths name the library's structs.

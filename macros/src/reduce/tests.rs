@@ -7,7 +7,7 @@ fn found(each: &syn::ExprForLoop) -> Vec<String> {
 }
 
 #[test]
-fn cells_that_are_the_same_for_all_iterations_are_reduced_into() {
+fn atomics_on_the_same_element_in_all_iterations_are_reductions() {
     let each = syn::parse_quote!(for i in 0..x.len() {
         atomic_add(&mut a[K], x[i]);
         atomic_add(&mut b[[0, (N)]], x[i]);
@@ -18,7 +18,7 @@ fn cells_that_are_the_same_for_all_iterations_are_reduced_into() {
 }
 
 #[test]
-fn cells_that_an_iteration_chooses_are_not() {
+fn atomics_on_elements_that_iterations_choose_are_not_reductions() {
     let each = syn::parse_quote!(for i in 0..x.len() {
         const INNER: usize = 1;
         let chosen = x[i] as usize;
