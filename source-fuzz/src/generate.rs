@@ -102,9 +102,9 @@ pub(crate) struct Generator {
     /// Funcs that write an element, and the element's type.
     pub(crate) writers: Vec<(String, Ty)>,
     /// Expressions that use the colliding names, and their types.
-    pub(crate) extra: Vec<(Ty, String)>,
+    pub(crate) collisions: Vec<(Ty, String)>,
     /// Expressions that equal the index put in place of their `@`.
-    pub(crate) same: Vec<String>,
+    pub(crate) equal_indices: Vec<String>,
     pub(crate) param: Option<Param>,
     /// Whether expressions may become operands of a macro.
     pub(crate) hoisting: bool,
@@ -132,8 +132,8 @@ impl Generator {
             structs: Vec::new(),
             funcs: Vec::new(),
             writers: Vec::new(),
-            extra: Vec::new(),
-            same: Vec::new(),
+            collisions: Vec::new(),
+            equal_indices: Vec::new(),
             param: None,
             hoisting: false,
             operands: Vec::new(),
@@ -435,9 +435,9 @@ impl Generator {
 
     /// An expression that equals an index, possibly by a colliding name.
     pub(crate) fn same_index(&mut self, index: &str) -> String {
-        if !self.in_func && !self.same.is_empty() && self.rng.percent(60) {
+        if !self.in_func && !self.equal_indices.is_empty() && self.rng.percent(60) {
             self.hit("index.same.func");
-            return self.rng.pick(&self.same).clone().replace('@', index);
+            return self.rng.pick(&self.equal_indices).clone().replace('@', index);
         }
         let all: Vec<_> = METHODS.iter().filter(|m| m.same.is_some()).collect();
         let focused: Vec<_> = all.iter().filter(|m| self.focus.contains(&m.name)).collect();
@@ -458,7 +458,8 @@ impl Generator {
     /// As [`same_index`](Self::same_index), of an index that is written. The race check sees through funcs and
     /// conversions only, so that other methods are used only if they collide.
     pub(crate) fn same_index_to_write(&mut self, index: &str) -> String {
-        let plain = self.same.is_empty() && (self.focus.is_empty() || self.rng.percent(95));
+        let plain =
+            self.equal_indices.is_empty() && (self.focus.is_empty() || self.rng.percent(95));
         if !plain {
             return self.same_index(index);
         }
@@ -488,7 +489,7 @@ impl Generator {
     /// A call of one of the module's funcs that returns this type.
     pub(crate) fn called(&mut self, ty: &Ty, depth: usize) -> Option<Fragment> {
         if !self.in_func && self.rng.percent(60) {
-            let fitting: Vec<_> = self.extra.iter().filter(|(of, _)| of == ty).collect();
+            let fitting: Vec<_> = self.collisions.iter().filter(|(of, _)| of == ty).collect();
             if !fitting.is_empty() {
                 let text = self.rng.pick(&fitting).1.clone();
                 self.hit("expr.collision");

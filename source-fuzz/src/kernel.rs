@@ -9,7 +9,7 @@ use crate::{
 
 /// A parameter of a kernel.
 #[derive(Clone, Debug)]
-pub(crate) enum Given {
+pub(crate) enum KernelParam {
     Value(Ty),
     /// A tensor: its element type, its extents, and whether it is written.
     Tensor(Ty, Vec<usize>, bool),
@@ -34,9 +34,9 @@ impl Generator {
         extra: &[(String, Ty)],
     ) -> KernelText {
         let (extent, wide) = (self.rng.within(4, 14), self.rng.within(2, 5));
-        let mut params: Vec<(String, Given)> = Vec::new();
+        let mut params: Vec<(String, KernelParam)> = Vec::new();
         for (name, ty) in extra {
-            params.push((name.clone(), Given::Value(ty.clone())));
+            params.push((name.clone(), KernelParam::Value(ty.clone())));
         }
         for at in 0..self.rng.within(0, 3) {
             let ty = self.some_type(1);
@@ -45,11 +45,11 @@ impl Generator {
             } else {
                 self.pool[0].clone()
             };
-            params.push((name, Given::Value(ty)));
+            params.push((name, KernelParam::Value(ty)));
         }
         for at in 0..self.rng.within(1, 3) {
             let (elem, shape) = (self.some_type(1), self.some_shape(extent, wide));
-            params.push((format!("x{at}"), Given::Tensor(elem, shape, false)));
+            params.push((format!("x{at}"), KernelParam::Tensor(elem, shape, false)));
         }
         for at in 0..self.rng.within(1, 3) {
             let (elem, shape) = (self.some_type(1), self.some_shape(extent, wide));
@@ -58,29 +58,29 @@ impl Generator {
                 Some((_, ty)) => (ty.clone(), vec![extent]),
                 None => (elem, shape),
             };
-            params.push((format!("y{at}"), Given::Tensor(elem, shape, true)));
+            params.push((format!("y{at}"), KernelParam::Tensor(elem, shape, true)));
         }
         let sums = self.rng.percent(25);
         if sums {
-            params.push(("sums".to_owned(), Given::Tensor(Ty::Num(Num::I32), vec![3], true)));
+            params.push(("sums".to_owned(), KernelParam::Tensor(Ty::Num(Num::I32), vec![3], true)));
         }
         let group = if self.rng.percent(18) { self.group(&mut params) } else { String::new() };
         let forced = self.forced(extent, &mut params);
         let mut header = Vec::new();
         for (name, given) in &params {
             match given {
-                Given::Value(ty) => {
+                KernelParam::Value(ty) => {
                     header.push(format!("{name}: {}", self.text(ty)));
                     self.bind(name, ty.clone(), false);
                 }
-                Given::Tensor(elem, shape, writable) => {
+                KernelParam::Tensor(elem, shape, writable) => {
                     let by = if *writable { "&mut " } else { "&" };
                     let rank = shape.len();
                     header.push(format!("{name}: {by}Tensor<{}, {rank}>", self.text(elem)));
                     let (name, elem, writable) = (name.clone(), elem.clone(), *writable);
                     self.frame.tensors.push(TensorVar { name, elem, rank, writable, own: None });
                 }
-                Given::Group(fields) => {
+                KernelParam::Group(fields) => {
                     let by =
                         if fields.iter().any(|(.., writable)| *writable) { "&mut " } else { "&" };
                     header.push(format!("{name}: {by}Group<'_>"));
@@ -135,19 +135,19 @@ impl Generator {
     }
 
     /// Loops that only use the colliding names. Adds the tensors that they write to the parameters.
-    fn forced(&mut self, extent: usize, params: &mut Vec<(String, Given)>) -> Vec<String> {
+    fn forced(&mut self, extent: usize, params: &mut Vec<(String, KernelParam)>) -> Vec<String> {
         let mut loops = Vec::new();
-        for (at, (ty, text)) in self.extra.clone().into_iter().enumerate() {
+        for (at, (ty, text)) in self.collisions.clone().into_iter().enumerate() {
             if at < 4 && self.rng.percent(85) {
                 self.hit("collision.value");
-                params.push((format!("e{at}"), Given::Tensor(ty, vec![extent], true)));
+                params.push((format!("e{at}"), KernelParam::Tensor(ty, vec![extent], true)));
                 loops.push(format!("for i in 0..e{at}.len() {{ e{at}[i] = {text}; }}"));
             }
         }
-        for (at, text) in self.same.clone().into_iter().enumerate() {
+        for (at, text) in self.equal_indices.clone().into_iter().enumerate() {
             if at < 3 && self.rng.percent(85) {
                 self.hit("collision.index");
-                params.push((format!("s{at}"), Given::Tensor(Ty::USIZE, vec![extent], true)));
+                params.push((format!("s{at}"), KernelParam::Tensor(Ty::USIZE, vec![extent], true)));
                 let index = text.replace('@', "i");
                 loops.push(format!("for i in 0..s{at}.len() {{ s{at}[{index}] = i + 1; }}"));
             }
@@ -156,11 +156,11 @@ impl Generator {
     }
 
     /// Moves some of the tensors into a struct of tensors, which becomes the last parameter. Returns the struct.
-    fn group(&mut self, params: &mut Vec<(String, Given)>) -> String {
+    fn group(&mut self, params: &mut Vec<(String, KernelParam)>) -> String {
         let (mut fields, mut kept) = (Vec::new(), Vec::new());
         for (name, given) in params.drain(..) {
             match given {
-                Given::Tensor(elem, shape, writable)
+                KernelParam::Tensor(elem, shape, writable)
                     if name != "sums" && !elem.has_param() && self.rng.percent(60) =>
                 {
                     fields.push((name, elem, shape, writable));
@@ -180,7 +180,7 @@ impl Generator {
             let _ = writeln!(text, "pub {name}: &'a {by}Tensor<{elem}, {rank}>,");
         }
         text.push_str("}\n");
-        params.push(("g".to_owned(), Given::Group(fields)));
+        params.push(("g".to_owned(), KernelParam::Group(fields)));
         text
     }
 
@@ -500,25 +500,25 @@ fn is_wide(elem: &Ty) -> bool {
 }
 
 /// The function that makes the arguments, launches the kernel and records what it wrote.
-fn run(params: &[(String, Given)], instance: &str) -> String {
+fn run(params: &[(String, KernelParam)], instance: &str) -> String {
     let mut text = String::from("pub fn run(on: &mut Stage<'_>) -> quadrants::Result<()> {\n");
     let (mut args, mut pushed, mut kept) = (Vec::new(), String::new(), String::new());
     let mut parts = String::new();
     for (at, (_, given)) in params.iter().enumerate() {
         match given {
-            Given::Value(_) => {
+            KernelParam::Value(_) => {
                 let _ = writeln!(text, "let a{at} = on.value();");
                 args.push(format!("a{at}"));
                 let _ = write!(pushed, ".arg(a{at})");
             }
-            Given::Tensor(_, shape, writable) if shape.is_empty() => {
+            KernelParam::Tensor(_, shape, writable) if shape.is_empty() => {
                 let by = if *writable { "&mut " } else { "&" };
                 let _ = writeln!(text, "let mut t{at} = on.tensor::<_, 0>([])?;");
                 args.push(format!("{by}t{at}"));
                 let _ = write!(pushed, ".arg({by}t{at})");
                 let _ = writeln!(kept, "on.keep(&t{at})?;");
             }
-            Given::Group(fields) => {
+            KernelParam::Group(fields) => {
                 let mut made = Vec::new();
                 for (field, _, shape, writable) in fields {
                     let (rank, by) = (shape.len(), if *writable { "&mut " } else { "&" });
@@ -532,7 +532,7 @@ fn run(params: &[(String, Given)], instance: &str) -> String {
                 args.push(format!("{by}a{at}"));
                 let _ = write!(pushed, ".arg({by}a{at})");
             }
-            Given::Tensor(_, shape, writable) => {
+            KernelParam::Tensor(_, shape, writable) => {
                 let rank = shape.len();
                 let (by, part, word) = match writable {
                     true => ("&mut ", "slice_mut", "mut "),

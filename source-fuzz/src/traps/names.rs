@@ -27,8 +27,8 @@ pub(super) fn hidden_func(generator: &mut Generator) -> Trap {
     let items = format!(
         "mod far {{ use quadrants as qd; #[qd::func] pub(super) fn shifted(i: usize) -> usize {{ i }} }}\nuse far::*;\n{item}\n"
     );
-    generator.same.push("shifted(@)".to_owned());
-    generator.extra.push((Ty::USIZE, "shifted(1)".to_owned()));
+    generator.equal_indices.push("shifted(@)".to_owned());
+    generator.collisions.push((Ty::USIZE, "shifted(1)".to_owned()));
     Trap { label: label.to_owned(), items, ..Trap::default() }
 }
 
@@ -55,8 +55,10 @@ pub(super) fn module_of_number(generator: &mut Generator) -> Trap {
         text,
         "pub fn from(_x: u8) -> {ty} {{ {least} }}\npub const MAX: {ty} = {least};\npub const MIN: {ty} = {least};\npub const BITS: u32 = 5;\npub const EPSILON: {ty} = {least};\n}}"
     );
-    generator.same.push(if num == Num::Usize { "usize::max(@, 0)" } else { "@" }.to_owned());
-    generator.extra.push((Ty::Num(num), format!("{ty}::MAX")));
+    generator
+        .equal_indices
+        .push(if num == Num::Usize { "usize::max(@, 0)" } else { "@" }.to_owned());
+    generator.collisions.push((Ty::Num(num), format!("{ty}::MAX")));
     Trap { label: ty.to_owned(), items: text, ..Trap::default() }
 }
 
@@ -73,8 +75,8 @@ pub(super) fn module_of_crate(generator: &mut Generator) -> Trap {
          pub mod primitive_of {{ pub fn max(a: usize, _b: usize) -> usize {{ a + 8 }} }}\n\
          }}\n"
     );
-    generator.same.push("usize::max(@, 0)".to_owned());
-    generator.extra.push((Ty::Num(Num::U32), "u32::MAX".to_owned()));
+    generator.equal_indices.push("usize::max(@, 0)".to_owned());
+    generator.collisions.push((Ty::Num(Num::U32), "u32::MAX".to_owned()));
     Trap { label: name.to_owned(), items, ..Trap::default() }
 }
 
@@ -93,14 +95,14 @@ pub(super) fn module_of_library(generator: &mut Generator) -> Trap {
         ("nothing", ""),
     ]);
     if label == "atomic_max" || label == "atomic_add" {
-        generator.extra.push((Ty::Num(Num::I32), "3i32".to_owned()));
+        generator.collisions.push((Ty::Num(Num::I32), "3i32".to_owned()));
     }
     if matches!(label, "Int" | "Number") {
         let (bound, num) =
             if label == "Int" { (Bound::Int, Num::U32) } else { (Bound::Number, Num::U32) };
         generator.with_param("T", bound, num);
         generator.focus.push(if label == "Int" { "abs_diff" } else { "to_usize" });
-        generator.extra.push((Ty::USIZE, "n.to_usize()".to_owned()));
+        generator.collisions.push((Ty::USIZE, "n.to_usize()".to_owned()));
         let generics = Some((format!("<T: qd::{label}>"), "::<u32>".to_owned()));
         let params = vec![("n".to_owned(), Ty::Param)];
         return Trap {
@@ -134,8 +136,8 @@ pub(super) fn alias(generator: &mut Generator) -> Trap {
     };
     let num = Num::INTS.into_iter().chain([Num::F32, Num::F64]).find(|num| num.name() == name);
     if let Some(num) = num.filter(|num| !num.is_float()) {
-        generator.extra.push((Ty::Num(Num::U64), format!("((300u16 as {name}) as u64)")));
-        generator.extra.push((
+        generator.collisions.push((Ty::Num(Num::U64), format!("((300u16 as {name}) as u64)")));
+        generator.collisions.push((
             Ty::Num(Num::U32),
             format!("(((5i8 - 9) as {name}) as ::core::primitive::u32)"),
         ));
@@ -528,6 +530,6 @@ pub(super) fn inference(generator: &mut Generator) -> Trap {
         ),
         ("path", "", "f32::to_u32(1.5) as i64 + (i64::to_i32(2147483648) >> 31) as i64"),
     ]);
-    generator.extra.push((Ty::Num(Num::I64), format!("({uses})")));
+    generator.collisions.push((Ty::Num(Num::I64), format!("({uses})")));
     Trap { label: label.to_owned(), items: format!("{boxed}{items}"), ..Trap::default() }
 }

@@ -91,7 +91,7 @@ pub(super) fn operators(generator: &mut Generator) -> Trap {
     };
     trap.label = label.to_owned();
     let _ = writeln!(trap.items, "{item}");
-    generator.extra.push((of, used.to_owned()));
+    generator.collisions.push((of, used.to_owned()));
     trap
 }
 
@@ -138,7 +138,7 @@ pub(super) fn equality(generator: &mut Generator) -> Trap {
         "(q == Q { a: q.a, b: 2.5 })",
         "(((q,), [q; 2]) != ((q,), [q; 2]))",
     ] {
-        generator.extra.push((Ty::Bool, used.to_owned()));
+        generator.collisions.push((Ty::Bool, used.to_owned()));
     }
     trap
 }
@@ -157,7 +157,7 @@ pub(super) fn func_trait(generator: &mut Generator) -> Trap {
     let constant = generator.rng.percent(30);
     let declared = if constant { "const CORNERS: u32;" } else { "" };
     let (given, own) = if constant {
-        generator.extra.push((Ty::Num(Num::U32), "T::CORNERS".to_owned()));
+        generator.collisions.push((Ty::Num(Num::U32), "T::CORNERS".to_owned()));
         ("const CORNERS: u32 = 9;", "const CORNERS: u32 = 4;")
     } else {
         ("", "")
@@ -178,21 +178,21 @@ pub(super) fn func_trait(generator: &mut Generator) -> Trap {
         let (bound, num) = (crate::types::Bound::KernelValue, Num::U32);
         generator.with_param("T", bound, num);
         trap.generics = Some(("<T: Pick>".to_owned(), "::<user::Q>".to_owned()));
-        generator.same.push(call.to_owned());
+        generator.equal_indices.push(call.to_owned());
     } else {
         trap.params = vec![("q".to_owned(), q)];
-        generator.extra.retain(|(_, text)| text != "T::CORNERS");
-        generator.same.push(call.replace("T::", "Q::"));
+        generator.collisions.retain(|(_, text)| text != "T::CORNERS");
+        generator.equal_indices.push(call.replace("T::", "Q::"));
         if generator.rng.percent(50) {
             let _ = writeln!(
                 trap.items,
                 "#[qd::func]\nfn picked<T: Pick>(q: T, i: usize) -> usize {{ let _held = q; {} }}",
                 call.replace('@', "i")
             );
-            generator.same.push("picked(q, @)".to_owned());
+            generator.equal_indices.push("picked(q, @)".to_owned());
         }
     }
-    generator.extra.push((Ty::USIZE, generator.same[0].replace('@', "1")));
+    generator.collisions.push((Ty::USIZE, generator.equal_indices[0].replace('@', "1")));
     trap
 }
 
@@ -261,11 +261,11 @@ pub(super) fn twin(generator: &mut Generator) -> Trap {
     };
     trap.label = label.to_owned();
     let _ = writeln!(trap.items, "{items}");
-    generator.same.push("picked(q, @)".to_owned());
+    generator.equal_indices.push("picked(q, @)".to_owned());
     if label != "of a type beside the func" && generator.rng.percent(60) {
-        generator.same.push("q.pick(@)".to_owned());
+        generator.equal_indices.push("q.pick(@)".to_owned());
     }
-    generator.extra.push((Ty::USIZE, "picked(q, 1)".to_owned()));
+    generator.collisions.push((Ty::USIZE, "picked(q, 1)".to_owned()));
     trap
 }
 
@@ -316,7 +316,7 @@ pub(super) fn inherent_method(generator: &mut Generator) -> Trap {
         1 => "2u32",
         _ => "1u32, 2u32",
     };
-    generator.extra.push((ret, format!("q.{name}({values})")));
+    generator.collisions.push((ret, format!("q.{name}({values})")));
     trap.label = name.to_owned();
     trap
 }
@@ -338,7 +338,7 @@ pub(super) fn dereferenced(generator: &mut Generator) -> Trap {
         "(*q).c",
         "{ let Under { a, .. } = *q; a }",
     ]);
-    generator.extra.push((Ty::Num(Num::U32), used.to_owned()));
+    generator.collisions.push((Ty::Num(Num::U32), used.to_owned()));
     trap.label = used.to_owned();
     trap
 }
@@ -367,7 +367,7 @@ pub(super) fn func_of_another_type(generator: &mut Generator) -> Trap {
         ret.name()
     );
     trap.label = format!("{} by {of}", ret.name());
-    generator.extra.extend([
+    generator.collisions.extend([
         (Ty::Num(Num::U64), "{ let v = q.pick(1); v as u64 }".to_owned()),
         (Ty::Num(Num::U64), "(q.pick(1) as u64)".to_owned()),
         (
@@ -380,7 +380,7 @@ pub(super) fn func_of_another_type(generator: &mut Generator) -> Trap {
             "{ let (v, w) = (q.pick(3), Q::made(4)); v as i64 - w as i64 }".to_owned(),
         ),
     ]);
-    generator.same.push("((q.pick(@) as usize) - (1 << 33))".to_owned());
+    generator.equal_indices.push("((q.pick(@) as usize) - (1 << 33))".to_owned());
     trap
 }
 
@@ -405,10 +405,10 @@ pub(super) fn funcs_of_instances(generator: &mut Generator) -> Trap {
         "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct G<T>(pub T);\n{}\n",
         blocks.replace("THIS", this)
     );
-    generator.same.push("G(1u32).pick(@)".to_owned());
-    generator.extra.push((Ty::USIZE, "G(1.5f32).pick(1)".to_owned()));
+    generator.equal_indices.push("G(1u32).pick(@)".to_owned());
+    generator.collisions.push((Ty::USIZE, "G(1.5f32).pick(1)".to_owned()));
     generator
-        .extra
+        .collisions
         .push((Ty::USIZE, "{ let g = G(2.5f32); g.pick(1) + G(1u32).pick(2) }".to_owned()));
     Trap { label: label.to_owned(), items, ..Trap::default() }
 }

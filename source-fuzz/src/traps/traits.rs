@@ -103,9 +103,9 @@ pub(super) fn trait_of_vectors(generator: &mut Generator) -> Trap {
     generator.focus.push(name);
     match ty {
         "[f32; 3]" => {
-            generator.extra.push((Ty::USIZE, "([1.5f32, 2.0, 3.0].len() - 1)".to_owned()))
+            generator.collisions.push((Ty::USIZE, "([1.5f32, 2.0, 3.0].len() - 1)".to_owned()))
         }
-        "[u32; 2]" => generator.same.push("[@, 5].len().min(1).max(@)".to_owned()),
+        "[u32; 2]" => generator.equal_indices.push("[@, 5].len().min(1).max(@)".to_owned()),
         _ => {}
     }
     Trap { label: format!("{name} of {ty}"), items, ..Trap::default() }
@@ -158,9 +158,9 @@ fn bounded(generator: &mut Generator, bound: Bound, num: Num, method: &Method, o
     }
     let comma = if values.is_empty() { "" } else { ", " };
     let name = method.name;
-    generator.extra.push((ty.clone(), format!("n.{name}({values})")));
+    generator.collisions.push((ty.clone(), format!("n.{name}({values})")));
     if this == "self" && generator.rng.percent(40) {
-        generator.extra.push((ty, format!("T::{name}(n{comma}{values})")));
+        generator.collisions.push((ty, format!("T::{name}(n{comma}{values})")));
     }
     if own {
         generator.focus.push(name);
@@ -187,7 +187,7 @@ fn bound_of_linear(generator: &mut Generator) -> Trap {
     ]);
     let of = if float { Ty::Num(Num::F32) } else { Ty::USIZE };
     let (result, value) = (generator.text(&of), wrong(&of));
-    generator.extra.push((of, format!("n.{name}()")));
+    generator.collisions.push((of, format!("n.{name}()")));
     generator.with_param("T", Bound::KernelValue, Num::F32);
     Trap {
         label: name.to_owned(),
